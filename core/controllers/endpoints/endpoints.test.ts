@@ -60,6 +60,21 @@ test("a Service may come before its pods; more than a thousand fill slices of a 
     await eventually(held, ({ count, cut }) => count === 999 && cut === undefined);
   }));
 
+test("a Service that publishes addresses before they are ready calls all of them ready, also those that end, and those of nodes that nobody knows", () =>
+  withControllers((deps) => [endpointsController(deps), endpointSliceController(deps)], async (api, call) => {
+    const pods = api.client.resource(PODS);
+    await pods.create(pod("starting", "10.42.0.1", { ready: false }), call);
+    const ending = await pods.create(pod("ending", "10.42.0.2"), call);
+    await pods.delete(ending, {}, call);
+    await api.client.resource(SERVICES).create(service({ clusterIP: "None", publishNotReadyAddresses: true, selector: { app: "web" }, ports: [{ port: 80, targetPort: 8080 }] }), call);
+    const [slice] = await eventually(() => api.all(ENDPOINT_SLICES), (all) => all[0]?.endpoints?.length === 2);
+    expect(Object.fromEntries(slice!.endpoints!.map(({ addresses: [ip], conditions }) => [ip, conditions]))).toEqual({
+      "10.42.0.1": { ready: true, serving: false, terminating: false }, "10.42.0.2": { ready: true, serving: true, terminating: true },
+    });
+    const [ep] = await eventually(() => api.all(ENDPOINTS), (all) => all.length === 1);
+    expect(ep!.subsets?.map(({ addresses, notReadyAddresses }) => [addresses?.map(({ ip }) => ip), notReadyAddresses])).toEqual([[["10.42.0.1", "10.42.0.2"], undefined]]);
+  }));
+
 test("a Service without a selector gets neither, and what others have made for it is left alone", () =>
   withControllers((deps) => [endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps)], async (api, call) => {
     const own = await api.client.resource(ENDPOINT_SLICES).create({ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: { name: "by-hand", namespace: "default", labels: { "kubernetes.io/service-name": "web" } }, addressType: "IPv4", endpoints: [{ addresses: ["10.1.2.3"] }], ports: [{ name: "", port: 9376, protocol: "TCP" }] }, call);
