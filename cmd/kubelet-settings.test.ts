@@ -42,7 +42,7 @@ test("how many dead containers stay, and how long", () => {
 test.each([["anonymous-auth=false"], ["authorization-mode=Webhook"], ["container-runtime=remote"]])("--kubelet-arg %s says what is so", (text) => expect(() => settings(text)).not.toThrow());
 
 test.each([
-  ["anonymous-auth=true", "that is how it is: only false"], ["hostname-override=a", "give --node-name instead"], ["v=4", "give --log-level instead"], ["pod-infra-container-image=registry.example/pause:3", "the image of sandboxes is the container runtime's to choose"], ["cloud-provider=external", "give --node-taint node.cloudprovider.kubernetes.io/uninitialized"],
+  ["anonymous-auth=true", "that is how it is: only false"], ["hostname-override=a", "give --node-name instead"], ["container-runtime-endpoint=unix:///run/x.sock", "give --container-runtime-endpoint instead"], ["v=4", "give --log-level instead"], ["pod-infra-container-image=registry.example/pause:3", "the image of sandboxes is the container runtime's to choose"], ["cloud-provider=external", "give --node-taint node.cloudprovider.kubernetes.io/uninitialized"],
   ["windows-priorityclass=HIGH_PRIORITY_CLASS", "this is no Windows"], ["make-coffee=1", "not a setting we have; there are max-pods"],
 ])("--kubelet-arg %s is refused", (text, why) => expect(() => settings(text)).toThrow(`--kubelet-arg ${text}: ${why}`));
 

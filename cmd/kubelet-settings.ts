@@ -89,15 +89,18 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
   };
   const given = settings.kubeletArg.map((argument) => pair("--kubelet-arg", argument.replace(/^--/, "")));
   const last = (wanted: string): string | undefined => given.findLast(([name]) => name === wanted)?.[1];
-  const configured: Writable = { ...withConfiguration(result, { file: last("config"), directory: last("config-dir"), flags: kubeletFlags(given.filter(([name]) => !(name in ARGUMENTS))) }) };
+  const configured: Writable = { ...withConfiguration(result, { file: last("config"), directory: last("config-dir"), flags: kubeletFlags(given.filter(([name]) => !(name in ARGUMENTS) && !isOther(name))) }) };
   for (const [name, value] of given) {
     const set = ARGUMENTS[name];
-    if (!set && (CONFIGURATION.includes(name) || isConfigurationFlag(name))) continue;
+    if (!set && !isOther(name) && (CONFIGURATION.includes(name) || isConfigurationFlag(name))) continue;
     if (set) set(configured, value); // a flag wins over the file
     else checkOther("kubelet-arg", `${name}=${value}`, { others: OTHER_KUBELET_SETTINGS, known: [...Object.keys(ARGUMENTS), ...CONFIGURATION, "fields of KubeletConfiguration"] });
   }
   return configured;
 }
+
+/** There is something else to give instead: that is told, also of what is a field as well. */
+function isOther(name: string): boolean { return Object.hasOwn(OTHER_KUBELET_SETTINGS, name); }
 
 const CONFIGURATION: readonly string[] = ["config", "config-dir", "image-credential-provider-config", "image-credential-provider-bin-dir"];
 
