@@ -148,7 +148,7 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   const namespaces = { ...namespacesOf(pod, targetId), ...(range ? { userns_options: userNamespaceOptions(range) } : {}) };
   const mapped = range ? mappedIds(range) : undefined;
   const platform = machine.os === "windows" ? { windows: windowsContainer(pod, container, { imageUser: imageUser.username, cpus: machine.cpus }) } : {
-    linux: { resources: { ...containerResources(pod, container, machine), ...context.placement.pinning(pod.metadata.uid, container.name) }, security_context: containerSecurityContext({ pod, container, imageUser, namespaces, seccompDir: settings.seccompDir, seccompDefault: settings.seccompDefault, maskedPaths: machine.throttlePaths ?? [] }) },
+    linux: { resources: { ...containerResources(pod, container, machine), ...context.placement.pinning(pod.metadata.uid, container.name) }, security_context: containerSecurityContext({ pod, container, imageUser, namespaces, volumeGroups: [...volumes.values()].flatMap(({ group }) => group ?? []), seccompDir: settings.seccompDir, seccompDefault: settings.seccompDefault, maskedPaths: machine.throttlePaths ?? [] }) },
   };
 
   await mkdir(logDirectory, { recursive: true, mode: 0o755 });

@@ -65,9 +65,9 @@ test("the environment, and what is wrong with it", async () => {
 test("who a container runs as", () => {
   const container: Container = { name: "c", securityContext: { runAsGroup: 3, allowPrivilegeEscalation: false, capabilities: { add: ["NET_ADMIN"], drop: ["ALL"] }, seccompProfile: { type: "Localhost", localhostProfile: "p/x.json" } } };
   const owner = pod({ securityContext: { runAsUser: 1, runAsGroup: 2, fsGroup: 9, supplementalGroups: [8] }, containers: [container] });
-  const facts = { pod: owner, container, imageUser: { uid: 0, username: "" }, namespaces: namespacesOf(owner), seccompDir: "/seccomp", seccompDefault: false, maskedPaths: ["/sys/devices/system/cpu/cpu0/thermal_throttle"] };
+  const facts = { pod: owner, container, imageUser: { uid: 0, username: "" }, namespaces: namespacesOf(owner), volumeGroups: [8, 7, 7], seccompDir: "/seccomp", seccompDefault: false, maskedPaths: ["/sys/devices/system/cpu/cpu0/thermal_throttle"] };
   expect(containerSecurityContext(facts)).toMatchObject({
-    run_as_user: { value: 1 }, run_as_group: { value: 3 }, supplemental_groups: [9, 8], no_new_privs: true, capabilities: { add_capabilities: ["NET_ADMIN"], drop_capabilities: ["ALL"] },
+    run_as_user: { value: 1 }, run_as_group: { value: 3 }, supplemental_groups: [9, 8, 7], no_new_privs: true, capabilities: { add_capabilities: ["NET_ADMIN"], drop_capabilities: ["ALL"] },
     masked_paths: expect.arrayContaining(["/proc/kcore", "/sys/devices/system/cpu/cpu0/thermal_throttle"]), seccomp: { profile_type: "Localhost", localhost_ref: "/seccomp/p/x.json" }, namespace_options: { network: "POD", pid: "CONTAINER", ipc: "POD" },
   });
   expect(containerSecurityContext({ ...facts, pod: pod(), container: { name: "c", securityContext: { procMount: "Unmasked" } } })).toMatchObject({ masked_paths: [], seccomp: { profile_type: "Unconfined" }, run_as_user: { value: 0 } });

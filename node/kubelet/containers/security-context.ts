@@ -22,6 +22,8 @@ export interface SecurityFacts {
   readonly container: Container | EphemeralContainer;
   readonly imageUser: ImageUser;
   readonly namespaces: NamespaceOption;
+  /** Of the pod's volumes: its processes are of them, too. */
+  readonly volumeGroups: readonly number[];
   readonly seccompDir: string;
   readonly seccompDefault: boolean;
   /** What containers do not see on this machine, besides what they see on none. */
@@ -36,7 +38,7 @@ export function effectiveSecurityContext(pod: Pod, container: Container | Epheme
 }
 
 export function containerSecurityContext(facts: SecurityFacts): LinuxContainerSecurityContext {
-  const { pod, container, imageUser, namespaces } = facts;
+  const { pod, container, imageUser, namespaces, volumeGroups } = facts;
   const effective = effectiveSecurityContext(pod, container);
   const { runAsUser, runAsGroup, privileged, readOnlyRootFilesystem, allowPrivilegeEscalation, procMount, seLinuxOptions } = effective;
   const { fsGroup, supplementalGroups = [], supplementalGroupsPolicy } = pod.spec.securityContext ?? {};
@@ -46,7 +48,7 @@ export function containerSecurityContext(facts: SecurityFacts): LinuxContainerSe
     capabilities: capabilitiesOf(effective), privileged, readonly_rootfs: readOnlyRootFilesystem, namespace_options: namespaces,
     ...(runAsUser === undefined ? { ...(imageUser.uid === undefined ? {} : { run_as_user: { value: imageUser.uid } }), run_as_username: imageUser.username } : { run_as_user: { value: runAsUser } }),
     ...(runAsGroup === undefined ? {} : { run_as_group: { value: runAsGroup } }), ...(seLinuxOptions ? { selinux_options: seLinuxOptions } : {}),
-    supplemental_groups: [...(fsGroup === undefined ? [] : [fsGroup]), ...supplementalGroups], supplemental_groups_policy: supplementalGroupsPolicy,
+    supplemental_groups: [...(fsGroup === undefined ? [] : [fsGroup]), ...supplementalGroups, ...new Set(volumeGroups.filter((group) => !supplementalGroups.includes(group)))], supplemental_groups_policy: supplementalGroupsPolicy,
     no_new_privs: allowPrivilegeEscalation === false, masked_paths: unmasked ? [] : [...MASKED_PATHS, ...facts.maskedPaths], readonly_paths: unmasked ? [] : [...READONLY_PATHS],
     seccomp: seccompProfile(facts), ...(apparmor ? { apparmor } : {}),
   };

@@ -23,6 +23,7 @@ import type { ReadyVolume, VolumeDeps } from "./volumes.ts";
 
 const MODE_DEFAULT = 0o644;
 const NFS_TIMEOUT_MS = 120_000;
+const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid"; // kubernetes v1.36 pkg/volume/util/util.go VolumeGidAnnotationKey
 
 export interface SetUpCall {
   readonly signal: AbortSignal;
@@ -140,6 +141,18 @@ async function setUpPersistent(deps: SetUpDeps, pod: Pod, volume: Volume, { sign
   const bound = await boundVolume({ client: deps.client, signal }, pod, volume);
   onBound(bound.volume);
   checkVolumeMode(pod, volume, bound);
+  const ready = await setUpBound(deps, pod, bound, signal);
+  const group = groupOf(bound.volume);
+  return group === undefined ? ready : { ...ready, group };
+}
+
+/** Whose group a volume's files are, by the word of who made it. */
+function groupOf({ metadata }: Readonly<PersistentVolume>): number | undefined {
+  const text = metadata.annotations?.[GROUP_ANNOTATION] ?? "";
+  return /^\d{1,10}$/.test(text) ? Number(text) : undefined;
+}
+
+async function setUpBound(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
   const { volume: { metadata, spec }, readOnly, block } = bound;
   if (spec.csi) return await setUpCsi(deps, pod, persistentVolume(bound.volume, { readOnly, block }), bound, signal);
   if (spec.iscsi) {

@@ -151,6 +151,20 @@ test("a pod whose volume the node has no room for is told so in the end, and bel
   await expect(volumes.prepare(pod, signal)).rejects.toThrow(new AttachLimitExceeded("Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[v], unattached volumes=[v], failed to process volumes=[]: timed out waiting for the condition"));
 });
 
+test("a volume that says which group it is of tells", async () => {
+  const claim = { metadata: { name: "c", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
+  const groupOf = async (annotations?: Record<string, string>) => {
+    const bound = { metadata: { name: "pv", annotations }, spec: { claimRef: { uid: "claim-uid" }, hostPath: { path: directory } } };
+    const volumes = volumeManager({
+      dataDir: directory, mounts: systemMounts(), clock: systemClock, events: { event: () => undefined }, log: silentLog, hostIps: [], allocatable: () => ({}), tokens: {}, node: () => ({ metadata: { name: "n" } }), metrics: volumeMetrics(metricsRegistry()),
+      client: { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound : claim) }) },
+    } as unknown as VolumeDeps);
+    const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }], containers: [{ name: "c", volumeMounts: [{ name: "v", mountPath: "/v" }] }] } } as unknown as Pod;
+    return (await volumes.prepare(pod, new AbortController().signal)).get("v")?.group;
+  };
+  expect([await groupOf(), await groupOf({ "pv.beta.kubernetes.io/gid": "1234" }), await groupOf({ "pv.beta.kubernetes.io/gid": "staff" })]).toEqual([undefined, 1234, undefined]);
+});
+
 test("a volume of other nodes is not mounted here; one that is there stays when the node is called something else", async () => {
   const shelf = join(directory, "shelf");
   mkdirSync(shelf);

@@ -40,6 +40,8 @@ export interface ReadyVolume {
   readonly block?: boolean | undefined;
   /** fsGroup applies: it is this pod's to give away. */
   readonly managed: boolean;
+  /** To which its files are open: the pod's processes are of it. */
+  readonly group?: number | undefined;
   /** Whose file system it is: how full that is can be told. */
   readonly claim?: { readonly namespace: string; readonly claim: string } | undefined;
 }
