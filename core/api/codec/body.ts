@@ -18,7 +18,7 @@ import { jsonNodeOf, type JsonNode, type JsonObject, type JsonValue, parseJsonDo
 import { decodeText, parseJson } from "./json.ts";
 import type { Encoding } from "./negotiate.ts";
 import { protobufCodec, unwrapEnvelope } from "./protobuf.ts";
-import { parseYaml, yamlDuplicates } from "./yaml.ts";
+import { readYaml as readYamlText } from "./yaml.ts";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
@@ -162,10 +162,9 @@ function readJson(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
 }
 
 function readYaml(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
-  const text = decodeText(bytes);
-  const value = parseYaml(text) as JsonValue;
+  const { value, duplicates } = readYamlText(decodeText(bytes));
   const meta = withPrefix("couldn't get version/kind; json parse error: ", () => typeMetaOf(value));
-  return { gvk: withDefaults(meta, expected), document: undefined, duplicatesText: yamlDuplicates(text), object: () => objectOf(value) };
+  return { gvk: withDefaults(meta, expected), document: undefined, duplicatesText: duplicates, object: () => objectOf(value) };
 }
 
 function objectOf(value: JsonValue): JsonObject { return typeof value === "object" && value !== null && !Array.isArray(value) ? value : {}; }

@@ -23,6 +23,8 @@ export class JsonSyntaxError extends Error { override readonly name = "JsonSynta
 /** How deep a body may nest. encoding/json stops at 10 000; what walks objects here is recursive, and nothing real comes near either. */
 export const DEPTH_MAX = 1000;
 const INT64_MAX = 2n ** 63n - 1n;
+/** With a sign. A number of a million digits takes a long time to be made. */
+const INT64_DIGITS_MAX = 20;
 const NULL: JsonNode = { kind: "null" };
 
 export function tooDeep(): JsonSyntaxError { return new JsonSyntaxError("exceeded max depth"); }
@@ -72,7 +74,7 @@ export function setKey<V>(object: Record<string, V>, key: string, value: V): voi
 
 function numberOf(text: string): number | bigint {
   const value = Number(text);
-  if (Number.isSafeInteger(value) || !/^-?\d+$/.test(text)) return value;
+  if (Number.isSafeInteger(value) || text.length > INT64_DIGITS_MAX || !/^-?\d+$/.test(text)) return value;
   const exact = BigInt(text);
   return exact <= INT64_MAX && exact >= -INT64_MAX - 1n ? exact : value;
 }

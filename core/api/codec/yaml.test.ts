@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
-import { encodeYaml, parseYaml, yamlDuplicates } from "./yaml.ts";
+import { encodeYaml, parseYaml, readYaml } from "./yaml.ts";
+
+const yamlDuplicates = (text: string): readonly string[] => readYaml(text).duplicates;
 
 test.each([
   ["yes", true], ["y", true], ["off", false], ["'y'", "y"], ["~", null], ["010", 8], ["0o17", 15], ["0x1f", 31], ["1_000", 1000], ["1e3", 1000], ["22:22", "22:22"],
@@ -66,4 +68,16 @@ test.each([
 test("JSON that YAML refuses is refused", () => {
   expect(() => parseYaml(`{"a":1e999}`)).toThrow("unsupported value: +Inf");
   expect(() => parseYaml(`{"a":1`)).toThrow("yaml: line 1:");
+});
+
+test("what a client sends is read in a moment, or not at all: nobody is served meanwhile", () => {
+  const text = `${"1:".repeat(200_000)}x`;
+  expect(readYaml(`a: ${text}`).value).toEqual({ a: text }); // no number, which is seen without looking for one from each of its digits on
+  expect(readYaml(`a: 1\n${"---\nb: 2\n".repeat(100_000)}`).value).toEqual({ a: 1 });
+  expect(readYaml(`a: 1\n--- @\n`).value).toEqual({ a: 1 }); // what comes after it may be anything
+  expect(() => readYaml(`a: &x 1\nb: [${"*x,".repeat(100_000)}]`)).toThrow("yaml: document contains excessive aliasing");
+  expect(readYaml(`a: [${'"*x",'.repeat(10_001)}]`).value).toEqual({ a: Array(10_001).fill("*x") });
+  expect(() => readYaml(`a: "${"x".repeat(1024 * 1024)}"`)).toThrow("yaml: document is longer than 1048576 characters: send JSON instead");
+  expect(readYaml(`{"a": "${"x".repeat(1024 * 1024)}"}`).value).toEqual({ a: "x".repeat(1024 * 1024) });
+  expect(parseYaml(`a: "${"x".repeat(1024 * 1024)}"`)).toEqual({ a: "x".repeat(1024 * 1024) }); // of a file
 });

@@ -3,12 +3,15 @@
  *
  * `yes`, `on` and `y` are booleans and 010 is eight, but 22:22 and 2026-01-02 are strings: sexagesimal numbers and timestamps are switched off.
  * Keys become strings. Of several documents the API reads the first.
- * A duplicate key keeps its last value; yamlDuplicates names it. Most of the YAML that arrives (server-side apply) is JSON, which is read as such: thirty times as fast.
+ * A duplicate key keeps its last value, and is named. Most of the YAML that arrives (server-side apply) is JSON, which is read as such: thirty times as fast.
+ *
+ *   parseYaml(text)            of a file of ours
+ *   readYaml(text)             of a request: with what is twice in it, and no longer than is read in a moment, since nobody else is served meanwhile
  *
  * Source: sigs.k8s.io/yaml (goyaml.v2) resolve.go, emitterc.go
  */
 import {
-  Document, isMap, isScalar, LineCounter, parseAllDocuments, Scalar, visit, type DocumentOptions, type ParseOptions, type SchemaOptions, type Tags, type YAMLParseError,
+  Composer, type CST, Document, isScalar, Lexer, LineCounter, Parser, Scalar, visit, type DocumentOptions, type ParseOptions, type SchemaOptions, type Tags, type YAMLParseError,
 } from "yaml";
 import { DEPTH_MAX, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { parseJson } from "./json.ts";
@@ -21,26 +24,41 @@ const INT = "tag:yaml.org,2002:int";
 const OCTAL: Tag = { tag: INT, identify: () => false, default: true, test: /^[-+]?0o[0-7]+$/, resolve: (text: string) => BigInt(text.replace(/^[-+]/, "")) * (text.startsWith("-") ? -1n : 1n) };
 /** Aliases that expand to more than this are an attack ("billion laughs"). */
 const ALIASES_MAX = 100;
+/** Anchors and aliases: each alias is looked for among all before it. */
+const NAMES_MAX = 10_000;
+/** Of a request, in characters: some seconds' work on a small machine. JSON may be as long as any body. */
+const LENGTH_MAX = 1024 * 1024;
 
 const FLOAT = "tag:yaml.org,2002:float";
 /** Of a point alone, which managedFields have as a key, YAML 1.1 would make a number: go-yaml wants a digit, or .inf or .nan. */
-const withDigits = (tag: Tag): Tag => (tag.tag === FLOAT && "test" in tag && tag.test ? { ...tag, test: new RegExp(`(?=.*[\\dfn])${tag.test.source}`, "i") } as Tag : tag);
+const withDigits = (tag: Tag): Tag => (tag.tag === FLOAT && "test" in tag && tag.test ? { ...tag, test: new RegExp(`^(?=.*[\\dfn])${tag.test.source}`, "i") } as Tag : tag);
 const tagsOf = (tags: Tags): Tags => [OCTAL, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && tag.tag !== TIMESTAMP && tag.format !== "TIME").map(withDigits)];
 
-const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions & { readonly lineCounter?: LineCounter } = {
+const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
   version: "1.1", intAsBigInt: true, uniqueKeys: false, strict: false, logLevel: "error", prettyErrors: false,
   customTags: tagsOf,
 };
 
 export class YamlError extends Error { override readonly name = "YamlError"; }
 
+/** `duplicates`: "yaml: unmarshal errors:\n  line 3: key "a" already set in map", or nothing. */
+export interface ReadYaml { readonly value: JsonValue; readonly duplicates: readonly string[] }
+
 /** The first document as a JSON value; an empty text is null. Throws YamlError. */
 export function parseYaml(text: string): JsonValue {
   const plainJson = jsonObjectIn(text);
-  if (plainJson !== undefined) return plainJson;
+  return plainJson === undefined ? guarded(() => valueOf(firstDocument(text))) : plainJson;
+}
+
+/** The same of what a client has sent. Throws YamlError. */
+export function readYaml(text: string): ReadYaml {
+  const plainJson = jsonObjectIn(text);
+  if (plainJson !== undefined) return { value: plainJson, duplicates: [] };
+  if (text.length > LENGTH_MAX) throw new YamlError(`yaml: document is longer than ${LENGTH_MAX} characters: send JSON instead`);
   return guarded(() => {
-    const [first] = documentsOf(text);
-    return first ? valueOf(first) : null;
+    const lines = new LineCounter();
+    const first = firstDocument(text, lines);
+    return { value: valueOf(first), duplicates: duplicatesIn(first, lines) };
   });
 }
 
@@ -73,11 +91,7 @@ function jsonObjectIn(text: string): JsonValue | undefined {
   }
 }
 
-/** `yaml: unmarshal errors:\n  line 3: key "a" already set in map`, or nothing. */
-export function yamlDuplicates(text: string): readonly string[] {
-  if (jsonObjectIn(text) !== undefined) return [];
-  const lines = new LineCounter();
-  const [first] = parseAllDocuments(text, { ...OPTIONS, lineCounter: lines }) as Document.Parsed[];
+function duplicatesIn(first: Document.Parsed | undefined, lines: LineCounter): readonly string[] {
   if (!first?.contents) return [];
   const found: { readonly line: number; readonly name: string }[] = [];
   visit(first, {
@@ -108,14 +122,28 @@ export function encodeYaml(value: unknown): string {
   return document.toString({ indentSeq: false, lineWidth: 0, singleQuote: true, directives: false, nullStr: "null" });
 }
 
-function documentsOf(text: string): Document.Parsed[] {
-  const documents = parseAllDocuments(text, OPTIONS) as Document.Parsed[];
-  for (const { errors } of documents) {
-    const [error] = errors;
-    if (error) throw new YamlError(`yaml: ${placed(text, error)}`, { cause: error });
-  }
-  return documents;
+/** What comes after it is not looked at. */
+function firstDocument(text: string, lines?: LineCounter): Document.Parsed | undefined {
+  const [first] = new Composer(OPTIONS).compose(tokensOf(text, lines), true, text.length);
+  const [error] = first?.errors ?? [];
+  if (error) throw new YamlError(`yaml: ${placed(text, error)}`, { cause: error });
+  return first as Document.Parsed | undefined;
 }
+
+function* tokensOf(text: string, lines: LineCounter | undefined): Generator<CST.Token> {
+  const parser = new Parser(lines?.addNewLine);
+  let names = 0, before = "";
+  lines?.addNewLine(0);
+  for (const lexeme of new Lexer().lex(text)) {
+    if (before !== SCALAR && /^[&*]/.test(lexeme) && ++names > NAMES_MAX) throw new YamlError("yaml: document contains excessive aliasing");
+    before = lexeme;
+    yield* parser.next(lexeme);
+  }
+  yield* parser.end();
+}
+
+/** What the lexer says before a scalar's text. */
+const SCALAR = "\x1f";
 
 /** What go-yaml's scanner has to say to what the parser calls so; it says nothing of the first line. */
 const SCANNED: Readonly<Partial<Record<YAMLParseError["code"], string>>> = {
@@ -132,8 +160,8 @@ function placed(text: string, { code, message, pos: [start] }: YAMLParseError): 
 
 function lowerFirst(text: string): string { return text.charAt(0).toLowerCase() + text.slice(1); }
 
-function valueOf(document: Document.Parsed): JsonValue {
-  if (isMap(document.contents) || document.contents !== null) return plain(document.toJS({ mapAsMap: true, maxAliasCount: ALIASES_MAX }));
+function valueOf(document: Document.Parsed | undefined): JsonValue {
+  if (document && document.contents !== null) return plain(document.toJS({ mapAsMap: true, maxAliasCount: ALIASES_MAX }));
   return null;
 }
 

@@ -5,7 +5,7 @@
  */
 import { strictWarnings } from "../../api/codec/body.ts";
 import { decodeText, jsonText, parseJson } from "../../api/codec/json.ts";
-import { parseYaml, yamlDuplicates } from "../../api/codec/yaml.ts";
+import { readYaml } from "../../api/codec/yaml.ts";
 import { formatApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest, notFound, routerUnsupported, StatusError, statusError, unsupportedMediaType } from "../../api/meta/status-error.ts";
@@ -46,10 +46,9 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
   if (!accepted.includes(type)) throw scope.served.custom ? unsupportedMediaType(accepted) : routerUnsupported();
   const query = writeQueryOf(scope, type === APPLY_YAML ? "ApplyOptions" : "PatchOptions");
   if (type === APPLY_YAML) {
-    const text = body.type === "value" ? "" : decodeText(body.bytes);
-    const applied = body.type === "value" ? body.value : attempt("error decoding YAML: error converting YAML to JSON: ", () => parseYaml(text));
+    const { value: applied, duplicates: repeated } = body.type === "value" ? { value: body.value, duplicates: [] } : attempt("error decoding YAML: error converting YAML to JSON: ", () => readYaml(decodeText(body.bytes)));
     scope.audit?.requestObject(applied);
-    return applier(scope, query, { applied, repeated: body.type === "value" ? [] : yamlDuplicates(text) });
+    return applier(scope, query, { applied, repeated });
   }
   const { value: patch, document } = body.type === "value" ? { value: body.value, document: undefined }
     : attempt(type === STRATEGIC_MERGE_PATCH ? "" : "error decoding patch: ", () => parseJson(decodeText(body.bytes)));
