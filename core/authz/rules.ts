@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/apis/rbac/v1/evaluation_helpers.go, staging/src/k8s.io/component-helpers/auth/rbac/validation/policy_comparator.go,
  *         pkg/registry/rbac/validation/policy_compact.go
  */
+import { withoutLast } from "../api/meta/linear.ts";
 import type { PolicyRule } from "../api/gen/rbac.v1.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
 import type { PathAttributes, ResourceAttributes } from "../api/request/attributes.ts";
@@ -22,7 +23,7 @@ export function ruleAllows(rule: Rule, attributes: ResourceAttributes | PathAttr
 }
 
 function pathsMatch(patterns: readonly string[], path: string): boolean {
-  return patterns.some((pattern) => pattern === "*" || pattern === path || (pattern.endsWith("*") && path.startsWith(pattern.replace(/\*+$/, ""))));
+  return patterns.some((pattern) => pattern === "*" || pattern === path || (pattern.endsWith("*") && path.startsWith(withoutLast(pattern, "*"))));
 }
 
 /** What of `wanted` is not in `owned`, as rules of one verb and one resource (and name) each. */
@@ -50,7 +51,7 @@ function ruleCovers(owner: Rule, rule: Rule): boolean {
     && (has(owner.apiGroups, "*") || all(owner.apiGroups, rule.apiGroups))
     && (rule.resources ?? []).every((resource) => resourceCovered(owner.resources ?? [], resource))
     && (ownNames.length === 0 || (names.length > 0 && all(ownNames, names)))
-    && (rule.nonResourceURLs ?? []).every((path) => (owner.nonResourceURLs ?? []).some((pattern) => pattern === path || (pattern.endsWith("*") && path.startsWith(pattern.replace(/\*+$/, "")))));
+    && (rule.nonResourceURLs ?? []).every((path) => (owner.nonResourceURLs ?? []).some((pattern) => pattern === path || (pattern.endsWith("*") && path.startsWith(withoutLast(pattern, "*")))));
 }
 
 function resourceCovered(owned: readonly string[], resource: string): boolean {

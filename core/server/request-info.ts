@@ -5,6 +5,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/request/requestinfo.go
  */
+import { withoutLast } from "../api/meta/linear.ts";
 import type { Verb } from "../api/request/attributes.ts";
 
 export interface ResourceRequestInfo {
@@ -103,7 +104,7 @@ function nameSelected(fieldSelector: string | null): string {
 
 /** Whether a part of the path is empty, but for the ends and what belongs to the request's target: no route has such. */
 export function hasEmptyPart(path: string, below = ""): boolean {
-  return path.slice(0, path.length - below.length).replace(/%2f/gi, "/").replace(/^\/+|\/+$/g, "").includes("//");
+  return withoutLast(path.slice(0, path.length - below.length).replace(/%2f/gi, "/").replace(/^\/+/, ""), "/").includes("//");
 }
 
 /** How many parts of the path make the first `count` of what they are decoded. */

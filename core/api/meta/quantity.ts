@@ -18,7 +18,7 @@ const FORMAT_WRONG = "quantities must match the regular expression '^([+-]?[0-9.
 const NUMERIC_WRONG = "unable to parse numeric part of quantity";
 const SUFFIX_WRONG = "unable to parse quantity's suffix";
 
-const SHAPE = /^([+-]?)(0*)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/;
+const SHAPE = /^([+-]?)(\d*)(?:\.(\d*))?((?:[eEinumkKMGTP]+[-+]?|[-+])\d*)?$/;
 const DECIMAL: Readonly<Record<string, number>> = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 };
 const BINARY: Readonly<Record<string, number>> = { Ki: 10, Mi: 20, Gi: 30, Ti: 40, Pi: 50, Ei: 60 };
 const DECIMAL_SUFFIXES = new Map(Object.entries(DECIMAL).map(([suffix, exponent]) => [exponent, suffix]));
@@ -100,7 +100,8 @@ function parse(text: string): Quantity {
   if (text === "0") return new Quantity(0n, { text });
   const parts = text.length > LENGTH_MAX ? null : SHAPE.exec(text);
   if (!parts || text === "") throw new Error(text.length > LENGTH_MAX ? NUMERIC_WRONG : FORMAT_WRONG);
-  const [, sign = "", zeros = "", digits = "", fraction = "", suffix = ""] = parts;
+  const [, sign = "", all = "", fraction = "", suffix = ""] = parts;
+  const digits = all.replace(/^0+/, "");
   const { base, exponent, format } = interpretSuffix(suffix);
   const whole = digits === "" ? "0" : digits;
   const shifted = whole + fraction;
@@ -112,7 +113,7 @@ function parse(text: string): Quantity {
     const multiplied = unscaled << BigInt(exponent);
     const fast = fraction === "" && FAST_BINARY_DIGITS_MAX - whole.length - Math.trunc((exponent * 3) / 10) - 1 >= 0;
     if (fast) return new Quantity(multiplied, { format, ...((magnitude & 7n) !== 0n ? { text } : {}) });
-    if (zeros + digits + fraction === "") throw new Error(NUMERIC_WRONG); // elsewhere a suffix alone is zero
+    if (all + fraction === "") throw new Error(NUMERIC_WRONG); // elsewhere a suffix alone is zero
     return limitBinary(multiplied, scale);
   }
   if (shifted.length <= FAST_DIGITS_MAX && scale >= NANO) {

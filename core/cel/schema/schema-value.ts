@@ -77,7 +77,7 @@ function durationValue(text: string): Value {
   if (nanos !== undefined) return new Duration(nanos);
   let total = 0n;
   let known = false;
-  for (const [, digits, word] of text.matchAll(/(\d+)\s*([A-Za-zµ]+)/g)) {
+  for (const [, digits, word] of text.matchAll(/(?<!\d)(\d+)\s*([A-Za-zµ]+)/g)) {
     const unit = word!.toLowerCase();
     const found = UNITS.find(([, ...names]) => names.some((name, i) => unit === name || (i === names.length - 1 && unit.startsWith(name))));
     if (!found) continue;

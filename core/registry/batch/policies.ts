@@ -5,6 +5,7 @@ import type {
 } from "../../api/gen/batch.v1.ts";
 import { byteLength } from "../../api/meta/byte-length.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
+import { repeats } from "../../api/meta/linear.ts";
 import { isQualifiedName, nonNegative } from "../core/checks/values.ts";
 import { countIndexes } from "./indexes.ts";
 
@@ -57,9 +58,10 @@ function* validateExitCodes(path: string, { operator, containerName, values: giv
   const at = child(path, "values");
   if (values.length === 0) yield invalid(at, given ?? null, "at least one value is required");
   else if (values.length > EXIT_CODES_MAX) yield tooMany(at, values.length, EXIT_CODES_MAX);
+  const isRepeated = repeats<number>();
   for (const [i, value] of values.entries()) {
     if (operator === "In" && value === 0) yield invalid(index(at, i), value, "must not be 0 for the In operator");
-    if (values.indexOf(value) < i) yield duplicate(index(at, i), value);
+    if (isRepeated(value)) yield duplicate(index(at, i), value);
   }
   if (values.some((value, i) => i > 0 && values[i - 1]! > value)) yield invalid(at, values, "must be ordered");
 }

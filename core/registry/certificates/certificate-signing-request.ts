@@ -11,6 +11,7 @@
 import { child, duplicate, type FieldError, forbidden, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import type { CertificateSigningRequest, CertificateSigningRequestCondition, CertificateSigningRequestSpec } from "../../api/gen/certificates.v1.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
+import { repeats } from "../../api/meta/linear.ts";
 import { pathSegmentName } from "../../api/meta/names.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { jsonDiff } from "../core/checks/diff.ts";
@@ -116,7 +117,8 @@ function* validateSpec(path: string, spec: Readonly<CertificateSigningRequestSpe
   const at = child(path, "usages");
   if (usages.length === 0) yield required(at);
   if (before.every((usage) => USAGES.includes(usage))) for (const [i, usage] of usages.entries()) if (!USAGES.includes(usage)) yield notSupported(index(at, i), usage, USAGES);
-  if (new Set(before).size === before.length) for (const [i, usage] of usages.entries()) if (usages.indexOf(usage) < i) yield duplicate(index(at, i), usage);
+  const isRepeated = repeats<string>();
+  if (new Set(before).size === before.length) for (const [i, usage] of usages.entries()) if (isRepeated(usage)) yield duplicate(index(at, i), usage);
   if (spec.signerName === LEGACY_SIGNER && old?.signerName !== LEGACY_SIGNER) yield invalid(child(path, "signerName"), spec.signerName, "the legacy signerName is not allowed via this API version");
   else yield* signerName(child(path, "signerName"), spec.signerName);
   if (spec.expirationSeconds !== undefined && spec.expirationSeconds < EXPIRATION_SECONDS_MIN)

@@ -1,5 +1,6 @@
 /** Names in resource.k8s.io: of drivers, pools, devices, attributes; and lists and maps of things that have one. Source: kubernetes v1.36 pkg/apis/resource/validation/validation.go */
 import { child, duplicate, type FieldError, index, invalid, key, required, tooLong, tooMany } from "../../api/meta/field-error.ts";
+import { repeats } from "../../api/meta/linear.ts";
 import { byteLength } from "../../api/meta/byte-length.ts";
 import { cIdentifier, dns1123Subdomain } from "../../api/meta/names.ts";
 import { isDns1123Label, problems } from "../core/checks/values.ts";
@@ -62,8 +63,8 @@ export function* listOf<T>(path: string, list: readonly T[] | undefined | null, 
   if (max !== undefined && items.length > max) { yield tooMany(path, items.length, max); return; }
   for (const [i, item] of items.entries()) yield* check(index(path, i), item);
   if (!keyOf) return;
-  const keys = items.map(keyOf);
-  for (const [i, name] of keys.entries()) if (keys.indexOf(name) < i) yield duplicate(index(path, i), name);
+  const isRepeated = repeats<string>();
+  for (const [i, name] of items.map(keyOf).entries()) if (isRepeated(name)) yield duplicate(index(path, i), name);
 }
 
 export function* counters(path: string, given: Readonly<Record<string, unknown>> | undefined, max: number): Iterable<FieldError> {

@@ -65,15 +65,45 @@ export async function rewriteHtml(body: Readable, encoding: string, rewriting: R
   return encoding === "gzip" ? gzipSync(rewritten) : encoding === "deflate" ? deflateRawSync(rewritten) : rewritten;
 }
 
-/** Comments and the contents of scripts and styles are not tags, whatever they look like. */
-const OPAQUE = /<!--[\s\S]*?-->|(<(?:script|style|textarea|title)\b(?:"[^"]*"|'[^']*'|[^'">])*>)([\s\S]*?)(?=<\/(?:script|style|textarea|title)\b)|<[a-z](?:"[^"]*"|'[^']*'|[^'">])*>/gi;
-const ATTRIBUTE = /([^\s"'<>/=]+)(\s*=\s*)("[^"]*"|'[^']*'|[^\s"'<>`]+)/g;
+const ATTRIBUTE = /(?<![^\s"'<>/=])([^\s"'<>/=]+)(\s*=\s*)("[^"]*"|'[^']*'|[^\s"'<>`]+)/g;
+const CLOSING = /<\/(?:script|style|textarea|title)\b/gi;
+const OPAQUE = /^<(?:script|style|textarea|title)\b/i;
 
+/** Comments and the contents of scripts and styles are not tags, whatever they look like. Whatever the page, each of its characters is looked at a few times and no more: it comes from a pod. */
 function rewriteTags(page: string, rewriting: Rewriting): string {
-  return page.replace(OPAQUE, (whole, opening: string | undefined, content: string | undefined) => {
-    if (whole.startsWith("<!--")) return whole;
-    return opening === undefined ? rewriteTag(whole, rewriting) : rewriteTag(opening, rewriting) + (content ?? "");
-  });
+  const closing = new RegExp(CLOSING);
+  let result = "", done = 0;
+  for (let at = page.indexOf("<"), end: number, opens = true; at >= 0; at = page.indexOf("<", end)) {
+    end = at + 1;
+    if (page.startsWith("<!--", at)) {
+      end = page.indexOf("-->", at + 4) + 3;
+      if (end === 2) break; // the rest is a comment
+    } else if (/[a-z]/i.test(page.charAt(end))) {
+      end = tagEnd(page, end);
+      if (end < 0) break; // and here a tag that does not end
+      const tag = page.slice(at, end);
+      result += page.slice(done, at) + rewriteTag(tag, rewriting);
+      done = end;
+      if (!opens || !OPAQUE.test(tag)) continue;
+      closing.lastIndex = end;
+      const found = closing.exec(page);
+      if (found) end = found.index;
+      else opens = false;
+    }
+  }
+  return result + page.slice(done);
+}
+
+/** Behind the ">" of a tag, which may stand in quotes before; -1: there is none. */
+function tagEnd(page: string, from: number): number {
+  for (let at = from; at < page.length; at++) {
+    const character = page[at]!;
+    if (character === ">") return at + 1;
+    if (character !== '"' && character !== "'") continue;
+    at = page.indexOf(character, at + 1);
+    if (at < 0) return -1;
+  }
+  return -1;
 }
 
 function rewriteTag(tag: string, rewriting: Rewriting): string {

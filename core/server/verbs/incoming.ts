@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/rest.go, apiserver/pkg/registry/rest/meta.go
  */
+import { repeats } from "../../api/meta/linear.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest } from "../../api/meta/status-error.ts";
 import type { Scope } from "../handler.ts";
@@ -34,8 +35,9 @@ export function dropRepeatedOwners({ warnings }: Scope, { metadata }: ApiObject,
   if (!owners || owners.length < 2) return;
   const kept: typeof owners = [];
   const repeated: string[] = [];
+  const isRepeated = repeats<string>();
   for (const owner of owners) {
-    if (kept.some((other) => other.uid === owner.uid && Bun.deepEquals(other, owner))) repeated.push(owner.uid);
+    if (isRepeated(JSON.stringify(Object.entries(owner).sort(([a], [b]) => (a < b ? -1 : 1))))) repeated.push(owner.uid);
     else kept.push(owner);
   }
   if (repeated.length === 0) return;

@@ -6,7 +6,20 @@
 type Lookup = (name: string) => string | undefined;
 
 export function expand(text: string, lookup: Lookup): string {
-  return text.replace(/\$(\$|\(([^)]*)\))/g, (written, what: string, name: string) => (what === "$" ? "$" : lookup(name) ?? written));
+  const closedUntil = text.lastIndexOf(")");
+  let result = "", done = 0;
+  for (let at = text.indexOf("$"), end: number; at >= 0; at = text.indexOf("$", end)) {
+    const next = text[at + 1];
+    if (next === "$") {
+      result += text.slice(done, at) + "$";
+      done = end = at + 2;
+    } else if (next === "(" && at < closedUntil) {
+      end = text.indexOf(")", at) + 1;
+      result += text.slice(done, at) + (lookup(text.slice(at + 2, end - 1)) ?? text.slice(at, end));
+      done = end;
+    } else end = at + 1;
+  }
+  return result + text.slice(done);
 }
 
 export function expandAll(texts: readonly string[] | undefined, lookup: Lookup): string[] {

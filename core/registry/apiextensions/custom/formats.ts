@@ -100,7 +100,7 @@ function isDuration(text: string): boolean {
     return true;
   } catch {
     // then perhaps Scala's
-    return [...text.matchAll(/\d+\s*([A-Za-zµ]+)/g)].some(([, unit = ""]) => DURATION_UNITS.some((names) =>
+    return [...text.matchAll(/(?<!\d)\d+\s*([A-Za-zµ]+)/g)].some(([, unit = ""]) => DURATION_UNITS.some((names) =>
       names.includes(unit.toLowerCase()) || unit.toLowerCase().startsWith(names.at(-1)!)));
   }
 }

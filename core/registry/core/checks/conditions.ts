@@ -2,6 +2,7 @@
 import { byteLength } from "../../../api/meta/byte-length.ts";
 import { child, duplicate, type FieldError, index, invalid, notSupported, required, tooLong } from "../../../api/meta/field-error.ts";
 import type { Condition } from "../../../api/gen/meta.v1.ts";
+import { repeats } from "../../../api/meta/linear.ts";
 import { validateLabelName } from "../../../api/meta/label-selector.ts";
 import { regexMessage } from "../../../api/meta/names.ts";
 
@@ -15,9 +16,10 @@ const REASON_MESSAGE = regexMessage(
 );
 
 export function* validateCommonConditions(path: string, conditions: readonly Condition[] = []): Iterable<FieldError> {
+  const isRepeated = repeats<string>();
   for (const [i, condition] of conditions.entries()) {
     const at = index(path, i);
-    if (conditions.slice(0, i).some(({ type }) => type === condition.type)) yield duplicate(child(at, "type"), condition.type);
+    if (isRepeated(condition.type)) yield duplicate(child(at, "type"), condition.type);
     yield* validateCondition(at, condition);
   }
 }

@@ -27,7 +27,7 @@ export function* validateVolumeSpec(path: string, spec: Readonly<PersistentVolum
   }
   yield* validateSource(path, spec, name);
   if (spec.local && !spec.nodeAffinity) yield required(affinityPath, "Local volume requires node affinity");
-  if (spec.hostPath && /^\/*(\.?\/*)*$/.test(spec.hostPath.path) && spec.hostPath.path !== "" && spec.persistentVolumeReclaimPolicy === "Recycle")
+  if (spec.hostPath && /^[./]*$/.test(spec.hostPath.path) && spec.hostPath.path !== "" && spec.persistentVolumeReclaimPolicy === "Recycle")
     yield forbidden(child(path, "persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'");
   if (spec.storageClassName) yield* isDns1123Subdomain(child(path, "storageClassName"), spec.storageClassName);
   yield* oneOfOptional(child(path, "volumeMode"), spec.volumeMode, VOLUME_MODES);

@@ -6,6 +6,7 @@
 import { child, index, key } from "../../../api/meta/field-error.ts";
 import type { ContainerPort, NodeSelectorTerm, PodAffinityTerm, PodSpec, Volume } from "../../../api/gen/core.v1.ts";
 import { goQuote } from "../../../api/meta/go-quote.ts";
+import { repeats } from "../../../api/meta/linear.ts";
 import { labelValue } from "../../../api/meta/names.ts";
 import type { TemplateMeta } from "../../../api/meta/object-meta.ts";
 import { parseQuantity } from "../../../api/meta/quantity.ts";
@@ -106,11 +107,12 @@ function* volumeWarnings(path: string, volumes: readonly Volume[]): Iterable<str
 }
 
 function* repeatedWarnings(path: string, { hostAliases = [], imagePullSecrets = [] }: Readonly<PodSpec>): Iterable<string> {
+  const [isRepeatedIp, isRepeatedName] = [repeats<string>(), repeats<string>()];
   for (const [i, { ip }] of hostAliases.entries())
-    if (hostAliases.slice(0, i).some((other) => other.ip === ip)) yield `${child(index(child(path, "hostAliases"), i), "ip")}: duplicate ip ${goQuote(ip)}`;
+    if (isRepeatedIp(ip)) yield `${child(index(child(path, "hostAliases"), i), "ip")}: duplicate ip ${goQuote(ip)}`;
   const names = imagePullSecrets.map(({ name }) => name ?? "");
   const at = (i: number): string => child(index(child(path, "imagePullSecrets"), i), "name");
-  for (const [i, name] of names.entries()) if (names.indexOf(name) < i) yield `${at(i)}: duplicate name ${goQuote(name)}`;
+  for (const [i, name] of names.entries()) if (isRepeatedName(name)) yield `${at(i)}: duplicate name ${goQuote(name)}`;
   for (const [i, name] of names.entries()) if (name === "") yield `${at(i)}: invalid empty name ""`;
 }
 
@@ -148,7 +150,11 @@ function* envWarnings(path: string, vars: NonNullable<PodSpec["containers"][numb
   }
 }
 
+/** Each with each before it: far more than people write, and no more than is done in a moment. */
+const COMPARED_MAX = 100_000;
+
 function* portWarnings(path: string, spec: Readonly<PodSpec>): Iterable<string> {
+  let compared = 0;
   const byPort = new Map<string, { readonly path: string; readonly port: ContainerPort }[]>();
   const ports = [...containersOf(spec, path)].flatMap(({ container, path: at }) => (container.ports ?? []).map((port, i) => ({ port, path: index(child(at, "ports"), i) })));
   for (const { port, path: at } of ports) {
@@ -156,14 +162,16 @@ function* portWarnings(path: string, spec: Readonly<PodSpec>): Iterable<string> 
       yield `${at}: hostIP set without hostPort: {Name:${port.name ?? ""} HostPort:0 ContainerPort:${port.containerPort} Protocol:${port.protocol ?? ""} HostIP:${port.hostIP}}`;
     const number = `${port.containerPort}/${port.protocol ?? ""}`;
     const others = byPort.get(number) ?? [];
+    byPort.set(number, others);
     for (const other of others) {
+      if (++compared > COMPARED_MAX) return;
       const [a, b] = [port.hostIP ?? "", other.port.hostIP ?? ""];
       const samePort = (port.hostPort ?? 0) === (other.port.hostPort ?? 0);
       if (a === b && samePort) yield `${at}: duplicate port definition with ${other.path}`;
       else if (!port.hostPort || !other.port.hostPort) yield `${at}: overlapping port definition with ${other.path}`;
       else if (samePort && (a === "") !== (b === "")) yield `${at}: dangerously ambiguous port definition with ${other.path}`;
     }
-    byPort.set(number, [...others, { port, path: at }]);
+    others.push({ port, path: at });
   }
   const byName = new Map<string, string>();
   for (const { port: { name }, path: at } of ports) {

@@ -41,18 +41,24 @@ export function* validateFieldRef(path: string, { apiVersion, fieldPath }: Objec
   const at = child(path, "fieldPath");
   if (!apiVersion) { yield required(child(path, "apiVersion")); return; }
   if (!fieldPath) { yield required(at); return; }
-  const entry = /^(.*?)\['(.*)'\]$/s.exec(fieldPath);
+  const entry = entryOf(fieldPath);
   const wrong = apiVersion !== "v1" ? `unsupported pod version: ${apiVersion}`
-    : entry && entry[1] !== "metadata.annotations" && entry[1] !== "metadata.labels" ? `field label does not support subscript: ${fieldPath}`
+    : entry && entry.map !== "metadata.annotations" && entry.map !== "metadata.labels" ? `field label does not support subscript: ${fieldPath}`
       : !entry && fieldPath !== "spec.host" && !FIELD_PATHS.has(fieldPath) ? `field label not supported: ${fieldPath}` : undefined;
   if (wrong !== undefined) { yield invalid(at, fieldPath, `error converting fieldPath: ${wrong}`); return; }
   if (entry) {
-    const name = entry[2]!;
-    yield* isQualifiedName(path, entry[1] === "metadata.annotations" ? name.toLowerCase() : name);
+    const { map, name } = entry;
+    yield* isQualifiedName(path, map === "metadata.annotations" ? name.toLowerCase() : name);
     return;
   }
   const converted = fieldPath === "spec.host" ? "spec.nodeName" : fieldPath;
   if (!allowed.includes(converted)) yield notSupported(at, converted, allowed.toSorted());
+}
+
+/** "metadata.labels['app']" */
+function entryOf(fieldPath: string): { readonly map: string; readonly name: string } | undefined {
+  const at = fieldPath.indexOf("['");
+  return at >= 0 && at + 2 <= fieldPath.length - 2 && fieldPath.endsWith("']") ? { map: fieldPath.slice(0, at), name: fieldPath.slice(at + 2, -2) } : undefined;
 }
 
 export function* validateResourceFieldRef(path: string, { containerName, resource, divisor }: ResourceFieldSelector, isVolume: boolean): Iterable<FieldError> {

@@ -66,14 +66,16 @@ function* awsElasticBlockStore(path: string, source: core.AWSElasticBlockStoreVo
   yield* partition(child(path, "partition"), source.partition);
 }
 
+/** Source: RFC 3720 section 3.2.6.1 has 223 bytes; upstream does not count, and finds the end of a name anywhere. */
+const ISCSI_NAME_LENGTH_MAX = 1024;
 const ISCSI_NAMES: Readonly<Record<string, RegExp>> = {
-  iqn: /iqn\.\d{4}-\d{2}\.([A-Za-z0-9\-.]+)(:[^,;*&$|\s]+)$/, eui: /^eui.[A-Za-z0-9]{16}$/, naa: /^naa.[A-Za-z0-9]{32}$/,
+  iqn: /iqn\.\d{4}-\d{2}\.[A-Za-z0-9\-.]+:[^,;*&$|\s]+$/, eui: /^eui.[A-Za-z0-9]{16}$/, naa: /^naa.[A-Za-z0-9]{32}$/,
 };
 
 function* iscsiName(path: string, name: string, unknown: string): Errors {
   const format = ISCSI_NAMES[name.slice(0, 3)];
   if (!format) yield invalid(path, name, unknown);
-  else if (!format.test(name)) yield invalid(path, name, "must be valid format");
+  else if (name.length > ISCSI_NAME_LENGTH_MAX || !format.test(name)) yield invalid(path, name, "must be valid format");
 }
 
 function* iscsiCommon(path: string, source: core.ISCSIVolumeSource | core.ISCSIPersistentVolumeSource, unknown: string): Errors {

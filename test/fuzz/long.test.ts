@@ -1,0 +1,56 @@
+/** Bodies as long as they may be, made to be slow to read. Nobody else is served meanwhile: none of them may take longer for each of its characters than for a few. */
+import { Readable } from "node:stream";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { parseQuantity, Quantity } from "../../core/api/meta/quantity.ts";
+import { rewriteHtml } from "../../core/server/node-proxy/rewrite.ts";
+import { expand } from "../../node/kubelet/containers/expansion.ts";
+import { apiServer, type ApiServer } from "../api-server.ts";
+
+let api: ApiServer;
+beforeAll(async () => { api = await apiServer(); });
+afterAll(() => api[Symbol.asyncDispose]());
+
+const many = <T>(count: number, of: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => of(i));
+const pod = (spec: object, container: object = {}): object => ({ metadata: { name: "p" }, spec: { containers: [{ name: "c", image: "x", ...container }], ...spec } });
+const volume = (path: string, count: number): object => ({ volumes: [{ name: "v", configMap: { name: "c", items: many(count, () => ({ key: "a", path })) } }] });
+
+test.each<[what: string, path: string, body: object, code: number]>([
+  ["names of pull Secrets", "pods", pod({ imagePullSecrets: many(60_000, (i) => ({ name: `s${i}` })) }), 201],
+  ["addresses of hosts", "pods", pod({ hostAliases: many(40_000, (i) => ({ ip: `10.0.${i >> 8 & 255}.${i & 255}`, hostnames: ["a"] })) }), 201],
+  ["one port", "pods", pod({}, { ports: many(50_000, () => ({ containerPort: 80 })) }), 201],
+  ["one file", "pods", pod(volume("a", 60_000)), 201],
+  ["a file's name", "pods", pod(volume(`a${"/".repeat(2_000_000)}b`, 1)), 201],
+  ["a field of the pod", "pods", pod({}, { env: [{ name: "E", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath: "['".repeat(1_000_000) } } }] }), 422],
+  ["an iSCSI name", "pods", pod({ volumes: [{ name: "v", iscsi: { targetPortal: "a", lun: 0, iqn: "iqn.2000-01.a".repeat(200_000) } }] }), 422],
+  ["quantities", "pods", pod({}, { resources: { limits: Object.fromEntries(many(1_000, (i) => [`a.b/c${i}`, `${"0".repeat(1_000)}x`])) } }), 400],
+  ["a host path", "persistentvolumes", { metadata: { name: "v" }, spec: { capacity: { storage: "1" }, accessModes: ["ReadWriteOnce"], persistentVolumeReclaimPolicy: "Recycle", hostPath: { path: `${"/.".repeat(500_000)}x` } } }, 201],
+  ["owners", "configmaps", { metadata: { name: "c", ownerReferences: many(25_000, (i) => ({ apiVersion: "v1", kind: "Pod", name: `a${i}`, uid: "u" })) } }, 201],
+])("%s", async (_, resource, body, code) => {
+  const path = resource === "persistentvolumes" ? `/api/v1/${resource}` : `/api/v1/namespaces/a/${resource}`;
+  const told = await api.ask("POST", path, { body, query: { dryRun: "All" } });
+  expect([told.code, String(told.body.message ?? "").slice(0, 300)]).toEqual([code, expect.anything()]);
+});
+
+test("a path of slashes", async () => expect((await api.ask("GET", `/api/v1/namespaces/a/${"/".repeat(60_000)}x`)).code).toBe(404));
+
+test("a quantity with zeros in front", () => expect([parseQuantity(`${"0".repeat(1_000)}1.50`), parseQuantity("0.0Ki")].map(String)).toEqual(["1500m", "0"]));
+
+test("a pod's arguments", () => {
+  expect(expand("$(A".repeat(500_000), () => "1")).toBe("$(A".repeat(500_000));
+  expect(expand(`${"$(A".repeat(3)} $$)`, () => undefined)).toBe(`${"$(A".repeat(3)} $$)`);
+  expect(expand("$(A $$ $(B", () => "1")).toBe("$(A $ $(B");
+});
+
+test.each(["<!--".repeat(1_000_000), "<a ".repeat(1_000_000), `<a href="${"'<a ".repeat(1_000_000)}`, "<script>".repeat(500_000), `<a ${"x".repeat(2_000_000)}>`, `<a ${"x=' '".repeat(500_000)}`])("a pod's page", async (page) => {
+  const rewritten = await rewriteHtml(Readable.from([Buffer.from(page)]), "", { prefix: "/p", backendHost: "b", requestHost: "r" });
+  expect((rewritten as Uint8Array).length).toBe(page.length);
+});
+
+test("quantities are what they were", () => {
+  for (const text of ["0", "1", "+1", "-1.5Gi", ".5", "5.", "1e3", "1E-3", "100m", "1_0", "1ee3", "e3", "+", "", "1-", "1.2.3", "Ki", "007", "1e+3", "12-3"]) {
+    const old = /^([+-]?)(0*)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[-+]?\d*)$/.test(text);
+    let now = true;
+    try { expect(parseQuantity(text)).toBeInstanceOf(Quantity); } catch (error) { now = !(error as Error).message.startsWith("quantities must match"); }
+    expect([text, now]).toEqual([text, old && text !== ""]);
+  }
+});
