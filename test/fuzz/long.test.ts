@@ -31,6 +31,13 @@ test.each<[what: string, path: string, body: object, code: number]>([
   expect([told.code, String(told.body.message ?? "").slice(0, 300)]).toEqual([code, expect.anything()]);
 });
 
+test("managers of fields", async () => {
+  const managedFields = many(10_000, (i) => ({ manager: `m${i}`, operation: "Update", apiVersion: "v1", fieldsType: "FieldsV1", fieldsV1: { "f:data": { [`f:a${i}`]: {} } } }));
+  const { body } = await api.ask("POST", "/api/v1/namespaces/a/configmaps", { body: { metadata: { name: "m", managedFields } } });
+  expect(body.metadata.managedFields.map(({ manager }: { manager: string }) => manager).filter((name: string) => name === "ancient-changes" || name === "m9999")).toEqual(["ancient-changes", "m9999"]);
+  expect(Object.keys(body.metadata.managedFields[0].fieldsV1["f:data"])).toHaveLength(9_991);
+});
+
 test("a path of slashes", async () => expect((await api.ask("GET", `/api/v1/namespaces/a/${"/".repeat(60_000)}x`)).code).toBe(404));
 
 test("a quantity with zeros in front", () => expect([parseQuantity(`${"0".repeat(1_000)}1.50`), parseQuantity("0.0Ki")].map(String)).toEqual(["1500m", "0"]));

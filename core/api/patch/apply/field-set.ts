@@ -63,6 +63,13 @@ export function union(a: FieldSet, b: FieldSet): FieldSet {
   return added ? sortKeys(out) : out;
 }
 
+/** Of any number, two by two: one after the other, each would be gone through with all that came before it. */
+export function unionAll(sets: readonly FieldSet[]): FieldSet {
+  if (sets.length < 2) return sets[0] ?? EMPTY_SET;
+  const half = sets.length >> 1;
+  return union(unionAll(sets.slice(0, half)), unionAll(sets.slice(half)));
+}
+
 function unionNode(a: FieldSet, b: FieldSet): FieldSet {
   if (a === b) return a;
   const merged = union(a, b);

@@ -12,7 +12,7 @@ import { goQuote } from "../../meta/go-quote.ts";
 import type { ManagedFieldsEntry } from "../../meta/object-meta.ts";
 import { parseTime } from "../../meta/time.ts";
 import { equalJson } from "../json-value.ts";
-import { EMPTY_SET, type FieldSet, isEmptySet, parseFieldSet, union } from "./field-set.ts";
+import { EMPTY_SET, type FieldSet, isEmptySet, parseFieldSet, unionAll } from "./field-set.ts";
 
 export interface Manager {
   readonly name: string;
@@ -134,6 +134,7 @@ export function capUpdateManagers(managers: Managers): Managers {
   updaters.sort(([idA, a], [idB, b]) => seconds(a) - seconds(b) || compareText(idA, idB));
   const capped = new Map(managers);
   const firsts = new Map<string, string>();
+  const gathered = new Map<string, FieldSet[]>();
   let count = updaters.length;
   for (const [id, manager] of updaters) {
     if (count <= UPDATE_MANAGERS_MAX) break;
@@ -144,9 +145,13 @@ export function capUpdateManagers(managers: Managers): Managers {
     const bucketId = identifierOf(bucketed);
     const bucket = capped.get(bucketId) ?? capped.get(first);
     if (!capped.has(bucketId)) capped.delete(first);
-    capped.set(bucketId, { ...bucketed, set: union(manager.set, bucket?.set ?? EMPTY_SET), time: manager.time, entry: undefined });
+    const sets = gathered.get(bucketId) ?? [bucket?.set ?? EMPTY_SET];
+    gathered.set(bucketId, sets);
+    sets.push(manager.set);
+    capped.set(bucketId, { ...bucketed, set: EMPTY_SET, time: manager.time, entry: undefined });
     if (id !== bucketId) capped.delete(id);
     count--;
   }
+  for (const [id, sets] of gathered) capped.set(id, { ...capped.get(id)!, set: unionAll(sets) });
   return capped;
 }
