@@ -31,12 +31,15 @@ export function requestHeaderAuthenticator({ roots, clock, allowedNames }: Reque
       const { commonName } = verify(peerCertificate).subject;
       if (allowedNames.length > 0 && !allowedNames.includes(commonName)) throw refuse(`x509: subject with cn=${commonName} is not in the allowed list`);
       const groups: string[] = [];
-      const extra: Record<string, string[]> = {};
+      const extra = new Map<string, string[]>(); // whose keys may be "constructor", too
       for (const [header, value] of headerPairsOf(credentials)) {
         if (header === GROUP && value !== "") groups.push(value);
-        else if (header.startsWith(EXTRA_PREFIX)) (extra[extraKey(header.slice(EXTRA_PREFIX.length))] ??= []).push(value);
+        else if (header.startsWith(EXTRA_PREFIX)) {
+          const key = extraKey(header.slice(EXTRA_PREFIX.length));
+          extra.set(key, [...extra.get(key) ?? [], value]);
+        }
       }
-      return { user: { name, uid: credentials.header(UID) || undefined, groups, extra } };
+      return { user: { name, uid: credentials.header(UID) || undefined, groups, extra: Object.fromEntries(extra) } };
     },
   };
 }

@@ -33,6 +33,7 @@ describe("what is asked for", () => {
   test("everything", () => expect(impersonationOf([JANE, ["impersonate-group", "dev"], ["impersonate-group", "a, b"], ["impersonate-uid", "7"], ["impersonate-extra-acme.com%2fproject", "x"], ["impersonate-extra-acme.com%2fproject", "y"]])).toEqual({
     name: "jane", uid: "7", groups: ["dev", "a, b"], extra: { "acme.com/project": ["x", "y"] },
   }));
+  test("extras may have any name", () => expect(Object.entries(impersonationOf([JANE, ["impersonate-extra-constructor", "x"], ["impersonate-extra-__proto__", "y"]])!.extra)).toEqual([["constructor", ["x"]], ["__proto__", ["y"]]]));
   test.each(["impersonate-group", "impersonate-uid", "impersonate-extra-a"])("%s without a user is a bad request", (header) => expect(() => impersonationOf([[header, "x"]])).toThrow("without impersonating a user name"));
   test("and is shown as Go shows it", () => expect(() => impersonationOf([["impersonate-uid", "7"], ["impersonate-group", "g"], ["impersonate-extra-a%2fb", "c"]])).toThrow(
     `requested &user.DefaultInfo{Name:"", UID:"7", Groups:[]string{"g"}, Extra:map[string][]string{"a/b":[]string{"c"}}} without impersonating a user name`));

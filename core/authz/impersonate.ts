@@ -34,14 +34,18 @@ export function impersonationOf(headers: Iterable<readonly [name: string, value:
   let name = "";
   let uid = "";
   const groups: string[] = [];
-  const extra: Record<string, string[]> = {};
+  const extras = new Map<string, string[]>(); // whose keys may be "constructor", too
   for (const [header, value] of headers) {
     if (!header.startsWith("impersonate-")) continue;
     if (header === USER) name ||= value;
     else if (header === UID) uid ||= value;
     else if (header === GROUP) groups.push(value);
-    else if (header.startsWith(EXTRA_PREFIX)) (extra[unescapeKey(header.slice(EXTRA_PREFIX.length))] ??= []).push(value);
+    else if (header.startsWith(EXTRA_PREFIX)) {
+      const key = unescapeKey(header.slice(EXTRA_PREFIX.length));
+      extras.set(key, [...extras.get(key) ?? [], value]);
+    }
   }
+  const extra = Object.fromEntries(extras);
   if (name !== "") return { name, uid, groups, extra };
   if (uid !== "" || groups.length > 0 || Object.keys(extra).length > 0)
     throw badRequest(`requested ${goUser(uid, groups, extra)} without impersonating a user name`);

@@ -43,6 +43,10 @@ const SWEEP_MS = 5_000;
 const KEEP_ALIVE_MS = 30_000;
 const UPGRADES: ReadonlySet<string> = new Set(["websocket", "spdy/3.1"]);
 
+/** Whether a connection is handed over to who speaks this after HTTP. What else it might become is not asked: such a request is one like any. */
+export function isHandedOver(upgrade: string): boolean { return UPGRADES.has(upgrade.toLowerCase()); }
+
+
 export interface HttpServerOptions {
   readonly host: string;
   /** 0: any free one; see `address`. */
@@ -151,7 +155,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1,
   function http1Server(): http.Server {
     const made = http.createServer({
       maxHeaderSize: limits.headerBytesMax, keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0,
-      shouldUpgradeCallback: (request) => UPGRADES.has((request.headers.upgrade ?? "").toLowerCase()), // others are requests like any
+      shouldUpgradeCallback: (request) => isHandedOver(request.headers.upgrade ?? ""), // others are requests like any
     });
     made.on("request", (request, response) => {
       const connection = connections.of(request.socket);

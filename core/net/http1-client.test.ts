@@ -49,6 +49,17 @@ test.each([
 });
 
 test.each([
+  ["shorter", ["ab"]], ["longer", ["abcd", "GET /other HTTP/1.1\r\nHost: h\r\n\r\n"]],
+])("a body %s than its length says ends the connection: the next request on it would be read as something else", async (_, pieces) => {
+  using server = await backend([]);
+  const connection = server.dial();
+  const released: unknown[] = [];
+  const body = Readable.from(pieces.map((piece) => Buffer.from(piece)));
+  await expect(http1Request(connection, { method: "POST", target: "/x", headers: [["Host", "h"], ["content-length", "4"]], body, release: (one) => released.push(one) }, never)).rejects.toThrow();
+  expect([released, connection.destroyed, server.seen().includes("/other")]).toEqual([[], true, false]);
+});
+
+test.each([
   ["cut off", ["HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello"], "unexpected EOF"],
   ["cut off in a chunk", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhello"], "unexpected EOF"],
   ["with a bad chunk", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"], "invalid byte in chunk length"],

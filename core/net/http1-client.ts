@@ -111,20 +111,23 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
 
 /** Returns what ends it, and tells whether all has been sent. */
 function sendRequest(connection: Duplex, { method, target, headers, body }: Http1Request): () => boolean {
-  const sized = headers.some(([name]) => name.toLowerCase() === "content-length");
+  const length = headers.find(([name]) => name.toLowerCase() === "content-length")?.[1], sized = length !== undefined;
   const lines = headers.map(([name, value]) => `${name}: ${value.replace(/[\r\n]+/g, " ")}`);
   if (body && !sized) lines.push("Transfer-Encoding: chunked");
   connection.write(Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`, "latin1"));
   if (!body) return () => true;
-  let sent = false;
+  let sent = false, left = Number(length);
   const resume = (): void => void body.resume();
   body.on("data", (chunk: Buffer) => {
     if (!connection.writable) return;
+    left -= chunk.length;
+    if (left < 0) return void connection.destroy(); // it would be read as another request
     const more = connection.write(sized ? chunk : Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n")]));
     if (!more) body.pause();
   });
   connection.on("drain", resume);
   body.on("end", () => {
+    if (left > 0) return void connection.destroy(); // and so would the next one be read as the rest of this
     sent = true;
     if (!sized && connection.writable) connection.write("0\r\n\r\n");
   });

@@ -48,15 +48,18 @@ function makeAsked({ method, target, authority }: Pick<Asked, "method" | "target
   const rawPath = question < 0 ? target : target.slice(0, question);
   let parameters: URLSearchParams | undefined;
   return {
-    host, authority, target, method, path: /\/\.|%2e/i.test(rawPath) ? withoutDots(rawPath) : rawPath, header,
+    host, authority, target, method, path: /\/\.|%/.test(rawPath) ? withoutDots(rawPath.replace(UNRESERVED, decodeURIComponent)) : rawPath, header,
     query: (name) => (parameters ??= new URLSearchParams(question < 0 ? "" : target.slice(question + 1))).get(name) ?? undefined,
   };
 }
 
+/** Letters, digits and -._~, escaped: to whoever answers it is the same as if they stood there, and a route could be gone around. Source: RFC 3986 section 6.2.2.2 */
+const UNRESERVED = /%(?:4[1-9a-f]|5[0-9a]|6[1-9a-f]|7[0-9a]|3\d|2[de]|5f|7e)/gi;
+
 /** /a/../b is /b to whoever answers: so it is to us, or a route could be gone around. */
 function withoutDots(path: string): string {
   const kept: string[] = [];
-  const elements = path.replace(/%2e/gi, ".").split("/").slice(1);
+  const elements = path.split("/").slice(1);
   for (const [i, element] of elements.entries()) {
     const last = i === elements.length - 1;
     if (element === "..") kept.pop();

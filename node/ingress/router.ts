@@ -108,7 +108,7 @@ export class Router {
     if (!spoken) return { type: "fail", status: 500 };
     return {
       type: "forward", endpoints: found.endpoints, ...spoken, timeoutMs,
-      target: rewrite?.path ? withPath(asked.target, (path) => rewritePath(path, rewrite.path!, route.match.path.value)) : asked.target,
+      target: rewrite?.path ? withPath(asked.target, rewritePath(asked.path, rewrite.path, route.match.path.value)) : asked.target,
       host: rewrite?.hostname ?? asked.authority, edits: backend.edits?.length ? [...edits, ...backend.edits] : edits, mirrors: backend.mirrors ? [...mirrors, ...backend.mirrors] : mirrors,
     };
   }
@@ -132,19 +132,19 @@ export class Router {
 /** Anyone can make up methods; not so label values. */
 export function methodLabel(method = "GET"): string { return /^(GET|HEAD|POST|PUT|PATCH|DELETE|OPTIONS|CONNECT|TRACE)$/.test(method) ? method : "other"; }
 
-function withPath(target: string, change: (path: string) => string): string {
+function withPath(target: string, path: string): string {
   const question = target.indexOf("?");
-  return question < 0 ? change(target) : change(target.slice(0, question)) + target.slice(question);
+  return question < 0 ? path : path + target.slice(question);
 }
 
 function redirected(to: Redirect, { asked, route, caller, edits }: { readonly asked: Asked; readonly route: Route; readonly caller: Caller; readonly edits: readonly HeaderEdit[] }): Planned {
   return { type: "answer", status: to.statusCode, headers: [{ name: "location", value: locationOf(to, asked, route, caller) }], edits };
 }
 
-function locationOf({ scheme, hostname, port, path }: Redirect, { authority, host, target }: Asked, { match }: Route, { secure, port: own }: Caller): string {
+function locationOf({ scheme, hostname, port, path }: Redirect, { authority, host, target, path: asked }: Asked, { match }: Route, { secure, port: own }: Caller): string {
   const to = scheme ?? (secure ? "https" : "http");
   const given = /:(\d+)$/.exec(authority.replace(/^\[.*\]/, ""))?.[1];
   const number = port ?? (scheme === undefined ? Number(given ?? own) : undefined);
   const usual = number === undefined || number === (to === "https" ? 443 : 80);
-  return `${to}://${hostname ?? host}${usual ? "" : `:${number}`}${path ? withPath(target, (one) => rewritePath(one, path, match.path.value)) : target}`;
+  return `${to}://${hostname ?? host}${usual ? "" : `:${number}`}${path ? withPath(target, rewritePath(asked, path, match.path.value)) : target}`;
 }

@@ -5,6 +5,7 @@ import type { Duplex } from "node:stream";
 import type { Endpoints, Node, Pod, Service } from "../../api/gen/core.v1.ts";
 import { badRequest, internalError, isNotFound, notFound, serviceUnavailable } from "../../api/meta/status-error.ts";
 import type { Scope } from "../handler.ts";
+import { parseIp } from "../../net/cidr.ts";
 import { hostPort } from "../../net/dial-tcp.ts";
 import type { Held } from "../../net/kept-connections.ts";
 import { type NodeDialer, secure } from "./dialer.ts";
@@ -168,17 +169,14 @@ function portNumber(text: string): number {
   return port;
 }
 
-/** Neither this machine itself, nor its link, nor many. */
+/** Neither this machine itself, nor its link, nor many, however it is written: ::1 has many names. */
 function isGlobalUnicast(address: string): boolean {
-  switch (isIP(address)) {
-    case 4: {
-      const [a = 0, b = 0] = address.split(".").map(Number);
-      return a !== 127 && !(a === 169 && b === 254) && (a < 224 || (a >= 240 && address !== "255.255.255.255")) && address !== "0.0.0.0";
-    }
-    case 6: {
-      const text = address.toLowerCase();
-      return text !== "::" && text !== "::1" && !/^fe[89ab]/.test(text) && !text.startsWith("ff") && (!text.startsWith("::ffff:") || isGlobalUnicast(text.slice(7)));
-    }
-    default: return false;
-  }
+  const ip = parseIp(address);
+  if (!ip) return false;
+  const { family, value } = ip;
+  if (family === 6) return value !== 0n && value !== 1n && value >> 118n !== LINK_LOCAL_V6 && value >> 120n !== MULTICAST_V6;
+  const first = value >> 24n;
+  return value !== 0n && value !== BROADCAST_V4 && first !== 127n && value >> 16n !== LINK_LOCAL_V4 && value >> 28n !== MULTICAST_V4;
 }
+
+const LINK_LOCAL_V6 = 0xfe80n >> 6n, MULTICAST_V6 = 0xffn, LINK_LOCAL_V4 = 0xa9fen, MULTICAST_V4 = 0xen, BROADCAST_V4 = 0xffff_ffffn;

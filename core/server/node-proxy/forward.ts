@@ -9,6 +9,7 @@
 import { badRequest, internalError, serviceUnavailable } from "../../api/meta/status-error.ts";
 import { http1Request, type HeaderPairs, type Http1Request, type Http1Response } from "../../net/http1-client.ts";
 import { askKept } from "../../net/kept-connections.ts";
+import { isHandedOver } from "../../net/http-server.ts";
 import { proxyBytes } from "../../net/proxy-bytes.ts";
 import type { Answer, RawAnswer, UpgradeAnswer } from "../answer.ts";
 import type { Scope } from "../handler.ts";
@@ -25,7 +26,7 @@ const BEARER_PROTOCOL = "base64url.bearer.authorization.k8s.io.";
 const CORS: ReadonlySet<string> = new Set(["access-control-allow-credentials", "access-control-allow-headers", "access-control-allow-methods", "access-control-allow-origin"]);
 
 export function isUpgrade(request: ServerRequest): boolean {
-  return /\bupgrade\b/i.test(request.header("connection") ?? "") && (request.header("upgrade") ?? "") !== "";
+  return /\bupgrade\b/i.test(request.header("connection") ?? "") && isHandedOver(request.header("upgrade") ?? "");
 }
 
 /** Joins the client's connection with the backend's, once that has accepted. Throws 400 if the request is no upgrade. */

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import { apiServer } from "../../../test/api-server.ts";
+import { nodeProxyHandlers } from "../special/node-proxy.ts";
+import { isUpgrade } from "./forward.ts";
+
+test.each([
+  ["127.0.0.1", false], ["::1", false], ["0:0:0:0:0:0:0:1", false], ["0::1", false], ["::0001", false], ["::ffff:127.0.0.1", false], ["0:0:0:0:0:ffff:7f00:1", false], ["::", false], ["0:0::0", false],
+  ["fe80::1", false], ["FEBF:0::1", false], ["fec0::1", true], ["ff02::1", false], ["169.254.169.254", false], ["::ffff:a9fe:a9fe", false], ["224.0.0.1", false], ["255.255.255.255", false], ["0.0.0.0", false],
+  ["240.0.0.1", true], ["10.0.0.7", true], ["fd00::7", true],
+])("a pod that says its address is %s is asked: %s", async (ip, asked) => {
+  const dialled: string[] = [];
+  const dialer = { connect: ({ host }: { readonly host: string }) => { dialled.push(host); return Promise.reject(new Error("refused")); } };
+  await using api = await apiServer({ special: { connections: nodeProxyHandlers({ dialer, kubeletTls: () => ({ ca: "", cert: "", key: "" }) }) } });
+  const path = "/api/v1/namespaces/a/pods";
+  const { body } = await api.ask("POST", path, { body: { metadata: { name: "p" }, spec: { containers: [{ name: "c", image: "i" }] } } });
+  await api.ask("PATCH", `${path}/p/status`, { headers: { "content-type": "application/merge-patch+json" }, body: { status: { podIP: ip, podIPs: [{ ip }] } } });
+  expect(body.metadata.name).toBe("p");
+  const told = await api.ask("GET", `${path}/p:80/proxy/`);
+  expect([told.code, dialled]).toEqual(asked ? [503, [ip]] : [400, []]);
+});
+
+test("a request that asks for a protocol nobody is handed over to is one like any: what its backend made of it would have no client", () => {
+  const asking = (upgrade: string): boolean => isUpgrade({ header: (name: string) => ({ connection: "Upgrade", upgrade })[name] } as never);
+  expect(["websocket", "WebSocket", "SPDY/3.1", "h2c", "foo", "websocket, foo", ""].map(asking)).toEqual([true, true, true, false, false, false, false]);
+});
