@@ -18,3 +18,17 @@ test("an error is written with its fields and its causes, and left as it was: it
     "text",
   ]);
 });
+
+test("a line has the keys of upstream's JSON logs: when it was, how verbose, what, and what went wrong", () => {
+  const lines: Record<string, unknown>[] = [];
+  const log = pinoLog({ level: "debug", write: (line) => void lines.push(JSON.parse(line) as Record<string, unknown>) });
+  log.info("pod started", { pod: { name: "a", namespace: "b" } });
+  log.debug("looked");
+  log.warn("pull failed", { error: new Error("pull busybox", { cause: new Error("no route") }) });
+  log.error("refused", { error: "text" });
+  expect(lines.map(({ ts, v, msg, err, pod }) => [typeof ts, v, msg, err, pod])).toEqual([
+    ["number", 0, "pod started", undefined, { name: "a", namespace: "b" }], ["number", 4, "looked", undefined, undefined],
+    ["number", undefined, "pull failed", "pull busybox: no route", undefined], ["number", undefined, "refused", "text", undefined],
+  ]);
+  expect(lines[0]!["ts"]).toBe(Date.parse(lines[0]!["time"] as string)); // in milliseconds
+});
