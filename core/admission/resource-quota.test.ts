@@ -38,6 +38,13 @@ test("what does not fit is refused, in upstream's words; what does is noted", as
   expect(await run("pods", pod(), { operation: "UPDATE", old: pod() })).toBe("ok");
 });
 
+test("a pod's overhead counts with what it asks for, and limits nothing that is not limited", async () => {
+  const { run, used } = await namespaceWith({ q: { hard: { "requests.cpu": "9", "requests.memory": "9Gi", "limits.cpu": "9", "limits.memory": "9Gi" }, used: { "requests.cpu": "0", "requests.memory": "0", "limits.cpu": "0", "limits.memory": "0" } } });
+  const containers = [{ name: "c", resources: { requests: { cpu: "2", memory: "200Mi" }, limits: { cpu: "3", memory: "0" } } }];
+  expect(await run("pods", pod({ containers, overhead: { cpu: "250m", memory: "120Mi" } }))).toBe("ok");
+  expect(used("q")).toEqual({ "requests.cpu": "2250m", "requests.memory": "320Mi", "limits.cpu": "3250m", "limits.memory": "0" });
+});
+
 test.each([
   ["secrets", { "count/secrets": "1" }, stored("v1", "Secret", "default/s")],
   ["configmaps", { configmaps: "1" }, stored("v1", "ConfigMap", "default/s")],
