@@ -4,9 +4,10 @@ import type { VolumeAttachment } from "../../api/gen/storage.v1.ts";
 import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { stored } from "../../../test/scheduling-cluster.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from "../../client/resources.ts";
 import { attachDetachController, attachmentName } from "./attachdetach.ts";
-import { multiAttachMessage, planNode } from "./plan.ts";
+import { forcedBy, multiAttachMessage, planNode } from "./plan.ts";
 
 const volume = (name: string, mode = "ReadWriteOnce"): PersistentVolume => stored("v1", "PersistentVolume", name, { spec: { accessModes: [mode], csi: { driver: "d", volumeHandle: name } } });
 const attachment = (name: string, node = "n", rest: Record<string, unknown> = {}): VolumeAttachment => stored("storage.k8s.io/v1", "VolumeAttachment", attachmentName(name, "d", node), { spec: { attacher: "d", nodeName: node, source: { persistentVolumeName: name } }, status: { attached: true }, ...rest });
@@ -73,3 +74,18 @@ test("a volume is attached where its pod is, and taken off after it", () => with
   await eventually(() => api.all(NODES)[0]!, ({ status }) => (status?.volumesAttached ?? []).length === 0);
   expect(made.metadata.name).toBe("n");
 }));
+
+test("what is taken off a node by force is counted by why", async () => {
+  const silent = { ...mounted, conditions: [{ type: "Ready", status: "Unknown" }] };
+  const outOfService = { taints: [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] };
+  expect([forcedBy(node(), 400_000, true), forcedBy(node({ status: silent }), 300_000, true), forcedBy(node({ status: silent }), 400_000, false), forcedBy(undefined, 400_000, true)]).toEqual([undefined, undefined, undefined, undefined]);
+  expect([forcedBy(node({ status: silent }), 400_000, true), forcedBy(node({ spec: outOfService, status: silent }), 0, true)]).toEqual(["timeout", "out-of-service"]);
+  const metrics = metricsRegistry();
+  await withControllers((deps) => [attachDetachController({ ...deps, metrics })], async (api, call) => {
+    await api.client.resource(NODES).create(node({ spec: outOfService, status: silent }), call);
+    await api.client.resource(PERSISTENT_VOLUMES).create(volume("v"), call);
+    await api.client.resource(VOLUME_ATTACHMENTS).create(attachment("v"), call);
+    await eventually(() => api.all(VOLUME_ATTACHMENTS), (all) => all.length === 0);
+    await eventually(() => metrics.render(), (text) => text.includes('attach_detach_controller_attachdetach_controller_forced_detaches{reason="out-of-service"} 1'));
+  });
+});

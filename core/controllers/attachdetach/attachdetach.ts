@@ -23,7 +23,7 @@ import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isTerminal } from "../pod-state.ts";
 import { claimsOf } from "../volume/volume.ts";
-import { ATTACH_MS, multiAttachMessage, type Pending, planNode, type Wanted } from "./plan.ts";
+import { ATTACH_MS, forcedBy, multiAttachMessage, type Pending, planNode, type Wanted } from "./plan.ts";
 import { attachedDisks, type DiskPlan, planDisks } from "./plan-disks.ts";
 import { wantedVolumes } from "./wanted.ts";
 
@@ -34,7 +34,7 @@ const NODES_BY_DISK: Index<Node> = { name: "attached disk", valuesOf: attachedDi
 const PODS_BY_CLAIM: Index<Pod> = { name: "mounted claim", valuesOf: claimsOf };
 
 /** Keys are those of nodes. */
-export function attachDetachController({ client, informers, events, clock, forceDetach }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock"> & { readonly forceDetach?: boolean | undefined }): Controller {
+export function attachDetachController({ client, informers, events, clock, metrics, forceDetach }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics"> & { readonly forceDetach?: boolean | undefined }): Controller {
   const pods = informers.of(PODS);
   const nodes = informers.of(NODES);
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
@@ -42,6 +42,7 @@ export function attachDetachController({ client, informers, events, clock, force
   const attachments = informers.of(VOLUME_ATTACHMENTS);
   const attachmentClient = client.resource(VOLUME_ATTACHMENTS);
   const recorder = events.from({ component: "attachdetach-controller" });
+  const forced = metrics?.counter("attach_detach_controller_attachdetach_controller_forced_detaches", "[ALPHA] Number of times the A/D Controller performed a forced detach");
   const idleSince = new Map<string, number>(); // attachments nobody wants, by name, by uptime; disks by node and name
   const pendingSince = new Map<string, { readonly node: ObjectKey; readonly sinceMs: number; attempt?: string | undefined }>(); // attachments that are waited for, by name, by uptime; the last attempt that pods have been told of
   const granting = new Map<string, string>(); // disks by name: the node whose status is about to say so
@@ -77,7 +78,11 @@ export function attachDetachController({ client, informers, events, clock, force
         elsewhere: (name) => [...nodes.by(NODES_BY_DISK, name).map(({ metadata }) => metadata.name), ...(granting.has(name) ? [granting.get(name)!] : [])].filter((one) => one !== key),
       }) : NO_DISKS;
       if (node) await reportWith(node, attached, disks, signal); // before the volume goes
-      for (const one of detach) await remove(one, signal);
+      for (const one of detach) {
+        const reason = forcedBy(node, idleMs(one.metadata.name), forceDetach ?? true);
+        await remove(one, signal);
+        if (reason) forced?.inc({ reason });
+      }
       for (const one of attach) await make(one.volume, key, signal);
       for (const { wanted: one, by } of blocked) tell(one, by.map(({ spec }) => spec.nodeName));
       for (const one of pending) tellProblem(one);

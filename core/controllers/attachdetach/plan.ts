@@ -105,6 +105,13 @@ function problemOf({ metadata, spec, status }: Readonly<VolumeAttachment>, volum
   return attempts === 0 ? {} : { problem: `timed out waiting for external-attacher of ${spec.attacher} CSI driver to attach volume ${volume.spec.csi!.volumeHandle}`, attempt: String(attempts) };
 }
 
+/** Why it is not waited for until nothing on the node uses what is taken off it; undefined: nothing does. As upstream counts it. */
+export function forcedBy(node: Readonly<Node> | undefined, idleMs: number, forceDetach: boolean): "timeout" | "out-of-service" | undefined {
+  if (!node) return undefined;
+  if (forceDetach && !isHealthy(node) && idleMs > FORCE_AFTER_MS) return "timeout";
+  return isOutOfService(node) ? "out-of-service" : undefined;
+}
+
 export function isOutOfService({ spec }: Readonly<Node>): boolean {
   return (spec.taints ?? []).some(({ key }) => key === "node.kubernetes.io/out-of-service");
 }
