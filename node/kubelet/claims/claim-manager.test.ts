@@ -9,6 +9,7 @@ import { RESOURCE_CLAIMS } from "../../../core/client/resources.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { runAll } from "../../../core/lifecycle/run-all.ts";
 import { silentLog } from "../../../core/observe/log.ts";
+import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { serviceMethods } from "../../cri/facts.ts";
 import { rpcServer } from "../../cri/rpc-server.ts";
@@ -46,7 +47,9 @@ test("a claim is prepared once for all its pods, given to the containers that as
       "DRAPlugin/NodeUnprepareResources": ({ claims = [] }) => { calls.push("unprepare"); return { claims: Object.fromEntries(claims.map(({ uid = "" }) => [uid, {}])) }; },
     },
   });
-  const manager = () => claimManager({ dataDir, nodeName: "n1", client: api.client, clock: systemClock, log: silentLog, events: { event: (_, __, reason, message) => void events.push(`${reason}: ${message}`) }, onRegistered: () => undefined, onHealth: () => undefined });
+  let metrics = metricsRegistry();
+  const counted = (name: string, labels: string): number => Number(new RegExp(`^${name}_count\\{${labels}\\} (.*)$`, "m").exec(metrics.render())?.[1] ?? 0);
+  const manager = () => claimManager({ dataDir, nodeName: "n1", client: api.client, clock: systemClock, log: silentLog, events: { event: (_, __, reason, message) => void events.push(`${reason}: ${message}`) }, metrics, onRegistered: () => undefined, onHealth: () => undefined });
   const first = manager();
   const stop = new AbortController();
   const ended = runAll([driver, first], stop.signal);
@@ -67,11 +70,16 @@ test("a claim is prepared once for all its pods, given to the containers that as
   await first.release("u1", signal);
   expect(calls).toEqual(["prepare"]);
 
+  expect([counted("dra_operations_duration_seconds", 'operation_name="PrepareResources",is_error="false"'), counted("dra_operations_duration_seconds", 'operation_name="PrepareResources",is_error="true"')]).toEqual([2, 2]);
+  expect(counted("dra_grpc_operations_duration_seconds", `driver_name="${DRIVER}",method_name="/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources",grpc_status_code="OK"`)).toBe(1);
+
+  metrics = metricsRegistry();
   const second = manager(); // knows from the disk
   await second.handler.register({ name: DRIVER, endpoint: socket, versions: ["v1.DRAPlugin"] }, signal);
   await second.prepare(pod("u2"), signal);
   await second.release("u2", signal);
   expect(calls).toEqual(["prepare", "unprepare"]);
+  expect(counted("dra_operations_duration_seconds", 'operation_name="UnprepareResources",is_error="false"')).toBe(1);
   stop.abort();
   await ended;
 });

@@ -16,6 +16,7 @@ import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
+import type { Metrics } from "../../../core/observe/metrics.ts";
 import { serviceMethods } from "../../cri/facts.ts";
 import { readStateFile, writeStateFile } from "../../os/state-file.ts";
 import { type RpcClient, rpcClient } from "../../cri/rpc-client.ts";
@@ -24,6 +25,7 @@ import text from "../plugins/dra-facts.txt" with { type: "text" };
 import type { Methods } from "../plugins/gen/dra.v1.ts";
 import type { PluginHandler } from "../plugins/plugin-watcher.ts";
 import { podReference } from "../pod-spec.ts";
+import { claimMetrics } from "./claim-metrics.ts";
 import { checkClaim, claimHealth, claimsOfPod, devicesOfContainer, driversOf, type PreparedClaim, type PreparedDevice } from "./claim-plan.ts";
 import { deviceHealths } from "./device-health.ts";
 
@@ -45,6 +47,7 @@ interface Deps {
   readonly clock: Clock;
   readonly log: Log;
   readonly events: EventRecorder;
+  readonly metrics: Metrics;
   readonly onRegistered: () => void;
   /** Drivers say that devices are otherwise. */
   readonly onHealth: () => void;
@@ -56,12 +59,13 @@ const SERVICES = [["v1.DRAPlugin", "k8s.io.kubelet.pkg.apis.dra.v1"], ["v1beta1.
 const WIPE_MS = 30_000;
 const PREPARE_MS = 45_000;
 
-export function claimManager({ dataDir, nodeName, client, clock, log, events, onRegistered, onHealth }: Deps): ClaimManager {
+export function claimManager({ dataDir, nodeName, client, clock, log, events, metrics, onRegistered, onHealth }: Deps): ClaimManager {
   const path = join(dataDir, "dra_manager_state");
   const claims = new Map<string, PreparedClaim>((readStateFile<{ readonly claims: PreparedClaim[] }>(path, log)?.claims ?? []).map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
-  const drivers = new Map<string, { readonly endpoint: string; readonly client: RpcClient<Methods>; stop(): void }>();
+  const drivers = new Map<string, { readonly endpoint: string; readonly client: RpcClient<Methods>; readonly service: string; stop(): void }>();
   const wipes = new Map<string, AbortController>(); // by driver
   const inTurn = keyedTurns();
+  const measured = claimMetrics({ metrics, clock });
   const healths = deviceHealths({ clock, log, onChange: onHealth });
   const life = new AbortController();
 
@@ -71,10 +75,15 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, on
     writeStateFile(path, { claims: [...claims.values()] });
   }
 
-  function driver(name: string): RpcClient<Methods> {
+  function driver(name: string): { readonly client: RpcClient<Methods>; readonly service: string } {
     const found = drivers.get(name);
     if (!found) throw new Error(`DRA driver ${name} is not registered`);
-    return found.client;
+    return found;
+  }
+
+  async function ask<M extends "NodePrepareResources" | "NodeUnprepareResources">(name: string, method: M, { namespace, name: claim, uid }: Pick<PreparedClaim, "namespace" | "name" | "uid">, signal: AbortSignal) {
+    const { client: rpc, service } = driver(name);
+    return await measured.call(name, `/${service}/${method}`, async () => await rpc.call(`DRAPlugin/${method}`, { claims: [{ namespace, name: claim, uid }] }, { signal, timeoutMs: PREPARE_MS }));
   }
 
   async function prepareClaim(pod: Pod, claim: Readonly<ResourceClaim>, signal: AbortSignal): Promise<void> {
@@ -92,13 +101,48 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, on
     remember(begun, key);
     const devices: PreparedDevice[] = [];
     for (const driverName of begun.drivers) {
-      const { claims: answers = {} } = await driver(driverName).call("DRAPlugin/NodePrepareResources", { claims: [{ namespace, name, uid }] }, { signal, timeoutMs: PREPARE_MS });
+      const { claims: answers = {} } = await ask(driverName, "NodePrepareResources", begun, signal);
       const answer = answers[uid];
       if (!answer) throw new Error(`NodePrepareResources skipped claim ${key}`);
       if (answer.error) throw new Error(`NodePrepareResources failed for claim ${key}: ${answer.error}`);
       for (const { request_names = [], pool_name = "", device_name = "", cdi_device_ids = [] } of answer.devices ?? []) devices.push({ driver: driverName, pool: pool_name, device: device_name, requests: request_names, cdiIds: cdi_device_ids });
     }
     remember({ ...begun, devices }, key);
+  }
+
+  async function prepareAll(pod: Pod, signal: AbortSignal): Promise<void> {
+    try {
+      for (const { name } of claimsOfPod(pod)) {
+        const namespace = pod.metadata.namespace ?? "";
+        const known = claims.get(`${namespace}/${name}`);
+        if (known?.devices && known.pods.includes(pod.metadata.uid)) continue;
+        const claim = await client.resource(RESOURCE_CLAIMS).get({ metadata: { namespace, name } }, { signal });
+        checkClaim(pod, claim);
+        await inTurn(`${namespace}/${name}`, () => prepareClaim(pod, claim, signal));
+      }
+    } catch (cause) {
+      signal.throwIfAborted();
+      const message = `Failed to prepare dynamic resources: ${(cause as Error).message}`;
+      events.event(podReference(pod), "Warning", "FailedPrepareDynamicResources", message);
+      throw new Error(message, { cause });
+    }
+  }
+
+  async function releaseAll(podUid: string, own: readonly string[], signal: AbortSignal): Promise<void> {
+    for (const key of own) {
+      await inTurn(key, async () => {
+        const claim = claims.get(key);
+        if (!claim) return;
+        const left = claim.pods.filter((uid) => uid !== podUid);
+        if (left.length > 0) return remember({ ...claim, pods: left }, key);
+        for (const driverName of claim.drivers) {
+          const { claims: answers = {} } = await ask(driverName, "NodeUnprepareResources", claim, signal);
+          const error = answers[claim.uid]?.error;
+          if (error) throw new Error(`NodeUnprepareResources failed for claim ${key}: ${error}`);
+        }
+        remember(undefined, key);
+      });
+    }
   }
 
   async function wipe(selector: string, signal: AbortSignal): Promise<void> {
@@ -127,7 +171,7 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, on
       drivers.get(name)?.stop();
       const quit = new AbortController();
       const rpc = rpcClient<Methods>({ socket: endpoint, methods: serviceMethods(text, protoPackage), nowMs: clock.nowMs });
-      drivers.set(name, { endpoint, client: rpc, stop() { quit.abort(); rpc.close(); } });
+      drivers.set(name, { endpoint, client: rpc, service: `${protoPackage}.DRAPlugin`, stop() { quit.abort(); rpc.close(); } });
       void healths.follow(name, endpoint, AbortSignal.any([quit.signal, life.signal]));
       onRegistered();
     },
@@ -153,21 +197,7 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, on
 
     async prepare(pod, signal) {
       if (!pod.spec.resourceClaims?.length && !pod.status?.extendedResourceClaimStatus) return;
-      try {
-        for (const { name } of claimsOfPod(pod)) {
-          const namespace = pod.metadata.namespace ?? "";
-          const known = claims.get(`${namespace}/${name}`);
-          if (known?.devices && known.pods.includes(pod.metadata.uid)) continue;
-          const claim = await client.resource(RESOURCE_CLAIMS).get({ metadata: { namespace, name } }, { signal });
-          checkClaim(pod, claim);
-          await inTurn(`${namespace}/${name}`, () => prepareClaim(pod, claim, signal));
-        }
-      } catch (cause) {
-        signal.throwIfAborted();
-        const message = `Failed to prepare dynamic resources: ${(cause as Error).message}`;
-        events.event(podReference(pod), "Warning", "FailedPrepareDynamicResources", message);
-        throw new Error(message, { cause });
-      }
+      await measured.operation("PrepareResources", () => prepareAll(pod, signal));
     },
 
     devicesOf: (pod, container) => devicesOfContainer(pod, container, (name) => claims.get(`${pod.metadata.namespace ?? ""}/${name}`)),
@@ -175,22 +205,8 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, on
     healthOf: (pod, container) => claimHealth(pod, container, { preparedAs: (name) => claims.get(`${pod.metadata.namespace ?? ""}/${name}`), healthOf: ({ driver: name, pool, device }) => healths.of(name, pool, device) }),
 
     async release(podUid, signal) {
-      for (const [key, { pods }] of [...claims]) {
-        if (!pods.includes(podUid)) continue;
-        await inTurn(key, async () => {
-          const claim = claims.get(key);
-          if (!claim) return;
-          const left = claim.pods.filter((uid) => uid !== podUid);
-          if (left.length > 0) return remember({ ...claim, pods: left }, key);
-          const { namespace, name, uid } = claim;
-          for (const driverName of claim.drivers) {
-            const { claims: answers = {} } = await driver(driverName).call("DRAPlugin/NodeUnprepareResources", { claims: [{ namespace, name, uid }] }, { signal, timeoutMs: PREPARE_MS });
-            const error = answers[uid]?.error;
-            if (error) throw new Error(`NodeUnprepareResources failed for claim ${key}: ${error}`);
-          }
-          remember(undefined, key);
-        });
-      }
+      const own = [...claims].flatMap(([key, { pods }]) => (pods.includes(podUid) ? [key] : []));
+      if (own.length > 0) await measured.operation("UnprepareResources", () => releaseAll(podUid, own, signal));
     },
   };
 }

@@ -79,7 +79,7 @@ export function nodePlugins({ settings, machine, client, cri, mounts, tokens, ev
       onHealth();
     },
   });
-  const claims = claimManager({ dataDir, nodeName, client, clock, log, events, onRegistered: onClaimDriver, onHealth });
+  const claims = claimManager({ dataDir, nodeName, client, clock, log, events, metrics, onRegistered: onClaimDriver, onHealth });
   const csi = csiVolumes({ dataDir, nodeName, client, drivers, mounts, tokens, expander, clock, log, signal, known, onInUse: onNode });
   const places: Placement = placement({
     dataDir, settings: settings.placement, reservation: reservationOf({ machine, diskBytes: 0, maxPods: 0, reserved: settings.reserved, thresholds: settings.eviction.thresholds }), memoryBytes: machine.memoryBytes,
