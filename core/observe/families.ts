@@ -2,8 +2,8 @@
  * Which metrics belong to which component. One process counts for all of them, upstream's components each tell their own: whoever scrapes the API server
  * and the kubelet must not get the ten thousand series of the API server twice.
  */
-const CONTROL_PLANE = /^(aggregator|apiserver|authenticated_user|authentication|authorization|etcd|konnectivity_network_proxy_server|pod_security|scheduler|serviceaccount|workqueue)_/;
-const NODE = /^(kubelet|kubeproxy|prober_probe)_/;
+const CONTROL_PLANE = /^(aggregator|apiserver|attach_detach_controller|authenticated_user|authentication|authorization|etcd|konnectivity_network_proxy_server|pod_security|scheduler|serviceaccount|workqueue)_/;
+const NODE = /^(dra|kubelet|kubeproxy|prober_probe)_/;
 const PROBES = /^(prober_probe|process_start_time_seconds)/;
 
 /** What the API server tells at /metrics, for the scheduler and the controllers too: not what the node beside it counts, which tells it itself. */
