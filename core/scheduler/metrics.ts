@@ -61,7 +61,7 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
     algorithm: (ms) => algorithm.observe(ms / 1000),
     scheduled(count, sinceAddedMs) {
       perPod.observe(count);
-      sli.observe(sinceAddedMs / 1000, { attempts: String(Math.min(count, SLI_ATTEMPTS_MAX)) });
+      sli.observe(sinceAddedMs / 1000, { attempts: count >= SLI_ATTEMPTS_MAX ? `${SLI_ATTEMPTS_MAX}+` : String(count) });
     },
     queued: (name, event) => incoming.inc({ queue: name, event }),
     preempted: (count) => victims.observe(count),
@@ -69,7 +69,7 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
   };
 }
 
-/** Upstream folds what took longer into "15+". */
+/** What took longer is folded into "15+". Source: pkg/scheduler/schedule_one.go getAttemptsLabel */
 const SLI_ATTEMPTS_MAX = 15;
 
 function doubling(first: number, count: number): number[] {

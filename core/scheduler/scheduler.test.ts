@@ -95,7 +95,7 @@ test("a node that declares a feature brings back the pod that needs it", () => w
   await until("p", on("a"));
 }));
 
-test("pods of other schedulers, and gated ones, are left alone", () => withScheduler(async ({ client, call, node, pod, until, get }) => {
+test("pods of other schedulers, and gated ones, are left alone", () => withScheduler(async ({ client, call, node, pod, until, get, metrics }) => {
   await node("a");
   await pod("other", { schedulerName: "mine" });
   await pod("gated", { schedulingGates: [{ name: "example.com/wait" }] });
@@ -104,6 +104,7 @@ test("pods of other schedulers, and gated ones, are left alone", () => withSched
   expect([(await get("other")).spec.nodeName, (await get("gated")).spec.nodeName]).toEqual([undefined, undefined]);
   const { status } = await get("gated");
   expect(status?.conditions?.find(({ type }) => type === "PodScheduled")?.reason).toBe("SchedulingGated");
+  expect(metrics()).toContain('scheduler_pending_pods{queue="gated"} 1');
   await client.resource(PODS).patch({ metadata: { name: "gated", namespace: "default" } }, "application/json-patch+json", [{ op: "remove", path: "/spec/schedulingGates" }], call);
   await until("gated", on("a"));
 }));
