@@ -29,7 +29,7 @@ export interface AdmissionRequest {
   warn(text: string): void;
   /** Added to the audit event. */
   annotate(key: string, value: string): void;
-  /** The same for what only a record with the request's body in it may hold. */
+  /** As `annotate`, but only for audit events that hold the request's body: its level is Request or RequestResponse. */
   annotateInFull?(key: string, value: () => string): void;
   /** Of the trace this request is a part of; absent: it is not traced. */
   readonly span?: AdmissionSpan | undefined;

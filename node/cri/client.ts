@@ -1,7 +1,7 @@
 /**
  * The client of a container runtime: CRI v1 over gRPC on a unix socket (a named pipe on Windows).
  *
- *   const cri = criClient({ socket: "/run/containerd/containerd.sock", clock });
+ *   const cri = criClient({ socket: "/run/containerd/containerd.sock", nowMs: clock.nowMs });
  *   const { pod_sandbox_id } = await cri.call("RuntimeService/RunPodSandbox", { config }, { signal });
  *   for await (const event of cri.events(signal)) …
  *

@@ -26,7 +26,7 @@ export interface Resource<T extends ApiObject = ApiObject> {
 
   /** Fills in what the API defaults imperatively. Also applied to objects read in other versions. Mutates. */
   defaults?(object: T): void;
-  /** What of `defaults` is below status. With it, a patch of the status that leaves spec alone has no defaults looked for in that. Mutates. */
+  /** The part of `defaults` that is below status. Where it is given, it is all that a patch of the status that leaves spec alone runs of them. Mutates. */
   statusDefaults?(object: T): void;
   /** Clears what a create may not set (status, mostly: done by default for resources with a status subresource), sets what the server decides. Mutates. */
   prepareForCreate?(object: T, context: WriteContext): void;
@@ -46,13 +46,13 @@ export interface Resource<T extends ApiObject = ApiObject> {
   validateName?(name: string): Iterable<string>;
   /** Finalizers need only be qualified names, as those of custom resources. */
   readonly anyFinalizer?: boolean;
-  /** Of a generateName no more is asked than that it can stand in a path. */
+  /** A generateName need only be what can stand in a path. */
   readonly anyBase?: boolean;
-  /** Whether of names no more is asked than that they can stand in a path, and of finalizers nothing. */
+  /** Whether a name need only be what can stand in a path, and finalizers may be anything. */
   anyMeta?(context: WriteContext): boolean;
   /** Why the object of this name is not deleted, if that is so. A collection goes all the same. */
   undeletable?(name: string): string | undefined;
-  /** What a delete adds, so that something is done first. */
+  /** Added by a delete: the object stays until somebody has done what they stand for. */
   readonly finalizersOnDelete?: readonly string[];
   /** PUT of a name that does not exist creates it. */
   readonly createOnUpdate?: boolean;
@@ -68,7 +68,7 @@ export interface Resource<T extends ApiObject = ApiObject> {
   markDeleting?(object: T, nowMs: number): void;
   /** Whether deletion keeps dependents when the client does not say ("orphan"), as for replication controllers. */
   readonly defaultPropagation?: "Orphan" | "Background";
-  /** What a client is told that deletes without a word of dependents. */
+  /** A warning for a client that deletes without saying what becomes of dependents. */
   readonly deletionWarning?: string;
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
   /** Takes what the object needs from pools (cluster IPs, node ports) before it is stored. Mutates `next`. What it returns is called once the write has succeeded or failed. */
