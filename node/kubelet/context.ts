@@ -1,4 +1,4 @@
-/** What the parts of the kubelet that act on pods have in common. Made once, in kubelet.ts. */
+/** What the parts of the kubelet that act on pods have in common. Made once, by kubelet-context.ts. */
 import type { Pod, ResourceList, Service } from "../../core/api/gen/core.v1.ts";
 import type { EventRecorder } from "../../core/client/events.ts";
 import type { Informer } from "../../core/client/informer.ts";
@@ -41,8 +41,9 @@ export interface KubeletContext {
   readonly cgroups: PodCgroups;
   readonly handlers: RuntimeHandlers;
   readonly userNamespaces: UserNamespaces;
-  /** What the runtime says one of its handlers can do. */
+  /** As the runtime calls itself. */
   readonly runtimeName: () => { readonly name?: string | undefined; readonly version?: string | undefined };
+  /** What the runtime says one of its handlers can do. */
   readonly handlerFeatures: (handler: string) => RuntimeHandlerFeatures | undefined;
   /** Of plugins; absent where there are none. */
   readonly devices?: DeviceManager | undefined;

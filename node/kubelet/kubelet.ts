@@ -18,39 +18,36 @@ import { isConflict, isNotFound } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Events } from "../../core/client/events.ts";
 import type { Informer } from "../../core/client/informer.ts";
-import { PODS, SERVICE_ACCOUNTS } from "../../core/client/resources.ts";
+import { PODS } from "../../core/client/resources.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
-import { noSpans, type Spans } from "../../core/observe/spans.ts";
+import type { Spans } from "../../core/observe/spans.ts";
 import type { Cri } from "../cri/client.ts";
 import type { Cgroups } from "../os/cgroup.ts";
 import type { Exec } from "../os/exec.ts";
 import type { MachineInfo } from "../os/machine.ts";
 import type { Mounts } from "../os/mount.ts";
 import { kubeletApi } from "./api.ts";
-import type { KubeletContext } from "./context.ts";
 import type { Observation } from "./eviction/plan.ts";
 import { housekeeping } from "./housekeeping.ts";
-import type { CredentialProviders, Puller } from "./images/credential-provider.ts";
+import type { CredentialProviders } from "./images/credential-provider.ts";
 import { pullRecords } from "./images/pull-records.ts";
-import { imagePuller } from "./images/puller.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
-import { kubeletMetrics, registerRunning } from "./kubelet-metrics.ts";
+import { kubeletContext } from "./kubelet-context.ts";
+import { registerRunning } from "./kubelet-metrics.ts";
+import type { PodsShare } from "./node/capacity.ts";
 import { nodeAgent } from "./node/node-agent.ts";
 import { podObjects } from "./objects/pod-objects.ts";
 import { nodePlugins } from "./plugins/node-plugins.ts";
 import { isStaticPod } from "./pod-spec.ts";
 import { PodManager } from "./pod-manager.ts";
 import { probeManager } from "./probes/probe-manager.ts";
-import type { Machine } from "./resources/linux-resources.ts";
-import { podCgroups } from "./resources/pod-cgroups.ts";
 import { runtimeWatch } from "./runtime-watch.ts";
-import { runtimeHandlers } from "./sandbox/runtime-handlers.ts";
-import { subordinateIds, userNamespaces } from "./sandbox/user-namespaces.ts";
+import { subordinateIds } from "./sandbox/user-namespaces.ts";
 import type { KubeletSettings } from "./settings.ts";
 import type { ShutdownNotices } from "./shutdown/shutdown.ts";
 import { majorMinor } from "./start-container.ts";
@@ -62,8 +59,6 @@ import { cadvisorMetrics } from "./stats/cadvisor.ts";
 import { cgroupRows } from "./stats/cgroup-rows.ts";
 import { statusWriter } from "./status/status-writer.ts";
 import { tokenSource } from "./volumes/service-account-token.ts";
-import { volumeMetrics } from "./volumes/volume-metrics.ts";
-import { volumeManager } from "./volumes/volumes.ts";
 import { knownPath, wellKnownDirectory } from "./well-known-directory.ts";
 
 export interface KubeletDeps {
@@ -105,14 +100,12 @@ export interface Kubelet extends Runnable {
 const RUNTIME_SILENT_MS_MAX = 15 * 60_000;
 
 export function kubelet(deps: KubeletDeps): Kubelet {
-  const { settings, client, cri, clock, random, log, machine, metrics, mounts } = deps;
-  if (settings.failSwapOn && machine.swapBytes > 0) throw new Error("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
-  if (settings.failCgroupV1 && deps.cgroups.version === 1) throw new Error("kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release");
+  const { settings, client, cri, clock, random, log, machine, metrics } = deps;
+  checkMachine(deps);
   const life = new AbortController(); // ends with run
   const signal = life.signal;
   const kubeletStartedMs = clock.nowMs();
   const events = deps.events.from({ component: "kubelet", host: settings.nodeName });
-  const pods = client.resource(PODS);
   const isLinux = machine.os === "linux";
   let ownName = settings.dataDir; // our directory's name to plugins
   const known = (path: string): string => knownPath(path, settings.dataDir, ownName);
@@ -127,17 +120,9 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       wakeAll();
     },
   });
-  const { csi, devices, claims, expander, placement } = plugins;
-  const node = nodeAgent({ ...deps, events, shuttingDown: () => house.isShuttingDown(), devices: () => devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), pressures: () => house.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const node = nodeAgent({ ...deps, events, shuttingDown: () => house.isShuttingDown(), devices: () => plugins.devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), pressures: () => house.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
   const records = settings.pullVerification.policy === "NeverVerify" ? undefined : pullRecords({ dataDir: settings.dataDir, nowMs: clock.nowMs, verification: settings.pullVerification });
-  const context: KubeletContext = {
-    settings, cri, clock, random, log, events, mounts, objects, services: deps.services, devices, claims, placement, pullIdentity, machine: limitingMachine(deps), credentialProviders: deps.credentialProviders,
-    volumes: volumeManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, node: node.current, client, objects, tokens, mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(metrics), life: signal, onInUse: () => node.refresh() }),
-    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }),
-    cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined, quota: settings.cpuQuota, hugepageSizes: machine.hugepages.map(({ size }) => size) }),
-    handlers: runtimeHandlers(client), userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds, random, log }),
-    runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(metrics, settings.nodeName), spans: deps.spans ?? noSpans,
-  };
+  const context = kubeletContext(deps, { events, objects, tokens, plugins, node, records, life: signal });
 
   // The pods, and what tells of them.
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });
@@ -156,34 +141,12 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   });
   const manager: PodManager = new PodManager({
     shuttingDown: () => house.isShuttingDown(), pods: deps.pods, mirrors, cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...house.pressures()], strictGroups: node.strictGroups,
-    worker: { context, statuses, probes, kubeletStartedMs, deleteObject, onStage: () => manager.retryResizes(), judgeResize: (wish) => manager.judgeResize(wish) },
+    worker: { context, statuses, probes, kubeletStartedMs, deleteObject: (pod, quit) => deletePod(client, pod, quit), onStage: () => manager.retryResizes(), judgeResize: (wish) => manager.judgeResize(wish) },
   });
   registerRunning(metrics, () => manager.workers());
   const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list), metrics: context.metrics });
   const manifests = settings.staticPodDir === "" ? [] : [staticPods({ directory: settings.staticPodDir, nodeName: settings.nodeName, complete: deps.completePod ?? (() => undefined), scanMs: settings.fileCheckMs, clock, log, events, onChange: (list) => manager.setStatic(list) })];
-  const house = housekeeping({ ...deps, podCgroups: context.cgroups, manager, plugins, records, shutdownNotices: deps.shutdownNotices, known, podsMemory, onNode: node.refresh, events });
-
-  async function deleteObject(pod: Pod, quit: AbortSignal): Promise<void> {
-    try {
-      await pods.delete(pod, { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } }, { signal: quit });
-    } catch (error) {
-      if (!isNotFound(error) && !isConflict(error)) throw error; // gone, or another pod has its name
-    }
-  }
-
-  async function pullIdentity(pod: Pod, quit: AbortSignal): Promise<Puller | undefined> {
-    const { serviceAccountName: name } = pod.spec;
-    if (!name || isStaticPod(pod)) return undefined;
-    const { metadata } = await client.resource(SERVICE_ACCOUNTS).get({ metadata: { name, namespace: pod.metadata.namespace } }, { signal: quit });
-    return { serviceAccount: `${metadata.namespace}/${name}/${metadata.uid}`, annotations: metadata.annotations ?? {}, token: (audience) => tokens.token(pod, { path: "", audience }) };
-  }
-
-  function podsMemory(): Observation | undefined {
-    if (!settings.enforcesAllocatable) return undefined;
-    const usage = deps.cgroups.usage(posix.join("/", settings.cgroupRoot, "kubepods"));
-    const { memoryBytes } = node.podsShare();
-    return usage ? { capacity: memoryBytes, available: memoryBytes - usage.workingSetBytes } : undefined;
-  }
+  const house = housekeeping({ ...deps, podCgroups: context.cgroups, manager, plugins, records, shutdownNotices: deps.shutdownNotices, known, podsMemory: () => podsMemory(deps, node.podsShare), onNode: node.refresh, events });
 
   function wakeAll(): void {
     for (const worker of manager.workers()) worker.wake();
@@ -227,12 +190,26 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   };
 }
 
-/** What the limits of containers are computed from. */
-function limitingMachine({ machine: { os, cpus, throttlePaths, memoryBytes, swapBytes, hugepages }, cgroups: { version, countsSwap }, settings }: KubeletDeps): Machine {
-  return {
-    os, cpus, throttlePaths, memoryBytes, cpuQuota: settings.cpuQuota, hugepageSizes: hugepages.map(({ size }) => size), killsWholeContainer: version === 2 && !settings.singleProcessOomKill,
-    countsSwap, podSwapBytes: version === 2 && countsSwap ? (settings.limitedSwap ? swapBytes : 0) : undefined,
-  };
+/** Throws if the settings say that the kubelet must not run on such a machine. */
+function checkMachine({ settings, machine, cgroups }: KubeletDeps): void {
+  if (settings.failSwapOn && machine.swapBytes > 0) throw new Error("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
+  if (settings.failCgroupV1 && cgroups.version === 1) throw new Error("kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release");
+}
+
+async function deletePod(client: Client, pod: Pod, signal: AbortSignal): Promise<void> {
+  try {
+    await client.resource(PODS).delete(pod, { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } }, { signal });
+  } catch (error) {
+    if (!isNotFound(error) && !isConflict(error)) throw error; // gone, or another pod has its name
+  }
+}
+
+/** What all pods together use of what they may; undefined: that is not limited. */
+function podsMemory({ settings, cgroups }: KubeletDeps, podsShare: () => PodsShare): Observation | undefined {
+  if (!settings.enforcesAllocatable) return undefined;
+  const usage = cgroups.usage(posix.join("/", settings.cgroupRoot, "kubepods"));
+  const { memoryBytes } = podsShare();
+  return usage ? { capacity: memoryBytes, available: memoryBytes - usage.workingSetBytes } : undefined;
 }
 
 /** The last part: it is ready when all before it are. */
