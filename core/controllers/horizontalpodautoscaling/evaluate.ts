@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/controller/podautoscaler/horizontal.go (computeReplicasForMetrics …)
  */
-import type { HorizontalPodAutoscaler, MetricSpec, MetricStatus, MetricTarget, MetricValueStatus } from "../../api/gen/autoscaling.v2.ts";
+import type { ContainerResourceMetricSource, ExternalMetricSource, HorizontalPodAutoscaler, MetricSpec, MetricStatus, MetricTarget, MetricValueStatus, ObjectMetricSource, PodsMetricSource, ResourceMetricSource } from "../../api/gen/autoscaling.v2.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { namespaceOf } from "../../api/meta/object-meta.ts";
 import { milliQuantity, parseQuantity } from "../../api/meta/quantity.ts";
@@ -51,10 +51,11 @@ export async function evaluate(autoscaler: Readonly<HorizontalPodAutoscaler>, ta
   const specs = autoscaler.spec.metrics ?? [];
   const failures: MetricFailure[] = [];
   const statuses: MetricStatus[] = [];
+  const evaluation = new MetricEvaluation(autoscaler, target, deps);
   let most: One | undefined;
   for (const spec of specs) {
     try {
-      const one = await evaluateOne(autoscaler, spec, target, deps);
+      const one = await evaluation.of(spec);
       statuses.push(one.status);
       if (most === undefined || one.replicas > most.replicas) most = one;
     } catch (error) {
@@ -74,86 +75,123 @@ function tolerancesOf({ spec: { behavior } }: Readonly<HorizontalPodAutoscaler>,
   return { up: of(behavior?.scaleUp?.tolerance), down: of(behavior?.scaleDown?.tolerance) };
 }
 
-async function evaluateOne(autoscaler: Readonly<HorizontalPodAutoscaler>, spec: MetricSpec, target: Target, { source, settings, nowMs, signal }: Deps): Promise<One> {
-  const namespace = namespaceOf(autoscaler);
-  const tolerances = tolerancesOf(autoscaler, settings.tolerance);
-  const { selector, pods, specReplicas: currentReplicas, statusReplicas } = target;
-  const state = (resource: string): Omit<PodsState, "metrics"> => ({ pods, currentReplicas, tolerances, resource, settings, nowMs });
-  const failing = async <T>(reason: string, { told, around }: { readonly told: (message: string) => string; readonly around: string }, work: () => Promise<T>): Promise<T> => {
-    try {
-      return await work();
-    } catch (error) {
-      signal.throwIfAborted();
-      const message = told(messageOf(error));
-      throw new MetricFailure(reason, message, `${around}: ${message}`);
-    }
-  };
-  const same = (message: string): string => message;
+/** One way for each type of metric. Source: computeStatusFor{Resource,ContainerResource,Pods,Object,External}Metric */
+class MetricEvaluation {
+  readonly #target: Target;
+  readonly #deps: Deps;
+  readonly #namespace: string;
+  readonly #tolerances: Tolerances;
 
-  async function resourceMetric({ name, container, to, type }: { readonly name: string; readonly container: string; readonly to: MetricTarget; readonly type: string }): Promise<{ replicas: number; name: string; current: MetricValueStatus }> {
-    const fetch = async () => await source.resource({ namespace, selector, resource: name, container, signal }).catch((cause: unknown) => { throw new Error(`unable to get metrics for resource ${name}: ${messageOf(cause)}`, { cause }); });
-    if (to.averageValue !== undefined) {
-      const { replicas, average } = byAverage({ ...state(name), metrics: await fetch() }, parseQuantity(to.averageValue).milliNumber());
-      return { replicas, name: `${name} resource`, current: { averageValue: amount(name, average) } };
-    }
-    if (to.averageUtilization === undefined) throw new Error("invalid resource metric source: neither an average utilization target nor an average value (usage) target was set");
-    const { replicas, average, utilization } = byUtilization({ ...state(name), metrics: await fetch() }, { target: to.averageUtilization, container });
-    return { replicas, name: `${name} ${type}resource utilization (percentage of request)`, current: { averageUtilization: utilization, averageValue: amount(name, average) } };
+  constructor(autoscaler: Readonly<HorizontalPodAutoscaler>, target: Target, deps: Deps) {
+    this.#target = target;
+    this.#deps = deps;
+    this.#namespace = namespaceOf(autoscaler);
+    this.#tolerances = tolerancesOf(autoscaler, deps.settings.tolerance);
   }
-  const resourceText = (to: MetricTarget, name: string) => (message: string): string => (message.startsWith("invalid resource metric source") ? message : `failed to get ${name} ${to.averageValue === undefined ? "utilization" : "usage"}: ${message}`);
 
-  if (spec.type === "Resource" && spec.resource) {
-    const { name, target: to } = spec.resource;
-    const found = await failing("FailedGetResourceMetric", { told: resourceText(to, name), around: `failed to get ${name} resource metric value` }, () => resourceMetric({ name, container: "", to, type: "" }));
+  async of(spec: MetricSpec): Promise<One> {
+    if (spec.type === "Resource" && spec.resource) return await this.#resource(spec.resource);
+    if (spec.type === "ContainerResource" && spec.containerResource) return await this.#containerResource(spec.containerResource);
+    if (spec.type === "Pods" && spec.pods) return await this.#pods(spec.pods);
+    if (spec.type === "Object" && spec.object) return await this.#object(spec.object);
+    if (spec.type === "External" && spec.external) return await this.#external(spec.external);
+    const unknown = `unknown metric source type "${spec.type}"`;
+    throw new MetricFailure("InvalidMetricSourceType", unknown, unknown);
+  }
+
+  async #resource({ name, target }: ResourceMetricSource): Promise<One> {
+    const found = await this.#failing("FailedGetResourceMetric", { told: resourceText(target, name), around: `failed to get ${name} resource metric value` }, () => this.#usage({ name, container: "", target, type: "" }));
     return { replicas: found.replicas, name: found.name, status: { type: "Resource", resource: { name, current: found.current } } };
   }
-  if (spec.type === "ContainerResource" && spec.containerResource) {
-    const { name, container, target: to } = spec.containerResource;
-    const found = await failing("FailedGetContainerResourceMetric", { told: resourceText(to, name), around: `failed to get ${container} container metric value` }, () => resourceMetric({ name, container, to, type: "container " }));
+
+  async #containerResource({ name, container, target }: ContainerResourceMetricSource): Promise<One> {
+    const found = await this.#failing("FailedGetContainerResourceMetric", { told: resourceText(target, name), around: `failed to get ${container} container metric value` }, () => this.#usage({ name, container, target, type: "container " }));
     return { replicas: found.replicas, name: found.name, status: { type: "ContainerResource", containerResource: { name, container, current: found.current } } };
   }
-  if (spec.type === "Pods" && spec.pods) {
-    const { metric, target: to } = spec.pods;
-    const { replicas, average } = await failing("FailedGetPodsMetric", { told: (message) => `unable to get metric ${metric.name}: ${message}`, around: "failed to get pods metric value" }, async () =>
-      byAverage({ ...state(""), metrics: await source.pods({ namespace, selector, metric: metric.name, metricSelector: metric.selector, signal }) }, parseQuantity(to.averageValue ?? "0").milliNumber()));
+
+  /** Of a resource, by all containers of the pods or by one. */
+  async #usage({ name, container, target, type }: { readonly name: string; readonly container: string; readonly target: MetricTarget; readonly type: string }): Promise<{ readonly replicas: number; readonly name: string; readonly current: MetricValueStatus }> {
+    const { source, signal } = this.#deps;
+    const fetch = async () => await source.resource({ namespace: this.#namespace, selector: this.#target.selector, resource: name, container, signal }).catch((cause: unknown) => { throw new Error(`unable to get metrics for resource ${name}: ${messageOf(cause)}`, { cause }); });
+    if (target.averageValue !== undefined) {
+      const { replicas, average } = byAverage({ ...this.#state(name), metrics: await fetch() }, parseQuantity(target.averageValue).milliNumber());
+      return { replicas, name: `${name} resource`, current: { averageValue: amount(name, average) } };
+    }
+    if (target.averageUtilization === undefined) throw new Error("invalid resource metric source: neither an average utilization target nor an average value (usage) target was set");
+    const { replicas, average, utilization } = byUtilization({ ...this.#state(name), metrics: await fetch() }, { target: target.averageUtilization, container });
+    return { replicas, name: `${name} ${type}resource utilization (percentage of request)`, current: { averageUtilization: utilization, averageValue: amount(name, average) } };
+  }
+
+  async #pods({ metric, target }: PodsMetricSource): Promise<One> {
+    const { source, signal } = this.#deps;
+    const { replicas, average } = await this.#failing("FailedGetPodsMetric", { told: (message) => `unable to get metric ${metric.name}: ${message}`, around: "failed to get pods metric value" }, async () =>
+      byAverage({ ...this.#state(""), metrics: await source.pods({ namespace: this.#namespace, selector: this.#target.selector, metric: metric.name, metricSelector: metric.selector, signal }) }, parseQuantity(target.averageValue ?? "0").milliNumber()));
     return { replicas, name: `pods metric ${metric.name}`, status: { type: "Pods", pods: { metric, current: { averageValue: milliQuantity(average).toString() } } } };
   }
-  if (spec.type === "Object" && spec.object) {
-    const { metric, target: to, describedObject } = spec.object;
+
+  async #object({ metric, target, describedObject }: ObjectMetricSource): Promise<One> {
+    const { source, signal } = this.#deps;
+    const namespace = this.#namespace;
     const got = (message: string): string => `unable to get metric ${metric.name}: ${message} on ${describedObject.kind} ${namespace}/${describedObject.name}`;
-    const isTotal = to.type === "Value" && to.value !== undefined;
-    if (!isTotal && !(to.type === "AverageValue" && to.averageValue !== undefined)) {
+    const isTotal = target.type === "Value" && target.value !== undefined;
+    if (!isTotal && !(target.type === "AverageValue" && target.averageValue !== undefined)) {
       const told = "invalid object metric source: neither a value target nor an average value target was set";
       throw new MetricFailure("FailedGetObjectMetric", told, `failed to get object metric value: ${told}`);
     }
-    const usage = await failing("FailedGetObjectMetric", { told: got, around: isTotal ? "failed to get object metric value" : `failed to get object metric value: failed to get ${metric.name} object metric` }, () => source.object({ namespace, object: describedObject, metric: metric.name, metricSelector: metric.selector, signal }));
+    const usage = await this.#failing("FailedGetObjectMetric", { told: got, around: isTotal ? "failed to get object metric value" : `failed to get object metric value: failed to get ${metric.name} object metric` }, () => source.object({ namespace, object: describedObject, metric: metric.name, metricSelector: metric.selector, signal }));
     if (isTotal) {
-      const replicas = await failing("FailedGetObjectMetric", { told: same, around: "failed to get object metric value" }, async () => byTotal({ pods, currentReplicas, tolerances }, usage, parseQuantity(to.value!).milliNumber()));
+      const replicas = await this.#total("FailedGetObjectMetric", "failed to get object metric value", usage, target.value!);
       return { replicas, name: `${describedObject.kind} metric ${metric.name}`, status: { type: "Object", object: { describedObject, metric, current: { value: milliQuantity(usage).toString() } } } };
     }
-    const { replicas, average } = byShare({ statusReplicas, tolerances }, usage, parseQuantity(to.averageValue!).milliNumber());
+    const { replicas, average } = byShare({ statusReplicas: this.#target.statusReplicas, tolerances: this.#tolerances }, usage, parseQuantity(target.averageValue!).milliNumber());
     return { replicas, name: `external metric ${metric.name}(${formatSelector(metric.selector)})`, status: { type: "Object", object: { describedObject, metric, current: { averageValue: milliQuantity(average).toString() } } } };
   }
-  if (spec.type === "External" && spec.external) {
-    const { metric, target: to } = spec.external;
+
+  async #external({ metric, target }: ExternalMetricSource): Promise<One> {
+    const { source, signal } = this.#deps;
+    const namespace = this.#namespace;
     const name = `external metric ${metric.name}(${formatSelector(metric.selector)})`;
     const told = (message: string): string => `unable to get external metric ${namespace}/${metric.name}/${formatSelector(metric.selector)}: ${message}`;
-    const around = `failed to get ${metric.name} external metric value: ${to.averageValue === undefined ? `failed to get external metric ${metric.name}` : `failed to get ${metric.name} external metric`}`;
-    const usage = (): Promise<number> => failing("FailedGetExternalMetric", { told, around }, () => source.external({ namespace, metric: metric.name, metricSelector: metric.selector, signal }));
-    if (to.averageValue !== undefined) {
-      const { replicas, average } = byShare({ statusReplicas, tolerances }, await usage(), parseQuantity(to.averageValue).milliNumber());
+    const around = `failed to get ${metric.name} external metric value: ${target.averageValue === undefined ? `failed to get external metric ${metric.name}` : `failed to get ${metric.name} external metric`}`;
+    const usage = (): Promise<number> => this.#failing("FailedGetExternalMetric", { told, around }, () => source.external({ namespace, metric: metric.name, metricSelector: metric.selector, signal }));
+    if (target.averageValue !== undefined) {
+      const { replicas, average } = byShare({ statusReplicas: this.#target.statusReplicas, tolerances: this.#tolerances }, await usage(), parseQuantity(target.averageValue).milliNumber());
       return { replicas, name, status: { type: "External", external: { metric, current: { averageValue: milliQuantity(average).toString() } } } };
     }
-    if (to.value !== undefined) {
+    if (target.value !== undefined) {
       const total = await usage();
-      const replicas = await failing("FailedGetExternalMetric", { told: same, around }, async () => byTotal({ pods, currentReplicas, tolerances }, total, parseQuantity(to.value!).milliNumber()));
+      const replicas = await this.#total("FailedGetExternalMetric", around, total, target.value);
       return { replicas, name, status: { type: "External", external: { metric, current: { value: milliQuantity(total).toString() } } } };
     }
     const invalid = "invalid external metric source: neither a value target nor an average value target was set";
     throw new MetricFailure("FailedGetExternalMetric", invalid, `failed to get ${metric.name} external metric value: ${invalid}`);
   }
-  const unknown = `unknown metric source type "${spec.type}"`;
-  throw new MetricFailure("InvalidMetricSourceType", unknown, unknown);
+
+  #total(reason: string, around: string, usage: number, target: string): Promise<number> {
+    const { pods, specReplicas } = this.#target;
+    return this.#failing(reason, { told: (message) => message, around }, async () => byTotal({ pods, currentReplicas: specReplicas, tolerances: this.#tolerances }, usage, parseQuantity(target).milliNumber()));
+  }
+
+  /** What `work` throws as a failure of the metric: `told` to the user, and with `around` before it in the controller's own error. */
+  async #failing<T>(reason: string, { told, around }: { readonly told: (message: string) => string; readonly around: string }, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#deps.signal.throwIfAborted();
+      const message = told(messageOf(error));
+      throw new MetricFailure(reason, message, `${around}: ${message}`);
+    }
+  }
+
+  #state(resource: string): Omit<PodsState, "metrics"> {
+    const { pods, specReplicas } = this.#target;
+    const { settings, nowMs } = this.#deps;
+    return { pods, currentReplicas: specReplicas, tolerances: this.#tolerances, resource, settings, nowMs };
+  }
+}
+
+function resourceText(target: MetricTarget, name: string): (message: string) => string {
+  return (message) => (message.startsWith("invalid resource metric source") ? message : `failed to get ${name} ${target.averageValue === undefined ? "utilization" : "usage"}: ${message}`);
 }
 
 function amount(resource: string, milli: number): string { return milliQuantity(milli, resource === "memory" ? "BinarySI" : "DecimalSI").toString(); }
