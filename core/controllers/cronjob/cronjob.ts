@@ -9,8 +9,8 @@
 import type { CronJob, CronJobStatus, Job } from "../../api/gen/batch.v1.ts";
 import type { ObjectReference } from "../../api/gen/core.v1.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
-import { controllerOf, controllerRef, isControlledBy, isDeleting, type NewObject, namespaceOf } from "../../api/meta/object-meta.ts";
-import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { isDeleting, namespaceOf } from "../../api/meta/object-meta.ts";
+import { isNotFound } from "../../api/meta/status-error.ts";
 import { CRON_JOBS, JOBS } from "../../client/resources.ts";
 import { BY_CONTROLLER } from "../claim.ts";
 import { sameValue } from "../conditions.ts";
@@ -19,17 +19,15 @@ import type { ControllerDeps } from "../deps.ts";
 import { finishedCondition } from "../job/view.ts";
 import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
 import type { Index } from "../../client/informer.ts";
+import { JobControl } from "./job-control.ts";
 import { beyondHistory, dueTime, jobName, nextDueInMs } from "./plan.ts";
 import { parseSchedule, type Schedule } from "./schedule.ts";
-import { formatInZone, localZone, UTC, type Zone, zoneNamed } from "./zone.ts";
+import { localZone, type Zone, zoneNamed } from "./zone.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 
 type Cron = Readonly<CronJob>;
 /** The status as it will be written. */
 type Draft = CronJobStatus & { active: ObjectReference[] };
-
-/** 1 s, doubling nine times. */
-const SKEW_SECONDS = Array.from({ length: 10 }, (_, i) => 2 ** i);
 
 export function cronJobController({ client, informers, events, clock, metrics, zone = localZone() }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics"> & { readonly zone?: Zone | undefined }): Controller {
   const crons = informers.of(CRON_JOBS);
@@ -37,7 +35,7 @@ export function cronJobController({ client, informers, events, clock, metrics, z
   const cronClient = client.resource(CRON_JOBS);
   const jobClient = client.resource(JOBS);
   const recorder = events.from({ component: "cronjob-controller" });
-  const skew = metrics?.histogram("cronjob_controller_job_creation_skew_duration_seconds", "[STABLE] Time between when a cronjob is scheduled to be run, and when the corresponding job is created", SKEW_SECONDS).with({});
+  const control = new JobControl({ client, jobs, recorder, metrics });
 
   return {
     name: "cronjob",
@@ -69,15 +67,7 @@ export function cronJobController({ client, informers, events, clock, metrics, z
   }
 
   async function removeJob(cron: Cron, job: Readonly<Job>, draft: Draft, signal: AbortSignal): Promise<void> {
-    try {
-      await jobClient.delete(job, { propagationPolicy: "Background", preconditions: { uid: job.metadata.uid } }, { signal });
-    } catch (error) {
-      if (isNotFound(error)) return;
-      recorder.event(cron, "Warning", "FailedDelete", `Deleted job: ${messageOf(error)}`);
-      throw error;
-    }
-    draft.active = draft.active.filter(({ uid }) => uid !== job.metadata.uid);
-    recorder.event(cron, "Normal", "SuccessfulDelete", `Deleted job ${job.metadata.name}`);
+    if (await control.remove(cron, job, signal)) draft.active = draft.active.filter(({ uid }) => uid !== job.metadata.uid);
   }
 
   /** Brings status.active and the last success in line with the Jobs there are. */
@@ -130,7 +120,7 @@ export function cronJobController({ client, informers, events, clock, metrics, z
       return again();
     }
     if (concurrencyPolicy === "Replace") await replaceActive(cron, draft, signal);
-    const started = await start(cron, atMs, signal);
+    const started = await control.create(cron, atMs, signal);
     if (started === undefined || draft.active.some(({ uid }) => uid === started.metadata.uid)) return again();
     const { uid, resourceVersion } = started.metadata;
     draft.active.push({ kind: "Job", apiVersion: "batch/v1", namespace: namespaceOf(started), name, uid, resourceVersion });
@@ -167,35 +157,6 @@ export function cronJobController({ client, informers, events, clock, metrics, z
       });
       if (job === undefined || job.metadata.uid !== uid) draft.active = draft.active.filter((one) => one.uid !== uid);
       else await removeJob(cron, job, draft, signal);
-    }
-  }
-
-  /** Undefined: the name is taken by a Job that is not ours. */
-  async function start(cron: Cron, atMs: number, signal: AbortSignal): Promise<Readonly<Job> | undefined> {
-    const { metadata: template, spec } = cron.spec.jobTemplate;
-    const name = jobName(cron, atMs);
-    const where = cron.spec.timeZone === undefined ? UTC : zoneNamed(cron.spec.timeZone);
-    const draft: NewObject<Job> = {
-      apiVersion: "batch/v1", kind: "Job",
-      metadata: {
-        name, namespace: namespaceOf(cron), ownerReferences: [controllerRef(cron)], labels: { ...template?.labels },
-        annotations: { ...template?.annotations, "batch.kubernetes.io/cronjob-scheduled-timestamp": formatInZone(atMs, where) },
-      },
-      spec: spec ?? { template: {} },
-    };
-    try {
-      const started = await jobClient.create(draft, { signal });
-      skew?.observe((Date.parse(started.metadata.creationTimestamp ?? "") - atMs) / 1000);
-      recorder.event(cron, "Normal", "SuccessfulCreate", `Created job ${name}`);
-      await jobs.caughtUp([started], signal);
-      return started;
-    } catch (error) {
-      if (isAlreadyExists(error)) {
-        const existing = await jobClient.get({ metadata: { name, namespace: namespaceOf(cron) } }, { signal });
-        return controllerOf(existing) !== undefined && isControlledBy(existing, cron) ? existing : undefined;
-      }
-      if (!isNamespaceTerminating(error) && !signal.aborted) recorder.event(cron, "Warning", "FailedCreate", `Error creating job: ${messageOf(error)}`);
-      throw error;
     }
   }
 }
