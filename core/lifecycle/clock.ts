@@ -38,6 +38,20 @@ export const systemClock: Clock = {
   },
 };
 
+/** `after` for an answer that another owes. Only time in which this process runs counts: after it was stopped, or starved of a processor, what has come meanwhile is heard first. */
+export function afterAwake(clock: Pick<Clock, "after">, ms: number, work: () => void): { cancel(): void } {
+  let leftParts = AWAKE_PARTS;
+  let timer = next();
+  function next(): { cancel(): void } {
+    leftParts--;
+    return clock.after(ms / AWAKE_PARTS, leftParts > 0 ? () => { timer = next(); } : work);
+  }
+  return { cancel: () => timer.cancel() };
+}
+
+/** A pause, however long, is taken for no more than one of these. */
+const AWAKE_PARTS = 10;
+
 /** `sleep` of a clock that has the rest. */
 export function sleepBy(clock: Pick<Clock, "after">, ms: number, signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();

@@ -14,7 +14,7 @@
  */
 import * as http2 from "node:http2";
 import * as tls from "node:tls";
-import type { Clock } from "../lifecycle/clock.ts";
+import { afterAwake, type Clock } from "../lifecycle/clock.ts";
 import { bodyOf } from "./http2-body.ts";
 import { whenConnected } from "./when-connected.ts";
 
@@ -122,7 +122,7 @@ export function http2Fetch({ clock, signal: life, readIdleMs = READ_IDLE_MS, pin
       if (unusedMs >= idleMs) return void leaveQuietly();
       const leftMs = made.heardMs + readIdleMs - nowMs;
       if (leftMs > 0 || !session || made.streams === 0) return void (alarm = clock.after(Math.max(1, Math.min(leftMs > 0 ? leftMs : readIdleMs, idleMs - unusedMs)), look));
-      alarm = clock.after(pingMsMax, () => end(new Error("http2: client connection lost")));
+      alarm = afterAwake(clock, pingMsMax, () => end(new Error("http2: client connection lost")));
       session.ping((error) => {
         if (error || made.ended) return;
         made.heardMs = clock.uptimeMs();

@@ -20,7 +20,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, ServerHttp2Stream } from "node:http2";
-import type { Clock } from "../lifecycle/clock.ts";
+import { afterAwake, type Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Connection } from "../net/connections.ts";
 import { GrpcError, grpcTrailers } from "../net/grpc/status.ts";
@@ -183,7 +183,7 @@ async function watchOver(session: NodeSession, { session: http2 }: ServerHttp2St
     const silent = now === seen;
     seen = now;
     if (!silent || http2.destroyed) continue;
-    const late = clock.after(ANSWER_MS_MAX, () => http2.destroy());
+    const late = afterAwake(clock, ANSWER_MS_MAX, () => http2.destroy());
     if (!http2.ping(() => late.cancel())) late.cancel();
   }
   http2.off("ping", hear);

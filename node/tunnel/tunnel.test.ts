@@ -268,6 +268,27 @@ test("when the way between them falls silent, both ends notice", async () => {
   await eventually(() => session.closed);
 });
 
+test("a pause of the own process is not the other's silence: what has come meanwhile is heard first", async () => {
+  let isPaused = false;
+  const pausing: Clock = {
+    ...systemClock, every: (ms, until) => systemClock.every(ms / 20, until),
+    after(ms, work) {
+      const timer = systemClock.after(ms / 20, work);
+      if (isPaused) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1_000); // longer than an answer may take
+      isPaused = false;
+      return timer;
+    },
+  };
+  const { tunnel, url } = await startServer();
+  const agent = agentOf([url], { clock: pausing });
+  await start(agent);
+  const session = (await tunnel.arrival("node-1", AbortSignal.timeout(5_000)))!;
+  isPaused = true;
+  await eventually(() => !isPaused);
+  await systemClock.sleep(1_000, signal);
+  expect([agent.connected().length, session.closed]).toEqual([1, false]);
+});
+
 test("an agent that stops says so, and takes its connections with it", async () => {
   const { tunnel, session, dial, stopAgent } = await startBoth((socket) => void socket.write("x"));
   const connection = await dial();

@@ -12,7 +12,7 @@
  */
 import type * as http2 from "node:http2";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
-import type { Clock } from "../../core/lifecycle/clock.ts";
+import { afterAwake, type Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { grpcErrorOf } from "../../core/net/grpc/status.ts";
@@ -170,7 +170,7 @@ interface Held { readonly keeper: Keeper; readonly serverId: string; readonly se
 async function keepAlive(session: http2.ClientHttp2Session, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
   for await (const _ of clock.every(PING_MS, signal)) {
     if (session.destroyed) return;
-    const late = clock.after(PONG_MS_MAX, () => session.destroy());
+    const late = afterAwake(clock, PONG_MS_MAX, () => session.destroy());
     if (!session.ping(() => late.cancel())) late.cancel();
   }
 }
