@@ -46,6 +46,8 @@ export class Quantity {
 
   get sign(): -1 | 0 | 1 { return this.unscaled > 0n ? 1 : this.unscaled < 0n ? -1 : 0; }
   get isZero(): boolean { return this.unscaled === 0n; }
+  /** However large: `milliValue()` has an end. */
+  get isWhole(): boolean { return this.scale >= 0 || this.unscaled % 10n ** BigInt(-this.scale) === 0n; }
 
   /** In units of 10^scale, rounded away from zero, within int64. */
   scaledValue(scale: number): bigint {

@@ -61,7 +61,7 @@ export function* quotaResourceName(path: string, name: string): Iterable<FieldEr
 export function* resourceQuantity(path: string, name: string, value: string): Iterable<FieldError> {
   const quantity = parseQuantity(value);
   if (quantity.sign < 0) yield invalid(path, value, NOT_NEGATIVE);
-  if (isIntegerResource(name) && quantity.milliValue() % 1000n !== 0n) yield invalid(path, value, "must be an integer");
+  if (isIntegerResource(name) && !quantity.isWhole) yield invalid(path, value, "must be an integer");
 }
 
 export function* positiveQuantity(path: string, value: string): Iterable<FieldError> {
@@ -78,7 +78,7 @@ export function* volumeQuantity(path: string, value: string): Iterable<FieldErro
 export function isDivisibleHugePage(name: string, value: string): boolean {
   try {
     const page = parseQuantity(name.slice(HUGEPAGES.length));
-    return page.sign > 0 && page.milliValue() % 1000n === 0n && parseQuantity(value).value() % page.value() === 0n;
+    return page.sign > 0 && page.isWhole && parseQuantity(value).value() % page.value() === 0n;
   } catch {
     return false; // no page has that size
   }

@@ -7,7 +7,7 @@ import { parseQuantity } from "../../../api/meta/quantity.ts";
 export function* claimWarnings(path: string, spec: Readonly<PersistentVolumeClaimSpec> | undefined): Iterable<string> {
   for (const field of ["requests", "limits"] as const) {
     const value = spec?.resources?.[field]?.["storage"];
-    if (value !== undefined && parseQuantity(value).milliValue() % 1000n !== 0n)
+    if (value !== undefined && !parseQuantity(value).isWhole)
       yield `${key(child(path, "resources", field), "storage")}: fractional byte value ${goQuote(value)} is invalid, must be an integer`;
   }
 }

@@ -242,4 +242,5 @@ test("warnings", () => {
     `spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply`,
     "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
   ]); // a negative grace period is 1 by then
+  expect([...pods.warnings!(pod({ containers: [{ ...c, resources: { limits: { memory: "1E", "ephemeral-storage": "5e18" } } }] }), undefined)]).toEqual([]); // more than could be told in thousandths
 });

@@ -119,7 +119,7 @@ function* repeatedWarnings(path: string, { hostAliases = [], imagePullSecrets = 
 function* fractionWarnings(path: string, list: ResourceList | undefined): Iterable<string> {
   for (const name of ["memory", "ephemeral-storage"]) {
     const value = list?.[name];
-    if (value !== undefined && parseQuantity(value).milliValue() % 1000n !== 0n) yield `${key(path, name)}: fractional byte value ${goQuote(value)} is invalid, must be an integer`;
+    if (value !== undefined && !parseQuantity(value).isWhole) yield `${key(path, name)}: fractional byte value ${goQuote(value)} is invalid, must be an integer`;
   }
 }
 
