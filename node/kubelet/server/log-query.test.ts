@@ -34,6 +34,7 @@ test("a service's log comes from the journal, else from its file; never from els
   expect(answer).toBe("200 from the journal");
   expect(asked).toEqual(["--utc", "--no-pager", "--output=short-precise", "--since=2026-01-02 03:04:05", "--pager-end", "--lines=5", "--unit=kubelet", "--unit=coracle", "--grep=x", "--case-sensitive=false", "--boot", "-1"]);
   expect((await ask("query=nginx", undefined)).answer).toBe("200 from the file");
+  expect((await ask("query=nginx&tailLines=1", undefined)).answer).toBe("200 options present and query resolved to log files for [nginx]\ntry without specifying options");
   expect((await ask("query=/nginx/nginx.log", undefined)).answer).toBe("200 from the file");
   expect((await ask("query=passwd", undefined)).answer).toBe("404 log not found for passwd");
   expect((await ask("query=/../../../etc/passwd", undefined)).answer).toBe("404 404 page not found");
@@ -52,7 +53,9 @@ test("what is part of this process has logged where it does", async () => {
 
 test.each([
   ["query=", "query: Required value: query cannot be empty"], ["query=-f", 'query: Invalid value: "-f": input contains unsupported characters'], ["query=a&tailLines=-1", "tailLines: Invalid value: -1: must be between 0 and 100000, inclusive"],
-  ["query=a&boot=1", "boot: Invalid value: 1: must be less than 1"], ["query=a&sinceTime=soon", 'sinceTime: Invalid value: "soon": must be a valid RFC3339 date'], ["query=a&x=1", "unknown option x"], ["query=a&query=b", undefined],
+  ["query=a&boot=1", "boot: Invalid value: 1: must be less than 1"], ["query=a&sinceTime=soon", 'sinceTime: Invalid value: "soon": invalid time format'], ["query=a&x=1", "unknown option x"], ["query=a&query=b", undefined],
+  ["query=/a&query=b&query=c", 'query: Invalid value: "[/a], [b c]": cannot specify a file and service'], ["query=/a&query=/b", 'query: Invalid value: ["/a","/b"]: cannot specify more than one file'],
+  ["query=/a&tailLines=1", 'query: Invalid value: ["/a"]: cannot specify file with options'], ["query=a&query=b&query=c&query=d&query=e", "query: Too many: 5: must have at most 4 items"],
 ])("%s: %s", (query, problem) => {
   const params = new URLSearchParams(query);
   expect(problemOf(params, params.getAll("query"))).toBe(problem);

@@ -17,6 +17,7 @@ interface Deps { readonly logDir: string; readonly enabled: boolean; readonly ex
 
 const SERVICE_NAME = /^[a-zA-Z0-9_@][a-zA-Z0-9_@.:-]*$/;
 const SERVICE_NAME_MAX = 255;
+const SERVICES_MAX = 4;
 const JOURNAL_MS = 30_000;
 /** Units that other distributions have, and that are parts of this process. */
 const WITHIN: ReadonlySet<string> = new Set(["kubelet", "kube-proxy", "kube-apiserver", "kube-controller-manager", "kube-scheduler"]);
@@ -34,34 +35,45 @@ export async function logQuery({ logDir, enabled, exec }: Deps, query: URLSearch
   const problem = problemOf(query, names);
   if (problem !== undefined) return text(406, `${problem}\n`);
   const [file] = names.filter((name) => name.includes("/"));
-  if (file !== undefined) return (await fileBelow(logDir, file)) ?? text(404, "404 page not found\n");
+  if (file !== undefined) {
+    const found = await pathBelow(logDir, file);
+    return found === undefined ? text(404, "404 page not found\n") : fileAt(found);
+  }
   const fromJournal = await journal({ exec }, query, names, signal);
   if (fromJournal !== undefined) return text(200, fromJournal);
   for (const name of servicesOf(names)) {
     for (const path of [name, `${name}.log`, `${name}/${name}.log`]) {
-      const found = await fileBelow(logDir, path);
-      if (found) return found;
+      const found = await pathBelow(logDir, path);
+      if (found !== undefined) return hasOptions(query) ? text(200, `\noptions present and query resolved to log files for [${names.join(" ")}]\ntry without specifying options\n`) : fileAt(found);
     }
   }
   return text(404, `log not found for ${names.join(", ")}\n`);
 }
 
+const OPTIONS: readonly string[] = ["sinceTime", "untilTime", "tailLines", "pattern", "boot"];
+
+/** They are the journal's to obey: a file is given as it is. */
+function hasOptions(query: URLSearchParams): boolean { return OPTIONS.some((name) => query.get(name)); }
+
 /** What is wrong with it, in upstream's words. */
 export function problemOf(query: URLSearchParams, names: readonly string[]): string | undefined {
-  const allowed = new Set(["query", "sinceTime", "untilTime", "tailLines", "pattern", "boot"]);
-  const strange = [...query.keys()].find((key) => !allowed.has(key));
+  const strange = [...query.keys()].find((key) => key !== "query" && !OPTIONS.includes(key));
   if (strange !== undefined) return `unknown option ${strange}`;
   const files = names.filter((name) => name.includes("/"));
   if (names.some((name) => name === "")) return "query: Required value: query cannot be empty";
-  if (files.length > 1 || (files.length === 1 && names.length > 1)) return `query: Invalid value: "${names.join(",")}": cannot specify a file and a service, or several files`;
-  const bad = names.find((name) => !name.includes("/") && (!SERVICE_NAME.test(name) || name.length > SERVICE_NAME_MAX));
+  const services = names.filter((name) => !name.includes("/"));
+  if (files.length > 0 && services.length > 0) return `query: Invalid value: ${JSON.stringify(`[${files.join(" ")}], [${services.join(" ")}]`)}: cannot specify a file and service`;
+  if (files.length > 1) return `query: Invalid value: ${JSON.stringify(files)}: cannot specify more than one file`;
+  if (files.length === 1 && hasOptions(query)) return `query: Invalid value: ${JSON.stringify(files)}: cannot specify file with options`;
+  const bad = services.find((name) => !SERVICE_NAME.test(name) || name.length > SERVICE_NAME_MAX);
   if (bad !== undefined) return `query: Invalid value: "${bad}": input contains unsupported characters`;
+  if (services.length > SERVICES_MAX) return `query: Too many: ${services.length}: must have at most ${SERVICES_MAX} items`;
   const tail = query.get("tailLines");
   if (tail !== null && !(/^\d+$/.test(tail) && Number(tail) <= 100_000)) return `tailLines: Invalid value: ${tail}: must be between 0 and 100000, inclusive`;
   const boot = query.get("boot");
   if (boot !== null && !/^-?\d+$/.test(boot)) return `boot: Invalid value: ${boot}: must be a number`;
   if (boot !== null && Number(boot) > 0) return `boot: Invalid value: ${boot}: must be less than 1`;
-  for (const name of ["sinceTime", "untilTime"]) if (query.has(name) && Number.isNaN(Date.parse(query.get(name)!))) return `${name}: Invalid value: "${query.get(name)}": must be a valid RFC3339 date`;
+  for (const name of ["sinceTime", "untilTime"]) if (query.has(name) && Number.isNaN(Date.parse(query.get(name)!))) return `${name}: Invalid value: "${query.get(name)}": invalid time format`;
   if (query.has("sinceTime") && query.has("untilTime") && Date.parse(query.get("sinceTime")!) > Date.parse(query.get("untilTime")!)) return "untilTime: Invalid value: must be after `sinceTime`";
   return undefined;
 }
@@ -84,14 +96,17 @@ async function journal({ exec }: Pick<Deps, "exec">, query: URLSearchParams, nam
 }
 
 /** Never out of the directory, whatever links say. */
-async function fileBelow(logDir: string, path: string): Promise<Answer | undefined> {
+async function pathBelow(logDir: string, path: string): Promise<string | undefined> {
   try {
     const root = await realpath(logDir);
     const found = await realpath(join(root, path));
-    if (!found.startsWith(root + sep) || !(await stat(found)).isFile()) return undefined;
-    return { status: 200, contentType: "text/plain; charset=utf-8", body: createReadStream(found) };
+    return found.startsWith(root + sep) && (await stat(found)).isFile() ? found : undefined;
   } catch (error) {
     if (isNotThere(error)) return undefined;
     throw error;
   }
+}
+
+function fileAt(path: string): Answer {
+  return { status: 200, contentType: "text/plain; charset=utf-8", body: createReadStream(path) };
 }
