@@ -67,3 +67,31 @@ test("killed, it leaves nobody behind who holds the machine up, nor one who list
   node.kill("SIGKILL");
   await eventually(() => pids().filter((pid) => existsSync(`/proc/${pid}`) && !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ")), (left) => left.length === 0);
 });
+
+test("its limit is raised to what pods have, which is told where it stays lower", async () => {
+  const at = (name: string): string => join(directory, name);
+  program("systemd-inhibit", `echo locked >> ${at("locks")}; exec sleep 100`);
+  program("busctl", "exec sleep 100");
+  const clock = { ...systemClock, sleep: (ms: number, signal: AbortSignal) => systemClock.sleep(ms / 100, signal) };
+  async function limited(obeys: boolean): Promise<{ readonly ran: readonly string[]; readonly warned: readonly string[] }> {
+    const ran: string[] = [];
+    const warned: string[] = [];
+    let limit = 5_000_000;
+    const exec = async (name: string, args: readonly string[]) => {
+      ran.push(name);
+      if (name === "systemctl" && obeys) limit = 30_000_000;
+      if (name === "systemctl") expect(args).toEqual(["kill", "-s", "HUP", "systemd-logind"]);
+      return { exitCode: 0, stdout: `t ${limit}\n`, stderr: "" };
+    };
+    const stop = new AbortController();
+    rmSync(at("locks"), { force: true });
+    const running = logindNotices({ exec, clock, log: { ...silentLog, warn: (message) => void warned.push(message) }, configuration: at("conf.d") }).run(async () => undefined, 30_000, stop.signal);
+    await eventually(() => existsSync(at("locks")), Boolean);
+    stop.abort();
+    await running;
+    return { ran, warned };
+  }
+  expect(await limited(true)).toEqual({ ran: ["busctl", "systemctl", "busctl"], warned: [] });
+  expect(readFileSync(at("conf.d/99-kubelet.conf"), "utf8")).toContain("[Login]\nInhibitDelayMaxSec=30\n");
+  expect((await limited(false)).warned).toEqual([expect.stringContaining("logind does not wait for pods as long as shutdownGracePeriod says")]);
+});

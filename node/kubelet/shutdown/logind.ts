@@ -8,6 +8,7 @@
  */
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
 import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable, Writable } from "node:stream";
 import { aborted } from "../../../core/lifecycle/aborted.ts";
@@ -16,17 +17,28 @@ import type { Log } from "../../../core/observe/log.ts";
 import type { Exec } from "../../os/exec.ts";
 import type { ShutdownNotices } from "./shutdown.ts";
 
-const DROP_IN = "/etc/systemd/logind.conf.d/99-kubelet.conf";
+const CONFIGURATION = "/etc/systemd/logind.conf.d";
 const RETRY_MS = 10_000;
+/** Its configuration is read in its own time. Source: nodeshutdown_manager_linux.go */
+const READ_MS = [100, 200, 400, 800, 1600];
 
-export function logindNotices({ exec, clock, log }: { readonly exec: Exec; readonly clock: Clock; readonly log: Log }): ShutdownNotices {
+export function logindNotices({ exec, clock, log, configuration = CONFIGURATION }: { readonly exec: Exec; readonly clock: Clock; readonly log: Log; readonly configuration?: string | undefined }): ShutdownNotices {
+  async function limitMs(signal: AbortSignal): Promise<number> {
+    const { stdout } = await exec("busctl", ["get-property", "org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager", "InhibitDelayMaxUSec"], { signal });
+    return Number(stdout.trim().split(" ")[1]) / 1000;
+  }
+
   /** It waits no longer than its own limit for anybody: which is raised to what we need. */
   async function raiseLimit(delayMs: number, signal: AbortSignal): Promise<void> {
-    const { stdout } = await exec("busctl", ["get-property", "org.freedesktop.login1", "/org/freedesktop/login1", "org.freedesktop.login1.Manager", "InhibitDelayMaxUSec"], { signal });
-    if (Number(stdout.trim().split(" ")[1]) / 1000 >= delayMs) return;
-    mkdirSync("/etc/systemd/logind.conf.d", { recursive: true });
-    writeFileSync(DROP_IN, `# Kubelet logind override, by Coracle\n[Login]\nInhibitDelayMaxSec=${Math.ceil(delayMs / 1000)}\n`);
+    if ((await limitMs(signal)) >= delayMs) return;
+    mkdirSync(configuration, { recursive: true });
+    writeFileSync(join(configuration, "99-kubelet.conf"), `# Kubelet logind override, by Coracle\n[Login]\nInhibitDelayMaxSec=${Math.ceil(delayMs / 1000)}\n`);
     await exec("systemctl", ["kill", "-s", "HUP", "systemd-logind"], { signal });
+    for (const ms of READ_MS) {
+      if ((await limitMs(signal)) >= delayMs) return;
+      await clock.sleep(ms, signal);
+    }
+    log.warn("logind does not wait for pods as long as shutdownGracePeriod says: another file of its configuration says less (InhibitDelayMaxSec)", { wantedMs: delayMs, directory: configuration });
   }
 
   /** The lock is held while the child lives: until it is killed, or nobody has the other end of its input any more. */
