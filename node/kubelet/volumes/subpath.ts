@@ -67,19 +67,27 @@ function walk(root: string, path: string): number {
   return at;
 }
 
-/** Makes what is missing of the path, with the rights of the volume; stops at the first component that is there and no directory. */
+/** Makes what is missing of the path, with the rights of the volume, and nothing outside of it, whatever containers that have the volume make of the path meanwhile. */
 function makeDirectories(root: string, subPath: string): void {
   if (existsSync(join(root, subPath))) return;
   const mode = statSync(root).mode & 0o7777;
-  let at = root;
-  for (const name of subPath.split("/").filter((part) => part !== "" && part !== ".")) {
-    at = join(at, name);
-    if (existsSync(at)) {
-      const inside = relative(root, realpathSync(at));
-      if (inside === ".." || inside.startsWith(`..${sep}`)) throw new Error(`subpath "${at}" not within volume path "${root}"`);
-    } else {
-      mkdirSync(at, { mode });
-      chmodSync(at, mode); // whatever the umask
+  const names = subPath.split("/").filter((part) => part !== "" && part !== ".");
+  const missing = names.findIndex((_, i) => !existsSync(join(root, ...names.slice(0, i + 1))));
+  if (missing < 0) return;
+  const there = join(root, ...names.slice(0, missing));
+  const inside = relative(root, realpathSync(there));
+  if (inside === ".." || inside.startsWith(`..${sep}`) || isAbsolute(inside)) throw new Error(`subpath "${there}" not within volume path "${root}"`);
+  if (process.platform === "win32") return void mkdirSync(join(there, ...names.slice(missing)), { recursive: true });
+  let at = walk(root, inside);
+  try {
+    for (const name of names.slice(missing)) {
+      mkdirSync(`/proc/self/fd/${at}/${name}`, { mode });
+      const made = openSync(`/proc/self/fd/${at}/${name}`, O_PATH | constants.O_NOFOLLOW | constants.O_DIRECTORY);
+      closeSync(at);
+      at = made;
+      chmodSync(`/proc/self/fd/${at}`, mode); // whatever the umask
     }
+  } finally {
+    closeSync(at);
   }
 }

@@ -1,3 +1,4 @@
+import { spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -81,6 +82,22 @@ test("a subpath stays in its volume", () => {
   systemMounts().unmountAll(directory);
   rmSync(join(directory, "target"), { recursive: true });
   expect(readFileSync(bind("inside/file"), "utf8")).toBe("x");
+});
+
+test("a subpath is made in its volume, also while a container swaps what leads there for a link", async () => {
+  const volumePath = join(directory, "volume"), outside = join(directory, "outside");
+  for (const path of [join(volumePath, "a"), outside]) mkdirSync(path, { recursive: true });
+  symlinkSync(outside, join(volumePath, "link"));
+  const swap = "const { symbols } = require('bun:ffi').dlopen('libc.so.6', { renameat2: { args: ['i32', 'cstring', 'i32', 'cstring', 'u32'], returns: 'i32' } }); process.chdir(process.argv.at(-1)); const [a, link] = ['a\\0', 'link\\0'].map((name) => Buffer.from(name)); for (;;) symbols.renameat2(-100, a, -100, link, 2);"; // RENAME_EXCHANGE
+  const container = spawn(process.execPath, ["-e", swap, "--", volumePath], { stdio: "ignore" });
+  await new Promise((resolve) => container.once("spawn", resolve));
+  const mounts = { unmountAll: () => undefined, bind: () => undefined } as unknown as ReturnType<typeof systemMounts>;
+  for (let i = 0; i < 2000 && readdirSync(outside).length === 0; i++) {
+    try { bindSubPath({ volumePath, subPath: `a/made-${i}/b`, target: join(directory, `target-${i}`) }, mounts); } catch { /* it is not there, or leads out, or became a link */ }
+  }
+  container.kill("SIGKILL");
+  await new Promise((resolve) => container.once("close", resolve));
+  expect(readdirSync(outside)).toEqual([]);
 });
 
 test.each([
