@@ -7,8 +7,8 @@
  *
  * Source: kubernetes v1.36 pkg/volume/util/atomic_writer.go (layout and order)
  */
-import type { Dirent } from "node:fs";
-import { chmod, chown, lchown, mkdir, readdir, readFile, readlink, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
+import { constants, type Dirent } from "node:fs";
+import { chmod, chown, lchown, mkdir, open, readdir, readFile, readlink, realpath, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
@@ -139,12 +139,26 @@ export async function setVolumeOwnership(root: string, { gid, readOnly, onlyIfRo
     const { gid: owner, mode } = await stat(root);
     if (owner === gid && (mode & 0o7777) === wantedDirectory(mode)) return;
   }
-  async function give(path: string, entry: Pick<Dirent, "isDirectory" | "isSymbolicLink">): Promise<void> {
-    if (entry.isSymbolicLink()) return await lchown(path, -1, gid);
-    if (entry.isDirectory()) for (const child of await readdir(path, { withFileTypes: true })) await give(join(path, child.name), child); // first: where the root is as it should be, so is all below it
-    await chown(path, -1, gid);
-    const { mode } = await stat(path);
-    await chmod(path, entry.isDirectory() ? wantedDirectory(mode) : (mode & 0o7777) | rights);
+  /** Each thing is held while it is looked at and given away, and follows no link: containers that have the volume may put others in its place. */
+  async function give(path: string, depth: number): Promise<void> {
+    if (depth > DEPTH_MAX) throw new Error(`the volume is more than ${DEPTH_MAX} directories deep`);
+    const held = await open(path, O_PATH | constants.O_NOFOLLOW);
+    try {
+      const self = `/proc/self/fd/${held.fd}`;
+      const facts = await held.stat();
+      if (facts.isSymbolicLink()) return await lchown(path, -1, gid);
+      if (facts.isDirectory()) for (const name of await readdir(self)) await give(`${self}/${name}`, depth + 1); // first: where the root is as it should be, so is all below it
+      await chown(self, -1, gid);
+      const { mode } = await held.stat(); // a change of owner takes bits away
+      await chmod(self, facts.isDirectory() ? wantedDirectory(mode) : (mode & 0o7777) | rights);
+    } finally {
+      await held.close();
+    }
   }
-  await give(root, { isDirectory: () => true, isSymbolicLink: () => false });
+  await give(await realpath(root), 0);
 }
+
+/** Each level is a file that is held open: and deeper no path leads in one piece. */
+const DEPTH_MAX = 2_000;
+/** A place in the file system, not its content. */
+const O_PATH = 0o10000000;

@@ -1,8 +1,8 @@
-import { spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { ObjectMeta } from "../../../core/api/meta/object-meta.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
@@ -84,20 +84,35 @@ test("a subpath stays in its volume", () => {
   expect(readFileSync(bind("inside/file"), "utf8")).toBe("x");
 });
 
-test("a subpath is made in its volume, also while a container swaps what leads there for a link", async () => {
-  const volumePath = join(directory, "volume"), outside = join(directory, "outside");
-  for (const path of [join(volumePath, "a"), outside]) mkdirSync(path, { recursive: true });
-  symlinkSync(outside, join(volumePath, "link"));
-  const swap = "const { symbols } = require('bun:ffi').dlopen('libc.so.6', { renameat2: { args: ['i32', 'cstring', 'i32', 'cstring', 'u32'], returns: 'i32' } }); process.chdir(process.argv.at(-1)); const [a, link] = ['a\\0', 'link\\0'].map((name) => Buffer.from(name)); for (;;) symbols.renameat2(-100, a, -100, link, 2);"; // RENAME_EXCHANGE
-  const container = spawn(process.execPath, ["-e", swap, "--", volumePath], { stdio: "ignore" });
-  await new Promise((resolve) => container.once("spawn", resolve));
-  const mounts = { unmountAll: () => undefined, bind: () => undefined } as unknown as ReturnType<typeof systemMounts>;
-  for (let i = 0; i < 2000 && readdirSync(outside).length === 0; i++) {
-    try { bindSubPath({ volumePath, subPath: `a/made-${i}/b`, target: join(directory, `target-${i}`) }, mounts); } catch { /* it is not there, or leads out, or became a link */ }
-  }
-  container.kill("SIGKILL");
-  await new Promise((resolve) => container.once("close", resolve));
-  expect(readdirSync(outside)).toEqual([]);
+describe("while a container swaps a directory of its volume for a link that leads out", () => {
+  const SWAP = "const { symbols } = require('bun:ffi').dlopen('libc.so.6', { renameat2: { args: ['i32', 'cstring', 'i32', 'cstring', 'u32'], returns: 'i32' } }); process.chdir(process.argv.at(-1)); const [a, link] = ['a\\0', 'link\\0'].map((name) => Buffer.from(name)); for (;;) symbols.renameat2(-100, a, -100, link, 2);"; // RENAME_EXCHANGE
+  let volumePath: string, outside: string, container: ChildProcess;
+  beforeEach(async () => {
+    [volumePath, outside] = [join(directory, "volume"), join(directory, "outside")];
+    for (const path of [join(volumePath, "a"), outside]) mkdirSync(path, { recursive: true });
+    symlinkSync(outside, join(volumePath, "link"));
+    for (const path of [join(volumePath, "a"), outside]) writeFileSync(join(path, "file"), "");
+    container = spawn(process.execPath, ["-e", SWAP, "--", volumePath], { stdio: "ignore" });
+    await new Promise((resolve) => container.once("spawn", resolve));
+  });
+  afterEach(async () => {
+    container.kill("SIGKILL");
+    await new Promise((resolve) => container.once("close", resolve));
+  });
+
+  test("a subpath is made in the volume", () => {
+    const mounts = { unmountAll: () => undefined, bind: () => undefined } as unknown as ReturnType<typeof systemMounts>;
+    for (let i = 0; i < 2000 && readdirSync(outside).length === 1; i++) {
+      try { bindSubPath({ volumePath, subPath: `a/made-${i}/b`, target: join(directory, `target-${i}`) }, mounts); } catch { /* it is not there, or leads out, or became a link */ }
+    }
+    expect(readdirSync(outside)).toEqual(["file"]);
+  });
+
+  test("what is in the volume is given to its group, and nothing else", async () => {
+    const given = (): number[] => [outside, join(outside, "file")].map((path) => statSync(path).gid);
+    for (let i = 0; i < 300 && given().every((gid) => gid === 0); i++) await setVolumeOwnership(volumePath, { gid: 4321, readOnly: false, onlyIfRootDiffers: false }).catch(() => undefined);
+    expect(given()).toEqual([0, 0]);
+  });
 });
 
 test.each([
