@@ -1,14 +1,17 @@
 import { expect, test } from "vitest";
-import { eventually } from "../../../test/fake-api.ts";
+import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { forbidden } from "../../api/meta/status-error.ts";
 import { CONFIG_MAPS, NAMESPACES, PODS, SECRETS, SERVICE_ACCOUNTS } from "../../client/resources.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
 import { rootCaController } from "../rootca/rootca.ts";
 import { serviceAccountController } from "../serviceaccount/serviceaccount.ts";
 import { serviceAccountTokensController } from "../serviceaccount/serviceaccount-tokens.ts";
 import { tokenCleanerController } from "../serviceaccount/token-cleaner.ts";
 import { namespaceController } from "./namespace.ts";
 
+/** The five seconds that a deleted Namespace is left alone are over. */
+const later = { ...systemClock, nowMs: () => systemClock.nowMs() + 5000 };
 const rootCa = () => "CA";
 const ns = (name: string) => ({ apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} });
 
@@ -24,8 +27,23 @@ test("a new Namespace is furnished, and what is taken away comes back", () =>
     await eventually(() => api.all(CONFIG_MAPS)[0]?.data?.["ca.crt"], (ca) => ca === "CA");
   }));
 
+test("a deleted Namespace is left as it is for five seconds: kubectl delete of a manifest that begins with it finds the rest", () => {
+  const deletedMs = Date.parse("2026-01-01T00:00:00Z");
+  let looks = 0; // at the clock: the first one is at once, the others five seconds later
+  const looksBefore: number[] = []; // each request that concerns the content
+  return withControllers((deps) => [namespaceController({ ...deps, clock: { ...deps.clock, nowMs: () => deletedMs + (looks++ === 0 ? 4999 : 5000) } })], async (api, call) => {
+    const [namespaces, maps] = [api.client.resource(NAMESPACES), api.client.resource(CONFIG_MAPS)];
+    await namespaces.create(ns("apps"), call);
+    await maps.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace: "apps" } }, call);
+    api.fail = ({ path }) => void (path.endsWith("/configmaps") && looksBefore.push(looks));
+    await namespaces.delete({ metadata: { name: "apps" } }, {}, call);
+    await eventually(() => api.all(NAMESPACES), (all) => all.length === 0);
+    expect(Math.min(...looksBefore)).toBe(2);
+  }, { api: fakeApi({ clock: { ...systemClock, nowMs: () => deletedMs } }) });
+});
+
 test("a deleted Namespace is emptied, pods first, and then gone; nothing else is touched", () =>
-  withControllers((deps) => [namespaceController(deps)], async (api, call) => {
+  withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
     const [namespaces, maps, pods] = [api.client.resource(NAMESPACES), api.client.resource(CONFIG_MAPS), api.client.resource(PODS)];
     await namespaces.create(ns("apps"), call);
     await namespaces.create(ns("other"), call);
@@ -50,7 +68,7 @@ test("a deleted Namespace is emptied, pods first, and then gone; nothing else is
   }));
 
 test("a Namespace stays while its content cannot be deleted, and says why", () =>
-  withControllers((deps) => [namespaceController(deps)], async (api, call) => {
+  withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
     const [namespaces, maps] = [api.client.resource(NAMESPACES), api.client.resource(CONFIG_MAPS)];
     await namespaces.create(ns("apps"), call);
     await maps.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace: "apps" } }, call);

@@ -22,6 +22,9 @@ import { deletionConditions, type Progress } from "./conditions.ts";
 
 const FINALIZER = "kubernetes";
 
+/** How long the content is left alone: who deletes a manifest that begins with its Namespace finds the rest of it still there. */
+const GRACE_MS = 5000; // namespace_controller.go namespaceDeletionGracePeriod
+
 /** How long an object with a finalizer is given before we look again. */
 const FINALIZER_SECONDS = 15;
 
@@ -55,6 +58,8 @@ export function namespaceController({ client, informers, clock }: Pick<Controlle
           namespace = await namespaceClient.updateStatus({ ...namespace, status: { ...namespace.status, phase: "Terminating" } }, { signal });
         }
         if ((namespace.spec?.finalizers ?? []).length === 0) return;
+        const earlyMs = (parseTime(namespace.metadata.deletionTimestamp ?? "") ?? 0) + GRACE_MS - clock.nowMs();
+        if (earlyMs > 0) return { againInMs: earlyMs };
         const { seconds, errors } = await empty(namespace, signal);
         if (errors.length > 0) throw errors.length === 1 ? errors[0] : new AggregateError(errors, messageOf(errors[0]));
         if (seconds > 0) {
