@@ -42,6 +42,16 @@ test("a deleted Namespace is left as it is for five seconds: kubectl delete of a
   }, { api: fakeApi({ clock: { ...systemClock, nowMs: () => deletedMs } }) });
 });
 
+test("a clock that is put back a year does not keep a deleted Namespace for one", () => {
+  const before = { ...systemClock, nowMs: () => systemClock.nowMs() - 365 * 86_400_000 };
+  return withControllers((deps) => [namespaceController({ ...deps, clock: before })], async (api, call) => {
+    const namespaces = api.client.resource(NAMESPACES);
+    await namespaces.create(ns("apps"), call);
+    await namespaces.delete({ metadata: { name: "apps" } }, {}, call);
+    await eventually(() => api.all(NAMESPACES), (all) => all.length === 0);
+  });
+});
+
 test("a deleted Namespace is emptied, pods first, and then gone; nothing else is touched", () =>
   withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
     const [namespaces, maps, pods] = [api.client.resource(NAMESPACES), api.client.resource(CONFIG_MAPS), api.client.resource(PODS)];

@@ -59,7 +59,7 @@ export function namespaceController({ client, informers, clock }: Pick<Controlle
         }
         if ((namespace.spec?.finalizers ?? []).length === 0) return;
         const earlyMs = (parseTime(namespace.metadata.deletionTimestamp ?? "") ?? 0) + GRACE_MS - clock.nowMs();
-        if (earlyMs > 0) return { againInMs: earlyMs };
+        if (earlyMs > 0 && earlyMs <= GRACE_MS) return { againInMs: earlyMs }; // a clock that was put back since says nothing
         const { seconds, errors } = await empty(namespace, signal);
         if (errors.length > 0) throw errors.length === 1 ? errors[0] : new AggregateError(errors, messageOf(errors[0]));
         if (seconds > 0) {
