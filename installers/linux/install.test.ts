@@ -20,7 +20,7 @@ esac
 const SETUP = `set -e
 for d in etc usr/local var; do mkdir -p "$1/$d.up" "$1/$d.work"; mount -t overlay overlay -o "lowerdir=/$d,upperdir=$1/$d.up,workdir=$1/$d.work" "/$d"; done
 mount -t tmpfs run /run
-rm -rf /etc/coracle /var/lib/coracle /var/lib/cni /var/log/coracle* /var/log/pods /var/log/containers /usr/local/bin/coracle* /usr/local/lib/coracle
+rm -rf /etc/coracle /etc/cni /var/lib/coracle /var/lib/kubelet /var/lib/cni /var/log/coracle* /var/log/pods /var/log/containers /usr/local/bin/coracle* /usr/local/lib/coracle
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 `;
 
