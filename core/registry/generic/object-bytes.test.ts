@@ -78,3 +78,11 @@ test("a version has the bytes of the one before also when that one has let go of
   second.json();
   expect(written).toBe(2);
 });
+
+test("an object of very many members is not looked up part by part", () => {
+  const names = Array.from({ length: 3000 }, (_, i) => `m${i}`);
+  const members = Object.fromEntries(names.map((name) => [name, { text: LONG }]));
+  const first = objectBytes(of(members)), second = objectBytes(of({ ...members, last: true }), first);
+  expect(second.bytes.toString()).toBe(jsonText(of({ ...members, last: true })));
+  expect(first.parts.length).toBeLessThan(100);
+});

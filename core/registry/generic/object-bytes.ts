@@ -16,6 +16,8 @@ interface PartBytes { readonly part: object; readonly start: number; readonly en
 
 /** Shorter ones are written as fast as they are looked up. */
 const PART_LENGTH_MIN = 128;
+/** Parts are looked for one by one, and remembered as long as the object: who has more has those written again. */
+const PARTS_MAX = 64;
 /** How deep the members are that most versions leave as they are: metadata.managedFields[0].fieldsV1. */
 const OPENED: readonly string[] = ["metadata", "managedFields"];
 /** Names and the like, which JSON writes as they are. */
@@ -34,7 +36,7 @@ export function objectBytes(object: Readonly<ApiObject>, before?: ObjectBytes): 
   function part(value: object): void {
     const known = before?.parts.find((one) => one.part === value);
     const written = known ? "" : jsonText(value);
-    if (!known && written.length < PART_LENGTH_MIN) {
+    if (!known && (written.length < PART_LENGTH_MIN || parts.length >= PARTS_MAX)) {
       text += written;
       return;
     }
