@@ -30,9 +30,17 @@ const NAMES_MAX = 10_000;
 const LENGTH_MAX = 1024 * 1024;
 
 const FLOAT = "tag:yaml.org,2002:float";
+/** What looks like a number and is none that a double holds, e5 and 1e400, is a text to go-yaml. */
+const EXPONENT: Tag = {
+  tag: FLOAT, identify: () => false, default: true, test: /^[-+]?(?:\d[\d_]*)?(?:\.[\d_]*)?[eE][-+]?\d+$/,
+  resolve(text: string) {
+    const value = Number.parseFloat(text.replaceAll("_", ""));
+    return Number.isFinite(value) ? value : text;
+  },
+};
 /** Of a point alone, which managedFields have as a key, YAML 1.1 would make a number: go-yaml wants a digit, or .inf or .nan. */
 const withDigits = (tag: Tag): Tag => (tag.tag === FLOAT && "test" in tag && tag.test ? { ...tag, test: new RegExp(`^(?=.*[\\dfn])${tag.test.source}`, "i") } as Tag : tag);
-const tagsOf = (tags: Tags): Tags => [OCTAL, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && tag.tag !== TIMESTAMP && tag.format !== "TIME").map(withDigits)];
+const tagsOf = (tags: Tags): Tags => [OCTAL, EXPONENT, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && tag.tag !== TIMESTAMP && tag.format !== "TIME").map(withDigits)];
 
 const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
   version: "1.1", intAsBigInt: true, uniqueKeys: false, strict: false, logLevel: "error", prettyErrors: false,
