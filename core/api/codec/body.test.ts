@@ -21,6 +21,9 @@ test.each([
   [`{"spec":{"nodeName":1}}`, `${UNFIT} json: cannot unmarshal number into Go struct field PodSpec.spec.nodeName of type string`],
   [`{"spec":{"priority":"x","foo":1}}`, `${UNFIT} json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32`],
   [`{"spec":{"priority":1.5}}`, `${UNFIT} json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.priority of type int32`],
+  ...["8.0", "8e1", "8E+1", "-0.0", "1e400"].map((text): [string, string] => [`{"spec":{"priority":${text}}}`, `${UNFIT} json: cannot unmarshal number ${text} into Go struct field PodSpec.spec.priority of type int32`]),
+  [`{"spec":{"overhead":{"cpu":1.0,"memory":1e3}},"metadata":{"annotations":{"a":"[1.0,2e3]"}}}`, "ok"],
+  [`{"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":8e1}}}]}}`, `${UNFIT} json: cannot unmarshal number 8e1 into Go struct field HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port of type int32`],
   [`{"spec":{"priority":9223372036854775808}}`, `${UNFIT} json: cannot unmarshal number 9223372036854775808 into Go struct field PodSpec.spec.priority of type int32`],
   [`{"metadata":{"deletionTimestamp":"é\\""}}`, `${UNFIT} parsing time "\\xc3\\xa9\\"" as "2006-01-02T15:04:05Z07:00": cannot parse "\\xc3\\xa9\\"" as "2006"`],
   [`{"spec":{"containers":{}}}`, `${UNFIT} json: cannot unmarshal object into Go struct field PodSpec.spec.containers of type []v1.Container`],
@@ -85,4 +88,13 @@ test("a custom resource needs a kind, and its duplicates are found", () => {
   const decode = (body: string): unknown => decodeUntypedBody({ bytes: new TextEncoder().encode(body), encoding: "json", expected });
   expect(decode(`{"apiVersion":"example.com/v1","kind":"Foo","spec":{"a":[{"b":1,"b":2}]}}`)).toMatchObject({ gvk: expected, object: { spec: { a: [{ b: 2 }] } }, strict: [`duplicate field "spec.a[0].b"`] });
   expect(() => decode(`{"apiVersion":"example.com/v1"}`)).toThrow("Object 'Kind' is missing in");
+});
+
+test("a number that no double holds is no value at all", () => {
+  const expected = { group: "x.io", version: "v1", kind: "Num" };
+  const read = (text: string) => decodeUntypedBody({ bytes: new TextEncoder().encode(`{"kind":"Num","apiVersion":"x.io/v1","a":[${text}]}`), encoding: "json", expected });
+  expect(() => read("1,1e400")).toThrow(`Num in version "v1" cannot be handled as a Num: json: cannot unmarshal number 1e400 into Go value of type float64`);
+  expect(() => read("9".repeat(400))).toThrow("cannot unmarshal number 999");
+  expect(read("1e300,1.0").object["a"]).toEqual([1e300, 1]);
+  expect(answer(`{"apiVersion":"apps/v1","kind":"ControllerRevision","data":{"a":1e400}}`, { expected: { group: "apps", version: "v1", kind: "ControllerRevision" } })).toContain("cannot unmarshal number 1e400 into Go value of type float64");
 });

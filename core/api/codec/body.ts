@@ -14,7 +14,7 @@ import { badRequest, type StatusError } from "../meta/status-error.ts";
 import { canonical } from "../schema/canonical.ts";
 import { diagnose, diagnoseUntyped } from "../schema/diagnose.ts";
 import { builtInFacts, type Facts, type StructType } from "../schema/facts.ts";
-import { jsonNodeOf, type JsonNode, type JsonObject, type JsonValue, parseJsonDocument } from "./json-document.ts";
+import { endlessNumber, jsonNodeOf, type JsonNode, type JsonObject, type JsonValue, parseJsonDocument } from "./json-document.ts";
 import { decodeText, parseJson } from "./json.ts";
 import type { Encoding } from "./negotiate.ts";
 import { protobufCodec, unwrapEnvelope } from "./protobuf.ts";
@@ -60,7 +60,7 @@ function decodeRead(request: BodyRequest, body: ReadBody): DecodedBody {
   const source = withReset({ ...body.object(type), apiVersion: formatApiVersion(gvk), kind: gvk.kind });
   const { object, clean } = canonical(type, source);
   let strict: readonly string[] = body.duplicatesText;
-  if (!clean || body.document) {
+  if (!clean || body.document || body.hasFractions) {
     const found = diagnose(type, body.document ?? body.careful?.() ?? jsonNodeOf(source));
     if (found.error !== undefined) throw request.isOptions ? badRequest(found.error) : unfit(gvk, expected, found.error);
     strict = [...strict, ...found.strict];
@@ -102,6 +102,8 @@ export function decodeOptions({ bytes, encoding, expected }: Pick<BodyRequest, "
 export function decodeUntypedBody({ bytes, encoding, expected }: Pick<BodyRequest, "bytes" | "encoding" | "expected">): DecodedUntyped {
   const body = readBody({ bytes, encoding, expected: { group: "", version: "", kind: "" } }, expected);
   if (body.gvk.kind === "") throw unrecognized(expected, `Object 'Kind' is missing in '${decodeText(bytes)}'`, bytes);
+  const endless = body.hasFractions ? endlessNumber(body.careful!()) : undefined;
+  if (endless !== undefined) throw unfit(body.gvk, expected, endless);
   const strict = [...body.duplicatesText, ...(body.document ? diagnoseUntyped(body.document) : [])];
   return { object: body.object(undefined), gvk: body.gvk, strict };
 }
@@ -124,6 +126,8 @@ const YAML_ERRORS = "yaml: unmarshal errors:\n";
 interface ReadBody {
   readonly gvk: GroupVersionKind;
   readonly document: JsonNode | undefined;
+  /** Numbers that may be whole and are not written so, which no integer is in Go. */
+  readonly hasFractions?: boolean;
   /** With the digits of its numbers, for who tells of them. Absent: there was no text of JSON. */
   readonly careful?: () => JsonNode;
   /** Duplicates as the YAML reader words them. */
@@ -154,11 +158,11 @@ function readProtobuf(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
 }
 
 function readJson(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
-  const { meta, value, document } = withPrefix("couldn't get version/kind; json parse error: ", () => {
+  const { meta, value, document, hasFractions } = withPrefix("couldn't get version/kind; json parse error: ", () => {
     const parsed = parseJson(decodeText(bytes));
     return { ...parsed, meta: typeMetaOf(parsed.value) };
   });
-  return { gvk: withDefaults(meta, expected), document, careful: () => parseJsonDocument(decodeText(bytes)), duplicatesText: [], object: () => objectOf(value) };
+  return { gvk: withDefaults(meta, expected), document, hasFractions, careful: () => parseJsonDocument(decodeText(bytes)), duplicatesText: [], object: () => objectOf(value) };
 }
 
 function readYaml(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {

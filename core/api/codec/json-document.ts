@@ -66,6 +66,29 @@ export function jsonValueOf(node: JsonNode): JsonValue {
   }
 }
 
+/** What Go says to a number that no double holds, where it keeps numbers without knowing what they are for; undefined: there is none. */
+export function endlessNumber(node: JsonNode): string | undefined {
+  const found = endlessIn(node);
+  return found === undefined ? undefined : `json: cannot unmarshal number ${found} into Go value of type float64`;
+}
+
+function endlessIn(node: JsonNode): string | undefined {
+  switch (node.kind) {
+    case "number": return Number.isFinite(Number(node.text)) ? undefined : node.text;
+    case "array": return first(node.items, endlessIn);
+    case "object": return first(node.entries, ([, value]) => endlessIn(value));
+    default: return undefined;
+  }
+}
+
+function first<T>(items: Iterable<T>, find: (item: T) => string | undefined): string | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
 /** Assignment that is safe for "__proto__", a legal label key as far as JSON is concerned. */
 export function setKey<V>(object: Record<string, V>, key: string, value: V): void {
   if (key === "__proto__") Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });

@@ -7,8 +7,8 @@
  */
 import { DEPTH_MAX, jsonValueOf, parseJsonDocument, tooDeep, type JsonNode, type JsonValue } from "./json-document.ts";
 
-/** `document` is there if duplicates were looked for and found. */
-export interface ParsedJson { readonly value: JsonValue; readonly document: JsonNode | undefined }
+/** `document` is there if duplicates were looked for and found; `hasFractions`: a number is written with a point, an exponent or very many digits, whatever its value. */
+export interface ParsedJson { readonly value: JsonValue; readonly document: JsonNode | undefined; readonly hasFractions: boolean }
 
 /** JSON.rawJSON is in every engine we run on, but not in TypeScript's library. */
 const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
@@ -24,12 +24,13 @@ export function parseJson(text: string): ParsedJson {
   try { value = JSON.parse(text) as JsonValue; }
   catch { // the careful reader says what is wrong in Go's words
     const document = parseJsonDocument(text);
-    return { value: jsonValueOf(document), document: undefined };
+    return { value: jsonValueOf(document), document: undefined, hasFractions: false };
   }
-  const duplicates = countColons(text) !== countKeys(value);
-  if (!duplicates && !/\d{16}/.test(text)) return { value, document: undefined };
+  const { colons, hasFractions } = survey(text);
+  const duplicates = colons !== countKeys(value);
+  if (!duplicates && !/\d{16}/.test(text)) return { value, document: undefined, hasFractions };
   const document = parseJsonDocument(text);
-  return { value: jsonValueOf(document), document: duplicates ? document : undefined };
+  return { value: jsonValueOf(document), document: duplicates ? document : undefined, hasFractions: hasFractions || /\d{309}/.test(text) };
 }
 
 export function decodeText(bytes: Uint8Array): string { return UTF8.decode(bytes); }
@@ -55,18 +56,22 @@ function stringify(value: unknown, indent: number | undefined): string {
 function bigintAsNumber(_key: string, value: unknown): unknown { return typeof value === "bigint" ? rawJson(String(value)) : value; }
 
 /** Colons outside strings: in well-formed JSON, one for every key of every object. Throws if the text nests too deep for those who come after. */
-function countColons(text: string): number {
-  let count = 0;
+function survey(text: string): { readonly colons: number; readonly hasFractions: boolean } {
+  let colons = 0;
   let depth = 0;
+  let hasFractions = false;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    if (code === 58) count++;
+    if (code === 58) colons++;
     else if (code === 34) i = stringEnd(text, i);
     else if (code === 123 || code === 91) { if (++depth > DEPTH_MAX) throw tooDeep(); }
     else if (code === 125 || code === 93) depth--;
+    else if (code === 46 || code === 69 || (code === 101 && isDigit(text.charCodeAt(i - 1)))) hasFractions = true; // an e is in true and false, too
   }
-  return count;
+  return { colons, hasFractions };
 }
+
+function isDigit(code: number): boolean { return code >= 48 && code <= 57; }
 
 /** The index of the quote that closes the string opened at `start`. */
 function stringEnd(text: string, start: number): number {

@@ -8,7 +8,7 @@
 import { parseDurationNs } from "../meta/duration.ts";
 import { goQuote } from "../meta/go-quote.ts";
 import { parseQuantity } from "../meta/quantity.ts";
-import type { JsonNode } from "../codec/json-document.ts";
+import { endlessNumber, type JsonNode } from "../codec/json-document.ts";
 import { isBase64 } from "./canonical.ts";
 import { goTypeName } from "./go-type-name.ts";
 import { timeParseError } from "./time-parse-error.ts";
@@ -190,7 +190,10 @@ class Diagnostician {
         if (node.kind === "object") this.#nested(schema!, node);
         else if (node.kind === "array") for (const item of node.items) if (item.kind !== "string" && item.kind !== "null") throw new Fatal(this.#typeError(described(item), "string"));
         break;
-      default: break; // anything goes
+      default: { // anything goes that is a number at all
+        const endless = endlessNumber(node);
+        if (endless !== undefined) throw new Fatal(endless);
+      }
     }
   }
 

@@ -59,10 +59,12 @@ export function patchedObject(scope: Scope, value: unknown, { shown, repeated, o
   const { object, error, strict } = readValue(scope, value, kept === undefined ? {} : { known: { spec: kept } });
   const findings = [...repeated, ...strict];
   const refused = another ?? error ?? (findings.length > 0 && fieldValidationOf(scope) === "Strict" ? `strict decoding error: ${findings.join(", ")}` : undefined);
-  if (refused !== undefined) throw invalid({ group: "", kind: "" }, "", [invalidField("patch", shown(), refused)]);
+  if (refused !== undefined) throw unfitPatch(shown(), refused);
   if (fieldValidationOf(scope) === "Warn") scope.warnings.push(...findings);
   return finishObject(scope, object, kept);
 }
+
+export function unfitPatch(shown: string, why: string): Error { return invalid({ group: "", kind: "" }, "", [invalidField("patch", shown, why)]); }
 
 /** The spec that a write of the status leaves as it is, whatever it says of it: where a patch says nothing, it need not be looked at. Undefined: there is none such. */
 export function keptSpec({ served, info }: Scope, old: Readonly<ApiObject> | undefined): object | undefined {

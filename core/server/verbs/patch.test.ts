@@ -144,3 +144,14 @@ test("an apply creates what is not there, but not with somebody else's uid", asy
   expect([told.code, told.body.message]).toEqual([409, 'Operation cannot be fulfilled on deployments.apps "d": uid mismatch: the provided object specified uid u, and no existing object was found']);
   expect((await patch("merge", { spec: {} })).code).toBe(404);
 });
+
+test("whole numbers that are not written so count in patches that make values, and not in those that make a text", async () => {
+  const unfit = "json: cannot unmarshal number 2.0 into Go struct field DeploymentSpec.spec.replicas of type int32";
+  expect((await patch("merge", `{"spec":{"replicas":2.0}}`)).body).toMatchObject({ code: 422, details: { causes: [{ field: "patch", message: expect.stringMatching(new RegExp(`${RegExp.escape(unfit)}$`)) }] } });
+  expect((await patch("json", `[{"op":"replace","path":"/spec/replicas","value":2.0}]`)).body).toMatchObject({ code: 422, message: expect.stringMatching(new RegExp(`${RegExp.escape(unfit)}$`)) });
+  expect((await patch("json", `[{"op":"add","path":"/spec/template/spec/containers/0/ports","value":[{"containerPort":8e1}]}]`)).body.message)
+    .toMatch("json: cannot unmarshal number 8e1 into Go struct field ContainerPort.spec.template.spec.containers.ports.containerPort of type int32");
+  expect((await patch("strategic", `{"spec":{"replicas":3.0}}`)).body.spec.replicas).toBe(3);
+  expect((await apply("m", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"replicas":4e0}}`, { force: "true" })).body.spec.replicas).toBe(4);
+  expect((await patch("strategic", `{"spec":{"replicas":1e400}}`)).body).toMatchObject({ code: 400, message: "json: cannot unmarshal number 1e400 into Go value of type float64" });
+});

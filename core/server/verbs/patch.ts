@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go
  */
 import { strictWarnings } from "../../api/codec/body.ts";
+import { endlessNumber, type JsonNode, parseJsonDocument } from "../../api/codec/json-document.ts";
 import { decodeText, jsonText, parseJson } from "../../api/codec/json.ts";
 import { readYaml } from "../../api/codec/yaml.ts";
 import { formatApiVersion } from "../../api/meta/gvk.ts";
@@ -16,9 +17,11 @@ import { applyMergePatch } from "../../api/patch/merge-patch.ts";
 import { applyStrategicMerge } from "../../api/patch/strategic-merge.ts";
 import { formatGo } from "../../api/patch/json-value.ts";
 import { diagnoseUntyped } from "../../api/schema/diagnose.ts";
+import { builtInFacts } from "../../api/schema/facts.ts";
 import type { Scope } from "../handler.ts";
-import { expectedKind, appliedObject, patchedObject } from "./body.ts";
+import { expectedKind, appliedObject, patchedObject, unfitPatch } from "./body.ts";
 import { ownableFields, schemaOf, withVersions } from "./managed-fields.ts";
+import { unfitNumber } from "./patch-numbers.ts";
 import { type WriteQuery, writeQueryOf } from "./write-options.ts";
 
 export interface Patcher {
@@ -50,8 +53,8 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
     scope.audit?.requestObject(applied);
     return applier(scope, query, { applied, repeated });
   }
-  const { value: patch, document } = body.type === "value" ? { value: body.value, document: undefined }
-    : attempt(type === STRATEGIC_MERGE_PATCH ? "" : "error decoding patch: ", () => parseJson(decodeText(body.bytes)));
+  const { value: patch, document, numbers }: ReadPatch = body.type === "value" ? { value: body.value, document: undefined, numbers: undefined }
+    : attempt(type === STRATEGIC_MERGE_PATCH ? "" : "error decoding patch: ", () => readPatch(decodeText(body.bytes)));
   scope.audit?.requestObject(patch);
   const repeated = (document ? diagnoseUntyped(document) : []).map((text) => (type === JSON_PATCH ? `json patch ${text}` : text));
   const change = (old: Readonly<ApiObject>): unknown => {
@@ -69,13 +72,28 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
     patch(old) {
       if (!old) throw missing(scope);
       const next = change(old) as ApiObject;
+      const shown = (): string => (type === STRATEGIC_MERGE_PATCH ? formatGo(patch) : jsonText(next));
+      const typed = numbers && type !== STRATEGIC_MERGE_PATCH ? builtInFacts.typeOf(expectedKind(scope)) : undefined;
+      const unfit = typed && unfitNumber(typed, numbers!, old);
+      if (unfit !== undefined) throw unfitPatch(shown(), unfit);
       // a patch that does not speak of the version is not about one
       const named = versionNamed(patch, type);
-      const object = patchedObject(scope, next, { shown: () => (type === STRATEGIC_MERGE_PATCH ? formatGo(patch) : jsonText(next)), repeated, old, namesKind: type !== STRATEGIC_MERGE_PATCH });
+      const object = patchedObject(scope, next, { shown, repeated, old, namesKind: type !== STRATEGIC_MERGE_PATCH });
       if (!named) object.metadata.resourceVersion = "";
       return object;
     },
   };
+}
+
+/** `numbers`: as they are written, where that matters. */
+interface ReadPatch { readonly value: unknown; readonly document: JsonNode | undefined; readonly numbers: JsonNode | undefined }
+
+function readPatch(text: string): ReadPatch {
+  const { value, document, hasFractions } = parseJson(text);
+  const numbers = hasFractions ? parseJsonDocument(text) : undefined;
+  const endless = numbers && endlessNumber(numbers);
+  if (endless !== undefined) throw new Error(endless);
+  return { value, document, numbers };
 }
 
 /** Whether the patch itself says which resourceVersion it is for. */

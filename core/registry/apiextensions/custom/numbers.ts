@@ -60,7 +60,7 @@ function isMultiple(value: number | bigint, factor: number): boolean {
 }
 
 /** Within what a double can tell. Source: go-openapi/swag IsFloat64AJSONInteger */
-function isNearInteger(value: number): boolean {
+export function isNearInteger(value: number): boolean {
   if (!Number.isFinite(value) || Math.abs(value) > Number.MAX_SAFE_INTEGER) return false;
   const rounded = Math.trunc(value);
   if (value === rounded) return true;

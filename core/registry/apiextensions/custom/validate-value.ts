@@ -12,7 +12,7 @@ import { type FieldError, invalid, notSupported, required, tooLong, tooMany, typ
 import { goQuote } from "../../../api/meta/go-quote.ts";
 import { formatGo } from "../../../api/patch/json-value.ts";
 import type { Correlated } from "./correlate.ts";
-import { goNumber, isNumber, numberFindings, type NumberRules, numberType } from "./numbers.ts";
+import { goNumber, isNearInteger, isNumber, numberFindings, type NumberRules, numberType } from "./numbers.ts";
 import { isMap, type JsonMap } from "./prune.ts";
 import type { Structure } from "./structure.ts";
 
@@ -113,7 +113,7 @@ function typeOf(value: unknown, structure: Structure, path: string, types: reado
   const isNumeric = types.includes("number") || types.includes("integer");
   if (!isNumeric && format !== "" && (typeof value === "string" || Array.isArray(value))) return undefined;
   const { type: actual, format: actualFormat } = jsonType(value);
-  const fits = types.includes(actual) || (actual === "number" && Number.isInteger(value) && types.includes("integer")) || (actual === "integer" && types.includes("number"));
+  const fits = types.includes(actual) || (actual === "number" && isNearInteger(value as number) && types.includes("integer")) || (actual === "integer" && types.includes("number"));
   if (fits) return undefined;
   return format !== "" && typeof value !== "string" && !Array.isArray(value) ? typeFinding(path, format, actualFormat) : typeFinding(path, types.join(), actual);
 }

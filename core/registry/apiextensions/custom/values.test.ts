@@ -54,6 +54,8 @@ test.each<[Schema, unknown, string[]]>([
   [{ type: "number" }, 1, []],
   [{ ...string, nullable: true }, null, []],
   [string, null, ['v: Invalid value: "null": v in body must be of type string: "null"']],
+  [{ "x-kubernetes-int-or-string": true }, 1e19, ['v: Invalid value: "number": v in body must be of type integer,string: "number"']],
+  [{ type: "integer" }, 2 ** 63, ['v: Invalid value: "number": v in body must be of type integer: "number"', '<nil>: Invalid value: "": Checked value must be of type integer (default format) in v']],
   [{ "x-kubernetes-int-or-string": true }, true, ['v: Invalid value: "boolean": v in body must be of type integer,string: "boolean"']],
   [{ ...string, enum: ["a", "b"] }, "c", ['v: Unsupported value: "c": supported values: "a", "b"']],
   [{ ...string, minLength: 2 }, "\u{1f600}", ['v: Invalid value: "\u{1f600}": v in body should be at least 2 chars long']],
