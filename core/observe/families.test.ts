@@ -6,8 +6,8 @@ test("one process counts for all components: a node's endpoints leave out the co
   const metrics = metricsRegistry();
   for (const name of ["apiserver_request_total", "scheduler_schedule_attempts_total", "workqueue_depth", "aggregator_unavailable_apiservice", "kubelet_node_name", "kubeproxy_sync_total", "prober_probe_total", "process_start_time_seconds"]) metrics.gauge(name, "[ALPHA] One.").set(1);
   const shown = (text: string) => text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
-  expect(shown(metrics.render(isOfNode))).toEqual(['registered_metrics_total{deprecated_version="",stability_level="ALPHA"} 4', "kubelet_node_name 1", "kubeproxy_sync_total 1", "prober_probe_total 1", "process_start_time_seconds 1"]);
-  expect(shown(metrics.render(isOfControlPlane))).toEqual(['registered_metrics_total{deprecated_version="",stability_level="ALPHA"} 5', "apiserver_request_total 1", "scheduler_schedule_attempts_total 1", "workqueue_depth 1", "aggregator_unavailable_apiservice 1", "process_start_time_seconds 1"]);
+  expect(shown(metrics.render(isOfNode))).toEqual(['registered_metrics_total{deprecated_version="",stability_level="ALPHA"} 4', "disabled_metrics_total 0", "hidden_metrics_total 0", "kubelet_node_name 1", "kubeproxy_sync_total 1", "prober_probe_total 1", "process_start_time_seconds 1"]);
+  expect(shown(metrics.render(isOfControlPlane))).toEqual(['registered_metrics_total{deprecated_version="",stability_level="ALPHA"} 5', "disabled_metrics_total 0", "hidden_metrics_total 0", "apiserver_request_total 1", "scheduler_schedule_attempts_total 1", "workqueue_depth 1", "aggregator_unavailable_apiservice 1", "process_start_time_seconds 1"]);
   expect(shown(metrics.render(isOfProbes))).toEqual(["prober_probe_total 1", "process_start_time_seconds 1"]);
-  expect(shown(metrics.render())).toHaveLength(9);
+  expect(shown(metrics.render())).toHaveLength(11);
 });

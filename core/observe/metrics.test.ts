@@ -31,7 +31,7 @@ test("what is disabled is not shown, and counted", () => {
   metrics.gauge("kept", "[ALPHA] A.").set(1);
   metrics.gauge("dropped", "[STABLE] B.").set(1);
   metrics.disable(["dropped"]);
-  expect(metrics.render()).toMatch(/^[\s\S]*registered_metrics_total\{deprecated_version="",stability_level="STABLE"\} 1\n[\s\S]*disabled_metrics_total 1\n# HELP kept \[ALPHA\] A\.\n# TYPE kept gauge\nkept 1\n$/);
+  expect(metrics.render()).toMatch(/^[\s\S]*registered_metrics_total\{deprecated_version="",stability_level="STABLE"\} 1\n[\s\S]*disabled_metrics_total 1\n[\s\S]*hidden_metrics_total 0\n# HELP kept \[ALPHA\] A\.\n# TYPE kept gauge\nkept 1\n$/);
 });
 
 test("label values that are not on the list are counted together", () => {

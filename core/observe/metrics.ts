@@ -160,11 +160,12 @@ function* meta(families: Iterable<Family>, disabled: ReadonlySet<string>, shown:
   for (const [name, help, chosen] of [
     ["registered_metrics_total", "[BETA] The count of registered metrics broken by stability level and deprecation version.", all],
     ["disabled_metrics_total", "[BETA] The count of disabled metrics.", all.filter((one) => disabled.has(one.name))],
+    ["hidden_metrics_total", "[BETA] The count of hidden metrics.", []], // those of earlier versions are not here at all
   ] as const) {
-    if (chosen.length === 0 || !shown(name)) continue;
+    if (!shown(name)) continue;
     yield `# HELP ${name} ${help}`;
     yield `# TYPE ${name} counter`;
-    if (name === "disabled_metrics_total") yield `${name} ${chosen.length}`;
+    if (name !== "registered_metrics_total") yield `${name} ${chosen.length}`;
     else for (const { deprecated_version, stability_level, count } of counts(chosen)) yield `${name}${format({ deprecated_version, stability_level })} ${count}`;
   }
 }

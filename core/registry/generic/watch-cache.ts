@@ -28,6 +28,8 @@ const LAG_MAX = 16_384;
 /** The objects under one key prefix ("/registry/pods/"), in key order when listed. */
 export class ResourceCache {
   readonly prefix: string;
+  /** Events of the store, since the start. */
+  received = 0;
   readonly #entries = new Map<string, Cached>();
   /** In key order; made when it is first asked for, and kept up to date from then on. */
   #sorted: Cached[] | undefined;
@@ -117,6 +119,7 @@ export class ResourceCache {
   }
 
   apply(event: StoreEvent): void {
+    this.received++;
     const { key } = event.row;
     const previous = this.#entries.get(key);
     const entry = cachedOf(event.row, previous);

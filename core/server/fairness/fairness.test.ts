@@ -156,14 +156,19 @@ test("who waits is served in turn, whoever came first with however many; who wai
 });
 
 test("a queue holds so many and no more", () => {
-  const fairness = small(1, { type: "Queue", queuing: { queues: 1, handSize: 1, queueLengthLimit: 2 } }, stoppedClock());
-  for (let i = 0; i < 3; i++) void fairness.enter(request(), POD, user("jane"));
+  const clock = stoppedClock();
+  const fairness = small(1, { type: "Queue", queuing: { queues: 1, handSize: 1, queueLengthLimit: 2 } }, clock);
+  for (let i = 0; i < 3; i++) void fairness.enter(request(), info("/api/v1/namespaces/a/pods/b", "PUT"), user("jane"));
+  clock.pass(2);
   expect(() => fairness.enter(request(), POD, user("jane"))).toThrow("too many requests: queue-full");
   const metrics = metricsRegistry();
   flowMetrics(metrics, fairness);
   const text = metrics.render();
   for (const line of [
     'apiserver_flowcontrol_current_inqueue_requests{priority_level="small",flow_schema="all"} 2', 'apiserver_flowcontrol_current_executing_seats{priority_level="small",flow_schema="all"} 1',
+    'apiserver_flowcontrol_priority_level_request_utilization_sum{priority_level="small",phase="waiting"} 2000000', 'apiserver_flowcontrol_priority_level_request_utilization_sum{priority_level="small",phase="executing"} 2000000',
+    'apiserver_flowcontrol_read_vs_write_current_requests_sum{request_kind="mutating",phase="executing"} 2000000',
+    'apiserver_flowcontrol_watch_count_samples_count{priority_level="small",flow_schema="all"} 3',
     'apiserver_flowcontrol_request_dispatch_no_accommodation_total{priority_level="small",flow_schema="all"} 2',
     'apiserver_flowcontrol_rejected_requests_total{priority_level="small",flow_schema="all",reason="queue-full"} 1', 'apiserver_flowcontrol_nominal_limit_seats{priority_level="small"} 1',
   ]) expect(text).toContain(line);
@@ -209,7 +214,7 @@ test.each<[string, RequestInfo, string, number, number]>([
   ["a write that many watch", info("/api/v1/namespaces/a/pods", "POST"), "", 1, 15],
   ["a lease", info("/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "PUT"), "", 1, 0],
 ])("the work of %s", (_, asked, query, seats, afterMs) => {
-  expect(estimateWork(asked, new URLSearchParams(query), () => ({ objects: 450, watchers: 25 }), 10)).toEqual({ seats, afterMs });
+  expect(estimateWork(asked, new URLSearchParams(query), () => ({ objects: 450, watchers: 25 }), 10)).toMatchObject({ seats, afterMs });
 });
 
 test("a thousand nodes that watch what is their own make no write cost more; who watches everything does", async () => {

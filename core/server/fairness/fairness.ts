@@ -14,6 +14,7 @@ import type { FlowSchema, PriorityLevelConfiguration } from "../../api/gen/flowc
 import { StatusError } from "../../api/meta/status-error.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
+import { Observations } from "../../observe/metrics.ts";
 import type { ServerRequest } from "../request.ts";
 import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
 import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from "./bootstrap-objects.ts";
@@ -22,6 +23,7 @@ import { concerns, inOrder, matches } from "./match.ts";
 import { Flow, Level } from "./level.ts";
 import type { Refusal, Seating } from "./queue-set.ts";
 import { flowHash } from "./shuffle-shard.ts";
+import { TimeWeighted } from "./time-weighted.ts";
 import type { Ticket } from "./too-many-requests.ts";
 import { estimateWork, type ResourceSize } from "./work-estimate.ts";
 
@@ -43,9 +45,14 @@ export class Fairness {
   #stale = true;
   #fraction = 0;
   #last: Flow | undefined;
+  /** How many requests there are of all levels, as shares of what may wait and of all seats. */
+  readonly traffic: Readonly<Record<"waiting" | "executing", Readonly<Record<RequestKind, TimeWeighted>>>>;
 
   constructor(deps: FairnessDeps) {
     this.#deps = deps;
+    const nowMs = deps.clock.uptimeMs();
+    const both = (phase: string) => ({ readOnly: trafficOf(phase, "readOnly", nowMs), mutating: trafficOf(phase, "mutating", nowMs) });
+    this.traffic = { waiting: both("waiting"), executing: both("executing") };
   }
 
   /** Told when a FlowSchema or a PriorityLevelConfiguration has changed. */
@@ -63,6 +70,10 @@ export class Fairness {
     return this.#flows;
   }
 
+  get nowMs(): number {
+    return this.#deps.clock.uptimeMs();
+  }
+
   /** Of what levels want, how much they get. */
   get fraction(): number {
     return this.#fraction;
@@ -76,24 +87,43 @@ export class Fairness {
     const nowMs = this.#deps.clock.uptimeMs();
     const work = estimateWork(info, request.query, this.#deps.sizeOf, level.seatsMax);
     const seating: Seating = { seats: work.seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs, unaccommodated: () => void flow.unaccommodated++ };
-    flow.estimated(work.seats);
-    if (level.isExempt) return level.take(flow, seating, { afterMs: 0, info, user });
+    flow.estimated(work);
+    if (level.isExempt) return this.#take(flow, seating, { afterMs: 0, info, user });
     level.demand.add(seating.seats, nowMs);
     const entered = level.queues.enter(seating, () => flowHash(flow.name, distinguisherOf(flow, info, user)), request.signal);
-    if (entered === "seated") return level.take(flow, seating, { afterMs: work.afterMs, info, user });
+    if (entered === "seated") return this.#take(flow, seating, { afterMs: work.afterMs, info, user });
     if (typeof entered === "string") throw level.refuse(flow, seating, entered);
     flow.queued(seating);
+    this.traffic.waiting[kindOf(info)].add(1, nowMs);
     return this.#seated(entered, { level, flow, seating, afterMs: work.afterMs, info, user, signal: request.signal });
   }
 
   async #seated(waiting: Promise<Refusal | undefined>, { level, flow, seating, afterMs, info, user, signal }: Waiter): Promise<Ticket> {
     const refusal = await waiting;
-    flow.unqueued(seating, refusal === undefined, this.#deps.clock.uptimeMs());
+    const nowMs = this.#deps.clock.uptimeMs();
+    flow.unqueued(seating, refusal === undefined, nowMs);
+    this.traffic.waiting[kindOf(info)].add(-1, nowMs);
     if (refusal !== undefined) {
       const refused = level.refuse(flow, seating, refusal);
       throw refusal === "cancelled" && signal.reason instanceof StatusError ? signal.reason : refused; // its time was up
     }
-    return level.take(flow, seating, { afterMs, info, user });
+    return this.#take(flow, seating, { afterMs, info, user });
+  }
+
+  #take(flow: Flow, seating: Seating, asked: { readonly afterMs: number; readonly info: RequestInfo; readonly user: UserInfo }): Ticket {
+    const { clock } = this.#deps;
+    const executing = this.traffic.executing[kindOf(asked.info)];
+    const ticket = flow.level.take(flow, seating, asked);
+    executing.add(1, seating.startedMs);
+    let isDone = false;
+    return {
+      done() {
+        if (isDone) return;
+        isDone = true;
+        ticket.done();
+        executing.add(-1, clock.uptimeMs());
+      },
+    };
   }
 
   #flowOf(info: RequestInfo, user: UserInfo): Flow {
@@ -128,6 +158,11 @@ export class Fairness {
       }
       return [new Flow(schema, level)];
     });
+    const places = [...this.#levels.values()].reduce((sum, level) => sum + level.places, 0);
+    for (const kind of ["readOnly", "mutating"] as const) {
+      this.traffic.waiting[kind].denominator = Math.max(1, places);
+      this.traffic.executing[kind].denominator = seats;
+    }
     this.#ofUsers = new WeakMap();
     this.#last = this.#flows.find(({ name }) => name === "catch-all");
     this.#share(0);
@@ -150,6 +185,14 @@ export class Fairness {
     for (const [i, level] of limited.entries()) level.setLimit(Math.round(seats[i]!), claims[i]!.target);
   }
 }
+
+type RequestKind = "readOnly" | "mutating";
+
+const TRAFFIC_BUCKETS: readonly number[] = [0, 0.001, 0.01, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1];
+
+function trafficOf(phase: string, kind: RequestKind, nowMs: number): TimeWeighted { return new TimeWeighted(nowMs, new Observations({ request_kind: kind, phase }, TRAFFIC_BUCKETS)); }
+
+function kindOf({ verb }: RequestInfo): RequestKind { return verb === "get" || verb === "list" || verb === "watch" ? "readOnly" : "mutating"; }
 
 interface Waiter { readonly level: Level; readonly flow: Flow; readonly seating: Seating; readonly afterMs: number; readonly info: RequestInfo; readonly user: UserInfo; readonly signal: AbortSignal }
 

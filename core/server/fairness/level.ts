@@ -1,5 +1,5 @@
 /** A priority level and the flows of it: what they are, and what was counted of them. */
-import type { FlowSchema, PriorityLevelConfiguration } from "../../api/gen/flowcontrol.v1.ts";
+import type { FlowSchema, PriorityLevelConfiguration, QueuingConfiguration } from "../../api/gen/flowcontrol.v1.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { Observations } from "../../observe/metrics.ts";
@@ -9,11 +9,14 @@ import { DroppedRequests } from "./dropped.ts";
 import { QueueSet, type Refusal, type Seating } from "./queue-set.ts";
 import { TimeWeighted } from "./time-weighted.ts";
 import { type Ticket, TooManyRequests } from "./too-many-requests.ts";
+import type { WorkEstimate } from "./work-estimate.ts";
 
 const DURATION_BUCKETS: readonly number[] = [0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30];
 const QUEUE_LENGTH_BUCKETS: readonly number[] = [0, 10, 25, 50, 100, 250, 500, 1000];
 const SEAT_BUCKETS: readonly number[] = [1, 2, 4, 8, 16, 32, 64, 100];
 const DEMAND_BUCKETS: readonly number[] = [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7, 2, 2.8, 4, 6];
+const WATCHER_BUCKETS: readonly number[] = [0, 1, 10, 100, 1000, 10_000];
+const REQUEST_BUCKETS: readonly number[] = [0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1];
 const UTILIZATION_BUCKETS: readonly number[] = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1];
 /** Of a level's seats, what one request may take. */
 const SEATS_SHARE_MAX = 0.15;
@@ -27,12 +30,16 @@ export class Level {
   readonly executing = new Set<Executing>();
   readonly demand: TimeWeighted;
   readonly utilization: TimeWeighted;
+  /** How many requests there are, as shares of the queues' places and of the seats. */
+  readonly requests: Readonly<Record<"waiting" | "executing", TimeWeighted>>;
   readonly #clock: Clock;
   readonly #dropped = new DroppedRequests();
   uid = "";
   isExempt = false;
   limits: Limits = { nominal: 0, lower: 0, upper: 0 };
   seatsMax = 0;
+  /** In its queues. */
+  places = 0;
   target = 0;
   smoothed = 0;
   average = 0;
@@ -47,6 +54,8 @@ export class Level {
     const nowMs = clock.uptimeMs();
     this.demand = new TimeWeighted(nowMs, new Observations({ priority_level: name }, DEMAND_BUCKETS));
     this.utilization = new TimeWeighted(nowMs, new Observations({ priority_level: name, phase: "executing" }, UTILIZATION_BUCKETS));
+    const requests = (phase: string): TimeWeighted => new TimeWeighted(nowMs, new Observations({ priority_level: name, phase }, REQUEST_BUCKETS));
+    this.requests = { waiting: requests("waiting"), executing: requests("executing") };
   }
 
   configure({ metadata, spec }: Readonly<PriorityLevelConfiguration>, limits: Limits): void {
@@ -55,12 +64,16 @@ export class Level {
     this.limits = limits;
     this.seatsMax = Math.ceil(limits.nominal * SEATS_SHARE_MAX);
     this.demand.denominator = limits.nominal;
-    this.queues.configure(spec?.limited?.limitResponse?.type === "Queue" ? spec.limited.limitResponse.queuing : undefined);
+    const queuing = spec?.limited?.limitResponse?.type === "Queue" ? spec.limited.limitResponse.queuing : undefined;
+    this.places = placesIn(queuing);
+    this.requests.waiting.denominator = Math.max(1, this.places);
+    this.queues.configure(queuing);
   }
 
   setLimit(seats: number, target: number): void {
     this.target = target;
     this.utilization.denominator = seats;
+    this.requests.executing.denominator = seats;
     this.queues.setLimit(seats);
   }
 
@@ -80,6 +93,7 @@ export class Level {
     flow.dispatched++;
     flow.seats += seating.seats;
     flow.executing++;
+    this.requests.executing.add(1, seating.startedMs);
     if (!this.isExempt) this.utilization.add(seating.seats, seating.startedMs);
     return { done: () => this.#done(one) };
   }
@@ -89,6 +103,7 @@ export class Level {
     const { flow, seating, info, afterMs } = one;
     const nowMs = this.#clock.uptimeMs();
     flow.executing--;
+    this.requests.executing.add(-1, nowMs);
     flow.served((nowMs - seating.startedMs) / 1000, info.verb === "watch");
     // watchers are still being told: that matters only where seats are scarce
     if (afterMs > 0 && this.queues.waiting > 0) this.#clock.after(afterMs, () => this.#release(flow, seating, nowMs));
@@ -116,6 +131,9 @@ export class Level {
   }
 }
 
+/** How many requests may wait. */
+function placesIn(queuing: QueuingConfiguration | undefined): number { return (queuing?.queues ?? 0) * (queuing?.queueLengthLimit ?? 0); }
+
 export class Flow {
   readonly name: string;
   readonly level: Level;
@@ -133,6 +151,7 @@ export class Flow {
   readonly watches: Observations;
   readonly queueLengths: Observations;
   readonly estimates: Observations;
+  readonly watchers: Observations;
 
   constructor(schema: Readonly<FlowSchema>, level: Level) {
     this.schema = schema;
@@ -144,24 +163,28 @@ export class Flow {
     this.watches = new Observations({ ...labels, type: "watch" }, DURATION_BUCKETS);
     this.queueLengths = new Observations(labels, QUEUE_LENGTH_BUCKETS);
     this.estimates = new Observations(labels, SEAT_BUCKETS);
+    this.watchers = new Observations(labels, WATCHER_BUCKETS);
   }
 
   get uid(): string {
     return this.schema.metadata.uid ?? "";
   }
 
-  estimated(seats: number): void {
+  estimated({ seats, watchers }: WorkEstimate): void {
     this.estimates.observe(seats);
+    if (watchers !== undefined) this.watchers.observe(watchers);
   }
 
-  queued({ seats, queue }: Seating): void {
+  queued({ seats, queue, arrivedMs }: Seating): void {
     this.waiting++;
+    this.level.requests.waiting.add(1, arrivedMs);
     this.waitingSeats += seats;
     this.queueLengths.observe(queue?.waiting.length ?? 0);
   }
 
   unqueued({ seats, arrivedMs }: Seating, isServed: boolean, nowMs: number): void {
     this.waiting--;
+    this.level.requests.waiting.add(-1, nowMs);
     this.waitingSeats -= seats;
     this.waited[isServed ? "true" : "false"].observe((nowMs - arrivedMs) / 1000);
   }

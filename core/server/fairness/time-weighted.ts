@@ -27,6 +27,12 @@ export class TimeWeighted {
     if (this.#value > this.#peak) this.#peak = this.#value;
   }
 
+  /** The histogram, until now. */
+  observed(nowMs: number): Observations {
+    this.#flush(nowMs);
+    return this.histogram!;
+  }
+
   /** What was since the last call. */
   period(nowMs: number): Period {
     this.#flush(nowMs);

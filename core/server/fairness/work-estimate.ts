@@ -11,6 +11,8 @@ export interface WorkEstimate {
   readonly seats: number;
   /** After the request, one seat for so long: watchers are being told. */
   readonly afterMs: number;
+  /** Of a write: how many watch what is written. */
+  readonly watchers?: number;
 }
 
 export interface ResourceSize {
@@ -47,7 +49,7 @@ export function estimateWork(info: RequestInfo, query: URLSearchParams, sizeOf: 
     case "patch":
     case "delete": {
       const watchers = sizeOf(info)?.watchers ?? 0;
-      return watchers < WATCHES_PER_SEAT ? ONE : { seats: 1, afterMs: Math.ceil(watchers / WATCHES_PER_SEAT) * EVENT_MS };
+      return { seats: 1, afterMs: watchers < WATCHES_PER_SEAT ? 0 : Math.ceil(watchers / WATCHES_PER_SEAT) * EVENT_MS, watchers };
     }
     default: return ONE;
   }
