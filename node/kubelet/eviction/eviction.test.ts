@@ -86,19 +86,20 @@ test("a pod that takes more disk than it may", () => {
   expect(excess(container("5Mi", "5Mi"), uses("p", 0, 6), "images and containers apart")).toBeUndefined(); // what it writes is on the other disk
 });
 
-/** Looks every ten seconds, `seconds` long; `available` says how much memory there is of 1000 Mi, `free` how much of the disk of 1000 is, `usage` what is known of the pods. Returns what became of the pods, the conditions at each look, and what was logged of the node. */
-async function watched({ settings, available, free = () => 1000, usage = (name) => uses(name, 300), pods, seconds }: {
-  readonly settings: Partial<EvictionSettings>; readonly available: (second: number) => number; readonly free?: (second: number) => number; readonly usage?: (name: string, second: number) => PodStats; readonly pods: readonly Pod[]; readonly seconds: number;
+/** Looks every ten seconds, `seconds` long; `available` says how much memory there is of 1000 Mi, `free` how much of the disk of 1000 is, `unused` how much more is once it was taken back, `usage` what is known of the pods. Returns what became of the pods, the conditions at each look, and what was logged of the node. */
+async function watched({ settings, available, free = () => 1000, unused = 0, usage = (name) => uses(name, 300), pods, seconds }: {
+  readonly settings: Partial<EvictionSettings>; readonly available: (second: number) => number; readonly free?: (second: number) => number; readonly unused?: number; readonly usage?: (name: string, second: number) => PodStats; readonly pods: readonly Pod[]; readonly seconds: number;
 }) {
   let nowMs = 0;
+  let takenBack = 0;
   const ended: string[] = [];
   const conditions: string[] = [];
   const logged: string[] = [];
   const note = (message: string, fields?: Record<string, unknown>): void => void (fields && "pod" in fields ? undefined : logged.push(`${nowMs / 1000} s: ${message} ${JSON.stringify(fields)}`));
   const left = new Set(pods);
-  const disk = () => ({ capacityBytes: 1000, availableBytes: free(nowMs / 1000), usedBytes: 0, inodes: 1000, inodesFree: 1000 });
+  const disk = () => ({ capacityBytes: 1000, availableBytes: free(nowMs / 1000) + takenBack, usedBytes: 0, inodes: 1000, inodesFree: 1000 });
   const guard = eviction({
-    settings: { thresholds: [], transitionMs: 300_000, maxPodGraceSeconds: 0, ...settings }, machine: { os: "linux", memoryBytes: 1000 * MI }, log: { ...silentLog, info: note, warn: note, error: note }, metrics: metricsRegistry(), podsMemory: () => undefined, onPressure: () => undefined, reclaim: async () => undefined,
+    settings: { thresholds: [], transitionMs: 300_000, maxPodGraceSeconds: 0, ...settings }, machine: { os: "linux", memoryBytes: 1000 * MI }, log: { ...silentLog, info: note, warn: note, error: note }, metrics: metricsRegistry(), podsMemory: () => undefined, onPressure: () => undefined, reclaim: async () => void (takenBack = unused),
     stats: { memory: () => ({ availableBytes: available(nowMs / 1000) * MI, workingSetBytes: 0 }), nodeDisk: async () => disk(), imageDisk: async () => disk(), diskLayout: async () => "one", summary: async () => ({ node: { nodeName: "n", startTime: "" }, pods: pods.map(({ metadata }) => usage(metadata.name, nowMs / 1000)) }) },
     events: { event: () => undefined }, pods: () => [...left].map((one) => ({ pod: one, isReclaimed: true, fail: (_, grace) => {
       left.delete(one);
@@ -164,6 +165,16 @@ test("who fills the disk may not show yet: nobody ends for it before that can be
   expect((await watched({ ...full, usage, free: (second) => (second < 15 ? 80 : 500) })).ended).toEqual(["10 s: greedy, 1 s"]);
   expect((await watched({ ...full, usage, free: (second) => (second < 5 ? 40 : 500) })).ended).toEqual(["0 s: modest, 1 s"]);
   expect((await watched({ ...full, usage, free: () => 80 })).ended).toEqual(["10 s: greedy, 1 s", "20 s: modest, 1 s"]);
+});
+
+test("what nobody uses is enough to take back when no threshold is crossed then, not only when the one that it was taken back for no longer is", async () => {
+  const full = { available: () => 500, free: () => 40, seconds: 10 };
+  const [nodefs, imagefs] = [{ signal: "nodefs.available" as const, value: { bytes: 100 } }, { signal: "imagefs.available" as const, value: { bytes: 150 } }];
+  const ended = async (thresholds: EvictionSettings["thresholds"], unused: number, more: { available?: () => number } = {}) => (await watched({ ...full, settings: { thresholds }, unused, pods: [pod("a", undefined)], ...more })).ended;
+  expect(await ended([nodefs, imagefs], 120)).toEqual([]);
+  expect(await ended([nodefs, imagefs], 80)).toEqual(["0 s: a, 1 s"]); // too little for images
+  expect(await ended([nodefs, { ...imagefs, value: { bytes: 30 }, minReclaim: { bytes: 200 } }], 120)).toEqual(["0 s: a, 1 s"]); // and the minimum counts of those, too, that were not crossed
+  expect(await ended([nodefs, memoryBelow(100, { graceMs: 60_000 })], 120, { available: () => 50 })).toEqual(["0 s: a, 1 s"]); // as do those whose grace is not over
 });
 
 test("thresholds of containerfs are those of the file system it is on", async () => {

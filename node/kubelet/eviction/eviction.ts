@@ -10,20 +10,31 @@ import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
-import { type MachineInfo, processCount } from "../../os/machine.ts";
+import type { MachineInfo } from "../../os/machine.ts";
 import type { Pressure } from "../node/node-status.ts";
 import { isCriticalPod, podReference } from "../pod-spec.ts";
+import type { DiskLayout } from "../stats/disk-usage.ts";
 import type { Stats } from "../stats/stats.ts";
 import type { PodFailure } from "../status/pod-status.ts";
+import { crossings } from "./crossings.ts";
 import { hasStorageLimit, localStorageExcess } from "./local-storage.ts";
-import { type EvictionSettings, type Observation, type Reclaim, reclaims, shortages, type Shortage, type Signal, type Threshold, THRESHOLDS, WINDOWS_THRESHOLDS } from "./plan.ts";
-import { evictionMessage, ranked, type Told } from "./ranking.ts";
+import { effectiveThresholds, type EvictionSettings, type Observation, type Reclaim, reclaims, shortages, type Shortage } from "./plan.ts";
+import { pressures as pressuresOf } from "./pressures.ts";
+import { type Candidate, evictionMessage, ranked, type Told } from "./ranking.ts";
+import { observeSignals } from "./signals.ts";
 
 export interface Evictable {
   readonly pod: Pod;
   /** Nothing of it runs any more, and what it had of the node is free. */
   readonly isReclaimed: boolean;
   fail(failure: PodFailure, graceSeconds: number): void;
+}
+
+/** The node as one look found it. */
+interface Node {
+  readonly name: string;
+  readonly layout: DiskLayout;
+  readonly candidates: readonly (Candidate & { readonly one: Evictable })[];
 }
 
 interface Deps {
@@ -58,60 +69,70 @@ const GRACE_SECONDS = 1;
 
 export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMemory, clock, log, events, metrics, pods, reclaim, onPressure }: Deps): Eviction {
   const evictions = metrics.counter("kubelet_evictions", "[ALPHA] Cumulative number of pod evictions by eviction signal");
-  const given = settings.thresholds === THRESHOLDS && os === "windows" ? WINDOWS_THRESHOLDS : settings.thresholds;
-  const configured = given.filter(({ signal }) => !signal.startsWith("containerfs.")); // it is one of the others' file systems, with their thresholds
-  if (configured.length < given.length) log.warn("eviction thresholds of containerfs are those of nodefs or imagefs, what is set is ignored");
-  const memory = configured.filter(({ signal, graceMs }) => signal === "memory.available" && graceMs === undefined);
-  const thresholds: readonly Threshold[] = [...configured, ...memory.map((threshold) => ({ ...threshold, signal: "allocatableMemory.available" as const }))];
-  const crossed = new Map<Threshold, number>(); // since when
-  let met: ReadonlySet<Threshold> = new Set(); // those of them that counted: their minimum has to be reclaimed, too
-  const lastSeenMs = new Map<Pressure, number>();
-  let current: ReadonlySet<Pressure> = new Set();
-  const helpless = new Set<Pressure>(); // of which it has been told that there is nobody to evict; subset of `current`
+  const { thresholds, ignored } = effectiveThresholds(settings.thresholds, os);
+  if (ignored.length > 0) log.warn("eviction thresholds of containerfs are those of nodefs or imagefs, what is set is ignored");
+  const crossed = crossings(clock);
+  const pressures = pressuresOf({ transitionMs: settings.transitionMs, clock, log, onPressure });
 
-  async function observe(signal: AbortSignal): Promise<ReadonlyMap<Signal, Observation>> {
-    const [node, images] = await Promise.all([stats.nodeDisk(), stats.imageDisk(signal)]);
-    const { current: processes, max } = processCount();
-    return new Map<Signal, Observation>([
-      ["memory.available", { available: stats.memory().availableBytes, capacity: memoryBytes }], ["nodefs.available", { available: node.availableBytes, capacity: node.capacityBytes }],
-      ["nodefs.inodesFree", { available: node.inodesFree, capacity: node.inodes }], ["imagefs.available", { available: images.availableBytes, capacity: images.capacityBytes }],
-      ["imagefs.inodesFree", { available: images.inodesFree, capacity: images.inodes }], ["allocatableMemory.available", podsMemory() ?? { available: 0, capacity: 0 }], ["pid.available", { available: max - processes, capacity: max }],
-    ]);
+  async function shortOf(signal: AbortSignal, met = crossed.met()): Promise<readonly Shortage[]> {
+    return shortages(await observeSignals({ stats, memoryBytes, podsMemory }, signal), thresholds, met);
   }
 
-  function note(short: readonly Shortage[]): void {
-    const nowMs = clock.uptimeMs();
-    for (const { pressure } of short) lastSeenMs.set(pressure, nowMs);
-    const next = new Set([...lastSeenMs].filter(([, seenMs]) => nowMs - seenMs < settings.transitionMs).map(([pressure]) => pressure));
-    const begun = short.filter(({ pressure }, at) => !current.has(pressure) && short.findIndex((other) => other.pressure === pressure) === at);
-    const over = [...current].filter((pressure) => !next.has(pressure));
-    current = next;
-    for (const { pressure, signal, available, quantity } of begun) log.warn("the node is short of a resource", { pressure, signal, available, threshold: quantity });
-    for (const pressure of over) {
-      helpless.delete(pressure);
-      log.info("the node has enough of a resource again", { pressure });
+  /** Looks at the node once; returns whom it ended. */
+  async function look(signal: AbortSignal): Promise<readonly Evictable[]> {
+    const everything = await shortOf(signal);
+    pressures.note(everything);
+    const short = crossed.due(everything);
+    const all = pods();
+    if (short.length === 0 && !all.some(({ pod }) => hasStorageLimit(pod))) return [];
+    const isFresh = short.some(({ pressure }) => pressure === "DiskPressure");
+    const [summary, layout] = await Promise.all([stats.summary(signal, { isFresh }), stats.diskLayout(signal)]);
+    const node: Node = { name: summary.node.nodeName, layout, candidates: all.map((one) => ({ one, pod: one.pod, stats: summary.pods.find(({ podRef }) => podRef.uid === one.pod.metadata.uid) })) };
+    const greedy = endGreedy(node);
+    const [first] = short;
+    return greedy.length > 0 || !first ? greedy : await relieve(first, node, signal);
+  }
+
+  /** Ends the pods that use more of the disk than they may. */
+  function endGreedy({ layout, candidates }: Node): readonly Evictable[] {
+    return candidates.flatMap((candidate) => {
+      const excess = isCriticalPod(candidate.pod) ? undefined : localStorageExcess(candidate, layout);
+      if (!excess) return [];
+      evict(candidate.one, { message: excess.message, annotations: {} }, { signal: excess.signal, graceSeconds: GRACE_SECONDS });
+      return [candidate.one];
+    });
+  }
+
+  /** Takes away what nobody uses and, if that is too little, ends one pod. */
+  async function relieve(shortage: Shortage, { name, layout, candidates }: Node, signal: AbortSignal): Promise<readonly Evictable[]> {
+    events.event({ kind: "Node", apiVersion: "v1", name, uid: name }, "Warning", "EvictionThresholdMet", `Attempting to reclaim ${shortage.starved}`);
+    if (await isReclaimedOtherwise(reclaims(shortage, layout), signal)) return [];
+    if (isTooNewToTell(shortage)) return [];
+    const [victim] = ranked(shortage, layout, candidates);
+    if (!victim) {
+      pressures.helpless(shortage);
+      return [];
     }
-    if (begun.length > 0 || over.length > 0) onPressure();
+    const told = evictionMessage(shortage, victim);
+    const condition: PodCondition = { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message: told.message, lastTransitionTime: timestamp(clock.nowMs()), ...observed(victim.pod) };
+    evict(victim.one, told, { signal: shortage.signal, graceSeconds: graceSecondsOf(victim.pod, shortage), condition });
+    return [victim.one];
   }
 
-  /** Those that count now: a soft one once its grace is over. */
-  function due(short: readonly Shortage[]): readonly Shortage[] {
-    const nowMs = clock.uptimeMs();
-    const now = new Set(short.map(({ threshold }) => threshold));
-    for (const threshold of crossed.keys()) if (!now.has(threshold)) crossed.delete(threshold);
-    for (const threshold of now) if (!crossed.has(threshold)) crossed.set(threshold, nowMs);
-    const counting = short.filter(({ threshold }) => nowMs - crossed.get(threshold)! >= (threshold.graceMs ?? 0));
-    met = new Set(counting.map(({ threshold }) => threshold));
-    return counting;
-  }
-
-  async function shortOf(signal: AbortSignal): Promise<readonly Shortage[]> {
-    return shortages(await observe(signal), thresholds, met);
+  /** Only when no threshold at all is crossed then, whatever its grace, is it enough: with what must be reclaimed of each. */
+  async function isReclaimedOtherwise(steps: readonly Reclaim[], signal: AbortSignal): Promise<boolean> {
+    if (steps.length === 0) return false;
+    for (const what of steps) await reclaim(what, signal).catch((error: unknown) => log.warn("what nobody needs could not be taken away", { what, error }));
+    return (await shortOf(signal, new Set(thresholds))).length === 0;
   }
 
   /** Who has filled the disk may not show yet, and another one would end for it. When it fills fast, somebody has to. */
   function isTooNewToTell({ pressure, threshold, available, quantity }: Shortage): boolean {
-    return pressure === "DiskPressure" && available > quantity / 2 && clock.uptimeMs() - crossed.get(threshold)! < DISK_LAG_MS;
+    return pressure === "DiskPressure" && available > quantity / 2 && crossed.ageMs(threshold) < DISK_LAG_MS;
+  }
+
+  function graceSecondsOf({ spec }: Pod, { threshold }: Shortage): number {
+    return threshold.graceMs === undefined ? GRACE_SECONDS : Math.max(GRACE_SECONDS, Math.min(settings.maxPodGraceSeconds, spec.terminationGracePeriodSeconds ?? 30));
   }
 
   function evict(one: Evictable, { message, annotations }: Told, { signal, graceSeconds, condition }: { readonly signal: string; readonly graceSeconds: number; readonly condition?: PodCondition }): void {
@@ -121,51 +142,11 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
     one.fail({ reason: "Evicted", message, ...(condition ? { condition } : {}) }, graceSeconds);
   }
 
-  /** Looks at the node once; returns whom it ended. */
-  async function look(signal: AbortSignal): Promise<readonly Evictable[]> {
-    const everything = await shortOf(signal);
-    note(everything);
-    const short = due(everything);
-    const all = pods();
-    if (short.length === 0 && !all.some(({ pod }) => hasStorageLimit(pod))) return [];
-    const isFresh = short.some(({ pressure }) => pressure === "DiskPressure");
-    const [summary, layout] = await Promise.all([stats.summary(signal, { isFresh }), stats.diskLayout(signal)]);
-    const candidates = all.map((one) => ({ one, pod: one.pod, stats: summary.pods.find(({ podRef }) => podRef.uid === one.pod.metadata.uid) }));
-    const greedy = candidates.flatMap((candidate) => {
-      const excess = isCriticalPod(candidate.pod) ? undefined : localStorageExcess(candidate, layout);
-      if (!excess) return [];
-      evict(candidate.one, { message: excess.message, annotations: {} }, { signal: excess.signal, graceSeconds: GRACE_SECONDS });
-      return [candidate.one];
-    });
-    const [first] = short;
-    if (greedy.length > 0 || !first) return greedy;
-    events.event({ kind: "Node", apiVersion: "v1", name: summary.node.nodeName, uid: summary.node.nodeName }, "Warning", "EvictionThresholdMet", `Attempting to reclaim ${first.starved}`);
-    if (await isReclaimedOtherwise(first, reclaims(first, layout), signal)) return [];
-    if (isTooNewToTell(first)) return [];
-    const [victim] = ranked(first, layout, candidates);
-    if (!victim) {
-      if (!helpless.has(first.pressure)) log.error("the node is short of a resource and there is no pod to evict", { resource: first.starved });
-      helpless.add(first.pressure);
-      return [];
-    }
-    const told = evictionMessage(first, victim);
-    const soft = first.threshold.graceMs !== undefined;
-    const condition: PodCondition = { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message: told.message, lastTransitionTime: timestamp(clock.nowMs()), ...observed(victim.pod) };
-    evict(victim.one, told, { signal: first.signal, graceSeconds: soft ? Math.max(GRACE_SECONDS, Math.min(settings.maxPodGraceSeconds, victim.pod.spec.terminationGracePeriodSeconds ?? 30)) : GRACE_SECONDS, condition });
-    return [victim.one];
-  }
-
-  async function isReclaimedOtherwise({ signal: name }: Shortage, steps: readonly Reclaim[], signal: AbortSignal): Promise<boolean> {
-    if (steps.length === 0) return false;
-    for (const what of steps) await reclaim(what, signal).catch((error: unknown) => log.warn("what nobody needs could not be taken away", { what, error }));
-    return !(await shortOf(signal)).some((still) => still.signal === name);
-  }
-
   async function reclaimed(ended: readonly Evictable[], signal: AbortSignal): Promise<void> {
     const endMs = clock.uptimeMs() + RECLAIMED_MS_MAX;
     while (ended.some(({ isReclaimed }) => !isReclaimed) && clock.uptimeMs() < endMs) await clock.sleep(RECLAIMED_POLL_MS, signal);
     const freeMs = clock.uptimeMs() + DISK_LAG_MS;
-    while (current.has("DiskPressure") && clock.uptimeMs() < freeMs && (await shortOf(signal)).some(({ pressure }) => pressure === "DiskPressure")) await clock.sleep(RECLAIMED_POLL_MS, signal);
+    while (pressures.current().has("DiskPressure") && clock.uptimeMs() < freeMs && (await shortOf(signal)).some(({ pressure }) => pressure === "DiskPressure")) await clock.sleep(RECLAIMED_POLL_MS, signal);
   }
 
   async function tick(signal: AbortSignal): Promise<void> {
@@ -174,7 +155,7 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
 
   return {
     name: "eviction",
-    pressures: () => current,
+    pressures: pressures.current,
     async run(signal, ready) {
       ready();
       for await (const _ of clock.every(PERIOD_MS, signal)) {

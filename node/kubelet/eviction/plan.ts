@@ -42,6 +42,15 @@ export const WINDOWS_THRESHOLDS: readonly Threshold[] = [
   { signal: "memory.available", value: { bytes: 500 * 1024 * 1024 } }, { signal: "nodefs.available", value: { fraction: 0.1 } }, { signal: "imagefs.available", value: { fraction: 0.15 } },
 ];
 
+/** What is looked at of what is set: what all pods together have of memory, too; containerfs is one of the others' file systems, with their thresholds. */
+export function effectiveThresholds(set: readonly Threshold[], os: "linux" | "windows"): { readonly thresholds: readonly Threshold[]; readonly ignored: readonly Threshold[] } {
+  const given = set === THRESHOLDS && os === "windows" ? WINDOWS_THRESHOLDS : set;
+  const ignored = given.filter(({ signal }) => signal.startsWith("containerfs."));
+  const taken = given.filter((threshold) => !ignored.includes(threshold));
+  const memory = taken.filter(({ signal, graceMs }) => signal === "memory.available" && graceMs === undefined);
+  return { thresholds: [...taken, ...memory.map((threshold) => ({ ...threshold, signal: "allocatableMemory.available" as const }))], ignored };
+}
+
 const CONDITION: Readonly<Record<Signal, Pressure>> = {
   "allocatableMemory.available": "MemoryPressure", "containerfs.available": "DiskPressure", "containerfs.inodesFree": "DiskPressure",
   "memory.available": "MemoryPressure", "nodefs.available": "DiskPressure", "nodefs.inodesFree": "DiskPressure", "imagefs.available": "DiskPressure", "imagefs.inodesFree": "DiskPressure", "pid.available": "PIDPressure",
