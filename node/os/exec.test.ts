@@ -1,3 +1,6 @@
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { exec, execOk } from "./exec.ts";
 
@@ -13,6 +16,17 @@ test.each([
   ["a failure nobody has a branch for", () => execOk("sh", ["-c", "echo broken >&2; exit 1"]), "failed"],
 ])("%s throws", async (_, run, code) => {
   await expect(run()).rejects.toMatchObject({ name: "ExecError", code });
+});
+
+test("what a program has started, and left behind with its outputs, is not waited for longer than the program", async () => {
+  const left = "sleep 1000 & echo $!";
+  const { exitCode, stdout } = await exec("sh", ["-c", left], { timeoutMs: 500 });
+  process.kill(Number(stdout));
+  expect(exitCode).toBe(0);
+  const pidFile = join(mkdtempSync(join(tmpdir(), "exec-")), "pid");
+  await expect(exec("sh", ["-c", `${left} > ${pidFile}; exec sleep 1000`], { timeoutMs: 500 })).rejects.toMatchObject({ code: "timeout" });
+  process.kill(Number(readFileSync(pidFile, "utf8")));
+  rmSync(dirname(pidFile), { recursive: true });
 });
 
 test("input nobody reads is no error", async () => {

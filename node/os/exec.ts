@@ -12,7 +12,7 @@ export interface ExecOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly stdin?: string | Uint8Array;
   readonly directory?: string;
-  /** Killed after this long. Default: EXEC_TIMEOUT_MS. */
+  /** Killed after this long; what it has left behind is not waited for longer. Default: EXEC_TIMEOUT_MS. */
   readonly timeoutMs?: number;
   readonly signal?: AbortSignal;
 }
@@ -50,7 +50,10 @@ export async function exec(command: string, args: readonly string[], options: Ex
   if (stop.aborted) throw new ExecError("aborted", `${what}: not started, already aborted`);
 
   const child = spawn(command, args, { stdio: ["pipe", "pipe", "pipe"], windowsHide: true, ...(options.env && { env: options.env }), ...(options.directory !== undefined && { cwd: options.directory }) });
-  const kill = (): void => void child.kill("SIGKILL");
+  const kill = (): void => {
+    child.kill("SIGKILL");
+    for (const stream of [child.stdout, child.stderr]) stream.destroy(); // what it has left behind may hold them open for ever
+  };
   stop.addEventListener("abort", kill, { once: true });
   try {
     const ended = new Promise<{ exitCode: number | null; signalName: string | null }>((resolve, reject) => {
@@ -84,9 +87,13 @@ export async function execOk(command: string, args: readonly string[], options: 
 async function collect(stream: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
-  for await (const chunk of stream) {
-    if (bytes + chunk.length <= OUTPUT_BYTES_MAX) chunks.push(chunk);
-    bytes += chunk.length;
+  try {
+    for await (const chunk of stream) {
+      if (bytes + chunk.length <= OUTPUT_BYTES_MAX) chunks.push(chunk);
+      bytes += chunk.length;
+    }
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_STREAM_PREMATURE_CLOSE") throw error; // we closed it
   }
   return Buffer.concat(chunks).toString("utf8");
 }
