@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import type { Cri } from "../../cri/client.ts";
+import { globMatches } from "./host-glob.ts";
 import { repositoryOf, withDefaultTag } from "./image-name.ts";
 import { credentialsFor, parseDockerConfig } from "./keyring.ts";
 import { imagePuller, type ImageRequest } from "./puller.ts";
@@ -33,6 +34,14 @@ test("whose credentials fit", () => {
   expect(users("a.b.example.com/x")).toEqual([]);
   expect(users("reg:5000/x")).toEqual(["port"]);
   expect(users("reg:5001/x")).toEqual([]);
+});
+
+test.each([
+  ["*", "", true], ["a*c", "abbc", true], ["a*c", "abcb", false], ["*a*b*", "xxaxxbxx", true], ["??", "ab", true], ["??", "a", false], ["r[a-c]?", "rbx", true], ["r[^a-c]", "rb", false], ["r[]]", "r]", false], ["r[\\]]", "r]", true],
+  ["\\*", "*", true], ["\\*", "a", false], ["[b-a]", "a", false], ["[a", "a", false], ["a\\", "a\\", false], ["a.c", "abc", false], ["(a+)+", "a", false],
+  [`${"*a".repeat(40)}*b`, "a".repeat(200), false], // with regular expressions, longer than the universe has been
+])("the pattern %s and %s: %s", (glob, text, matches) => {
+  expect(globMatches(glob, text)).toBe(matches);
 });
 
 test("a failed pull is told, and then waited for", async () => {

@@ -8,6 +8,7 @@
  */
 import type { Secret } from "../../../core/api/gen/core.v1.ts";
 import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
+import { globMatches } from "./host-glob.ts";
 import { repositoryOf } from "./image-name.ts";
 
 export interface Entry { readonly key: string; readonly auth: AuthConfig }
@@ -56,7 +57,7 @@ export function credentialsFor(image: string, entries: readonly Entry[]): AuthCo
 export function keyMatches(pattern: string, repository: string): boolean {
   const [want, have] = [split(pattern), split(repository)];
   if (want.port !== have.port || want.labels.length !== have.labels.length || !have.path.startsWith(want.path)) return false;
-  return want.labels.every((label, i) => globToRegExp(label).test(have.labels[i]!));
+  return want.labels.every((label, i) => globMatches(label, have.labels[i]!));
 }
 
 function split(url: string): { readonly labels: readonly string[]; readonly port: string; readonly path: string } {
@@ -64,9 +65,4 @@ function split(url: string): { readonly labels: readonly string[]; readonly port
   const authority = slash < 0 ? url : url.slice(0, slash);
   const port = /:(\d+)$/.exec(authority)?.[1] ?? "";
   return { labels: (port === "" ? authority : authority.slice(0, -port.length - 1)).split("."), port, path: slash < 0 ? "" : url.slice(slash) };
-}
-
-function globToRegExp(glob: string): RegExp {
-  const source = glob.replace(/\\.|\*|\?|\[\^?[^\]]+\]|[.+^${}()|[\]\\]/g, (part) => (part === "*" ? "[^/]*" : part === "?" ? "[^/]" : part.startsWith("[") && part.length > 1 ? part : part.startsWith("\\") && part.length > 1 ? `\\${part[1]}` : `\\${part}`));
-  return new RegExp(`^${source}$`);
 }
