@@ -8,8 +8,10 @@ import { parseGoDuration } from "../node/kubelet/configuration/go-duration.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
 import { featureGateProblem } from "../core/server/feature-gates.ts";
-import { type CredentialProviders, credentialProviders, decodeProviders } from "../node/kubelet/images/credential-provider.ts";
+import { type CredentialProviders, credentialProviders } from "../node/kubelet/images/credential-provider.ts";
+import { decodeProviders } from "../node/kubelet/images/credential-provider-config.ts";
 import { KUBELET_DEFAULTS, type KubeletSettings } from "../node/kubelet/settings.ts";
+import { exec } from "../node/os/exec.ts";
 import { priorityOfClass } from "../node/os/process-priority.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -78,6 +80,8 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     version: gitVersion(),
     dataDir: paths.kubelet,
     wellKnownDir: process.platform === "linux" ? "/var/lib/kubelet" : "",
+    workingDir: process.cwd(),
+    home: process.env[process.platform === "win32" ? "USERPROFILE" : "HOME"] ?? "",
     ...LOGS[process.platform === "win32" ? "windows" : "linux"],
     seccompDir: join(paths.kubelet, "seccomp"),
     clusterDns: [settings.clusterDns],
@@ -113,8 +117,11 @@ export function providersOf(settings: Settings, deps: { readonly clock: Clock; r
   if (config === undefined || binDir === undefined) throw new ConfigError("--kubelet-arg image-credential-provider-config and image-credential-provider-bin-dir go together");
   try {
     const files = statSync(config).isDirectory() ? readdirSync(config).filter((name) => /\.(json|yaml|yml)$/.test(name)).toSorted().map((name) => join(config, name)) : [config];
-    const providers = files.flatMap((path) => decodeProviders(parse(readFileSync(path, "utf8"))));
-    return credentialProviders({ providers, binDir, environment: process.env, ...deps });
+    if (files.length === 0) throw new Error(`no configuration files found in directory "${config}"`);
+    const providers = decodeProviders(...files.map((path) => parse(readFileSync(path, "utf8")) as unknown));
+    if (!existsSync(binDir)) throw new Error(`plugin binary directory ${binDir} did not exist`);
+    for (const { name } of providers) if (![name, `${name}.exe`].some((file) => existsSync(join(binDir, file)))) throw new Error(`plugin binary executable ${join(binDir, name)} did not exist`);
+    return credentialProviders({ providers, binDir, environment: process.env, exec, ...deps });
   } catch (cause) {
     throw new ConfigError(`--kubelet-arg image-credential-provider-config: ${(cause as Error).message}`, { cause });
   }

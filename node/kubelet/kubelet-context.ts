@@ -52,7 +52,7 @@ async function pullIdentity(pod: Pod, { client, tokens, signal }: { readonly cli
   const { serviceAccountName: name } = pod.spec;
   if (!name || isStaticPod(pod)) return undefined;
   const { metadata } = await client.resource(SERVICE_ACCOUNTS).get({ metadata: { name, namespace: pod.metadata.namespace } }, { signal });
-  return { serviceAccount: `${metadata.namespace}/${name}/${metadata.uid}`, annotations: metadata.annotations ?? {}, token: (audience) => tokens.token(pod, { path: "", audience }) };
+  return { account: { namespace: metadata.namespace ?? "", name, uid: metadata.uid }, annotations: metadata.annotations ?? {}, token: (audience) => tokens.token(pod, { path: "", audience }) };
 }
 
 /** What the limits of containers are computed from. */

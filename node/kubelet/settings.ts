@@ -16,6 +16,9 @@ export interface KubeletSettings {
   readonly dataDir: string;
   /** Where plugins expect it, if that is another place: well-known-directory.ts. "": nowhere. */
   readonly wellKnownDir: string;
+  /** Where docker configurations are looked for, beside that directory: images/node-credentials.ts. "": not there. */
+  readonly workingDir: string;
+  readonly home: string;
   /** Usually /var/log/pods. */
   readonly podLogsDir: string;
   /** Flat directory of links to the newest log of each container; usually /var/log/containers. "": none. */
@@ -129,7 +132,7 @@ export interface ShutdownSettings {
 }
 
 export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "hostname" | "version"> = {
-  dataDir: "/var/lib/kubelet", wellKnownDir: "", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
+  dataDir: "/var/lib/kubelet", wellKnownDir: "", workingDir: "", home: "", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
   resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, userNamespaceIds: 65_536, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, registers: true, providerId: undefined, reserved: {}, enforcesAllocatable: true,
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, singleProcessOomKill: false, statusImagesMax: 50, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
   staticPodDir: "", pullVerification: { policy: "NeverVerifyPreloadedImages", allowlist: [] }, imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0 }, eviction: { thresholds: THRESHOLDS, transitionMs: 5 * 60_000, maxPodGraceSeconds: 0 }, podsPerCore: 0,

@@ -19,9 +19,7 @@ import { hasHostProcess, verifyNotAdministrator, windowsContainer } from "./cont
 import { serviceEnvironment } from "./containers/service-env.ts";
 import type { KubeletContext } from "./context.ts";
 import { runHook } from "./hooks.ts";
-import { credentialsFor, entriesOfSecret } from "./images/keyring.ts";
-import type { PullCredential } from "./images/pull-records.ts";
-import { nodeCredentials, pullSecrets } from "./images/pull-secrets.ts";
+import { pullCredentials } from "./images/pull-secrets.ts";
 import { ImageError } from "./images/puller.ts";
 import { killContainer } from "./kill.ts";
 import { containerReference, isHostNetwork, isStaticPod, type NamedContainer } from "./pod-spec.ts";
@@ -112,12 +110,7 @@ export function majorMinor(version: string): string {
 export async function ensureImage(context: KubeletContext, { pod, spec, sandbox }: Pick<ContainerStart, "pod" | "spec" | "sandbox">, image: string, policy: string | undefined, signal: AbortSignal): Promise<Image> {
   const runtimeHandler = await context.handlers.handlerOf(pod.spec.runtimeClassName, signal);
   return await context.images.ensure({
-    pod, image, policy, about: containerReference(pod, spec), sandbox, runtimeHandler, credentials: async (name): Promise<PullCredential[]> => {
-      const secrets = await pullSecrets(pod, context, signal);
-      const ofSecrets = secrets.flatMap((secret) => credentialsFor(name, entriesOfSecret(secret)).map((auth) => ({ auth, secret: { namespace: secret.metadata.namespace ?? "", name: secret.metadata.name, uid: secret.metadata.uid } })));
-      const provided = (await context.credentialProviders?.credentials(name, async () => await context.pullIdentity?.(pod, signal), signal)) ?? [];
-      return [...ofSecrets, ...[...credentialsFor(name, nodeCredentials(context.settings.dataDir, context.log)), ...provided].map((auth) => ({ auth }))];
-    },
+    pod, image, policy, about: containerReference(pod, spec), sandbox, runtimeHandler, credentials: (name) => pullCredentials(name, pod, context, signal),
   }, signal);
 }
 

@@ -4,93 +4,75 @@
  *
  *   --kubelet-arg image-credential-provider-config=<file or directory>  --kubelet-arg image-credential-provider-bin-dir=<directory>
  *
+ * An answer for one service account is for no other, and may hold secrets whatever is wrong with it: nothing of it is logged.
+ *
  * API:    https://kubernetes.io/docs/reference/config-api/kubelet-credentialprovider.v1/
- * Source: kubernetes v1.36 pkg/credentialprovider/plugin
+ * Source: kubernetes v1.36 pkg/credentialprovider/plugin/plugin.go
  */
-import { spawn } from "node:child_process";
+import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Log } from "../../../core/observe/log.ts";
-import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
+import type { Exec } from "../../os/exec.ts";
 import { parseGoDuration } from "../configuration/go-duration.ts";
+import type { CredentialProvider } from "./credential-provider-config.ts";
 import { repositoryOf } from "./image-name.ts";
-import { credentialsFor, type Entry, keyMatches } from "./keyring.ts";
+import { credentialsFor, type Entry, keyMatches, keyOf } from "./keyring.ts";
+import type { AccountReference } from "./pull-records.ts";
 
-export interface CredentialProvider {
-  readonly name: string;
-  readonly matchImages: readonly string[];
-  readonly defaultCacheMs: number;
-  readonly apiVersion: string;
-  readonly args: readonly string[];
-  readonly env: readonly { readonly name: string; readonly value: string }[];
-  readonly token?: { readonly audience: string; readonly requiresServiceAccount: boolean; readonly requiredAnnotations: readonly string[]; readonly optionalAnnotations: readonly string[] } | undefined;
-}
-
-const API_VERSIONS = ["credentialprovider.kubelet.k8s.io/v1", "credentialprovider.kubelet.k8s.io/v1beta1", "credentialprovider.kubelet.k8s.io/v1alpha1"];
-const CONFIG_VERSIONS = ["kubelet.config.k8s.io/v1", "kubelet.config.k8s.io/v1beta1", "kubelet.config.k8s.io/v1alpha1"];
 const RUN_MS = 60_000;
-const OUTPUT_BYTES_MAX = 1 << 20;
 /** Answers are kept for this many images. */
 const CACHE_MAX = 1_000;
 
-/** Throws an Error for the user. `value`: a CredentialProviderConfig, parsed. */
-export function decodeProviders(value: unknown): CredentialProvider[] {
-  const { apiVersion = "", kind = "", providers = [] } = (value ?? {}) as { apiVersion?: string; kind?: string; providers?: Record<string, unknown>[] };
-  if (kind !== "CredentialProviderConfig" || !CONFIG_VERSIONS.includes(apiVersion)) throw new Error(`no kind "${kind}" is registered for version "${apiVersion}"`);
-  if (providers.length === 0) throw new Error("providers: Required value: at least 1 item in plugins is required");
-  const seen = new Set<string>();
-  return providers.map((provider, i) => {
-    const at = `providers[${i}]`;
-    const { name = "", matchImages = [], defaultCacheDuration, apiVersion: version = "", args = [], env = [], tokenAttributes } = provider as {
-      name?: string; matchImages?: string[]; defaultCacheDuration?: string; apiVersion?: string; args?: string[]; env?: { name: string; value: string }[];
-      tokenAttributes?: { serviceAccountTokenAudience?: string; requireServiceAccount?: boolean; requiredServiceAccountAnnotationKeys?: string[]; optionalServiceAccountAnnotationKeys?: string[] };
-    };
-    if (name === "") throw new Error(`${at}.name: Required value: name is required`);
-    if (name.includes("/") || name === "." || name === "..") throw new Error(`${at}.name: Invalid value: "${name}": provider name cannot contain path separators`);
-    if (seen.has(name)) throw new Error(`${at}.name: Duplicate value: "${name}"`);
-    seen.add(name);
-    if (!API_VERSIONS.includes(version)) throw new Error(`${at}.apiVersion: Unsupported value: "${version}": supported values: ${API_VERSIONS.map((one) => JSON.stringify(one)).join(", ")}`);
-    if (matchImages.length === 0) throw new Error(`${at}.matchImages: Required value: at least 1 item in matchImages is required`);
-    if (defaultCacheDuration === undefined) throw new Error(`${at}.defaultCacheDuration: Required value: defaultCacheDuration is required`);
-    const token = tokenAttributes && { audience: tokenAttributes.serviceAccountTokenAudience ?? "", requiresServiceAccount: tokenAttributes.requireServiceAccount ?? false, requiredAnnotations: tokenAttributes.requiredServiceAccountAnnotationKeys ?? [], optionalAnnotations: tokenAttributes.optionalServiceAccountAnnotationKeys ?? [] };
-    return { name, matchImages, defaultCacheMs: parseGoDuration(defaultCacheDuration), apiVersion: version, args, env, token };
-  });
-}
-
 /** Who pulls, for providers that want to know. */
 export interface Puller {
-  readonly serviceAccount: string;
+  readonly account: AccountReference;
   readonly annotations: Readonly<Record<string, string>>;
   token(audience: string): Promise<string>;
 }
 
+/** `serviceAccount`: whose they are; absent: everybody's on this node. */
+export interface ProvidedEntry extends Entry { readonly serviceAccount?: AccountReference }
+
 export interface CredentialProviders {
-  credentials(image: string, puller: () => Promise<Puller | undefined>, signal: AbortSignal): Promise<readonly AuthConfig[]>;
+  credentials(image: string, puller: () => Promise<Puller | undefined>, signal: AbortSignal): Promise<readonly ProvidedEntry[]>;
 }
 
-interface Answer { readonly kind?: string; readonly cacheKeyType?: string; readonly cacheDuration?: string; readonly auth?: Readonly<Record<string, { readonly username?: string; readonly password?: string }>> }
+interface Deps {
+  readonly providers: readonly CredentialProvider[];
+  readonly binDir: string;
+  /** Of the programs, beside what their configuration says. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly exec: Exec;
+  readonly clock: Clock;
+  readonly log: Log;
+}
 
-export function credentialProviders({ providers, binDir, environment, clock, log }: { readonly providers: readonly CredentialProvider[]; readonly binDir: string; readonly environment: Readonly<Record<string, string | undefined>>; readonly clock: Clock; readonly log: Log }): CredentialProviders {
+/** What a provider is told of who pulls. */
+interface Identity { readonly account: AccountReference; readonly annotations: Readonly<Record<string, string>>; readonly token: string }
+
+const CACHE_KEY_TYPES = ["Image", "Registry", "Global"] as const;
+interface Answer { readonly entries: readonly Entry[]; readonly keyType: (typeof CACHE_KEY_TYPES)[number]; readonly cacheMs: number }
+
+export function credentialProviders({ providers, binDir, environment, exec, clock, log }: Deps): CredentialProviders {
   const cache = new Map<string, { readonly entries: readonly Entry[]; readonly untilMs: number }>();
 
-  async function ask(provider: CredentialProvider, image: string, who: Puller | undefined, signal: AbortSignal): Promise<readonly Entry[]> {
-    const repository = repositoryOf(image);
-    const scope = who ? `${provider.name} ${who.serviceAccount}` : provider.name;
-    const keys = [`${scope} image ${image}`, `${scope} registry ${repository.split("/")[0]}`, `${scope} global`];
-    const known = keys.map((key) => cache.get(key)).find((entry) => entry && clock.nowMs() < entry.untilMs);
+  async function ask(provider: CredentialProvider, repository: string, who: Identity | undefined, signal: AbortSignal): Promise<readonly Entry[]> {
+    const keys = cacheKeys(provider, repository, who);
+    const known = Object.values(keys).map((key) => cache.get(key)).find((entry) => entry && clock.uptimeMs() < entry.untilMs);
     if (known) return known.entries;
-    const request = {
-      apiVersion: provider.apiVersion, kind: "CredentialProviderRequest", image,
-      ...(who && provider.token ? { serviceAccountToken: await who.token(provider.token.audience), serviceAccountAnnotations: Object.fromEntries(Object.entries(who.annotations).filter(([key]) => [...provider.token!.requiredAnnotations, ...provider.token!.optionalAnnotations].includes(key))) } : {}),
-    };
-    const answer = JSON.parse(await runProgram(join(binDir, provider.name), provider, { environment, input: JSON.stringify(request), signal })) as Answer;
-    if (answer.kind !== "CredentialProviderResponse") throw new Error(`credential provider plugin ${provider.name} returned kind ${JSON.stringify(answer.kind)}`);
-    const entries = Object.entries(answer.auth ?? {}).map(([key, { username = "", password = "" }]) => ({ key, auth: { username, password } }));
-    const type = ["Image", "Registry", "Global"].indexOf(answer.cacheKeyType ?? "");
-    const cacheMs = answer.cacheDuration === undefined ? provider.defaultCacheMs : parseGoDuration(answer.cacheDuration);
-    if (type >= 0 && cacheMs > 0) {
+    const request = { kind: "CredentialProviderRequest", apiVersion: provider.apiVersion, image: repository, ...(who ? { serviceAccountToken: who.token, serviceAccountAnnotations: who.annotations } : {}) };
+    const env = Object.fromEntries([...Object.entries(environment).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])), ...provider.env.map(({ name, value }) => [name, value])]) as Record<string, string>;
+    const failure = (why: string): Error => new Error(`error execing credential provider plugin ${provider.name} for image ${repository}: ${why}`);
+    const { exitCode, stdout, stderr } = await exec(join(binDir, provider.name), provider.args, { env, stdin: JSON.stringify(request), timeoutMs: RUN_MS, signal }).catch((error: unknown) => {
+      throw failure((error as Error).message); // not as the cause: that one has what the program has answered
+    });
+    if (exitCode !== 0) throw failure(`exit status ${exitCode}: ${stderr.trim().slice(-1000)}`);
+    const { entries, keyType, cacheMs } = decodeAnswer(stdout, provider);
+    if (who && provider.token?.cacheType !== "Token" && entries.some(({ auth }) => auth.password === who.token)) throw new Error("credential provider plugin returned the service account token as the password which is not allowed when service account cache type is not set to 'Token'");
+    if (cacheMs > 0) {
       if (cache.size >= CACHE_MAX) cache.clear();
-      cache.set(keys[type]!, { entries, untilMs: clock.nowMs() + cacheMs });
+      cache.set(keys[keyType], { entries, untilMs: clock.uptimeMs() + cacheMs });
     }
     return entries;
   }
@@ -98,13 +80,12 @@ export function credentialProviders({ providers, binDir, environment, clock, log
   return {
     async credentials(image, puller, signal) {
       const repository = repositoryOf(image);
-      const found: Entry[] = [];
-      for (const provider of providers) {
-        if (!provider.matchImages.some((pattern) => keyMatches(pattern, repository))) continue;
+      const found: ProvidedEntry[] = [];
+      for (const provider of providers.filter(({ matchImages }) => matchImages.some((pattern) => keyMatches(pattern, repository)))) {
         try {
-          const who = provider.token ? await puller() : undefined;
-          if (provider.token && (!who || provider.token.requiredAnnotations.some((key) => who.annotations[key] === undefined)) && (provider.token.requiresServiceAccount || who)) continue;
-          found.push(...(await ask(provider, image, who, signal)));
+          const who = provider.token && (await identityFor(provider.token, await puller()));
+          if (who === "not asked") continue;
+          found.push(...(await ask(provider, repository, who, signal)).map((entry) => ({ ...entry, ...(who ? { serviceAccount: who.account } : {}) })));
         } catch (error) {
           signal.throwIfAborted();
           log.error("credentials not got from a provider", { provider: provider.name, image, error }); // the image may be public
@@ -115,19 +96,37 @@ export function credentialProviders({ providers, binDir, environment, clock, log
   };
 }
 
-async function runProgram(program: string, { args, env }: CredentialProvider, { environment, input, signal }: { readonly environment: Readonly<Record<string, string | undefined>>; readonly input: string; readonly signal: AbortSignal }): Promise<string> {
-  return await new Promise((resolve, reject) => {
-    const child = spawn(program, [...args], { env: { ...environment, ...Object.fromEntries(env.map(({ name, value }) => [name, value])) }, stdio: ["pipe", "pipe", "pipe"], timeout: RUN_MS, signal });
-    let output = "";
-    let errors = "";
-    child.stdout.on("data", (chunk: Buffer) => {
-      output += chunk.toString();
-      if (output.length > OUTPUT_BYTES_MAX) child.kill();
-    });
-    child.stderr.on("data", (chunk: Buffer) => { errors = (errors + chunk.toString()).slice(-1000); });
-    child.on("error", reject);
-    child.on("close", (code) => (code === 0 ? resolve(output) : reject(new Error(`error execing credential provider plugin ${program}: exit status ${code}: ${errors.trim()}`))));
-    child.stdin.on("error", () => undefined); // it has ended without reading: its exit status says why
-    child.stdin.end(input);
-  });
+/** "not asked": the provider wants to know more of who pulls than there is. Undefined: nobody does, and it answers to that. */
+async function identityFor({ audience, requiresServiceAccount, requiredAnnotations, optionalAnnotations }: NonNullable<CredentialProvider["token"]>, puller: Puller | undefined): Promise<Identity | "not asked" | undefined> {
+  if (!puller) return requiresServiceAccount ? "not asked" : undefined;
+  const { account, annotations } = puller;
+  if (requiredAnnotations.some((key) => annotations[key] === undefined)) return "not asked";
+  const told = [...requiredAnnotations, ...optionalAnnotations].toSorted().flatMap((key) => (annotations[key] === undefined ? [] : [[key, annotations[key]]]));
+  return { account, annotations: Object.fromEntries(told) as Record<string, string>, token: await puller.token(audience) };
+}
+
+/** As JSON, so that no name can be made up that runs into the next one. */
+function cacheKeys({ name, token }: CredentialProvider, repository: string, who: Identity | undefined): Readonly<Record<Answer["keyType"], string>> {
+  const whose = who ? [who.account.namespace, who.account.name, who.account.uid, who.annotations, token?.cacheType === "Token" ? createHash("sha256").update(who.token).digest("hex") : ""] : [];
+  const key = (type: Answer["keyType"], subject: string): string => JSON.stringify([name, type, subject, ...whose]);
+  return { Image: key("Image", repository), Registry: key("Registry", repository.split("/")[0]!), Global: key("Global", "") };
+}
+
+function decodeAnswer(text: string, { apiVersion, defaultCacheMs }: CredentialProvider): Answer {
+  const answer = parsedObject(text);
+  if (answer?.["kind"] !== "CredentialProviderResponse") throw new Error("error decoding credential provider plugin response from stdout");
+  if (answer["apiVersion"] !== apiVersion) throw new Error(`apiVersion from credential plugin response did not match expected apiVersion:${apiVersion}, actual apiVersion:${String(answer["apiVersion"])}`);
+  const keyType = CACHE_KEY_TYPES.find((type) => type === answer["cacheKeyType"]);
+  if (!keyType) throw new Error(`credential provider plugin did not return a valid cacheKeyType: ${String(answer["cacheKeyType"])}`);
+  const auth = Object.entries((answer["auth"] ?? {}) as Readonly<Record<string, { readonly username?: unknown; readonly password?: unknown } | null>>);
+  const entries = auth.map(([key, of]) => ({ key: keyOf(key), auth: { username: String(of?.username ?? ""), password: String(of?.password ?? "") } }));
+  return { entries, keyType, cacheMs: typeof answer["cacheDuration"] === "string" ? parseGoDuration(answer["cacheDuration"]) : defaultCacheMs };
+}
+
+function parsedObject(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return JSON.parse(text) as Readonly<Record<string, unknown>>;
+  } catch {
+    return undefined; // what was expected may show what is wrong, and secrets with it
+  }
 }

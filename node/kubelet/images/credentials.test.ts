@@ -1,11 +1,13 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
 import type { Cri } from "../../cri/client.ts";
-import { credentialProviders, decodeProviders } from "./credential-provider.ts";
+import { exec } from "../../os/exec.ts";
+import { credentialProviders, type Puller } from "./credential-provider.ts";
+import { decodeProviders } from "./credential-provider-config.ts";
 import { pullRecords } from "./pull-records.ts";
 import { imagePuller, type ImageRequest } from "./puller.ts";
 
@@ -14,27 +16,79 @@ let directory = "";
 beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "images-")); });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-const config = (provider: object) => ({ apiVersion: "kubelet.config.k8s.io/v1", kind: "CredentialProviderConfig", providers: [{ name: "helper", apiVersion: "credentialprovider.kubelet.k8s.io/v1", matchImages: ["*.example.com"], defaultCacheDuration: "1h", ...provider }] });
+const API_VERSION = "credentialprovider.kubelet.k8s.io/v1";
+const config = (provider: object) => ({ apiVersion: "kubelet.config.k8s.io/v1", kind: "CredentialProviderConfig", providers: [{ name: "helper", apiVersion: API_VERSION, matchImages: ["*.example.com"], defaultCacheDuration: "1h", ...provider }] });
+const tokenAttributes = { serviceAccountTokenAudience: "reg", requireServiceAccount: true, cacheType: "ServiceAccount" };
+const answer = (more: object = {}) => JSON.stringify({ kind: "CredentialProviderResponse", apiVersion: API_VERSION, cacheKeyType: "Registry", auth: { "https://*.example.com/v2/": { username: "me", password: "pw" } }, ...more });
+const pulling = ({ name = "sa", annotations = { a: "1", b: "2" }, token = "token" }: { readonly name?: string; readonly annotations?: Record<string, string>; readonly token?: string } = {}) => async (): Promise<Puller> => ({ account: { namespace: "d", name, uid: name }, annotations, token: async (audience) => `${token} for ${audience}` });
+
+/** A provider that is `script`, and notes what it is asked; `logged`: what was logged of it. */
+function provider(script: string, more: object = {}) {
+  writeFileSync(join(directory, "helper"), `#!/bin/sh\ncat >> ${directory}/asked; echo >> ${directory}/asked\n${script}\n`, { mode: 0o755 });
+  const logged: string[] = [];
+  const log = { ...silentLog, error: (message: string, { error }: { readonly error?: Error } = {}) => void logged.push(`${message}: ${error?.message} ${JSON.stringify(error)} ${JSON.stringify(error?.cause)}`) };
+  const { credentials } = credentialProviders({ providers: decodeProviders(config(more)), binDir: directory, environment: { PATH: "/usr/bin:/bin" }, exec: (command, args, options) => exec(command, args, { ...options, timeoutMs: 2_000 }), clock: systemClock, log });
+  return {
+    logged,
+    users: async (image: string, puller: () => Promise<Puller | undefined> = pulling()) => (await credentials(image, puller, signal)).map(({ auth, serviceAccount }) => `${auth.username}:${auth.password}${serviceAccount ? ` for ${serviceAccount.name}` : ""}`),
+    asked: () => (existsSync(join(directory, "asked")) ? readFileSync(join(directory, "asked"), "utf8").trim().split("\n").map((line) => JSON.parse(line) as object) : []),
+  };
+}
 
 test("a provider is asked about images that match, once for each registry, and told who pulls", async () => {
-  writeFileSync(join(directory, "helper"), `#!/bin/sh\ncat >> ${directory}/asked; echo >> ${directory}/asked\necho '{"kind":"CredentialProviderResponse","apiVersion":"credentialprovider.kubelet.k8s.io/v1","cacheKeyType":"Registry","auth":{"*.example.com":{"username":"'$WHO'","password":"pw"}}}'\n`, { mode: 0o755 });
-  const providers = credentialProviders({ providers: decodeProviders(config({ env: [{ name: "WHO", value: "me" }], tokenAttributes: { serviceAccountTokenAudience: "reg", requireServiceAccount: true, requiredServiceAccountAnnotationKeys: ["a"] } })), binDir: directory, environment: { PATH: "/usr/bin:/bin" }, clock: systemClock, log: silentLog });
-  const puller = async () => ({ serviceAccount: "d/sa", annotations: { a: "1", b: "2" }, token: async (audience: string) => `token for ${audience}` });
-  expect(await providers.credentials("r.example.com/a:1", puller, signal)).toEqual([{ username: "me", password: "pw" }]);
-  expect(await providers.credentials("r.example.com/b:1", puller, signal)).toEqual([{ username: "me", password: "pw" }]);
-  expect(await providers.credentials("elsewhere.com/b:1", puller, signal)).toEqual([]);
-  expect(await providers.credentials("s.example.com/b:1", async () => undefined, signal)).toEqual([]); // no service account: it is not asked
-  const asked = readFileSync(join(directory, "asked"), "utf8").trim().split("\n").map((line) => JSON.parse(line) as object);
-  expect(asked).toEqual([{ apiVersion: "credentialprovider.kubelet.k8s.io/v1", kind: "CredentialProviderRequest", image: "r.example.com/a:1", serviceAccountToken: "token for reg", serviceAccountAnnotations: { a: "1" } }]);
+  const { users, asked } = provider(`echo '${answer()}' | sed 's/"me"/"'$WHO'"/'`, { env: [{ name: "WHO", value: "you" }], tokenAttributes: { ...tokenAttributes, requiredServiceAccountAnnotationKeys: ["a"] } });
+  expect(await users("r.example.com/a:1")).toEqual(["you:pw for sa"]);
+  expect(await users("r.example.com/b:1")).toEqual(["you:pw for sa"]);
+  expect(await users("elsewhere.com/b:1")).toEqual([]);
+  expect(await users("s.example.com/b:1", async () => undefined)).toEqual([]); // no service account: it is not asked
+  expect(await users("s.example.com/b:1", pulling({ annotations: {} }))).toEqual([]);
+  expect(asked()).toEqual([{ apiVersion: API_VERSION, kind: "CredentialProviderRequest", image: "r.example.com/a", serviceAccountToken: "token for reg", serviceAccountAnnotations: { a: "1" } }]);
+});
+
+test("what a provider has answered for one service account is for no other, nor for the same one with other annotations", async () => {
+  const { users, asked } = provider(`echo '${answer({ cacheKeyType: "Global" })}'`, { tokenAttributes: { ...tokenAttributes, optionalServiceAccountAnnotationKeys: ["a"] } });
+  for (const who of [{}, {}, { token: "newer" }, { name: "other" }, { annotations: { a: "9" } }, { annotations: { a: "1", b: "7" } }]) await users("r.example.com/a", pulling(who));
+  expect(asked()).toHaveLength(3);
+  const byToken = provider(`echo '${answer()}'`, { tokenAttributes: { ...tokenAttributes, cacheType: "Token" } });
+  for (const who of [{}, {}, { token: "newer" }]) await byToken.users("r.example.com/a", pulling(who));
+  expect(byToken.asked()).toHaveLength(3 + 2);
 });
 
 test.each([
-  [{ name: "a/b" }, `providers[0].name: Invalid value: "a/b": provider name cannot contain path separators`],
-  [{ matchImages: [] }, "providers[0].matchImages: Required value: at least 1 item in matchImages is required"],
-  [{ apiVersion: "v7" }, `providers[0].apiVersion: Unsupported value: "v7"`],
-  [{ defaultCacheDuration: undefined }, "providers[0].defaultCacheDuration: Required value"],
-])("%j is refused: %s", (provider, message) => {
-  expect(() => decodeProviders(config(provider))).toThrow(message);
+  ["no JSON", `echo '{"auth": {"password": "hush"}} '; echo hush`, "error decoding credential provider plugin response from stdout"],
+  ["what is for another version", `echo '${answer({ apiVersion: "v7" })}'`, `apiVersion from credential plugin response did not match expected apiVersion:${API_VERSION}, actual apiVersion:v7`],
+  ["no kind of key", `echo '${answer({ cacheKeyType: "Planet" })}'`, "credential provider plugin did not return a valid cacheKeyType: Planet"],
+  ["the token that it was given", `echo '${answer({ auth: { "r.example.com": { username: "me", password: "token for reg" } } })}'`, "credential provider plugin returned the service account token as the password which is not allowed when service account cache type is not set to 'Token'"],
+  ["nothing, and fails", "echo no such user >&2; exit 3", "error execing credential provider plugin helper for image r.example.com/a: exit status 3: no such user"],
+  ["nothing, ever, nor does it end when it is asked to", "trap '' TERM; while :; do sleep 0.1; done", "did not end in time"],
+  ["without end", "trap '' TERM; yes hush", "did not end in time"],
+])("a provider that answers %s is as none: why is logged, without what it answered", async (_, script, why) => {
+  const { users, logged } = provider(script, { tokenAttributes });
+  expect(await users("r.example.com/a")).toEqual([]);
+  expect(logged).toHaveLength(1);
+  expect(logged[0]).toContain(why);
+  expect(logged[0]).not.toContain("hush");
+});
+
+test.each([
+  [{ name: "a/b" }, `providers.name: Invalid value: "a/b": provider name cannot contain '/'`],
+  [{ name: "..\\b" }, "provider name cannot contain '/'"],
+  [{ name: "a b" }, `providers.name: Invalid value: "a b": provider name cannot contain spaces`],
+  [{ name: ".." }, `providers.name: Invalid value: "..": provider name cannot be '..'`],
+  [{ matchImages: [] }, "providers.matchImages: Required value: at least 1 item in matchImages is required"],
+  [{ apiVersion: "v7" }, `providers.apiVersion: Unsupported value: "v7"`],
+  [{ defaultCacheDuration: undefined }, "providers.defaultCacheDuration: Required value"],
+  [{ defaultCacheDuration: "-1s" }, `providers.defaultCacheDuration: Invalid value: "-1s": must be greater than or equal to 0`],
+  [{ tokenAttributes: { ...tokenAttributes, serviceAccountTokenAudience: "" } }, "providers.tokenAttributes.serviceAccountTokenAudience: Required value"],
+  [{ tokenAttributes: { ...tokenAttributes, cacheType: "" } }, "providers.tokenAttributes.cacheType: Required value: cacheType is required to be set when tokenAttributes is specified. Supported values are: ServiceAccount, Token"],
+  [{ tokenAttributes: { ...tokenAttributes, requireServiceAccount: false, requiredServiceAccountAnnotationKeys: ["a"] } }, "providers.tokenAttributes.requiredServiceAccountAnnotationKeys: Forbidden: requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set"],
+  [{ tokenAttributes, apiVersion: `${API_VERSION}beta1` }, `providers.tokenAttributes: Forbidden: tokenAttributes is only supported for ${API_VERSION} API version`],
+])("%j is refused: %s", (one, message) => {
+  expect(() => decodeProviders(config(one))).toThrow(message);
+});
+
+test("a name stands in one of the files", () => {
+  expect(() => decodeProviders(config({}), config({ matchImages: ["a"] }))).toThrow('duplicate provider name "helper" found in configuration file(s)');
 });
 
 test("an image that was pulled with a Secret is pulled again for who does not have it; what was preloaded is everybody's", async () => {
@@ -58,6 +112,9 @@ test("an image that was pulled with a Secret is pulled again for who does not ha
   expect(await get("private:1", alice.map(({ auth }) => ({ auth, secret: { namespace: "e", name: "copy", uid: "2" } })))).toBe("ok"); // the same credentials under another name
   expect(pulls).toEqual(["private:1 as alice"]);
   expect([await get("private:1"), await get("private:1", [], "Never")]).toEqual(["ErrImagePull", "ErrImageNeverPull"]);
+  const account = (name: string) => [{ auth: { username: "alice", password: name }, serviceAccount: { namespace: "d", name, uid: name } }];
+  expect([await get("private:2", account("sa")), await get("private:2", account("sa")), await get("private:2"), await get("private:2", account("other").map(({ serviceAccount }) => ({ auth: { username: "bob" }, serviceAccount })))]).toEqual(["ok", "ok", "ErrImagePull", "ErrImagePull"]);
+  expect(pulls.splice(2)).toEqual(["private:2 as alice", "private:2 as nobody", "private:2 as bob"]);
   expect([await get("public:1"), await get("public:1")]).toEqual(["ok", "ok"]);
   expect(pulls.splice(0).slice(1)).toEqual(["private:1 as nobody", "public:1 as nobody"]);
 

@@ -3,7 +3,7 @@ import { systemClock } from "../../../core/lifecycle/clock.ts";
 import type { Cri } from "../../cri/client.ts";
 import { globMatches } from "./host-glob.ts";
 import { repositoryOf, withDefaultTag } from "./image-name.ts";
-import { credentialsFor, parseDockerConfig } from "./keyring.ts";
+import { credentialsFor, keyMatches, parseDockerConfig } from "./keyring.ts";
 import { imagePuller, type ImageRequest } from "./puller.ts";
 
 test.each([
@@ -27,7 +27,7 @@ test("what is no image name", () => {
 test("whose credentials fit", () => {
   const auth = (name: string) => ({ auth: Buffer.from(`${name}:pw`).toString("base64") });
   const entries = parseDockerConfig(JSON.stringify({ auths: { "https://index.docker.io/v1/": auth("hub"), "*.example.com": auth("wild"), "r.example.com/team": auth("team"), "reg:5000": auth("port") } }));
-  const users = (image: string) => credentialsFor(image, entries).map(({ username }) => username);
+  const users = (image: string) => credentialsFor(image, entries).map(({ auth: { username } }) => username);
   expect(users("busybox")).toEqual(["hub"]);
   expect(users("r.example.com/team/x:1")).toEqual(["team", "wild"]);
   expect(users("r.example.com/other")).toEqual(["wild"]);
@@ -42,6 +42,12 @@ test.each([
   [`${"*a".repeat(40)}*b`, "a".repeat(200), false], // with regular expressions, longer than the universe has been
 ])("the pattern %s and %s: %s", (glob, text, matches) => {
   expect(globMatches(glob, text)).toBe(matches);
+});
+
+test.each([
+  ["reg:5000", "reg:5000/x", true], ["reg:", "reg/x", true], ["reg:*", "reg:5000/x", false], ["[::1]:5000", "[::1]:5000/x", true], ["*.example.com:443", "r.example.com:443/x", true], ["*.example.com", "r.example.com:443/x", false], ["reg/team", "reg/teams/x", true], ["reg/*", "reg/team", false],
+])("the key %s and %s: %s", (key, repository, matches) => {
+  expect(keyMatches(key, repository)).toBe(matches);
 });
 
 test("a failed pull is told, and then waited for", async () => {

@@ -1,5 +1,5 @@
 /**
- * Credentials for registries, from imagePullSecrets and the node's own docker configuration.
+ * Credentials for registries, from imagePullSecrets, the node's own docker configuration and credential providers.
  *
  * A key of a docker configuration is a host, with glob patterns per label and a port that must be equal, and a prefix of a path. The longest
  * (by sort order, as upstream has it) match is tried first.
@@ -18,8 +18,8 @@ const DEFAULT_REGISTRY_HOST = "index.docker.io";
 
 /** Throws an Error when the text is no docker configuration. `legacy`: the older form, without "auths". */
 export function parseDockerConfig(text: string, { legacy = false } = {}): Entry[] {
-  const parsed = JSON.parse(text) as { readonly auths?: DockerAuths };
-  const auths = legacy ? (parsed as DockerAuths) : parsed.auths ?? {};
+  const parsed = JSON.parse(text) as { readonly auths?: DockerAuths } | null;
+  const auths = (legacy ? (parsed as DockerAuths | null) : parsed?.auths) ?? {};
   return Object.entries(auths).flatMap(([location, value]) => (value ? [{ key: keyOf(location), auth: authOf(value) }] : []));
 }
 
@@ -28,10 +28,11 @@ function authOf({ username = "", password = "", auth }: { readonly username?: st
   const decoded = Buffer.from(auth, "base64").toString("utf8");
   const colon = decoded.indexOf(":");
   if (colon < 0) throw new Error("unable to parse auth field, must be formatted as base64(username:password)");
-  return { username: decoded.slice(0, colon), password: decoded.slice(colon + 1).replace(/\0+$/, "") };
+  return { username: decoded.slice(0, colon), password: decoded.slice(colon + 1) };
 }
 
-function keyOf(location: string): string {
+/** What a place of a docker configuration is in the keyring: neither its scheme nor the version of the registry's API counts. */
+export function keyOf(location: string): string {
   const bare = location.replace(/^https?:\/\//, "");
   const slash = bare.indexOf("/");
   if (slash < 0) return bare;
@@ -39,19 +40,19 @@ function keyOf(location: string): string {
   return path === "/" ? bare.slice(0, slash) : bare.slice(0, slash) + path;
 }
 
+/** Throws an Error when what it holds is no docker configuration. Secrets of other types hold none. */
 export function entriesOfSecret({ type, data }: Secret): Entry[] {
   const [key, legacy] = type === "kubernetes.io/dockercfg" ? [".dockercfg", true] as const : [".dockerconfigjson", false] as const;
-  const value = data?.[key];
-  return value === undefined ? [] : parseDockerConfig(Buffer.from(value, "base64").toString("utf8"), { legacy });
+  const value = type === "kubernetes.io/dockercfg" || type === "kubernetes.io/dockerconfigjson" ? data?.[key] : undefined;
+  return value ? parseDockerConfig(Buffer.from(value, "base64").toString("utf8"), { legacy }) : [];
 }
 
 /** Those to try for this image, in order. */
-export function credentialsFor(image: string, entries: readonly Entry[]): AuthConfig[] {
+export function credentialsFor<E extends Entry>(image: string, entries: readonly E[]): E[] {
   const repository = repositoryOf(image);
   const sorted = entries.toSorted((a, b) => (a.key < b.key ? 1 : a.key > b.key ? -1 : 0));
   const matching = sorted.filter(({ key }) => keyMatches(key, repository));
-  if (matching.length > 0) return matching.map(({ auth }) => auth);
-  return repository.startsWith("docker.io/") ? sorted.filter(({ key }) => key === DEFAULT_REGISTRY_HOST || key.startsWith(`${DEFAULT_REGISTRY_HOST}/`)).map(({ auth }) => auth) : [];
+  return matching.length > 0 || !repository.startsWith("docker.io/") ? matching : sorted.filter(({ key }) => key === DEFAULT_REGISTRY_HOST);
 }
 
 export function keyMatches(pattern: string, repository: string): boolean {
@@ -63,6 +64,7 @@ export function keyMatches(pattern: string, repository: string): boolean {
 function split(url: string): { readonly labels: readonly string[]; readonly port: string; readonly path: string } {
   const slash = url.indexOf("/");
   const authority = slash < 0 ? url : url.slice(0, slash);
-  const port = /:(\d+)$/.exec(authority)?.[1] ?? "";
-  return { labels: (port === "" ? authority : authority.slice(0, -port.length - 1)).split("."), port, path: slash < 0 ? "" : url.slice(slash) };
+  const [, host = authority, port = ""] = /^(.*):(\d*)$/.exec(authority) ?? [];
+  const address = port === "" ? undefined : /^\[(.*)\]$/.exec(host)?.[1]; // of IPv6
+  return { labels: (address ?? host).split("."), port, path: slash < 0 ? "" : url.slice(slash) };
 }

@@ -15,10 +15,17 @@ import { mustVerify, type PullPolicy } from "./pull-verification.ts";
 import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
 import { CorruptStateError, parseStateFile, writeStateFile } from "../../os/state-file.ts";
 
-/** One that was tried, and the Secret it came from, if it did. */
-export interface PullCredential { readonly auth: AuthConfig; readonly secret?: { readonly namespace: string; readonly name: string; readonly uid: string } | undefined }
+/** A ServiceAccount or a Secret. */
+export interface AccountReference { readonly namespace: string; readonly name: string; readonly uid: string }
 
-interface Mapping { readonly kubernetesSecrets?: readonly { readonly uid: string; readonly namespace: string; readonly name: string; readonly credentialHash: string }[] | undefined; readonly nodePodsAccessible?: boolean | undefined }
+/** One that was tried, and the Secret that it came from or the ServiceAccount that a provider gave it for; neither: every pod of this node has it. */
+export interface PullCredential { readonly auth: AuthConfig; readonly secret?: AccountReference | undefined; readonly serviceAccount?: AccountReference | undefined }
+
+interface Mapping {
+  readonly kubernetesSecrets?: readonly (AccountReference & { readonly credentialHash: string })[] | undefined;
+  readonly kubernetesServiceAccounts?: readonly AccountReference[] | undefined;
+  readonly nodePodsAccessible?: boolean | undefined;
+}
 interface Pulled { readonly kind: "ImagePulledRecord"; readonly apiVersion: string; readonly lastUpdatedTime: string; readonly imageRef: string; readonly credentialMapping: Readonly<Record<string, Mapping>> }
 
 const API_VERSION = "kubelet.config.k8s.io/v1alpha1";
@@ -64,9 +71,7 @@ export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir
       const before = read(imageRef)?.credentialMapping ?? {};
       const name = withoutTag(image);
       const old = before[name] ?? {};
-      const mapping: Mapping = !credential || !credential.secret ? { nodePodsAccessible: true } // nothing, or what every pod of this node has
-        : old.nodePodsAccessible ? old
-        : { kubernetesSecrets: [...(old.kubernetesSecrets ?? []).filter(({ uid }) => uid !== credential.secret!.uid), { ...credential.secret, credentialHash: hash(JSON.stringify(credential.auth)) }] };
+      const mapping = old.nodePodsAccessible ? old : withCredential(old, credential);
       write(pulledPath(imageRef), { kind: "ImagePulledRecord", apiVersion: API_VERSION, lastUpdatedTime: new Date(nowMs()).toISOString(), imageRef, credentialMapping: { ...before, [name]: mapping } } satisfies Pulled);
       rmSync(pulling(image), { force: true });
     },
@@ -78,12 +83,27 @@ export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir
       const mapping = record.credentialMapping[withoutTag(image)];
       if (!mapping) return false;
       if (mapping.nodePodsAccessible) return true;
-      const known = mapping.kubernetesSecrets ?? [];
-      return (await credentials()).some(({ auth, secret }) => known.some(({ uid, credentialHash }) => uid === secret?.uid || credentialHash === hash(JSON.stringify(auth))));
+      return (await credentials()).some((credential) => isKnown(mapping, credential));
     },
   };
 }
 
 function hash(text: string): string {
   return createHash("sha256").update(text).digest("hex");
+}
+
+function withCredential({ kubernetesSecrets = [], kubernetesServiceAccounts = [] }: Mapping, credential: PullCredential | undefined): Mapping {
+  const { auth, secret, serviceAccount } = credential ?? {};
+  if (auth && secret) return { kubernetesServiceAccounts, kubernetesSecrets: [...kubernetesSecrets.filter(({ uid }) => uid !== secret.uid), { ...secret, credentialHash: hash(JSON.stringify(auth)) }] };
+  if (serviceAccount) return { kubernetesSecrets, kubernetesServiceAccounts: [...kubernetesServiceAccounts.filter(({ uid }) => uid !== serviceAccount.uid), serviceAccount] };
+  return { nodePodsAccessible: true }; // nothing was needed, or what every pod of this node has
+}
+
+function isKnown({ kubernetesSecrets = [], kubernetesServiceAccounts = [] }: Mapping, { auth, secret, serviceAccount }: PullCredential): boolean {
+  if (serviceAccount) return kubernetesServiceAccounts.some((known) => isSame(known, serviceAccount));
+  return kubernetesSecrets.some((known) => (secret && isSame(known, secret)) || known.credentialHash === hash(JSON.stringify(auth)));
+}
+
+function isSame(a: AccountReference, b: AccountReference): boolean {
+  return a.uid === b.uid && a.namespace === b.namespace && a.name === b.name;
 }
