@@ -19,7 +19,7 @@ test("who writes or deletes an object is answered with the very entry that watch
   cache.listen((event) => void told.push(event));
   const commits = new Commits({ store, all, cache, form: undefined, groupResource: { group: "", resource: "pods" } });
   const put = await commits.put("/registry/core/pods/default/a", { metadata: { name: "a", namespace: "default" } } as ApiObject, undefined, stop.signal);
-  const { removed } = await commits.remove(put, false, stop.signal);
+  const { removed } = await commits.remove(put, {}, stop.signal);
   expect(told.map(({ type, entry }) => [type, entry.object.metadata.resourceVersion])).toEqual([["ADDED", String(put.revision)], ["DELETED", String(put.revision + 1)]]);
   expect(told[0]!.entry).toBe(put);
   expect(told[1]!.entry).toBe(removed);

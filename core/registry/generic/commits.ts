@@ -57,14 +57,16 @@ export class Commits {
     }
   }
 
-  /** `named`: the client named the version it wants gone, so that losing to a newer one is its to know. */
-  async remove(current: Cached, named: boolean, signal: AbortSignal): Promise<{ removed: Cached } | { removed?: undefined; newer: Cached | undefined }> {
+  /** `named`: the client named the version it wants gone, so that losing to a newer one is its to know. `last`: what it is when it goes, where that is another than it was. */
+  async remove(current: Cached, { named = false, last }: { readonly named?: boolean; readonly last?: ApiObject | undefined }, signal: AbortSignal): Promise<{ removed: Cached } | { removed?: undefined; newer: Cached | undefined }> {
     const { store, all, cache, groupResource } = this.#deps;
+    const stays = last && cache.ending(current.key, current.revision, last);
     try {
       const revision = await store.delete(current.key, current.revision);
       await all.reach(revision, signal);
-      return { removed: cache.deleted(current.key, revision) ?? cachedOf({ key: current.key, value: storedOf(current.object), revision }) };
+      return { removed: cache.deleted(current.key, revision) ?? cachedOf({ key: current.key, value: storedOf(last ?? current.object), revision }) };
     } catch (error) {
+      stays?.();
       if (!(error instanceof StoreError) || error.code !== "conflict") throw asStatus(error);
       if (named) throw conflict(groupResource, current.object.metadata.name);
       return { newer: error.current && cachedOf(error.current) };

@@ -162,10 +162,9 @@ export class ResourceStore {
       if (plan.type === "keep") return { entry: current, done: false };
       const marked = this.#marked(plan, current);
       if (plan.type === "remove") {
-        const told = (entry: Cached): { readonly entry: Cached; readonly done: boolean } => ({ entry: marked ? new Cached(entry.key, deepFreeze(marked), entry.revision, entry) : entry, done: true });
-        if (context.dryRun) return told(current);
-        const outcome = await this.#commits.remove(current, false, signal);
-        if (outcome.removed) return told(outcome.removed);
+        if (context.dryRun) return { entry: marked ? new Cached(current.key, deepFreeze(marked), current.revision, current) : current, done: true };
+        const outcome = await this.#commits.remove(current, { last: marked }, signal);
+        if (outcome.removed) return { entry: outcome.removed, done: true };
         current = outcome.newer;
         continue;
       }

@@ -40,7 +40,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
     if (options.warn && !subresource) for (const text of definition.warnings?.(next, old) ?? []) options.warn(text);
     await options.validate?.(deepFreeze(next), old);
     if (finishedBy(next, definition)) {
-      const outcome = context.dryRun ? undefined : await commits.remove(current, named, signal);
+      const outcome = context.dryRun ? undefined : await commits.remove(current, { named }, signal);
       if (outcome?.removed) allocation?.commit();
       else allocation?.rollback();
       if (outcome && !outcome.removed) return { newer: outcome.newer };

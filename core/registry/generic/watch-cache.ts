@@ -8,12 +8,13 @@
  *
  * Should the store lose events (etcd, when it cannot be reached for longer than it remembers), everything is read again, and what differs becomes events.
  */
+import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { serviceUnavailable } from "../../api/meta/status-error.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Log } from "../../observe/log.ts";
 import { type Revision, type Row, type Store, StoreError, type StoreEvent } from "../../../storage/store.ts";
 import { Audience, type CacheEvent, type Listener, type Topic } from "./audience.ts";
-import { type Cached, cachedOf } from "./cached.ts";
+import { type Cached, cachedOf, storedOf } from "./cached.ts";
 import { EventWindow } from "./event-window.ts";
 import { LabelIndex } from "./label-index.ts";
 import { Overwritten } from "./overwritten.ts";
@@ -38,6 +39,8 @@ export class ResourceCache {
   readonly #clock: UptimeClock;
   readonly #audience = new Audience();
   readonly #overwritten: Overwritten;
+  /** Of objects that are about to go, by key: what they are when they do. */
+  readonly #endings = new Map<string, Ending>();
 
   constructor(prefix: string, revision: Revision, { clock, overwritten }: { readonly clock: UptimeClock; readonly overwritten: Overwritten }) {
     this.prefix = prefix;
@@ -86,6 +89,15 @@ export class ResourceCache {
     return entry?.key === key ? entry : undefined;
   }
 
+  /** Of the object that is there at `revision`: when it goes, `last` is what watchers are told of. What this returns is called if it does not go. */
+  ending(key: string, revision: Revision, last: Readonly<ApiObject>): () => void {
+    const known = this.#endings.get(key);
+    if (known?.revision === revision) return () => undefined;
+    const ending = { revision, last };
+    this.#endings.set(key, ending);
+    return () => { if (this.#endings.get(key) === ending) this.#endings.delete(key); };
+  }
+
   /** With a topic: hears of that alone. */
   listen(listener: Listener, topic?: Topic): () => void { return this.#audience.add(listener, topic); }
 
@@ -122,8 +134,10 @@ export class ResourceCache {
     this.received++;
     const { key } = event.row;
     const previous = this.#entries.get(key);
-    const entry = cachedOf(event.row, previous);
+    const ending = event.type === "delete" ? this.#endings.get(key) : undefined;
+    const entry = cachedOf(ending && ending.revision === previous?.revision ? { ...event.row, value: storedOf(ending.last) } : event.row, previous);
     if (event.type === "delete") {
+      this.#endings.delete(key);
       if (!previous) return;
       this.#entries.delete(key);
       this.#sorted?.splice(firstAtOrAfter(this.#sorted, key), 1);
@@ -138,6 +152,8 @@ export class ResourceCache {
     if (previous) this.#overwritten.add(previous);
   }
 }
+
+interface Ending { readonly revision: Revision; readonly last: Readonly<ApiObject> }
 
 /** Comes after every character that a key can have. */
 const LAST_CHARACTER = "\uffff";

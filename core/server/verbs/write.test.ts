@@ -294,6 +294,16 @@ test("what is being deleted has its fields in the API's order", async () => {
   expect(Object.keys((await api.ask("DELETE", path)).body.metadata).slice(4, 9)).toEqual(["generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "managedFields"]);
 });
 
+test("who watches is told of a pod that goes as its deletion has left it, and the answer is the same", async () => {
+  const { body: created } = await api.ask("POST", PODS, { body: pod("ended") });
+  const { body: answer } = await api.ask("DELETE", `${PODS}/ended`, { query: { gracePeriodSeconds: "0" } });
+  const [{ type, object }] = await api.events(PODS, 1, { query: { resourceVersion: created.metadata.resourceVersion, fieldSelector: "metadata.name=ended" } });
+  expect(type).toBe("DELETED");
+  expect(object.metadata).toMatchObject({ deletionTimestamp: expect.any(String), deletionGracePeriodSeconds: 0, generation: 2 });
+  expect(Number(object.metadata.resourceVersion)).toBeGreaterThan(Number(created.metadata.resourceVersion));
+  expect(answer).toEqual(object);
+});
+
 test("plug-ins are shown objects as they would be stored: with the version a patch has found, whose fields are whose, and the grace a pod will have", async () => {
   const shown: string[] = [];
   const admit = ({ operation, subresource, object, options }: AdmissionRequest): void => {
