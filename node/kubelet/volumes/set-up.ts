@@ -14,6 +14,7 @@ import type { IscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { setUpIscsi } from "./iscsi/set-up-iscsi.ts";
 import { type LocalDevices, localKind } from "./local-devices.ts";
 import { MountFailure } from "./mount-failure.ts";
+import { mountNfs } from "./nfs.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
 import { makeMountPoints, nestedMountPoints } from "./nested-mounts.ts";
 import { type BoundVolume, boundVolume } from "./persistent-volume.ts";
@@ -22,7 +23,6 @@ import { giveToGroup, makeDirectory } from "./volume-directory.ts";
 import type { ReadyVolume, VolumeDeps } from "./volumes.ts";
 
 const MODE_DEFAULT = 0o644;
-const NFS_TIMEOUT_MS = 120_000;
 const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid"; // kubernetes v1.36 pkg/volume/util/util.go VolumeGidAnnotationKey
 
 export interface SetUpCall {
@@ -208,16 +208,7 @@ function checkVolumeMode(pod: Pod, { name }: Volume, { block }: { readonly block
   if (!block && containers.some(({ volumeDevices }) => volumeDevices?.some((device) => device.name === name))) throw new Error(`volume ${name} has volumeMode Filesystem, but is specified in volumeDevices`);
 }
 
-/** By the host's mount program, as it needs its helper (mount.nfs). */
-async function setUpNfs({ mounts, exec }: VolumeDeps, { server, path }: NFSVolumeSource, directory: string, { readOnly, options }: { readonly readOnly: boolean; readonly options: readonly string[] }, signal: AbortSignal): Promise<ReadyVolume> {
-  if (!mounts.isMountPoint(directory)) {
-    await makeDirectory(directory, 0o750);
-    const source = `${server.includes(":") && !server.startsWith("[") ? `[${server}]` : server}:${path}`;
-    const all = [...(readOnly ? ["ro"] : []), ...options];
-    const args = ["-t", "nfs", ...(all.length > 0 ? ["-o", all.join(",")] : []), source, directory];
-    const { exitCode, stdout, stderr } = await exec("mount", args, { timeoutMs: NFS_TIMEOUT_MS, signal });
-    if (exitCode !== 0) throw new Error(`mount failed: exit status ${exitCode}\nMounting command: mount\nMounting arguments: ${args.join(" ")}\nOutput: ${stdout}${stderr}`);
-  }
-  return { hostPath: directory, readOnly, managed: false };
+async function setUpNfs(deps: VolumeDeps, source: NFSVolumeSource, directory: string, use: { readonly readOnly: boolean; readonly options: readonly string[] }, signal: AbortSignal): Promise<ReadyVolume> {
+  await mountNfs(deps, source, directory, use, signal);
+  return { hostPath: directory, readOnly: use.readOnly, managed: false };
 }
-

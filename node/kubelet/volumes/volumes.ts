@@ -25,6 +25,7 @@ import type { ClaimExpander } from "./expand-claim.ts";
 import { iscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { localDevices } from "./local-devices.ts";
 import { AttachLimitReached, MountFailure, VolumePending } from "./mount-failure.ts";
+import { unmountNfs } from "./nfs.ts";
 import { podDirectories, podDirectory } from "./pod-directories.ts";
 import { removeTree } from "./remove-tree.ts";
 import type { TokenSource } from "./service-account-token.ts";
@@ -166,6 +167,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     for (const table of [failures, pending, known]) for (const key of table.keys()) if (key.startsWith(`${podUid}/`)) table.delete(key);
     await deps.csi?.tearDown(podUid, signal);
     deps.tokens.forget(podUid);
+    await unmountNfs(deps, podDir, signal);
     mounts.unmountAll(podDir);
     const left = mounts.list().filter(({ target }) => target.startsWith(`${podDir}/`));
     if (left.length > 0) throw new Error(`still mounted: ${left.map(({ target }) => target).join(", ")}`); // never delete through a mount
