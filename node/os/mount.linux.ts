@@ -57,9 +57,14 @@ export function linuxMounts(): Mounts {
 
   return {
     list,
-    mount({ source, target, fsType, options = [] }) {
+    mount({ source, target, fsType, options = [], onDevice = false }) {
+      const refused = new MountError("ENOTBLK", `mount ${fsType} ${source} on ${target}`);
+      if (onDevice && needsNoDevice(fsType)) throw refused;
       const flags = options.reduce((sum, option) => sum | (FLAGS[option] ?? 0), 0);
       call(source, target, fsType, flags, options.filter((option) => FLAGS[option] === undefined && !NO_FLAGS.has(option)).join(","));
+      if (!onDevice || !needsNoDevice(fsType)) return;
+      detach(target, MNT_DETACH); // the kernel did not know it before
+      throw refused;
     },
     bind(source, target, { recursive = false, readOnly = false, propagation } = {}) {
       call(source, target, "none", MS_BIND | (recursive ? MS_REC : 0), "");
@@ -88,6 +93,10 @@ export function linuxMounts(): Mounts {
     },
     isMountPoint: (path) => crossesMount(path) ?? list().some(({ target }) => target === path),
   };
+}
+
+function needsNoDevice(fsType: string): boolean {
+  return readFileSync("/proc/filesystems", "utf8").split("\n").includes(`nodev\t${fsType.split(".")[0]}`);
 }
 
 function text(value: string): Buffer {

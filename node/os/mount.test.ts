@@ -39,3 +39,16 @@ test.skipIf(process.getuid?.() !== 0)("what is mounted shows, is read-only when 
     rmSync(directory, { recursive: true });
   }
 });
+
+test.skipIf(process.getuid?.() !== 0)("what is to be a disk's file system is not the kernel's: proc would show a container how to become the host", () => {
+  const mounts = systemMounts();
+  const target = realpathSync(mkdtempSync(join(tmpdir(), "mount-")));
+  try {
+    for (const fsType of ["proc", "sysfs", "tmpfs"]) expect(() => mounts.mount({ source: "/dev/null", target, fsType, onDevice: true })).toThrow(`mount ${fsType} /dev/null on ${target}: ENOTBLK`);
+    expect(() => mounts.mount({ source: "/dev/null", target, fsType: "ext4", onDevice: true })).toThrow(`mount ext4 /dev/null on ${target}`);
+    expect(mounts.isMountPoint(target)).toBe(false);
+  } finally {
+    mounts.unmountAll(target);
+    rmSync(target, { recursive: true });
+  }
+});

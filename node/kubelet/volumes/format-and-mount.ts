@@ -37,7 +37,7 @@ export async function formatAndMount({ mounts, exec }: BlockTools, { device, opt
     const { exitCode, output } = await run(`mkfs.${fsType}`, [...(FORMAT_ARGS[fsType] ?? []), device]);
     if (exitCode !== 0) throw new Error(`format of disk "${device}" failed: type:("${fsType}") target:("${target}") options:(${JSON.stringify(options.join(","))}) errcode:(exit status ${exitCode}) output:(${output})`);
   } else if (!readOnly) await repair(run, device);
-  mounts.mount({ source: device, target, fsType, options: [...options, ...(readOnly ? ["ro"] : [])] });
+  mounts.mount({ source: device, target, fsType, options: [...options, ...(readOnly ? ["ro"] : [])], onDevice: true });
 }
 
 /** Makes the file system as large as its device. `target`: where it is mounted. */

@@ -32,9 +32,15 @@ export interface IscsiDisk extends IscsiTarget {
   readonly block: boolean;
 }
 
+/** Whoever may make a pod writes these: they become the names of directories and lines of iscsiadm's records. */
+const PART = /^[^/\s\p{Cc}]+$/u;
+
+/** Throws an Error for the user. */
 export function iscsiDisk(source: IscsiSource, rest: Pick<IscsiDisk, "name" | "options" | "readOnly" | "block"> & { readonly secret: Readonly<Record<string, string>> }): IscsiDisk {
   const { targetPortal, portals = [], iqn, lun, iscsiInterface: hostIface = "default", initiatorName = "", chapAuthDiscovery = false, chapAuthSession = false, fsType = "" } = source;
   const { secret, ...use } = rest;
+  const parts = { targetPortal, iqn, iscsiInterface: hostIface, ...Object.fromEntries(portals.map((portal, i) => [`portals[${i}]`, portal])), ...(initiatorName === "" ? {} : { initiatorName }), ...(fsType === "" ? {} : { fsType }) };
+  for (const [field, value] of Object.entries(parts)) if (!PART.test(value)) throw new Error(`iSCSI volume ${use.name} is refused: ${field} ${JSON.stringify(value)} may have neither "/" nor white space`);
   const first = iscsiPortal(targetPortal);
   return {
     ...use, portals: [...new Set([first, ...portals.map(iscsiPortal)])], iqn, lun, hostIface, iface: initiatorName === "" ? hostIface : `${first}:${use.name}`, hasOwnIface: initiatorName !== "", initiatorName, fsType,

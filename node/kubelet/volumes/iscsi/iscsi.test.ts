@@ -82,6 +82,12 @@ function machine(portals: Record<string, number>, refuse: (args: string) => Part
   return { sys, dev, dataDir, did, told, volumesAttached, table, loggedIn, exec, sessions, start, take: () => did.splice(0).map((line) => line.replaceAll(IQN, "IQN")) };
 }
 
+test.each([
+  { targetPortal: "10.0.0.1/../../../../../../etc" }, { portals: ["a\nb"] }, { iqn: "iqn.2003-01.io.k8s:a/../../../../../../../../etc/x" }, { iscsiInterface: "x/../../../../../manifests" }, { initiatorName: "iqn.2003-01.io.k8s:a\nb" }, { fsType: "../../tmp/mkfs" }, { targetPortal: "" },
+])("what would lead out of the directory of iSCSI volumes, or into another line of a record, is refused: %j", (more) => {
+  expect(() => iscsiDisk({ ...source, ...more }, use)).toThrow("iSCSI volume v is refused");
+});
+
 test("a LUN is logged in to, mounted once, and logged out of with its last pod", async () => {
   const { dataDir, table, take, start, loggedIn } = machine({ "10.0.0.1:3260": 1 });
   const iscsi = start();
