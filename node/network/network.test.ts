@@ -15,6 +15,7 @@ import { addressWatch } from "./address-watch.ts";
 import { passageText } from "./forward.ts";
 import { planHostGateway } from "./host-gw.ts";
 import { masqueradeText } from "./masquerade.ts";
+import { tunnelGuardText } from "./tunnel-guard.ts";
 import { nodeNetwork } from "./network.ts";
 import { movedTo, type NetworkFacts, nodeAddresses } from "./node-ip.ts";
 import { noOverlay, type Peer } from "./overlay.ts";
@@ -52,7 +53,7 @@ test.skipIf(process.platform !== "linux")("a node with a pod CIDR gets its confi
   const config = JSON.parse(readFileSync(join(dir.path, "net.d/10-coracle.conflist"), "utf8")) as { plugins: [{ mtu: number; ipam: { ranges: unknown; dataDir: string } }, { backend: string }] };
   expect(config.plugins[0]).toMatchObject({ type: "bridge", bridge: "cni0", mtu: 1450, hairpinMode: true, ipMasq: false, ipam: { type: "host-local", ranges: [[{ subnet: "10.42.1.0/24" }]], dataDir: join(dir.path, "state/ipam") } });
   expect(config.plugins[1]).toMatchObject({ type: "portmap", backend: "nftables" });
-  expect(scripts).toHaveLength(1);
+  expect(scripts.map((text) => /table (.*)/.exec(text)![1])).toEqual(["ip coracle-masq", "inet coracle-tunnel"]);
 
   const syncs = synced.length;
   await api.client.resource(NODES).updateStatus({ ...other, status: { ...other.status, conditions: [{ type: "Ready", status: "True" }] } } as never, { signal });
@@ -95,6 +96,15 @@ test("masquerading: between pods never, outward always, inward only towards othe
   expect(oldNftDiesOf(six)).toEqual([]);
   expect(six).toContain("add rule ip6 coracle-masq postrouting ct status dnat ip6 saddr { fd42::/64 } ip6 daddr { fd42::/64 } masquerade fully-random");
   expect(six).not.toContain("table ip coracle-masq");
+});
+
+test("through the tunnel comes what other nodes send, and nothing that a pod or a stranger does: nobody is a pod by saying so", () => {
+  const ours = "udp dport 4789 @th,96,24 4096 counter drop";
+  const rules = (text: string): string[] => { expect(oldNftDiesOf(text)).toEqual([]); return text.split("\n").filter((line) => line.startsWith("add rule")).map((line) => line.replace("add rule inet coracle-tunnel ", "")); };
+  const forward = [`forward iifname "cni0" ${ours}`, `forward ct status dnat ${ours}`];
+  expect(rules(tunnelGuardText({ udpPort: 4789, from: ["172.30.0.2", "fd30::2", "172.30.0.3"] }))).toEqual([`input ip saddr != { 172.30.0.2, 172.30.0.3 } ${ours}`, `input ip6 saddr != { fd30::2 } ${ours}`, ...forward]);
+  expect(rules(tunnelGuardText({ udpPort: 4789, from: [] }))).toEqual([`input meta nfproto ipv4 ${ours}`, `input meta nfproto ipv6 ${ours}`, ...forward]);
+  expect(tunnelGuardText({ udpPort: undefined, from: [] })).toBe("add table inet coracle-tunnel\ndelete table inet coracle-tunnel\n");
 });
 
 const facts: NetworkFacts = {

@@ -4,6 +4,7 @@
  *   Node.spec.podCIDRs ─▶ CNI configuration (cni-config.ts) ─▶ containerd: the node becomes ready
  *                     └─▶ masquerading (masquerade.ts)
  *   all Nodes ─▶ overlay (overlay.ts): routes to their pods
+ *             └─▶ who may send through it (tunnel-guard.ts)
  *   pods' host ports, their interfaces and those' places on the bridge, should they be gone (host-ports.ts, pod-links.ts)
  *   ServiceCIDRs ─▶ routes to Services (service-routes.ts)
  *
@@ -37,6 +38,7 @@ import { type Overlay, peerOf, podCidrsOf } from "./overlay.ts";
 import { ensurePodLinks } from "./pod-links.ts";
 import { ensureServiceRoutes } from "./service-routes.ts";
 import type { StableAddresses } from "./stable-addresses.ts";
+import { tunnelGuardText } from "./tunnel-guard.ts";
 
 export interface NodeNetworkOptions {
   readonly informers: Informers;
@@ -96,7 +98,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   const usesV6 = clusterCidrs.some((cidr) => parseCidr(cidr)?.family === 6);
   const sysctl = sysctlKeeper({ recordFile: paths.sysctls, log });
   let bridgeNetfilter = false;
-  let masquerade = ""; // as applied
+  let masquerade = "", guard = ""; // as applied
   let bridge: number | undefined; // its index
   let wake: () => void = () => {};
 
@@ -115,6 +117,11 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     const self = peerOf(own), others = [...nodes.list()].filter(({ metadata }) => metadata.name !== nodeName).flatMap((node) => peerOf(node) ?? []);
     const { udpPort } = overlay;
     const passage = { clusterCidrs, ingressPorts: options.ingressPorts ?? [], tunnel: udpPort === undefined ? undefined : { udpPort, from: others.flatMap(({ ips }) => ips).toSorted() } };
+    const guarding = tunnelGuardText({ udpPort, from: [...new Set(passage.tunnel?.from)] });
+    if (guarding !== guard) {
+      await nft.apply(guarding, { signal }); // before there is a tunnel
+      guard = guarding;
+    }
     await allowThroughFirewall(nft, passage, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("the host's own firewall cannot be looked at", { error }); });
     if (!self) return;
     await overlay.sync(self, others, signal);
@@ -175,7 +182,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
       try {
         if (!changed && !(await isIntact(signal))) {
           log.warn("masquerading rules are gone from the kernel, writing them again", { table: MASQUERADE_TABLE });
-          masquerade = "";
+          masquerade = guard = "";
           await options.onFlushed?.();
         }
         options.addresses?.install();
