@@ -10,6 +10,7 @@ import { openBundle, type SealedBundle } from "../core/pki/shared-bundle.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Paths } from "./paths.ts";
 import { readSharedFiles, writeSharedFiles } from "./shared-keys.ts";
+import { freePath } from "./snapshot-files.ts";
 import { ENCRYPTION_FILE, PROVIDER_FILE } from "./snapshot-path.ts";
 
 export interface KeysPlan {
@@ -67,6 +68,6 @@ export async function planKeys({ paths, providerFile, sealed, secret, stamp, set
 async function replace(path: string, text: string, stamp: string): Promise<void> {
   const before = await readIfExists(path);
   if (before === text) return;
-  if (before !== undefined) await writeDurably(`${path}.before-${stamp}`, before);
+  if (before !== undefined) await writeDurably(freePath(`${path}.before-${stamp}`), before);
   await writeDurably(path, text);
 }
