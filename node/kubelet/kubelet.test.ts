@@ -21,6 +21,7 @@ import type { MachineInfo } from "../os/machine.ts";
 import { kubelet, type KubeletDeps } from "./kubelet.ts";
 import { nodeAgent } from "./node/node-agent.ts";
 import { NO_PLACEMENT } from "./placement/settings.ts";
+import { kubeletConfiguration } from "./server/configz.ts";
 import { KUBELET_DEFAULTS, type KubeletSettings } from "./settings.ts";
 import { writeStateFile } from "../os/state-file.ts";
 
@@ -685,5 +686,5 @@ test("on a machine that swaps the kubelet starts unless it was told not to", () 
   const machine = { os: "linux" as const, cpus: 1, memoryBytes: 1024 ** 3, swapBytes: 1024 ** 2, hugepages: [] } as unknown as MachineInfo;
   const settings = { ...KUBELET_DEFAULTS, nodeName: "n", nodeIps: [], hostname: "n", version: "v1.36.0", failSwapOn: true };
   expect(() => kubelet({ settings, machine } as unknown as KubeletDeps)).toThrow("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
-  expect(KUBELET_DEFAULTS.failSwapOn).toBe(false);
+  expect([settings, KUBELET_DEFAULTS].map((some) => kubeletConfiguration({ ...settings, ...some })["failSwapOn"])).toEqual([true, false]);
 });

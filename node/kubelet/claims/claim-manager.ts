@@ -1,33 +1,27 @@
 /**
  * Dynamic resource allocation on the node: the drivers that registered prepare the claims of a pod before anything of it starts, and are told when
- * the last pod that used a claim is gone. What was begun is on disk, under upstream's name.
+ * the last pod that used a claim is gone. What was begun is on disk, under upstream's name. Drivers come and go: dra-drivers.ts.
  *
- * A driver that goes takes its ResourceSlices with it, after a while; those of before a start of the kubelet go at once, drivers publish anew.
- *
- * Source: kubernetes v1.36 pkg/kubelet/cm/dra, pkg/kubelet/cm/dra/plugin
+ * Source: kubernetes v1.36 pkg/kubelet/cm/dra
  */
 import { join } from "node:path";
 import type { Pod, ResourceStatus } from "../../../core/api/gen/core.v1.ts";
 import type { ResourceClaim } from "../../../core/api/gen/resource.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
-import { RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../../core/client/resources.ts";
-import { aborted } from "../../../core/lifecycle/aborted.ts";
+import { RESOURCE_CLAIMS } from "../../../core/client/resources.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
-import { serviceMethods } from "../../cri/facts.ts";
 import { readStateFile, writeStateFile } from "../../os/state-file.ts";
-import { type RpcClient, rpcClient } from "../../cri/rpc-client.ts";
 import { keyedTurns } from "../csi/keyed-turns.ts";
-import text from "../plugins/dra-facts.txt" with { type: "text" };
-import type { Methods } from "../plugins/gen/dra.v1.ts";
 import type { PluginHandler } from "../plugins/plugin-watcher.ts";
 import { podReference } from "../pod-spec.ts";
 import { claimMetrics } from "./claim-metrics.ts";
 import { checkClaim, claimHealth, claimsOfPod, devicesOfContainer, driversOf, type PreparedClaim, type PreparedDevice } from "./claim-plan.ts";
 import { deviceHealths } from "./device-health.ts";
+import { draDrivers } from "./dra-drivers.ts";
 
 export interface ClaimManager extends Runnable {
   readonly handler: PluginHandler;
@@ -53,21 +47,18 @@ interface Deps {
   readonly onHealth: () => void;
 }
 
-/** As drivers name them when they register; the newest first. */
-const SERVICES = [["v1.DRAPlugin", "k8s.io.kubelet.pkg.apis.dra.v1"], ["v1beta1.DRAPlugin", "k8s.io.kubelet.pkg.apis.dra.v1beta1"]] as const;
-/** A driver that is updated is back by then. */
-const WIPE_MS = 30_000;
 const PREPARE_MS = 45_000;
 
 export function claimManager({ dataDir, nodeName, client, clock, log, events, metrics, onRegistered, onHealth }: Deps): ClaimManager {
   const path = join(dataDir, "dra_manager_state");
   const claims = new Map<string, PreparedClaim>((readStateFile<{ readonly claims: PreparedClaim[] }>(path, log)?.claims ?? []).map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
-  const drivers = new Map<string, { readonly endpoint: string; readonly client: RpcClient<Methods>; readonly service: string; stop(): void }>();
-  const wipes = new Map<string, AbortController>(); // by driver
   const inTurn = keyedTurns();
   const measured = claimMetrics({ metrics, clock });
   const healths = deviceHealths({ clock, log, onChange: onHealth });
-  const life = new AbortController();
+  const drivers = draDrivers({ nodeName, client, clock, log, onRegistered(name, endpoint, signal) {
+    void healths.follow(name, endpoint, signal);
+    onRegistered();
+  } });
 
   function remember(claim: PreparedClaim | undefined, key: string): void {
     if (claim) claims.set(key, claim);
@@ -75,14 +66,8 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
     writeStateFile(path, { claims: [...claims.values()] });
   }
 
-  function driver(name: string): { readonly client: RpcClient<Methods>; readonly service: string } {
-    const found = drivers.get(name);
-    if (!found) throw new Error(`DRA driver ${name} is not registered`);
-    return found;
-  }
-
   async function ask<M extends "NodePrepareResources" | "NodeUnprepareResources">(name: string, method: M, { namespace, name: claim, uid }: Pick<PreparedClaim, "namespace" | "name" | "uid">, signal: AbortSignal) {
-    const { client: rpc, service } = driver(name);
+    const { client: rpc, service } = drivers.driver(name);
     return await measured.call(name, `/${service}/${method}`, async () => await rpc.call(`DRAPlugin/${method}`, { claims: [{ namespace, name: claim, uid }] }, { signal, timeoutMs: PREPARE_MS }));
   }
 
@@ -97,17 +82,20 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
       return;
     }
     const begun: PreparedClaim = { namespace, name, uid, drivers: driversOf(claim), pods };
-    for (const one of begun.drivers) driver(one); // nothing has begun where a driver is missing: the pod's end waits for none
+    for (const one of begun.drivers) drivers.driver(one); // nothing has begun where a driver is missing: the pod's end waits for none
     remember(begun, key);
     const devices: PreparedDevice[] = [];
-    for (const driverName of begun.drivers) {
-      const { claims: answers = {} } = await ask(driverName, "NodePrepareResources", begun, signal);
-      const answer = answers[uid];
-      if (!answer) throw new Error(`NodePrepareResources skipped claim ${key}`);
-      if (answer.error) throw new Error(`NodePrepareResources failed for claim ${key}: ${answer.error}`);
-      for (const { request_names = [], pool_name = "", device_name = "", cdi_device_ids = [] } of answer.devices ?? []) devices.push({ driver: driverName, pool: pool_name, device: device_name, requests: request_names, cdiIds: cdi_device_ids });
-    }
+    for (const driverName of begun.drivers) devices.push(...(await devicesFrom(driverName, begun, signal)));
     remember({ ...begun, devices }, key);
+  }
+
+  async function devicesFrom(driver: string, claim: PreparedClaim, signal: AbortSignal): Promise<PreparedDevice[]> {
+    const key = `${claim.namespace}/${claim.name}`;
+    const { claims: answers = {} } = await ask(driver, "NodePrepareResources", claim, signal);
+    const answer = answers[claim.uid];
+    if (!answer) throw new Error(`NodePrepareResources skipped claim ${key}`);
+    if (answer.error) throw new Error(`NodePrepareResources failed for claim ${key}: ${answer.error}`);
+    return (answer.devices ?? []).map(({ request_names = [], pool_name = "", device_name = "", cdi_device_ids = [] }) => ({ driver, pool: pool_name, device: device_name, requests: request_names, cdiIds: cdi_device_ids }));
   }
 
   async function prepareAll(pod: Pod, signal: AbortSignal): Promise<void> {
@@ -145,55 +133,10 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
     }
   }
 
-  async function wipe(selector: string, signal: AbortSignal): Promise<void> {
-    await client.resource(RESOURCE_SLICES).deleteCollection({ fieldSelector: selector }, {}, { signal });
-  }
-
-  async function wipeLater(name: string): Promise<void> {
-    const stop = new AbortController();
-    wipes.get(name)?.abort();
-    wipes.set(name, stop);
-    const signal = AbortSignal.any([stop.signal, life.signal]);
-    await clock.sleep(WIPE_MS, signal);
-    if (signal.aborted) return;
-    wipes.delete(name);
-    await wipe(`spec.nodeName=${nodeName},spec.driver=${name}`, signal);
-  }
-
-  const handler: PluginHandler = {
-    type: "DRAPlugin",
-    validate({ versions }) {
-      if (!SERVICES.some(([service]) => versions.includes(service))) throw new Error(`none of the gRPC services supported by the plugin are supported by this kubelet: [${versions.join(" ")}]`);
-    },
-    async register({ name, endpoint, versions }) {
-      const [, protoPackage] = SERVICES.find(([service]) => versions.includes(service))!;
-      wipes.get(name)?.abort();
-      drivers.get(name)?.stop();
-      const quit = new AbortController();
-      const rpc = rpcClient<Methods>({ socket: endpoint, methods: serviceMethods(text, protoPackage), nowMs: clock.nowMs });
-      drivers.set(name, { endpoint, client: rpc, service: `${protoPackage}.DRAPlugin`, stop() { quit.abort(); rpc.close(); } });
-      void healths.follow(name, endpoint, AbortSignal.any([quit.signal, life.signal]));
-      onRegistered();
-    },
-    async deregister({ name, endpoint }) {
-      const gone = drivers.get(name);
-      if (gone?.endpoint !== endpoint) return;
-      gone.stop();
-      drivers.delete(name);
-      wipeLater(name).catch((error: unknown) => { if (!life.signal.aborted) log.warn("resource slices of a driver that is gone not deleted", { driver: name, error }); });
-    },
-  };
-
   return {
     name: "resource-claims",
-    handler,
-    async run(signal, ready) {
-      ready();
-      await wipe(`spec.nodeName=${nodeName}`, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("resource slices of before not deleted: drivers will write them anew", { error }); });
-      await aborted(signal);
-      life.abort();
-      for (const one of drivers.values()) one.stop();
-    },
+    handler: drivers.handler,
+    run: drivers.run,
 
     async prepare(pod, signal) {
       if (!pod.spec.resourceClaims?.length && !pod.status?.extendedResourceClaimStatus) return;

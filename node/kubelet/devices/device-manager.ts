@@ -1,6 +1,6 @@
 /**
- * Gives devices of plugins (device-plugins.ts) to containers: set aside when the pod is admitted, chosen and asked for before anything of it starts,
- * kept until the pod is gone, on disk too.
+ * Gives devices of plugins (device-plugins.ts) to containers: set aside when the pod is admitted (device-admission.ts), chosen and asked for before anything of it
+ * starts, kept until the pod is gone (device-allocations.ts).
  *
  * Source: kubernetes v1.36 pkg/kubelet/cm/devicemanager/manager.go
  */
@@ -11,14 +11,13 @@ import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { keyedTurns } from "../csi/keyed-turns.ts";
 import { AllocationRefused } from "../placement/allocation-refused.ts";
-import type { Hints } from "../placement/hints.ts";
-import type { PodAdmission, Provider } from "../placement/provider.ts";
+import type { Provider } from "../placement/provider.ts";
 import type { ContainerAllocateResponse } from "../plugins/gen/device-plugin.v1beta1.ts";
 import type { PluginHandler } from "../plugins/plugin-watcher.ts";
-import { podLimits } from "../resources/pod-resources.ts";
-import { type Allocation, readCheckpoint, writeCheckpoint } from "./checkpoint.ts";
-import { candidates, chosen, DevicesUnavailable, type KnownDevice, nearAndFar, servedContainers, wishesOf } from "./device-choice.ts";
-import { deviceHints } from "./device-hints.ts";
+import { type Allocation, readCheckpoint } from "./checkpoint.ts";
+import { deviceAdmission } from "./device-admission.ts";
+import { deviceAllocations } from "./device-allocations.ts";
+import { chosen, type KnownDevice, nearAndFar, servedContainers } from "./device-choice.ts";
 import { DEVICE_PLUGINS, devicePlugins } from "./device-plugins.ts";
 
 export interface ContainerDevice { readonly resource: string; readonly ids: readonly string[]; readonly numaNodes: readonly number[] }
@@ -50,24 +49,45 @@ interface Deps {
 export function deviceManager({ dataDir, clock, log, onChange, numaNodes: machineNodes = () => [] }: Deps): DeviceManager {
   const path = join(dataDir, DEVICE_PLUGINS, "kubelet_internal_checkpoint");
   const before = readCheckpoint(path, log);
-  let allocations: readonly Allocation[] = before.allocations;
-  const plugins = devicePlugins({ dataDir, clock, log, known: before.resources, onChange() { save(); onChange(); } });
+  const plugins = devicePlugins({ dataDir, clock, log, known: before.resources, onChange() { allocations.save(); onChange(); } });
+  const allocations = deviceAllocations({ path, before: before.allocations, plugins });
   const inTurn = keyedTurns();
-
-  function save(): void {
-    writeCheckpoint(path, { allocations, devices: Object.fromEntries(plugins.resources().map((resource) => [resource, plugins.devices(resource).map(({ id }) => id)])) });
-  }
-
-  const isManaged = (resource: string): boolean => plugins.resources().includes(resource);
-  const of = (podUid: string, container: string, resource?: string): readonly Allocation[] => allocations.filter((one) => one.podUid === podUid && one.container === container && (resource === undefined || one.resource === resource));
 
   function numaNodes(resource: string, ids: readonly string[]): number[] {
     const known = new Map(plugins.devices(resource).map((device): [string, KnownDevice] => [device.id, device]));
     return [...new Set(ids.flatMap((id) => known.get(id)?.numaNodes ?? []))].toSorted((a, b) => a - b);
   }
 
-  function taken(resource: string): Set<string> {
-    return new Set(allocations.filter((one) => one.resource === resource).flatMap(({ ids }) => ids));
+  /** Asks its plugin for what was set aside, or for what it would rather give. */
+  async function allocate(waiting: Allocation, signal: AbortSignal): Promise<void> {
+    const plugin = plugins.plugin(waiting.resource);
+    if (!plugin) throw new AllocationRefused(new Error(`unknown device plugin ${waiting.resource}`));
+    const ids = await preferred(waiting, signal);
+    try {
+      const { container_responses: responses = [] } = await plugin.call("DevicePlugin/Allocate", { container_requests: [{ devices_ids: [...ids] }] }, { signal });
+      if (responses.length === 0) throw new Error(`no containers return in allocation response ${JSON.stringify(responses)}`);
+      allocations.replace(waiting, { ...waiting, ids, response: responses[0] });
+    } catch (cause) {
+      signal.throwIfAborted();
+      throw new AllocationRefused(cause as Error);
+    }
+  }
+
+  /** What the plugin would rather give, among what is free or set aside for this container. */
+  async function preferred(waiting: Allocation, signal: AbortSignal): Promise<readonly string[]> {
+    const { resource, ids, podUid } = waiting;
+    const plugin = plugins.plugin(resource)!;
+    if (!plugin.options.get_preferred_allocation_available) return ids;
+    const shared = new Set(allocations.now().filter((one) => one !== waiting && one.podUid === podUid && one.resource === resource).flatMap((one) => one.ids));
+    if (ids.some((id) => shared.has(id))) return ids; // lent by an init container: as they are
+    const others = allocations.taken(resource, waiting);
+    const free = plugins.devices(resource).filter(({ id, healthy }) => healthy && !others.has(id));
+    const near = nearAndFar(free, waiting.nodes).near.map(({ id }) => id);
+    const isNear = ids.length < near.length; // else all that are near are taken, and some others
+    const from = isNear ? near : free.map(({ id }) => id);
+    const must = isNear ? [] : near;
+    const { container_responses: [answer] = [] } = await plugin.call("DevicePlugin/GetPreferredAllocation", { container_requests: [{ available_deviceIDs: from, must_include_deviceIDs: must, allocation_size: ids.length }] }, { signal });
+    return chosen({ must, from }, ids.length, answer?.deviceIDs ?? []);
   }
 
   return {
@@ -78,32 +98,15 @@ export function deviceManager({ dataDir, clock, log, onChange, numaNodes: machin
       return [resource, { capacity: devices.length, allocatable: devices.filter(({ healthy }) => healthy).length }];
     })),
 
-    begin: admission,
+    begin: (pod) => deviceAdmission({ plugins, allocations, numaNodes: machineNodes }, pod),
 
     async prepare(pod, signal) {
-      const { uid } = pod.metadata;
-      for (const { name } of servedContainers(pod)) {
-        for (const waiting of of(uid, name).filter(({ response }) => response === undefined)) {
-          await inTurn(waiting.resource, async () => {
-            const plugin = plugins.plugin(waiting.resource);
-            if (!plugin) throw new AllocationRefused(new Error(`unknown device plugin ${waiting.resource}`));
-            const ids = await preferred(waiting, signal);
-            try {
-              const { container_responses: responses = [] } = await plugin.call("DevicePlugin/Allocate", { container_requests: [{ devices_ids: [...ids] }] }, { signal });
-              if (responses.length === 0) throw new Error(`no containers return in allocation response ${JSON.stringify(responses)}`);
-              allocations = allocations.map((one) => (one === waiting ? { ...one, ids, response: responses[0] } : one));
-              save();
-            } catch (cause) {
-              signal.throwIfAborted();
-              throw new AllocationRefused(cause as Error);
-            }
-          });
-        }
-      }
+      for (const { name } of servedContainers(pod))
+        for (const waiting of allocations.of(pod.metadata.uid, name).filter(({ response }) => response === undefined)) await inTurn(waiting.resource, () => allocate(waiting, signal));
     },
 
     async startOptions(podUid, container, signal) {
-      const mine = of(podUid, container);
+      const mine = allocations.of(podUid, container);
       for (const { resource, ids } of mine) {
         const plugin = plugins.plugin(resource);
         if (plugin?.options.pre_start_required) await plugin.call("DevicePlugin/PreStartContainer", { devices_ids: [...ids] }, { signal });
@@ -111,79 +114,13 @@ export function deviceManager({ dataDir, clock, log, onChange, numaNodes: machin
       return mine.flatMap(({ response }) => (response ? [response] : []));
     },
 
-    release(podUid) {
-      const left = allocations.filter((one) => one.podUid !== podUid);
-      if (left.length === allocations.length) return;
-      allocations = left;
-      save();
-    },
+    release: allocations.releasePod,
 
-    devicesOf: (podUid, container) => of(podUid, container).map(({ resource, ids }) => ({ resource, ids, numaNodes: numaNodes(resource, ids) })),
+    devicesOf: (podUid, container) => allocations.of(podUid, container).map(({ resource, ids }) => ({ resource, ids, numaNodes: numaNodes(resource, ids) })),
     all: () => plugins.resources().flatMap((resource) => plugins.devices(resource).filter(({ healthy }) => healthy).map(({ id, numaNodes: nodes }) => ({ resource, ids: [id], numaNodes: nodes }))),
-    healthOf: (podUid, container) => of(podUid, container).map(({ resource, ids }) => {
+    healthOf: (podUid, container) => allocations.of(podUid, container).map(({ resource, ids }) => {
       const ill = new Set(plugins.devices(resource).filter(({ healthy }) => !healthy).map(({ id }) => id));
       return { name: resource, resources: ids.map((id) => ({ resourceID: id, health: ill.has(id) ? "Unhealthy" : "Healthy" })) };
     }),
   };
-
-  function admission(pod: Pod): PodAdmission {
-    const { uid } = pod.metadata;
-    const before = allocations;
-    const lent = new Map<string, ReadonlySet<string>>(); // by resource: of init containers that end
-    const lends = new Set(servedContainers(pod).filter((served) => served.lends).map(({ name }) => name));
-
-    function hintsOf(wishes: ReadonlyMap<string, number>, had: (resource: string) => readonly string[], reusable: (resource: string) => ReadonlySet<string>): Hints {
-      return new Map([...wishes].map(([resource, count]) => {
-        const devices = plugins.devices(resource);
-        const others = taken(resource);
-        const available = new Set(devices.filter(({ id, healthy }) => healthy && !others.has(id)).map(({ id }) => id));
-        return [resource, deviceHints({ count, devices, had: new Set(had(resource)), available, reusable: reusable(resource), numaNodes: machineNodes() })];
-      }));
-    }
-
-    return {
-      hints: (container) => hintsOf(wishesOf(container, isManaged), (resource) => of(uid, container.name, resource).flatMap(({ ids }) => ids), (resource) => lent.get(resource) ?? new Set()),
-      podHints: () => hintsOf(new Map([...podLimits({ ...pod, spec: { ...pod.spec, overhead: {} } })].filter(([name]) => isManaged(name)).map(([name, quantity]) => [name, quantity.number()])), (resource) => [...new Set(allocations.filter((one) => one.podUid === uid && one.resource === resource).flatMap(({ ids }) => ids))], () => new Set()),
-      allocate(container, { nodes }) {
-        for (const [resource, count] of wishesOf(container, isManaged)) {
-          const ofInit = new Set(lent.get(resource));
-          let ids = of(uid, container.name, resource).flatMap((one) => one.ids);
-          if (ids.length === 0) {
-            try {
-              ids = chosen(candidates({ resource, count, devices: plugins.devices(resource), taken: taken(resource), lent: ofInit, nodes }), count, []);
-            } catch (error) {
-              if (error instanceof DevicesUnavailable) throw new AllocationRefused(error);
-              throw error;
-            }
-            allocations = [...allocations, { podUid: uid, container: container.name, resource, ids, nodes }];
-            save();
-          }
-          for (const id of ids) if (lends.has(container.name)) ofInit.add(id); else ofInit.delete(id);
-          lent.set(resource, ofInit);
-        }
-      },
-      rollBack() {
-        if (allocations === before) return;
-        allocations = before;
-        save();
-      },
-    };
-  }
-
-  /** What the plugin would rather give, among what is free or set aside for this container. */
-  async function preferred(waiting: Allocation, signal: AbortSignal): Promise<readonly string[]> {
-    const { resource, ids, podUid } = waiting;
-    const plugin = plugins.plugin(resource)!;
-    if (!plugin.options.get_preferred_allocation_available) return ids;
-    const shared = new Set(allocations.filter((one) => one !== waiting && one.podUid === podUid && one.resource === resource).flatMap((one) => one.ids));
-    if (ids.some((id) => shared.has(id))) return ids; // lent by an init container: as they are
-    const others = new Set(allocations.filter((one) => one !== waiting && one.resource === resource).flatMap((one) => one.ids));
-    const free = plugins.devices(resource).filter(({ id, healthy }) => healthy && !others.has(id));
-    const near = nearAndFar(free, waiting.nodes).near.map(({ id }) => id);
-    const isNear = ids.length < near.length; // else all that are near are taken, and some others
-    const from = isNear ? near : free.map(({ id }) => id);
-    const must = isNear ? [] : near;
-    const { container_responses: [answer] = [] } = await plugin.call("DevicePlugin/GetPreferredAllocation", { container_requests: [{ available_deviceIDs: from, must_include_deviceIDs: must, allocation_size: ids.length }] }, { signal });
-    return chosen({ must, from }, ids.length, answer?.deviceIDs ?? []);
-  }
 }

@@ -39,6 +39,7 @@ export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record
     containerLogMaxSize: quantityOf(settings.containerLogMaxBytes, "BinarySI").toString(),
     containerLogMaxFiles: settings.containerLogMaxFiles,
     failCgroupV1: settings.failCgroupV1,
+    failSwapOn: settings.failSwapOn,
     podLogsDir: settings.podLogsDir,
     seccompDefault: settings.seccompDefault,
     nodeStatusMaxImages: settings.statusImagesMax,

@@ -1,0 +1,54 @@
+/** Which container has which devices of plugins, on disk too. */
+import { type Allocation, writeCheckpoint } from "./checkpoint.ts";
+import type { DevicePlugins } from "./device-plugins.ts";
+
+export interface DeviceAllocations {
+  /** Of the container; of one resource, or of all. */
+  of(podUid: string, container: string, resource?: string): readonly Allocation[];
+  /** Ids, of all its containers: what one has lent to the next counts once. */
+  ofPod(podUid: string, resource: string): readonly string[];
+  /** Ids that somebody has, but for what is set aside as `except`. */
+  taken(resource: string, except?: Allocation): Set<string>;
+  add(one: Allocation): void;
+  replace(old: Allocation, next: Allocation): void;
+  releasePod(podUid: string): void;
+  /** As it is now; what has come since can be taken back with it. */
+  now(): readonly Allocation[];
+  restore(before: readonly Allocation[]): void;
+  /** The plugins' devices have changed. */
+  save(): void;
+}
+
+interface Deps {
+  readonly path: string;
+  readonly before: readonly Allocation[];
+  readonly plugins: Pick<DevicePlugins, "resources" | "devices">;
+}
+
+export function deviceAllocations({ path, before, plugins: { resources, devices } }: Deps): DeviceAllocations {
+  let allocations = before;
+
+  function save(): void {
+    writeCheckpoint(path, { allocations, devices: Object.fromEntries(resources().map((resource) => [resource, devices(resource).map(({ id }) => id)])) });
+  }
+
+  function become(next: readonly Allocation[]): void {
+    allocations = next;
+    save();
+  }
+
+  return {
+    of: (podUid, container, resource) => allocations.filter((one) => one.podUid === podUid && one.container === container && (resource === undefined || one.resource === resource)),
+    ofPod: (podUid, resource) => [...new Set(allocations.filter((one) => one.podUid === podUid && one.resource === resource).flatMap(({ ids }) => ids))],
+    taken: (resource, except) => new Set(allocations.filter((one) => one !== except && one.resource === resource).flatMap(({ ids }) => ids)),
+    add: (one) => become([...allocations, one]),
+    replace: (old, next) => become(allocations.map((one) => (one === old ? next : one))),
+    releasePod(podUid) {
+      const left = allocations.filter((one) => one.podUid !== podUid);
+      if (left.length < allocations.length) become(left);
+    },
+    now: () => allocations,
+    restore: (earlier) => { if (earlier !== allocations) become(earlier); },
+    save,
+  };
+}
