@@ -23,8 +23,10 @@ import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isTerminal } from "../pod-state.ts";
 import { claimsOf } from "../volume/volume.ts";
-import { ATTACH_MS, forcedBy, multiAttachMessage, type Pending, planNode, type Wanted } from "./plan.ts";
+import { ATTACH_MS, forcedBy, type NodePlan, planNode } from "./plan.ts";
 import { attachedDisks, type DiskPlan, planDisks } from "./plan-disks.ts";
+import { toldPods } from "./told-pods.ts";
+import { diskKey, waits as waitsBy } from "./waits.ts";
 import { wantedVolumes } from "./wanted.ts";
 
 const AGAIN_MS = 5_000;
@@ -34,20 +36,18 @@ const NODES_BY_DISK: Index<Node> = { name: "attached disk", valuesOf: attachedDi
 const PODS_BY_CLAIM: Index<Pod> = { name: "mounted claim", valuesOf: claimsOf };
 
 /** Keys are those of nodes. */
-export function attachDetachController({ client, informers, events, clock, metrics, forceDetach }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics"> & { readonly forceDetach?: boolean | undefined }): Controller {
+export function attachDetachController({ client, informers, events, clock, metrics, forceDetach = true }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics"> & { readonly forceDetach?: boolean | undefined }): Controller {
   const pods = informers.of(PODS);
   const nodes = informers.of(NODES);
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
   const { volume, isAttached, usedOn, wantedOn, disksOn } = wantedVolumes(informers);
   const attachments = informers.of(VOLUME_ATTACHMENTS);
   const attachmentClient = client.resource(VOLUME_ATTACHMENTS);
-  const recorder = events.from({ component: "attachdetach-controller" });
+  const waits = waitsBy(clock);
+  const told = toldPods({ recorder: events.from({ component: "attachdetach-controller" }), waits, podsOfClaim: (claim) => pods.by(PODS_BY_CLAIM, claim) });
   const forced = metrics?.counter("attach_detach_controller_attachdetach_controller_forced_detaches", "[ALPHA] Number of times the A/D Controller performed a forced detach");
-  const idleSince = new Map<string, number>(); // attachments nobody wants, by name, by uptime; disks by node and name
-  const pendingSince = new Map<string, { readonly node: ObjectKey; readonly sinceMs: number; attempt?: string | undefined }>(); // attachments that are waited for, by name, by uptime; the last attempt that pods have been told of
   const granting = new Map<string, string>(); // disks by name: the node whose status is about to say so
   const waitingForDisks = new Set<ObjectKey>(); // nodes
-  const told = new Set<string>(); // pods that know that their volume is elsewhere
   const nodesOf = (claim: Readonly<PersistentVolumeClaim>) => pods.by(PODS_BY_CLAIM, keyOf(claim)).flatMap(({ spec }) => (spec.nodeName ? [objectKey("", spec.nodeName)] : []));
 
   return {
@@ -66,36 +66,44 @@ export function attachDetachController({ client, informers, events, clock, metri
     reads: [informers.of(PERSISTENT_VOLUMES)],
     async reconcile(key, { signal }): Promise<Next> {
       const node = nodes.get(key);
-      const used = node ? usedOn(key) : [];
-      const wanted = used.filter(isAttached);
-      const here = attachments.by(ATTACHMENTS_BY_NODE, key);
-      const { attach, blocked, pending, detach, attached, waiting } = planNode({
-        node, wanted, attachments: here, volume, idleMs, pendingMs: (name) => pendingMs(name, key), forceDetach, released: new Set(used.filter((one) => !isAttached(one)).map((one) => one.volume.metadata.name)),
-        elsewhere: (name) => attachments.by(ATTACHMENTS_BY_VOLUME, name).filter(({ spec }) => spec.nodeName !== key),
-      });
-      const disks = node ? planDisks({
-        node, wanted: disksOn(key), forceDetach: forceDetach ?? true, idleMs: (name) => idleMs(`${key} ${name}`),
-        elsewhere: (name) => [...nodes.by(NODES_BY_DISK, name).map(({ metadata }) => metadata.name), ...(granting.has(name) ? [granting.get(name)!] : [])].filter((one) => one !== key),
-      }) : NO_DISKS;
-      if (node) await reportWith(node, attached, disks, signal); // before the volume goes
-      for (const one of detach) {
-        const reason = forcedBy(node, idleMs(one.metadata.name), forceDetach ?? true);
-        await remove(one, signal);
-        if (reason) forced?.inc({ reason });
-      }
-      for (const one of attach) await make(one.volume, key, signal);
-      for (const { wanted: one, by } of blocked) tell(one, by.map(({ spec }) => spec.nodeName));
-      for (const one of pending) tellProblem(one);
-      for (const [name, { node: its }] of pendingSince) if (its === key && !pending.some(({ attachment }) => attachment === name)) pendingSince.delete(name);
-      for (const { wanted: { volume: one, pods: users }, nodes: by } of disks.blocked) if (one) tell({ volume: one, pods: users }, by);
+      const plan = planned(key, node);
+      const disks = node ? plannedDisks(key, node) : NO_DISKS;
+      if (node) await reportWith(node, plan.attached, disks, signal); // before the volume goes
+      for (const name of disks.released) countForced(node, diskKey(key, name));
+      for (const one of plan.detach) await remove(one, node, signal);
+      for (const one of plan.attach) await make(one.volume, key, signal);
+      tell(plan, disks);
       if (disks.blocked.length > 0) waitingForDisks.add(key);
       else waitingForDisks.delete(key);
-      forget(here);
-      for (const name of idleSince.keys()) if (name.startsWith(`${key} `) && !disks.idle.includes(name.slice(key.length + 1))) idleSince.delete(name);
-      if (waiting || disks.idle.length > 0) return { againInMs: AGAIN_MS };
-      return pending.length > 0 ? { againInMs: ATTACH_MS } : undefined;
+      waits.pendingOnes(key, plan.pending.map(({ attachment }) => attachment));
+      for (const name of attachedAsWanted(key)) waits.notIdle(name);
+      waits.idleDisks(key, disks.idle);
+      if (plan.waiting || disks.idle.length > 0) return { againInMs: AGAIN_MS };
+      return plan.pending.length > 0 ? { againInMs: ATTACH_MS } : undefined;
     },
   };
+
+  function planned(key: ObjectKey, node: Readonly<Node> | undefined): NodePlan {
+    const used = node ? usedOn(key) : [];
+    return planNode({
+      node, wanted: used.filter(isAttached), attachments: attachments.by(ATTACHMENTS_BY_NODE, key), volume, idleMs: waits.idleMs, pendingMs: (name) => waits.pendingMs(name, key), forceDetach,
+      released: new Set(used.filter((one) => !isAttached(one)).map((one) => one.volume.metadata.name)),
+      elsewhere: (name) => attachments.by(ATTACHMENTS_BY_VOLUME, name).filter(({ spec }) => spec.nodeName !== key),
+    });
+  }
+
+  function plannedDisks(key: ObjectKey, node: Readonly<Node>): DiskPlan {
+    return planDisks({
+      node, wanted: disksOn(key), forceDetach, idleMs: (name) => waits.idleMs(diskKey(key, name)),
+      elsewhere: (name) => [...nodes.by(NODES_BY_DISK, name).map(({ metadata }) => metadata.name), ...(granting.has(name) ? [granting.get(name)!] : [])].filter((one) => one !== key),
+    });
+  }
+
+  function tell({ blocked, pending }: NodePlan, disks: DiskPlan): void {
+    for (const { wanted, by } of blocked) told.elsewhere(wanted, by.map(({ spec }) => spec.nodeName));
+    for (const one of pending) told.problem(one);
+    for (const { wanted: { volume: one, pods: users }, nodes: by } of disks.blocked) if (one) told.elsewhere({ volume: one, pods: users }, by);
+  }
 
   /** What nobody else may be told of meanwhile. */
   async function reportWith(node: Readonly<Node>, attached: readonly AttachedVolume[], disks: Pick<DiskPlan, "attached" | "granted">, signal: AbortSignal): Promise<void> {
@@ -105,7 +113,22 @@ export function attachDetachController({ client, informers, events, clock, metri
     } finally {
       for (const { name } of disks.granted) granting.delete(name);
     }
-    for (const { volume: one, pods: users } of disks.granted) if (one) for (const pod of users) recorder.event(pod, "Normal", "SuccessfulAttachVolume", attachedMessage(one.metadata.name));
+    for (const { volume: one, pods: users } of disks.granted) if (one) told.attached({ volume: one, pods: users });
+  }
+
+  async function report(node: Readonly<Node>, next: readonly AttachedVolume[], signal: AbortSignal): Promise<void> {
+    const before = node.status?.volumesAttached ?? [];
+    if (sameValue([...before].sort((a, b) => (a.name < b.name ? -1 : 1)), next)) return;
+    const written = await client.resource(NODES).patch(node, "application/merge-patch+json", { status: { volumesAttached: next.length > 0 ? next : null } }, { signal, subresource: "status" });
+    const fresh = next.filter(({ name }) => !before.some((old) => old.name === name));
+    for (const { name } of fresh) for (const one of wantedOn(node.metadata.name)) if (name.endsWith(`^${one.volume.spec.csi!.volumeHandle}`)) told.attached(one);
+    await nodes.caughtUp([written], signal);
+  }
+
+  /** Names of the node's attachments that its pods want. */
+  function attachedAsWanted(key: ObjectKey): string[] {
+    const wanted = new Set(wantedOn(key).map((one) => one.volume.metadata.name));
+    return attachments.by(ATTACHMENTS_BY_NODE, key).filter(({ spec }) => wanted.has(spec.source.persistentVolumeName ?? "")).map(({ metadata }) => metadata.name);
   }
 
   /** Nodes whose pods may want the volume that has just left another. */
@@ -113,42 +136,6 @@ export function attachDetachController({ client, informers, events, clock, metri
     const { claimRef } = volume(spec.source.persistentVolumeName ?? "")?.spec ?? {};
     const claim = claimRef && claims.get(objectKey(claimRef.namespace ?? "", claimRef.name ?? ""));
     return claim ? nodesOf(claim) : [];
-  }
-
-  function idleMs(name: string): number {
-    const sinceMs = idleSince.get(name) ?? clock.uptimeMs();
-    idleSince.set(name, sinceMs);
-    return clock.uptimeMs() - sinceMs;
-  }
-
-  function pendingMs(name: string, node: ObjectKey): number {
-    const { sinceMs } = pendingSince.get(name) ?? { sinceMs: clock.uptimeMs() };
-    if (!pendingSince.has(name)) pendingSince.set(name, { node, sinceMs });
-    return clock.uptimeMs() - sinceMs;
-  }
-
-  function tellProblem({ wanted: { volume: one, pods: users }, attachment, problem, attempt }: Pending): void {
-    const since = pendingSince.get(attachment);
-    if (problem === undefined || since?.attempt === attempt) return;
-    if (since) since.attempt = attempt;
-    for (const pod of users) recorder.event(pod, "Warning", "FailedAttachVolume", `AttachVolume.Attach failed for volume "${one.metadata.name}" : ${problem}`);
-  }
-
-  function forget(here: readonly Readonly<VolumeAttachment>[]): void {
-    for (const { metadata: { name }, spec } of here) if (wantedOn(spec.nodeName).some((one) => one.volume.metadata.name === spec.source.persistentVolumeName)) idleSince.delete(name);
-  }
-
-  async function report(node: Readonly<Node>, next: readonly AttachedVolume[], signal: AbortSignal): Promise<void> {
-    const before = node.status?.volumesAttached ?? [];
-    if (sameValue([...before].sort((a, b) => (a.name < b.name ? -1 : 1)), next)) return;
-    const written = await client.resource(NODES).patch(node, "application/merge-patch+json", { status: { volumesAttached: next.length > 0 ? next : null } }, { signal, subresource: "status" });
-    for (const { name } of next.filter((one) => !before.some((old) => old.name === one.name))) succeeded(node.metadata.name, name);
-    await nodes.caughtUp([written], signal);
-  }
-
-  function succeeded(node: string, name: string): void {
-    for (const { volume: one, pods: users } of wantedOn(node))
-      if (name.endsWith(`^${one.spec.csi!.volumeHandle}`)) for (const pod of users) recorder.event(pod, "Normal", "SuccessfulAttachVolume", attachedMessage(one.metadata.name));
   }
 
   async function make(one: Readonly<PersistentVolume>, node: string, signal: AbortSignal): Promise<void> {
@@ -159,32 +146,24 @@ export function attachDetachController({ client, informers, events, clock, metri
     }
   }
 
-  async function remove(one: Readonly<VolumeAttachment>, signal: AbortSignal): Promise<void> {
-    idleSince.delete(one.metadata.name);
-    await attachmentClient.delete(one, { preconditions: { uid: one.metadata.uid } }, { signal }).catch((error: unknown) => {
+  async function remove(one: Readonly<VolumeAttachment>, node: Readonly<Node> | undefined, signal: AbortSignal): Promise<void> {
+    const { name, uid } = one.metadata;
+    await attachmentClient.delete(one, { preconditions: { uid } }, { signal }).catch((error: unknown) => {
       if (!isNotFound(error)) throw error;
     });
+    countForced(node, name);
     await attachments.sawDeleted([one], signal);
   }
 
-  function tell({ volume: one, pods: waiting }: Wanted, by: readonly string[]): void {
-    const others = new Set(by);
-    const { claimRef } = one.spec;
-    const users = claimRef ? pods.by(PODS_BY_CLAIM, objectKey(claimRef.namespace ?? "", claimRef.name ?? "")).filter(({ spec }) => others.has(spec.nodeName ?? "")) : [];
-    for (const pod of waiting) {
-      const once = `${pod.metadata.uid} ${one.metadata.name}`;
-      if (told.has(once)) continue;
-      told.add(once);
-      recorder.event(pod, "Warning", "FailedAttachVolume", multiAttachMessage(pod, one.metadata.name, users));
-    }
+  /** What the node no longer has, whether it has given it back or not. */
+  function countForced(node: Readonly<Node> | undefined, name: string): void {
+    const reason = forcedBy(node, waits.idleMs(name), forceDetach);
+    if (reason) forced?.inc({ reason });
+    waits.notIdle(name);
   }
 }
 
-const NO_DISKS: DiskPlan = { attached: [], granted: [], blocked: [], idle: [] };
-
-function attachedMessage(volume: string): string {
-  return `AttachVolume.Attach succeeded for volume "${volume}" `;
-}
+const NO_DISKS: DiskPlan = { attached: [], granted: [], blocked: [], idle: [], released: [] };
 
 /** The name every attacher and kubelet expects. */
 export function attachmentName(handle: string, driver: string, node: string): string {

@@ -5,6 +5,7 @@ import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { stored } from "../../../test/scheduling-cluster.ts";
 import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from "../../client/resources.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { attachDetachController } from "./attachdetach.ts";
 import { planDisks } from "./plan-disks.ts";
 
@@ -21,14 +22,14 @@ test.each<[string, { node?: Node; wanted?: boolean; isForMany?: boolean; elsewhe
   ["for many, and another node has it", { wanted: true, isForMany: true, elsewhere: ["b"] }, { attached: [NAME], granted: [NAME] }],
   ["wanted and here", { wanted: true, node: node(here) }, { attached: [NAME] }],
   ["wanted and here, as it may not be", { wanted: true, node: node(here), elsewhere: ["b"] }, { attached: [NAME] }],
-  ["no longer wanted", { node: node(here) }, {}],
+  ["no longer wanted", { node: node(here) }, { released: [NAME] }],
   ["no longer wanted, still mounted", { node: node({ ...here, ...ready("True"), volumesInUse: [NAME] }) }, { attached: [NAME], idle: [NAME] }],
   ["mounted on a node that is away", { node: node({ ...here, ...ready("Unknown"), volumesInUse: [NAME] }), idleMs: 300_000 }, { attached: [NAME], idle: [NAME] }],
-  ["mounted on a node that has been away for long", { node: node({ ...here, ...ready("Unknown"), volumesInUse: [NAME] }), idleMs: 400_000 }, {}],
-  ["mounted on a node out of service", { node: node({ ...here, ...ready("Unknown"), volumesInUse: [NAME] }, outOfService) }, {}],
+  ["mounted on a node that has been away for long", { node: node({ ...here, ...ready("Unknown"), volumesInUse: [NAME] }), idleMs: 400_000 }, { released: [NAME] }],
+  ["mounted on a node out of service", { node: node({ ...here, ...ready("Unknown"), volumesInUse: [NAME] }, outOfService) }, { released: [NAME] }],
 ])("a disk that is %s", (_, { wanted = false, isForMany = false, elsewhere = [], idleMs = 0, ...facts }, expected) => {
   const plan = planDisks({ node: facts.node ?? node({}), wanted: wanted ? [{ name: NAME, isForMany, pods: [] }] : [], elsewhere: () => elsewhere, idleMs: () => idleMs, forceDetach: true });
-  expect({ ...plan, granted: plan.granted.map(({ name }) => name), blocked: plan.blocked.map(({ nodes }) => nodes) }).toEqual({ attached: [], granted: [], blocked: [], idle: [], ...expected });
+  expect({ ...plan, granted: plan.granted.map(({ name }) => name), blocked: plan.blocked.map(({ nodes }) => nodes) }).toEqual({ attached: [], granted: [], blocked: [], idle: [], released: [], ...expected });
 });
 
 test("a disk is one however its portal is written", () => {
@@ -53,3 +54,14 @@ test("a disk for one node moves when nothing has it mounted any more; who waits 
   await client.resource(NODES).patch(nodes[0]!, "application/merge-patch+json", { status: { volumesInUse: null } }, { ...call, subresource: "status" });
   await eventually(() => [attached("a"), attached("b")], ([a, b]) => a!.length === 0 && b!.includes(NAME));
 }));
+
+test("a disk that is taken off a node by force is counted by why", async () => {
+  const metrics = metricsRegistry();
+  await withControllers((deps) => [attachDetachController({ ...deps, metrics })], async (api, call) => {
+    const { client } = api;
+    const gone = await client.resource(NODES).create(node({ ...here, ...ready("Unknown"), volumesInUse: [NAME] }) as never, call);
+    await client.resource(NODES).patch(gone, "application/merge-patch+json", outOfService, call);
+    await eventually(() => api.all(NODES)[0]!.status?.volumesAttached ?? [], (attached) => attached.length === 0);
+    await eventually(() => metrics.render(), (text) => text.includes('attach_detach_controller_attachdetach_controller_forced_detaches{reason="out-of-service"} 1'));
+  });
+});

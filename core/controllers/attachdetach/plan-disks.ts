@@ -34,8 +34,9 @@ export interface DiskPlan {
   /** Those it did not say before. */
   readonly granted: readonly WantedDisk[];
   readonly blocked: readonly { readonly wanted: WantedDisk; readonly nodes: readonly string[] }[];
-  /** Of those it had, nobody wants them any more. */
+  /** Of those it had, nobody wants them any more: what it still uses, and what it loses. */
   readonly idle: readonly string[];
+  readonly released: readonly string[];
 }
 
 export function attachedDisks({ status }: Readonly<Node>): string[] {
@@ -56,5 +57,5 @@ export function planDisks({ node, wanted, elsewhere, idleMs, forceDetach }: Disk
   const idle = [...here].filter((name) => !wanted.some((one) => one.name === name));
   const kept = idle.filter((name) => inUse.has(name) && !isOutOfService(node) && !(forceDetach && !isHealthy(node) && idleMs(name) > FORCE_AFTER_MS));
   const used = [...here].filter((name) => !idle.includes(name));
-  return { attached: [...used, ...kept, ...granted.map(({ name }) => name)], granted, blocked, idle: kept };
+  return { attached: [...used, ...kept, ...granted.map(({ name }) => name)], granted, blocked, idle: kept, released: idle.filter((name) => !kept.includes(name)) };
 }
