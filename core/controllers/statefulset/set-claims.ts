@@ -1,0 +1,71 @@
+/**
+ * The claims of a StatefulSet's pods: made before a pod is, and given owners so that they go with it or with the set, where the retention policy says so.
+ *
+ * Source: kubernetes v1.36 pkg/controller/statefulset/stateful_pod_control.go
+ */
+import type { StatefulSet } from "../../api/gen/apps.v1.ts";
+import type { Pod } from "../../api/gen/core.v1.ts";
+import { isDeleting, namespaceOf, objectKey } from "../../api/meta/object-meta.ts";
+import { isAlreadyExists } from "../../api/meta/status-error.ts";
+import { PERSISTENT_VOLUME_CLAIMS } from "../../client/resources.ts";
+import type { EventRecorder } from "../../client/events.ts";
+import type { ControllerDeps } from "../deps.ts";
+import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
+import { claimOwners, claimsFor, hasStaleOwner, ordinalOf } from "./pods.ts";
+
+type Set = Readonly<StatefulSet>;
+type P = Readonly<Pod>;
+
+export interface SetClaims {
+  /** What is missing is made. Throws what kept one from being made. */
+  provide(set: Set, pod: string, ordinal: number, signal: AbortSignal): Promise<void>;
+  /** Some still belong to a pod of the same name that went before. */
+  haveStaleOwner(set: Set, pod: string, ordinal: number): boolean;
+  adjustOwners(set: Set, members: readonly P[], signal: AbortSignal): Promise<void>;
+}
+
+export function setClaims({ client, informers, recorder }: Pick<ControllerDeps, "client" | "informers"> & { readonly recorder: EventRecorder }): SetClaims {
+  const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
+  const claimClient = client.resource(PERSISTENT_VOLUME_CLAIMS);
+  const held = (set: Set, name: string | undefined) => claims.get(objectKey(namespaceOf(set), name ?? ""));
+
+  async function provide(set: Set, pod: string, ordinal: number, signal: AbortSignal): Promise<void> {
+    for (const draft of claimsFor(set, ordinal)) {
+      const name = draft.metadata.name ?? "";
+      const found = held(set, name);
+      if (found !== undefined) {
+        if (isDeleting(found)) throw new Error(`pvc ${name} is being deleted`);
+        continue;
+      }
+      try {
+        await claims.caughtUp([await claimClient.create(draft, { signal })], signal);
+        recorder.event(set, "Normal", "SuccessfulCreate", `Create Claim ${name} Pod ${pod} in StatefulSet ${set.metadata.name} success`);
+      } catch (cause) {
+        if (isAlreadyExists(cause)) continue;
+        if (!isNamespaceTerminating(cause)) recorder.event(set, "Warning", "FailedCreate", `Create Claim ${name} for Pod ${pod} in StatefulSet ${set.metadata.name} failed error: ${messageOf(cause)}`);
+        throw new Error(`failed to create PVC ${name}: ${messageOf(cause)}`, { cause });
+      }
+    }
+  }
+
+  async function adjustOwners(set: Set, members: readonly P[], signal: AbortSignal): Promise<void> {
+    for (const pod of members) {
+      for (const { metadata } of claimsFor(set, ordinalOf(pod))) {
+        const found = held(set, metadata.name);
+        const change = found === undefined ? undefined : claimOwners(found, set, pod);
+        if (found === undefined || change === undefined) continue;
+        if (change.conflict) recorder.event(set, "Warning", "ConflictingController", `PersistentVolumeClaim ${found.metadata.name} has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim`);
+        await claims.caughtUp([await claimClient.update({ ...found, metadata: { ...found.metadata, ownerReferences: [...change.owners] } }, { signal })], signal);
+      }
+    }
+  }
+
+  return {
+    provide,
+    adjustOwners,
+    haveStaleOwner(set, pod, ordinal) {
+      const predecessor = { apiVersion: "v1", kind: "Pod", metadata: { name: pod, uid: "" } } as P;
+      return claimsFor(set, ordinal).map(({ metadata }) => held(set, metadata.name)).some((one) => one !== undefined && hasStaleOwner(one, predecessor));
+    },
+  };
+}
