@@ -3,11 +3,13 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Ingress } from "../../core/api/gen/networking.v1.ts";
-import type { Pod, Service } from "../../core/api/gen/core.v1.ts";
+import type { Node, Pod, Service } from "../../core/api/gen/core.v1.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import { altNamesOf } from "../../core/pki/alt-names.ts";
 import { authority, generateKey, keyPem, selfSign } from "../../core/pki/authority.ts";
 import { spkiOf } from "../../core/pki/signature.ts";
+import { VNI } from "../../node/network/vxlan.ts";
+import { macFor } from "../../node/network/vxlan-plan.ts";
 import { eventually, Host, switchDown } from "./host.ts";
 
 let dock: Host;
@@ -139,6 +141,35 @@ test("an Ingress is served by every node, over HTTP and HTTPS, and its address i
     expect(await page(`http://${ip}/`)).toBe("404 page not found\n");
   }
   expect(await page("-k", "--resolve", "web.test:443:172.30.0.32", "https://web.test/cgi-bin/who")).toMatch(/ https$/m);
+});
+
+/** A datagram as a node's tunnel takes it, from a pod that has not sent it. */
+function wrapped({ from, to, port, mac, text }: { readonly from: string; readonly to: string; readonly port: number; readonly mac: string; readonly text: string }): Buffer {
+  const words = (...values: number[]): Buffer => Buffer.from(values.flatMap((value) => [value >> 8, value & 0xff]));
+  const address = (ip: string): Buffer => Buffer.from(ip.split(".").map(Number));
+  const header = (sum: number): Buffer => Buffer.concat([words(0x4500, 28 + text.length, 1, 0, 0x4011, sum), address(from), address(to)]);
+  const sum = header(0).reduce((all, byte, i) => all + (i % 2 === 0 ? byte << 8 : byte), 0);
+  const checksum = ~((sum & 0xffff) + (sum >> 16)) & 0xffff;
+  return Buffer.concat([words(0x0800, 0, VNI >> 8, (VNI & 0xff) << 8), Buffer.from(mac.replaceAll(":", ""), "hex"), Buffer.from("0a5800000001", "hex"), words(0x0800), header(checksum), words(1234, port, 8 + text.length, 0), Buffer.from(text)]);
+}
+
+test("who wraps packets for a node's tunnel itself is not heard: nobody is another pod by saying so", async () => {
+  const [to, from] = await Promise.all(["foe", "friend"].map(async (name) => (await json<Pod>("pod", name)).status!.podIP!)) as [string, string];
+  const mac = macFor((await json<Node>("node", "pier")).spec.podCIDR!);
+  const frame = wrapped({ from, to, port: 5000, mac, text: "forged" }).toString("base64");
+  const send = (host: Host, process: string, text: string, at: string) => host.sh(`nsenter -t $(pgrep -f "${process}" | head -1) -n bash -c 'echo ${text} | base64 -d > /dev/udp/${at}'`);
+  const heard = async (): Promise<number> => { // nobody listens: the kernel counts
+    const [names = "", values = ""] = (await dock.kubectl("exec", "foe", "--", "cat", "/proc/net/snmp")).split("\n").filter((line) => line.startsWith("Udp:"));
+    return Number(values.split(" ")[names.split(" ").indexOf("NoPorts")]);
+  };
+  const before = await heard();
+  await send(dock, "sleep 3600", frame, "172.30.0.32/4789"); // to another node's tunnel
+  await send(pier, "httpd -f -p 8080", frame, "172.30.0.32/4789"); // to its own node's
+  await eventually("what is sent as it should be arrives", async () => {
+    await send(dock, "sleep 3600", btoa("honest"), `${to}/5000`);
+    return (await heard()) > before;
+  });
+  expect(await heard()).toBe(before + 1);
 });
 
 test("a network policy lets its peers in, wherever they are, and nobody else; the node's own probes go on", async () => {
