@@ -8,6 +8,7 @@ import type { Log } from "../../core/observe/log.ts";
 import type { Spans } from "../../core/observe/spans.ts";
 import type { Cri } from "../cri/client.ts";
 import type { RuntimeHandlerFeatures } from "../cri/gen/runtime.v1.ts";
+import type { Exec } from "../os/exec.ts";
 import type { Mounts } from "../os/mount.ts";
 import type { ClaimManager } from "./claims/claim-manager.ts";
 import type { DeviceManager } from "./devices/device-manager.ts";
@@ -31,6 +32,7 @@ export interface KubeletContext {
   readonly log: Log;
   readonly events: EventRecorder;
   readonly mounts: Mounts;
+  readonly exec: Exec;
   readonly volumes: Volumes;
   readonly objects: PodObjects;
   readonly images: ImagePuller;

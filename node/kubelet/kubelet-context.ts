@@ -37,7 +37,7 @@ interface Parts {
 export function kubeletContext(deps: KubeletDeps, { events, objects, tokens, plugins: { csi, devices, claims, expander, placement }, node, records, life }: Parts): KubeletContext {
   const { settings, client, cri, clock, random, log, machine, metrics, mounts } = deps;
   return {
-    settings, cri, clock, random, log, events, mounts, objects, services: deps.services, devices, claims, placement, machine: limitingMachine(deps), credentialProviders: deps.credentialProviders,
+    settings, cri, clock, random, log, events, mounts, exec: deps.exec, objects, services: deps.services, devices, claims, placement, machine: limitingMachine(deps), credentialProviders: deps.credentialProviders,
     pullIdentity: (pod, signal) => pullIdentity(pod, { client, tokens, signal }),
     volumes: volumeManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, node: node.current, client, objects, tokens, mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(metrics), life, onInUse: () => node.refresh() }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }),

@@ -29,6 +29,7 @@ import { managedHosts, nodeHosts, podHostname } from "./sandbox/hostname.ts";
 import { addedDevices } from "./start-devices.ts";
 import { mappedIds, userNamespaceOptions } from "./sandbox/sandbox-config.ts";
 import { podDirectory } from "./volumes/pod-directories.ts";
+import { subPathsAnswer } from "./volumes/remote-volumes.ts";
 import type { ReadyVolume } from "./volumes/volumes.ts";
 
 export type StartFailure = "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError" | "PostStartHookError" | ImageError["reason"];
@@ -145,6 +146,7 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   };
 
   await mkdir(logDirectory, { recursive: true, mode: 0o755 });
+  await subPathsAnswer(context.exec, container, volumes, { signal });
   const added = await addedDevices(context, pod, container.name, signal);
   const config = containerConfig({
     pod, container, restartCount, imageId: image.id ?? "", environment: new Map([...environment, ...added.environment]), platform, devices: [...added.devices, ...containerDevices(container, volumes)],

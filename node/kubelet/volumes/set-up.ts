@@ -89,7 +89,7 @@ export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, cal
 async function setUpCsi({ csi }: VolumeDeps, pod: Pod, volume: CsiVolume, claimed: Claimed | undefined, signal: AbortSignal): Promise<ReadyVolume> {
   if (!csi) throw new Error("this node has no CSI drivers");
   const hostPath = await csi.setUp(pod, volume, claimed, signal);
-  return { hostPath, readOnly: volume.readOnly, managed: false, ...(volume.block ? { block: true } : {}) };
+  return { hostPath, readOnly: volume.readOnly, managed: false, ...(volume.block ? { block: true } : { isRemote: true }) }; // who knows
 }
 
 async function setUpEmptyDir({ tmpfs, mounts, allocatable }: SetUpDeps, pod: Pod, { medium = "", sizeLimit }: EmptyDirVolumeSource, directory: string): Promise<ReadyVolume> {
@@ -210,5 +210,5 @@ function checkVolumeMode(pod: Pod, { name }: Volume, { block }: { readonly block
 
 async function setUpNfs(deps: VolumeDeps, source: NFSVolumeSource, directory: string, use: { readonly readOnly: boolean; readonly options: readonly string[] }, signal: AbortSignal): Promise<ReadyVolume> {
   await mountNfs(deps, source, directory, use, signal);
-  return { hostPath: directory, readOnly: use.readOnly, managed: false };
+  return { hostPath: directory, readOnly: use.readOnly, managed: false, isRemote: true };
 }

@@ -39,6 +39,8 @@ export interface ReadyVolume {
   readonly readOnly: boolean;
   readonly image?: { readonly reference: string; readonly policy: string | undefined } | undefined;
   readonly block?: boolean | undefined;
+  /** Its files are on another machine, which may be away: remote-volumes.ts. */
+  readonly isRemote?: boolean | undefined;
   /** fsGroup applies: it is this pod's to give away. */
   readonly managed: boolean;
   /** To which its files are open: the pod's processes are of it. */

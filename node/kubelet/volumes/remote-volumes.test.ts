@@ -1,0 +1,42 @@
+import { closeSync, mkdtempSync, openSync, realpathSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { type Exec, exec } from "../../os/exec.ts";
+import { systemMounts } from "../../os/mount.ts";
+import { subPathsAnswer } from "./remote-volumes.ts";
+import type { ReadyVolume } from "./volumes.ts";
+
+const { signal } = new AbortController();
+const container = { name: "c", volumeMounts: [{ name: "far", mountPath: "/a", subPath: "a" }, { name: "far", mountPath: "/b", subPathExpr: "$(B)" }, { name: "near", mountPath: "/n", subPath: "n" }, { name: "whole", mountPath: "/w" }] };
+const ready = (hostPath: string, isRemote: boolean): ReadyVolume => ({ hostPath, readOnly: false, managed: false, isRemote });
+
+test("a remote volume of which a part is wanted is asked whether it answers, once; others are not", async () => {
+  const asked: string[] = [];
+  const run: Exec = async (program, args) => { asked.push([program, ...args].join(" ")); return { exitCode: 0, stdout: "", stderr: "" }; };
+  await subPathsAnswer(run, container, new Map([["far", ready("/far", true)], ["near", ready("/near", false)], ["whole", ready("/whole", true)]]), { signal });
+  expect(asked).toEqual(["stat /far"]);
+});
+
+/** A file system of which nobody answers for anything. */
+function silentFileSystem(): Disposable & { readonly path: string } {
+  const path = realpathSync(mkdtempSync(join(tmpdir(), "silent-")));
+  const fd = openSync("/dev/fuse", "r+");
+  systemMounts().mount({ source: "nobody", target: path, fsType: "fuse", options: [`fd=${fd}`, "rootmode=40000", "user_id=0", "group_id=0"] });
+  return { path, [Symbol.dispose]() { systemMounts().unmount(path, { lazy: true }); closeSync(fd); rmSync(path, { recursive: true }); } };
+}
+
+function hasFuse(): boolean {
+  try {
+    silentFileSystem()[Symbol.dispose]();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+test.skipIf(!hasFuse())("one that does not answer keeps the container from starting, and nobody waiting", async () => {
+  using silent = silentFileSystem();
+  const told = subPathsAnswer(exec, container, new Map([["far", ready(silent.path, true)]]), { signal, timeoutMs: 500 });
+  await expect(told).rejects.toThrow('failed to prepare subPath for volumeMount "far" of container "c": the volume does not answer');
+});
