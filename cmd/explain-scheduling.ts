@@ -2,12 +2,12 @@
  * `coracle explain-scheduling POD`: why a pod is where it is, or where it cannot go, filter by filter and node by node. Asks the server, which thinks
  * it through over what its scheduler knows: core/scheduler/explain.ts.
  */
-import { json } from "../core/server/answer.ts";
-import type { PathHandler } from "../core/server/handler.ts";
 import { notFound, StatusError } from "../core/api/meta/status-error.ts";
 import { explanationTable } from "../core/scheduler/explain-table.ts";
 import type { SchedulingExplanation } from "../core/scheduler/explain.ts";
 import type { SchedulingExplainer } from "../core/scheduler/explainer.ts";
+import { json } from "../core/server/answer.ts";
+import type { PathHandler } from "../core/server/scope.ts";
 import { connect } from "./admin-client.ts";
 import { ConfigError } from "./config/config.ts";
 

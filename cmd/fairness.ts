@@ -13,7 +13,7 @@ import { flowMetrics } from "../core/server/fairness/flow-metrics.ts";
 import { maxInFlight } from "../core/server/fairness/max-in-flight.ts";
 import { fairnessUpkeep } from "../core/server/fairness/upkeep.ts";
 import { sizeIn } from "../core/server/fairness/work-estimate.ts";
-import type { PathHandler, ServerDeps } from "../core/server/handler.ts";
+import type { PathHandler, ServerDeps } from "../core/server/scope.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { ConfigError } from "./config/config.ts";
 

@@ -3,7 +3,7 @@ import type { Readable } from "node:stream";
 import type { Random } from "../core/lifecycle/random.ts";
 import { readIfExists } from "../core/pki/durable-file.ts";
 import { sealBundle } from "../core/pki/shared-bundle.ts";
-import type { PathHandler } from "../core/server/handler.ts";
+import type { PathHandler } from "../core/server/scope.ts";
 import { backupStream } from "../storage/backup.ts";
 import type { Row, Store } from "../storage/store.ts";
 import type { Paths } from "./paths.ts";

@@ -70,7 +70,7 @@ export function schedulingCluster({ nodes = [], placed = [], nominated = [], obj
   return {
     snapshot, nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), nodesWithImage: (name) => snapshot.nodesWithImage(name), pods: snapshot.pods, nominatedTo: (name) => snapshot.nominatedTo(name),
     storage: storageFrom(informers), owners: ownersFrom(informers),
-    devices: devicesFrom(informers), clocks: { nowMs: () => 0, uptimeMs: () => 0 },
+    devices: devicesFrom(informers), devicePlans: new WeakMap(), clocks: { nowMs: () => 0, uptimeMs: () => 0 },
   };
 }
 

@@ -1,6 +1,6 @@
 /** Who callers are, in all the ways the cluster and kube-apiserver's settings allow, and the ServiceAccount tokens that we issue and let others verify. */
-import { authenticatorChain } from "../../core/authn/authn.ts";
 import type { Authenticator } from "../../core/authn/authenticator.ts";
+import { authenticatorChain } from "../../core/authn/authn.ts";
 import { bearerTokenAuthenticator, type TokenAuthenticator, tokenUnion } from "../../core/authn/bearer-token.ts";
 import { bootstrapTokenAuthenticator } from "../../core/authn/bootstrap-token.ts";
 import { legacyTokenUse } from "../../core/authn/legacy-token-use.ts";
@@ -23,7 +23,7 @@ import type { Metrics } from "../../core/observe/metrics.ts";
 import { verifyingKeys } from "../../core/pki/jwt.ts";
 import type { Pki } from "../../core/pki/pki.ts";
 import { raw } from "../../core/server/answer.ts";
-import type { PathHandler } from "../../core/server/handler.ts";
+import type { PathHandler } from "../../core/server/scope.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
 import { authenticationSettings, extraCas, type ServiceAccountSettings, serviceAccountSettings } from "../authentication.ts";
 import { releasedMs } from "../version.ts";

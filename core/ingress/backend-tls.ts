@@ -8,9 +8,8 @@
  */
 import { X509Certificate } from "node:crypto";
 import { keyOf, type ObjectKey, objectKey } from "../api/meta/object-meta.ts";
-import { condition, type StatusCondition } from "./gateway-status.ts";
+import { condition, type StatusCondition, type Problem } from "./conditions.ts";
 import { type BackendTlsPolicy, GATEWAY_CONTROLLER, GATEWAY_GROUP, type PolicyAncestor } from "./gateway-types.ts";
-import type { Problem } from "./http-route-rules.ts";
 
 export interface BackendTls {
   /** Namespace and name of the policy. */

@@ -10,8 +10,8 @@
 import { createHash } from "node:crypto";
 import type { Service } from "../api/gen/core.v1.ts";
 import { keyOf, labelsOf, type ObjectKey } from "../api/meta/object-meta.ts";
+import type { Problem } from "./conditions.ts";
 import type { Gateway, Listener } from "./gateway-types.ts";
-import type { Problem } from "./http-route-rules.ts";
 import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE } from "./ingress-class.ts";
 
 /** TLS: what is in it is passed on by the name that is asked for, as it comes or without TLS. */

@@ -1,13 +1,10 @@
 /** What the status of a Gateway and of its listeners says. Pure. */
-import type { Condition } from "../api/gen/meta.v1.ts";
 import { parseIp } from "../net/cidr.ts";
+import { condition, type Problem, type StatusCondition } from "./conditions.ts";
 import { isSupported, type ListenerProblem, type Protocol } from "./gateway-fronts.ts";
 import { GATEWAY_GROUP, type Gateway, type GatewayAddress, type GatewayStatus, type Listener, type ListenerStatus, type ParametersRef } from "./gateway-types.ts";
-import type { Problem } from "./http-route-rules.ts";
 import type { CertificateUse } from "./ingress-routes.ts";
 import type { Route } from "./route-table.ts";
-
-export type StatusCondition = Omit<Condition, "lastTransitionTime">;
 
 /** A listener, and what is planned for it. */
 export interface Accepted {
@@ -85,7 +82,3 @@ export function parametersProblem(ref: ParametersRef | undefined): Problem | und
 
 /** Whether routes of this kind may be attached to listeners that speak this. */
 export function isKindOf({ group = GATEWAY_GROUP, kind }: { readonly group?: string; readonly kind: string }, protocol: string): boolean { return group === GATEWAY_GROUP && isSupported(protocol) && ROUTE_KINDS[protocol].includes(kind); }
-
-export function condition(type: string, problem: Problem | undefined, { reason, message, observedGeneration }: { readonly reason: string; readonly message: string; readonly observedGeneration: number }): StatusCondition {
-  return problem ? { type, status: "False", observedGeneration, ...problem } : { type, status: "True", reason, message, observedGeneration };
-}

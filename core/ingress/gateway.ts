@@ -9,14 +9,16 @@
  *
  * API: https://gateway-api.sigs.k8s.io/reference/spec/
  */
-import { labelSelector, type Labels } from "../api/meta/label-selector.ts";
+import type { Labels } from "../api/meta/label-requirement.ts";
+import { labelSelector } from "../api/meta/label-selector.ts";
 import { keyOf, type ObjectKey, objectKey } from "../api/meta/object-meta.ts";
 import { planBackendTls, type PlannedAncestor } from "./backend-tls.ts";
+import { condition, type StatusCondition, type Problem } from "./conditions.ts";
 import { ageOf, type Fronts, listenerProblems, type NodePorts, planFronts, type Protocol, terminates } from "./gateway-fronts.ts";
-import { type Accepted, condition, gatewayStatus, isKindOf, parametersProblem, type PlannedGatewayStatus, type StatusCondition } from "./gateway-status.ts";
+import { type Accepted, gatewayStatus, isKindOf, parametersProblem, type PlannedGatewayStatus } from "./gateway-status.ts";
 import { type AnyRoute, type BackendTlsPolicy, GATEWAY_CONTROLLER, GATEWAY_GROUP, type Gateway, type GatewayClass, type GrpcRoute, type HttpRoute, type ParentRef, type ParentStatus, type TcpRoute, type TlsRoute } from "./gateway-types.ts";
 import { grpcRuleSet } from "./grpc-route-rules.ts";
-import { type Problem, type References, type RuleSet, ruleSet } from "./http-route-rules.ts";
+import { type References, type RuleSet, ruleSet } from "./http-route-rules.ts";
 import type { CertificateUse } from "./ingress-routes.ts";
 import type { Route } from "./route-table.ts";
 import { tcpRuleSet, tlsRuleSet } from "./tls-route-rules.ts";

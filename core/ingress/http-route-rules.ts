@@ -1,9 +1,8 @@
 /** The rules of an HTTPRoute as routes, and what is wrong with them. Pure. */
 import type { BackendTls } from "./backend-tls.ts";
+import type { Problem } from "./conditions.ts";
 import { type BackendRef, GATEWAY_GROUP, type HeaderFilter, type HttpRoute, type HttpRouteFilter, type HttpRouteMatch, type HttpRouteRule, type PathModifier } from "./gateway-types.ts";
 import type { Action, Backend, HeaderEdit, Mirror, PathRewrite, Redirect, Rewrite, Route, RouteMatch } from "./route-table.ts";
-
-export interface Problem { readonly reason: string; readonly message: string }
 
 export interface RuleSet {
   /** Without hosts: those come with the listeners. */

@@ -4,7 +4,8 @@
  * Source: kubernetes v1.36 pkg/scheduler/framework/types.go (AffinityTerm)
  */
 import type { Pod, PodAffinityTerm } from "../api/gen/core.v1.ts";
-import { type LabelSelector, type Labels, labelSelector, nothing } from "../api/meta/label-selector.ts";
+import type { Labels } from "../api/meta/label-requirement.ts";
+import { type LabelSelector, labelSelector, nothing } from "../api/meta/label-selector.ts";
 import { labelsOf, namespaceOf } from "../api/meta/object-meta.ts";
 
 export interface AffinityTerm {

@@ -5,9 +5,10 @@
  */
 import type { Pod } from "../api/gen/core.v1.ts";
 import type { Log } from "../observe/log.ts";
-import type { NodeRejection } from "./evaluation.ts";
 import type { Extender, Victims } from "./extender.ts";
-import { type LiveNode, SCORE_MAX } from "./plugin.ts";
+import type { LiveNode } from "./node-info.ts";
+import { SCORE_MAX } from "./plugin.ts";
+import type { NodeRejection } from "./rejection.ts";
 
 /** The name under which extenders reject nodes. Source: framework.ExtenderName */
 export const EXTENDER = "extender";

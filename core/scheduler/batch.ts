@@ -11,8 +11,7 @@ import { featuresToRun } from "../api/meta/declared-features.ts";
 import type { Cluster } from "./cluster.ts";
 import { devicePlan } from "./devices/dynamic-resources.ts";
 import { Evaluation } from "./evaluation.ts";
-import type { PlacedPod } from "./node-info.ts";
-import type { LiveNode } from "./plugin.ts";
+import type { LiveNode, PlacedPod } from "./node-info.ts";
 import type { Profile } from "./plugins.ts";
 
 const AGE_MS_MAX = 500;

@@ -1,14 +1,15 @@
 /** What filters and scores may look at: nodes, the pods on them, and the other objects that decide where a pod can go. */
 import type { Service } from "../api/gen/core.v1.ts";
 import type { Pod } from "../api/gen/core.v1.ts";
-import { LabelSelector, type Labels, labelSelector, selectorFromSet } from "../api/meta/label-selector.ts";
+import type { Labels } from "../api/meta/label-requirement.ts";
+import { LabelSelector, labelSelector, selectorFromSet } from "../api/meta/label-selector.ts";
 import { controllerOf, labelsOf, namespaceOf, objectKey } from "../api/meta/object-meta.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import { NAMESPACES, REPLICA_SETS, REPLICATION_CONTROLLERS, SERVICES, STATEFUL_SETS } from "../client/resources.ts";
+import type { Candidate } from "./candidate.ts";
 import { type Devices, devicesFrom } from "./devices/claims.ts";
-import type { Clocks } from "./devices/plan.ts";
-import type { PlacedPod } from "./node-info.ts";
-import type { LiveNode } from "./plugin.ts";
+import type { Clocks, DevicePlan } from "./devices/plan.ts";
+import type { LiveNode, PlacedPod } from "./node-info.ts";
 import type { PodIndex } from "./pod-index.ts";
 import type { Snapshot } from "./snapshot.ts";
 import { type Storage, storageFrom } from "./storage.ts";
@@ -24,6 +25,8 @@ export interface Cluster {
   readonly storage: Storage;
   readonly owners: Owners;
   readonly devices: Devices;
+  /** What devices were thought of, by attempt. */
+  readonly devicePlans: WeakMap<Candidate, { readonly plan: DevicePlan | { readonly refused: string } | undefined }>;
   readonly clocks: Clocks;
 }
 
@@ -39,7 +42,7 @@ export interface Owners {
 export function clusterOf(snapshot: Snapshot, informers: Informers, clocks: Clocks, like?: Cluster | undefined): Cluster {
   return {
     nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), nodesWithImage: (name) => snapshot.nodesWithImage(name), pods: snapshot.pods, nominatedTo: (node) => snapshot.nominatedTo(node),
-    storage: like?.storage ?? storageFrom(informers), owners: like?.owners ?? ownersFrom(informers), devices: like?.devices ?? devicesFrom(informers), clocks,
+    storage: like?.storage ?? storageFrom(informers), owners: like?.owners ?? ownersFrom(informers), devices: like?.devices ?? devicesFrom(informers), devicePlans: like?.devicePlans ?? new WeakMap(), clocks,
   };
 }
 

@@ -5,12 +5,12 @@
  *
  * Source: kubernetes v1.36 pkg/scheduler/framework/runtime/framework.go RunFilterPluginsWithNominatedPods
  */
+import type { Candidate } from "./candidate.ts";
 import type { Cluster } from "./cluster.ts";
 import type { Kind } from "./kinds.ts";
-import type { PlacedPod } from "./node-info.ts";
-import type { Candidate, Check, Filter, LiveNode, Rejection } from "./plugin.ts";
-
-export interface NodeRejection extends Rejection { readonly filter: string }
+import type { LiveNode, PlacedPod } from "./node-info.ts";
+import type { Check, Filter } from "./plugin.ts";
+import type { NodeRejection, Rejection } from "./rejection.ts";
 
 export class Evaluation {
   /** Set: no node can take the pod. */

@@ -7,14 +7,15 @@
 import type { Pod } from "../api/gen/core.v1.ts";
 import type { PodDisruptionBudget } from "../api/gen/policy.v1.ts";
 import { keyOf } from "../api/meta/object-meta.ts";
+import type { Candidate } from "./candidate.ts";
 import type { Cluster } from "./cluster.ts";
-import { Evaluation, type NodeRejection } from "./evaluation.ts";
-import { placedPod } from "./node-info.ts";
+import { Evaluation } from "./evaluation.ts";
+import { type LiveNode, placedPod } from "./node-info.ts";
 import { explain, type NoPlacement, reasonsOf, scoresOf } from "./place.ts";
-import type { Candidate, LiveNode } from "./plugin.ts";
 import type { Profile } from "./plugins.ts";
 import { preempt } from "./preempt.ts";
 import type { Standing } from "./queue.ts";
+import type { NodeRejection } from "./rejection.ts";
 
 export interface SchedulingExplanation {
   readonly kind: "SchedulingExplanation";

@@ -5,7 +5,7 @@ import { silentLog as log } from "../observe/log.ts";
 import { node, pod, schedulingCluster } from "../../test/scheduling-cluster.ts";
 import { filterByExtenders, scoresOfExtenders } from "./ask-extenders.ts";
 import type { ExtenderConfig } from "./config/configuration.ts";
-import type { NodeRejection } from "./evaluation.ts";
+import type { NodeRejection } from "./rejection.ts";
 import { Extender } from "./extender.ts";
 
 const seen: { path: string; body: Record<string, unknown> }[] = [];

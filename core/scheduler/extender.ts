@@ -8,7 +8,7 @@ import type { Container, Node, Pod } from "../api/gen/core.v1.ts";
 import { parseDurationMs } from "../api/meta/duration.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { ExtenderConfig } from "./config/configuration.ts";
-import type { LiveNode } from "./plugin.ts";
+import type { LiveNode } from "./node-info.ts";
 
 const TIMEOUT_MS = 5_000;
 

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { candidate, first, node, pod, schedulingCluster } from "../../test/scheduling-cluster.ts";
 import { seededRandom } from "../../test/simulator/seeded.ts";
 import { Kinds } from "./kinds.ts";
-import type { LiveNode } from "./plugin.ts";
+import type { LiveNode } from "./node-info.ts";
 import { place } from "./place.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
 

@@ -4,10 +4,10 @@
  *
  *   candidate ──Kinds.of──▶ Kind ──node.saying──▶ Saying: whether the filters that are `ofNode` take such a pod there, and what the scores that are `ofNode` give it
  */
-import type { NodeRejection } from "./evaluation.ts";
+import type { Candidate } from "./candidate.ts";
 import { isExtendedResource } from "./devices/extended-resources.ts";
-import { hostPortsOf } from "./node-info.ts";
-import type { Candidate } from "./plugin.ts";
+import { hostPortsOf } from "./host-ports.ts";
+import type { NodeRejection } from "./rejection.ts";
 
 /** The same object for all pods of a kind. */
 export interface Kind { readonly signature: string }

@@ -1,6 +1,7 @@
 /** A node, the pods on it, and what they take up. */
 import type { Node, Pod } from "../api/gen/core.v1.ts";
 import { type AffinityTerms, affinityTerms } from "./affinity-terms.ts";
+import { hostPortsOf } from "./host-ports.ts";
 import type { Kind, Saying } from "./kinds.ts";
 import { amounts, assumedRequests, podRequests, type Requests } from "./pod-requests.ts";
 
@@ -107,11 +108,5 @@ export class NodeInfo {
   }
 }
 
-export function* hostPortsOf({ containers, initContainers = [] }: Readonly<Pod["spec"]>): Iterable<string> {
-  for (const { ports } of containers) yield* hostPorts(ports);
-  for (const { ports, restartPolicy } of initContainers) if (restartPolicy === "Always") yield* hostPorts(ports);
-}
-
-function* hostPorts(ports: Pod["spec"]["containers"][number]["ports"]): Iterable<string> {
-  for (const { hostPort, hostIP, protocol } of ports ?? []) if (hostPort) yield `${hostIP || "0.0.0.0"}/${protocol ?? "TCP"}/${hostPort}`;
-}
+/** A node that exists. */
+export type LiveNode = NodeInfo & { readonly node: Readonly<Node> };

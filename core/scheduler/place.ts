@@ -6,11 +6,13 @@
  * Source: kubernetes v1.36 pkg/scheduler/schedule_one.go
  */
 import type { Random } from "../lifecycle/random.ts";
+import type { Candidate } from "./candidate.ts";
 import type { Cluster } from "./cluster.ts";
-import { Evaluation, type NodeRejection } from "./evaluation.ts";
+import { Evaluation } from "./evaluation.ts";
 import type { Kind } from "./kinds.ts";
-import type { Candidate, LiveNode } from "./plugin.ts";
+import type { LiveNode } from "./node-info.ts";
 import type { Profile } from "./plugins.ts";
+import type { NodeRejection } from "./rejection.ts";
 
 export type Placement =
   | { readonly type: "node"; readonly node: string; readonly feasible: number; readonly evaluated: number; readonly evaluation: Evaluation; readonly others?: readonly string[] }

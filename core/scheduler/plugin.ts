@@ -9,29 +9,12 @@
  *
  * A Check may be told that a pod has moved (`podMoved`): that is how preemption and nominated pods are thought through without changing the snapshot.
  */
-import type { Node, Pod } from "../api/gen/core.v1.ts";
-import type { AffinityTerms } from "./affinity-terms.ts";
+import type { Pod } from "../api/gen/core.v1.ts";
+import type { Candidate } from "./candidate.ts";
 import type { ClusterChange } from "./changes.ts";
 import type { Cluster } from "./cluster.ts";
-import type { Requests } from "./pod-requests.ts";
-import type { NodeInfo, PlacedPod } from "./node-info.ts";
-
-/** What is known of the pod to be placed, computed once for all nodes. */
-export interface Candidate {
-  readonly pod: Readonly<Pod>;
-  readonly requests: Requests;
-  readonly terms: AffinityTerms;
-}
-
-/** A node that exists. */
-export type LiveNode = NodeInfo & { readonly node: Readonly<Node> };
-
-export interface Rejection {
-  /** Why the pod cannot run there, in upstream's words. */
-  readonly reasons: readonly string[];
-  /** Whether removing pods from the node could help. */
-  readonly resolvable: boolean;
-}
+import type { LiveNode, PlacedPod } from "./node-info.ts";
+import type { Rejection } from "./rejection.ts";
 
 export interface Check {
   /** undefined: the pod can run there. */
@@ -80,12 +63,4 @@ export function toHighest(scores: readonly number[]): number[] {
 /** The highest becomes 0, none becomes 100. */
 export function fromHighest(scores: readonly number[]): number[] {
   return toHighest(scores).map((score) => SCORE_MAX - score);
-}
-
-export function unresolvable(...reasons: string[]): Rejection {
-  return { reasons, resolvable: false };
-}
-
-export function resolvable(...reasons: string[]): Rejection {
-  return { reasons, resolvable: true };
 }

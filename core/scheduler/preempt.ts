@@ -9,11 +9,11 @@ import type { PodDisruptionBudget } from "../api/gen/policy.v1.ts";
 import { labelSelector } from "../api/meta/label-selector.ts";
 import { labelsOf, namespaceOf } from "../api/meta/object-meta.ts";
 import type { Random } from "../lifecycle/random.ts";
+import type { Candidate } from "./candidate.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Evaluation, priorityOf } from "./evaluation.ts";
-import type { PlacedPod } from "./node-info.ts";
+import type { LiveNode, PlacedPod } from "./node-info.ts";
 import { explain, type NoPlacement, reasonsOf } from "./place.ts";
-import type { Candidate, LiveNode } from "./plugin.ts";
 import type { Profile } from "./plugins.ts";
 
 export type Preemption =

@@ -4,8 +4,7 @@
  */
 import type { Node, Pod } from "../api/gen/core.v1.ts";
 import { labelsOf } from "../api/meta/object-meta.ts";
-import { NO_IMAGES, NodeInfo, type PlacedPod, placedPod } from "./node-info.ts";
-import type { LiveNode } from "./plugin.ts";
+import { type LiveNode, NO_IMAGES, NodeInfo, type PlacedPod, placedPod } from "./node-info.ts";
 import { PodIndex } from "./pod-index.ts";
 
 const NOBODY: readonly PlacedPod[] = Object.freeze([]);

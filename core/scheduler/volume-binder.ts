@@ -9,7 +9,7 @@ import { annotationsOf, keyOf } from "../api/meta/object-meta.ts";
 import type { Client } from "../client/client.ts";
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../client/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import type { LiveNode } from "./plugin.ts";
+import type { LiveNode } from "./node-info.ts";
 import { revision, type Storage } from "./storage.ts";
 import { isFullyBound, isMeantFor, reaches, SELECTED_NODE, type VolumePlan } from "./volume-plan.ts";
 

@@ -9,7 +9,7 @@ import type { CSIStorageCapacity, StorageClass } from "../api/gen/storage.v1.ts"
 import { labelSelector } from "../api/meta/label-selector.ts";
 import { annotationsOf, isControlledBy, keyOf, labelsOf, namespaceOf } from "../api/meta/object-meta.ts";
 import { compareQuantities } from "../api/meta/quantity.ts";
-import { matchesNodeSelector } from "./filters/node.ts";
+import { matchesNodeSelector } from "./node-selector.ts";
 import type { Storage } from "./storage.ts";
 
 export const SELECTED_NODE = "volume.kubernetes.io/selected-node";

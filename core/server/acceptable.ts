@@ -1,7 +1,7 @@
 /** Whether an answer will be in an encoding the client reads: found out before anything is done, because afterwards it is too late to refuse. */
 import { checkRoute, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, negotiateOutput, negotiateStream } from "../api/codec/negotiate.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
-import type { Scope } from "./handler.ts";
+import type { Scope } from "./scope.ts";
 
 /** Throws 406. `printable`: the answer can be a Table. */
 export function checkAcceptable({ request, info, served }: Scope, printable: boolean): void {

@@ -3,7 +3,7 @@ import { checkRoute, MEDIA_TYPES, negotiateOutput, type Output } from "../api/co
 import {
   AGGREGATED_PARAMETERS, apiGroup, apiGroupList, apiResourceList, apiVersions, type DiscoveredVersion, etagOf, groupDiscoveryList, isAggregatedDiscovery,
 } from "../api/discovery/discovery.ts";
-import { builtInResources, type ResourceRow, type ServedGroupVersion } from "../api/schema/resources.ts";
+import type { ResourceRow, ServedGroupVersion } from "../api/schema/resources.ts";
 import { methodNotAllowed } from "../api/meta/status-error.ts";
 import { encodeJson } from "../api/codec/json.ts";
 import { encodeYaml } from "../api/codec/yaml.ts";
@@ -11,7 +11,8 @@ import { protobufCodec } from "../api/codec/protobuf.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Aggregation } from "./aggregation/aggregator.ts";
 import { type Answer, raw } from "./answer.ts";
-import type { PathHandler } from "./handler.ts";
+import { builtInVersions, groupVersions } from "./group-versions.ts";
+import type { PathHandler } from "./scope.ts";
 import type { ServerRequest } from "./request.ts";
 
 /** What other servers serve behind this one, and what APIServices say of the place of all: aggregation/aggregator.ts. */
@@ -97,20 +98,4 @@ export function allVersions(registry: Registry, foreign: Foreign | undefined): (
   const others = foreign.versions();
   const taken = new Set(others.map(({ group, version }) => `${group}/${version}`));
   return [...own.filter(({ group, version }) => !taken.has(`${group}/${version}`)).map((one) => ({ ...one, ...foreign.priorityOf(one.group, one.version) })), ...others];
-}
-
-/** Built-in ones in their order, then those that only custom resources have. */
-export function groupVersions(registry: Registry): ServedGroupVersion[] {
-  const built = builtInVersions(registry);
-  const known = new Set(built.map(({ group, version }) => `${group}/${version}`));
-  const custom = new Map<string, ServedGroupVersion>();
-  for (const { group, version } of registry.rows())
-    if (!known.has(`${group}/${version}`)) custom.set(`${group}/${version}`, { group, version, groupPriority: 1000, versionPriority: 100 });
-  return [...built, ...custom.values()];
-}
-
-/** Those served: each has a resource. */
-export function builtInVersions(registry: Registry): ServedGroupVersion[] {
-  const served = new Set(registry.rows().map(({ group, version }) => `${group}/${version}`));
-  return builtInResources.everyGroupVersion().filter(({ group, version }) => served.has(`${group}/${version}`));
 }

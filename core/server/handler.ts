@@ -6,81 +6,26 @@
  *
  * What is thrown anywhere below becomes the Status the client gets.
  */
-import type { AdmissionRequest } from "../admission/plugin.ts";
 import { internalError, methodNotAllowed, methodNotSupported, notAllowed, notFound, StatusError, statusOf, unauthorized } from "../api/meta/status-error.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import { ANONYMOUS, type UserInfo } from "../api/request/user.ts";
-import type { Authenticated, Authenticator } from "../authn/authenticator.ts";
+import type { Authenticated } from "../authn/authenticator.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
-import type { Clock } from "../lifecycle/clock.ts";
-import type { Random } from "../lifecycle/random.ts";
-import type { Log } from "../observe/log.ts";
-import type { Metrics } from "../observe/metrics.ts";
-import type { WatchCache } from "../registry/generic/watch-cache.ts";
-import type { Registry, ServedResource } from "../registry/registry.ts";
-import type { Aggregation } from "./aggregation/aggregator.ts";
+import type { ServedResource } from "../registry/registry.ts";
 import { checkAcceptable } from "./acceptable.ts";
 import type { Answer } from "./answer.ts";
 import { answeredObject } from "./answered-object.ts";
-import type { Auditor, AuditRecord } from "./audit/auditor.ts";
+import type { AuditRecord } from "./audit/auditor.ts";
 import { timed } from "./deadline.ts";
 import { deprecation } from "./deprecation.ts";
+import { type Ticket, TooManyRequests } from "./fairness/too-many-requests.ts";
 import { isLasting } from "./lasting.ts";
 import { NotServed, notServedAnswer } from "./not-served.ts";
-import { type Ticket, TooManyRequests } from "./fairness/too-many-requests.ts";
-import { requestMetrics, type WatchMeter } from "./request-metrics.ts";
-import type { ServerRequest } from "./request.ts";
 import { hasEmptyPart, type RequestInfo, requestInfo, type ResourceRequestInfo } from "./request-info.ts";
-import type { Span, Tracer } from "./tracing/tracer.ts";
-
-/** Answers requests that are not about a resource: health, discovery, OpenAPI, metrics. Undefined: not one of its paths. */
-export type PathHandler = (request: ServerRequest, user: UserInfo) => Promise<Answer | undefined> | Answer | undefined;
-
-/** Answers one verb of one subresource, or of a resource that is not stored; `${verb} ${group}/${resource}/${subresource}` names it. */
-export type ResourceHandler = (scope: Scope) => Promise<Answer>;
-
-export interface ServerDeps {
-  readonly registry: Registry;
-  readonly cache: WatchCache;
-  readonly authenticator: Authenticator;
-  readonly authorizer: Authorizer;
-  /** Who the caller is to be taken for, when Impersonate-* headers ask for it. Throws 403. */
-  impersonate(attributes: Attributes, request: ServerRequest): Promise<UserInfo>;
-  readonly admission: { admit(request: AdmissionRequest): Promise<void>; validate(request: AdmissionRequest): Promise<void> };
-  readonly paths: readonly PathHandler[];
-  /** Servers behind this one, which answer for groups of their own. */
-  readonly aggregation?: Pick<Aggregation, "answer"> | undefined;
-  /** Finds what answers a request that the generic verbs do not: reviews, tokens, bindings, logs, exec, proxies. */
-  special(info: ResourceRequestInfo): ResourceHandler | undefined;
-  /** Lets a request in, or makes it wait its turn, or throws TooManyRequests. Absent: everybody comes in. */
-  readonly fairness?: ((request: ServerRequest, info: RequestInfo, user: UserInfo) => Ticket | Promise<Ticket>) | undefined;
-  readonly audit?: Auditor | undefined;
-  readonly tracer?: Tracer | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly metrics: Metrics;
-}
-
-/** One request, as the verbs see it. */
-export interface Scope {
-  readonly request: ServerRequest;
-  readonly info: ResourceRequestInfo;
-  readonly served: ServedResource;
-  readonly user: UserInfo;
-  readonly server: ServerDeps;
-  readonly signal: AbortSignal;
-  /** Texts for the Warning header. */
-  readonly warnings: string[];
-  /** Absent: nothing is recorded of this request. */
-  readonly audit?: AuditRecord | undefined;
-  /** Absent: this request is not traced. */
-  readonly span?: Span | undefined;
-  /** Of a watch. */
-  readonly watched?: WatchMeter | undefined;
-}
-
-export type Handler = (request: ServerRequest) => Promise<Answer>;
+import { requestMetrics } from "./request-metrics.ts";
+import type { ServerRequest } from "./request.ts";
+import type { Handler, ResourceHandler, Scope, ServerDeps } from "./scope.ts";
+import type { Span } from "./tracing/tracer.ts";
 
 /** What a request takes with it on its way. */
 interface Flight {

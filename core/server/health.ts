@@ -9,7 +9,7 @@ import { isOfControlPlane } from "../observe/families.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { sliCounts } from "../observe/slis.ts";
 import { raw, type RawAnswer } from "./answer.ts";
-import type { PathHandler } from "./handler.ts";
+import type { PathHandler } from "./scope.ts";
 
 export interface HealthCheck {
   readonly name: string;

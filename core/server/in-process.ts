@@ -3,15 +3,15 @@
  * out of the watch cache, frozen and shared.
  */
 import type { Readable } from "node:stream";
-import type { ApiObject } from "../api/meta/object-meta.ts";
 import { genericResponse } from "../api/meta/generic-response.ts";
+import type { ApiObject } from "../api/meta/object-meta.ts";
 import { type Status, StatusError, statusOf } from "../api/meta/status-error.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import type { ApiRequest, ApiWatchEvent, Transport } from "../client/transport.ts";
 import type { Answer, ListAnswer, RawAnswer } from "./answer.ts";
-import type { Handler } from "./handler.ts";
 import { requestInfo } from "./request-info.ts";
 import type { ServerRequest } from "./request.ts";
+import type { Handler } from "./scope.ts";
 
 /** `userAgent` becomes the manager in managedFields. */
 export function inProcessTransport(handler: Handler, caller: { readonly user: UserInfo; readonly userAgent: string }): Transport {

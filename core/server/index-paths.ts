@@ -2,8 +2,8 @@
 import type { Registry } from "../registry/registry.ts";
 import { raw } from "./answer.ts";
 import { allVersions, type Foreign } from "./discovery.ts";
-import type { PathHandler } from "./handler.ts";
 import type { HealthCheck } from "./health.ts";
+import type { PathHandler } from "./scope.ts";
 
 interface Deps {
   readonly registry: Registry;

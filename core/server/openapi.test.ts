@@ -4,7 +4,7 @@ import { memoryRegistry } from "../../test/memory-registry.ts";
 import { ANONYMOUS } from "../api/request/user.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import type { RawAnswer } from "./answer.ts";
-import type { PathHandler } from "./handler.ts";
+import type { PathHandler } from "./scope.ts";
 import { indexPaths } from "./index-paths.ts";
 import { openApiPaths } from "./openapi.ts";
 import type { ServerRequest } from "./request.ts";

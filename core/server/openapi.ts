@@ -4,8 +4,8 @@
  * Source: kubernetes v1.36 kube-openapi/pkg/{handler,handler3}
  */
 import { gunzipSync } from "node:zlib";
-import { type CustomSchema, SELECTABLE } from "../api/openapi/custom.ts";
 import { parseAccept } from "../api/codec/negotiate.ts";
+import { type CustomSchema, SELECTABLE } from "../api/openapi/custom.ts";
 import { type OpenApiDocument, OpenApiDocuments } from "../api/openapi/documents.ts";
 import type { Descriptions } from "../api/openapi/schema.ts";
 import { OPENAPI_V2_PROTOBUF, OPENAPI_V2_PROTOBUF_OLD } from "../api/openapi/v2-protobuf.ts";
@@ -14,9 +14,9 @@ import type { Clock } from "../lifecycle/clock.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Aggregation } from "./aggregation/aggregator.ts";
 import { type Answer, raw } from "./answer.ts";
-import { groupVersions } from "./discovery.ts";
-import type { PathHandler } from "./handler.ts";
+import { groupVersions } from "./group-versions.ts";
 import type { ServerRequest } from "./request.ts";
+import type { PathHandler } from "./scope.ts";
 
 interface Deps {
   readonly clock: Clock;

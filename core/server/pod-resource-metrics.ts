@@ -8,7 +8,7 @@ import type { Pod } from "../api/gen/core.v1.ts";
 import { addQuantity, parseQuantity, type Quantity } from "../api/meta/quantity.ts";
 import { type Labels, metricsRegistry } from "../observe/metrics.ts";
 import { raw } from "./answer.ts";
-import type { PathHandler } from "./handler.ts";
+import type { PathHandler } from "./scope.ts";
 
 const HELP = "broken down by pod. This shows the resource usage the scheduler and kubelet expect per pod for resources along with the unit for the resource if any.";
 const FAMILIES = ["kube_pod_resource_limit", "kube_pod_resource_request"];

@@ -4,7 +4,8 @@ import { systemClock } from "../lifecycle/clock.ts";
 import { systemRandom } from "../lifecycle/random.ts";
 import { silentLog } from "../observe/log.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
-import { apiHandler, type ServerDeps } from "./handler.ts";
+import { apiHandler } from "./handler.ts";
+import type { ServerDeps } from "./scope.ts";
 import type { ServerRequest } from "./request.ts";
 
 const user = { name: "ann", groups: [] };

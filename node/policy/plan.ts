@@ -17,7 +17,8 @@
 import { createHash } from "node:crypto";
 import type { LabelSelector } from "../../core/api/gen/meta.v1.ts";
 import type { NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from "../../core/api/gen/networking.v1.ts";
-import { labelSelector, type Labels } from "../../core/api/meta/label-selector.ts";
+import type { Labels } from "../../core/api/meta/label-requirement.ts";
+import { labelSelector } from "../../core/api/meta/label-selector.ts";
 import { cidrContains, type Family, formatCidr, parseCidr } from "../../core/net/cidr.ts";
 import { Memory } from "./memory.ts";
 import { type NamedSet, type PolicyRuleset, rulesetOf } from "./ruleset.ts";

@@ -7,7 +7,7 @@
  * Source: kubernetes v1.36 apimachinery/pkg/labels/selector.go
  */
 import { formatFieldError, invalid } from "./field-error.ts";
-import type { LabelOperator, LabelRequirement } from "./label-selector.ts";
+import { checkRequirement, type LabelOperator, type LabelRequirement } from "./label-requirement.ts";
 import { qualifiedName } from "./names.ts";
 
 interface Token { readonly kind: "identifier" | "symbol" | "word" | "end" | "error"; readonly text: string }
@@ -18,13 +18,10 @@ const OPERATORS_EXPECTED = "in, notin, =, ==, !=, gt, lt";
 
 export class LabelParser {
   readonly #tokens: readonly Token[];
-  readonly #check: (requirement: LabelRequirement) => void;
   #at = 0;
 
-  /** `check` throws what is wrong with a requirement. */
-  constructor(text: string, check: (requirement: LabelRequirement) => void) {
+  constructor(text: string) {
     this.#tokens = scan(text);
-    this.#check = check;
   }
 
   parse(): LabelRequirement[] {
@@ -45,7 +42,7 @@ export class LabelParser {
   #requirementOrThrow(): LabelRequirement {
     try {
       const requirement = this.#requirement();
-      this.#check(requirement);
+      checkRequirement(requirement);
       return requirement;
     } catch (error) {
       throw new Error(`unable to parse requirement: ${(error as Error).message}`);

@@ -8,14 +8,11 @@
  * Source: kubernetes v1.36 apimachinery/pkg/labels/selector.go, pkg/apis/meta/v1/helpers.go, pkg/apis/meta/v1/validation/validation.go
  */
 import type { LabelSelector as ApiLabelSelector, LabelSelectorRequirement } from "../gen/meta.v1.ts";
-import { child, type FieldError, forbidden, formatFieldErrors, index, invalid, key as keyPath, required } from "./field-error.ts";
+import { child, type FieldError, forbidden, index, invalid, required } from "./field-error.ts";
 import { goQuote } from "./go-quote.ts";
 import { LabelParser } from "./label-parser.ts";
+import { checkRequirement, formatRequirement, type LabelOperator, type LabelRequirement, type Labels, meets } from "./label-requirement.ts";
 import { labelValue, qualifiedName } from "./names.ts";
-
-export type Labels = Readonly<Record<string, string>>;
-export type LabelOperator = "=" | "==" | "!=" | "in" | "notin" | "exists" | "!" | "gt" | "lt";
-export interface LabelRequirement { readonly key: string; readonly operator: LabelOperator; readonly values: readonly string[] }
 
 /** All requirements must hold. Immutable. */
 export class LabelSelector {
@@ -50,43 +47,6 @@ export class LabelSelector {
   toString(): string { return this.requirements.map(formatRequirement).join(","); }
 }
 
-const INT64_MAX = 2n ** 63n - 1n;
-
-function meets({ key, operator, values }: LabelRequirement, labels: Labels): boolean {
-  const found: unknown = labels[key];
-  const value = typeof found === "string" ? found : undefined; // "constructor" finds what is nobody's label
-  switch (operator) {
-    case "=": case "==": return value !== undefined && value === values[0];
-    case "in": return value !== undefined && values.includes(value);
-    case "!=": case "notin": return value === undefined || !values.includes(value);
-    case "exists": return value !== undefined;
-    case "!": return value === undefined;
-    case "gt": case "lt": {
-      const left = value === undefined ? undefined : parseInt64(value);
-      const right = parseInt64(values[0] ?? "");
-      return left !== undefined && right !== undefined && (operator === "gt" ? left > right : left < right);
-    }
-  }
-}
-
-function parseInt64(text: string): bigint | undefined {
-  if (!/^[+-]?\d{1,64}$/.test(text)) return undefined;
-  const value = BigInt(text.replace(/^\+/, ""));
-  return value > INT64_MAX || value < -INT64_MAX - 1n ? undefined : value;
-}
-
-function formatRequirement({ key, operator, values }: LabelRequirement): string {
-  const listed = values.toSorted().join(",");
-  switch (operator) {
-    case "!": return `!${key}`;
-    case "exists": return key;
-    case "in": case "notin": return `${key} ${operator} (${listed})`;
-    case "gt": return `${key}>${listed}`;
-    case "lt": return `${key}<${listed}`;
-    default: return `${key}${operator}${listed}`;
-  }
-}
-
 /** Matches nothing. */
 export function nothing(): LabelSelector { return new LabelSelector([], { nothing: true }); }
 
@@ -97,7 +57,7 @@ export function selectorFromSet(labels: Labels | undefined): LabelSelector {
 
 /** Throws an Error in upstream's words: `unable to parse requirement: …`, `found '…', expected: …`. */
 export function parseLabelSelector(text: string): LabelSelector {
-  return new LabelSelector(new LabelParser(text, checkRequirement).parse());
+  return new LabelSelector(new LabelParser(text).parse());
 }
 
 const OPERATORS: Readonly<Record<string, LabelOperator>> = { In: "in", NotIn: "notin", Exists: "exists", DoesNotExist: "!" };
@@ -113,35 +73,6 @@ export function labelSelector(selector: Readonly<ApiLabelSelector> | undefined):
   }
   for (const requirement of requirements) checkRequirement(requirement);
   return new LabelSelector(requirements);
-}
-
-/** Throws what is wrong with a requirement, all of it at once. */
-function checkRequirement({ key, operator, values }: LabelRequirement): void {
-  const errors: FieldError[] = [];
-  const keyProblems = qualifiedName(key);
-  if (keyProblems.length > 0) errors.push(invalid("key", key, keyProblems.join("; ")));
-  errors.push(...checkCount(operator, values));
-  values.forEach((value, at) => {
-    const problems = labelValue(value);
-    if (problems.length > 0) errors.push(invalid(keyPath(index("values", at), key), value, problems.join("; ")));
-  });
-  if (errors.length > 0) throw new Error(formatFieldErrors(errors));
-}
-
-function checkCount(operator: LabelOperator, values: readonly string[]): FieldError[] {
-  switch (operator) {
-    case "in": case "notin":
-      return values.length > 0 ? [] : [invalid("values", values, "for 'in', 'notin' operators, values set can't be empty")];
-    case "exists": case "!":
-      return values.length === 0 ? [] : [invalid("values", values, "values set must be empty for exists and does not exist")];
-    case "gt": case "lt":
-      return [
-        ...(values.length === 1 ? [] : [invalid("values", values, "for 'Gt', 'Lt' operators, exactly one value is required")]),
-        ...values.flatMap((value, at) => (parseInt64(value) !== undefined ? [] : [invalid(index("values", at), value, "for 'Gt', 'Lt' operators, the value must be an integer")])),
-      ];
-    default:
-      return values.length === 1 ? [] : [invalid("values", values, "exact-match compatibility requires one single value")];
-  }
 }
 
 /** `allowInvalidValues`: the stored object already holds some, from before they were checked. */

@@ -13,7 +13,7 @@ import { PODS, RESOURCE_CLAIMS } from "../../client/resources.ts";
 import { type Clock, timestamp } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import type { Log } from "../../observe/log.ts";
-import type { LiveNode } from "../plugin.ts";
+import type { LiveNode } from "../node-info.ts";
 import { allocationResult } from "./allocation-result.ts";
 import { hasConditions, isOverdue, readiness } from "./binding-conditions.ts";
 import { type Devices, isReservedFor } from "./claims.ts";

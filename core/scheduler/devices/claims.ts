@@ -9,11 +9,9 @@ import { isControlledBy, keyOf, namespaceOf, objectKey } from "../../api/meta/ob
 import { type CompiledSelector, compileDeviceSelector, deviceEnvironment } from "../../cel/device-selector.ts";
 import type { Informers } from "../../client/informer-factory.ts";
 import { DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
-import type { Candidate } from "../plugin.ts";
 import { Assumed } from "../storage.ts";
 import { Allocated } from "./allocated.ts";
 import { classBehind } from "./extended-resources.ts";
-import type { DevicePlan } from "./plan.ts";
 
 export const DEVICE_RESOURCES = [RESOURCE_CLAIMS, RESOURCE_SLICES, DEVICE_CLASSES] as const;
 
@@ -31,8 +29,6 @@ export interface Devices {
   slices(): Iterable<Readonly<ResourceSlice>>;
   /** By uid of claim. */
   readonly pending: Map<string, AllocationResult>;
-  /** What was thought through, by attempt. */
-  readonly plans: WeakMap<Candidate, { readonly plan: DevicePlan | { readonly refused: string } | undefined }>;
   /** What all allocations take, those under way included. */
   allocated(): Allocated;
   /** Throws the problem of an expression that is none. */
@@ -44,7 +40,7 @@ export function devicesFrom(informers: Informers): Devices {
   const claims = new Assumed(informer);
   const pending = new Map<string, AllocationResult>();
   return {
-    claims, pending, plans: new WeakMap(),
+    claims, pending,
     claim: (namespace, name) => claims.get(objectKey(namespace, name)),
     deviceClass: (name) => informers.of(DEVICE_CLASSES).get(objectKey("", name)),
     classBehind: (resource) => classBehind(resource, informers.of(DEVICE_CLASSES).list()),

@@ -1,7 +1,9 @@
 /** The plugin DynamicResources: pods go where devices are, or can be had, for their ResourceClaims. */
+import type { Candidate } from "../candidate.ts";
 import { nodeChanged } from "../changes.ts";
 import type { Cluster } from "../cluster.ts";
-import { type Candidate, type Filter, type Score, toHighest, unresolvable } from "../plugin.ts";
+import { type Filter, type Score, toHighest } from "../plugin.ts";
+import { unresolvable } from "../rejection.ts";
 import { isExtendedResource } from "./extended-resources.ts";
 import { deviceNeeds, DevicePlan } from "./plan.ts";
 
@@ -11,9 +13,8 @@ const BINDING_TIMEOUT_MS = 600_000;
 /** One plan for an attempt, however many ask for it. */
 export function devicePlan(candidate: Candidate, cluster: Cluster, bindingTimeoutMs: number = BINDING_TIMEOUT_MS): DevicePlan | { readonly refused: string } | undefined {
   if ((candidate.pod.spec.resourceClaims ?? []).length === 0 && !Object.keys(candidate.requests).some(isExtendedResource)) return undefined;
-  const { plans } = cluster.devices;
-  let known = plans.get(candidate);
-  if (!known) plans.set(candidate, (known = { plan: made(candidate, cluster, bindingTimeoutMs) }));
+  let known = cluster.devicePlans.get(candidate);
+  if (!known) cluster.devicePlans.set(candidate, (known = { plan: made(candidate, cluster, bindingTimeoutMs) }));
   return known.plan;
 }
 

@@ -7,8 +7,8 @@
 import type { Node, Pod } from "../../api/gen/core.v1.ts";
 import type { ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
 import { keyOf } from "../../api/meta/object-meta.ts";
-import type { Candidate } from "../plugin.ts";
-import { matchesNodeSelector } from "../filters/node.ts";
+import type { Candidate } from "../candidate.ts";
+import { matchesNodeSelector } from "../node-selector.ts";
 import { allocate, type Found } from "./allocator.ts";
 import { isOverdue, readiness } from "./binding-conditions.ts";
 import { canBeReserved, type Devices, isReservedFor, podClaimsOf } from "./claims.ts";

@@ -6,7 +6,7 @@
  */
 import type { Node, NodeSelector } from "../../api/gen/core.v1.ts";
 import type { Counter, Device, ResourceSlice } from "../../api/gen/resource.v1.ts";
-import { matchesNodeSelector } from "../filters/node.ts";
+import { matchesNodeSelector } from "../node-selector.ts";
 
 export interface PoolDevice {
   readonly device: Device;

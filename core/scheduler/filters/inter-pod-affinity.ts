@@ -11,8 +11,10 @@ import { labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import { type AffinityTerm, affinityTerms, termMatches } from "../affinity-terms.ts";
 import { nodeChanged } from "../changes.ts";
 import type { Cluster } from "../cluster.ts";
-import { type Filter, type LiveNode, resolvable, unresolvable } from "../plugin.ts";
+import type { LiveNode } from "../node-info.ts";
+import type { Filter } from "../plugin.ts";
 import type { PodQuery } from "../pod-index.ts";
+import { resolvable, unresolvable } from "../rejection.ts";
 import type { Counts } from "../whereabouts.ts";
 
 const AFFINITY = unresolvable("node(s) didn't match pod affinity rules");

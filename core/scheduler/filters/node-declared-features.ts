@@ -1,7 +1,8 @@
 /** Keeps pods off nodes that have not declared what they need. Source: kubernetes v1.36 pkg/scheduler/framework/plugins/nodedeclaredfeatures */
 import { featuresToRun } from "../../api/meta/declared-features.ts";
 import { nodeChanged } from "../changes.ts";
-import { type Filter, unresolvable } from "../plugin.ts";
+import type { Filter } from "../plugin.ts";
+import { unresolvable } from "../rejection.ts";
 
 export const nodeDeclaredFeatures: Filter = {
   name: "NodeDeclaredFeatures",

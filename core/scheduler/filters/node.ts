@@ -1,7 +1,9 @@
 /** Filters on what a node is: its name, whether it takes pods, its taints, its labels. */
-import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, Taint, Toleration } from "../../api/gen/core.v1.ts";
+import type { Node, NodeSelector, Pod, Taint, Toleration } from "../../api/gen/core.v1.ts";
 import { nodeChanged } from "../changes.ts";
-import { type Filter, unresolvable } from "../plugin.ts";
+import { isWhole, matchesNode, matchesNodeSelector } from "../node-selector.ts";
+import type { Filter } from "../plugin.ts";
+import { unresolvable } from "../rejection.ts";
 
 export const nodeName: Filter = {
   name: "NodeName",
@@ -90,40 +92,4 @@ function namedNodes({ nodeSelectorTerms }: NodeSelector): Set<string> | undefine
     for (const name of lists.reduce((some, more) => some.intersection(more))) names.add(name);
   }
   return (nodeSelectorTerms ?? []).length > 0 ? names : undefined;
-}
-
-export function matchesNode({ spec }: Readonly<Pod>, node: Readonly<Node>): boolean {
-  const labels = node.metadata.labels ?? {};
-  for (const name in spec.nodeSelector) if (labels[name] !== spec.nodeSelector[name]) return false;
-  const required = spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution;
-  return !required || matchesNodeSelector(required, node);
-}
-
-export function matchesNodeSelector({ nodeSelectorTerms }: NodeSelector, node: Readonly<Node>): boolean {
-  return (nodeSelectorTerms ?? []).some((term) => matchesTerm(term, node));
-}
-
-export function matchesTerm(term: NodeSelectorTerm, node: Readonly<Node>): boolean {
-  const matchExpressions = term.matchExpressions ?? [];
-  const matchFields = term.matchFields ?? [];
-  if (matchExpressions.length === 0 && matchFields.length === 0) return false; // an empty term matches nothing
-  const labels = node.metadata.labels ?? {};
-  return matchExpressions.every((requirement) => matchesRequirement(requirement, labels[requirement.key]))
-    && matchFields.every((requirement) => matchesRequirement(requirement, requirement.key === "metadata.name" ? node.metadata.name : undefined));
-}
-
-function matchesRequirement({ operator, values }: NodeSelectorRequirement, actual: string | undefined): boolean {
-  switch (operator) {
-    case "In": return actual !== undefined && (values ?? []).includes(actual);
-    case "NotIn": return actual === undefined || !(values ?? []).includes(actual);
-    case "Exists": return actual !== undefined;
-    case "DoesNotExist": return actual === undefined;
-    case "Gt": return isWhole(actual) && isWhole(values?.[0]) && Number(actual) > Number(values![0]);
-    case "Lt": return isWhole(actual) && isWhole(values?.[0]) && Number(actual) < Number(values![0]);
-    default: return false;
-  }
-}
-
-function isWhole(text: string | undefined): boolean {
-  return text !== undefined && /^[-+]?\d+$/.test(text);
 }

@@ -8,9 +8,12 @@ import { LabelSelector, labelSelector } from "../../api/meta/label-selector.ts";
 import { labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import { nodeChanged } from "../changes.ts";
 import type { Cluster } from "../cluster.ts";
-import { type Filter, type LiveNode, resolvable, unresolvable } from "../plugin.ts";
+import type { LiveNode } from "../node-info.ts";
+import { matchesNode } from "../node-selector.ts";
+import type { Filter } from "../plugin.ts";
+import { resolvable, unresolvable } from "../rejection.ts";
 import type { Counts, Whereabouts } from "../whereabouts.ts";
-import { matchesNode, untoleratedTaint } from "./node.ts";
+import { untoleratedTaint } from "./node.ts";
 
 const SKEW = "node(s) didn't match pod topology spread constraints";
 const TOO_SKEWED = resolvable(SKEW);

@@ -1,9 +1,10 @@
 /** Filters on what a node has left: resources and host ports. */
 import { isPlacedPodGone, nodeChanged } from "../changes.ts";
 import { backedResources, isExtendedResource } from "../devices/extended-resources.ts";
-import { hostPortsOf } from "../node-info.ts";
-import { type Filter, resolvable } from "../plugin.ts";
+import { hostPortsOf } from "../host-ports.ts";
+import type { Filter } from "../plugin.ts";
 import { podRequests } from "../pod-requests.ts";
+import { resolvable } from "../rejection.ts";
 
 /** Always reported first, as upstream does; the rest in alphabetical order. */
 const FIRST = ["cpu", "memory", "ephemeral-storage"];

@@ -6,7 +6,9 @@
 import type { PersistentVolumeClaim, Pod, Volume } from "../../api/gen/core.v1.ts";
 import { keyOf, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import { type ClusterChange, nodeChanged } from "../changes.ts";
-import { type Filter, type LiveNode, resolvable, unresolvable } from "../plugin.ts";
+import type { LiveNode } from "../node-info.ts";
+import type { Filter } from "../plugin.ts";
+import { resolvable, unresolvable } from "../rejection.ts";
 import type { Storage } from "../storage.ts";
 import { classOf, planVolumes, podClaims, podVolumes } from "../volume-plan.ts";
 

@@ -1,6 +1,7 @@
 /** Scores on what a node is: soft taints, preferred labels, images it already has. */
 import type { PreferredSchedulingTerm } from "../../api/gen/core.v1.ts";
-import { isTolerated, matchesTerm } from "../filters/node.ts";
+import { isTolerated } from "../filters/node.ts";
+import { matchesTerm } from "../node-selector.ts";
 import { fromHighest, type Score, SCORE_MAX, toHighest } from "../plugin.ts";
 
 export const taintTolerationScore: Score = {

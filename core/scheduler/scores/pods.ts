@@ -1,9 +1,10 @@
 /** Scores on which pods are where: spread over domains, and preferred affinity. */
 import { labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import { termMatches } from "../affinity-terms.ts";
-import { constraintsOf, hasAll, keysOf, matchingPods, matchingPodsByDomain, type SpreadDefaults, SYSTEM_DEFAULTS } from "../filters/pod-topology-spread.ts";
 import { queryOf } from "../filters/inter-pod-affinity.ts";
-import { type LiveNode, type Score, SCORE_MAX } from "../plugin.ts";
+import { constraintsOf, hasAll, keysOf, matchingPods, matchingPodsByDomain, type SpreadDefaults, SYSTEM_DEFAULTS } from "../filters/pod-topology-spread.ts";
+import type { LiveNode } from "../node-info.ts";
+import { type Score, SCORE_MAX } from "../plugin.ts";
 import type { Counts } from "../whereabouts.ts";
 
 const HOSTNAME = "kubernetes.io/hostname";

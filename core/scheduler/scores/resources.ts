@@ -1,6 +1,8 @@
 /** Scores on how full a node would be. Source: kubernetes v1.36 pkg/scheduler/framework/plugins/noderesources */
+import type { Candidate } from "../candidate.ts";
+import type { LiveNode } from "../node-info.ts";
+import { type Score, SCORE_MAX } from "../plugin.ts";
 import { assumedRequests, type Requests } from "../pod-requests.ts";
-import { type Candidate, type LiveNode, type Score, SCORE_MAX } from "../plugin.ts";
 
 /** Which resources count, and how much. */
 export type ResourceWeights = Readonly<Record<string, number>>;

@@ -3,12 +3,12 @@ import { isAlreadyExists, isConflict, isNotFound } from "../../api/meta/status-e
 import type { ResourceClient } from "../../client/client.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
-import { until } from "../../lifecycle/until.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
+import { until } from "../../lifecycle/until.ts";
 import type { Log } from "../../observe/log.ts";
 import type { APIService } from "../../registry/apiregistration/api-service.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { builtInVersions } from "../discovery.ts";
+import { builtInVersions } from "../group-versions.ts";
 import { apiServiceName, type LocalAction, planLocal, type Wanted } from "./local-plan.ts";
 
 interface Deps {

@@ -2,7 +2,7 @@
 import { formatApiVersion } from "../../api/meta/gvk.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { raw } from "../answer.ts";
-import type { PathHandler } from "../handler.ts";
+import type { PathHandler } from "../scope.ts";
 import type { Fairness } from "./fairness.ts";
 import type { Executing, Level } from "./level.ts";
 

@@ -16,9 +16,9 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { notFound } from "../../api/meta/status-error.ts";
 import type { ResourceRow } from "../../api/schema/resources.ts";
 import type { Answer } from "../answer.ts";
-import type { ResourceHandler, Scope } from "../handler.ts";
 import type { NodeProxyDeps } from "../node-proxy/backend.ts";
 import type { ResourceRequestInfo } from "../request-info.ts";
+import type { ResourceHandler, Scope } from "../scope.ts";
 import { selectionOf } from "../verbs/options.ts";
 import { type NodeSummary, summaryReader, type SummaryReader, type Usage } from "./summary.ts";
 

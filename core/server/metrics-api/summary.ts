@@ -1,7 +1,7 @@
 /** The statistics of kubelets (/stats/summary), of which the metrics API needs processor and memory. */
 import { http1Request } from "../../net/http1-client.ts";
-import type { Scope } from "../handler.ts";
 import { kubeletBackend, type NodeProxyDeps } from "../node-proxy/backend.ts";
+import type { Scope } from "../scope.ts";
 
 export interface Usage {
   /** When it was measured, RFC 3339. */

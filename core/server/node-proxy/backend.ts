@@ -4,10 +4,10 @@ import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Endpoints, Node, Pod, Service } from "../../api/gen/core.v1.ts";
 import { badRequest, internalError, isNotFound, notFound, serviceUnavailable } from "../../api/meta/status-error.ts";
-import type { Scope } from "../handler.ts";
 import { parseIp } from "../../net/cidr.ts";
 import { hostPort } from "../../net/dial-tcp.ts";
 import type { Held } from "../../net/kept-connections.ts";
+import type { Scope } from "../scope.ts";
 import { type NodeDialer, secure } from "./dialer.ts";
 
 export interface KubeletTls {

@@ -1,8 +1,8 @@
 /** The options objects of pods/exec, …/attach, …/portforward, …/proxy: read from the query, and shown to admission. */
+import type { AdmissionRequest } from "../../admission/plugin.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest } from "../../api/meta/status-error.ts";
-import type { AdmissionRequest } from "../../admission/plugin.ts";
-import type { Scope } from "../handler.ts";
+import type { Scope } from "../scope.ts";
 
 export interface PodStreamOptions {
   readonly stdin: boolean;

@@ -7,13 +7,13 @@
  * Source: kubernetes v1.36 apimachinery/pkg/util/proxy/upgradeaware.go; Go net/http/httputil ReverseProxy
  */
 import { badRequest, internalError, serviceUnavailable } from "../../api/meta/status-error.ts";
+import { isHandedOver } from "../../net/http-server.ts";
 import { http1Request, type HeaderPairs, type Http1Request, type Http1Response } from "../../net/http1-client.ts";
 import { askKept } from "../../net/kept-connections.ts";
-import { isHandedOver } from "../../net/http-server.ts";
 import { proxyBytes } from "../../net/proxy-bytes.ts";
 import type { Answer, RawAnswer, UpgradeAnswer } from "../answer.ts";
-import type { Scope } from "../handler.ts";
 import type { ServerRequest } from "../request.ts";
+import type { Scope } from "../scope.ts";
 import type { Backend } from "./backend.ts";
 import { rewriteHtml, rewriteLocation, type Rewriting } from "./rewrite.ts";
 

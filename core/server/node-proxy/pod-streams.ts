@@ -10,7 +10,8 @@ import { type FieldError, forbidden, invalid as invalidValue, NO_FIELD } from ".
 import { badRequest, internalError, invalid, statusError, type StatusError } from "../../api/meta/status-error.ts";
 import { http1Request } from "../../net/http1-client.ts";
 import type { Answer } from "../answer.ts";
-import { attributesOf, authorize, type Scope } from "../handler.ts";
+import { attributesOf, authorize } from "../handler.ts";
+import type { Scope } from "../scope.ts";
 import { kubeletBackend, type NodeProxyDeps } from "./backend.ts";
 import { admitConnect, isTrue, portsOf, streamOptionsOf } from "./connect-options.ts";
 import { forwardUpgrade } from "./forward.ts";

@@ -10,12 +10,12 @@ import { badRequest, conflict, statusError, success } from "../../api/meta/statu
 import { bindPod as bound, validateBinding } from "../../registry/core/pod/binding.ts";
 import { checkAcceptable } from "../acceptable.ts";
 import type { Answer } from "../answer.ts";
-import type { Scope } from "../handler.ts";
+import type { Scope } from "../scope.ts";
 import { decodeObject } from "../verbs/body.ts";
 import { placeInNamespace } from "../verbs/incoming.ts";
 import { recordOwner } from "../verbs/managed-fields.ts";
-import { writeOptions } from "../verbs/write.ts";
 import { writeQueryOf } from "../verbs/write-options.ts";
+import { writeOptions } from "../verbs/write.ts";
 
 const PODS_BINDING = { group: "", resource: "pods/binding" };
 

@@ -9,7 +9,7 @@ import { notFound } from "../../api/meta/status-error.ts";
 import { Cached } from "../../registry/generic/cached.ts";
 import { type Answer, stored } from "../answer.ts";
 import { deprecation } from "../deprecation.ts";
-import type { Scope } from "../handler.ts";
+import type { Scope } from "../scope.ts";
 import { selectionOf } from "../verbs/options.ts";
 
 export interface Component {

@@ -10,7 +10,7 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { forbidden, statusError, type StatusError, tooManyRequests } from "../../api/meta/status-error.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import type { WriteOptions } from "../../registry/generic/stored-resource.ts";
-import type { Scope } from "../handler.ts";
+import type { Scope } from "../scope.ts";
 
 /** Evictions a budget remembers that its controller has not seen yet. */
 const DISRUPTED_PODS_MAX = 2000;

@@ -12,11 +12,11 @@ import { checkDeletePreconditions } from "../../registry/generic/deletion.ts";
 import type { WriteOptions } from "../../registry/generic/stored-resource.ts";
 import { checkAcceptable } from "../acceptable.ts";
 import type { Answer } from "../answer.ts";
-import type { Scope } from "../handler.ts";
+import type { Scope } from "../scope.ts";
 import { decodeObject } from "../verbs/body.ts";
 import { placeInNamespace } from "../verbs/incoming.ts";
-import { writeOptions } from "../verbs/write.ts";
 import { checkedDelete, type DeleteQuery, type RawDeleteOptions, writeQueryOf } from "../verbs/write-options.ts";
+import { writeOptions } from "../verbs/write.ts";
 import { beingProcessed, budgetsOf, spendDisruption, sparesUnhealthy } from "./disruption-budget.ts";
 
 /** How often a pod may change under an eviction that it does not wait for. */

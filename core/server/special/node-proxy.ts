@@ -5,12 +5,12 @@
  *   connections(info)?.(scope)
  */
 import { type Answer, raw } from "../answer.ts";
-import type { ResourceHandler, Scope } from "../handler.ts";
 import { type Backend, nodeBackend, type NodeProxyDeps, podBackend, serviceBackend } from "../node-proxy/backend.ts";
 import { admitConnect } from "../node-proxy/connect-options.ts";
 import { forwardHttp, forwardUpgrade, isUpgrade } from "../node-proxy/forward.ts";
 import { podAttach, podExec, podLog, podPortForward } from "../node-proxy/pod-streams.ts";
 import type { ResourceRequestInfo } from "../request-info.ts";
+import type { ResourceHandler, Scope } from "../scope.ts";
 
 type ProxyHandler = (deps: NodeProxyDeps, scope: Scope) => Promise<Answer>;
 

@@ -6,13 +6,13 @@ import { defaultExpiration, type TokenIssuer } from "../../authn/token-issuer.ts
 import { timestamp } from "../../lifecycle/clock.ts";
 import { checkAcceptable } from "../acceptable.ts";
 import type { Answer } from "../answer.ts";
-import type { ResourceHandler, Scope } from "../handler.ts";
 import type { ResourceRequestInfo } from "../request-info.ts";
+import type { ResourceHandler, Scope } from "../scope.ts";
 import { decodeObject } from "../verbs/body.ts";
-import { recordOwner } from "../verbs/managed-fields.ts";
 import { placeInNamespace } from "../verbs/incoming.ts";
-import { writeOptions } from "../verbs/write.ts";
+import { recordOwner } from "../verbs/managed-fields.ts";
 import { writeQueryOf } from "../verbs/write-options.ts";
+import { writeOptions } from "../verbs/write.ts";
 import { bindPod } from "./binding.ts";
 import { type Component, getComponentStatus, listComponentStatuses } from "./component-statuses.ts";
 import { evictPod } from "./eviction.ts";

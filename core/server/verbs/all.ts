@@ -1,5 +1,5 @@
 /** Which function answers which verb of a stored resource. */
-import type { ResourceHandler } from "../handler.ts";
+import type { ResourceHandler } from "../scope.ts";
 import { getObject, listObjects, watchObjects } from "./read.ts";
 import { createObject, deleteCollection, deleteObject, patchObject, updateObject } from "./write.ts";
 

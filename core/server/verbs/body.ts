@@ -3,16 +3,16 @@ import { decodeBody, decodeUntypedBody, enforceFieldValidation, type FieldValida
 import { type JsonObject, type JsonValue, jsonNodeOf } from "../../api/codec/json-document.ts";
 import { ENCODINGS, ENCODINGS_CUSTOM, negotiateInput } from "../../api/codec/negotiate.ts";
 import { copyOf } from "../../api/meta/copy.ts";
+import { invalid as invalidField } from "../../api/meta/field-error.ts";
 import { formatApiVersion, formatGvk, type GroupVersion, type GroupVersionKind } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { invalid as invalidField } from "../../api/meta/field-error.ts";
 import { badRequest, invalid, statusError } from "../../api/meta/status-error.ts";
 import { canonical } from "../../api/schema/canonical.ts";
 import { diagnose } from "../../api/schema/diagnose.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
 import { MalformedError } from "../../registry/apiextensions/custom/embedded.ts";
-import type { Scope } from "../handler.ts";
 import type { RequestBody } from "../request.ts";
+import type { Scope } from "../scope.ts";
 
 /** The body as an object of the request's resource or subresource, in the storage version, defaulted. Throws 400, 415. */
 export async function decodeObject(scope: Scope): Promise<ApiObject> { return (await bodyReader(scope))(); }

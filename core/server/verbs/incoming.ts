@@ -6,7 +6,7 @@
 import { repeats } from "../../api/meta/linear.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest } from "../../api/meta/status-error.ts";
-import type { Scope } from "../handler.ts";
+import type { Scope } from "../scope.ts";
 
 /** The object's namespace is the request's. Mutates. Throws 400. */
 export function placeInNamespace({ info }: Scope, { metadata }: ApiObject): void {

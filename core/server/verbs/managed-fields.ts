@@ -1,17 +1,17 @@
 /** metadata.managedFields: which manager a request writes for, and what it can come to own. */
+import { type GroupVersionKind, parseApiVersion } from "../../api/meta/gvk.ts";
+import type { ApiObject, ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { excludeFields, type FieldFilter, includeFields } from "../../api/patch/apply/field-filter.ts";
 import { managerName } from "../../api/patch/apply/managers.ts";
+import type { Versions } from "../../api/patch/apply/ownership.ts";
+import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from "../../api/patch/apply/scale.ts";
 import { updateManagedFields } from "../../api/patch/apply/update.ts";
 import { builtInSchemas } from "../../api/patch/facts-schema.ts";
-import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from "../../api/patch/apply/scale.ts";
-import type { ApiObject, ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
-import { type GroupVersionKind, parseApiVersion } from "../../api/meta/gvk.ts";
 import type { JsonMap } from "../../api/patch/json-value.ts";
-import type { Versions } from "../../api/patch/apply/ownership.ts";
 import type { ObjectSchema } from "../../api/patch/schema.ts";
 import { convert } from "../../registry/conversions.ts";
 import type { ServedResource } from "../../registry/registry.ts";
-import type { Scope } from "../handler.ts";
+import type { Scope } from "../scope.ts";
 
 const NOT_STATUS = excludeFields("status");
 const ONLY_STATUS = includeFields("status", "metadata");

@@ -8,8 +8,8 @@ import { canonical } from "../../api/schema/canonical.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
 import { type Selection, selectableFields } from "../../registry/generic/selection.ts";
 import type { ServedResource } from "../../registry/registry.ts";
-import type { Scope } from "../handler.ts";
 import { isTrue } from "../request-info.ts";
+import type { Scope } from "../scope.ts";
 
 /** Which objects the request is about. Throws 400 for a selector that cannot be read or names an unknown field. */
 export function selectionOf({ request, served, info }: Scope): Selection {

@@ -13,12 +13,12 @@ import { badRequest, notFound, routerUnsupported, StatusError, statusError, unsu
 import { serverSideApply } from "../../api/patch/apply/apply.ts";
 import { builtInSchemas } from "../../api/patch/facts-schema.ts";
 import { applyJsonPatch } from "../../api/patch/json-patch.ts";
+import { formatGo } from "../../api/patch/json-value.ts";
 import { applyMergePatch } from "../../api/patch/merge-patch.ts";
 import { applyStrategicMerge } from "../../api/patch/strategic-merge.ts";
-import { formatGo } from "../../api/patch/json-value.ts";
 import { diagnoseUntyped } from "../../api/schema/diagnose.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
-import type { Scope } from "../handler.ts";
+import type { Scope } from "../scope.ts";
 import { expectedKind, appliedObject, patchedObject, unfitPatch } from "./body.ts";
 import { ownableFields, schemaOf, withVersions } from "./managed-fields.ts";
 import { unfitNumber } from "./patch-numbers.ts";

@@ -1,22 +1,22 @@
 /** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
 import { posix } from "node:path";
 import { parseJson } from "../../api/codec/json.ts";
-import { badRequest, CONTINUE_INCONSISTENT, isExpired, isTooLarge, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, type StatusError } from "../../api/meta/status-error.ts";
 import { parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../../api/meta/object-meta.ts";
+import { badRequest, CONTINUE_INCONSISTENT, isExpired, isTooLarge, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, type StatusError } from "../../api/meta/status-error.ts";
 import { canonicalOwn } from "../../api/schema/canonical.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
+import type { CacheEvent } from "../../registry/generic/audience.ts";
 import { Cached } from "../../registry/generic/cached.ts";
 import type { Subresource } from "../../registry/generic/resource.ts";
 import type { Selection } from "../../registry/generic/selection.ts";
-import type { Clock } from "../../lifecycle/clock.ts";
 import { STATUS_PART } from "../../registry/generic/status-part.ts";
-import type { CacheEvent } from "../../registry/generic/audience.ts";
 import { follow } from "../../registry/generic/watch-cache.ts";
 import { type Answer, type BookmarkItem, type ErrorItem, type ListAnswer, stored, type WatchItem } from "../answer.ts";
-import type { Scope } from "../handler.ts";
 import { NotServed } from "../not-served.ts";
 import { isTrue } from "../request-info.ts";
+import type { Scope } from "../scope.ts";
 import { badVersion, integer, type ListOptions, listOptionsOf, selectionOf, versionError } from "./options.ts";
 
 /** How long a read waits for a revision that has not been reached yet. Source: apiserver storage/cacher blockTimeout */

@@ -9,8 +9,8 @@ import { type FieldError, forbidden, invalid as invalidField, notSupported, requ
 import type { GroupVersionKind } from "../../api/meta/gvk.ts";
 import { invalid } from "../../api/meta/status-error.ts";
 import type { DeleteOptions } from "../../registry/generic/deletion.ts";
-import type { Scope } from "../handler.ts";
 import { isTrue } from "../request-info.ts";
+import type { Scope } from "../scope.ts";
 import { integer } from "./options.ts";
 
 export interface WriteQuery {

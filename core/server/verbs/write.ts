@@ -10,17 +10,18 @@ import { copyOf } from "../../api/meta/copy.ts";
 import type { ApiObject, ObjectMeta } from "../../api/meta/object-meta.ts";
 import { conflict, forbidden, invalid, isNotFound, success } from "../../api/meta/status-error.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
+import { wipeSystemFields } from "../../registry/generic/object-meta.ts";
 import type { Resource, WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/stored-resource.ts";
 import { type Answer, stored } from "../answer.ts";
-import { authorize, type Scope } from "../handler.ts";
+import { authorize } from "../handler.ts";
+import type { Scope } from "../scope.ts";
 import { bodyReader, decodeObject, keptSpec } from "./body.ts";
-import { managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
 import { checkName, dropRepeatedOwners, placeInNamespace } from "./incoming.ts";
+import { managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
 import { patcherOf } from "./patch.ts";
 import { listObjects, subresourceOf, viewAnswer } from "./read.ts";
 import { type DeleteQuery, deleteQueryOf, type WriteQuery, writeQueryOf } from "./write-options.ts";
-import { wipeSystemFields } from "../../registry/generic/object-meta.ts";
 
 export async function createObject(scope: Scope): Promise<Answer> {
   const { served, info } = scope;

@@ -1,5 +1,5 @@
 /** What a schema may ask of a number. Source: kubernetes v1.36 kube-openapi/pkg/validation/validate/{validator,values}.go */
-import type { Finding } from "./validate-value.ts";
+import type { Finding } from "./finding.ts";
 
 export interface NumberRules {
   readonly format?: string;

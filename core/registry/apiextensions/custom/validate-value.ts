@@ -8,23 +8,14 @@
  *
  * Source: kubernetes v1.36 kube-openapi/pkg/validation/{validate,errors}, apiextensions-apiserver/pkg/apiserver/validation/{validation,ratcheting}.go
  */
-import { type FieldError, invalid, notSupported, required, tooLong, tooMany, typeInvalid } from "../../../api/meta/field-error.ts";
+import type { FieldError } from "../../../api/meta/field-error.ts";
 import { goQuote } from "../../../api/meta/go-quote.ts";
 import { formatGo } from "../../../api/patch/json-value.ts";
 import type { Correlated } from "./correlate.ts";
+import { fieldErrorOf, type Finding, typeFinding } from "./finding.ts";
 import { goNumber, isNearInteger, isNumber, numberFindings, type NumberRules, numberType } from "./numbers.ts";
 import { isMap, type JsonMap } from "./prune.ts";
 import type { Structure } from "./structure.ts";
-
-export interface Finding {
-  readonly type: "required" | "enum" | "tooLong" | "tooMany" | "type" | "other";
-  /** As the schema's reader writes paths: "spec.a[0].b", ".a" for what is missing at the root; undefined for what belongs to no place. */
-  readonly path: string | undefined;
-  readonly message: string;
-  readonly value?: unknown;
-  readonly max?: number;
-  readonly allowed?: readonly unknown[];
-}
 
 interface Result { readonly findings: Finding[]; matches: number }
 
@@ -36,19 +27,6 @@ export interface ValidateOptions {
 
 export function validateValue(value: unknown, structure: Structure, { field = "", correlated }: ValidateOptions = {}): FieldError[] {
   return check(value, structure, "", correlated).findings.map((finding) => fieldErrorOf(finding, field));
-}
-
-function fieldErrorOf({ type, path, message, value, max = -1, allowed = [] }: Finding, base: string): FieldError {
-  const name = path?.replace(/^\./, "") ?? "";
-  const field = (base !== "" && name !== "" ? `${base}.${name}` : base || name) || "<nil>";
-  switch (type) {
-    case "required": return required(field, "");
-    case "enum": return notSupported(field, value, allowed.map((one) => (typeof one === "string" ? one : JSON.stringify(one))));
-    case "tooLong": return tooLong(field, max);
-    case "tooMany": return tooMany(field, value as number, max);
-    case "type": return typeInvalid(field, value, message);
-    case "other": return invalid(field, value ?? "", message);
-  }
 }
 
 function check(value: unknown, structure: Structure, path: string, correlated: Correlated | undefined): Result {
@@ -122,10 +100,6 @@ function jsonType(value: unknown): { readonly type: string; readonly format: str
   if (isNumber(value)) return numberType(value) === "integer" ? { type: "integer", format: "int64" } : { type: "number", format: "float64" };
   if (Array.isArray(value)) return { type: "array", format: "" };
   return { type: typeof value === "object" ? "object" : typeof value, format: "" };
-}
-
-function typeFinding(path: string, wanted: string, given: string): Finding {
-  return { type: "type", path, message: `${path} in body must be of type ${wanted}: ${goQuote(given)}`, value: given };
 }
 
 function text(value: string, { schema: { maxLength, minLength }, pattern }: Structure, path: string): Finding[] {
