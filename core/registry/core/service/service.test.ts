@@ -75,6 +75,29 @@ test("two writes in flight do not get the same address; a failed one gives it ba
   expect([a, b, c].map(({ spec }) => spec.clusterIP)).toEqual(["10.43.0.17", "10.43.0.18", "10.43.0.17"]);
 });
 
+test("a dry run takes nothing, is told of ports that are taken, and gets what stands for the rest", async () => {
+  const stored = new Map<string, Service>();
+  const { write } = cluster(["10.43.0.0/24"], stored);
+  await write("a", { type: "NodePort", clusterIP: "10.43.0.9", ports: [{ port: 1, nodePort: 30050 }] as never });
+  const definition = serviceDefinition({ serviceCidrs: ["10.43.0.0/24"], nodePortRange: { first: 30000, last: 30063 }, existing: () => stored.values(), random: lowest });
+  async function dry(spec: object): Promise<ServiceSpec> {
+    const service = { apiVersion: "v1", kind: "Service", metadata: { name: "s" }, spec: structuredClone(spec) } as unknown as Service;
+    definition.defaults!(service);
+    definition.prepareForCreate!(service, { ...context, dryRun: true });
+    await definition.allocate!(service, undefined, { ...context, dryRun: true });
+    return service.spec;
+  }
+  expect((await dry(http)).clusterIP).toBe("10.43.0.0");
+  expect((await dry({ ...http, clusterIP: "10.43.0.9" })).clusterIP).toBe("10.43.0.9");
+  await expect(dry({ ...http, clusterIP: "10.44.0.9" })).rejects.toThrow("failed to allocate IP 10.44.0.9: the provided IP (10.44.0.9) is not in the valid range. The range of valid IPs is 10.43.0.0/24");
+  const local = await dry({ type: "LoadBalancer", externalTrafficPolicy: "Local", ports: [{ name: "a", port: 1 }, { name: "b", port: 2 }] });
+  expect([...local.ports!.map(({ nodePort }) => nodePort), local.healthCheckNodePort]).toEqual([32769, 32770, 32771]);
+  expect((await dry({ type: "NodePort", ports: [{ name: "a", port: 1, nodePort: 80 }, { name: "b", port: 2 }] })).ports!.map(({ nodePort }) => nodePort)).toEqual([80, 81]);
+  await expect(dry({ type: "NodePort", ports: [{ port: 1, nodePort: 30050 }] })).rejects.toThrow("spec.ports[0].nodePort: Invalid value: 30050: provided port is already allocated");
+  await expect(dry({ type: "NodePort", ports: [{ name: "a", port: 1, nodePort: 30051 }, { name: "b", port: 2, nodePort: 30051 }] })).rejects.toThrow("spec.ports[1].nodePort: Invalid value: 30051: provided port is already allocated");
+  expect((await write("b", { ...http, clusterIP: "10.43.0.17", type: "NodePort", ports: [{ port: 1, nodePort: 30051 }] as never })).clusterIP).toBe("10.43.0.17");
+});
+
 test("names are labels; ports, protocols and affinity have defaults", async () => {
   const definition = serviceDefinition({ serviceCidrs: ["10.43.0.0/24"], nodePortRange: { first: 30000, last: 30063 }, existing: () => [], random: lowest });
   expect(["web", "1web", "a.b", "Web", ""].map((name) => [...definition.validateName!(name)].length > 0)).toEqual([false, false, true, true, true]);

@@ -40,7 +40,7 @@ export function serviceDefinition({ claims, ...options }: AllocatorOptions & { r
       dropForType(next, old);
       dropInternalPolicy(next);
     },
-    allocate: (next, old) => (claims ? allocateWithClaims(allocator, next, old, claims) : allocator.allocate(next, old)),
+    allocate: (next, old, { dryRun }) => (claims && !dryRun ? allocateWithClaims(allocator, next, old, claims) : allocator.allocate(next, old, { dryRun })),
 
     validate: validateService,
     validateUpdate: validateServiceUpdate,

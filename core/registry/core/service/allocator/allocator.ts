@@ -53,9 +53,9 @@ export class ServiceAllocator {
     this.#ports = new Pool({ first: BigInt(first), last: BigInt(last), reserved: reservedOf(size, { step: 32, max: 128 }) }, options.random);
   }
 
-  /** Mutates `next`. Throws a StatusError for what cannot be had. */
-  allocate(next: Service, old: Readonly<Service> | undefined): ServiceAllocation {
-    const taken = new Taken();
+  /** Mutates `next`. Throws a StatusError for what cannot be had. A dry run takes nothing: it gets numbers that stand for those it would get, and is told of ports that are taken. */
+  allocate(next: Service, old: Readonly<Service> | undefined, { dryRun = false }: { readonly dryRun?: boolean } = {}): ServiceAllocation {
+    const taken = new Taken(dryRun);
     try {
       initFamilies(next, old, this.#families);
       this.#allocateAddresses(next, old, taken);
@@ -117,6 +117,8 @@ export class ServiceAllocator {
     const ranges = this.#rangesOf(family);
     const inUse = this.#addressesInUse(family);
     if (wanted === "") {
+      const [first] = ranges;
+      if (taken.dryRun && first) return formatAddress({ family, value: first.pool.range.first - 1n });
       for (const { pool } of ranges) {
         const value = pool.takeAny(inUse);
         if (value === undefined) continue;
@@ -127,9 +129,11 @@ export class ServiceAllocator {
     }
     const { value } = parseAddress(wanted)!; // validated by initFamilies
     const range = ranges.find(({ cidr, pool }) => contains(cidr, value) && pool.has(value)) ?? ranges.find(({ cidr }) => contains(cidr, value));
-    const problem = !range ? "the provided network does not match the current range"
-      : !range.pool.has(value) ? `the provided IP (${wanted}) is not in the valid range. The range of valid IPs is ${range.cidr}`
-        : !range.pool.take(value, inUse) ? "provided IP is already allocated" : undefined;
+    if (taken.dryRun && range?.pool.has(value)) return wanted;
+    const shown = range ?? (taken.dryRun ? ranges[0] : undefined);
+    const problem = !shown ? "the provided network does not match the current range"
+      : !shown.pool.has(value) ? `the provided IP (${wanted}) is not in the valid range. The range of valid IPs is ${shown.cidr}`
+        : !shown.pool.take(value, inUse) ? "provided IP is already allocated" : undefined;
     if (problem !== undefined || !range) throw refused(service, "spec.clusterIPs", service.spec.clusterIPs, `failed to allocate IP ${wanted}: ${problem}`);
     taken.add(range.pool, value);
     return wanted;
@@ -179,6 +183,11 @@ export class ServiceAllocator {
   #portProblem(port: number, taken: Taken): string | undefined {
     const value = BigInt(port);
     const { first, last } = this.#options.nodePortRange;
+    if (taken.dryRun) {
+      if (taken.has(this.#ports, value, true) || this.#ports.isTaken(value, this.#portsInUse())) return "provided port is already allocated";
+      taken.add(this.#ports, value);
+      return undefined;
+    }
     if (!this.#ports.has(value)) return `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
     if (!this.#ports.take(value, this.#portsInUse())) return "provided port is already allocated";
     taken.add(this.#ports, value);
@@ -186,6 +195,11 @@ export class ServiceAllocator {
   }
 
   #takeAnyPort(taken: Taken, what: string): number {
+    if (taken.dryRun) {
+      const value = taken.values().reduce((max, one) => (one.pool === this.#ports && one.value > max ? one.value : max), 0n) || DRY_RUN_PORT;
+      taken.add(this.#ports, value + 1n);
+      return Number(value + 1n);
+    }
     const value = this.#ports.takeAny(this.#portsInUse());
     if (value === undefined) throw internalError(new Error(`${what}range is full`));
     taken.add(this.#ports, value);
@@ -215,16 +229,24 @@ function refused(service: Readonly<Service>, path: string, value: unknown, detai
   return invalidObject({ group: "", kind: "Service" }, service.metadata.name, [invalid(path, value, detail)]);
 }
 
+/** After it come the ports that a dry run gets. Source: pkg/registry/core/service/portallocator/operation.go */
+const DRY_RUN_PORT = 32768n;
+
 /** What one write has taken. */
 class Taken {
+  /** Then nothing has been taken out of the pools. */
+  readonly dryRun: boolean;
   readonly #values: { readonly pool: Pool; readonly value: bigint }[] = [];
+
+  constructor(dryRun: boolean) { this.dryRun = dryRun; }
 
   values(): readonly { readonly pool: Pool; readonly value: bigint }[] { return [...this.#values]; }
   add(pool: Pool, value: bigint): void { this.#values.push({ pool, value }); }
   /** An update may name a node port twice, for two protocols; a create goes by port numbers. */
   has(pool: Pool, value: bigint, isUpdate: boolean): boolean { return isUpdate && this.#values.some((other) => other.pool === pool && other.value === value); }
   release(): void {
-    for (const { pool, value } of this.#values.splice(0)) pool.done(value);
+    const values = this.#values.splice(0);
+    if (!this.dryRun) for (const { pool, value } of values) pool.done(value);
   }
 }
 

@@ -33,9 +33,11 @@ export class Pool {
 
   has(value: bigint): boolean { return value >= this.range.first && value <= this.range.last; }
 
+  isTaken(value: bigint, inUse: ReadonlySet<bigint>): boolean { return inUse.has(value) || this.#inFlight.has(value); }
+
   /** False if it is in use. `inUse`: by the services there are. */
   take(value: bigint, inUse: ReadonlySet<bigint>): boolean {
-    if (inUse.has(value) || this.#inFlight.has(value)) return false;
+    if (this.isTaken(value, inUse)) return false;
     this.#inFlight.add(value);
     return true;
   }
