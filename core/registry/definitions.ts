@@ -84,6 +84,7 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, rand
     existing: () => objectsOf<Service>(storeOf("", "services")),
     ranges: () => objectsOf<ServiceCIDR>(storeOf("networking.k8s.io", "servicecidrs")),
     addresses: () => objectsOf<IPAddress>(storeOf("networking.k8s.io", "ipaddresses")),
+    addressObjects: () => storeOf("networking.k8s.io", "ipaddresses"),
   });
   const namespaceLabels = (name: string): Readonly<Record<string, string>> => {
     const [namespace] = storeOf("", "namespaces")?.select({ namespace: "", name }) ?? [];

@@ -60,12 +60,13 @@ async function createOnce(target: Target, draft: ApiObject, { context, signal, v
     if (given && given !== "0" && !context.dryRun) throw statusError({ code: 500, reason: "", message: "resourceVersion should not be set on objects to be created" });
     const key = target.keyOf(object.metadata.namespace ?? "", object.metadata.name);
     const stored = await commits.stored(object, signal);
+    if (!context.dryRun) await allocation?.prepare?.();
     const entry = context.dryRun ? commits.dryRun(key, stored, cache.get(key) !== undefined) : await commits.put(key, stored, undefined, signal);
-    if (context.dryRun) allocation?.rollback();
-    else allocation?.commit();
+    if (context.dryRun) await allocation?.rollback();
+    else await allocation?.commit();
     return entry;
   } catch (error) {
-    allocation?.rollback();
+    await allocation?.rollback();
     throw error;
   }
 }

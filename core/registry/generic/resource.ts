@@ -73,11 +73,15 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;
   /** Takes what the object needs from pools (cluster IPs, node ports) before it is stored. Mutates `next`. What it returns is called once the write has succeeded or failed. */
   allocate?(next: T, old: Readonly<T> | undefined, context: WriteContext): Promise<Allocation> | Allocation;
+  /** Gives back what a deleted object had. Never throws. */
+  afterDelete?(object: Readonly<T>, context: WriteContext): Promise<void>;
 }
 
 export interface Allocation {
-  commit(): void;
-  rollback(): void;
+  /** The object is going to be written: nothing else is in the way. Not called in a dry run. Throws what the client is to be told. */
+  prepare?(): Promise<void>;
+  commit(): Promise<void> | void;
+  rollback(): Promise<void> | void;
 }
 
 export type Subresource<T extends ApiObject = ApiObject> =

@@ -164,7 +164,10 @@ export class ResourceStore {
       if (plan.type === "remove") {
         if (context.dryRun) return { entry: marked ? new Cached(current.key, deepFreeze(marked), current.revision, current) : current, done: true };
         const outcome = await this.#commits.remove(current, { last: marked }, signal);
-        if (outcome.removed) return { entry: outcome.removed, done: true };
+        if (outcome.removed) {
+          await this.definition.afterDelete?.(current.object, context);
+          return { entry: outcome.removed, done: true };
+        }
         current = outcome.newer;
         continue;
       }

@@ -41,22 +41,23 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
     await options.validate?.(deepFreeze(next), old);
     if (finishedBy(next, definition)) {
       const outcome = context.dryRun ? undefined : await commits.remove(current, { named }, signal);
-      if (outcome?.removed) allocation?.commit();
-      else allocation?.rollback();
+      await allocation?.rollback();
+      if (outcome?.removed) await definition.afterDelete?.(old, context);
       if (outcome && !outcome.removed) return { newer: outcome.newer };
       return { entry: new Cached(current.key, deepFreeze(next), current.revision) };
     }
     const stored = await commits.stored(next, signal);
     if (Bun.deepEquals(stored, current.object)) {
-      allocation?.rollback();
+      await allocation?.rollback();
       return { entry: current };
     }
+    if (!context.dryRun) await allocation?.prepare?.();
     const entry = context.dryRun ? commits.dryRun(current.key, stored, false) : await commits.put(current.key, stored, current, signal);
-    if (context.dryRun) allocation?.rollback();
-    else allocation?.commit();
+    if (context.dryRun) await allocation?.rollback();
+    else await allocation?.commit();
     return { entry };
   } catch (error) {
-    allocation?.rollback();
+    await allocation?.rollback();
     if (error instanceof StoreError && error.code === "conflict") {
       if (named) throw conflict(target.groupResource, old.metadata.name);
       return { newer: error.current && cachedOf(error.current) };

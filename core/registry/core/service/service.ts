@@ -11,6 +11,7 @@ import type { Service } from "../../../api/gen/core.v1.ts";
 import { dns1123Label } from "../../../api/meta/names.ts";
 import { defineResource, type Resource } from "../../generic/resource.ts";
 import { statusPart } from "../status-part.ts";
+import { addressesOf, type AddressStore, releaseAddresses, withAddressObjects } from "./allocator/address-objects.ts";
 import { type AllocatorOptions, ServiceAllocator } from "./allocator/allocator.ts";
 import { allocateWithClaims, type Claims } from "./allocator/claims.ts";
 import { defaultService } from "./defaults.ts";
@@ -18,9 +19,10 @@ import { isExternallyAccessible, mayHaveNodePorts, needsClusterIp, needsHealthCh
 import { validateLoadBalancerStatus, validateService, validateServiceUpdate } from "./validation.ts";
 import { serviceWarnings } from "./warnings.ts";
 
-/** `claims`: where other servers allocate from the same ranges. */
-export function serviceDefinition({ claims, ...options }: AllocatorOptions & { readonly claims?: Claims | undefined }): Resource<Service> {
+/** `claims`: where other servers allocate from the same ranges. `addressObjects`: where there is an object for each address. */
+export function serviceDefinition({ claims, addressObjects, ...options }: AllocatorOptions & { readonly claims?: Claims | undefined; readonly addressObjects?: () => AddressStore | undefined }): Resource<Service> {
   const allocator = new ServiceAllocator(options);
+  const allocated = (next: Service, old: Readonly<Service> | undefined, dryRun: boolean) => (claims && !dryRun ? allocateWithClaims(allocator, next, old, claims) : allocator.allocate(next, old, { dryRun }));
   return defineResource<Service>({
     group: "", version: "v1", kind: "Service", plural: "services",
     createOnUpdate: true,
@@ -40,7 +42,16 @@ export function serviceDefinition({ claims, ...options }: AllocatorOptions & { r
       dropForType(next, old);
       dropInternalPolicy(next);
     },
-    allocate: (next, old, { dryRun }) => (claims && !dryRun ? allocateWithClaims(allocator, next, old, claims) : allocator.allocate(next, old, { dryRun })),
+    async allocate(next, old, context) {
+      const allocation = await allocated(next, old, context.dryRun);
+      const store = context.dryRun ? undefined : addressObjects?.();
+      return store ? withAddressObjects(allocation, { next, old, store, context }) : allocation;
+    },
+    async afterDelete(service, context) {
+      const store = addressObjects?.();
+      if (store) await releaseAddresses(store, addressesOf(service), service, context);
+    },
+
 
     validate: validateService,
     validateUpdate: validateServiceUpdate,

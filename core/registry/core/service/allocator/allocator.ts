@@ -26,7 +26,7 @@ export interface AllocatorOptions {
   readonly existing: () => Iterable<Readonly<Service>>;
   /** The ranges addresses are given out of; of a family without any, `serviceCidrs`. */
   readonly ranges?: (() => Iterable<Readonly<ServiceCIDR>>) | undefined;
-  /** Addresses that are taken: those of services are told by the services. */
+  /** Addresses that are taken, by services that are about to be written and by whoever else. */
   readonly addresses?: (() => Iterable<Readonly<IPAddress>>) | undefined;
   readonly random: Random;
 }
@@ -149,7 +149,7 @@ export class ServiceAllocator {
       }
     }
     for (const { metadata } of this.#options.addresses?.() ?? []) {
-      const address = metadata.labels?.[MANAGED_BY] === ALLOCATOR ? undefined : parseAddress(metadata.name); // those of services that are gone are on their way out
+      const address = parseAddress(metadata.name);
       if (address?.family === family) inUse.add(address.value);
     }
     return inUse;
@@ -251,10 +251,6 @@ class Taken {
 }
 
 interface FamilyPool { readonly cidr: string; readonly family: Family; readonly pool: Pool }
-
-/** Of IPAddresses: who has made them. */
-const MANAGED_BY = "ipaddress.kubernetes.io/managed-by";
-const ALLOCATOR = "ipallocator.k8s.io";
 
 /** Said to be, or nothing said: the controllers may not have seen it yet. */
 function isReady({ metadata, status }: Readonly<ServiceCIDR>): boolean {

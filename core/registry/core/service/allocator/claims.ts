@@ -42,8 +42,8 @@ export async function allocateWithClaims(allocator: ServiceAllocator, next: Serv
     if (releases.length === answers.length && allocation.isFree()) {
       next.spec = draft.spec;
       return {
-        commit() { allocation.commit(); giveBack(); },
-        rollback() { allocation.rollback(); giveBack(); },
+        async commit() { await allocation.commit(); giveBack(); },
+        async rollback() { await allocation.rollback(); giveBack(); },
       };
     }
     allocation.rollback();
