@@ -1,75 +1,89 @@
 /**
- * An IPAddress for each address a Service has: who has which is seen at a glance, and a ServiceCIDR is kept while its addresses are in use.
+ * Sees to it that each address of a Service has its IPAddress, and that there is none of the allocator's without a Service.
  *
- * Addresses are allocated when a Service is written, without these objects; they follow. Those that name no Service, or one without that address, go.
+ * The API server makes and deletes them with the Service (core/registry/core/service/allocator/address-objects.ts). What is missing or left over is from a server that ended in between, of an
+ * earlier version, or somebody's doing.
  *
- * Source: kubernetes v1.36 pkg/registry/core/service/ipallocator/{ipallocator,controller/repairip}.go
+ * Source: kubernetes v1.36 pkg/registry/core/service/ipallocator/controller/repairip.go
  */
 import type { Service } from "../../api/gen/core.v1.ts";
 import type { IPAddress } from "../../api/gen/networking.v1.ts";
-import { keyOf, labelsOf, type NewObject, namespaceOf, objectKey } from "../../api/meta/object-meta.ts";
+import { objectKey, type ObjectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
-import { IP_ADDRESSES, SERVICES } from "../../client/resources.ts";
-import { formatIp, parseIp } from "../../net/cidr.ts";
-import { type Controller, itself, mapped } from "../controller.ts";
+import { IP_ADDRESSES, SERVICE_CIDRS, SERVICES } from "../../client/resources.ts";
+import { type Controller, itself, mapped, nameOfKey, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-
-const MANAGED_BY = "ipaddress.kubernetes.io/managed-by";
-const FAMILY = "ipaddress.kubernetes.io/ip-family";
-const ALLOCATOR = "ipallocator.k8s.io";
+import { addressesOf, addressFor, type Known, planAddress, planService, type ServiceStep } from "./repair-plan.ts";
 
 const SERVICES_BY_ADDRESS: Index<Service> = { name: "cluster IP", valuesOf: addressesOf };
 
-function addressesOf({ spec }: Readonly<Service>): string[] {
-  const all = spec.clusterIPs?.length ? spec.clusterIPs : spec.clusterIP ? [spec.clusterIP] : [];
-  return all.flatMap((text) => {
-    const ip = parseIp(text); // "None" and "" are none
-    return ip ? [formatIp(ip)] : [];
-  });
-}
-
-/** Keys are those of addresses. */
-export function serviceAddressController({ client, informers }: Pick<ControllerDeps, "client" | "informers">): Controller {
+/** Keys with a namespace are those of Services, others those of addresses. */
+export function serviceAddressController({ client, informers, events, clock }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock">): Controller {
   const services = informers.of(SERVICES);
   const addresses = informers.of(IP_ADDRESSES);
+  const ranges = informers.of(SERVICE_CIDRS);
   const addressClient = client.resource(IP_ADDRESSES);
+  const serviceClient = client.resource(SERVICES);
+  const recorder = events.from({ component: "ipallocator-repair-controller" });
+  /** Addresses nobody has, and since when. */
+  const strayFrom = new Map<ObjectKey, number>();
+  const known = (): Known => ({ service: (key) => services.get(key), address: (name) => addresses.get(name as ObjectKey), ranges: [...ranges.list()] });
   return {
     name: "service-ip-addresses",
     workers: 2,
     watches: [
+      itself(services),
       mapped(services, ({ object, old }) => [object, ...(old ? [old] : [])].flatMap((service) => addressesOf(service).map((address) => objectKey("", address)))),
       itself(addresses),
+      mapped(addresses, ({ object }) => [...services.by(SERVICES_BY_ADDRESS, object.metadata.name)].map(({ metadata }) => objectKey(metadata.namespace ?? "", metadata.name))),
     ],
+    reads: [ranges],
     async reconcile(key, { signal }) {
-      const [service] = services.by(SERVICES_BY_ADDRESS, key);
-      const known = addresses.get(key);
-      if (known && labelsOf(known)[MANAGED_BY] !== ALLOCATOR) return; // somebody else's
-      if (known && (!service || !isParent(known, service))) {
-        await addressClient.delete(known, { preconditions: { uid: known.metadata.uid } }, { signal }).catch((error: unknown) => {
-          if (!isNotFound(error)) throw error;
-        });
-        await addresses.sawDeleted([known], signal);
-      }
-      if (!service || (known && isParent(known, service))) return;
-      const made = await addressClient.create(addressFor(key, service), { signal }).catch((error: unknown) => {
-        if (isAlreadyExists(error)) return undefined; // looked at again when the informer has it
-        throw error;
-      });
-      if (made) await addresses.caughtUp([made], signal);
+      if (splitKey(key).namespace === "") return await repairAddress(key, signal);
+      const service = services.get(key);
+      if (service) for (const step of planService(service, known())) await mend(service, step, signal);
     },
   };
+
+  async function repairAddress(key: ObjectKey, signal: AbortSignal): Promise<Next> {
+    const address = addresses.get(key);
+    const nowMs = clock.nowMs();
+    const plan = address ? planAddress(address, known(), { nowMs, strayMs: clock.uptimeMs() - (strayFrom.get(key) ?? clock.uptimeMs()) }) : { type: "keep" as const };
+    if (plan.type === "keep") return void strayFrom.delete(key);
+    if (!strayFrom.has(key)) strayFrom.set(key, clock.uptimeMs());
+    if (plan.type === "again") return { againInMs: plan.inMs };
+    recorder.event(address!, "Warning", plan.told.reason, plan.told.message);
+    await remove(address!, signal);
+    strayFrom.delete(key);
+  }
+
+  async function mend(service: Readonly<Service>, step: ServiceStep, signal: AbortSignal): Promise<void> {
+    if (step.type !== "tell" && !(await isNeeded(service, step, signal))) return;
+    if (step.told) recorder.event(service, "Warning", step.told.reason, step.told.message);
+    if (step.type === "tell") return;
+    const before = step.type === "replace" ? addresses.get(objectKey("", step.address)) : undefined;
+    if (before) await remove(before, signal);
+    const made = await addressClient.create(addressFor(step.address, service), { signal }).catch((error: unknown) => {
+      if (isAlreadyExists(error)) return undefined; // looked at again when the informer has it
+      throw error;
+    });
+    if (made) await addresses.caughtUp([made], signal);
+  }
+
+  /** Informers do not hear of a Service and its IPAddress at the same time: what comes and goes with one may not have come or gone for the other. */
+  async function isNeeded({ metadata }: Readonly<Service>, { type, address }: Exclude<ServiceStep, { readonly type: "tell" }>, signal: AbortSignal): Promise<boolean> {
+    if (type === "create" && (await addressClient.get(nameOfKey(objectKey("", address)), { signal }).catch(orNothing))) return false;
+    const now = await serviceClient.get(nameOfKey(objectKey(metadata.namespace ?? "", metadata.name)), { signal }).catch(orNothing);
+    return now !== undefined && addressesOf(now).includes(address);
+  }
+
+  async function remove(address: Readonly<IPAddress>, signal: AbortSignal): Promise<void> {
+    await addressClient.delete(address, { preconditions: { uid: address.metadata.uid } }, { signal }).catch(orNothing);
+    await addresses.sawDeleted([address], signal);
+  }
 }
 
-function isParent({ spec }: Readonly<IPAddress>, service: Readonly<Service>): boolean {
-  const { parentRef } = spec;
-  return parentRef?.resource === "services" && (parentRef.group ?? "") === "" && objectKey(parentRef.namespace ?? "", parentRef.name ?? "") === keyOf(service);
-}
-
-function addressFor(address: string, service: Readonly<Service>): NewObject<IPAddress> {
-  return {
-    apiVersion: "networking.k8s.io/v1", kind: "IPAddress",
-    metadata: { name: address, labels: { [FAMILY]: address.includes(":") ? "IPv6" : "IPv4", [MANAGED_BY]: ALLOCATOR } },
-    spec: { parentRef: { resource: "services", namespace: namespaceOf(service), name: service.metadata.name } },
-  };
+function orNothing(error: unknown): undefined {
+  if (!isNotFound(error)) throw error;
 }

@@ -36,6 +36,8 @@ export interface ServiceAllocation extends Allocation {
   readonly names: readonly string[];
   /** Whether no service has it by now. */
   isFree(): boolean;
+  commit(): void;
+  rollback(): void;
 }
 
 export class ServiceAllocator {
