@@ -16,6 +16,9 @@ import { type HttpAnswer, readAnswer } from "./http-answer.ts";
 /** More than any head, and a body of ours in the smallest of chunks. */
 const ANSWER_BYTES_MAX = 256 * 1024;
 const REDIRECTS_MAX = 10;
+/** An answer is looked at as a whole whenever some of it has come; one that comes by the byte, so often, and then no more than now and then: that is cheap to send. */
+const EAGER_READS = 64;
+const LAZY_MS = 100;
 
 interface Get { readonly url: URL; readonly headers: readonly (readonly [string, string])[]; readonly timeoutMs: number; readonly clock: Clock; readonly signal: AbortSignal }
 
@@ -76,6 +79,8 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   let ends = ""; // who is connected to whom: a socket that broke no longer knows
   let headed: HttpAnswer | undefined;
   let taken = 0;
+  let reads = 0;
+  let later: ReturnType<Clock["after"]> | undefined;
   const socket: Socket = secure
     ? connectTls({ host: hostname, port, rejectUnauthorized: false, ...(isIP(hostname) ? {} : { servername: hostname }) }, () => send())
     : connect({ host: hostname, port }, () => send());
@@ -101,7 +106,8 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   socket.on("data", (chunk: Buffer) => {
     chunks.push(chunk);
     taken += chunk.length;
-    settle(false);
+    if (++reads <= EAGER_READS) settle(false);
+    else later ??= clock.after(LAZY_MS, () => { later = undefined; settle(false); });
     if (taken > ANSWER_BYTES_MAX) failure(`net/http: server response exceeded ${ANSWER_BYTES_MAX} bytes; aborted`);
   });
   socket.on("end", () => settle(true));
@@ -114,6 +120,7 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   });
   return promise.finally(() => {
     timer.cancel();
+    later?.cancel();
     signal.removeEventListener("abort", quit);
     socket.destroy();
   });

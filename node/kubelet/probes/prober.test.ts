@@ -96,6 +96,17 @@ test("a body that comes too slowly", async () => {
   server.close();
 });
 
+test("an answer that comes by the byte is read whole", async () => {
+  const text = `HTTP/1.1 200 OK\r\n${"A: b\r\n".repeat(50)}Content-Length: 150\r\n\r\n${"x".repeat(150)}`;
+  const server = createTcp((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", async () => { for (const character of text) await new Promise((resolve) => socket.write(character, resolve)); }); // and the connection stays
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  expect(await run({ httpGet: { port: (server.address() as AddressInfo).port }, timeoutSeconds: 60 })).toBe(`success: ${"x".repeat(150)}`);
+  server.close();
+});
+
 test("a connection that is reset says between whom", async () => {
   const server = createTcp((socket) => { socket.on("error", () => undefined); socket.once("data", () => socket.resetAndDestroy()); });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
