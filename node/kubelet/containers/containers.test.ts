@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Container, Pod, Service } from "../../../core/api/gen/core.v1.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
 import { environmentOf, type ObjectSource } from "./environment.ts";
-import { expand, expandStrictly } from "./expansion.ts";
+import { expand, expandAll, expandStrictly } from "./expansion.ts";
 import { containerMounts, type MountFacts, mountsImageSubPaths } from "./mounts.ts";
 import { containerSecurityContext, namespacesOf, verifyNonRoot } from "./security-context.ts";
 import { serviceEnvironment } from "./service-env.ts";
@@ -16,6 +16,20 @@ test("$(NAME)", () => {
   expect(["$(A)", "$(B)", "$$(A)", "$(NOPE)", "$A", "$$$(A)", "a$", "$("].map((text) => expand(text, lookup))).toEqual(["1", "$(A)", "$(A)", "$(NOPE)", "$A", "$1", "a$", "$("]);
   expect(() => expandStrictly("$(NOPE)/$(A)", lookup)).toThrow(/^missing value for NOPE$/);
   expect(() => expandStrictly("$(Z)/$(E)/$(Z)", (name) => (name === "E" ? "" : undefined))).toThrow(/^missing value for E, Z$/);
+});
+
+test("what no program could be started with is not made: texts of texts of texts, and one text many times over", async () => {
+  const text = (amount: number) => "x".repeat(amount);
+  expect(expand("$(A)$(A)", () => text(60_000))).toHaveLength(120_000);
+  expect(() => expand("$(A)$(A)$(A)", () => text(60_000))).toThrow('"$(A)$(A)$(A)" becomes longer than 131072 characters, which no program can be started with');
+  expect(() => expandAll(Array.from({ length: 100 }, () => "$(A)"), () => text(100_000))).toThrow("arguments are longer than 6291456 characters together, which no program can be started with");
+  const environment = (container: object, data: Record<string, string> = {}) => environmentOf({ pod: { metadata: { name: "p", namespace: "n", uid: "u" }, spec: {} }, container: { name: "c", ...container }, objects: { configMap: async () => ({ data }) }, services: new Map() } as never);
+  const doubled = Array.from({ length: 40 }, (_, i) => ({ name: `V${i + 1}`, value: `$(V${i})$(V${i})` }));
+  await expect(environment({ env: [{ name: "V0", value: "laugh" }, ...doubled] })).rejects.toThrow("no program can be started with");
+  const many = Array.from({ length: 1000 }, (_, i) => ({ name: `V${i}`, valueFrom: { configMapKeyRef: { name: "m", key: "k" } } }));
+  await expect(environment({ env: many }, { k: text(100_000) })).rejects.toThrow("environment variables are longer than 6291456 characters together, which no program can be started with");
+  await expect(environment({ envFrom: many.map(({ name }) => ({ prefix: name, configMapRef: { name: "m" } })) }, { k: text(100_000) })).rejects.toThrow("environment variables are longer");
+  expect((await environment({ env: many.slice(0, 10) }, { k: text(100_000) })).size).toBe(10);
 });
 
 test("services as variables", () => {

@@ -6,7 +6,7 @@
 import { isUtf8 } from "node:buffer";
 import type { ConfigMap, Container, EnvVar, EphemeralContainer, ResourceFieldSelector, ResourceList, Secret } from "../../../core/api/gen/core.v1.ts";
 import { unlessMissing } from "../objects/unless-missing.ts";
-import { expand } from "./expansion.ts";
+import { expand, lengthBudget } from "./expansion.ts";
 import { type FieldFacts, fieldValue, resourceValue } from "./field-reference.ts";
 
 /** ConfigMaps and Secrets of the pod's namespace; throws the API server's NotFound. */
@@ -28,18 +28,24 @@ export interface EnvironmentFacts extends FieldFacts {
 export async function environmentOf(facts: EnvironmentFacts): Promise<Map<string, string>> {
   const { pod, container, services } = facts;
   const set = new Map<string, string>();
+  const count = lengthBudget("environment variables");
+  const put = (name: string, value: string): void => {
+    count(name);
+    count(value);
+    set.set(name, value);
+  };
   for (const { prefix = "", configMapRef, secretRef } of container.envFrom ?? []) {
     if (configMapRef) {
       const data = (await unlessMissing(configMapRef.optional, facts.objects.configMap(pod.metadata.namespace ?? "", configMapRef.name ?? "")))?.data;
-      for (const [key, value] of Object.entries(data ?? {})) set.set(prefix + key, value);
+      for (const [key, value] of Object.entries(data ?? {})) put(prefix + key, value);
     } else if (secretRef) {
       const data = (await unlessMissing(secretRef.optional, facts.objects.secret(pod.metadata.namespace ?? "", secretRef.name ?? "")))?.data;
-      for (const [key, value] of Object.entries(data ?? {})) set.set(prefix + key, decodeBase64(value));
+      for (const [key, value] of Object.entries(data ?? {})) put(prefix + key, decodeBase64(value));
     }
   }
   for (const variable of container.env ?? []) {
     const value = variable.value ? expand(variable.value, (name) => set.get(name) ?? services.get(name)) : await valueFrom(variable, facts);
-    if (value !== undefined) set.set(variable.name, value);
+    if (value !== undefined) put(variable.name, value);
   }
   return new Map([...[...services].filter(([name]) => !set.has(name)), ...set]);
 }
