@@ -8,9 +8,12 @@ const HOST = "(?:[a-zA-Z0-9]|[a-zA-Z0-9][a-zA-Z0-9-]*[a-zA-Z0-9])(?:\\.(?:[a-zA-
 const REFERENCE = new RegExp(`^((?:(?:${HOST})(?::[0-9]+)?/)?${PATH_COMPONENT}(?:/${PATH_COMPONENT})*)(?::([\\w][\\w.-]{0,127}))?(?:@([A-Za-z][A-Za-z0-9]*(?:[-_+.][A-Za-z][A-Za-z0-9]*)*:[0-9a-fA-F]{32,}))?$`);
 const IDENTIFIER = /^[a-f0-9]{64}$/;
 const NAME_BYTES_MAX = 255;
+/** A name of that length, a tag and a digest of the longest kind; what is longer is not looked at any more closely. */
+const LENGTH_MAX = 1024;
 
 /** With the tag "latest" where the name has neither tag nor digest. Throws an Error when it is no name of an image. */
 export function withDefaultTag(image: string): string {
+  if (image.length > LENGTH_MAX) throw new Error(`couldn't parse image name "${image.slice(0, NAME_BYTES_MAX)}…": invalid reference format`);
   const parts = REFERENCE.exec(image);
   if (!parts) {
     const { remote } = domainAndRemote(image);

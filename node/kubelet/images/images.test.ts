@@ -21,6 +21,7 @@ test("what is no image name", () => {
   expect(() => withDefaultTag("EXAMPLE.com:5000/a/B:1")).toThrow("invalid reference format: repository name (a/B) must be lowercase");
   expect(() => withDefaultTag("0".repeat(64))).toThrow(`invalid repository name (${"0".repeat(64)}), cannot specify 64-byte hexadecimal strings`);
   expect(repositoryOf("index.docker.io/busybox")).toBe("docker.io/library/busybox");
+  expect(() => withDefaultTag("a-".repeat(500_000))).toThrow(/^couldn't parse image name "(a-){127}a…": invalid reference format$/);
   expect(() => withDefaultTag("a b")).toThrow(`couldn't parse image name "a b": invalid reference format`);
 });
 

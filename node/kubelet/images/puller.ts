@@ -38,6 +38,8 @@ export interface ImageRequest {
 }
 
 const BACKOFF = { minMs: 10_000, maxMs: 300_000 };
+/** More is no name of an image. */
+const IMAGE_LENGTH_SHOWN = 1_024;
 /** Entries of pods that are gone are dropped when this many have piled up. */
 const BACKOFF_ENTRIES_MAX = 1_000;
 
@@ -173,7 +175,7 @@ function parsed({ image, about }: ImageRequest, events: EventRecorder): string {
   try {
     return withDefaultTag(image);
   } catch (cause) {
-    const message = `Failed to apply default image tag "${image}": ${(cause as Error).message}`;
+    const message = `Failed to apply default image tag "${image.slice(0, IMAGE_LENGTH_SHOWN)}": ${(cause as Error).message}`;
     events.event(about, "Warning", "InspectFailed", message);
     throw new ImageError("InvalidImageName", message, { cause });
   }
