@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { CgroupLimits, Cgroups } from "../../os/cgroup.ts";
 import type { CpuQuota } from "./linux-resources.ts";
-import { podCgroups } from "./pod-cgroups.ts";
+import { podCgroupLimits, podCgroups } from "./pod-cgroups.ts";
 
 const pod = (uid: string, resources: object): Pod => ({ apiVersion: "v1", kind: "Pod", metadata: { name: uid, uid }, spec: { containers: [{ name: "c", resources }] } } as unknown as Pod);
 
@@ -16,6 +16,16 @@ test("each class of service has its place, each pod its limits, written when the
     ["/edge/kubepods/burstable/podb", { cpuShares: 102, cpuQuotaUs: 50_000, cpuPeriodUs: 100_000, pids: 100 }],
     ["/edge/kubepods/besteffort/pode", { cpuShares: 2, pids: 100 }],
   ]);
+});
+
+test("a pod is limited as a whole only where whatever runs of it at a time is: an init container without a limit has as much as it takes", () => {
+  const limited = { resources: { limits: { memory: "32Mi", cpu: "1" } } };
+  const memory = (spec: object): number | undefined => podCgroupLimits({ metadata: { name: "p" }, spec: { containers: [{ name: "c", ...limited }], ...spec } } as unknown as Pod).memoryBytes;
+  const init = (...containers: object[]) => ({ initContainers: containers.map((one, i) => ({ name: `i${i}`, ...one })) });
+  const sidecar = { restartPolicy: "Always" };
+  expect([memory({}), memory({ containers: [{ name: "c", ...limited }, { name: "d" }] }), memory({ containers: [{ name: "c", ...limited }, { name: "d", resources: { limits: { memory: "0" } } }] })]).toEqual([32 << 20, undefined, undefined]);
+  expect([memory(init({})), memory(init({ resources: { limits: { memory: "64Mi" } } })), memory(init(sidecar)), memory(init({ ...sidecar, ...limited }, {})), memory(init({}, { ...sidecar, ...limited }))]).toEqual([undefined, 64 << 20, undefined, 64 << 20, undefined]);
+  expect(memory({ ...init({}), resources: { limits: { memory: "128Mi" } } })).toBe(128 << 20);
 });
 
 test("all pods together have what is not reserved, processes too", () => {

@@ -15,9 +15,8 @@ import { posix } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { CgroupLimits, Cgroups } from "../../os/cgroup.ts";
 import type { PodsShare } from "../node/capacity.ts";
-import { isSidecar } from "../pod-spec.ts";
 import { CPU_QUOTA, type CpuQuota, cpuQuota, cpuShares, podHugepages } from "./linux-resources.ts";
-import { podLimits, podRequests, qosClass } from "./pod-resources.ts";
+import { isLimited, podLimits, podRequests, qosClass } from "./pod-resources.ts";
 
 export interface PodCgroups {
   /** The root, with what all pods together may use, and the classes of service. */
@@ -90,15 +89,13 @@ function widest(a: CgroupLimits, b: CgroupLimits): CgroupLimits {
   return { ...rest, ...(a.cpuQuotaUs === undefined && b.cpuQuotaUs === undefined ? {} : { cpuQuotaUs: quota < 0 || other < 0 ? -1 : Math.max(quota, other) }), ...(a.memoryBytes === undefined || b.memoryBytes === undefined ? {} : { memoryBytes: Math.max(a.memoryBytes, b.memoryBytes) }) };
 }
 
-/** A limit binds the pod when all of its containers have one. */
+/** A limit binds the pod when whatever runs of it has one. */
 export function podCgroupLimits(pod: Pod, { on, periodUs }: CpuQuota = CPU_QUOTA): CgroupLimits {
   const limits = podLimits(pod);
-  const containers = [...pod.spec.containers, ...(pod.spec.initContainers ?? []).filter(isSidecar)];
-  const allHave = (name: string): boolean => pod.spec.resources?.limits?.[name] !== undefined || containers.every(({ resources }) => resources?.limits?.[name] !== undefined);
   const requested = podRequests(pod).get("cpu")?.milliNumber() ?? 0;
   const qos = qosClass(pod);
-  const cpu = allHave("cpu") ? limits.get("cpu")?.milliNumber() ?? 0 : 0;
-  const memory = allHave("memory") ? limits.get("memory")?.number() ?? 0 : 0;
+  const cpu = isLimited(pod, "cpu") ? limits.get("cpu")?.milliNumber() ?? 0 : 0;
+  const memory = isLimited(pod, "memory") ? limits.get("memory")?.number() ?? 0 : 0;
   return {
     cpuShares: qos === "BestEffort" ? cpuShares(0) : cpuShares(requested), ...(qos !== "BestEffort" && cpu > 0 ? { cpuQuotaUs: on ? cpuQuota(cpu, periodUs) : -1, cpuPeriodUs: periodUs } : {}),
     ...(qos !== "BestEffort" && memory > 0 ? { memoryBytes: memory } : {}),

@@ -28,6 +28,14 @@ export function podLimits(pod: Pod): Quantities {
   return effective(pod, aggregate(pod, (container) => quantitiesOf(container.resources?.limits)), pod.spec.resources?.limits, { always: false });
 }
 
+/** Whether whatever runs of it has a limit, and so the pod as a whole. Init containers run with the sidecars before them, whose limits are theirs. */
+export function isLimited({ spec }: Pod, name: string): boolean {
+  const has = (limits: ResourceList | undefined): boolean => limits?.[name] !== undefined && parseQuantity(limits[name]).sign > 0;
+  const limited = ({ resources }: Container): boolean => has(resources?.limits);
+  const inits = spec.initContainers ?? [];
+  return has(spec.resources?.limits) || (spec.containers.every(limited) && inits.every((container, i) => limited(container) || inits.slice(0, i).some((other) => isSidecar(other) && limited(other))));
+}
+
 /** Of its containers, whatever the pod as a whole asks for. */
 export function aggregateRequests(pod: Pod): Quantities {
   return aggregate(pod, containerRequests);
