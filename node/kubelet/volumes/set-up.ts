@@ -2,11 +2,12 @@
 import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { EmptyDirVolumeSource, NFSVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
+import type { EmptyDirVolumeSource, NFSVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import type { Claimed } from "../csi/csi-volumes.ts";
 import { type CsiVolume, inlineVolume, persistentVolume } from "../csi/csi-volume.ts";
 import { allContainers } from "../pod-spec.ts";
+import { podCgroupLimits } from "../resources/pod-cgroups.ts";
 import { podLimits } from "../resources/pod-resources.ts";
 import { type Payload, writePayload } from "./atomic-writer.ts";
 import { checkHostPath } from "./host-path.ts";
@@ -106,8 +107,7 @@ async function setUpEmptyDir({ tmpfs, mounts, allocatable }: SetUpDeps, pod: Pod
   if (mounts.isMountPoint(directory)) return ready;
   await makeDirectory(directory, 0o777);
   if (medium === "Memory") {
-    const sizes = [sizeLimit, podLimits(pod).get("memory")?.toString(), allocatable()["memory"]].flatMap((text) => (text && parseQuantity(text).sign > 0 ? [parseQuantity(text).number()] : []));
-    tmpfs(directory, sizes.length > 0 ? [`size=${Math.min(...sizes)}`] : []);
+    tmpfs(directory, memorySize(pod, allocatable(), sizeLimit));
   } else if (medium.startsWith("HugePages")) {
     const page = medium === "HugePages" ? onlyHugepage(pod) : medium.slice("HugePages-".length);
     const limit = podLimits(pod).get(`hugepages-${page}`);
@@ -118,6 +118,13 @@ async function setUpEmptyDir({ tmpfs, mounts, allocatable }: SetUpDeps, pod: Pod
   return ready;
 }
 
+/** What is in memory is no more than the pod may have of it, or the node. Source: kubernetes v1.36 pkg/volume/emptydir/empty_dir.go calculateEmptyDirMemorySize */
+function memorySize(pod: Pod, allocatable: ResourceList, sizeLimit?: string): string[] {
+  const texts = [sizeLimit, podCgroupLimits(pod).memoryBytes?.toString(), allocatable["memory"]];
+  const sizes = texts.flatMap((text) => (text && parseQuantity(text).sign > 0 ? [parseQuantity(text).number()] : []));
+  return sizes.length > 0 ? [`size=${Math.ceil(Math.min(...sizes))}`] : [];
+}
+
 function onlyHugepage(pod: Pod): string {
   const pages = [...podLimits(pod).keys()].filter((name) => name.startsWith("hugepages-")).map((name) => name.slice("hugepages-".length));
   if (pages.length !== 1) throw new Error(pages.length === 0 ? "medium HugePages requires a request for hugepages" : "medium HugePages can't be used with multiple hugepage sizes");
@@ -125,10 +132,10 @@ function onlyHugepage(pod: Pod): string {
 }
 
 /** Files from the API: small, replaced as a whole; secrets never touch the disk. What an older version of ours has put there stays there: containers have it mounted. */
-async function setUpFiles({ tmpfs, mounts, clock, random }: SetUpDeps, { pod, volume }: { readonly pod: Pod; readonly volume: Volume }, directory: string, payload: Payload, { memory }: { readonly memory: boolean }): Promise<ReadyVolume> {
+async function setUpFiles({ tmpfs, mounts, allocatable, clock, random }: SetUpDeps, { pod, volume }: { readonly pod: Pod; readonly volume: Volume }, directory: string, payload: Payload, { memory }: { readonly memory: boolean }): Promise<ReadyVolume> {
   if (memory && !mounts.isMountPoint(directory) && !existsSync(join(directory, "..data"))) {
     await makeDirectory(directory, 0o777);
-    tmpfs(directory, []);
+    tmpfs(directory, memorySize(pod, allocatable()));
     await makeDirectory(directory, 0o777);
   } else if (!existsSync(directory)) await makeDirectory(directory, 0o777); // once: its group may have been given it since
   const taken = await makeMountPoints(directory, nestedMountPoints(pod, volume.name), (name) => [...payload.keys()].some((path) => path.split("/", 1)[0] === name));

@@ -144,8 +144,9 @@ test("what the files say", async () => {
   await expect(projectedPayload(facts, { sources: [{ secret: { name: "s" } }, { configMap: { name: "x" } }] })).rejects.toThrow(`[secret "s" not found, configmap "x" not found]`);
 });
 
+const NODE = `size=${1024 ** 3}`;
 test.each<[string, string | undefined, string[][]]>([
-  ["knows noswap", undefined, [["size=1048576", "noswap"], ["noswap"], ["noswap"], ["noswap"]]], ["does not know it", "EINVAL", [["size=1048576", "noswap"], ["size=1048576"], [], [], []]],
+  ["knows noswap", undefined, [["size=1048576", "noswap"], [NODE, "noswap"], [NODE, "noswap"], [NODE, "noswap"]]], ["does not know it", "EINVAL", [["size=1048576", "noswap"], ["size=1048576"], [NODE], [NODE], [NODE]]],
 ])("memory-backed volumes stay out of swap where the kernel %s", async (_, code, expected) => {
   const tried: string[][] = [];
   const warnings: string[] = [];
@@ -164,6 +165,18 @@ test.each<[string, string | undefined, string[][]]>([
   expect(warnings).toEqual(code ? [expect.stringContaining("may be swapped to disk")] : []);
   await setUpVolume(deps, pod, volumes[3]!, { signal: new AbortController().signal, onBound: () => undefined });
   expect(tried.length).toBe(expected.length); // where an older version has put files on the disk, and containers see them there
+});
+
+test.each<[string, object, string]>([
+  ["its memory is not limited", [{ name: "c" }], NODE], ["its memory is", [{ name: "c", resources: { limits: { memory: "64Mi" } } }], `size=${64 << 20}`], ["only that of some of its containers is", [{ name: "c", resources: { limits: { memory: "64Mi" } } }, { name: "d" }], NODE],
+])("what a pod has in memory is no more than it may have of it, or than the node has: %s", async (_, containers, size) => {
+  const sizes: (string | undefined)[] = [];
+  const mounts = { isMountPoint: () => false } as unknown as Mounts;
+  const tmpfs = (_target: string, options: readonly string[]) => void sizes.push(options[0]);
+  const deps = { dataDir: directory, mounts, tmpfs, allocatable: () => ({ memory: "1Gi" }), tokens: {}, hostIps: [], clock: systemClock, random: systemRandom, objects: { secret: async () => ({ data: {} }) } } as unknown as SetUpDeps;
+  const pod = { metadata: { uid: "u", name: "p", namespace: "d" }, spec: { containers } } as unknown as Pod;
+  for (const volume of [{ name: "m", emptyDir: { medium: "Memory" } }, { name: "s", secret: { secretName: "s" } }]) await setUpVolume(deps, pod, volume, { signal: new AbortController().signal, onBound: () => undefined });
+  expect(sizes).toEqual([size, size]);
 });
 
 test("a pod whose volume the node has no room for is told so in the end, and belongs elsewhere", async () => {
