@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -29,4 +30,12 @@ test("a link in the volume leads nowhere outside it", () => {
   symlinkSync(join(directory, "secret"), join(volume, "out"));
   expect([readEnvFile(volume, "up", "A"), readEnvFile(volume, "root", "A"), readEnvFile(volume, "../secret", "A"), readEnvFile(volume, "etc/env", "B")]).toEqual(["mine", "inner", "mine", undefined]);
   expect(() => readEnvFile(volume, "out", "A")).toThrow("couldn't parse env file");
+});
+
+test.skipIf(process.platform !== "linux")("what is no file is not waited for, and what is too large for one not read", () => {
+  execFileSync("mkfifo", [join(directory, "pipe")]);
+  symlinkSync("pipe", join(directory, "link"));
+  writeFileSync(join(directory, "large"), `B='${"x\n".repeat(200_000)}'\nA='1'\n`);
+  const why = (path: string): string => { try { return `${readEnvFile(directory, path, "A")}`; } catch (error) { return ((error as Error).cause as Error).message; } };
+  expect(["pipe", "link", "large", "."].map(why)).toEqual(["pipe is no regular file", "link is no regular file", "large has more than 262144 bytes", ". is no regular file"]);
 });

@@ -3,14 +3,21 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/util/env/env_util.go (what is accepted), pkg/kubelet/kubelet_pods.go (makeEnvironmentVariables)
  */
-import { lstatSync, readFileSync, readlinkSync } from "node:fs";
-import { join } from "node:path";
+import { closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync } from "node:fs";
+import { join, sep } from "node:path";
+import { walk } from "../volumes/subpath.ts";
 
-/** Who wrote the file is a container: what it links to is looked for within its volume. Undefined: the key is not in it, or empty. Throws an Error when it is no such file. */
+/** Read anew for each variable: more than anybody writes by hand, twice what one may hold. */
+const FILE_BYTES_MAX = 256 * 1024;
+
+/**
+ * Who wrote the file is a container: what it links to is looked for within its volume, and what is no file (a pipe, whose end would be waited for) or too large for
+ * one is not read. Undefined: the key is not in it, or empty. Throws an Error when it is no such file.
+ */
 export function readEnvFile(volumePath: string, path: string, key: string): string | undefined {
   let text: string;
   try {
-    text = readFileSync(within(volumePath, path), "utf8");
+    text = readWithin(volumePath, path);
   } catch (cause) {
     throw new Error("couldn't parse env file", { cause });
   }
@@ -41,22 +48,44 @@ export function parseEnvFile(text: string, key: string): string {
     if (!rest.startsWith("'")) throw wrong("value must be enclosed in single quotes");
     const begun = at;
     let value = rest.slice(1);
-    while (!value.includes("'")) {
+    let end = value.indexOf("'");
+    while (end < 0) {
       at++;
       if (at >= lines.length || (at === lines.length - 1 && lines[at] === "")) throw new Error(`invalid environment variable format starting at line ${begun + 1}: unclosed single quote`);
+      const quote = lines[at]!.indexOf("'");
+      end = quote < 0 ? quote : value.length + 1 + quote;
       value += `\n${lines[at]!}`;
     }
-    const end = value.indexOf("'");
     if (!/^[ \t]*(#.*)?\r?$/.test(value.slice(end + 1))) throw new Error(`invalid environment variable format at line ${at + 1}: unexpected content after closing quote`);
     if (name === key) return value.slice(0, end);
   }
   return "";
 }
 
+/** Nothing that a container makes of the path meanwhile leads out of the volume. */
+function readWithin(root: string, path: string): string {
+  const inside = within(root, path);
+  const place = process.platform === "win32" ? undefined : walk(root, inside.join(sep));
+  try {
+    const file = openSync(place === undefined ? join(root, ...inside) : `/proc/self/fd/${place}`, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
+    try {
+      const { size } = fstatSync(file);
+      if (!fstatSync(file).isFile()) throw new Error(`${path} is no regular file`);
+      if (size > FILE_BYTES_MAX) throw new Error(`${path} has more than ${FILE_BYTES_MAX} bytes`);
+      const bytes = Buffer.alloc(size);
+      return bytes.toString("utf8", 0, readSync(file, bytes, 0, size, 0));
+    } finally {
+      closeSync(file);
+    }
+  } finally {
+    if (place !== undefined) closeSync(place);
+  }
+}
+
 const LINKS_MAX = 255;
 
-/** The path below `root`, with every link on the way taken as if `root` were "/". */
-function within(root: string, path: string): string {
+/** The steps of the path below `root`, with every link on the way taken as if `root` were "/". */
+function within(root: string, path: string): string[] {
   let left = path.split("/");
   let at: string[] = [];
   for (let links = 0; left.length > 0;) {
@@ -76,7 +105,7 @@ function within(root: string, path: string): string {
     if (target.startsWith("/")) at = [];
     left = [...target.split("/"), ...left];
   }
-  return join(root, ...at);
+  return at;
 }
 
 function linkAt(path: string): string | undefined {

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -24,6 +25,8 @@ test("last words", async () => {
     writeFileSync(file, "x".repeat(5000));
     expect((await words("File")).length).toBe(4096);
     expect(await words("File", { path: join(directory, "none") })).toBe("");
+    if (process.platform === "linux") execFileSync("mkfifo", [join(directory, "pipe")]);
+    expect(await words("File", { path: process.platform === "linux" ? join(directory, "pipe") : directory })).toMatch(/^Error on reading termination log .*: is no regular file$/);
   } finally {
     rmSync(directory, { recursive: true });
   }

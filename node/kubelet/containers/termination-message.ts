@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_container.go (getTerminationMessage), pkg/kubelet/container/runtime.go (limits)
  */
+import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import type { RuntimeContainer } from "../runtime-pod.ts";
 
@@ -37,10 +38,13 @@ function contentOf(line: string): string {
   return content === undefined ? "" : tag === "P" ? content : `${content}\n`;
 }
 
+/** Of a file. A container may have put a pipe there, whose other end would be waited for. */
 async function readEnd(path: string, bytesMax: number): Promise<string> {
-  const file = await open(path, "r");
+  const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
-    const { size } = await file.stat();
+    const facts = await file.stat();
+    if (!facts.isFile()) throw new Error("is no regular file");
+    const { size } = facts;
     const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(size, bytesMax)), 0, Math.min(size, bytesMax), Math.max(0, size - bytesMax));
     return buffer.toString("utf8", 0, bytesRead);
   } finally {

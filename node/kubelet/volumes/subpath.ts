@@ -49,8 +49,8 @@ export function resolveSubPath({ volumePath, subPath }: Pick<SubPath, "volumePat
   return found;
 }
 
-/** Opens `path` below `root`, component by component, following no links. */
-function walk(root: string, path: string): number {
+/** Opens `path` below `root`, component by component, following no links: the place, not its content. Whoever asks closes it. */
+export function walk(root: string, path: string): number {
   let at = openSync(root, O_PATH | constants.O_NOFOLLOW);
   for (const name of path.split(sep).filter((part) => part !== "")) {
     const parent = at;
