@@ -78,9 +78,10 @@ export function planFronts(gateways: readonly Gateway[], { portProblem, hasSecur
 /** A Service in the Gateway's namespace. Names of Gateways are longer than those of Services may be, and have dots. */
 export function ownServiceName(gateway: ObjectKey): string { return `coracle-gateway-${createHash("sha256").update(gateway).digest("hex").slice(0, 10)}`; }
 
+export function isIngressService({ metadata: { name, namespace } }: Readonly<Service>): boolean { return name === INGRESS_SERVICE.name && namespace === INGRESS_SERVICE.namespace; }
+
 export function isFrontService(service: Readonly<Service>): boolean {
-  const { name, namespace } = service.metadata;
-  return (name === INGRESS_SERVICE.name && namespace === INGRESS_SERVICE.namespace) || labelsOf(service)["app.kubernetes.io/managed-by"] === GATEWAY_SERVICE_LABELS["app.kubernetes.io/managed-by"];
+  return isIngressService(service) || labelsOf(service)["app.kubernetes.io/managed-by"] === GATEWAY_SERVICE_LABELS["app.kubernetes.io/managed-by"];
 }
 
 /** Whether TLS ends here. */

@@ -3,11 +3,13 @@
  *
  *   Services, Nodes, EndpointSlices ─▶ planLoadBalancer ─▶ status.loadBalancer.ingress, or why there is none
  *
- * A port can be had once on a node: the oldest Service that wants it has it, and the others wait. Ports the cluster itself is reached at are not given away.
+ * A port can be had once on a node: the oldest Service that wants it has it, and the others wait. What the ingress wants, no Gateway of its own has: that one is reached at its own
+ * address as well. Ports the cluster itself is reached at are not given away.
  */
 import type { LoadBalancerIngress, Node, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointConditions, EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { isDeleting, keyOf, labelsOf } from "../../api/meta/object-meta.ts";
+import { isFrontService, isIngressService } from "../../ingress/gateway-fronts.ts";
 import { parseIp } from "../../net/cidr.ts";
 import { findCondition } from "../conditions.ts";
 
@@ -38,7 +40,7 @@ export function planLoadBalancer(service: Readonly<Service>, { nodes, slices, ri
   for (const { protocol = "TCP", port } of service.spec?.ports ?? []) {
     const kept = reserved.find((one) => one.protocol === protocol && one.port === port);
     if (kept) return { refusal: `port ${port}/${protocol} of the nodes is ${kept.why}` };
-    const first = rivals.filter((one) => one.spec?.ports?.some((other) => other.port === port && (other.protocol ?? "TCP") === protocol)).toSorted(byAge)[0];
+    const first = firstOf(rivals.filter((one) => one.spec?.ports?.some((other) => other.port === port && (other.protocol ?? "TCP") === protocol)));
     if (first && keyOf(first) !== keyOf(service)) return { refusal: `port ${port}/${protocol} of the nodes is used by service ${keyOf(first)}` };
   }
   const local = service.spec?.externalTrafficPolicy === "Local" ? nodesWithEndpoints(slices) : undefined;
@@ -53,8 +55,15 @@ export function planLoadBalancer(service: Readonly<Service>, { nodes, slices, ri
   return { ingress: [...new Set(wanted ? ips.filter((ip) => ip === wanted) : ips)].map((ip) => ({ ip, ipMode: "VIP" })) };
 }
 
+/** Who has a port of those that want it. */
+function firstOf(rivals: readonly Readonly<Service>[]): Readonly<Service> | undefined {
+  const hasIngress = rivals.some(isIngressService);
+  return rivals.filter((one) => !hasIngress || isIngressService(one) || !isFrontService(one)).toSorted(byAge)[0];
+}
+
+/** Of one second, who has an address already keeps it. */
 function byAge(a: Readonly<Service>, b: Readonly<Service>): number {
-  const [left, right] = [a, b].map((one) => `${one.metadata.creationTimestamp ?? ""} ${keyOf(one)}`) as [string, string];
+  const [left, right] = [a, b].map((one) => `${one.metadata.creationTimestamp ?? ""} ${one.status?.loadBalancer?.ingress?.length ? 0 : 1} ${keyOf(one)}`) as [string, string];
   return left < right ? -1 : left > right ? 1 : 0;
 }
 

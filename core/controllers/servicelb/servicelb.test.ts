@@ -5,6 +5,8 @@ import type { Node, Service, ServiceSpec } from "../../api/gen/core.v1.ts";
 import type { EndpointConditions, EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
 import { NODES, SERVICES } from "../../client/resources.ts";
+import { GATEWAY_SERVICE_LABELS } from "../../ingress/gateway-fronts.ts";
+import { INGRESS_SERVICE } from "../../ingress/ingress-class.ts";
 import { planLoadBalancer } from "./plan.ts";
 import { serviceLbController } from "./servicelb.ts";
 
@@ -16,6 +18,8 @@ const service = (name: string, spec: Partial<ServiceSpec> = {}, created = "2026-
   apiVersion: "v1", kind: "Service", metadata: { name, namespace: "default", creationTimestamp: created } as Service["metadata"],
   spec: { type: "LoadBalancer", ipFamilies: ["IPv4"], ports: [{ port: 80, protocol: "TCP" }], ...spec } as ServiceSpec,
 });
+const ingressService: Service = { ...service("ingress", {}, "2025-06-01T00:00:00Z"), metadata: { ...INGRESS_SERVICE, creationTimestamp: "2025-06-01T00:00:00Z" } as Service["metadata"] };
+const gatewayService = (created: string): Service => ({ ...service("gateway"), metadata: { name: "gateway", namespace: "default", labels: GATEWAY_SERVICE_LABELS, creationTimestamp: created } as unknown as Service["metadata"] });
 const slice = (nodeNames: readonly string[], conditions: EndpointConditions = { ready: true }): EndpointSlice => ({ endpoints: nodeNames.map((nodeName) => ({ addresses: ["10.42.0.1"], nodeName, conditions })) }) as unknown as EndpointSlice;
 const NODES_2 = [node("b", { "10.0.0.2": "InternalIP", "fd00::2": "InternalIP" }), node("a", { "10.0.0.1": "InternalIP", a: "Hostname" }), node("c", { "10.0.0.3": "InternalIP" }, { ready: false })];
 const RESERVED = [{ protocol: "TCP", port: 6443, why: "the API server's" }] as const;
@@ -34,6 +38,9 @@ test.each<[string, Partial<ServiceSpec>, Partial<Parameters<typeof planLoadBalan
   ["an address nobody has", { loadBalancerIP: "10.0.0.9" }, {}, "no node has the address 10.0.0.9"],
   ["a port the cluster needs", { ports: [{ port: 6443, protocol: "TCP" }] }, {}, "port 6443/TCP of the nodes is the API server's"],
   ["a port an older service has", {}, { rivals: [service("old", {}, "2025-01-01T00:00:00Z")] }, "port 80/TCP of the nodes is used by service default/old"],
+  ["a port that a service of the same second has got", {}, { rivals: [{ ...service("zoo"), status: { loadBalancer: { ingress: [{ ip: "10.0.0.1" }] } } }] }, "port 80/TCP of the nodes is used by service default/zoo"],
+  ["a port of the ingress's, whatever is older: what a Gateway of its own has there as well is reached at its own address", {}, { rivals: [gatewayService("2025-01-01T00:00:00Z"), ingressService] }, "port 80/TCP of the nodes is used by service kube-system/coracle-ingress"],
+  ["a port that nobody but a younger Gateway wants", {}, { rivals: [gatewayService("2027-01-01T00:00:00Z")] }, ["10.0.0.1", "10.0.0.2"]],
   ["the same port of another protocol", {}, { rivals: [service("old", { ports: [{ port: 80, protocol: "UDP" }] }, "2025-01-01T00:00:00Z")] }, ["10.0.0.1", "10.0.0.2"]],
 ])("%s", (_, spec, world, expected) => {
   const web = service("web", spec);
