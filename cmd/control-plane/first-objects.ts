@@ -1,12 +1,11 @@
-/** What every cluster has from the start, made or brought up to date at each start of a server: roles, namespaces, the Service `kubernetes`, and what machines need to join. */
+/** What every cluster has from the start, made or brought up to date at each start of a server, some of it whenever it is missing: roles, namespaces, the Service `kubernetes`, and what machines need to join. */
 import { ensureBootstrapPolicy } from "../../core/authz/reconcile-policy.ts";
 import type { Client } from "../../core/client/client.ts";
-import { aborted } from "../../core/lifecycle/aborted.ts";
 import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Pki } from "../../core/pki/pki.ts";
-import { ensureBootstrapObjects } from "../../core/server/bootstrap.ts";
+import { type BootstrapOptions, ensureBootstrapObjects, standingObjects } from "../../core/server/bootstrap.ts";
 import { ensureJoinObjects } from "../../core/server/join-objects.ts";
 import { sharedSettings } from "../cluster-settings.ts";
 import type { Settings } from "../config/flags.ts";
@@ -35,14 +34,14 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
     async run(signal, ready) {
       const [serverCa, clientCa, proxyCa] = (["server-ca", "client-ca", "request-header-ca"] as const).map((name) => pki.authority(name).bundlePem) as [string, string, string];
       await ensureBootstrapPolicy(client, { signal, log });
-      await ensureBootstrapObjects(client, {
+      const options: BootstrapOptions = {
         serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertisePort, clusterDns: enabled("dns") ? settings.clusterDns : undefined, localStorage: controlled("local-storage"), ingress: controlled("ingress"),
         clientCa: [clientCa, ...extraCas.clients].join("\n"), requestHeaderCa: [proxyCa, ...extraCas.proxies].join("\n"), proxyNames, today: timestamp(clock.nowMs()).slice(0, 10),
-      }, signal);
+      };
+      await ensureBootstrapObjects(client, options, signal);
       await ensureJoinObjects(client, { server: url, serverCa, clientCa, settings: sharedSettings(settings) }, signal);
       done = true;
-      ready();
-      await aborted(signal);
+      await standingObjects({ client, clock, log, options }).run(signal, ready);
     },
   };
 }

@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { apiServer } from "../../test/api-server.ts";
-import { type BootstrapOptions, ensureBootstrapObjects } from "./bootstrap.ts";
+import { systemClock } from "../lifecycle/clock.ts";
+import { silentLog } from "../observe/log.ts";
+import { type BootstrapOptions, ensureBootstrapObjects, standingObjects } from "./bootstrap.ts";
 
 const OPTIONS: BootstrapOptions = {
   serviceCidrs: ["10.43.0.0/16"], apiServiceIp: "10.43.0.1", apiServicePort: 443, apiServerPort: 6443, clusterDns: "10.43.0.10", localStorage: true, ingress: true,
@@ -31,6 +33,20 @@ test("what users changed of them stays at the next start, what they removed come
   expect((await api.ask("GET", "/apis/storage.k8s.io/v1/storageclasses/local-path")).body.metadata.annotations).toEqual({ "storageclass.kubernetes.io/is-default-class": "false" });
   expect((await api.ask("GET", "/apis/networking.k8s.io/v1/ingressclasses/coracle")).code).toBe(200);
   expect((await api.ask("GET", "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking")).body.data).toEqual({ since: "2026-01-01" });
+});
+
+test("the Service of the API comes back while the server runs, after a deletion of all Services of its namespace", async () => {
+  await using api = await apiServer();
+  await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
+  const stop = new AbortController(), looks = Promise.withResolvers<void>();
+  const life = standingObjects({ client: api.client, clock: systemClock, log: silentLog, options: OPTIONS, periodMs: 10 }).run(stop.signal, looks.resolve);
+  await looks.promise;
+  expect((await api.ask("DELETE", "/api/v1/namespaces/default/services/kubernetes")).code).toBe(200);
+  const found = () => api.ask("GET", "/api/v1/namespaces/default/services/kubernetes");
+  while ((await found()).code === 404) await Bun.sleep(3);
+  expect((await found()).body.spec.clusterIP).toBe("10.43.0.1");
+  stop.abort();
+  await life;
 });
 
 test("where names are somebody else's to answer, their Service is too: its address is free", async () => {

@@ -1,5 +1,6 @@
 /**
- * The objects a cluster is born with. Made at every start if they are missing, through the API like everybody else's; what users changed stays.
+ * The objects a cluster is born with. Made at every start if they are missing, through the API like everybody else's; what users changed stays. Namespaces and the Service `kubernetes`
+ * are made again whenever they are missing: without that Service no new pod is told where the API is.
  *
  * Source: kubernetes v1.36 pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr}, pkg/registry/scheduling/rest
  * The storage class is k3s's.
@@ -11,6 +12,9 @@ import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../api/meta/status-error.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Runnable } from "../lifecycle/run-all.ts";
+import type { Log } from "../observe/log.ts";
 
 export interface BootstrapOptions {
   /** Where cluster IPs come from: one range, or one of each family. */
@@ -35,6 +39,17 @@ export interface BootstrapOptions {
   readonly today?: string | undefined;
 }
 
+export interface StandingObjectsOptions {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly options: BootstrapOptions;
+  readonly periodMs?: number;
+}
+
+/** How often it is looked whether somebody has deleted what must be there. */
+const STANDING_MS = 10_000; // kubernetes v1.36 pkg/controlplane/reconcilers DefaultEndpointReconcilerInterval
+
 const NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", "default"];
 
 /** Source: kubernetes v1.36 pkg/controlplane/controller/legacytokentracking */
@@ -54,16 +69,41 @@ const ingressClasses: ResourceRef<IngressClass> = { group: "networking.k8s.io", 
 const storageClasses: ResourceRef<StorageClass> = { group: "storage.k8s.io", version: "v1", plural: "storageclasses", kind: "StorageClass", namespaced: false };
 
 export async function ensureBootstrapObjects(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<void> {
-  for (const name of NAMESPACES) await ensure(client, namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} }, signal);
+  await ensureStandingObjects(client, options, signal);
   for (const { name, value, description } of PRIORITY_CLASSES)
     await ensure(client, priorityClasses, { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: { name }, value, description }, signal);
   if (options.localStorage) await ensure(client, storageClasses, LOCAL_PATH, signal);
   if (options.ingress) await ensure(client, ingressClasses, INGRESS_CLASS, signal);
-  await ensureServiceRange(client, options, signal);
-  await ensure(client, services, apiService(options), signal);
   if (options.clusterDns !== undefined) await ensure(client, services, dnsService(options.clusterDns), signal);
   await replace(client, configMaps, authenticationConfig(options), signal);
   if (options.today !== undefined) await ensure(client, configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: LEGACY_TOKENS, namespace: "kube-system" }, data: { since: options.today } }, signal);
+}
+
+/** Until the signal; what cannot be made now is tried again. */
+export function standingObjects({ client, clock, log, options, periodMs = STANDING_MS }: StandingObjectsOptions): Runnable {
+  return {
+    name: "standing objects",
+    async run(signal, ready) {
+      let told = ""; // one trouble is logged once
+      ready();
+      for await (const _ of clock.every(periodMs, signal)) {
+        try {
+          await ensureStandingObjects(client, options, signal);
+          told = "";
+        } catch (error) {
+          const { message } = error as Error;
+          if (!signal.aborted && message !== told) log.warn("an object every cluster has is missing and could not be made", { error });
+          told = message;
+        }
+      }
+    },
+  };
+}
+
+async function ensureStandingObjects(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<void> {
+  for (const name of NAMESPACES) await ensure(client, namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} }, signal);
+  await ensureServiceRange(client, options, signal);
+  await ensure(client, services, apiService(options), signal);
 }
 
 async function ensure<T extends ApiObject>(client: Client, ref: ResourceRef<T>, object: NewObject<T>, signal: AbortSignal): Promise<void> {
