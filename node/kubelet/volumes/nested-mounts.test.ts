@@ -25,6 +25,11 @@ test.each<[string, Record<string, string>[], string[]]>([
   expect(nestedMountPoints(pod(...containers), "v")).toEqual(expected);
 });
 
+test("a pod may have tens of thousands of them", () => {
+  const below = Array.from({ length: 40_000 }, (_, i) => [`/a/${i}`, "v"]);
+  expect(nestedMountPoints(pod(Object.fromEntries([["/a", "v"], ...below]) as Record<string, string>), "v")).toHaveLength(40_000);
+});
+
 test("mount points are there before the files, and stay when these change", async () => {
   const write = async (content: Record<string, string>, paths: string[]): Promise<void> => {
     const taken = await makeMountPoints(directory, paths, (name) => name in content);
