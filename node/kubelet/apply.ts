@@ -20,7 +20,7 @@ import { podIps, readRuntimePod, type RuntimePod } from "./runtime-pod.ts";
 import { ensureImage, majorMinor, startContainer, StartError } from "./start-container.ts";
 import { sandboxConfigOf, startSandbox } from "./start-sandbox.ts";
 import type { WaitingReason } from "./status/container-status.ts";
-import type { ReadyVolume } from "./volumes/volumes.ts";
+import type { ReadyVolume } from "./volumes/ready-volume.ts";
 
 export interface Applied {
   /** Containers that could not be started, and why. Those that could are not in it. */

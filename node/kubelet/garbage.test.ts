@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { garbageOf, type Kept } from "./garbage.ts";
+import { garbageOf } from "./garbage.ts";
+import type { Kept } from "./kept.ts";
 import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
 
 /** Newest first: "a:running:s2 a:exited:s1". */

@@ -9,6 +9,7 @@ import { basename, dirname, join } from "node:path";
 import { settleAll } from "../../core/lifecycle/settle-all.ts";
 import { isCriNotFound } from "../cri/client.ts";
 import type { KubeletContext } from "./context.ts";
+import type { Kept } from "./kept.ts";
 import { forgetLogDirectory, type LogOwner } from "./logs/log-directories.ts";
 import type { RuntimeContainer, RuntimePod, RuntimeSandbox } from "./runtime-pod.ts";
 import { logLinkName } from "./start-container.ts";
@@ -17,14 +18,6 @@ import { podLogDirectory } from "./volumes/pod-directories.ts";
 export interface Garbage { readonly containers: readonly RuntimeContainer[]; readonly sandboxes: readonly RuntimeSandbox[] }
 
 type Context = Pick<KubeletContext, "cri" | "settings" | "log">;
-
-/** Of a pod that still exists. */
-export interface Kept {
-  /** Dead ones of each container, at least one; negative: all. */
-  readonly perContainer: number;
-  /** Those that ended less than this ago are kept besides. */
-  readonly ageMinMs: number;
-}
 
 /** What nobody needs any more. `kept`: absent, the pod is gone, or may lose what is left of it. */
 export function garbageOf(runtime: RuntimePod, kept: (Kept & { readonly nowMs: number }) | undefined): Garbage {

@@ -15,7 +15,7 @@ import type { Observation } from "./eviction/plan.ts";
 import { IMAGE_GC_DEFAULTS, imageGc } from "./images/gc.ts";
 import type { PullRecords } from "./images/pull-records.ts";
 import { logRotation } from "./logs/rotation.ts";
-import type { Pressure } from "./node/node-status.ts";
+import type { Pressure } from "./node/pressure.ts";
 import type { NodePlugins } from "./plugins/node-plugins.ts";
 import type { PodManager } from "./pod-manager.ts";
 import type { PodWorker } from "./pod-worker.ts";

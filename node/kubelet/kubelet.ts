@@ -13,84 +13,38 @@
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { posix } from "node:path";
-import type { Node, Pod, Service } from "../../core/api/gen/core.v1.ts";
+import type { Pod } from "../../core/api/gen/core.v1.ts";
 import { isConflict, isNotFound } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
-import type { Events } from "../../core/client/events.ts";
-import type { Informer } from "../../core/client/informer.ts";
 import { PODS } from "../../core/client/resources.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
-import type { Clock } from "../../core/lifecycle/clock.ts";
-import type { Random } from "../../core/lifecycle/random.ts";
 import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
-import type { Log } from "../../core/observe/log.ts";
-import type { Metrics } from "../../core/observe/metrics.ts";
-import type { Spans } from "../../core/observe/spans.ts";
-import type { Cri } from "../cri/client.ts";
-import type { Cgroups } from "../os/cgroup.ts";
-import type { Exec } from "../os/exec.ts";
-import type { MachineInfo } from "../os/machine.ts";
-import type { Mounts } from "../os/mount.ts";
 import { kubeletApi } from "./api.ts";
 import type { Observation } from "./eviction/plan.ts";
 import { housekeeping } from "./housekeeping.ts";
-import type { CredentialProviders } from "./images/credential-provider.ts";
 import { pullRecords } from "./images/pull-records.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
 import { kubeletContext } from "./kubelet-context.ts";
+import type { KubeletDeps } from "./kubelet-deps.ts";
 import { registerRunning } from "./kubelet-metrics.ts";
 import type { PodsShare } from "./node/capacity.ts";
 import { nodeAgent } from "./node/node-agent.ts";
 import { podObjects } from "./objects/pod-objects.ts";
 import { nodePlugins } from "./plugins/node-plugins.ts";
-import { isStaticPod } from "./pod-spec.ts";
 import { PodManager } from "./pod-manager.ts";
+import { isStaticPod } from "./pod-spec.ts";
 import { probeManager } from "./probes/probe-manager.ts";
 import { runtimeWatch } from "./runtime-watch.ts";
 import { subordinateIds } from "./sandbox/user-namespaces.ts";
-import type { KubeletSettings } from "./settings.ts";
-import type { ShutdownNotices } from "./shutdown/shutdown.ts";
+import { containerMetrics } from "./server/pod-metrics.ts";
 import { majorMinor } from "./start-container.ts";
 import { MirrorPods } from "./static-pods/mirrors.ts";
-import type { CompletePod } from "./static-pods/manifest.ts";
 import { staticPods } from "./static-pods/static-pods.ts";
-import { containerMetrics } from "./server/pod-metrics.ts";
 import { cadvisorMetrics } from "./stats/cadvisor.ts";
 import { cgroupRows } from "./stats/cgroup-rows.ts";
 import { statusWriter } from "./status/status-writer.ts";
 import { tokenSource } from "./volumes/service-account-token.ts";
 import { knownPath, wellKnownDirectory } from "./well-known-directory.ts";
-
-export interface KubeletDeps {
-  readonly settings: KubeletSettings;
-  readonly client: Client;
-  /** Pods bound to this node: fieldSelector spec.nodeName=<node>. */
-  readonly pods: Informer<Pod>;
-  /** All nodes, or this one; without it the API server is asked each time. */
-  readonly nodes?: Informer<Node> | undefined;
-  /** All services, for the environment of containers. */
-  readonly services: Informer<Service>;
-  readonly cri: Cri;
-  readonly cgroups: Cgroups;
-  readonly mounts: Mounts;
-  readonly exec: Exec;
-  readonly machine: MachineInfo;
-  /** Why the machine has no pod network yet. Absent: nobody knows. */
-  readonly networkProblem?: (() => string | undefined) | undefined;
-  /** Programs that know credentials of registries. */
-  readonly credentialProviders?: CredentialProviders | undefined;
-  /** For pods from files on this machine. Absent: they are taken as they are. */
-  readonly completePod?: CompletePod | undefined;
-  /** Who says that the machine goes down. Absent: nobody. */
-  readonly shutdownNotices?: ShutdownNotices | undefined;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly log: Log;
-  readonly events: Events;
-  readonly metrics: Metrics;
-  /** Absent: nobody collects traces. */
-  readonly spans?: Spans | undefined;
-}
 
 export interface Kubelet extends Runnable {
   readonly api: KubeletApi;

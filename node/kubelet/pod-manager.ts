@@ -11,18 +11,19 @@ import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { refusalOf, type Shortfall, shortfalls } from "./admission.ts";
-import { containerNamed, isAnythingRunning, readRuntimePod, type RuntimePod, type RuntimeSummary } from "./runtime-pod.ts";
-import { isCriticalPod, isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
-import { podsToPreempt } from "./preemption.ts";
-import { AllocationRefused } from "./placement/allocation-refused.ts";
-import { PodWorker, refusedAllocation, type WorkerDeps } from "./pod-worker.ts";
 import { removePodLogs } from "./garbage.ts";
 import { notedLogDirectories } from "./logs/log-directories.ts";
+import { AllocationRefused } from "./placement/allocation-refused.ts";
+import { isCriticalPod, isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
+import { PodWorker, refusedAllocation } from "./pod-worker.ts";
+import { podsToPreempt } from "./preemption.ts";
 import { othersBefore, type ResizeWish } from "./resources/resize-order.ts";
 import { changedResources, judgeResize, swapRefusal, type Verdict } from "./resources/resize.ts";
+import { containerNamed, isAnythingRunning, readRuntimePod, type RuntimePod, type RuntimeSummary } from "./runtime-pod.ts";
 import { NOT_ADMITTED } from "./shutdown/shutdown.ts";
-import type { PodFailure } from "./status/pod-status.ts";
 import type { MirrorPods } from "./static-pods/mirrors.ts";
+import type { PodFailure } from "./status/pod-status.ts";
+import type { WorkerDeps } from "./worker-deps.ts";
 
 /** A mirror that could not be made is tried again this late. */
 const MIRROR_MS = 20_000;

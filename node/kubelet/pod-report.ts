@@ -4,13 +4,13 @@
  */
 import type { Pod, PodStatus } from "../../core/api/gen/core.v1.ts";
 import { terminationMessage } from "./containers/termination-message.ts";
-import type { WorkerDeps } from "./pod-worker.ts";
 import { isTerminalPhase } from "./pod-spec.ts";
 import { isAnythingRunning, type RuntimePod } from "./runtime-pod.ts";
 import type { WaitingReason } from "./status/container-status.ts";
 import { type PodFailure, type PodStatusFacts, podStatusOf } from "./status/pod-status.ts";
 import { terminations } from "./status/terminations.ts";
 import { withholdEnd } from "./status/withhold-end.ts";
+import type { WorkerDeps } from "./worker-deps.ts";
 
 export interface Seen {
   /** As the API server has it. */

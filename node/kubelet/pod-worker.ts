@@ -12,44 +12,31 @@
  * Source: kubernetes v1.36 pkg/kubelet/pod_workers.go, pkg/kubelet/kubelet.go (SyncPod, SyncTerminatingPod, SyncTerminatedPod)
  */
 import type { Pod, PodStatus } from "../../core/api/gen/core.v1.ts";
-import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import { isDeleting } from "../../core/api/meta/object-meta.ts";
+import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { SpanStart } from "../../core/observe/spans.ts";
 import { applyPlan } from "./apply.ts";
-import type { KubeletContext, PodOperation } from "./context.ts";
+import type { PodOperation } from "./context.ts";
 import { CRASH_BACKOFF, CrashBackoff } from "./crash-backoff.ts";
 import { garbageOf, removeGarbage, removePodLogs } from "./garbage.ts";
 import { killPod } from "./kill.ts";
-import { planPod, type PodPlan } from "./plan.ts";
 import { AllocationRefused } from "./placement/allocation-refused.ts";
-import { isTerminalPhase, podReference } from "./pod-spec.ts";
-import type { ProbeManager } from "./probes/probe-manager.ts";
+import { planPod, type PodPlan } from "./plan.ts";
 import { PodReport } from "./pod-report.ts";
 import { PodResize } from "./pod-resize.ts";
+import { isTerminalPhase, podReference } from "./pod-spec.ts";
 import { containerResources } from "./resources/linux-resources.ts";
 import { podCgroupLimits } from "./resources/pod-cgroups.ts";
-import { memoryShortfall, type Verdict } from "./resources/resize.ts";
+import { memoryShortfall } from "./resources/resize.ts";
 import { emptyRuntimePod, isAnythingRunning, readRuntimePod, type RuntimePod } from "./runtime-pod.ts";
 import { majorMinor } from "./start-container.ts";
 import type { PodFailure } from "./status/pod-status.ts";
 import { same } from "./status/status-patch.ts";
-import type { StatusWriter } from "./status/status-writer.ts";
-import { AttachLimitExceeded, type ReadyVolume, VolumesNotReady } from "./volumes/volumes.ts";
+import type { ReadyVolume } from "./volumes/ready-volume.ts";
+import { AttachLimitExceeded, VolumesNotReady } from "./volumes/volumes.ts";
+import type { WorkerDeps } from "./worker-deps.ts";
 
 export type WorkerStage = "running" | "terminating" | "terminated" | "finished";
-
-export interface WorkerDeps {
-  readonly context: KubeletContext;
-  readonly statuses: StatusWriter;
-  readonly probes: ProbeManager;
-  readonly kubeletStartedMs: number;
-  /** Takes the pod's object away: its containers are gone. */
-  readonly deleteObject: (pod: Pod, signal: AbortSignal) => Promise<void>;
-  /** A pod has ended or was resized: what it used may be free. */
-  readonly onStage: () => void;
-  /** Whether the node can grant what the pod wishes now. */
-  readonly judgeResize: (wish: Pod) => Verdict;
-}
 
 /** What a look at the pod is called in traces. */
 const SPANS: Readonly<Record<WorkerStage, string>> = { running: "syncPod", terminating: "syncTerminatingPod", terminated: "syncTerminatedPod", finished: "syncTerminatedPod" };

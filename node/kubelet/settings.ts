@@ -2,8 +2,8 @@
 import type { Taint } from "../../core/api/gen/core.v1.ts";
 import type { TlsPolicy } from "../../core/net/tls-policy.ts";
 import { type EvictionSettings, THRESHOLDS } from "./eviction/plan.ts";
-import type { Kept } from "./garbage.ts";
 import type { PullPolicy } from "./images/pull-verification.ts";
+import type { Kept } from "./kept.ts";
 import { NO_PLACEMENT, type PlacementSettings } from "./placement/settings.ts";
 import { CPU_QUOTA, type CpuQuota } from "./resources/linux-resources.ts";
 

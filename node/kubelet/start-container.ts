@@ -15,8 +15,8 @@ import { readEnvFile } from "./containers/env-file.ts";
 import { environmentOf } from "./containers/environment.ts";
 import { containerDevices, containerMounts, HOSTS_PATH, mountsImageSubPaths } from "./containers/mounts.ts";
 import { containerSecurityContext, namespacesOf, verifyNonRoot } from "./containers/security-context.ts";
-import { hasHostProcess, verifyNotAdministrator, windowsContainer } from "./containers/windows-container.ts";
 import { serviceEnvironment } from "./containers/service-env.ts";
+import { hasHostProcess, verifyNotAdministrator, windowsContainer } from "./containers/windows-container.ts";
 import type { KubeletContext } from "./context.ts";
 import { runHook } from "./hooks.ts";
 import { pullCredentials } from "./images/pull-secrets.ts";
@@ -26,11 +26,11 @@ import { containerReference, isHostNetwork, isStaticPod, type NamedContainer } f
 import { containerResources } from "./resources/linux-resources.ts";
 import { containerNamed, type RuntimePod } from "./runtime-pod.ts";
 import { managedHosts, nodeHosts, podHostname } from "./sandbox/hostname.ts";
-import { addedDevices } from "./start-devices.ts";
 import { mappedIds, userNamespaceOptions } from "./sandbox/sandbox-config.ts";
+import { addedDevices } from "./start-devices.ts";
 import { podDirectory } from "./volumes/pod-directories.ts";
+import type { ReadyVolume } from "./volumes/ready-volume.ts";
 import { subPathsAnswer } from "./volumes/remote-volumes.ts";
-import type { ReadyVolume } from "./volumes/volumes.ts";
 
 export type StartFailure = "CreateContainerConfigError" | "CreateContainerError" | "RunContainerError" | "PostStartHookError" | ImageError["reason"];
 

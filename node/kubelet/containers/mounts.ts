@@ -7,11 +7,11 @@ import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Container, EphemeralContainer, Pod, VolumeMount } from "../../../core/api/gen/core.v1.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
+import type { Device, Mount, MountPropagation } from "../../cri/gen/runtime.v1.ts";
 import type { OperatingSystem } from "../../os/machine.ts";
 import type { Mounts } from "../../os/mount.ts";
-import type { Device, Mount, MountPropagation } from "../../cri/gen/runtime.v1.ts";
+import type { ReadyVolume } from "../volumes/ready-volume.ts";
 import { bindSubPath, resolveSubPath } from "../volumes/subpath.ts";
-import type { ReadyVolume } from "../volumes/volumes.ts";
 import { expandStrictly } from "./expansion.ts";
 import { WINDOWS_HOSTS_PATH, windowsPath } from "./windows-container.ts";
 

@@ -4,7 +4,7 @@ import { isNotFound } from "../../../core/api/meta/status-error.ts";
 import { VOLUME_ATTACHMENTS } from "../../../core/client/resources.ts";
 import { AttachLimitReached, MountFailure, VolumePending } from "../volumes/mount-failure.ts";
 import { attachmentName, type CsiVolume } from "./csi-volume.ts";
-import type { CsiVolumesDeps } from "./csi-volumes.ts";
+import type { CsiVolumesDeps } from "./csi-volumes-deps.ts";
 
 /** What the driver's controller said of it, for its node part. Throws VolumePending, AttachLimitReached, MountFailure. */
 export type Attached = (volume: CsiVolume, driver: Readonly<CSIDriver> | undefined, signal: AbortSignal) => Promise<Record<string, string>>;

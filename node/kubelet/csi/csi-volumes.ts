@@ -14,42 +14,20 @@ import { stat } from "node:fs/promises";
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../core/api/gen/core.v1.ts";
 import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { isNotFound } from "../../../core/api/meta/status-error.ts";
-import type { Client } from "../../../core/client/client.ts";
 import { CSI_DRIVERS } from "../../../core/client/resources.ts";
-import type { Clock } from "../../../core/lifecycle/clock.ts";
-import type { Log } from "../../../core/observe/log.ts";
-import type { Mounts } from "../../os/mount.ts";
 import { setVolumeOwnership } from "../volumes/atomic-writer.ts";
 import { type ClaimExpander, wantedSize } from "../volumes/expand-claim.ts";
 import { MountFailure, VolumePending } from "../volumes/mount-failure.ts";
-import type { TokenSource } from "../volumes/service-account-token.ts";
 import { attachments } from "./attachment.ts";
 import { capabilityOf, checkLifecycle, type CsiVolume, type DriverFacts, groupOf, publishTarget, stagingDirectory, volumeKey } from "./csi-volume.ts";
-import type { CsiDriver, CsiDrivers } from "./drivers.ts";
+import type { CsiVolumesDeps } from "./csi-volumes-deps.ts";
+import type { CsiDriver } from "./drivers.ts";
 import { growCsiVolume } from "./expand.ts";
 import { keyedTurns } from "./keyed-turns.ts";
 import { nodeCalls } from "./node-calls.ts";
 import { keyOfNote, publishedVolumes } from "./noted-volumes.ts";
 import { StagedVolumes } from "./staged-volumes.ts";
 import { readNote } from "./volume-note.ts";
-
-export interface CsiVolumesDeps {
-  readonly dataDir: string;
-  readonly nodeName: string;
-  readonly client: Client;
-  readonly drivers: CsiDrivers;
-  readonly mounts: Mounts;
-  readonly tokens: TokenSource;
-  readonly expander: ClaimExpander;
-  readonly clock: Clock;
-  readonly log: Log;
-  /** Ends what goes on in the background. */
-  readonly signal: AbortSignal;
-  /** A path of ours as drivers know it. */
-  readonly known: (path: string) => string;
-  /** status.volumesInUse changed. */
-  readonly onInUse: () => void;
-}
 
 /** A claimed volume's objects; an inline volume has none. */
 export interface Claimed { readonly claim: Readonly<PersistentVolumeClaim>; readonly volume: Readonly<PersistentVolume> }

@@ -11,7 +11,7 @@ import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { SECRETS } from "../../../core/client/resources.ts";
 import { RpcError } from "../../cri/rpc-client.ts";
 import { attachmentName, type capabilityOf, type CsiVolume, podInfo, publishTarget, stagingDirectory } from "./csi-volume.ts";
-import type { CsiVolumesDeps } from "./csi-volumes.ts";
+import type { CsiVolumesDeps } from "./csi-volumes-deps.ts";
 import type { CsiDriver } from "./drivers.ts";
 import { UNCERTAIN } from "./expand.ts";
 import type { NotedVolume } from "./noted-volumes.ts";

@@ -11,7 +11,7 @@ import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import type { MachineInfo } from "../../os/machine.ts";
-import type { Pressure } from "../node/node-status.ts";
+import type { Pressure } from "../node/pressure.ts";
 import { isCriticalPod, podReference } from "../pod-spec.ts";
 import type { DiskLayout } from "../stats/disk-usage.ts";
 import type { Stats } from "../stats/stats.ts";

@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/eviction/helpers.go
  */
-import type { Pressure } from "../node/node-status.ts";
+import type { Pressure } from "../node/pressure.ts";
 import type { DiskLayout } from "../stats/disk-usage.ts";
 
 export type Signal = "memory.available" | "allocatableMemory.available" | "containerfs.available" | "containerfs.inodesFree" | "nodefs.available" | "nodefs.inodesFree" | "imagefs.available" | "imagefs.inodesFree" | "pid.available";

@@ -6,7 +6,7 @@
  */
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Log } from "../../../core/observe/log.ts";
-import type { Pressure } from "../node/node-status.ts";
+import type { Pressure } from "../node/pressure.ts";
 import type { Shortage } from "./plan.ts";
 
 interface Deps {

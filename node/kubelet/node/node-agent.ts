@@ -10,7 +10,8 @@ import type { Image, RuntimeHandlerFeatures } from "../../cri/gen/runtime.v1.ts"
 import { processCount } from "../../os/machine.ts";
 import { allocatableOf, type CapacityFacts, type PodsShare, podsShareOf } from "./capacity.ts";
 import { nodeLease } from "./lease.ts";
-import { nodeStatusOf, type Pressure } from "./node-status.ts";
+import { nodeStatusOf } from "./node-status.ts";
+import type { Pressure } from "./pressure.ts";
 import { RuntimeState, type RuntimeStateDeps } from "./runtime-state.ts";
 import { StatusReport, type StatusReportDeps } from "./status-report.ts";
 

@@ -7,8 +7,7 @@ import type { MachineInfo } from "../../os/machine.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { jsonCopy, same } from "../status/status-patch.ts";
 import { allocatableOf, capacityOf, type CapacityFacts } from "./capacity.ts";
-
-export type Pressure = "MemoryPressure" | "DiskPressure" | "PIDPressure";
+import type { Pressure } from "./pressure.ts";
 
 export interface NodeFacts {
   readonly settings: KubeletSettings;

@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 import { type Exec, exec } from "../../os/exec.ts";
 import { systemMounts } from "../../os/mount.ts";
 import { subPathsAnswer } from "./remote-volumes.ts";
-import type { ReadyVolume } from "./volumes.ts";
+import type { ReadyVolume } from "./ready-volume.ts";
 
 const { signal } = new AbortController();
 const container = { name: "c", volumeMounts: [{ name: "far", mountPath: "/a", subPath: "a" }, { name: "far", mountPath: "/b", subPathExpr: "$(B)" }, { name: "near", mountPath: "/n", subPath: "n" }, { name: "whole", mountPath: "/w" }] };

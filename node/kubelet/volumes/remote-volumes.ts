@@ -4,7 +4,7 @@
  */
 import type { Container, EphemeralContainer } from "../../../core/api/gen/core.v1.ts";
 import { type Exec, ExecError } from "../../os/exec.ts";
-import type { ReadyVolume } from "./volumes.ts";
+import type { ReadyVolume } from "./ready-volume.ts";
 
 const ANSWER_MS = 10_000;
 

@@ -4,8 +4,8 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EmptyDirVolumeSource, NFSVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
-import type { Claimed } from "../csi/csi-volumes.ts";
 import { type CsiVolume, inlineVolume, persistentVolume } from "../csi/csi-volume.ts";
+import type { Claimed } from "../csi/csi-volumes.ts";
 import { allContainers } from "../pod-spec.ts";
 import { podCgroupLimits } from "../resources/pod-cgroups.ts";
 import { podLimits } from "../resources/pod-resources.ts";
@@ -15,13 +15,14 @@ import type { IscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { setUpIscsi } from "./iscsi/set-up-iscsi.ts";
 import { type LocalDevices, localKind } from "./local-devices.ts";
 import { MountFailure } from "./mount-failure.ts";
+import { makeMountPoints, nestedMountPoints } from "./nested-mounts.ts";
 import { mountNfs } from "./nfs.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
-import { makeMountPoints, nestedMountPoints } from "./nested-mounts.ts";
 import { type BoundVolume, boundVolume } from "./persistent-volume.ts";
 import { podDirectory, volumeDirectory } from "./pod-directories.ts";
+import type { ReadyVolume } from "./ready-volume.ts";
+import type { VolumeDeps } from "./volume-deps.ts";
 import { giveToGroup, makeDirectory } from "./volume-directory.ts";
-import type { ReadyVolume, VolumeDeps } from "./volumes.ts";
 
 const MODE_DEFAULT = 0o644;
 const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid"; // kubernetes v1.36 pkg/volume/util/util.go VolumeGidAnnotationKey

@@ -18,7 +18,8 @@ import { type SetUpDeps, setUpVolume, tmpfsMounter } from "./set-up.ts";
 import { AttachLimitReached } from "./mount-failure.ts";
 import { bindSubPath } from "./subpath.ts";
 import { volumeMetrics } from "./volume-metrics.ts";
-import { AttachLimitExceeded, type VolumeDeps, volumeManager, VolumesNotReady } from "./volumes.ts";
+import { AttachLimitExceeded, volumeManager, VolumesNotReady } from "./volumes.ts";
+import type { VolumeDeps } from "./volume-deps.ts";
 
 let directory = "";
 beforeEach(() => { directory = realpathSync(mkdtempSync(join(tmpdir(), "volume-"))); });

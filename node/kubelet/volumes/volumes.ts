@@ -8,46 +8,20 @@
  */
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { Node, PersistentVolume, Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
-import type { Client } from "../../../core/client/client.ts";
+import type { PersistentVolume, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
-import type { Clock } from "../../../core/lifecycle/clock.ts";
-import type { Random } from "../../../core/lifecycle/random.ts";
-import type { Log } from "../../../core/observe/log.ts";
-import type { Exec } from "../../os/exec.ts";
-import type { Mounts } from "../../os/mount.ts";
-import type { ObjectSource } from "../containers/environment.ts";
-import type { EventRecorder } from "../../../core/client/events.ts";
 import { selectsNode } from "../admission.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
-import type { CsiVolumes } from "../csi/csi-volumes.ts";
-import type { ClaimExpander } from "./expand-claim.ts";
 import { iscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { localDevices } from "./local-devices.ts";
 import { AttachLimitReached, MountFailure, VolumePending } from "./mount-failure.ts";
 import { unmountNfs } from "./nfs.ts";
 import { podDirectories, podDirectory } from "./pod-directories.ts";
+import type { ReadyVolume } from "./ready-volume.ts";
 import { removeTree } from "./remove-tree.ts";
-import type { TokenSource } from "./service-account-token.ts";
 import { setUpVolume, tmpfsMounter } from "./set-up.ts";
-import { pluginOf, type VolumeMetrics } from "./volume-metrics.ts";
-
-/** A volume as containers can mount it. */
-export interface ReadyVolume {
-  /** undefined: an image volume, which the runtime mounts. */
-  readonly hostPath: string | undefined;
-  readonly readOnly: boolean;
-  readonly image?: { readonly reference: string; readonly policy: string | undefined } | undefined;
-  readonly block?: boolean | undefined;
-  /** Its files are on another machine, which may be away: remote-volumes.ts. */
-  readonly isRemote?: boolean | undefined;
-  /** fsGroup applies: it is this pod's to give away. */
-  readonly managed: boolean;
-  /** To which its files are open: the pod's processes are of it. */
-  readonly group?: number | undefined;
-  /** Whose file system it is: how full that is can be told. */
-  readonly claim?: { readonly namespace: string; readonly claim: string } | undefined;
-}
+import type { VolumeDeps } from "./volume-deps.ts";
+import { pluginOf } from "./volume-metrics.ts";
 
 /** Some volume is not there yet; it is worth trying again at `retryAtMs`. */
 export class VolumesNotReady extends Error {
@@ -65,31 +39,6 @@ export class AttachLimitExceeded extends Error {
     super(message);
     this.name = "AttachLimitExceeded";
   }
-}
-
-export interface VolumeDeps {
-  readonly dataDir: string;
-  readonly nodeName: string;
-  readonly node: () => Pick<Node, "metadata">;
-  readonly client: Client;
-  readonly objects: ObjectSource;
-  readonly tokens: TokenSource;
-  readonly mounts: Mounts;
-  readonly exec: Exec;
-  readonly clock: Clock;
-  readonly random: Random;
-  readonly events: EventRecorder;
-  readonly log: Log;
-  readonly hostIps: readonly string[];
-  readonly allocatable: () => ResourceList;
-  /** Absent: this node has no CSI drivers. */
-  readonly csi?: CsiVolumes | undefined;
-  readonly expander: ClaimExpander;
-  readonly metrics: VolumeMetrics;
-  /** Ends what goes on in the background. */
-  readonly life: AbortSignal;
-  /** status.volumesInUse changed. */
-  readonly onInUse: () => void;
 }
 
 export interface Volumes {

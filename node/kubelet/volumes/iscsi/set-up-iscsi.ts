@@ -5,8 +5,8 @@ import type { Client } from "../../../../core/client/client.ts";
 import { SECRETS } from "../../../../core/client/resources.ts";
 import type { Mounts } from "../../../os/mount.ts";
 import { podDirectory, volumeDirectory } from "../pod-directories.ts";
+import type { ReadyVolume } from "../ready-volume.ts";
 import { giveToGroup } from "../volume-directory.ts";
-import type { ReadyVolume } from "../volumes.ts";
 import { type IscsiDisk, iscsiDisk } from "./iscsi-disk.ts";
 import type { IscsiVolumes } from "./iscsi-volumes.ts";
 

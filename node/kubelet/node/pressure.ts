@@ -1,0 +1,1 @@
+export type Pressure = "MemoryPressure" | "DiskPressure" | "PIDPressure";
