@@ -1,5 +1,18 @@
 /** /proc/<pid>/mountinfo as data. Source: proc_pid_mountinfo(5). */
-import type { MountPoint } from "./mount.ts";
+
+export interface MountPoint {
+  readonly id: number;
+  readonly parentId: number;
+  /** The path inside the mounted file system that shows at `target`: not "/" for a bind mount of a directory. */
+  readonly root: string;
+  readonly target: string;
+  readonly options: readonly string[];
+  /** shared:N, master:N … of proc(5); empty for a private mount. */
+  readonly propagation: readonly string[];
+  readonly fsType: string;
+  readonly source: string;
+  readonly superOptions: readonly string[];
+}
 
 export function parseMountinfo(text: string): MountPoint[] {
   return text.split("\n").filter((line) => line !== "").map((line) => {

@@ -3,24 +3,11 @@
  *
  * This is Linux' notion; what there is of it on Windows: mount.windows.ts.
  */
+import type { MountPoint } from "./mount-table.ts";
 import { linuxMounts } from "./mount.linux.ts";
 import { windowsMounts } from "./mount.windows.ts";
 
 export type Propagation = "private" | "slave" | "shared";
-
-export interface MountPoint {
-  readonly id: number;
-  readonly parentId: number;
-  /** The path inside the mounted file system that shows at `target`: not "/" for a bind mount of a directory. */
-  readonly root: string;
-  readonly target: string;
-  readonly options: readonly string[];
-  /** shared:N, master:N … of proc(5); empty for a private mount. */
-  readonly propagation: readonly string[];
-  readonly fsType: string;
-  readonly source: string;
-  readonly superOptions: readonly string[];
-}
 
 export interface Mounts {
   /** mount(2). `options` are flags by mount(8)'s names (ro, nosuid, noexec …); what is no flag is handed to the file system. `onDevice`: of a file system that needs no device (proc, tmpfs …) ENOTBLK is thrown. */

@@ -6,7 +6,8 @@
 import { rmdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { Exec } from "../../os/exec.ts";
-import type { MountPoint, Mounts } from "../../os/mount.ts";
+import type { Mounts } from "../../os/mount.ts";
+import type { MountPoint } from "../../os/mount-table.ts";
 import { keyedTurns } from "../csi/keyed-turns.ts";
 import { type BlockFileSystem, formatAndMount, fsTypeOf, growFileSystem } from "./format-and-mount.ts";
 import { podDirectories } from "./pod-directories.ts";
