@@ -22,7 +22,7 @@ const ROOT = process.platform === "win32" ? "C:" : "";
 export const CONFIG_FILE = `${ROOT}/etc/coracle/config.yaml`;
 
 /** What --disable takes. */
-export const PARTS = ["dns", "proxy", "network", "network-policy", "servicelb", "ingress", "scheduler", "controllers", "local-storage"] as const;
+export const PARTS = ["dns", "proxy", "network", "network-policy", "servicelb", "ingress", "scheduler", "controllers", "local-storage", "metrics-server"] as const;
 
 /** What --overlay takes. */
 export const OVERLAYS = ["vxlan", "host-gw", "none"] as const;

@@ -13,7 +13,7 @@ let host: Host;
 
 beforeAll(async () => {
   host = await Host.up("foreign", "172.30.0.25");
-  await host.start("--disable", "network");
+  await host.start("--disable", "network,metrics-server");
 });
 afterAll(async () => {
   await host?.[Symbol.asyncDispose]();
@@ -27,6 +27,11 @@ test("without a network the node is not Ready, and says why; with one it is", as
   await host.sh(`mkdir -p /opt/cni/bin && cp ${host.dataDir}/agent/current/cni/bridge /opt/cni/bin/their-bridge`);
   await host.sh(`echo '${JSON.stringify(CONFLIST)}' > /etc/cni/net.d/10-theirs.conflist`);
   await eventually("the node is Ready", async () => (await ready()).startsWith("True "));
+});
+
+test("without metrics there is no API of them, and no APIService that is in the way of another's", async () => {
+  expect(await host.kubectl("get", "apiservices", "-o", "name")).not.toContain("metrics.k8s.io");
+  expect((await host.run([host.binary, "kubectl", "top", "nodes"])).stderr).toContain("Metrics API not available");
 });
 
 test("pods have its addresses, Services reach them, names are answered, host ports are forwarded", async () => {

@@ -28,6 +28,12 @@ test.each<[string, Wanted[], [string, APIService][], string[]]>([
   expect(planLocal(all, new Map(found), new Set(["v1.gone", "v1.gone-too", "v1.apps"])).map((one) => `${one.type} ${one.type === "delete" ? one.name : one.apiService.metadata.name}`)).toEqual(actions);
 });
 
+test("local APIServices of what is served no more go at the start; another server's stay", () => {
+  const found = new Map([existing("gone", "onstart"), existing("metrics.k8s.io", "onstart", { service: { name: "m", namespace: "kube-system" } })]);
+  expect(planLocal([], found, new Set())).toEqual([{ type: "delete", name: "v1.gone" }]);
+  expect(planLocal([], found, new Set(["v1.apps"]))).toEqual([]);
+});
+
 test("older discovery becomes aggregated discovery", () => {
   const list = { resources: [
     { name: "flunders", singularName: "flunder", namespaced: true, kind: "Flunder", verbs: ["get"], shortNames: ["fl"] },

@@ -1,8 +1,8 @@
 /**
  * Which APIServices say that this server serves something itself: one for each group version it serves.
  *
- * Those of the built-in API are made when they are missing at the start, so that who deletes one can give its group to another server; those of custom
- * resources follow their definitions. What somebody else has made is his.
+ * Those of the built-in API are made when they are missing at the start, so that who deletes one can give its group to another server, and go at the start when it is served
+ * no more; those of custom resources follow their definitions. What somebody else has made is his.
  *
  * Source: kubernetes v1.36 kube-aggregator/pkg/controllers/autoregister/autoregister_controller.go, pkg/controlplane/apiserver/aggregator.go
  */
@@ -21,7 +21,7 @@ export type LocalAction =
 
 export function apiServiceName({ group, version }: { readonly group: string; readonly version: string }): string { return `${version}.${group}`; }
 
-/** `seen`: names of those that have been there since the start. */
+/** `seen`: names of those that have been there since the start; none: this is the start. */
 export function planLocal(wanted: readonly Wanted[], existing: ReadonlyMap<string, Readonly<APIService>>, seen: ReadonlySet<string>): LocalAction[] {
   const actions: LocalAction[] = [];
   const names = new Set<string>();
@@ -36,7 +36,10 @@ export function planLocal(wanted: readonly Wanted[], existing: ReadonlyMap<strin
     else if (found.metadata.labels?.[MANAGED_LABEL] === "true" && one.managed === "true" && !isSame(found, spec))
       actions.push({ type: "update", apiService: { ...(found as APIService), spec } });
   }
-  for (const [name, { metadata }] of existing) if (metadata.labels?.[MANAGED_LABEL] === "true" && !names.has(name)) actions.push({ type: "delete", name });
+  for (const [name, { metadata, spec }] of existing) {
+    const managed = metadata.labels?.[MANAGED_LABEL];
+    if (!names.has(name) && (managed === "true" || (managed === "onstart" && seen.size === 0 && !spec.service))) actions.push({ type: "delete", name });
+  }
   return actions;
 }
 
