@@ -3,7 +3,7 @@
  *
  * `yes`, `on` and `y` are booleans and 010 is eight, but 22:22 and 2026-01-02 are strings: sexagesimal numbers and timestamps are switched off.
  * Keys become strings. Of several documents the API reads the first.
- * A duplicate key keeps its last value, and is named. Most of the YAML that arrives (server-side apply) is JSON, which is read as such: thirty times as fast. What manifests are written in is read by yaml-plain.ts.
+ * A duplicate key keeps its last value, and is named. Most of the YAML that arrives (server-side apply) is JSON, which is read as such: thirty times as fast.
  *
  *   parseYaml(text)            of a file of ours
  *   readYaml(text)             of a request: with what is twice in it, and no longer than is read in a moment, since nobody else is served meanwhile
@@ -15,7 +15,6 @@ import {
 } from "yaml";
 import { DEPTH_MAX, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { parseJson } from "./json.ts";
-import { readPlainYaml, readsAsOther } from "./yaml-plain.ts";
 
 type Tag = Exclude<Tags[number], string>;
 
@@ -27,7 +26,7 @@ const OCTAL: Tag = { tag: INT, identify: () => false, default: true, test: /^[-+
 const ALIASES_MAX = 100;
 /** Anchors and aliases: each alias is looked for among all before it. */
 const NAMES_MAX = 10_000;
-/** Of a request, in characters: some seconds' work on a small machine. JSON, and what manifests are written in, may be as long as any body. */
+/** Of a request, in characters: some seconds' work on a small machine. JSON may be as long as any body. */
 const LENGTH_MAX = 1024 * 1024;
 
 const FLOAT = "tag:yaml.org,2002:float";
@@ -55,14 +54,14 @@ export interface ReadYaml { readonly value: JsonValue; readonly duplicates: read
 
 /** The first document as a JSON value; an empty text is null. Throws YamlError. */
 export function parseYaml(text: string): JsonValue {
-  const plain = jsonObjectIn(text) ?? readPlainYaml(text, resolveScalar);
-  return plain === undefined ? guarded(() => valueOf(firstDocument(text))) : plain;
+  const plainJson = jsonObjectIn(text);
+  return plainJson === undefined ? guarded(() => valueOf(firstDocument(text))) : plainJson;
 }
 
 /** The same of what a client has sent. Throws YamlError. */
 export function readYaml(text: string): ReadYaml {
-  const plain = jsonObjectIn(text) ?? readPlainYaml(text, resolveScalar);
-  if (plain !== undefined) return { value: plain, duplicates: [] };
+  const plainJson = jsonObjectIn(text);
+  if (plainJson !== undefined) return { value: plainJson, duplicates: [] };
   if (text.length > LENGTH_MAX) throw new YamlError(`yaml: document is longer than ${LENGTH_MAX} characters: send JSON instead`);
   return guarded(() => {
     const lines = new LineCounter();
@@ -99,9 +98,6 @@ function jsonObjectIn(text: string): JsonValue | undefined {
     return undefined; // the reader of YAML says what is wrong with it
   }
 }
-
-/** Of a plain scalar. */
-function resolveScalar(text: string): JsonValue { return valueOf(firstDocument(text)); }
 
 function duplicatesIn(first: Document.Parsed | undefined, lines: LineCounter): readonly string[] {
   if (!first?.contents) return [];
@@ -212,4 +208,12 @@ function sorted(value: unknown): unknown {
     if (item !== undefined) setKey(object, key, sorted(item));
   }
   return object;
+}
+
+/** Decimal, hexadecimal, octal, binary, base 60, infinity and not-a-number. */
+const NUMBERS = /^[-+]?(?:(?:\.\d[\d_]*|\d[\d_]*(?:\.[\d_]*)?)(?:[eE][-+]?\d+)?|0x[\da-fA-F_]+|0o?[0-7_]+|0b[01_]+|\d+(?::[0-5]?\d)+(?:\.\d*)?|\.(?:inf|Inf|INF|nan|NaN|NAN))$/;
+
+/** Whether the plain text would be read as something that is no string, by us or by a YAML 1.1 reader with all its types. */
+function readsAsOther(text: string): boolean {
+  return text === "" || /^(?:~|null|y|n|yes|no|on|off|true|false|<<|=)$/i.test(text) || NUMBERS.test(text) || /^\d{4}-\d\d?-\d\d?(?:$|[Tt ])/.test(text);
 }
