@@ -38,7 +38,7 @@ import type { Settings } from "./config/flags.ts";
 import { engineMemory } from "./engine-memory.ts";
 import { kubeletSettings } from "./kubelet-settings.ts";
 import { lastWords } from "./last-words.ts";
-import { mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
+import { giveLoneAddress, mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { paths } from "./paths.ts";
 import { serviceManager, toldBySystemd } from "./service-manager.ts";
@@ -69,6 +69,7 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
   const servers = serversOf(settings);
   const token = givenToken(settings);
   const where = paths(settings.dataDir);
+  giveLoneAddress(settings, log);
   const node = await thisNode(settings, { log });
   const checkpoint = join(where.agent, "checkpoint");
   const userAgent = `coracle-agent/${gitVersion()}`;

@@ -2,10 +2,12 @@
 import { hostname } from "node:os";
 import { join } from "node:path";
 import { dns1123Subdomain } from "../core/api/meta/names.ts";
-import { parseIp } from "../core/net/cidr.ts";
+import { parseCidr, parseIp } from "../core/net/cidr.ts";
 import type { Log } from "../core/observe/log.ts";
 import { ensurePrivateDirectory, readIfExists, writeDurably } from "../core/pki/durable-file.ts";
+import { ensureLoneAddress } from "../node/network/lone-address.ts";
 import { type NodeAddresses, nodeAddresses } from "../node/network/node-ip.ts";
+import { openNetlink } from "../node/os/netlink.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 
@@ -27,6 +29,17 @@ export async function thisNode({ nodeName, nodeIp, dataDir }: NodeSettings, { lo
   for (const ip of nodeIp) if (!parseIp(ip)) throw new ConfigError(`--node-ip: ${JSON.stringify(ip)} is no IP address`);
   if (nodeName === undefined && name !== machine.toLowerCase()) log.info("this machine has another name than its node, which keeps its own; --node-name makes it another node", { node: name, machine });
   return { name, ...nodeAddresses(nodeIp) };
+}
+
+/** Before thisNode, where there will be pods: a machine on no network gets an address that they can reach, unless it is given one. */
+export function giveLoneAddress({ nodeIp, clusterCidr }: Pick<Settings, "nodeIp" | "clusterCidr">, log: Log): void {
+  if (process.platform !== "linux" || nodeIp.length > 0) return;
+  try {
+    using netlink = openNetlink();
+    ensureLoneAddress(netlink, clusterCidr.split(",").flatMap((cidr) => parseCidr(cidr)?.family ?? []));
+  } catch (error) {
+    log.warn("this machine is on no network and could not be given an address: pods will not reach the API server", { error });
+  }
 }
 
 /** Once it is a node: one that was refused may be given another name, as its machine may. */

@@ -17,7 +17,7 @@ import type { Settings } from "./config/flags.ts";
 import { checkRanges, isOfServicesFamily, withClusterDns } from "./config/ranges.ts";
 import { type ControlPlane, controlPlane } from "./control-plane/control-plane.ts";
 import { engineMemory } from "./engine-memory.ts";
-import { mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
+import { giveLoneAddress, mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { lastWords } from "./last-words.ts";
 import { paths } from "./paths.ts";
@@ -44,6 +44,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   const { signal, reason } = stopSignal(process);
   const systemd = toldBySystemd(process.env, process.pid);
   const common = { settings, paths: where, clock: systemClock, random: systemRandom, log, metrics: metricsRegistry() };
+  if (!settings.disableAgent) giveLoneAddress(settings, log);
   const node = await thisNode(settings, { log });
   const address = settings.advertiseAddress ?? node.ips[0]!;
   if (!isOfServicesFamily(settings, address)) log.warn("pods will not reach this server at the Service kubernetes, whose address is of another family: give a new cluster --cluster-cidr, --service-cidr and --cluster-dns of this family, as fd00:42::/56, fd00:43::/112 and fd00:43::a, or this server another --node-ip", { address, serviceCidr: settings.serviceCidr });

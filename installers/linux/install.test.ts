@@ -64,12 +64,13 @@ sh installers/linux/uninstall.sh
   expect(left!.trim()).toBe("Coracle is uninstalled: 0 things removed.");
 }, 300_000);
 
-test.skipIf(!canOverlay || !has("ip"))("routes to other nodes' pods and to Services go with it; others stay", () => {
+test.skipIf(!canOverlay || !has("ip"))("routes to other nodes' pods and to Services go with it, and the address of a machine on no network; others stay", () => {
   const out = onMachine(`unshare --net sh -c '
-ip link set lo up; ip route add 10.42.1.0/24 dev lo proto 171; ip route add 10.43.0.0/16 dev lo proto 171 table 171; ip route add 10.9.0.0/16 dev lo
+ip link set lo up; ip address add 192.0.2.1/32 dev lo; ip address add 192.0.2.2/32 dev lo; ip route add 10.42.1.0/24 dev lo proto 171; ip route add 10.43.0.0/16 dev lo proto 171 table 171; ip route add 10.9.0.0/16 dev lo
 ip rule add priority 40171 table 171; ip -6 rule add priority 40171 table 171
-sh installers/linux/uninstall.sh; ip route show table all; ip rule; ip -6 rule'`);
-  expect(out.split("\n").filter((line) => line.startsWith("removed r"))).toEqual(["removed routes to pods and Services", "removed routing rule 40171", "removed routing rule 40171"]);
+sh installers/linux/uninstall.sh; ip route show table all; ip rule; ip -6 rule; ip address show dev lo'`);
+  expect(out.split("\n").filter((line) => /^removed [ra]/.test(line))).toEqual(["removed routes to pods and Services", "removed routing rule 40171", "removed routing rule 40171", "removed address 192.0.2.1/32 of lo"]);
+  expect(out).toContain("inet 192.0.2.2/32 ");
   expect(out).toContain("10.9.0.0/16 dev lo");
   expect(out).not.toMatch(/ proto 171|^40171:/m);
 }, 300_000);

@@ -176,6 +176,10 @@ remove_network() {
     if [ -n "$routes" ] && "$ip" "$family" route flush table all proto 171 2>/dev/null; then removed "routes to pods and Services"; fi
     if "$ip" "$family" rule delete priority 40171 2>/dev/null; then removed "routing rule 40171"; fi
   done
+  # the address of a machine on no network (node/network/lone-address.ts)
+  for address in 192.0.2.1/32 2001:db8::1/128; do
+    if "$ip" address delete "$address" dev lo 2>/dev/null; then removed "address $address of lo"; fi
+  done
   tables=$("$nft" list tables 2>/dev/null | while read -r _ family name; do
     case $name in
       coracle* | cni_hostport | cni_plugins_masquerade) echo "$family $name" ;;

@@ -10,10 +10,12 @@ import { silentLog } from "../../core/observe/log.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { oldNftDiesOf } from "../../test/old-nft.ts";
 import { type FilterChain, filterChains } from "../os/exec-nft.ts";
+import type { Link } from "../os/netlink.ts";
 import { sysctlKeeper } from "../os/sysctl.ts";
 import { addressWatch } from "./address-watch.ts";
 import { passageText } from "./forward.ts";
 import { planHostGateway } from "./host-gw.ts";
+import { ensureLoneAddress } from "./lone-address.ts";
 import { masqueradeText } from "./masquerade.ts";
 import { tunnelGuardText } from "./tunnel-guard.ts";
 import { nodeNetwork } from "./network.ts";
@@ -112,20 +114,25 @@ const facts: NetworkFacts = {
   route6: "00000000000000000000000000000000 00 00000000000000000000000000000000 00 fe800000000000000000000000000001 00000400 00000001 00000000 00000003     eth0\n",
   addresses6: "20010db8000000000000000000000007 02 40 00 01     eth0\n20010db8000000000000000000000005 02 40 00 80     eth0\nfe800000000000000000000000000005 02 40 20 80     eth0\n",
   addresses4: [{ interfaceName: "cni0", address: "10.42.0.1" }, { interfaceName: "eth1", address: "192.168.1.5" }, { interfaceName: "eth0", address: "192.168.0.5" }],
+  loopback4: [],
   mtuOf: (name) => (name === "eth0" ? 1400 : undefined),
 };
+
+const OFFLINE = { route4: "", route6: "", addresses4: [], addresses6: "" };
+const V6_OF_LO = "20010db8000000000000000000000001 01 80 00 80       lo\n";
 
 test.each([
   { name: "the interface with the best default route; no temporary addresses", given: [], change: {}, ips: ["192.168.0.5", "2001:db8::5"], interfaceName: "eth0", mtu: 1400 },
   { name: "what the user chose", given: ["192.168.1.5"], change: {}, ips: ["192.168.1.5"], interfaceName: "eth1", mtu: 1500 },
   { name: "no default route: the first that is not a container's", given: [], change: { route4: "", route6: "" }, ips: ["192.168.1.5"], interfaceName: "eth1", mtu: 1500 },
   { name: "no network at all", given: [], change: { route4: "", route6: "", addresses4: [], addresses6: "" }, ips: ["127.0.0.1"], interfaceName: undefined, mtu: 1500 },
+  { name: "none but the loopback's own", given: [], change: { ...OFFLINE, loopback4: ["192.0.2.1"], addresses6: V6_OF_LO }, ips: ["192.0.2.1", "2001:db8::1"], interfaceName: undefined, mtu: 1500 },
+  { name: "the loopback's own beside a network", given: [], change: { loopback4: ["192.0.2.1"] }, ips: ["192.168.0.5", "2001:db8::5"], interfaceName: "eth0", mtu: 1400 },
 ])("node address: $name", ({ given, change, ips, interfaceName, mtu }) => {
   expect(nodeAddresses(given, { ...facts, ...change })).toEqual({ ips, interfaceName, mtu });
 });
 
 const at = (interfaceName: string, address: string) => ({ interfaceName, address });
-const OFFLINE = { route4: "", route6: "", addresses4: [], addresses6: "" };
 test.each([
   { name: "it is where it was", own: ["192.168.0.5", "2001:db8::5"], change: {}, to: undefined },
   { name: "and on another network too", own: ["192.168.1.5"], change: {}, to: undefined },
@@ -137,10 +144,24 @@ test.each([
   { name: "IPv6 has come, IPv4 has not yet", own: ["192.168.0.5"], change: { route4: "", addresses4: [] }, to: undefined },
   { name: "it was started on no network", own: ["127.0.0.1"], change: {}, to: ["192.168.0.5", "2001:db8::5"] },
   { name: "and is on none", own: ["127.0.0.1"], change: OFFLINE, to: undefined },
+  { name: "it was started with the loopback's own address", own: ["192.0.2.1"], change: { loopback4: ["192.0.2.1"] }, to: ["192.168.0.5", "2001:db8::5"] },
+  { name: "and still has no other", own: ["192.0.2.1"], change: { ...OFFLINE, loopback4: ["192.0.2.1"] }, to: undefined },
   { name: "it was given no address, and now is", own: ["169.254.7.7"], change: { addresses4: [at("eth0", "192.168.0.5"), at("eth0", "169.254.7.7")], addresses6: "" }, to: ["192.168.0.5"] },
   { name: "it is given no address", own: ["169.254.7.7"], change: { ...OFFLINE, addresses4: [at("eth0", "169.254.7.7")] }, to: undefined },
 ])("a node that moves: $name", ({ own, change, to }) => {
   expect(movedTo({ ips: own, interfaceName: "eth0", mtu: 1400 }, { ...facts, ...change })?.ips).toEqual(to);
+});
+
+test.each([
+  { name: "has a network", facts: {}, families: [4], before: [], after: [] },
+  { name: "is on no network", facts: OFFLINE, families: [4], before: [], after: ["192.0.2.1/32"] },
+  { name: "is on no network, with pods of both families", facts: OFFLINE, families: [4, 6], before: ["192.0.2.1/32"], after: ["192.0.2.1/32", "2001:db8::1/128"] },
+  { name: "is on a network again", facts: {}, families: [4, 6], before: ["127.0.0.1/8", "192.0.2.1/32", "2001:db8::1/128"], after: ["127.0.0.1/8"] },
+] as const)("a machine that $name", ({ facts: change, families, before, after }) => {
+  const addresses = new Set<string>(before);
+  const netlink = { link: () => ({ index: 1 }) as Link, addresses: () => [...addresses], addAddress: (_: number, address: string) => void addresses.add(address), removeAddress: (_: number, address: string) => void addresses.delete(address) };
+  ensureLoneAddress(netlink, families, { ...facts, ...change });
+  expect([...addresses]).toEqual(after);
 });
 
 test("a node that has moved ends, once it has looked the same twice", async () => {

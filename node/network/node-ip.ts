@@ -1,6 +1,6 @@
 /**
  * This node's own addresses: those of the interface its default route leaves by, IPv4 first. A device without any network has the first address it can find, at
- * last the loopback's, so that a single node works on a desk or in a tunnel.
+ * last the loopback's (lone-address.ts gives it one), so that a single node works on a desk or in a tunnel.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
@@ -15,14 +15,17 @@ export interface NodeAddresses {
   readonly mtu: number;
 }
 
-/** What the kernel says, as text: /proc/net/route, /proc/net/ipv6_route, /proc/net/if_inet6, and IPv4 addresses by interface. */
+interface InterfaceAddress { readonly interfaceName: string; readonly address: string }
+
+/** What the kernel says, as text: /proc/net/route, /proc/net/ipv6_route, /proc/net/if_inet6, and IPv4 addresses by interface, of the loopback's those that are not in 127.0.0.0/8. */
 export interface NetworkFacts {
   readonly route4: string;
   /** Where there is no such file: the interface of the IPv4 default route. */
   readonly default4?: (() => string | undefined) | undefined;
   readonly route6: string;
   readonly addresses6: string;
-  readonly addresses4: readonly { readonly interfaceName: string; readonly address: string }[];
+  readonly addresses4: readonly InterfaceAddress[];
+  readonly loopback4: readonly string[];
   readonly mtuOf: (interfaceName: string) => number | undefined;
 }
 
@@ -40,7 +43,7 @@ export function nodeAddresses(given: readonly string[] = [], facts: NetworkFacts
   const routed = routedAddresses(facts);
   if (routed) return routed;
   const any = all.find(({ interfaceName }) => !VIRTUAL.test(interfaceName));
-  return addressesOn(any?.interfaceName, [any?.address ?? "127.0.0.1"], facts);
+  return any ? addressesOn(any.interfaceName, [any.address], facts) : addressesOn(undefined, ownOfLoopback(facts), facts);
 }
 
 /**
@@ -64,6 +67,12 @@ function routedAddresses(facts: NetworkFacts): NodeAddresses | undefined {
   return found.length === 0 ? undefined : addressesOn(found[0]!.interfaceName, found.map(({ address }) => address), facts);
 }
 
+/** The first of each family. */
+function ownOfLoopback({ loopback4, addresses6 }: NetworkFacts): readonly string[] {
+  const found = [loopback4[0], addressesV6(addresses6).find(({ interfaceName }) => interfaceName === "lo")?.address].flatMap((ip) => ip ?? []);
+  return found.length > 0 ? found : ["127.0.0.1"];
+}
+
 function addressesOn(interfaceName: string | undefined, ips: readonly string[], { mtuOf }: NetworkFacts): NodeAddresses {
   return { ips, interfaceName, mtu: (interfaceName === undefined ? undefined : mtuOf(interfaceName)) ?? MTU_DEFAULT };
 }
@@ -71,10 +80,11 @@ function addressesOn(interfaceName: string | undefined, ips: readonly string[], 
 function readFacts(): NetworkFacts {
   const isLinux = process.platform !== "win32"; // where these files are: a program for Windows may run where they can be seen and are not its own
   const read = (path: string): string => (isLinux && existsSync(path) ? readFileSync(path, "utf8") : "");
-  const addresses4 = Object.entries(networkInterfaces()).flatMap(([interfaceName, list]) =>
-    (list ?? []).filter(({ family, internal }) => family === "IPv4" && !internal).map(({ address }) => ({ interfaceName, address })));
+  const all4 = Object.entries(networkInterfaces()).flatMap(([interfaceName, list]) => (list ?? []).filter(({ family }) => family === "IPv4").map((one) => ({ ...one, interfaceName })));
+  const addresses4 = all4.filter(({ internal }) => !internal).map(({ interfaceName, address }) => ({ interfaceName, address }));
+  const loopback4 = all4.filter(({ internal, address }) => internal && !address.startsWith("127.")).map(({ address }) => address);
   return {
-    route4: read("/proc/net/route"), default4: isLinux ? undefined : defaultInterfaceOfWindows, route6: read("/proc/net/ipv6_route"), addresses6: read("/proc/net/if_inet6"), addresses4,
+    route4: read("/proc/net/route"), default4: isLinux ? undefined : defaultInterfaceOfWindows, route6: read("/proc/net/ipv6_route"), addresses6: read("/proc/net/if_inet6"), addresses4, loopback4,
     mtuOf: (interfaceName) => Number(read(`/sys/class/net/${interfaceName}/mtu`)) || undefined,
   };
 }

@@ -1,4 +1,7 @@
-/** Processors and memory of one's own, on the compiled binary: what the kernel says a container may run on, as others come and go. */
+/**
+ * Processors and memory of one's own, on the compiled binary: what the kernel says a container may run on, as others come and go. The machine is on no network, and does what
+ * others do.
+ */
 import { cpus } from "node:os";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { Pod } from "../../core/api/gen/core.v1.ts";
@@ -11,7 +14,7 @@ const ALL = cpus().length;
 let host: Host;
 
 beforeAll(async () => {
-  host = await Host.up("place", "172.30.0.62");
+  host = await Host.up("place", "");
   await host.start(...FLAGS);
   await host.nodeReady();
   await host.importImage("busybox");
@@ -38,6 +41,15 @@ ${more}  containers: [{name: c, image: "${BUSYBOX}", command: [sleep, "9999"]${r
 ---
 `;
 }
+
+test("without a network pods reach the API server, by its name, and their node by its address", async () => {
+  await host.apply(sleeper("alone", ""));
+  await ready("alone");
+  const { hostIP } = (await pod("alone")).status!;
+  expect(hostIP).toBe("192.0.2.1");
+  await host.kubectl("exec", "alone", "--", "nc", "-w", "20", "kubernetes.default", "443", "-e", "true");
+  await host.kubectl("exec", "alone", "--", "nc", "-w", "20", hostIP!, "10250", "-e", "true");
+});
 
 test.skipIf(ALL < 2)("a Guaranteed container has a processor and memory of its own, all others move away, and back when it goes", async () => {
   await host.apply(sleeper("shared", ""));
