@@ -23,6 +23,21 @@ test("what has a label is found, as it is now", () => {
   expect(names(index.find("app", "web", all))).toEqual(["db", "new"]);
 });
 
+test("what is found is in the order of keys, however it came", () => {
+  const index = new LabelIndex();
+  const found = (): string[] => index.find("app", "web", () => []).map(({ object }) => object.metadata.name);
+  expect(found()).toEqual([]);
+  const entries = new Map(["m", "z", "a", "q", "b"].map((name) => [name, entry(name, { app: "web" })]));
+  for (const one of entries.values()) index.replace(undefined, one);
+  expect(found()).toEqual(["a", "b", "m", "q", "z"]);
+  const newer = entry("q", { app: "web" });
+  index.replace(entries.get("q"), newer);
+  index.replace(entries.get("a"), entry("a", { app: "db" }));
+  index.replace(entries.get("z"), undefined);
+  expect(found()).toEqual(["b", "m", "q"]);
+  expect(index.find("app", "web", () => [])[2]).toBe(newer);
+});
+
 test("pods are found by their node, and those without one, too", () => {
   const on = (name: string, nodeName?: string): Cached => new Cached(`/registry/core/pods/a/${name}`, { apiVersion: "v1", kind: "Pod", metadata: { name, labels: { [ON_NODE]: "n1" } }, spec: { nodeName } } as unknown as ApiObject, ++revision);
   const [placed, waiting] = [on("placed", "n1"), on("waiting")];

@@ -4,6 +4,7 @@
  */
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { Cached } from "./cached.ts";
+import { insert, remove } from "./sorted-entries.ts";
 
 /** For spec.nodeName. No label is called this. */
 export const ON_NODE = "/spec.nodeName";
@@ -11,13 +12,13 @@ export const ON_NODE = "/spec.nodeName";
 /** Labels kept at a time. Whoever selects selects by few. */
 const KEYS_MAX = 4;
 
-interface Key { readonly values: Map<string, Set<Cached>>; used: boolean }
+interface Key { readonly values: Map<string, Cached[]>; used: boolean }
 
 export class LabelIndex {
   readonly #keys = new Map<string, Key>();
 
-  /** The entries whose label `key` is `value`, in no order; `all` is read when that label has not been asked for lately. */
-  find(key: string, value: string, all: () => Iterable<Cached>): ReadonlySet<Cached> {
+  /** The entries whose label `key` is `value`, in the order of their keys and only until one of them changes; `all`, in that order, is read when the label has not been asked for lately. */
+  find(key: string, value: string, all: () => Iterable<Cached>): readonly Cached[] {
     const known = this.#keys.get(key) ?? this.#add(key, all());
     known.used = true;
     return known.values.get(value) ?? NONE;
@@ -25,13 +26,13 @@ export class LabelIndex {
 
   replace(previous: Cached | undefined, entry: Cached | undefined): void {
     for (const [key, { values }] of this.#keys) {
-      const before = previous && valueOf(key, previous.object);
-      if (previous && before !== undefined) {
+      const before = previous && valueOf(key, previous.object), now = entry && valueOf(key, entry.object);
+      if (previous && before !== undefined && before !== now) {
         const having = values.get(before);
-        having?.delete(previous);
-        if (having?.size === 0) values.delete(before);
+        if (having) remove(having, previous.key);
+        if (having?.length === 0) values.delete(before);
       }
-      if (entry) put(values, valueOf(key, entry.object), entry);
+      if (entry) put(values, now, entry);
     }
   }
 
@@ -52,7 +53,7 @@ export class LabelIndex {
   }
 }
 
-const NONE: ReadonlySet<Cached> = new Set();
+const NONE: readonly Cached[] = [];
 
 function valueOf(key: string, object: Readonly<ApiObject>): string | undefined {
   if (key === ON_NODE) return (object as { readonly spec?: { readonly nodeName?: string } }).spec?.nodeName ?? "";
@@ -60,9 +61,9 @@ function valueOf(key: string, object: Readonly<ApiObject>): string | undefined {
   return typeof value === "string" ? value : undefined; // "constructor" finds what is nobody's label
 }
 
-function put(values: Map<string, Set<Cached>>, value: string | undefined, entry: Cached): void {
+function put(values: Map<string, Cached[]>, value: string | undefined, entry: Cached): void {
   if (value === undefined) return;
   const having = values.get(value);
-  if (having) having.add(entry);
-  else values.set(value, new Set([entry]));
+  if (having) insert(having, entry);
+  else values.set(value, [entry]);
 }

@@ -11,6 +11,8 @@ export interface Selection {
   readonly nodeName?: string | undefined;
   /** A label that whatever matches has. Says nothing that `matches` does not say; it is there to find it by. */
   readonly label?: { readonly key: string; readonly value: string } | undefined;
+  /** Of those found by it, or by the node, all match. */
+  readonly isFound?: boolean | undefined;
   /** Undefined: everything matches. */
   readonly matches?: ((object: Readonly<ApiObject>) => boolean) | undefined;
 }

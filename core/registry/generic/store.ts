@@ -74,9 +74,12 @@ export class ResourceStore {
   }
 
   /** What is in the cache now, in key order. */
-  select({ namespace, name, nodeName, label: wanted, matches }: Selection): readonly Cached[] {
+  select({ namespace, name, nodeName, label: wanted, isFound, matches }: Selection): readonly Cached[] {
     const label = nodeName === undefined ? wanted : { key: ON_NODE, value: nodeName };
-    if (label && matches && name === undefined) return this.cache.labelled(this.prefixOf(namespace), label.key, label.value).filter(({ object }) => matches(object));
+    if (label && matches && name === undefined) {
+      const found = this.cache.labelled(this.prefixOf(namespace), label.key, label.value);
+      return isFound ? found : found.filter(({ object }) => matches(object));
+    }
     const entry = name !== undefined && (namespace !== "" || !this.resource.namespaced) ? this.cache.get(this.keyOf(namespace, name)) : undefined;
     const all = name === undefined || (namespace === "" && this.resource.namespaced) ? this.cache.under(this.prefixOf(namespace)) : entry ? [entry] : [];
     const named = name === undefined || entry ? all : all.filter(({ object }) => object.metadata.name === name);

@@ -18,6 +18,7 @@ import { type Cached, cachedOf, storedOf } from "./cached.ts";
 import { EventWindow } from "./event-window.ts";
 import { LabelIndex } from "./label-index.ts";
 import { Overwritten } from "./overwritten.ts";
+import { insert, remove, sortedByKey, startingWith } from "./sorted-entries.ts";
 
 export const ROOT = "/registry/";
 
@@ -64,16 +65,13 @@ export class ResourceCache {
 
   /** Entries whose key starts with `prefix`, in key order: as they are now, whatever happens while they are read. */
   under(prefix: string): readonly Cached[] {
-    this.#sorted ??= [...this.#entries.values()].sort(byKey);
-    if (prefix === this.prefix) return this.#sorted.slice();
-    return this.#sorted.slice(firstAtOrAfter(this.#sorted, prefix), firstAtOrAfter(this.#sorted, prefix + LAST_CHARACTER));
+    const sorted = (this.#sorted ??= sortedByKey(this.#entries.values()));
+    return prefix === this.prefix ? sorted.slice() : startingWith(sorted, prefix);
   }
 
   /** Those of `under` whose label `key` is `value`. */
   labelled(prefix: string, key: string, value: string): readonly Cached[] {
-    const all = [...this.#byLabel.find(key, value, () => this.under(this.prefix))];
-    const found = prefix === this.prefix ? all : all.filter((entry) => entry.key.startsWith(prefix));
-    return found.every((entry, i) => i === 0 || byKey(found[i - 1]!, entry) < 0) ? found : found.sort(byKey); // mostly they were found in order
+    return startingWith(this.#byLabel.find(key, value, () => this.under(this.prefix)), prefix);
   }
 
   values(): Iterable<Cached> {
@@ -140,10 +138,10 @@ export class ResourceCache {
       this.#endings.delete(key);
       if (!previous) return;
       this.#entries.delete(key);
-      this.#sorted?.splice(firstAtOrAfter(this.#sorted, key), 1);
+      if (this.#sorted) remove(this.#sorted, key);
     } else {
       this.#entries.set(key, entry);
-      this.#sorted?.splice(firstAtOrAfter(this.#sorted, key), previous ? 1 : 0, entry);
+      if (this.#sorted) insert(this.#sorted, entry);
     }
     this.#byLabel.replace(previous, event.type === "delete" ? undefined : entry);
     const change: CacheEvent = { type: event.type === "delete" ? "DELETED" : previous ? "MODIFIED" : "ADDED", entry, previous };
@@ -154,22 +152,6 @@ export class ResourceCache {
 }
 
 interface Ending { readonly revision: Revision; readonly last: Readonly<ApiObject> }
-
-/** Comes after every character that a key can have. */
-const LAST_CHARACTER = "\uffff";
-
-function byKey(a: Cached, b: Cached): number { return a.key < b.key ? -1 : 1; }
-
-function firstAtOrAfter(sorted: readonly Cached[], key: string): number {
-  let low = 0;
-  let high = sorted.length;
-  while (low < high) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle]!.key < key) low = middle + 1;
-    else high = middle;
-  }
-  return low;
-}
 
 export class WatchCache {
   readonly #store: Store;

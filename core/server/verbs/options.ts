@@ -23,11 +23,13 @@ export function selectionOf({ request, served, info }: Scope): Selection {
   const selected = fields?.exactMatch("metadata.name");
   if (name !== undefined && fields && selected !== name) throw badRequest("fieldSelector metadata.name doesn't match requested name");
   if (!labels && (fields?.requirements.length ?? 0) === (selected === undefined ? 0 : 1)) return { namespace, name: selected ?? name };
+  const nodeName = served.custom ? undefined : fields?.exactMatch("spec.nodeName"), label = served.custom ? undefined : labels?.exactLabel(); // a conversion may change labels
   return {
     namespace,
     name: selected ?? name,
-    nodeName: served.custom ? undefined : fields?.exactMatch("spec.nodeName"),
-    label: served.custom ? undefined : labels?.exactLabel(), // a conversion may change labels
+    nodeName,
+    label,
+    isFound: (nodeName ?? label) !== undefined && (fields?.requirements.length ?? 0) + (labels?.requirements.length ?? 0) === 1,
     matches(stored) {
       const object = served.custom ? served.fromStorage(stored) : stored;
       return (labels?.matches(object.metadata.labels ?? {}) ?? true) && (fields?.matches(fieldsOf(served, object)) ?? true);

@@ -93,7 +93,7 @@ export async function listObjects(scope: Scope): Promise<ListAnswer> {
   const limit = options.resourceVersion === "0" ? 0 : options.limit; // whoever takes what there is gets all of it
   await reach(scope, options.resourceVersion);
   signal.throwIfAborted();
-  await readyToSelect(scope, selection, served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
+  await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
   const revision = server.cache.revision;
   const found = served.store!.select(selection);
   const entries = limit > 0 ? found.slice(0, limit) : found;
@@ -104,8 +104,8 @@ export async function listObjects(scope: Scope): Promise<ListAnswer> {
 }
 
 /** What is selected by fields is selected by those of the version that is asked for. */
-async function readyToSelect({ served, signal }: Scope, { matches }: Selection, entries: Iterable<Cached>): Promise<void> {
-  if (served.custom && matches) await served.ready(objectsOf(entries), signal);
+async function readyToSelect({ served, signal }: Scope, { matches }: Selection, entries: () => Iterable<Cached>): Promise<void> {
+  if (served.custom && matches) await served.ready(objectsOf(entries()), signal);
 }
 
 function* objectsOf(entries: Iterable<Cached>): Iterable<Readonly<ApiObject>> {
@@ -131,7 +131,7 @@ async function listFrom(scope: Scope, options: ListOptions, selection: Selection
     const page = await store.listAt({ prefix, after, limit: wanted, revision: from.revision }).catch((error: unknown) => {
       throw expired(error, options, prefix);
     });
-    await readyToSelect(scope, selection, page.entries);
+    await readyToSelect(scope, selection, () => page.entries);
     for (const entry of page.entries)
       if ((selection.name === undefined || entry.object.metadata.name === selection.name) && (selection.matches?.(entry.object) ?? true)) entries.push(entry);
     after = page.entries.at(-1)?.key;
@@ -200,7 +200,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const fromNow = sendInitial || options.resourceVersion === "" || options.resourceVersion === "0";
   if (fromNow) await reach(scope, options.resourceVersion);
   const after = fromNow ? server.cache.revision : Number(options.resourceVersion);
-  if (sendInitial) await readyToSelect(scope, selection, served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
+  if (sendInitial) await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
   const initial = sendInitial ? served.store!.select(selection) : [];
   await served.ready(objectsOf(initial), scope.signal);
 
@@ -247,7 +247,7 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
       }
       if (batch.done) return;
       next = changes.next();
-      if (served.custom && plan.selection.matches) await readyToSelect(scope, plan.selection, batch.value.flatMap(({ entry, previous }) => (previous ? [entry, previous] : [entry])));
+      await readyToSelect(scope, plan.selection, () => batch.value.flatMap(({ entry, previous }) => (previous ? [entry, previous] : [entry])));
       const items = selectedOf(batch.value, plan.selection);
       if (served.custom) await served.ready(items.map(({ entry }) => entry.object), signal);
       if (items.length > 0) {
