@@ -17,6 +17,7 @@ import type { BookmarkItem, ErrorItem, ListAnswer, ObjectAnswer, WatchAnswer, Wa
 import { type EventBytes, SHARED_ITEMS_MAX } from "./event-bytes.ts";
 import { bookmarkObject, listObject } from "./in-process.ts";
 import type { ServerRequest } from "./request.ts";
+import { tableRows } from "./table-rows.ts";
 
 export interface Encoded {
   readonly status: number;
@@ -128,16 +129,12 @@ function metadataPieces({ served, entries, metadata }: ListAnswer, { convert }: 
 /** Rows with the metadata of their objects, as kubectl asks for them. */
 function tablePieces({ served, entries, metadata }: ListAnswer, how: Presentation, output: Output): readonly Piece[] {
   const version = output.convert!.version as "v1" | "v1beta1";
-  const objects = entries.map((entry) => (served.custom ? served.fromStorage(entry.object) : entry.object));
-  let sorted: Map<unknown, Cached> | undefined; // of the few kinds whose rows have an order of their own
-  const entryOf = (object: unknown, at: number): Cached => (object === objects[at] ? entries[at] : (sorted ??= new Map(objects.map((one, i) => [one, entries[i]!]))).get(object))!;
-  const { rows, ...head } = renderTable({ kind: served.row, printer: served.custom?.printer, objects, listMeta: metadata, nowMs: how.nowMs, includeObject: "Object", version, describe: how.describe });
-  const cellsOf = cellsEncoder();
-  const texts = encodedAtOnce(rows.map(({ cells, conditions }) => `${cellsOf(cells)}${conditions ? `,"conditions":${jsonText(conditions)}` : ""}`));
+  const { head, rows } = tableRows(served, entries, { listMeta: metadata, nowMs: how.nowMs, version, describe: how.describe });
+  const texts = encodedAtOnce(rows.map(({ text }) => text));
   const object = Buffer.from(`,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`);
   const between = Buffer.from('}},{"cells":');
   const pieces: Piece[] = [`${jsonText(head).slice(0, -1)},"rows":[`];
-  for (const [i, text] of texts.entries()) pieces.push(i === 0 ? '{"cells":' : between, text, object, metadataOf(served, entryOf(rows[i]!.object, i)));
+  for (const [i, text] of texts.entries()) pieces.push(i === 0 ? '{"cells":' : between, text, object, metadataOf(served, rows[i]!.entry));
   pieces.push(rows.length > 0 ? "}}]}\n" : "]}\n");
   return pieces;
 }
@@ -150,33 +147,6 @@ function encodedAtOnce(texts: readonly string[]): readonly Piece[] {
   let end = 0;
   return texts.map(({ length }) => ({ bytes, start: end, end: (end += length) }));
 }
-
-/** Cells as JSON, row by row. Most are what they were in the row before, and after the name often all are. */
-function cellsEncoder(): (cells: readonly unknown[]) => string {
-  let before: readonly unknown[] = [];
-  let texts: string[] = [];
-  let afterFirst = "";
-  return (cells) => {
-    let isNew = texts.length !== cells.length;
-    if (isNew) texts = new Array<string>(cells.length).fill("");
-    for (let i = 1; i < cells.length; i++) {
-      if (texts[i] !== "" && cells[i] === before[i]) continue;
-      texts[i] = cellText(cells[i]);
-      isNew = true;
-    }
-    if (isNew) afterFirst = texts.slice(1).map((text) => `,${text}`).join("");
-    before = cells;
-    return cells.length === 0 ? "[]" : `[${cellText(cells[0])}${afterFirst}]`;
-  };
-}
-
-/** Nearly all cells are short and plain: strings with nothing in them that JSON must escape, or what says that there is none. */
-function cellText(cell: unknown): string {
-  if (typeof cell !== "string") return jsonText(cell ?? null);
-  return cell === "<none>" ? NONE : PLAIN.test(cell) ? `"${cell}"` : jsonText(cell);
-}
-const NONE = jsonText("<none>");
-const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/;
 
 /** The metadata as it is served: the bytes that are kept, unless a conversion has changed it. */
 function metadataOf(served: ServedResource, entry: Cached): Piece {

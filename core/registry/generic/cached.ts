@@ -8,6 +8,9 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { Revision, Row } from "../../../storage/store.ts";
 import { objectBytes, type ObjectBytes } from "./object-bytes.ts";
 
+/** A row of a Table as JSON, before and after its age. */
+export interface RowText { readonly before: string; readonly createdMs: number; readonly after: string }
+
 export class Cached {
   readonly key: string;
   readonly object: Readonly<ApiObject>;
@@ -17,6 +20,7 @@ export class Cached {
   #typeEnd = 1; // of #json: where its other members begin, if kind and apiVersion come first
   #metadata: Part | undefined; // of #json, if that was there
   #protobuf: Uint8Array | undefined;
+  #row: RowText | "changes" | undefined;
   #used = false; // since forgetUnused was last called
 
   /** `before`: what it replaces; bytes that both have in common are taken from there. */
@@ -51,6 +55,13 @@ export class Cached {
     return (this.#protobuf ??= encode(this.object));
   }
 
+  /** What a Table says of it, as `make` has it the first time; undefined where that tells the time. */
+  row(make: () => RowText | undefined): RowText | undefined {
+    this.#used = true;
+    const row = (this.#row ??= make() ?? "changes");
+    return row === "changes" ? undefined : row;
+  }
+
   /** Lets go of the bytes, if nobody has asked for any since this was last called. Returns how many that were. */
   forgetUnused(): number {
     const wasUsed = this.#used;
@@ -62,13 +73,13 @@ export class Cached {
   get jsonLength(): number | undefined { return this.#json?.bytes.length; }
 
   get bytesHeld(): number {
-    return ((this.#json ?? this.#before)?.bytes.length ?? 0) + (this.#protobuf?.length ?? 0) + (this.#metadata && this.#metadata.bytes !== this.#json?.bytes ? this.#metadata.end : 0);
+    return ((this.#json ?? this.#before)?.bytes.length ?? 0) + (this.#protobuf?.length ?? 0) + (this.#metadata && this.#metadata.bytes !== this.#json?.bytes ? this.#metadata.end : 0) + (typeof this.#row === "object" ? this.#row.before.length + this.#row.after.length : 0);
   }
 
   /** Lets go of the bytes: what is overwritten is asked for no more, but by who lags. Returns how many that were. */
   forget(): number {
     const bytes = this.bytesHeld;
-    this.#json = this.#before = this.#metadata = this.#protobuf = undefined;
+    this.#json = this.#before = this.#metadata = this.#protobuf = this.#row = undefined;
     return bytes;
   }
 

@@ -38,6 +38,7 @@ export const pods = printer<Pod>({
       readinessGates(pod),
     ];
   },
+  agesOnly: ({ status }) => [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])].every(({ restartCount }) => !restartCount), // nor tells when that was
   conditions({ status }) {
     if (status?.phase === "Succeeded") return [{ type: "Completed", status: "True", reason: "Succeeded", message: "The pod has completed successfully." }];
     if (status?.phase === "Failed") return [{ type: "Completed", status: "True", reason: "Failed", message: "The pod failed." }];
@@ -111,7 +112,9 @@ function summarizeContainers(pod: Readonly<Pod>, before: string): { readonly rea
   let ready = 0;
   let reason = before;
   let errorReason = "";
-  for (const status of (pod.status?.containerStatuses ?? []).toReversed()) {
+  const statuses = pod.status?.containerStatuses ?? [];
+  for (let i = statuses.length - 1; i >= 0; i--) {
+    const status = statuses[i]!;
     countRestarts(restarts, status);
     const { waiting, terminated, running } = status.state ?? {};
     if (waiting?.reason) reason = waiting.reason;

@@ -13,6 +13,8 @@ export interface Printer<T = any> {
   readonly columns: readonly Column[];
   /** As many cells as there are columns. */
   cells(object: Readonly<T>, nowMs: number): Cell[];
+  /** Whether all cells but AGE say the same of an object whatever the time. Absent: they may not. */
+  agesOnly?(object: Readonly<T>): boolean;
   conditions?(object: Readonly<T>): RowCondition[];
   /** The order of rows, where it is not the list's. */
   compare?(a: Readonly<T>, b: Readonly<T>): number;

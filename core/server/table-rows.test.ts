@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { renderTable } from "../api/codec/table/table.ts";
+import type { ApiObject } from "../api/meta/object-meta.ts";
+import { Cached } from "../registry/generic/cached.ts";
+import type { ServedResource } from "../registry/registry.ts";
+import { tableRows } from "./table-rows.ts";
+
+const MADE_MS = Date.parse("2026-01-01T00:00:00Z");
+const pod = (name: string, status: object, metadata: object = { creationTimestamp: "2026-01-01T00:00:00Z" }): ApiObject => ({ apiVersion: "v1", kind: "Pod", metadata: { name, ...metadata }, spec: { containers: [{ name: "c" }] }, status }) as unknown as ApiObject;
+const containers = (restartCount: number) => [{ name: "c", ready: true, restartCount, state: { running: {} }, ...(restartCount > 0 && { lastState: { terminated: { exitCode: 1, finishedAt: "2026-01-01T00:10:00Z" } } }) }];
+
+test("rows that are kept say at any time what a printer would", () => {
+  const objects = [
+    pod("running", { phase: "Running", containerStatuses: containers(0) }), pod("restarted", { phase: "Running", containerStatuses: containers(3) }),
+    pod("began-again", { phase: "Pending", initContainerStatuses: containers(1) }), pod("failed", { phase: "Failed", reason: 'an "odd" <reason>' }), pod("never", {}, {}),
+  ];
+  const entries = objects.map((object, i) => new Cached(`/registry/pods/default/${object.metadata.name}`, object, i + 1));
+  const served = { row: { group: "", version: "v1", kind: "Pod" }, custom: undefined } as unknown as ServedResource;
+  for (const laterMs of [1_000, 601_000, 86_400_000, 1_000]) {
+    const request = { listMeta: { resourceVersion: "9" }, nowMs: MADE_MS + laterMs };
+    const { head, rows } = tableRows(served, entries, request);
+    const { rows: wanted, ...rest } = renderTable({ ...request, kind: { group: "", kind: "Pod" }, objects });
+    expect(head).toEqual(rest);
+    expect(rows.map(({ entry }) => entry)).toEqual(entries);
+    expect(rows.map(({ text }) => JSON.parse(`{"cells":${text}}`) as unknown)).toEqual(wanted.map(({ object: _, ...row }) => row));
+  }
+  expect([entries[0]!.bytesHeld > 0, entries[1]!.bytesHeld]).toEqual([true, 0]);
+  entries[0]!.forget();
+  expect(entries[0]!.bytesHeld).toBe(0);
+});

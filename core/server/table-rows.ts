@@ -1,0 +1,81 @@
+/**
+ * The rows of a Table as JSON, of a list of thousands above all. What a row says of an object but for its age is kept beside it: to go through pods for nine cells means
+ * to fetch most of each of them into the processor's cache, which costs more than all that is done with them.
+ */
+import { jsonText } from "../api/codec/json.ts";
+import { AGE } from "../api/codec/table/columns.ts";
+import { humanDuration } from "../api/codec/table/human-duration.ts";
+import type { Printer } from "../api/codec/table/printer.ts";
+import { printerOf } from "../api/codec/table/printers.ts";
+import { renderTable, type Table, type TableRequest } from "../api/codec/table/table.ts";
+import { parseTime } from "../api/meta/time.ts";
+import type { Cached, RowText } from "../registry/generic/cached.ts";
+import type { ServedResource } from "../registry/registry.ts";
+
+/** `text`: the cells, and the conditions after them, if there are any. */
+interface Row { readonly entry: Cached; readonly text: string }
+
+/** `head`: the Table without its rows. */
+export function tableRows(served: ServedResource, entries: readonly Cached[], request: Pick<TableRequest, "listMeta" | "nowMs" | "version" | "describe">): { readonly head: Omit<Table, "rows">; readonly rows: readonly Row[] } {
+  const printer = served.custom?.printer ?? printerOf(served.row);
+  const { rows: _, ...head } = renderTable({ ...request, kind: served.row, printer, objects: [], listMeta: request.listMeta });
+  const cellsOf = cellsEncoder();
+  const { nowMs } = request;
+  const agesOnly = !served.custom && printer.agesOnly !== undefined;
+  const rows = inOrder(served, entries, printer).map(({ entry, object }) => {
+    const kept = agesOnly ? entry.row(() => rowText(printer, entry, cellsOf)) : undefined;
+    return { entry, text: kept ? `${kept.before}${humanDuration(nowMs - kept.createdMs)}${kept.after}` : textOf(printer, object, cellsOf(printer.cells(object, nowMs))) };
+  });
+  return { head, rows };
+}
+
+type Shown = Readonly<Cached["object"]>;
+
+/** A few kinds have an order of their own. */
+function inOrder(served: ServedResource, entries: readonly Cached[], { compare }: Printer): readonly { readonly entry: Cached; readonly object: Shown }[] {
+  const shown = entries.map((entry) => ({ entry, object: served.custom ? served.fromStorage(entry.object) : entry.object }));
+  return compare ? shown.sort((a, b) => compare(a.object, b.object)) : shown;
+}
+
+function textOf(printer: Printer, object: Shown, cells: string): string {
+  const conditions = printer.conditions?.(object);
+  return conditions && conditions.length > 0 ? `${cells},"conditions":${jsonText(conditions)}` : cells;
+}
+
+/** Undefined: more of it than the age depends on the time. */
+function rowText(printer: Printer, { object }: Cached, cellsOf: CellsEncoder): RowText | undefined {
+  const createdMs = parseTime(object.metadata.creationTimestamp ?? "");
+  if (createdMs === undefined || !printer.agesOnly!(object)) return undefined;
+  const cells = printer.cells(object, 0), at = printer.columns.indexOf(AGE);
+  const before = cellsOf(cells.slice(0, at)).slice(0, -1), after = cellsOf(cells.slice(at + 1)).slice(1);
+  return { before: `${before},"`, createdMs, after: textOf(printer, object, `",${after}`) };
+}
+
+type CellsEncoder = (cells: readonly unknown[]) => string;
+
+/** Cells as JSON, row by row. Most are what they were in the row before, and after the name often all are. */
+function cellsEncoder(): CellsEncoder {
+  let before: readonly unknown[] = [];
+  let texts: string[] = [];
+  let afterFirst = "";
+  return (cells) => {
+    let isNew = texts.length !== cells.length;
+    if (isNew) texts = new Array<string>(cells.length).fill("");
+    for (let i = 1; i < cells.length; i++) {
+      if (texts[i] !== "" && cells[i] === before[i]) continue;
+      texts[i] = cellText(cells[i]);
+      isNew = true;
+    }
+    if (isNew) afterFirst = texts.slice(1).map((text) => `,${text}`).join("");
+    before = cells;
+    return cells.length === 0 ? "[]" : `[${cellText(cells[0])}${afterFirst}]`;
+  };
+}
+
+/** Nearly all cells are short and plain: strings with nothing in them that JSON must escape, or what says that there is none. */
+function cellText(cell: unknown): string {
+  if (typeof cell !== "string") return jsonText(cell ?? null);
+  return cell === "<none>" ? NONE : PLAIN.test(cell) ? `"${cell}"` : jsonText(cell);
+}
+const NONE = jsonText("<none>");
+const PLAIN = /^[ !#-%'-;=?-[\]-~]*$/;
