@@ -9,6 +9,7 @@ import { type ApiObject, controllerOf, keyOf, type ObjectKey, objectKey, splitKe
 import { parseApiVersion } from "../api/meta/gvk.ts";
 import type { ObjectName, ResourceRef } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
+import type { BackoffOptions } from "../lifecycle/backoff.ts";
 import type { Log } from "../observe/log.ts";
 
 export type AddKey = (key: ObjectKey, afterMs?: number) => void;
@@ -30,6 +31,8 @@ export interface Controller {
   readonly name: string;
   /** Keys reconciled at once. One key is never reconciled twice at the same time. */
   readonly workers: number;
+  /** How long a key waits that failed; absent: 5 ms, doubling to 1000 s. */
+  readonly retry?: BackoffOptions | undefined;
   readonly watches: readonly Watch[];
   /** Informers that reconcile reads without being woken by them; also waited for before the first reconcile. */
   readonly reads?: readonly Pick<Informer<ApiObject>, "whenSynced">[];

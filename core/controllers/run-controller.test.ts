@@ -28,3 +28,18 @@ test("what waits, what is worked on and what failed can be scraped under upstrea
   stop.abort();
   await life;
 });
+
+test("a key that failed waits as long as its controller says, twice as long each time", async () => {
+  const stop = new AbortController();
+  const waits: number[] = [];
+  const clock = { ...systemClock, after(ms: number, work: () => void) { waits.push(ms); return systemClock.after(0, work); } };
+  let tries = 0;
+  const life = runController({
+    name: "thing", workers: 1, retry: { minMs: 1000, maxMs: 3000 }, watches: [], starts: ["a"] as ObjectKey[],
+    async reconcile() { if (tries++ < 3) throw new Error("not yet"); },
+  }, { clock, log: silentLog }).run(stop.signal, () => undefined);
+  await eventually(() => tries, (count) => count === 4);
+  expect(waits).toEqual([1000, 2000, 3000]);
+  stop.abort();
+  await life;
+});

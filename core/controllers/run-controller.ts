@@ -1,6 +1,6 @@
 /**
  * The life of a controller: waits until its informers have their first lists, then reconciles keys until it is stopped.
- * A reconcile that throws is tried again after 5 ms, doubling to 1000 s.
+ * A reconcile that throws is tried again after 5 ms, doubling to 1000 s, or as the controller says.
  *
  * Metrics are upstream's workqueue_*, one label `name` for the controller.
  */
@@ -89,7 +89,7 @@ export function runController(controller: Controller, { clock, log: parentLog, m
   return {
     name: `controller ${name}`,
     async run(signal, ready) {
-      const queue = workQueue<ObjectKey>(clock, { meter: metrics?.queue(name) });
+      const queue = workQueue<ObjectKey>(clock, { retry: controller.retry, meter: metrics?.queue(name) });
       metrics?.watch(name, { depth: () => queue.size, running: () => [...running.values()].map((sinceMs) => clock.uptimeMs() - sinceMs) });
       const unsubscribe = controller.watches.map((watch) => watch.subscribe((key, afterMs = 0) => queue.addAfter(key, afterMs)));
       try {

@@ -30,7 +30,7 @@ export interface WorkQueue<K> {
 /** Upstream's per-item limits: 5 ms doubling to 1000 s. */
 const RETRY: BackoffOptions = { minMs: 5, maxMs: 1_000_000 };
 
-export function workQueue<K>(clock: Clock, { retry = RETRY, meter }: { readonly retry?: BackoffOptions; readonly meter?: QueueMeter | undefined } = {}): WorkQueue<K> {
+export function workQueue<K>(clock: Clock, { retry = RETRY, meter }: { readonly retry?: BackoffOptions | undefined; readonly meter?: QueueMeter | undefined } = {}): WorkQueue<K> {
   const waiting = new Map<K, number>(); // since when; insertion order is queue order
   const working = new Set<K>();
   const again = new Map<K, number>(); // added while being worked on

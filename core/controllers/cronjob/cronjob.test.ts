@@ -107,3 +107,11 @@ test("a CronJob starts Jobs in time, one at a time if it must, and keeps the las
   }, { clock: clock as never });
   expect(metrics.render()).toContain("cronjob_controller_job_creation_skew_duration_seconds_count 2\n");
 });
+
+test("a schedule whose day never comes is told of, and starts nothing", () =>
+  withControllers((deps) => [cronJobController({ ...deps, zone: UTC })], async (api, call) => {
+    await api.client.resource(CRON_JOBS).create({ apiVersion: "batch/v1", kind: "CronJob", metadata: { name: "c", namespace: "default" }, spec: { schedule: "0 0 31 2 *", jobTemplate: { spec: { template: {} } } } }, call);
+    const [event] = await eventually(() => api.all(EVENTS), (all) => all.length > 0);
+    expect([event?.type, event?.reason, event?.message]).toEqual(["Warning", "InvalidSchedule", "invalid schedule: 0 0 31 2 * : time difference between two schedules is less than 1 second"]);
+    expect(api.all(JOBS)).toEqual([]);
+  }));

@@ -105,7 +105,8 @@ export function cronJobController({ client, informers, events, clock, metrics, z
     if (parsed === undefined || cron.spec.suspend) return undefined;
     const nowMs = clock.nowMs();
     const again = (): number | undefined => nextDueInMs({ ...cron, status: draft }, parsed, nowMs);
-    const { atMs, many } = dueTime(cron, parsed, nowMs);
+    const { atMs, many, never } = dueTime(cron, parsed, nowMs);
+    if (never) recorder.event(cron, "Warning", "InvalidSchedule", `invalid schedule: ${cron.spec.schedule} : time difference between two schedules is less than 1 second`);
     if (atMs === undefined) return again();
     if (many) recorder.event(cron, "Warning", "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew");
     const { startingDeadlineSeconds, concurrencyPolicy } = cron.spec;

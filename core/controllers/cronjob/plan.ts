@@ -19,6 +19,8 @@ export interface Due {
   readonly some: boolean;
   /** More than a hundred were missed. */
   readonly many: boolean;
+  /** There is no such time, ever: 31 February. */
+  readonly never?: boolean;
 }
 
 /** Since the last Job, or the CronJob's creation, but no further back than `startingDeadlineSeconds`. */
@@ -27,7 +29,8 @@ export function dueTime(cronJob: Readonly<CronJob>, schedule: Schedule, nowMs: n
   let fromMs = parseTime(cronJob.status?.lastScheduleTime ?? "") ?? parseTime(cronJob.metadata.creationTimestamp) ?? nowMs;
   if (withDeadline && startingDeadlineSeconds !== undefined) fromMs = Math.max(fromMs, nowMs - startingDeadlineSeconds * 1000);
   const first = schedule.next(fromMs);
-  if (first === undefined || nowMs < first) return { atMs: undefined, some: false, many: false, fromMs };
+  if (first === undefined) return { atMs: undefined, some: false, many: false, never: true, fromMs };
+  if (nowMs < first) return { atMs: undefined, some: false, many: false, fromMs };
   const second = schedule.next(first);
   if (second === undefined || nowMs < second) return { atMs: first, some: false, many: false, fromMs };
   // Long ago: jump near to now by the distance of two, then count on one by one.

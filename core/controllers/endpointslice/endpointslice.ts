@@ -45,6 +45,7 @@ export function endpointSliceController({ client, informers, events, perSliceMax
   return {
     name: "endpoint_slice",
     workers: 5,
+    retry: { minMs: 1000, maxMs: 1_000_000 }, // endpointslice_controller.go defaultSyncBackOff, maxSyncBackOff
     watches: [
       itself(services),
       servicesOfPods({ pods, services }),

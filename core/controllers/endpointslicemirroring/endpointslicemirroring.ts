@@ -33,6 +33,7 @@ export function endpointSliceMirroringController({ client, informers, events }: 
   return {
     name: "endpoint_slice_mirroring",
     workers: 5,
+    retry: { minMs: 1000, maxMs: 100_000 }, // endpointslicemirroring_controller.go defaultSyncBackOff, maxSyncBackOff
     watches: [itself(endpoints), itself(services), mapped(slices, ({ object, old }) => (old === undefined ? [object] : [old, object]).filter(isOurs).map(serviceKey))],
 
     async reconcile(key, { signal }) {

@@ -84,6 +84,12 @@ test("a deleted Job's pods are not held back, a finished one goes in its time", 
     await eventually(() => api.all(PODS), (all) => all.length === 0);
   }));
 
+test("a Job that cannot be worked on is tried again after a second, then less and less often", () =>
+  withControllers((deps) => {
+    expect(jobControllers(deps).map(({ name, retry }) => [name, retry])).toEqual([["job", { minMs: 1000, maxMs: 60_000 }], ["job_orphan_pod", { minMs: 1000, maxMs: 60_000 }]]);
+    return [];
+  }, async () => {}));
+
 test("index sets are written as upstream writes them", () => {
   expect(Indexes.of([0, 1, 3, 4, 5, 7]).toString()).toBe("0,1,3-5,7");
   expect(Indexes.parse("0,1,3-5,x,9-12", 11).toString()).toBe("0,1,3-5,9,10");

@@ -22,7 +22,7 @@ import { slowStart } from "../slow-start.ts";
 import { jobCounter } from "./counting.ts";
 import { podReleaser } from "./finalizer.ts";
 import { jobMetrics, type SyncAction } from "./metrics.ts";
-import { orphanPods } from "./orphan-pods.ts";
+import { JOB_RETRY, orphanPods } from "./orphan-pods.ts";
 import { type Failures, failuresAfter, planPods, type PodPlan } from "./plan.ts";
 import { indexedPod, jobPod, TRACKING_FINALIZER } from "./pods.ts";
 import { deadlineInMs, endOf, finishedCondition, isSuspended, jobCondition, type JobView, viewOf } from "./view.ts";
@@ -46,6 +46,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
   const main: Controller = {
     name: "job",
     workers: 5,
+    retry: JOB_RETRY,
     watches: [itself(jobs), mapped(pods, ({ object, old }) => [...jobsOf(object), ...(old === undefined ? [] : jobsOf(old))])],
     async reconcile(key, call): Promise<Next> {
       const job = jobs.get(key);
