@@ -70,7 +70,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
   ]);
   if (!enabled("scheduler")) return controllers;
   return [...controllers, ...leading({ ...leader, client: clients.scheduler }, "kube-scheduler", (deps) => [
-    scheduler({ ...deps, client: clients.scheduler, events, clock, random, log: log.with({ part: "scheduler" }), explainer, ...scheduling }),
+    scheduler({ ...deps, client: clients.scheduler, nodeName, events, clock, random, log: log.with({ part: "scheduler" }), explainer, ...scheduling }),
   ])];
 }
 

@@ -4,13 +4,14 @@ import { systemClock } from "../lifecycle/clock.ts";
 import { systemRandom } from "../lifecycle/random.ts";
 import { silentLog } from "../observe/log.ts";
 import { EventCorrelator, type EventDraft } from "./event-correlator.ts";
+import { EventSeries, FINISH_MS, type Report } from "./event-series.ts";
 import { eventWriter } from "./events.ts";
 import { clientOver } from "./resource-client.ts";
-import { EVENTS, PODS } from "./resources.ts";
+import { EVENTS, PODS, REPORTED_EVENTS } from "./resources.ts";
 import type { Transport } from "./transport.ts";
 
 function draft(message: string, reason = "Killing"): EventDraft {
-  return { apiVersion: "v1", kind: "Event", metadata: { name: `pod.${message}`, namespace: "default" }, involvedObject: { kind: "Pod", name: "pod", uid: "u" }, reason, message, type: "Normal", count: 1, firstTimestamp: "first", lastTimestamp: "last", source: { component: "kubelet" } };
+  return { apiVersion: "v1", kind: "Event", metadata: { name: `pod.${message}`, namespace: "default" }, involvedObject: { kind: "Pod", name: "pod", uid: "u" }, reason, message, type: "Normal", count: 1, firstTimestamp: "first", lastTimestamp: "last", source: { component: "kubelet" }, reportingComponent: "kubelet", reportingInstance: "n1" };
 }
 
 test("the same event again is counted up, ten that differ in their message become one", () => {
@@ -24,6 +25,8 @@ test("the same event again is counted up, ten that differ in their message becom
   for (let i = 0; i < 8; i++) told(`m${i}`);
   expect(told("x")).toBe("create fresh.x ×1: (combined from similar events): x");
   expect(told("y")).toBe("patch fresh.x ×2: (combined from similar events): y");
+  const { source, reportingComponent, reportingInstance } = correlator.correlate(draft("z"), 0, "fresh.z")!.event;
+  expect([source, reportingComponent, reportingInstance]).toEqual([{ component: "kubelet" }, undefined, ""]); // as upstream's aggregate
 });
 
 test("a source tells 25 events about an object, then one every five minutes", () => {
@@ -85,6 +88,48 @@ test("many events are written at a time, but what counts one up comes after what
   answer.resolve();
   const told = await eventually(() => api.all(EVENTS).map(({ reason, count }) => `${reason} ×${count}`).sort(), (all) => all.join() === "A ×2,B ×1,C ×1,D ×1");
   expect(told).toHaveLength(4);
+  stop.abort();
+  await life;
+});
+
+const report = (note: string, resourceVersion = "1"): Report =>
+  ({ apiVersion: "events.k8s.io/v1", kind: "Event", metadata: { name: `pod.${note}`, namespace: "default" }, eventTime: "then", reportingController: "s", reportingInstance: "s-n1", action: "Scheduling", reason: "FailedScheduling", regarding: { kind: "Pod", name: "pod", uid: "u", resourceVersion }, note, type: "Warning" });
+
+test("what is reported again is a series: written when it becomes one, every half hour, and six minutes after the last time", () => {
+  const series = new EventSeries();
+  const said = (told: ReturnType<EventSeries["tell"]>) => told && `${told.isSeries ? "patch" : "create"} ${told.report.metadata.name}${told.report.series ? ` ×${told.report.series.count} at ${told.report.series.lastObservedTime}` : ""}`;
+  expect(said(series.tell(report("a"), 0))).toBe("create pod.a");
+  expect(said(series.tell(report("b"), 1000))).toBe("patch pod.a ×2 at 1970-01-01T00:00:01.000000Z"); // the note does not make another
+  expect(said(series.tell(report("c"), 2000))).toBeUndefined();
+  expect(said(series.tell(report("d", "2"), 3000))).toBe("create pod.d"); // the pod has changed
+  expect(series.refresh().map(said)).toEqual(["patch pod.a ×3 at 1970-01-01T00:00:02.000000Z"]);
+  expect(series.finish(2000 + FINISH_MS).map(said)).toEqual([]);
+  expect(series.finish(3001 + FINISH_MS).map(said)).toEqual(["patch pod.a ×3 at 1970-01-01T00:00:02.000000Z"]);
+  expect(series.size).toBe(0);
+  expect(said(series.tell(report("e"), 4000 + FINISH_MS))).toBe("create pod.e");
+});
+
+test("of reports as many are remembered as memory allows", () => {
+  const series = new EventSeries();
+  for (let i = 0; i < 5000; i++) series.tell(report("a", String(i)), 0);
+  expect(series.size).toBe(4096);
+});
+
+test("reports are written by events.k8s.io, a series as a patch", async () => {
+  const api = fakeApi();
+  const stop = new AbortController();
+  const { signal } = stop;
+  const [pod, other] = await Promise.all(["web", "other"].map((name) => api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "apps" }, spec: { containers: [] } }, { signal })));
+  const events = eventWriter({ client: api.client, clock: systemClock, log: silentLog, random: systemRandom });
+  const life = events.run(signal, () => {});
+  const reporter = events.reporter({ component: "default-scheduler", host: "n1" });
+  for (let i = 0; i < 2; i++) reporter.report(pod!, { type: "Normal", reason: "Preempted", action: "Preempting", note: "no", related: other! });
+  const [event] = await eventually(() => api.all(REPORTED_EVENTS), (all) => all[0]?.series?.count === 2);
+  const reference = ({ apiVersion, kind, metadata: { name, namespace, uid, resourceVersion } }: typeof pod & object) => ({ apiVersion, kind, name, namespace, uid, resourceVersion });
+  const { metadata, eventTime, series, ...rest } = event!;
+  expect(rest).toEqual({ apiVersion: "events.k8s.io/v1", kind: "Event", reportingController: "default-scheduler", reportingInstance: "default-scheduler-n1", action: "Preempting", reason: "Preempted", regarding: reference(pod!), related: reference(other!), note: "no", type: "Normal" });
+  expect(metadata.namespace).toBe("apps");
+  expect([eventTime, series?.lastObservedTime]).toEqual([expect.stringMatching(/\.\d{6}Z$/), expect.stringMatching(/\.\d{6}Z$/)]);
   stop.abort();
   await life;
 });

@@ -1,24 +1,26 @@
 /**
- * Telling users what happened to their objects: core/v1 Events, as `kubectl describe` shows them.
+ * Telling users what happened to their objects: Events, as `kubectl describe` shows them.
  *
  *   const events = eventWriter({ client, clock, log, random });   // a Runnable that writes them, many at a time
  *   const recorder = events.from({ component: "deployment-controller" });
  *   recorder.event(deployment, "Normal", "ScalingReplicaSet", "Scaled up replica set web-5d4 from 0 to 3");
  *
  * Recording never waits and never fails: what cannot be queued or written is dropped and logged. See event-correlator.ts for what is folded.
+ * The scheduler tells its own by events.k8s.io, with the action that was taken: `reporter`, and event-series.ts.
  *
- * Source: kubernetes v1.36 client-go/tools/record/event.go
+ * Source: kubernetes v1.36 client-go/tools/{record/event,events/event_broadcaster,events/event_recorder}.go
  */
 import type { ObjectReference } from "../api/gen/core.v1.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { hasCause, isAlreadyExists, isNotFound, reasonOf } from "../api/meta/status-error.ts";
-import { type Clock, timestamp } from "../lifecycle/clock.ts";
+import { type Clock, microTimestamp, timestamp } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import type { Client } from "./client.ts";
 import { type Correlated, EventCorrelator, type EventDraft } from "./event-correlator.ts";
-import { EVENTS } from "./resources.ts";
+import { EventSeries, FINISH_MS, REFRESH_MS, type Report, type Told } from "./event-series.ts";
+import { EVENTS, REPORTED_EVENTS } from "./resources.ts";
 
 export type EventType = "Normal" | "Warning";
 
@@ -27,9 +29,19 @@ export interface EventRecorder {
   event(about: Readonly<ApiObject> | Readonly<ObjectReference>, type: EventType, reason: string, message: string, annotations?: Readonly<Record<string, string>>): void;
 }
 
+export interface EventReporter {
+  /** `action`: what was done, or failed to be. `related`: who it was done for. */
+  report(regarding: Readonly<ApiObject>, what: { readonly type: EventType; readonly reason: string; readonly action: string; readonly note: string; readonly related?: Readonly<ApiObject> | undefined }): void;
+}
+
 export interface Events {
   from(source: { readonly component: string; readonly host?: string | undefined }): EventRecorder;
+  /** `host`: the machine it runs on. */
+  reporter(source: { readonly component: string; readonly host: string }): EventReporter;
 }
+
+/** Something to write, once those before it of the same name are. */
+interface Letter { readonly key: string; readonly reason: string | undefined; readonly object: unknown; send(signal: AbortSignal): Promise<void> }
 
 interface Deps {
   readonly client: Client;
@@ -48,8 +60,10 @@ const RETRY_MS = 10_000;
 
 export function eventWriter({ client, clock, log, random, writesMax = WRITES_MAX }: Deps): Events & Runnable {
   const events = client.resource(EVENTS);
+  const reported = client.resource(REPORTED_EVENTS);
   const correlator = new EventCorrelator();
-  const queue: EventDraft[] = [];
+  const series = new EventSeries();
+  const queue: { readonly about: Pick<Letter, "reason" | "object">; letter(): Letter | undefined }[] = [];
   /** The last write under way of each event, by its namespace and name: what counts it up comes after what creates it. */
   const writing = new Map<string, Promise<void>>();
   let underWay = 0;
@@ -59,23 +73,21 @@ export function eventWriter({ client, clock, log, random, writesMax = WRITES_MAX
   /** Upstream's form: the object's name and the time in nanoseconds; the sequence stands in for what the clock does not resolve. */
   const nameFor = (subject: string): string => `${subject}.${(BigInt(Math.trunc(clock.nowMs())) * 1_000_000n + BigInt(sequence++ % 1_000_000)).toString(16)}`;
 
-  function enqueue(draft: EventDraft): void {
+  function enqueue(about: Pick<Letter, "reason" | "object">, letter: () => Letter | undefined): void {
     if (queue.length >= QUEUE_MAX) {
-      log.warn("too many queued events, dropped event", { reason: draft.reason, object: draft.involvedObject });
+      log.warn("too many queued events, dropped event", { ...about });
       return;
     }
-    queue.push(draft);
+    queue.push({ about, letter });
     wake();
   }
 
-  function begin(draft: EventDraft, signal: AbortSignal): void {
-    const correlated = correlator.correlate(draft, clock.nowMs(), nameFor(draft.involvedObject.name ?? ""));
-    if (correlated === undefined) return;
-    const { name, namespace } = correlated.event.metadata;
-    const key = `${namespace}/${name}`;
+  function begin(letter: Letter | undefined, signal: AbortSignal): void {
+    if (letter === undefined) return;
+    const { key } = letter;
     underWay++;
     const before = writing.get(key) ?? Promise.resolve();
-    const own = before.then(() => write(correlated, draft, signal)).finally(() => {
+    const own = before.then(() => write(letter, signal)).finally(() => {
       underWay--;
       if (writing.get(key) === own) writing.delete(key);
       wake();
@@ -83,19 +95,19 @@ export function eventWriter({ client, clock, log, random, writesMax = WRITES_MAX
     writing.set(key, own);
   }
 
-  async function write(correlated: Correlated, draft: EventDraft, signal: AbortSignal): Promise<void> {
+  async function write({ reason, object, send }: Letter, signal: AbortSignal): Promise<void> {
     for (let tries = 1; !signal.aborted; tries++) {
       try {
-        await send(correlated, signal);
+        await send(signal);
         return;
       } catch (error) {
         if (signal.aborted) return;
         if (reasonOf(error) !== "ServiceUnavailable") {
           const expected = isAlreadyExists(error) || hasCause(error, "NamespaceTerminating");
-          log[expected ? "debug" : "warn"]("event was refused", { reason: draft.reason, object: draft.involvedObject, error });
+          log[expected ? "debug" : "warn"]("event was refused", { reason, object, error });
           return;
         }
-        if (tries >= TRIES_MAX) return log.warn("event could not be written", { reason: draft.reason, object: draft.involvedObject, error });
+        if (tries >= TRIES_MAX) return log.warn("event could not be written", { reason, object, error });
         await clock.sleep(tries === 1 ? RETRY_MS * random.next() : RETRY_MS, signal);
       }
     }
@@ -113,31 +125,76 @@ export function eventWriter({ client, clock, log, random, writesMax = WRITES_MAX
     await events.create(event, { signal });
   }
 
+  async function sendReport({ report, isSeries }: Told, signal: AbortSignal): Promise<void> {
+    if (isSeries) {
+      try {
+        await reported.patch({ metadata: { name: report.metadata.name ?? "", namespace: report.metadata.namespace } }, "application/strategic-merge-patch+json", { series: report.series }, { signal });
+        return;
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+      }
+    }
+    await reported.create(report, { signal });
+  }
+
+  function letterOf(told: Told): Letter {
+    const { metadata: { namespace, name }, reason, regarding } = told.report;
+    return { key: `${namespace}/${name}`, reason, object: regarding, send: (signal) => sendReport(told, signal) };
+  }
+
+  /** What became of series, now and then. */
+  async function keepSeries(periodMs: number, due: () => readonly Told[], signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await clock.sleep(periodMs, signal);
+      for (const told of signal.aborted ? [] : due()) begin(letterOf(told), signal);
+    }
+  }
+
   return {
     name: "events",
     from: (source) => ({
       event(about, type, reason, message, annotations) {
         const involvedObject = "metadata" in about ? referenceTo(about as ApiObject) : about;
         const now = timestamp(clock.nowMs());
-        enqueue({
+        const draft = {
           apiVersion: "v1", kind: "Event",
           metadata: { name: nameFor(involvedObject.name ?? ""), namespace: involvedObject.namespace || "default", ...(annotations === undefined ? {} : { annotations: { ...annotations } }) },
           involvedObject, type, reason, message, firstTimestamp: now, lastTimestamp: now, count: 1,
           source: { component: source.component, ...(source.host === undefined ? {} : { host: source.host }) },
           reportingComponent: source.component, reportingInstance: source.host ?? "",
-        } as EventDraft);
+        } as EventDraft;
+        enqueue({ reason, object: involvedObject }, () => {
+          const correlated = correlator.correlate(draft, clock.nowMs(), nameFor(involvedObject.name ?? ""));
+          if (correlated === undefined) return undefined;
+          const { name, namespace } = correlated.event.metadata;
+          return { key: `${namespace}/${name}`, reason, object: involvedObject, send: (signal) => send(correlated, signal) };
+        });
+      },
+    }),
+    reporter: ({ component, host }) => ({
+      report(about, { type, reason, action, note, related }) {
+        const regarding = referenceTo(about);
+        const report = {
+          apiVersion: "events.k8s.io/v1", kind: "Event", metadata: { name: nameFor(regarding.name ?? ""), namespace: regarding.namespace || "default" }, eventTime: microTimestamp(clock.nowMs()),
+          reportingController: component, reportingInstance: `${component}-${host}`, action, reason, regarding, ...(related === undefined ? {} : { related: referenceTo(related) }), note, type,
+        } as Report;
+        enqueue({ reason, object: regarding }, () => {
+          const told = series.tell(report, clock.nowMs());
+          return told && letterOf(told);
+        });
       },
     }),
     async run(signal, ready) {
       const stop = (): void => wake();
       signal.addEventListener("abort", stop, { once: true });
+      const kept = [keepSeries(REFRESH_MS, () => series.refresh(), signal), keepSeries(FINISH_MS, () => series.finish(clock.nowMs()), signal)];
       ready();
       while (!signal.aborted) {
-        const draft = underWay < writesMax ? queue.shift() : undefined;
-        if (draft !== undefined) begin(draft, signal);
+        const next = underWay < writesMax ? queue.shift() : undefined;
+        if (next !== undefined) begin(next.letter(), signal);
         else await new Promise<void>((resolve) => { wake = resolve; if (signal.aborted) resolve(); });
       }
-      await Promise.all(writing.values());
+      await Promise.all([...writing.values(), ...kept]);
       signal.removeEventListener("abort", stop);
     },
   };
@@ -151,4 +208,4 @@ function referenceTo({ apiVersion, kind, metadata }: Readonly<ApiObject>): Objec
 }
 
 /** For those who have nobody to tell. */
-export const silentEvents: Events = { from: () => ({ event() {} }) };
+export const silentEvents: Events = { from: () => ({ event() {} }), reporter: () => ({ report() {} }) };

@@ -8,6 +8,7 @@ import type { CronJob, Job } from "../api/gen/batch.v1.ts";
 import type { CertificateSigningRequest } from "../api/gen/certificates.v1.ts";
 import type { Lease } from "../api/gen/coordination.v1.ts";
 import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
+import type { Event as ReportedEvent } from "../api/gen/events.v1.ts";
 import type { FlowSchema, PriorityLevelConfiguration } from "../api/gen/flowcontrol.v1.ts";
 import type { IPAddress, Ingress, IngressClass, NetworkPolicy, ServiceCIDR } from "../api/gen/networking.v1.ts";
 import type { RuntimeClass } from "../api/gen/node.v1.ts";
@@ -30,6 +31,8 @@ function ref<T extends ApiObject>(group: string, version: string, plural: string
 export const CONFIG_MAPS = ref<ConfigMap>("", "v1", "configmaps", "ConfigMap", NAMESPACED);
 export const ENDPOINTS = ref<Endpoints>("", "v1", "endpoints", "Endpoints", NAMESPACED);
 export const EVENTS = ref<Event>("", "v1", "events", "Event", NAMESPACED);
+/** The same, as clients of the newer group know them. */
+export const REPORTED_EVENTS = ref<ReportedEvent>("events.k8s.io", "v1", "events", "Event", NAMESPACED);
 export const LIMIT_RANGES = ref<LimitRange>("", "v1", "limitranges", "LimitRange", NAMESPACED);
 export const NAMESPACES = ref<Namespace>("", "v1", "namespaces", "Namespace", CLUSTER);
 export const NODES = ref<Node>("", "v1", "nodes", "Node", CLUSTER);

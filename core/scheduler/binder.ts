@@ -82,7 +82,7 @@ export class Binder {
     try {
       if (reservation) await volumes.bind(reservation, profile.bindTimeoutMs, signal);
       plugin = "DynamicResources";
-      const waiting = (): void => this.#parts.recorder(profile).event(pod, "Normal", "BindingConditionsPending", `waiting for binding conditions for device on node ${node}`);
+      const waiting = (): void => this.#parts.reporter(profile).report(pod, { type: "Normal", reason: "BindingConditionsPending", action: "Scheduling", note: `waiting for binding conditions for device on node ${node}` });
       if (devices) await claims.bind(devices, { timeoutMs: profile.deviceBindingTimeoutMs, waiting, signal });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
@@ -110,7 +110,7 @@ export class Binder {
     }
     metrics.point("Bind", profile.schedulerName, clock.uptimeMs() - bindMs);
     log.info("pod bound", { pod: keyOf(pod), node });
-    this.#parts.recorder(profile).event(pod, "Normal", "Scheduled", `Successfully assigned ${namespace}/${name} to ${node}`);
+    this.#parts.reporter(profile).report(pod, { type: "Normal", reason: "Scheduled", action: "Binding", note: `Successfully assigned ${namespace}/${name} to ${node}` });
     metrics.attempt("scheduled", profile.schedulerName, clock.uptimeMs() - startMs);
     metrics.scheduled(attempt.attempts, clock.uptimeMs() - attempt.addedMs);
   }

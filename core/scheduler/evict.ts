@@ -7,7 +7,7 @@ import type { Pod } from "../api/gen/core.v1.ts";
 import { keyOf } from "../api/meta/object-meta.ts";
 import { isNotFound } from "../api/meta/status-error.ts";
 import type { Client } from "../client/client.ts";
-import type { EventRecorder } from "../client/events.ts";
+import type { EventReporter } from "../client/events.ts";
 import { PODS } from "../client/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { settleAll } from "../lifecycle/settle-all.ts";
@@ -21,14 +21,14 @@ interface Deps {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Log;
-  readonly recorder: EventRecorder;
+  readonly reporter: EventReporter;
   readonly snapshot: Snapshot;
   readonly signal: AbortSignal;
 }
 
 /** Throws if a victim could not be deleted. */
 export async function evict(preemptor: Readonly<Pod>, victims: readonly Readonly<Pod>[], node: NodeInfo["name"], deps: Deps): Promise<void> {
-  const { client, log, recorder, snapshot, signal } = deps;
+  const { client, log, reporter, snapshot, signal } = deps;
   const outranked = snapshot.nominatedTo(node).filter(({ pod }) => (pod.spec.priority ?? 0) < (preemptor.spec.priority ?? 0) && pod.metadata.uid !== preemptor.metadata.uid);
   for (const { pod } of outranked) {
     snapshot.denominate(pod);
@@ -44,6 +44,6 @@ export async function evict(preemptor: Readonly<Pod>, victims: readonly Readonly
       throw error;
     }
     log.info("pod evicted for another of higher priority", { pod: keyOf(victim), for: keyOf(preemptor), node });
-    recorder.event(victim, "Normal", "Preempted", `Preempted by pod ${preemptor.metadata.uid} on node ${node}`);
+    reporter.report(victim, { type: "Normal", reason: "Preempted", action: "Preempting", note: `Preempted by pod ${preemptor.metadata.uid} on node ${node}`, related: preemptor });
   }));
 }

@@ -1,7 +1,7 @@
 /** What the parts of one scheduler share: what it knows of the cluster, which pods wait, what is under way, and whom it tells. */
 import type { Pod } from "../api/gen/core.v1.ts";
 import type { Client } from "../client/client.ts";
-import type { EventRecorder, Events } from "../client/events.ts";
+import type { EventReporter, Events } from "../client/events.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import type { BackoffOptions } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
@@ -33,6 +33,8 @@ export interface SchedulerDeps {
   readonly client: Client;
   readonly informers: Informers;
   readonly events: Events;
+  /** The machine it runs on: its events tell. */
+  readonly nodeName: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -91,8 +93,8 @@ export class Parts {
     return this.#profiles.get(spec.schedulerName || DEFAULT_SCHEDULER);
   }
 
-  recorder({ schedulerName }: Profile): EventRecorder {
-    return this.deps.events.from({ component: schedulerName });
+  reporter({ schedulerName }: Profile): EventReporter {
+    return this.deps.events.reporter({ component: schedulerName, host: this.deps.nodeName });
   }
 
   /** It is ours to give a node to, and has none. */
@@ -108,7 +110,7 @@ export class Parts {
   }
 
   tellUnscheduled(pod: Readonly<Pod>, profile: Profile, message: string): void {
-    this.recorder(profile).event(pod, "Warning", "FailedScheduling", message.length <= NOTE_MAX ? message : `${message.slice(0, NOTE_MAX - 4)} ...`);
+    this.reporter(profile).report(pod, { type: "Warning", reason: "FailedScheduling", action: "Scheduling", note: message.length <= NOTE_MAX ? message : `${message.slice(0, NOTE_MAX - 4)} ...` });
   }
 
   async tellError({ pod, profile, startMs, signal }: { readonly pod: Readonly<Pod> } & Pick<Tried, "profile" | "startMs" | "signal">, message: string): Promise<void> {

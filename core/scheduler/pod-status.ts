@@ -26,7 +26,10 @@ export async function writePodStatus(pod: Readonly<Pod>, { condition, nominatedN
       lastTransitionTime: known?.status === condition.status ? known.lastTransitionTime : timestamp(clock.nowMs()),
     };
     const { lastProbeTime: _, ...held } = known ?? ({} as Partial<PodCondition>);
-    if (!Bun.deepEquals(held, wanted)) status["conditions"] = [wanted];
+    if (!Bun.deepEquals(held, wanted)) {
+      status["conditions"] = [wanted];
+      status["$setElementOrder/conditions"] = [...new Set([...(pod.status?.conditions ?? []).map(({ type }) => type), condition.type])].map((type) => ({ type })); // a new one is the last
+    }
   }
   if (nominatedNodeName !== undefined && nominatedNodeName !== (pod.status?.nominatedNodeName ?? "")) status["nominatedNodeName"] = nominatedNodeName === "" ? null : nominatedNodeName;
   if (Object.keys(status).length === 0) return;

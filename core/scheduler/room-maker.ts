@@ -8,7 +8,7 @@ import { keyOf } from "../api/meta/object-meta.ts";
 import { POD_DISRUPTION_BUDGETS } from "../client/resources.ts";
 import { victimsByExtenders } from "./ask-extenders.ts";
 import type { Binder } from "./binder.ts";
-import { devicePlan } from "./devices/dynamic-resources.ts";
+import { devicePlan, DYNAMIC_RESOURCES } from "./devices/dynamic-resources.ts";
 import { DevicePlan } from "./devices/plan.ts";
 import { evict } from "./evict.ts";
 import type { Parts, Tried } from "./parts.ts";
@@ -21,6 +21,8 @@ import { candidatesFor, chosen, preempt, type Preemption } from "./preempt.ts";
 interface Room { readonly message: string; readonly nominatedNodeName: string | undefined; readonly victims: readonly Readonly<Pod>[] }
 
 const NO_ROOM: Room = { message: "", nominatedNodeName: undefined, victims: [] };
+/** A filter before DynamicResources has refused all nodes: that plugin does not find what it would have noted, says so, and nobody is asked after it. Source: dynamicresources.go PostFilter, getStateData */
+const UNNOTED: Room = { ...NO_ROOM, message: "not found" };
 
 export class RoomMaker {
   readonly #parts: Parts;
@@ -33,11 +35,11 @@ export class RoomMaker {
 
   /** The pod fits nowhere, and whoever would have to go is told to. */
   makeRoom(tried: Tried, failure: NoPlacement): void {
-    this.#nowhere(tried, failure, this.#withDevices(tried, failure, this.#preempt(tried, failure)));
+    this.#nowhere(tried, failure, isUnnoted(tried.profile, failure) ? UNNOTED : this.#withDevices(tried, failure, this.#preempt(tried, failure)));
   }
 
   async makeRoomWithExtenders(tried: Tried, failure: NoPlacement): Promise<void> {
-    this.#nowhere(tried, failure, this.#withDevices(tried, failure, await this.#preemptWithExtenders(tried, failure)));
+    this.#nowhere(tried, failure, isUnnoted(tried.profile, failure) ? UNNOTED : this.#withDevices(tried, failure, await this.#preemptWithExtenders(tried, failure)));
   }
 
   #nowhere({ attempt, candidate: { pod }, profile, startMs, signal }: Tried, failure: NoPlacement, room: Room): void {
@@ -58,14 +60,14 @@ export class RoomMaker {
   /** The pod is not tried again before all victims have been told to go: until then nothing that happens would help. */
   async #evict({ attempt, pod, profile, signal }: Pick<Tried, "attempt" | "profile" | "signal"> & { readonly pod: Readonly<Pod> }, failure: NoPlacement, { victims, node }: { readonly victims: Room["victims"]; readonly node: string }): Promise<void> {
     const { deps, snapshot, queue } = this.#parts;
-    const recorder = this.#parts.recorder(profile);
+    const reporter = this.#parts.reporter(profile);
     try {
       const [undecided, placed] = [victims.filter((victim) => this.#binder.isWaiting(victim)), victims.filter((victim) => !this.#binder.isWaiting(victim))];
       for (const victim of undecided) { // it waits for volumes: enough that it looks elsewhere
         this.#binder.preempt(victim);
-        recorder.event(victim, "Normal", "Preempted", `Preempted by pod ${pod.metadata.uid} on node ${node} (in kube-scheduler memory).`);
+        reporter.report(victim, { type: "Normal", reason: "Preempted", action: "Preempting", note: `Preempted by pod ${pod.metadata.uid} on node ${node} (in kube-scheduler memory).`, related: pod });
       }
-      await evict(pod, placed, node, { ...deps, recorder, snapshot, signal });
+      await evict(pod, placed, node, { ...deps, reporter, snapshot, signal });
       queue.fail(attempt, failure.filters);
     } catch (error) {
       if (signal.aborted) return;
@@ -118,4 +120,9 @@ export class RoomMaker {
     this.#parts.metrics.preempted(preemption.victims.length);
     return { message: "", nominatedNodeName: preemption.node, victims: preemption.victims };
   }
+}
+
+function isUnnoted({ filters, bindsDevices }: Profile, { evaluation }: NoPlacement): boolean {
+  const place = (name: string): number => filters.findIndex((filter) => filter.name === name);
+  return bindsDevices && evaluation?.refusal !== undefined && place(evaluation.refusal.filter) < place(DYNAMIC_RESOURCES);
 }

@@ -36,7 +36,7 @@ async function withScheduler(body: (lab: Lab) => Promise<void>, { profiles, thro
   const informers = informerFactory({ client, clock, random, log });
   const events = eventWriter({ client, clock, random, log });
   const metrics = metricsRegistry();
-  const lives = [informers, events, scheduler({ client: through(client), informers, events, clock, random, log, metrics, profiles })].map((part) => part.run(signal, () => {}));
+  const lives = [informers, events, scheduler({ client: through(client), nodeName: "server", informers, events, clock, random, log, metrics, profiles })].map((part) => part.run(signal, () => {}));
   const call = { signal };
   await client.resource(NAMESPACES).create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as never, call);
   const get = (name: string) => client.resource(PODS).get({ metadata: { name, namespace: "default" } }, call);
@@ -126,6 +126,23 @@ test("a pod of higher priority takes the place of others, after telling them", (
   await until("high", on("a"));
   await until("small", on("a"));
   expect(await events("Preempted")).toEqual([`Preempted by pod ${high.metadata.uid} on node a`]);
+  expect(low.status?.conditions?.map(({ type }) => type)).toEqual(["PodScheduled", "DisruptionTarget"]); // what comes later stands later
+  const told = (await client.resource(EVENTS).list({ namespace: "default" }, call)).items.map(({ reason, action, source, reportingComponent, reportingInstance, involvedObject, related, count, firstTimestamp }) => [reason, action, source, reportingComponent, reportingInstance, involvedObject.name, related?.name, count, firstTimestamp]);
+  expect(told.filter(([, , , , , name]) => name !== "small").sort()).toEqual([
+    ["FailedScheduling", "Scheduling", {}, "default-scheduler", "default-scheduler-server", "high", undefined, undefined, null],
+    ["Preempted", "Preempting", {}, "default-scheduler", "default-scheduler-server", "low", "high", undefined, null],
+    ["Scheduled", "Binding", {}, "default-scheduler", "default-scheduler-server", "high", undefined, undefined, null],
+    ["Scheduled", "Binding", {}, "default-scheduler", "default-scheduler-server", "low", undefined, undefined, null],
+  ]);
+}));
+
+test("a pod whose claims keep it off all nodes is told so, and that nothing was noted of its devices", () => withScheduler(async ({ node, pod, until, events }) => {
+  await node("a");
+  await pod("p", { priority: 1, volumes: [{ name: "v", persistentVolumeClaim: { claimName: "missing" } }] });
+  const { status } = await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  const message = '0/1 nodes are available: persistentvolumeclaim "missing" not found. not found'; // as upstream says it
+  expect(status?.conditions?.[0]?.message).toBe(message);
+  expect(await events("FailedScheduling")).toEqual([message]);
 }));
 
 test("a claim that waits for its first consumer is bound, or provisioned, where the pod goes", () => withScheduler(async ({ client, call, node, pod, until }) => {

@@ -59,7 +59,7 @@ const server = await inProcessServer({ signal });
 const client = server.client("system:kube-scheduler");
 const informers = informerFactory({ client, clock, random, log });
 const events = eventWriter({ client, clock, random, log });
-const lives = [informers, events, scheduler({ client, informers, events, clock, random, log, metrics: metricsRegistry() })].map((part) => part.run(signal, () => {}));
+const lives = [informers, events, scheduler({ client, nodeName: "bench", informers, events, clock, random, log, metrics: metricsRegistry() })].map((part) => part.run(signal, () => {}));
 await client.resource(NAMESPACES).create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as never, { signal });
 for (let i = 0; i < nodes; i++) {
   const made = await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: `n${i}`, labels: labelsOf(i) }, spec: {} } as NewObject<Node>, { signal });

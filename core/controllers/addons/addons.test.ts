@@ -17,7 +17,7 @@ async function world(work: (world: { readonly client: Client; readonly files: Ma
   const server = await inProcessServer({ signal });
   const client = server.client("test");
   const files = new Map<string, string>(), said: string[] = [];
-  const events: Events = { from: () => ({ event: (_, type, reason, message) => void said.push(`${type} ${reason} ${message}`) }) };
+  const events: Events = { ...silentEvents, from: () => ({ event: (_, type, reason, message) => void said.push(`${type} ${reason} ${message}`) }) };
   const controller = addonsController({ client, events, clock: systemClock, files: { stamps: () => Promise.resolve(files), read: (name) => Promise.resolve(files.get(name)) } });
   const names = async (): Promise<string[]> => (await client.resource(CONFIG_MAPS).list({ namespace: "default" }, { signal })).items.map(({ metadata, data }) => `${metadata.name}=${data?.["value"]}`);
   await work({ client, files, said, signal, names, bring: (name) => controller.reconcile(objectKey("", name), { signal, log: silentLog }) });

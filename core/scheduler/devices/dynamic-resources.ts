@@ -10,6 +10,8 @@ import { deviceNeeds, DevicePlan } from "./plan.ts";
 /** How long allocated devices may take to become ready. Source: DynamicResourcesBindingTimeoutDefault */
 const BINDING_TIMEOUT_MS = 600_000;
 
+export const DYNAMIC_RESOURCES = "DynamicResources";
+
 /** One plan for an attempt, however many ask for it. */
 export function devicePlan(candidate: Candidate, cluster: Cluster, bindingTimeoutMs: number = BINDING_TIMEOUT_MS): DevicePlan | { readonly refused: string } | undefined {
   if ((candidate.pod.spec.resourceClaims ?? []).length === 0 && !Object.keys(candidate.requests).some(isExtendedResource)) return undefined;
@@ -25,7 +27,7 @@ function made(candidate: Candidate, { devices, clocks }: Cluster, bindingTimeout
 
 export function dynamicResources({ bindingTimeoutMs = BINDING_TIMEOUT_MS }: { readonly bindingTimeoutMs?: number } = {}): Filter {
   return {
-    name: "DynamicResources",
+    name: DYNAMIC_RESOURCES,
     prepare(candidate, cluster) {
       const plan = devicePlan(candidate, cluster, bindingTimeoutMs);
       if (!plan || "refused" in plan) return plan;
@@ -58,7 +60,7 @@ function isOwn({ metadata, spec, status }: Candidate["pod"], claim: { readonly n
 
 /** Nodes where the devices asked for first are free are better. */
 export const dynamicResourcesScore: Score = {
-  name: "DynamicResources",
+  name: DYNAMIC_RESOURCES,
   weight: 2,
   prepare(candidate, cluster) {
     const plan = devicePlan(candidate, cluster);
