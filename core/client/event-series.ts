@@ -62,6 +62,6 @@ function seriesOf({ report, count, lastMs }: Known): Told {
   return { report: { ...report, series: { count, lastObservedTime: microTimestamp(lastMs) } }, isSeries: true };
 }
 
-function keyOf({ type, action, reason, reportingController, reportingInstance, regarding, related }: Report): string {
-  return JSON.stringify([type, action, reason, reportingController, reportingInstance, regarding, related]);
+function keyOf({ type, action, reason, reportingController, reportingInstance, regarding }: Report): string {
+  return JSON.stringify([type, action, reason, reportingController, reportingInstance, regarding]);
 }

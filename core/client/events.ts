@@ -30,8 +30,8 @@ export interface EventRecorder {
 }
 
 export interface EventReporter {
-  /** `action`: what was done, or failed to be. `related`: who it was done for. */
-  report(regarding: Readonly<ApiObject>, what: { readonly type: EventType; readonly reason: string; readonly action: string; readonly note: string; readonly related?: Readonly<ApiObject> | undefined }): void;
+  /** `action`: what was done, or failed to be. */
+  report(regarding: Readonly<ApiObject>, what: { readonly type: EventType; readonly reason: string; readonly action: string; readonly note: string }): void;
 }
 
 export interface Events {
@@ -172,11 +172,11 @@ export function eventWriter({ client, clock, log, random, writesMax = WRITES_MAX
       },
     }),
     reporter: ({ component, host }) => ({
-      report(about, { type, reason, action, note, related }) {
+      report(about, { type, reason, action, note }) {
         const regarding = referenceTo(about);
         const report = {
           apiVersion: "events.k8s.io/v1", kind: "Event", metadata: { name: nameFor(regarding.name ?? ""), namespace: regarding.namespace || "default" }, eventTime: microTimestamp(clock.nowMs()),
-          reportingController: component, reportingInstance: `${component}-${host}`, action, reason, regarding, ...(related === undefined ? {} : { related: referenceTo(related) }), note, type,
+          reportingController: component, reportingInstance: `${component}-${host}`, action, reason, regarding, note, type,
         } as Report;
         enqueue({ reason, object: regarding }, () => {
           const told = series.tell(report, clock.nowMs());

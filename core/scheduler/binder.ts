@@ -13,6 +13,7 @@ import { DevicePlan } from "./devices/plan.ts";
 import type { PlacedPod } from "./node-info.ts";
 import type { Parts, Tried } from "./parts.ts";
 import type { Reservation } from "./volume-binder.ts";
+import { tryWritePodStatus } from "./pod-status.ts";
 import { planVolumes, podClaims, podVolumes } from "./volume-plan.ts";
 
 /** Why a pod stops waiting for its volumes. */
@@ -22,6 +23,8 @@ interface Binding extends Tried {
   readonly node: string;
   readonly reservation: Reservation | undefined;
   readonly devices: DeviceReservation | undefined;
+  /** The pod's status names the node. */
+  readonly isNominated?: true;
 }
 
 export class Binder {
@@ -73,25 +76,27 @@ export class Binder {
 
   async #prepareAndBind(binding: Binding): Promise<void> {
     const { candidate: { pod }, profile, node, reservation, devices } = binding;
-    const { deps: { clock }, volumes, claims, metrics } = this.#parts;
+    const { deps, volumes, claims, metrics } = this.#parts;
+    const { clock } = deps;
     const gone = new AbortController();
     this.#waiting.set(pod.metadata.uid, gone);
     const signal = AbortSignal.any([binding.signal, gone.signal]);
     let plugin = "VolumeBinding";
     const startMs = clock.uptimeMs();
     try {
+      await tryWritePodStatus(pod, { nominatedNodeName: node }, { ...deps, signal }); // others are told where it will be: this may take long
       if (reservation) await volumes.bind(reservation, profile.bindTimeoutMs, signal);
       plugin = "DynamicResources";
       const waiting = (): void => this.#parts.reporter(profile).report(pod, { type: "Normal", reason: "BindingConditionsPending", action: "Scheduling", note: `waiting for binding conditions for device on node ${node}` });
       if (devices) await claims.bind(devices, { timeoutMs: profile.deviceBindingTimeoutMs, waiting, signal });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      return this.#failed(binding, new Error(`running PreBind plugin "${plugin}": ${message}`, { cause: error }), signal.aborted && signal.reason !== PREEMPTED);
+      return this.#failed({ ...binding, isNominated: true }, new Error(`running PreBind plugin "${plugin}": ${message}`, { cause: error }), signal.aborted && signal.reason !== PREEMPTED);
     } finally {
       this.#waiting.delete(pod.metadata.uid);
     }
     metrics.point("PreBind", profile.schedulerName, clock.uptimeMs() - startMs);
-    await this.#bind(binding, signal);
+    await this.#bind({ ...binding, isNominated: true }, signal);
   }
 
   async #bind(binding: Binding, signal: AbortSignal): Promise<void> {
@@ -116,7 +121,7 @@ export class Binder {
   }
 
   /** `gone`: the pod does not want a node any more, or we stop. */
-  async #failed({ attempt, candidate: { pod }, profile, startMs, node, reservation, devices, signal }: Binding, error: Error, gone: boolean): Promise<void> {
+  async #failed({ attempt, candidate: { pod }, profile, startMs, node, reservation, devices, isNominated, signal }: Binding, error: Error, gone: boolean): Promise<void> {
     const { deps: { log }, snapshot, volumes, claims, queue } = this.#parts;
     snapshot.forget(pod);
     if (reservation) volumes.takeBack(reservation);
@@ -125,6 +130,6 @@ export class Binder {
     if (gone || signal.aborted) return;
     log.warn("binding failed, the pod is tried again", { pod: keyOf(pod), node, error });
     queue.fail(attempt, "error");
-    await this.#parts.tellError({ pod, profile, startMs, signal }, error.message);
+    await this.#parts.tellError({ pod: isNominated ? { ...pod, status: { ...pod.status, nominatedNodeName: node } } : pod, profile, startMs, signal }, error.message);
   }
 }

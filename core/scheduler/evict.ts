@@ -44,6 +44,6 @@ export async function evict(preemptor: Readonly<Pod>, victims: readonly Readonly
       throw error;
     }
     log.info("pod evicted for another of higher priority", { pod: keyOf(victim), for: keyOf(preemptor), node });
-    reporter.report(victim, { type: "Normal", reason: "Preempted", action: "Preempting", note: `Preempted by pod ${preemptor.metadata.uid} on node ${node}`, related: preemptor });
+    reporter.report(victim, { type: "Normal", reason: "Preempted", action: "Preempting", note: `Preempted by pod ${preemptor.metadata.uid} on node ${node}` }); // and names nobody as related, as upstream in fact does not
   }));
 }

@@ -116,7 +116,7 @@ export class Parts {
   async tellError({ pod, profile, startMs, signal }: { readonly pod: Readonly<Pod> } & Pick<Tried, "profile" | "startMs" | "signal">, message: string): Promise<void> {
     this.metrics.attempt("error", profile.schedulerName, this.deps.clock.uptimeMs() - startMs);
     this.tellUnscheduled(pod, profile, message);
-    await tryWritePodStatus(pod, { condition: { type: "PodScheduled", status: "False", reason: "SchedulerError", message } }, { ...this.deps, signal });
+    await tryWritePodStatus(pod, { condition: { type: "PodScheduled", status: "False", reason: "SchedulerError", message }, nominatedNodeName: "" }, { ...this.deps, signal });
   }
 
   /** Its scheduling gates are closed, or claims it names do not exist yet. */

@@ -65,7 +65,7 @@ export class RoomMaker {
       const [undecided, placed] = [victims.filter((victim) => this.#binder.isWaiting(victim)), victims.filter((victim) => !this.#binder.isWaiting(victim))];
       for (const victim of undecided) { // it waits for volumes: enough that it looks elsewhere
         this.#binder.preempt(victim);
-        reporter.report(victim, { type: "Normal", reason: "Preempted", action: "Preempting", note: `Preempted by pod ${pod.metadata.uid} on node ${node} (in kube-scheduler memory).`, related: pod });
+        reporter.report(victim, { type: "Normal", reason: "Preempted", action: "Preempting", note: `Preempted by pod ${pod.metadata.uid} on node ${node} (in kube-scheduler memory).` });
       }
       await evict(pod, placed, node, { ...deps, reporter, snapshot, signal });
       queue.fail(attempt, failure.filters);

@@ -116,3 +116,10 @@ test.each([
 ])("what no node can satisfy ends the search: %j", (devices, problem) => {
   expect(() => allocated(devices, four)).toThrow(problem);
 });
+
+test("a device that another has is passed over, whatever a selector would say of it", () => {
+  const asking = { requests: [gpu("r", { selectors: [{ cel: { expression: `device.attributes["${DRIVER}"].missing == "x"` } }] })] };
+  const slices = [slice("s", { devices: [device("d0")] })];
+  expect(() => allocated(asking, slices)).toThrow(/no such key: missing/);
+  expect(allocated(asking, slices, { taken: [taking("d0")] })).toBeUndefined();
+});

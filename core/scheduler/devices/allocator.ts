@@ -151,10 +151,17 @@ class Search {
     if (missing === 0) return next();
     for (let at = from; at < candidates.length; at++) {
       const candidate = candidates[at]!;
+      if (this.#isHeld(claim, wanted, candidate)) continue; // whatever a selector would say of it
       if (!this.#isSelected(candidate, wanted, this.#claims[claim]!)) continue;
       if (this.#with(claim, wanted, candidate, () => this.#some(claim, wanted, candidates, { from: at + 1, missing: missing - 1 }, next))) return true;
     }
     return false;
+  }
+
+  /** It has the device already, or another has. */
+  #isHeld(claim: number, { adminAccess }: Wanted, { device, id }: Candidate): boolean {
+    if (adminAccess) return device.allowMultipleAllocations !== true && (this.#taken.get(id)?.has(claim) ?? false);
+    return this.#deps.allocated.devices.has(id) || (this.#taken.get(id)?.size ?? 0) > 0;
   }
 
   /** Takes the device if it can be had, and gives it back if `then` comes to nothing. */
@@ -162,8 +169,7 @@ class Search {
     if (++this.#steps % STEPS_PER_LOOK === 0 && this.#deps.isLate()) throw new Late();
     const { device, pool, id } = candidate;
     const shared = device.allowMultipleAllocations === true;
-    if (!shared && wanted.adminAccess && this.#taken.get(id)?.has(claim)) return false;
-    if (!wanted.adminAccess && (this.#deps.allocated.devices.has(id) || (this.#taken.get(id)?.size ?? 0) > 0)) return false;
+    if (this.#isHeld(claim, wanted, candidate)) return false;
     if (isKeptOff(device.taints ?? [], wanted.tolerations ?? [])) return false;
     const consumed = this.#consumed(candidate, wanted);
     if (!consumed) return false;
