@@ -134,10 +134,12 @@ export function fakeApi({ clock = systemClock }: { readonly clock?: Clock } = {}
   function discovery(path: string): unknown {
     const list = (groupVersion: string) => [...served].filter(([id]) => id.startsWith(`${groupVersion}/`))
       .map(([, { plural, kind, namespaced }]) => ({ name: plural, singularName: "", kind, namespaced, verbs: ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"] }));
-    if (path === "/apis") {
-      const groups = new Map([...served.values()].filter(({ group }) => group !== "").map(({ group, version }) => [group, version]));
-      return { kind: "APIGroupList", groups: [...groups].map(([name, version]) => ({ name, versions: [{ groupVersion: `${name}/${version}`, version }], preferredVersion: { groupVersion: `${name}/${version}`, version } })) };
-    }
+    const groups = [...new Map([...served.values()].filter(({ group }) => group !== "").map(({ group, version }) => [group, version]))]
+      .map(([name, version]) => ({ name, versions: [{ groupVersion: `${name}/${version}`, version }], preferredVersion: { groupVersion: `${name}/${version}`, version } }));
+    if (path === "/apis") return { kind: "APIGroupList", groups };
+    const group = groups.find(({ name }) => path === `/apis/${name}`);
+    if (group) return { kind: "APIGroup", ...group };
+    if (/^\/apis\/[^/]+$/.test(path)) throw notFound({ group: "", resource: "" }, path);
     if (path === "/api/v1") return { kind: "APIResourceList", groupVersion: "v1", resources: list("/v1") };
     const match = /^\/apis\/([^/]+\/[^/]+)$/.exec(path);
     return match ? { kind: "APIResourceList", groupVersion: match[1], resources: list(match[1]!) } : undefined;

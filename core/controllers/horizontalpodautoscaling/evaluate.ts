@@ -132,7 +132,7 @@ class MetricEvaluation {
   async #object({ metric, target, describedObject }: ObjectMetricSource): Promise<One> {
     const { source, signal } = this.#deps;
     const namespace = this.#namespace;
-    const got = (message: string): string => `unable to get metric ${metric.name}: ${message} on ${describedObject.kind} ${namespace}/${describedObject.name}`;
+    const got = (message: string): string => `unable to get metric ${metric.name}: ${describedObject.kind} on ${namespace} ${describedObject.name}/${message}`; // sic
     const isTotal = target.type === "Value" && target.value !== undefined;
     if (!isTotal && !(target.type === "AverageValue" && target.averageValue !== undefined)) {
       const told = "invalid object metric source: neither a value target nor an average value target was set";

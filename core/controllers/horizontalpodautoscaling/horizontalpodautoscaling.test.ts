@@ -60,3 +60,21 @@ test("a Deployment is scaled up with its pods' use, and down when the rush has b
     await eventually(() => condition("ScalingActive")?.message, (message) => message === "pods by selector app=web are controlled by multiple HPAs: [{other ns} {web ns}]");
   }, { clock });
 });
+
+test("what an autoscaler points to is found in whichever version its group has, and what no group has is told", () => {
+  const none = (): Promise<never> => Promise.reject(new Error("none of those"));
+  const source: MetricsSource = { resource: none, pods: none, object: none, external: none };
+  return withControllers((deps) => [horizontalPodAutoscalingController({ ...deps, source })], async (api, call) => {
+    const spec = { replicas: 2, selector: { matchLabels: { app: "web" } }, template: { metadata: { labels: { app: "web" } }, spec: { containers: [] } } };
+    await api.client.resource(DEPLOYMENTS).create({ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", namespace: "ns" }, spec, status: { replicas: 2, selector: "app=web" } } as never, call);
+    const describedObject = { apiVersion: "v1", kind: "Service", name: "s" };
+    for (const [name, apiVersion, kind] of [["old", "apps/v1beta1", "Deployment"], ["unknown", "x.y/v1", "Foo"]] as const)
+      await api.client.resource(HORIZONTAL_POD_AUTOSCALERS).create({
+        apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: { name, namespace: "ns" },
+        spec: { scaleTargetRef: { apiVersion, kind, name: "web" }, minReplicas: 1, maxReplicas: 3, metrics: [{ type: "Object", object: { metric: { name: "m" }, describedObject, target: { type: "Value", value: "10" } } }] },
+      }, call);
+    const told = (name: string, type: string) => api.all(HORIZONTAL_POD_AUTOSCALERS).find(({ metadata }) => metadata.name === name)?.status?.conditions?.find((one) => one.type === type)?.message;
+    expect(await eventually(() => told("unknown", "AbleToScale"), (message) => message !== undefined)).toBe('the HPA controller was unable to get the target\'s current scale: no matches for kind "Foo" in group "x.y"');
+    expect(await eventually(() => told("old", "ScalingActive"), (message) => message !== undefined)).toBe("the HPA was unable to compute the replica count: unable to get metric m: Service on ns s/none of those");
+  });
+});

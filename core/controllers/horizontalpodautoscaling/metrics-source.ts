@@ -93,7 +93,7 @@ async function customApi(client: Client, signal: AbortSignal): Promise<string> {
 }
 
 /** Throws an Error for the user when there is no such kind. */
-export async function pluralOf(client: Client, { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }, signal: AbortSignal): Promise<string> {
+async function pluralOf(client: Client, { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }, signal: AbortSignal): Promise<string> {
   const path = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
   const { resources = [] } = (await client.request({ method: "GET", path, signal })) as { readonly resources?: readonly { readonly name: string; readonly kind: string }[] };
   const found = resources.find((resource) => resource.kind === kind && !resource.name.includes("/"));
