@@ -1,5 +1,6 @@
 /** What the scheduler writes into a pod's status: why it has no node, and the node that others are leaving for it. */
 import type { Pod, PodCondition } from "../api/gen/core.v1.ts";
+import { conditionPatch } from "../api/meta/condition-patch.ts";
 import { keyOf } from "../api/meta/object-meta.ts";
 import { isNotFound } from "../api/meta/status-error.ts";
 import type { Client } from "../client/client.ts";
@@ -26,10 +27,7 @@ export async function writePodStatus(pod: Readonly<Pod>, { condition, nominatedN
       lastTransitionTime: known?.status === condition.status ? known.lastTransitionTime : timestamp(clock.nowMs()),
     };
     const { lastProbeTime: _, ...held } = known ?? ({} as Partial<PodCondition>);
-    if (!Bun.deepEquals(held, wanted)) {
-      status["conditions"] = [wanted];
-      status["$setElementOrder/conditions"] = [...new Set([...(pod.status?.conditions ?? []).map(({ type }) => type), condition.type])].map((type) => ({ type })); // a new one is the last
-    }
+    if (!Bun.deepEquals(held, wanted)) Object.assign(status, conditionPatch(pod.status?.conditions, wanted));
   }
   if (nominatedNodeName !== undefined && nominatedNodeName !== (pod.status?.nominatedNodeName ?? "")) status["nominatedNodeName"] = nominatedNodeName === "" ? null : nominatedNodeName;
   if (Object.keys(status).length === 0) return;

@@ -30,5 +30,5 @@ test("a pod goes when its device is tainted, and others stay", () => withControl
   }
   await slices.update({ ...slice, spec: { ...slice.spec, devices: [{ name: "a", taints: [taint] }, { name: "b" }] } } as never, call);
   await eventually(() => api.all(PODS).filter(({ metadata }) => metadata.deletionTimestamp !== undefined).map(({ metadata }) => metadata.name), (names) => names.join() === "pod-a");
-  await eventually(() => api.all(EVENTS).map(({ reason, message }) => `${reason} ${message}`), (all) => all.includes("DeviceTaintManagerEviction Marking for deletion"));
+  await eventually(() => api.all(EVENTS).map(({ source, reason, message }) => `${source?.component} ${reason} ${message}`), (all) => all.includes("device-taint-eviction-controller DeviceTaintManagerEviction Marking for deletion"));
 }));

@@ -8,6 +8,7 @@
  */
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { Device, DeviceRequestAllocationResult, DeviceTaint, DeviceToleration, ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
+import { conditionPatch } from "../../api/meta/condition-patch.ts";
 import { isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
@@ -52,7 +53,7 @@ export function deviceTaintEvictionController({ client, informers, events, clock
   const claims = informers.of(RESOURCE_CLAIMS);
   const slices = informers.of(RESOURCE_SLICES);
   const podClient = client.resource(PODS);
-  const recorder = events.from({ component: NAME });
+  const recorder = events.from({ component: "device-taint-eviction-controller" });
   const waiting = new Set<ObjectKey>(); // pods that are to go later
 
   const usersOf = (claim: Readonly<ResourceClaim>): ObjectKey[] => (claim.status?.reservedFor ?? []).filter(({ apiGroup = "", resource }) => apiGroup === "" && resource === "pods").map(({ name }) => objectKey(namespaceOf(claim), name));
@@ -107,7 +108,7 @@ export function deviceTaintEvictionController({ client, informers, events, clock
   async function evict(pod: Readonly<Pod>, signal: AbortSignal): Promise<void> {
     const condition = { type: "DisruptionTarget", status: "True", reason: "DeletionByDeviceTaintManager", message: "Device Taint manager: deleting due to NoExecute taint", lastTransitionTime: timestamp(clock.nowMs()) };
     try {
-      await podClient.patch(pod, "application/strategic-merge-patch+json", { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } }, { signal, subresource: "status" });
+      await podClient.patch(pod, "application/strategic-merge-patch+json", { metadata: { uid: pod.metadata.uid }, status: conditionPatch(pod.status?.conditions, condition) }, { signal, subresource: "status" });
       await podClient.delete(pod, { preconditions: { uid: pod.metadata.uid } }, { signal });
     } catch (error) {
       if (!isNotFound(error)) throw error; // gone is what was wanted

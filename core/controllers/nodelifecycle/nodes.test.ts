@@ -66,6 +66,17 @@ test("a node that falls silent is marked, its pods are not ready, and those that
   }, { clock });
 });
 
+test("a pod that is on its way out when its node is tainted is told, and counts as disrupted", () =>
+  withControllers((deps) => [taintEvictionController(deps)], async (api, call) => {
+    const pods = api.client.resource(PODS);
+    const made = await api.client.resource(NODES).create(node("n"), call);
+    const pod = await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name: "leaves", namespace: "default", finalizers: ["x"] }, spec: { nodeName: "n", containers: [] }, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } } as NewObject<Pod>, call);
+    await pods.delete(pod, { gracePeriodSeconds: 30 }, call);
+    await api.client.resource(NODES).update({ ...made, spec: { ...made.spec, taints: [{ key: "k", effect: "NoExecute" }] } }, call);
+    await eventually(() => api.all(PODS)[0]?.status?.conditions?.map(({ type, reason }) => `${type} ${reason}`), (all) => all?.join() === "Ready undefined,DisruptionTarget DeletionByTaintManager");
+    await eventually(() => api.all(EVENTS).map(({ reason, message }) => `${reason} ${message}`), (all) => all.includes("TaintManagerEviction Marking for deletion Pod default/leaves"));
+  }));
+
 test("when every node is silent none is tainted for eviction", () => {
   const clock = movableClock();
   return withControllers((deps) => nodeLifecycleControllers(deps), async (api, call) => {

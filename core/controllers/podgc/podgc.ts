@@ -5,6 +5,7 @@
  * Source: kubernetes v1.36 pkg/controller/podgc
  */
 import type { Node, Pod, PodCondition } from "../../api/gen/core.v1.ts";
+import { conditionPatch } from "../../api/meta/condition-patch.ts";
 import { isDeleting, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import { NODES, PODS } from "../../client/resources.ts";
@@ -91,7 +92,7 @@ export function podGcController({ client, informers, clock, terminatedMax = TERM
   async function remove(pod: Readonly<Pod>, condition: PodCondition | undefined, signal: AbortSignal): Promise<void> {
     try {
       if (!isTerminal(pod)) {
-        const patch = { metadata: { uid: pod.metadata.uid }, status: { phase: "Failed", ...(condition === undefined ? {} : { conditions: [condition] }) } };
+        const patch = { metadata: { uid: pod.metadata.uid }, status: { phase: "Failed", ...(condition === undefined ? {} : conditionPatch(pod.status?.conditions, condition)) } };
         await podClient.patch(pod, "application/strategic-merge-patch+json", patch, { signal, subresource: "status" });
       }
       await podClient.delete(pod, { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } }, { signal });

@@ -5,7 +5,8 @@
  * Source: kubernetes v1.36 pkg/controller/tainteviction
  */
 import type { Pod, Taint } from "../../api/gen/core.v1.ts";
-import { isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
+import { conditionPatch } from "../../api/meta/condition-patch.ts";
+import { keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import { NODES, PODS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
@@ -57,7 +58,7 @@ export function taintEvictionController({ client, informers, events, clock }: Pi
     async reconcile(key, { signal, log }): Promise<Next> {
       const pod = pods.get(key);
       const taints = noExecute(pod?.spec.nodeName);
-      if (pod === undefined || isDeleting(pod)) return void since.delete(key);
+      if (pod === undefined) return void since.delete(key); // one that is on its way out is told, too, and counts as disrupted
       const staysMs = taints.length === 0 ? Number.POSITIVE_INFINITY : staysForMs(pod, taints);
       if (staysMs === Number.POSITIVE_INFINITY) return cancel(key);
       const nowMs = clock.uptimeMs();
@@ -78,7 +79,7 @@ export function taintEvictionController({ client, informers, events, clock }: Pi
     try {
       const told = pod.status?.conditions?.some(({ type, status, reason }) => type === condition.type && status === "True" && reason === condition.reason) ?? false;
       if (!told) {
-        const patch = { metadata: { uid: pod.metadata.uid }, status: { conditions: [condition] } };
+        const patch = { metadata: { uid: pod.metadata.uid }, status: conditionPatch(pod.status?.conditions, condition) };
         await podClient.patch(pod, "application/strategic-merge-patch+json", patch, { signal, subresource: "status" });
       }
       await podClient.delete({ metadata: { name: pod.metadata.name, namespace: namespaceOf(pod) } }, { preconditions: { uid: pod.metadata.uid } }, { signal });
