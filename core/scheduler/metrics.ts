@@ -37,7 +37,7 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
   const points = metrics.histogram("scheduler_framework_extension_point_duration_seconds", "[STABLE] Latency for running all plugins of a specific extension point.", doubling(0.0001, 12));
   const events = metrics.histogram("scheduler_event_handling_duration_seconds", "[ALPHA] Event handling latency in seconds.", doubling(0.0001, 14));
   metrics.gaugeFrom("scheduler_inflight_events", "[ALPHA] Number of events currently tracked in the scheduling queue.", () => [...queue().changesHeld()].map(([event, count]) => [{ event }, count] as const));
-  metrics.gaugeFrom("scheduler_goroutines", "[ALPHA] Number of running goroutines split by the work they do such as binding.", () => [[{ operation: "binding" }, bindings()]]);
+  metrics.gaugeFrom("scheduler_goroutines", "[BETA] Number of running goroutines split by the work they do such as binding.", () => [[{ operation: "binding" }, bindings()]]);
   const batchAttempts = metrics.counter("scheduler_batch_attempts_total", "[ALPHA] Counts of results when we attempt to use batching.");
   const batchFlushes = metrics.counter("scheduler_batch_cache_flushed_total", "[ALPHA] Counts of cache flushes by reason.");
   const evaluated = seriesOf((extension_point) => seriesOf((profile) => seriesOf((plugin) => evaluations.with({ plugin, extension_point, profile }))));

@@ -12,7 +12,8 @@ import { ENDPOINT_SLICES, NODES, PODS, SERVICES } from "../../client/resources.t
 import { type Controller, itself, mapped, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { messageOf } from "../pod-control.ts";
-import { type Group, planSlices } from "./plan.ts";
+import { sliceMetrics } from "./metrics.ts";
+import { type Group, planSlices, type SlicePlan } from "./plan.ts";
 import { addressTypesOf, groupsFor, HEADLESS_LABEL, isHeadless, sameEndpoint, selectedPods, selectsPods, servicesOf } from "./service-endpoints.ts";
 import { HINTS_DISABLED, HINTS_ENABLED, usesTopologyMode, withZoneHints, zoneDigest, zoneShares } from "./topology-hints.ts";
 import { TriggerTimes } from "./trigger-time.ts";
@@ -32,7 +33,7 @@ export const SLICES_BY_SERVICE: Index<EndpointSlice> = {
   valuesOf: (slice) => [`${namespaceOf(slice)}/${labelsOf(slice)[SERVICE_NAME_LABEL] ?? ""}`],
 };
 
-export function endpointSliceController({ client, informers, events, perSliceMax = PER_SLICE_MAX }: Pick<ControllerDeps, "client" | "informers" | "events"> & { readonly perSliceMax?: number | undefined }): Controller {
+export function endpointSliceController({ client, informers, events, metrics, perSliceMax = PER_SLICE_MAX }: Pick<ControllerDeps, "client" | "informers" | "events" | "metrics"> & { readonly perSliceMax?: number | undefined }): Controller {
   const services = informers.of(SERVICES);
   const pods = informers.of(PODS);
   const slices = informers.of(ENDPOINT_SLICES);
@@ -40,6 +41,7 @@ export function endpointSliceController({ client, informers, events, perSliceMax
   const sliceClient = client.resource(ENDPOINT_SLICES);
   const recorder = events.from({ component: "endpoint-slice-controller" });
   const triggers = new TriggerTimes();
+  const meter = metrics && sliceMetrics(metrics, { perSliceMax });
   const hinted = new Set<ObjectKey>(); // services whose endpoints have hints by zone
 
   return {
@@ -57,6 +59,7 @@ export function endpointSliceController({ client, informers, events, perSliceMax
       const service = services.get(key);
       if (service === undefined) {
         hinted.delete(key);
+        meter?.gone(key);
         triggers.forget(key); // its slices are taken by the garbage collector
         return;
       }
@@ -69,16 +72,19 @@ export function endpointSliceController({ client, informers, events, perSliceMax
       const owner = `Service ${key}`;
       try {
         const missing: string[] = [];
+        const plans: SlicePlan[] = [];
         for (const addressType of addressTypes) {
           const existing = ours.filter((slice) => slice.addressType === addressType);
           const { groups: found, skipped } = groupsFor(service, selected, addressType, (name) => nodes.get(objectKey("", name)));
           for (const pod of skipped) missing.push(`skipping Pod ${pod.metadata.name} for Service ${key}: Node ${pod.spec.nodeName ?? ""} Not Found`);
           const groups = hintZones(service, key, { found, existing, addressType });
           const plan = planSlices(existing, { addressType, groups, metadata, perSliceMax, placeholder: true, triggerTime });
+          plans.push(plan);
           await writeSlices(plan, { client: sliceClient, slices, owner, mayCreate: !isDeleting(service), signal });
         }
-        const remove = ours.filter((slice) => !addressTypes.includes(slice.addressType));
-        await writeSlices({ create: [], update: [], remove }, { client: sliceClient, slices, owner, mayCreate: false, signal });
+        const others = { create: [], update: [], remove: ours.filter((slice) => !addressTypes.includes(slice.addressType)) };
+        meter?.synced(key, service, ours, [...plans, others]);
+        await writeSlices(others, { client: sliceClient, slices, owner, mayCreate: false, signal });
         if (missing.length > 0) throw new Error([...new Set(missing)].join(", "));
       } catch (error) {
         if (!signal.aborted) recorder.event(service, "Warning", "FailedToUpdateEndpointSlices", `Error updating Endpoint Slices for Service ${key}: ${messageOf(error)}`);

@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
 import type { Endpoint, EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import type { Service } from "../../api/gen/core.v1.ts";
+import { objectKey } from "../../api/meta/object-meta.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
+import { sliceMetrics } from "./metrics.ts";
 import { type Layout, planSlices } from "./plan.ts";
 
 const PORTS = [{ name: "http", port: 80, protocol: "TCP" as const }];
@@ -60,3 +64,19 @@ test("whatever was there before: every endpoint in exactly one slice, no slice t
 });
 
 function byAddress(a: Endpoint, b: Endpoint): number { return a.addresses[0]! < b.addresses[0]! ? -1 : 1; }
+
+test("how many endpoints there are, in how many slices and in how few they would fit, can be scraped under upstream's names", () => {
+  const metrics = metricsRegistry();
+  const told = sliceMetrics(metrics, { perSliceMax: 4 });
+  const service = (trafficDistribution?: string) => ({ spec: { trafficDistribution } }) as Service;
+  const sample = (name: string): number => Number(new RegExp(`^endpoint_slice_controller_${name} (\\S+)$`, "m").exec(metrics.render())?.[1] ?? -1);
+  const before = [slice("a", endpoints(1, 2)), slice("b", endpoints(3))];
+  const [web, db] = [objectKey("n", "web"), objectKey("n", "db")];
+  told.synced(web, service("PreferSameZone"), before, [planSlices(before, layout(endpoints(1, 3, 4, 5, 6)))]);
+  told.synced(db, service(), [], [{ create: [], update: [], remove: [] }]);
+  expect([sample("endpoints_desired"), sample("num_endpoint_slices"), sample("desired_endpoint_slices")]).toEqual([5, 2, 3]); // one at least for each
+  expect([sample("endpoints_added_per_sync_sum"), sample("endpoints_removed_per_sync_sum"), sample("endpoints_added_per_sync_count")]).toEqual([3, 1, 2]);
+  expect(metrics.render()).toContain('endpoint_slice_controller_services_count_by_traffic_distribution{traffic_distribution="PreferSameZone"} 1\n');
+  told.gone(web);
+  expect([sample("endpoints_desired"), sample("num_endpoint_slices"), sample("desired_endpoint_slices")]).toEqual([0, 0, 1]);
+});

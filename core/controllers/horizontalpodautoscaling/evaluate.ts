@@ -32,7 +32,10 @@ export interface Evaluated {
 }
 
 interface One { readonly replicas: number; readonly name: string; readonly status: MetricStatus }
-interface Deps { readonly source: MetricsSource; readonly settings: AutoscalingSettings; readonly nowMs: number; readonly signal: AbortSignal }
+/** Carries out what finds one metric, and measures it. */
+export type MetricMeasure = <R extends { readonly replicas: number }>(type: string, work: () => Promise<R>) => Promise<R>;
+
+interface Deps { readonly source: MetricsSource; readonly settings: AutoscalingSettings; readonly nowMs: number; readonly computed: MetricMeasure; readonly signal: AbortSignal }
 
 /** An Error with the reason for the condition. */
 class MetricFailure extends Error {
@@ -55,7 +58,7 @@ export async function evaluate(autoscaler: Readonly<HorizontalPodAutoscaler>, ta
   let most: One | undefined;
   for (const spec of specs) {
     try {
-      const one = await evaluation.of(spec);
+      const one = await deps.computed(spec.type, () => evaluation.of(spec));
       statuses.push(one.status);
       if (most === undefined || one.replicas > most.replicas) most = one;
     } catch (error) {

@@ -3,6 +3,7 @@ import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { DEPLOYMENTS, EVENTS, HORIZONTAL_POD_AUTOSCALERS, PODS } from "../../client/resources.ts";
 import { type Clock, systemClock } from "../../lifecycle/clock.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { horizontalPodAutoscalingController } from "./horizontalpodautoscaling.ts";
 import type { MetricsSource } from "./metrics-source.ts";
 
@@ -21,7 +22,9 @@ test("a Deployment is scaled up with its pods' use, and down when the rush has b
     },
     pods: () => Promise.reject(new Error("none")), object: () => Promise.reject(new Error("none")), external: () => Promise.reject(new Error("none")),
   };
-  return withControllers((deps) => [horizontalPodAutoscalingController({ ...deps, source })], async (api, call) => {
+  const metrics = metricsRegistry();
+  const counted = (name: string, labels: string): number => Number(new RegExp(`^horizontal_pod_autoscaler_controller_${name}{${labels}} (\\S+)$`, "m").exec(metrics.render())?.[1] ?? 0);
+  return withControllers((deps) => [horizontalPodAutoscalingController({ ...deps, metrics, source })], async (api, call) => {
     const spec = { replicas: 2, selector: { matchLabels: { app: "web" } }, template: { metadata: { labels: { app: "web" } }, spec: { containers: [] } } };
     await api.client.resource(DEPLOYMENTS).create({ apiVersion: "apps/v1", kind: "Deployment", metadata: { name: "web", namespace: "ns" }, spec, status: { replicas: 2, selector: "app=web" } } as never, call); // as its scale shows it
     const since = new Date(Date.now() - 3_600_000).toISOString();
@@ -52,6 +55,12 @@ test("a Deployment is scaled up with its pods' use, and down when the rush has b
     clock.aheadMs += 301_000;
     await eventually(replicas, (count) => count === 1);
     await eventually(() => status()?.lastScaleTime, (time) => time !== undefined);
+    for (const action of ["scale_up", "scale_down"]) for (const name of ["reconciliations_total", "reconciliation_duration_seconds_count"]) await eventually(() => counted(name, `action="${action}",error="none"`), (count) => count === 1);
+    for (const name of ["metric_computation_total", "metric_computation_duration_seconds_count"]) {
+      expect(counted(name, 'action="none",error="internal",metric_type="Resource"')).toBeGreaterThan(0);
+      for (const action of ["scale_up", "scale_down"]) expect(counted(name, `action="${action}",error="none",metric_type="Resource"`)).toBeGreaterThan(0);
+    }
+    expect(counted("reconciliations_total", 'action="none",error="internal"')).toBeGreaterThan(0);
 
     await api.client.resource(HORIZONTAL_POD_AUTOSCALERS).create({
       apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: { name: "other", namespace: "ns" },

@@ -16,7 +16,8 @@ import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { messageOf } from "../pod-control.ts";
 import { type History, newHistory, normalize, withScaleEvent } from "./behavior.ts";
-import { evaluate } from "./evaluate.ts";
+import { evaluate, type MetricMeasure } from "./evaluate.ts";
+import { actionBetween, autoscalerMetrics, type ScaleAction } from "./metrics.ts";
 import { type MetricsSource, metricsSource } from "./metrics-source.ts";
 import { getScale, type Scale, updateScale } from "./scale.ts";
 import { SelectedPods } from "./selected-pods.ts";
@@ -24,16 +25,25 @@ import { AUTOSCALING, type AutoscalingSettings } from "./settings.ts";
 import { StatusDraft } from "./status-draft.ts";
 
 type Autoscaler = Readonly<HorizontalPodAutoscaler>;
-type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock"> & { readonly source?: MetricsSource; readonly autoscaling?: AutoscalingSettings | undefined };
+type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics"> & { readonly source?: MetricsSource; readonly autoscaling?: AutoscalingSettings | undefined };
 
 /** How many there should be, and why if that is not how many there are. */
-interface Recommendation { readonly replicas: number; readonly reason: string; readonly metrics: MetricStatus[] }
+interface Recommendation {
+  readonly replicas: number;
+  readonly reason: string;
+  readonly metrics: MetricStatus[];
+  /** Some metric could not be had. */
+  readonly failed?: boolean;
+}
 
-export function horizontalPodAutoscalingController({ client, informers, events, clock, source = metricsSource(client), autoscaling = AUTOSCALING }: Deps): Controller {
+interface Done { readonly action: ScaleAction; readonly failed: boolean }
+
+export function horizontalPodAutoscalingController({ client, informers, events, clock, metrics: counted, source = metricsSource(client), autoscaling = AUTOSCALING }: Deps): Controller {
   const autoscalers = informers.of(HORIZONTAL_POD_AUTOSCALERS);
   const pods = informers.of(PODS);
   const recorder = events.from({ component: "horizontal-pod-autoscaler" });
   const histories = new Map<ObjectKey, History>();
+  const meter = counted && autoscalerMetrics(counted);
   const selectedPods = new SelectedPods({ autoscalers, pods });
 
   return {
@@ -48,18 +58,21 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
         selectedPods.forget(key);
         return;
       }
+      const startMs = clock.uptimeMs();
+      let done: Done = { action: "none", failed: true };
       try {
-        await autoscale(new StatusDraft(autoscaler, { client, autoscalers, recorder, clock }), key, signal);
+        done = await autoscale(new StatusDraft(autoscaler, { client, autoscalers, recorder, clock }), key, signal);
       } catch (error) {
         signal.throwIfAborted();
         log.info("could not scale", { error: messageOf(error) }); // the user is told by conditions and events
       }
+      meter?.reconciled({ ...done, ms: clock.uptimeMs() - startMs });
       return { againInMs: autoscaling.periodMs };
     },
   };
 
   /** This and all below throw an Error that says all, once they have told the user. */
-  async function autoscale(draft: StatusDraft, key: ObjectKey, signal: AbortSignal): Promise<void> {
+  async function autoscale(draft: StatusDraft, key: ObjectKey, signal: AbortSignal): Promise<Done> {
     const scale = await scaleOf(draft, signal);
     const current = replicasOf(scale);
     if (!histories.has(key)) histories.set(key, newHistory(current, clock.nowMs()));
@@ -69,6 +82,7 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
       histories.set(key, withScaleEvent(histories.get(key)!, { from: current, to: wanted.replicas, behavior: draft.autoscaler.spec.behavior, nowMs: clock.nowMs() }));
     }
     await draft.write({ currentReplicas: current, desiredReplicas: wanted.replicas, currentMetrics: wanted.metrics, ...(wanted.replicas === current ? {} : { lastScaleTime: timestamp(clock.nowMs()) }) }, signal);
+    return { action: actionBetween(current, wanted.replicas), failed: wanted.failed ?? false };
   }
 
   async function scaleOf(draft: StatusDraft, signal: AbortSignal): Promise<Scale> {
@@ -110,7 +124,7 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
       return await giveUp(draft, { current, metrics: [], error: told }, signal);
     }
     const target = { specReplicas: current, statusReplicas: scale.object.status?.replicas ?? 0, selector, pods: selected.pods };
-    const { replicas, metric, statuses: metrics, failures, error } = await evaluate(autoscaler, target, { source, settings: autoscaling, nowMs: clock.nowMs(), signal });
+    const { replicas, metric, statuses: metrics, failures, error } = await evaluate(autoscaler, target, { source, settings: autoscaling, nowMs: clock.nowMs(), computed: measured(autoscaler), signal });
     for (const failure of failures) draft.warn(failure.reason, failure.message);
     if (replicas === undefined) {
       const [first] = failures;
@@ -122,7 +136,22 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
     histories.set(key, normal.history);
     draft.say("AbleToScale", normal.able);
     draft.say("ScalingLimited", normal.limited);
-    return { replicas: normal.replicas, reason: replicas > current ? `${metric} above target` : replicas < current ? "All metrics below target" : "", metrics };
+    return { replicas: normal.replicas, reason: replicas > current ? `${metric} above target` : replicas < current ? "All metrics below target" : "", metrics, failed: failures.length > 0 };
+  }
+
+  function measured({ status }: Autoscaler): MetricMeasure {
+    return async (type, work) => {
+      const startMs = clock.uptimeMs();
+      const tell = (action: ScaleAction, failed: boolean): void => meter?.computed(type, { action, failed, ms: clock.uptimeMs() - startMs });
+      try {
+        const one = await work();
+        tell(actionBetween(status?.currentReplicas ?? 0, one.replicas), false);
+        return one;
+      } catch (error) {
+        tell("none", true);
+        throw error;
+      }
+    };
   }
 
   async function giveUp(draft: StatusDraft, { current, metrics, error }: { readonly current: number; readonly metrics: MetricStatus[]; readonly error: string }, signal: AbortSignal): Promise<never> {
