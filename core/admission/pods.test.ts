@@ -36,12 +36,12 @@ describe("ServiceAccount", () => {
   test("a pod gets the default account and its token, exactly as upstream mounts it", async () => {
     const web = pod({ initContainers: [{ name: "init", image: "i" }] });
     expect(await runPlugin(plugin, create(web))).toBe("ok");
-    const mount = { name: "kube-api-access-bbbbb", readOnly: true, mountPath: "/var/run/secrets/kubernetes.io/serviceaccount" };
+    const mount = { name: "kube-api-access-d7trj", readOnly: true, mountPath: "/var/run/secrets/kubernetes.io/serviceaccount" };
     expect(web.spec).toEqual({
       serviceAccountName: "default", serviceAccount: "default",
       initContainers: [{ name: "init", image: "i", volumeMounts: [mount] }], containers: [{ name: "c", image: "i", volumeMounts: [mount] }],
       volumes: [{
-        name: "kube-api-access-bbbbb",
+        name: "kube-api-access-d7trj",
         projected: {
           defaultMode: 420,
           sources: [
@@ -51,6 +51,13 @@ describe("ServiceAccount", () => {
         },
       }],
     });
+  });
+
+  test("the token's volume is called the same in all pods of an account", async () => {
+    const [one, two, other] = [pod({}), pod({}), pod({ serviceAccountName: "puller" })];
+    for (const each of [one, two, other]) expect(await runPlugin(plugin, create(each))).toBe("ok");
+    const [name, ...names] = [one, two, other].map(({ spec }) => spec.volumes![0]!.name);
+    expect(names).toEqual([name, expect.not.stringMatching(`^${name}$`)]);
   });
 
   test("a container that mounts something there keeps it; nothing is added twice", async () => {

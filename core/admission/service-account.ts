@@ -9,7 +9,7 @@ import { podSecretNames } from "../api/meta/pod-references.ts";
 import { MIRROR_POD_ANNOTATION } from "../authz/node.ts";
 import type { Lookup } from "../client/lookup.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import { type Random, safeSuffix } from "../lifecycle/random.ts";
+import { type Random, safeSuffixOf } from "../lifecycle/random.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 import { refusal } from "./refuse.ts";
 
@@ -61,7 +61,7 @@ export function serviceAccountAdmission({ serviceAccounts, clock, random }: Serv
       pod.spec.serviceAccountName ||= DEFAULT_NAME;
       pod.spec.serviceAccount = pod.spec.serviceAccountName; // the old name of the field: always the same, or every later update would change it
       const account = await accountOf(request, pod);
-      if (pod.spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true) mountToken(pod, random);
+      if (pod.spec.automountServiceAccountToken ?? account.automountServiceAccountToken ?? true) mountToken(pod, account);
       if (!pod.spec.imagePullSecrets?.length && account.imagePullSecrets?.length) pod.spec.imagePullSecrets = account.imagePullSecrets.map(({ name }) => ({ name }));
       checkSecrets(request, account, pod);
     },
@@ -83,10 +83,10 @@ function checkMirror(request: AdmissionRequest, pod: Pod): void {
     throw refusal(request, "a mirror pod may not use ServiceAccountToken volume projections");
 }
 
-/** Mounts the token where no container has mounted something else. */
-function mountToken(pod: Pod, random: Random): void {
+/** Mounts the token where no container has mounted something else. The volume's name is one for all pods of an account, so that those of one template are alike to the letter. */
+function mountToken(pod: Pod, { metadata }: Readonly<ServiceAccount>): void {
   const existing = pod.spec.volumes?.find(({ name }) => name.startsWith(VOLUME_PREFIX))?.name;
-  const name = existing ?? `${VOLUME_PREFIX}${safeSuffix(random, 5)}`;
+  const name = existing ?? `${VOLUME_PREFIX}${safeSuffixOf(metadata.uid, 5)}`;
   let mounted = false;
   for (const container of [...(pod.spec.initContainers ?? []), ...(pod.spec.containers ?? [])]) {
     if (container.volumeMounts?.some(({ mountPath }) => mountPath === MOUNT_PATH)) continue;

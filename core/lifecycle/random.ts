@@ -18,3 +18,9 @@ const SAFE_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
 export function safeSuffix(random: Random, length: number): string {
   return Array.from({ length }, () => SAFE_ALPHABET[Math.floor(random.next() * SAFE_ALPHABET.length)]).join("");
 }
+
+/** The same for the same text. */
+export function safeSuffixOf(text: string, length: number): string {
+  const hash = Bun.hash.wyhash(text), letters = BigInt(SAFE_ALPHABET.length);
+  return Array.from({ length }, (_, i) => SAFE_ALPHABET[Number((hash / letters ** BigInt(i)) % letters)]).join("");
+}

@@ -19,6 +19,9 @@ interface Deps {
   readonly groupResource: GroupResource;
 }
 
+type Recognized = ReturnType<SharedParts["recognize"]>;
+const NEVER_MET: Recognized = { text: undefined, spec: undefined };
+
 export class Commits {
   readonly #deps: Deps;
   readonly #shared = new SharedParts();
@@ -35,17 +38,22 @@ export class Commits {
     return form.shown(entry.object);
   }
 
+  /** Looks whether an object with this spec was stored before. `spec`: as it was, canonical; `text`: what `put` wants to know of it. */
+  recognize({ spec }: ApiObject & { readonly spec?: unknown }): Recognized { return this.#deps.form ? NEVER_MET : this.#shared.recognize(spec); }
+
   async stored(object: ApiObject, signal: AbortSignal): Promise<ApiObject> {
     return this.#deps.form ? this.#deps.form.stored(object, signal) : object;
   }
 
   /** `before`: what is replaced; undefined: nothing is there. Throws 409 AlreadyExists if there is; a StoreError "conflict" where another version is: then the caller prepares the write again. */
-  async put(key: string, object: ApiObject, before: Cached | undefined, signal: AbortSignal): Promise<Cached> {
+  async put(key: string, object: ApiObject, before: Cached | undefined, signal: AbortSignal, recognized: Recognized = NEVER_MET): Promise<Cached> {
     const { store, all, cache, groupResource } = this.#deps;
     try {
-      const value = storedOf(this.#shared.share(object, before?.object));
+      const value = storedOf(this.#shared.share(object, before?.object, recognized.spec));
       const revision = await store.put(key, value, before?.revision ?? 0);
       await all.reach(revision, signal);
+      const spec = value["spec"];
+      if (recognized.text !== undefined && typeof spec === "object" && spec !== null) this.#shared.remember(recognized.text, spec);
       const entry = cache.get(key);
       return entry?.revision === revision ? entry : cachedOf({ key, value, revision });
     } catch (error) {

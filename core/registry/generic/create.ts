@@ -51,7 +51,8 @@ async function createOnce(target: Target, draft: ApiObject, { context, signal, v
   definition.prepareForCreate?.(draft, context);
   const allocation = await definition.allocate?.(draft, undefined, context);
   try {
-    const object = resource.canonical(draft);
+    const recognized = commits.recognize(draft);
+    const object = recognized.spec ? resource.canonical({ ...draft, spec: recognized.spec } as ApiObject, { spec: recognized.spec } as unknown as ApiObject) : resource.canonical(draft);
     const own = [...(definition.validate?.(object, undefined, context) ?? [])];
     const isOwnFirst = own.length > 0 && definition.anyMeta?.(context) === true; // upstream's strategy says nothing of metadata then, and what is looked at after it is not reached
     refuseInvalid(target, object, isOwnFirst ? own : [...metaErrors(target, object, context), ...own]);
@@ -61,7 +62,7 @@ async function createOnce(target: Target, draft: ApiObject, { context, signal, v
     const key = target.keyOf(object.metadata.namespace ?? "", object.metadata.name);
     const stored = await commits.stored(object, signal);
     if (!context.dryRun) await allocation?.prepare?.();
-    const entry = context.dryRun ? commits.dryRun(key, stored, cache.get(key) !== undefined) : await commits.put(key, stored, undefined, signal);
+    const entry = context.dryRun ? commits.dryRun(key, stored, cache.get(key) !== undefined) : await commits.put(key, stored, undefined, signal, recognized);
     if (context.dryRun) await allocation?.rollback();
     else await allocation?.commit();
     return entry;

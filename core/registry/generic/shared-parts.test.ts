@@ -61,3 +61,16 @@ test("what is taken over from the object that is replaced is not looked at again
   expect(other.spec.containers).not.toBe(next.spec.containers);
   expect(parts.share(pod("c", "2")).spec.containers).toBe(other.spec.containers);
 });
+
+test("a spec is known again by its text, as long as it is met now and then", () => {
+  const parts = new SharedParts();
+  const { text, spec } = parts.recognize({ containers: [{ name: "a" }] });
+  expect(spec).toBeUndefined();
+  const stored = Object.freeze({ containers: [{ name: "a" }], dnsPolicy: "ClusterFirst" });
+  parts.remember(text!, stored);
+  expect(parts.recognize({ containers: [{ name: "a" }] }).spec).toBe(stored);
+  expect(parts.recognize({ containers: [{ name: "b" }] }).spec).toBeUndefined();
+  expect([parts.recognize(undefined), parts.recognize({ big: 2n ** 60n }), parts.recognize({ text: "x".repeat(20_000) })]).toEqual(Array(3).fill({ text: undefined, spec: undefined }));
+  for (let i = 0; i < 64; i++) parts.remember(`other ${i}`, stored);
+  expect(parts.recognize({ containers: [{ name: "a" }] }).spec).toBeUndefined();
+});

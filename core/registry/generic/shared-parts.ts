@@ -1,13 +1,16 @@
 /**
  * Equal parts of objects, held once: pods of one template differ in little more than their names, and who owns which of their fields is the same for all of them.
  *
- * Only what was stored lately is looked at: pods that are alike are made one after another.
+ * Only what was stored lately is looked at: pods that are alike are made one after another. Those of one template mostly have the very same spec: it is known again by its text, before
+ * it is brought into its canonical form and checked.
  */
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { deepFreeze } from "./cached.ts";
 
 /** Parts known at a time, twice: when so many are new, those that have not been met since go. */
 const PARTS_MAX = 400;
+/** Whole specs known at a time, and how long their texts may be. */
+const SPECS_MAX = 64, SPEC_TEXT_MAX = 16_384;
 /** Longer ones (scripts, certificates) are compared in their parts. */
 const TEXT_MAX = 2_048;
 /** A spec's members, their items, and what is in those: a container's resources. */
@@ -18,16 +21,30 @@ type Part = Readonly<Record<string, unknown>> | readonly unknown[];
 export class SharedParts {
   #lately = new Map<string, Part>();
   #before = new Map<string, Part>();
+  /** By the text they were sent and defaulted as. */
+  readonly #specs = new Map<string, object>();
+
+  /** `text`: what `remember` may be told once it is stored; `spec`: what an equal one was stored as. */
+  recognize(spec: unknown): { readonly text: string | undefined; readonly spec: object | undefined } {
+    const text = isPart(spec) ? textOf(spec) : undefined;
+    return text === undefined || text.length > SPEC_TEXT_MAX ? { text: undefined, spec: undefined } : { text, spec: this.#specs.get(text) };
+  }
+
+  remember(text: string, spec: object): void {
+    this.#specs.delete(text);
+    this.#specs.set(text, spec);
+    if (this.#specs.size > SPECS_MAX) this.#specs.delete(this.#specs.keys().next().value!);
+  }
 
   /**
    * `object`, or an equal one of which labels, owners, and parts of spec and managedFields are those of objects that were passed before. `before`: what it replaces,
-   * whose parts are shared already; where nothing but the status changes, nothing is looked at.
+   * whose parts are shared already; where nothing but the status changes, nothing is looked at. `recognized`: a spec that is shared already.
    */
-  share<T extends Pick<ApiObject, "metadata">>(object: T, before?: Readonly<Pick<ApiObject, "metadata">>): T {
+  share<T extends Pick<ApiObject, "metadata">>(object: T, before?: Readonly<Pick<ApiObject, "metadata">>, recognized?: object): T {
     const { spec } = object as { readonly spec?: unknown };
     const { managedFields } = object.metadata;
     const specBefore = (before as { readonly spec?: unknown } | undefined)?.spec;
-    const shared = isPart(spec) && spec !== specBefore ? this.#within(spec, DEPTH_MAX, isPart(specBefore) ? specBefore : undefined) : spec;
+    const shared = isPart(spec) && spec !== specBefore && spec !== recognized ? this.#within(spec, DEPTH_MAX, isPart(specBefore) ? specBefore : undefined) : spec;
     const known = before?.metadata.managedFields;
     const entries = managedFields?.map((entry) => {
       if (known?.some(({ fieldsV1 }) => fieldsV1 === entry.fieldsV1)) return entry;

@@ -14,10 +14,48 @@ import { fieldElement, itemElement, type PathElement } from "./path-element.ts";
 
 export interface Comparison { readonly added: FieldSet; readonly modified: FieldSet; readonly removed: FieldSet }
 
-/** Throws TypedError if the items of a list cannot be told apart. */
-export function compareObjects(schema: SchemaNode, before: JsonMap, after: JsonMap): Comparison {
-  const found = compareValues(schema, before, after);
+/** Throws TypedError if the items of a list cannot be told apart. `isNew`: `before` is the empty object of the schema. */
+export function compareObjects(schema: SchemaNode, before: JsonMap, after: JsonMap, { isNew = false }: { readonly isNew?: boolean } = {}): Comparison {
+  const found = isNew && isMap(after["spec"]) ? compareNew(schema, before, after) : compareValues(schema, before, after);
   return found === undefined ? SAME : { added: found.added ?? EMPTY_SET, modified: found.modified ?? EMPTY_SET, removed: found.removed ?? EMPTY_SET };
+}
+
+/** Specs of one template add the same fields: a spec of the same text is not gone through again. */
+function compareNew(schema: SchemaNode, before: JsonMap, after: JsonMap): Readonly<Difference> | undefined {
+  const rest = compareValues(schema, before, { ...after, spec: before["spec"] });
+  const spec = lately.of(schema, after["spec"]!, () => compareValues(childNode(schema.map!, "spec") ?? ANYTHING_ATOMIC, before["spec"], after["spec"]));
+  const named = (set: FieldSet | undefined): FieldSet | undefined => set && { [fieldElement("spec")]: set };
+  return both(rest, spec && { added: named(spec.added), modified: named(spec.modified), removed: named(spec.removed) });
+}
+
+/** What lately came of specs, by their text. */
+class Lately {
+  readonly #known = new WeakMap<SchemaNode, Map<string, Readonly<Difference> | undefined>>();
+
+  of(schema: SchemaNode, spec: object, compare: () => Readonly<Difference> | undefined): Readonly<Difference> | undefined {
+    const text = textOf(spec);
+    if (text === undefined || text.length > LATELY_TEXT_MAX) return compare();
+    let known = this.#known.get(schema);
+    if (!known) this.#known.set(schema, (known = new Map()));
+    const found = known.has(text) ? known.get(text) : compare();
+    known.delete(text);
+    known.set(text, found);
+    if (known.size > LATELY_MAX) known.delete(known.keys().next().value!);
+    return found;
+  }
+}
+
+/** Of each kind, and how long a spec may be. */
+const LATELY_MAX = 16, LATELY_TEXT_MAX = 16_384;
+const lately = new Lately();
+
+/** Undefined: it has integers that JSON.stringify does not know. */
+function textOf(value: object): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
 }
 
 const SAME: Comparison = { added: EMPTY_SET, modified: EMPTY_SET, removed: EMPTY_SET };

@@ -48,6 +48,8 @@ export interface Change {
   readonly apiVersion: string;
   readonly before: JsonMap;
   readonly after: JsonMap;
+  /** `before` is the schema's empty object. */
+  readonly isNew?: boolean;
   readonly filter: FieldFilter | undefined;
   readonly versions: Versions;
 }
@@ -86,8 +88,8 @@ export function yieldOwnership(managers: Managers, own: string | undefined, chan
   return { managers: left, comparison };
 }
 
-function compareIn({ schema, to }: VersionView, { before, after }: Change): Comparison {
-  return compareObjects(schema.root, to(before), converting("failed to convert new object", () => to(after)));
+function compareIn({ schema, to }: VersionView, { before, after, isNew = false }: Change): Comparison {
+  return compareObjects(schema.root, to(before), converting("failed to convert new object", () => to(after)), { isNew });
 }
 
 function filtered(comparison: Comparison, filter: FieldFilter | undefined): Comparison {

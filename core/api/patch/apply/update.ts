@@ -54,7 +54,7 @@ export function updateManagedFields<T extends object>(update: Update<T>): T {
 export function followUpdate<T extends object>(managers: Managers, { live, updated, manager, apiVersion, subresource = "", schema, nowMs, filter, versions }: Update<T>): Managers {
   const change: Change = {
     apiVersion, filter, versions: viewsOf(schema, apiVersion, versions),
-    before: withoutManagedFields(live ?? schema.empty), after: withoutManagedFields(updated),
+    before: withoutManagedFields(live ?? schema.empty), after: withoutManagedFields(updated), isNew: live === undefined,
   };
   const current = schema.changeable ? reconcileManagers(managers, change.before, change.versions) : managers;
   const { managers: left, comparison } = yieldOwnership(current, undefined, change, { force: true });

@@ -43,8 +43,15 @@ export const pods = defineResource<Pod>({
   prepareForUpdate(next, old) { dropDisabledFields(next.spec, old.spec); },
 
   *validate(pod, old) {
-    yield* validatePod(pod, podRules(true, old));
-    if (!old) yield* validateCreate(pod);
+    if (old) return yield* validatePod(pod, podRules(true, old));
+    if (!isAsItsSpec(pod)) return yield* validateCreate(pod);
+    if (SOUND.has(pod.spec)) return;
+    let isSound = true;
+    for (const error of validateCreate(pod)) {
+      isSound = false;
+      yield error;
+    }
+    if (isSound) SOUND.add(pod.spec);
   },
   validateUpdate: validatePodUpdate,
 
@@ -53,7 +60,11 @@ export const pods = defineResource<Pod>({
     const texts = dns1123Label(pod.metadata.name);
     if (texts.length > 0)
       yield `metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [${texts.join(" ")}]`;
-    yield* podWarnings("", pod.spec, pod.metadata);
+    const warnings = (): Iterable<string> => podWarnings("", pod.spec, pod.metadata);
+    if (!isAsItsSpec(pod)) return yield* warnings();
+    const known = WARNINGS.get(pod.spec) ?? [...warnings()];
+    WARNINGS.set(pod.spec, known);
+    yield* known;
   },
 
   fields: ({ spec, status }) => ({
@@ -112,7 +123,16 @@ export const pods = defineResource<Pod>({
   },
 });
 
+/** Specs that have been found to be without fault, and what is to be warned of in them: they are those of one template's pods. */
+const SOUND = new WeakSet<object>(), WARNINGS = new WeakMap<object, readonly string[]>();
+
+/** It was recognized as one that is stored, and nothing but the spec matters: annotations say things of containers, too, and some claims are named after the pod. */
+function isAsItsSpec({ metadata, spec }: Readonly<Pod>): boolean {
+  return Object.isFrozen(spec) && metadata.annotations === undefined && (spec.volumes ?? []).every(({ ephemeral }) => ephemeral === undefined);
+}
+
 function* validateCreate(pod: Readonly<Pod>): Iterable<FieldError> {
+  yield* validatePod(pod, podRules(true));
   if (pod.spec.ephemeralContainers?.length) yield forbidden("spec.ephemeralContainers", "cannot be set on create");
   if (pod.spec.nodeName && pod.spec.schedulingGates?.length) yield forbidden("spec.nodeName", "cannot be set until all schedulingGates have been cleared");
   yield* validateProfilesAgree("spec", pod.metadata, pod.spec);
