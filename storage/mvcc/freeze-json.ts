@@ -9,6 +9,13 @@
  */
 import type { Value } from "../store.ts";
 
+/**
+ * How large parts of values are that were frozen before: a version has most of its parts from the one before, and pods of one template have one spec. Only the members of a value are
+ * looked for, and only large ones kept.
+ */
+const SIZES = new WeakMap<object, number>();
+const KEPT_SIZE_MIN = 512;
+
 /** `size`: about the bytes of the value's JSON, to bound memory by. */
 export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean }): { readonly value: Value; readonly size: number } {
   if (typeof value !== "object" || value === null || Array.isArray(value)) throw new TypeError("store: a value is a JSON object");
@@ -49,7 +56,7 @@ export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean 
     return arrays ? Object.freeze(same) : same;
   }
 
-  function freezeObject(from: object): object {
+  function freezeObject(from: object, freezeMember: (member: unknown) => unknown = freeze): object {
     const prototype = Object.getPrototypeOf(from) as object | null;
     if (prototype !== Object.prototype && prototype !== null) throw new TypeError(`store: no JSON object: ${from.constructor?.name}`);
     const keys = Object.keys(from);
@@ -57,7 +64,7 @@ export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean 
     for (let i = 0; i < keys.length; i++) {
       const key = keys[i]!;
       const member = (from as Record<string, unknown>)[key];
-      const frozen = member === undefined ? undefined : freeze(member);
+      const frozen = member === undefined ? undefined : freezeMember(member);
       const name = key.isWellFormed() ? key : key.toWellFormed();
       size += name.length + 4;
       if (!copy && (frozen === undefined || name !== key || !Object.is(frozen, member)))
@@ -67,6 +74,17 @@ export function freezeJson(value: Value, { arrays }: { readonly arrays: boolean 
     return Object.freeze(copy ? Object.fromEntries(copy) : from); // fromEntries makes own members, also of __proto__
   }
 
-  const frozen = freeze(value) as Value;
-  return { value: frozen, size };
+  function frozenMember(from: unknown): unknown {
+    const known = typeof from === "object" && from !== null && !arrays ? SIZES.get(from) : undefined;
+    if (known !== undefined) {
+      size += known;
+      return from;
+    }
+    const before = size, frozen = freeze(from);
+    if (typeof frozen === "object" && frozen !== null && !Array.isArray(frozen) && size - before >= KEPT_SIZE_MIN) SIZES.set(frozen, size - before);
+    return frozen;
+  }
+
+  const frozen = freezeObject(value, frozenMember) as Value;
+  return { value: frozen, size: size + 4 };
 }
