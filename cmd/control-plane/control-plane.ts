@@ -88,8 +88,6 @@ import { openState } from "./state.ts";
 const LOOPBACK: UserInfo = { name: "system:apiserver", groups: ["system:masters"] };
 /** Longer than a write may take, admission webhooks (30 s) included. */
 const CLAIM_SECONDS = 60;
-/** Events under way at once, of all controllers and the scheduler: one after the other they would fall behind a thousand pods a second, and most would be dropped. */
-const EVENT_WRITES_MAX = 64;
 
 export interface ControlPlaneOptions {
   readonly settings: Settings;
@@ -213,12 +211,12 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   }
 
   const listener = listenerOf({ settings, args, pki, extraCas, handler, columnTexts: columnTexts(loadDescriptions), tunnel, clock, log });
-  const events = eventWriter({ client: loopbackClient(), clock, random, log, writesMax: EVENT_WRITES_MAX });
+  const events = eventWriter({ client: loopbackClient(), clock, random, log });
   const tellOfStore = (reason: string, message: string): void => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", reason, message);
   datastore.onFull((message) => tellOfStore("DatastoreFull", message));
   if (datastore.mended !== undefined) tellOfStore("DatastoreMended", datastore.mended);
   const loops = loopsOf({
-    settings, paths, controlling: controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") }), scheduling, explainer, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, events, clock, random, log, metrics,
+    settings, paths, controlling: controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") }), scheduling, explainer, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, clock, random, log, metrics,
     clients: {
       loopback: loopbackClient(), controllers: clientOver(transport(LOOPBACK, "kube-controller-manager")),
       scheduler: clientOver(transport({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler")),

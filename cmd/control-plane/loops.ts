@@ -3,7 +3,7 @@ import { mkdirSync } from "node:fs";
 import { completeTemplate } from "../complete-template.ts";
 import { encodeLegacyClaims } from "../../core/authn/service-account-claims.ts";
 import type { Client } from "../../core/client/client.ts";
-import type { Events } from "../../core/client/events.ts";
+import { eventWriter } from "../../core/client/events.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { manifestDirectory } from "../../core/controllers/addons/manifest-directory.ts";
 import { allControllers } from "../../core/controllers/all.ts";
@@ -27,6 +27,9 @@ import type { Paths } from "../paths.ts";
 import type { SchedulerSetup } from "../scheduler-settings.ts";
 import { releasedMs } from "../version.ts";
 
+/** Events under way at once, of all controllers or of the scheduler: one after the other they would fall behind a thousand pods a second, and most would be dropped. */
+const EVENT_WRITES_MAX = 64;
+
 interface Options {
   readonly settings: Settings;
   readonly paths: Pick<Paths, "manifests">;
@@ -41,7 +44,6 @@ interface Options {
   /** In whose names they work. */
   readonly clients: { readonly loopback: Client; readonly controllers: Client; readonly scheduler: Client };
   readonly informers: Informers;
-  readonly events: Events;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -49,12 +51,14 @@ interface Options {
 }
 
 export function loopsOf(options: Options): readonly Runnable[] {
-  const { settings, paths, controlling, scheduling, explainer, isShared, nodeName, pki, serviceAccounts, clients, informers, events, clock, random, log, metrics } = options;
+  const { settings, paths, controlling, scheduling, explainer, isShared, nodeName, pki, serviceAccounts, clients, informers, clock, random, log, metrics } = options;
   mkdirSync(paths.manifests, { recursive: true, mode: 0o700 });
   const enabled = (part: string): boolean => !settings.disable.includes(part);
+  const eventsOf = (client: Client): ReturnType<typeof eventWriter> => eventWriter({ client, clock, random, log, writesMax: EVENT_WRITES_MAX });
+  const [events, schedulerEvents] = [eventsOf(clients.controllers), eventsOf(clients.scheduler)]; // each tells in its own name
   const leader: LeadingOptions = { isShared, nodeName, client: clients.controllers, informers, events, clock, random, metrics, log };
 
-  const controllers = leading(leader, "kube-controller-manager", ({ informers, metrics }) => [
+  const controllers = [events, ...leading(leader, "kube-controller-manager", ({ informers, metrics }) => [
     ...(enabled("controllers") ? allControllers({
       ...controlling, client: clients.controllers, informers, events, clock, random, metrics,
       log: log.with({ part: "controllers" }),
@@ -67,10 +71,10 @@ export function loopsOf(options: Options): readonly Runnable[] {
       releasedMs: releasedMs(), authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
     }) : []),
     ...(enabled("dns") ? [dnsEndpoints({ client: clients.loopback, informers, ownNetwork: enabled("network"), clock, log: log.with({ part: "dns" }) })] : []),
-  ]);
+  ])];
   if (!enabled("scheduler")) return controllers;
-  return [...controllers, ...leading({ ...leader, client: clients.scheduler }, "kube-scheduler", (deps) => [
-    scheduler({ ...deps, client: clients.scheduler, nodeName, events, clock, random, log: log.with({ part: "scheduler" }), explainer, ...scheduling }),
+  return [...controllers, schedulerEvents, ...leading({ ...leader, client: clients.scheduler, events: schedulerEvents }, "kube-scheduler", (deps) => [
+    scheduler({ ...deps, client: clients.scheduler, nodeName, events: schedulerEvents, clock, random, log: log.with({ part: "scheduler" }), explainer, ...scheduling }),
   ])];
 }
 
