@@ -31,6 +31,7 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["NodeResourcesFit", {}, "a pod that comes", came(), false],
   ["NodeResourcesFit", {}, "a pod that is scaled down", { of: "placed pod", object: pod("x", { cpu: "100m" }), old: pod("x", { cpu: "1" }), deleted: false }, true],
   ["NodeResourcesFit", {}, "the pod itself asks for less", { of: "pod", object: pod("p", { cpu: "100m" }), old: pod("p"), deleted: false }, true],
+  ["NodeResourcesFit", {}, "a label for the pod itself", { of: "pod", object: pod("p", web), old: pod("p"), deleted: false }, false],
   ["TaintToleration", {}, "a taint taken away", became(node("n", tainted), node("n")), true],
   ["TaintToleration", {}, "another tainted node", added(node("n", tainted)), false],
   ["TaintToleration", {}, "a pod that goes", gone(), false],

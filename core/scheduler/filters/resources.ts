@@ -41,7 +41,7 @@ export function nodeResourcesFit({ ignoredResources, ignoredResourceGroups }: Fi
     },
     mayHelp(pod, change) {
       switch (change.of) {
-        case "pod": return change.object.metadata.uid === pod.metadata.uid;
+        case "pod": return change.object.metadata.uid === pod.metadata.uid && change.old !== undefined && asksForLess(podRequests(change.old), podRequests(change.object));
         case "device class": return !change.deleted && Object.keys(podRequests(pod)).some(isExtendedResource);
         case "placed pod":
           if (change.deleted) return true;
