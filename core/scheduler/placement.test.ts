@@ -7,6 +7,7 @@ import { isTolerated } from "./filters/node.ts";
 import type { Score } from "./plugin.ts";
 import { place } from "./place.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
+import { imageLocality } from "./scores/node.ts";
 import { balancedAllocation, type FitStrategy, nodeResourcesFitScore } from "./scores/resources.ts";
 
 type Running = readonly (readonly [Pod, string])[];
@@ -51,6 +52,14 @@ test("weights of the preferences that hold are summed: the heavier node wins ove
   const nodes = [node("a", { labels: { light: "" } }), node("b", { labels: { heavy: "" } }), node("c", { labels: { light: "", middling: "" } })];
   expect(placed(pod("p", wish(prefer(1, "light"), prefer(50, "heavy"))), nodes)).toBe("b");
   expect(placed(pod("p", wish(prefer(30, "light"), prefer(50, "heavy"), prefer(30, "middling"))), nodes)).toBe("c");
+});
+
+test("images that are there count by their size, those of volumes too, as a share of what containers may have", () => {
+  const nodes = [node("a", { images: [{ names: ["docker.io/data:1"], sizeBytes: 900 * 1024 ** 2 }] })];
+  const worth = (spec: Partial<PodSpec>): number => imageLocality.prepare(candidate(pod("p", spec)), schedulingCluster({ nodes }), schedulingCluster({ nodes }).nodes())!.score(schedulingCluster({ nodes }).node("a")!);
+  const volumes = [{ name: "data", image: { reference: "docker.io/data:1" } }];
+  expect(worth({ volumes })).toBe(89); // (900 - 23) / (1000 - 23)
+  expect(worth({ volumes, initContainers: [{ name: "i", image: "other" }] })).toBe(44);
 });
 
 test("of nodes that are equally good one is taken at random", () => {

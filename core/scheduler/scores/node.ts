@@ -46,7 +46,7 @@ export const imageLocality: Score = {
     const wanted = [...spec.containers, ...(spec.initContainers ?? [])].map(({ image }) => image ?? "").concat(volumes).map(withTag);
     const spread = wanted.map((image) => cluster.nodesWithImage(image) / cluster.nodes().length);
     if (spread.every((share) => share === 0)) return undefined;
-    const most = IMAGE_BYTES_MAX_PER_CONTAINER * (spec.containers.length + (spec.initContainers ?? []).length + volumes.length);
+    const most = IMAGE_BYTES_MAX_PER_CONTAINER * (spec.containers.length + (spec.initContainers ?? []).length);
     return {
       score({ images }) {
         const present = wanted.reduce((sum, image, i) => sum + Math.trunc((images.get(image) ?? 0) * spread[i]!), 0);
