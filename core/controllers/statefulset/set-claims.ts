@@ -21,7 +21,8 @@ export interface SetClaims {
   provide(set: Set, pod: string, ordinal: number, signal: AbortSignal): Promise<void>;
   /** Some still belong to a pod of the same name that went before. */
   haveStaleOwner(set: Set, pod: string, ordinal: number): boolean;
-  adjustOwners(set: Set, members: readonly P[], signal: AbortSignal): Promise<void>;
+  /** Returns whose claims were changed. */
+  adjustOwners(set: Set, members: readonly P[], signal: AbortSignal): Promise<readonly P[]>;
 }
 
 export function setClaims({ client, informers, recorder }: Pick<ControllerDeps, "client" | "informers"> & { readonly recorder: EventRecorder }): SetClaims {
@@ -48,7 +49,8 @@ export function setClaims({ client, informers, recorder }: Pick<ControllerDeps, 
     }
   }
 
-  async function adjustOwners(set: Set, members: readonly P[], signal: AbortSignal): Promise<void> {
+  async function adjustOwners(set: Set, members: readonly P[], signal: AbortSignal): Promise<readonly P[]> {
+    const changed = new Set<P>();
     for (const pod of members) {
       for (const { metadata } of claimsFor(set, ordinalOf(pod))) {
         const found = held(set, metadata.name);
@@ -56,8 +58,10 @@ export function setClaims({ client, informers, recorder }: Pick<ControllerDeps, 
         if (found === undefined || change === undefined) continue;
         if (change.conflict) recorder.event(set, "Warning", "ConflictingController", `PersistentVolumeClaim ${found.metadata.name} has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim`);
         await claims.caughtUp([await claimClient.update({ ...found, metadata: { ...found.metadata, ownerReferences: [...change.owners] } }, { signal })], signal);
+        changed.add(pod);
       }
     }
+    return [...changed];
   }
 
   return {

@@ -4,7 +4,7 @@ import { fakeKubelets, type Outcome } from "../../../test/fake-kubelet.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
-import { CONTROLLER_REVISIONS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from "../../client/resources.ts";
+import { CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from "../../client/resources.ts";
 import { planSteps, type Step, type World } from "./plan.ts";
 import { claimOwners } from "./pods.ts";
 import { statefulSetController } from "./statefulset.ts";
@@ -119,3 +119,15 @@ test.each([
   const change = claimOwners({ metadata: { name: "data-db-1", ownerReferences } } as never, set({ replicas, persistentVolumeClaimRetentionPolicy: policy }), pod(1));
   expect(change?.owners.map(({ uid }) => uid)).toEqual(uids);
 });
+
+test("claims have their owners from the start, as the retention policy says; when it changes they change, and that is told as an update of the pod", () =>
+  run({ replicas: 1, persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete", whenScaled: "Retain" } }, () => "ready", async (api, call) => {
+    const owners = () => api.all(PERSISTENT_VOLUME_CLAIMS).flatMap(({ metadata }) => metadata.ownerReferences ?? []).map(({ kind }) => kind).join();
+    const told = () => api.all(EVENTS).filter(({ reason }) => reason === "SuccessfulUpdate").map(({ message }) => message);
+    await eventually(() => now(api)?.status?.readyReplicas, (count) => count === 1);
+    await eventually(owners, (kinds) => kinds === "StatefulSet");
+    expect(told()).toEqual([]);
+    await api.client.resource(STATEFUL_SETS).patch(now(api)!, "application/merge-patch+json", { spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: "Retain" } } }, call);
+    await eventually(owners, (kinds) => kinds === "");
+    expect(await eventually(told, (messages) => messages.length > 0)).toEqual(["Update Pod db-0 in StatefulSet db successful"]);
+  }));

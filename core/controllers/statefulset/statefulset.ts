@@ -19,7 +19,7 @@ import { HashCollisionError, type History, syncHistory, templateOf, trimHistory 
 import { isNamespaceTerminating } from "../pod-control.ts";
 import { nextAvailableInMs } from "../pod-state.ts";
 import { planSteps, type Revision, statefulStatus, type World } from "./plan.ts";
-import { isMember, REVISION_HASH_LABEL, revisionOf } from "./pods.ts";
+import { isMember, isWanted, REVISION_HASH_LABEL, revisionOf } from "./pods.ts";
 import { setClaims } from "./set-claims.ts";
 import { stepControl } from "./step-control.ts";
 
@@ -60,7 +60,7 @@ export function statefulSetController({ client, informers, events, clock, comple
       let failure: unknown;
       if (!isDeleting(set)) {
         try {
-          await claims.adjustOwners(set, members, signal);
+          for (const pod of await claims.adjustOwners(set, members, signal)) if (isWanted(set, pod)) recorder.event(set, "Normal", "SuccessfulUpdate", `Update Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} successful`);
           await carryOut(set, planSteps(world), signal);
         } catch (error) {
           if (signal.aborted) throw error;

@@ -34,7 +34,9 @@ export function stepControl({ client, informers, recorder, claims }: Pick<Contro
       switch (step.do) {
         case "create": {
           const made = await create(set, step.pod, step.ordinal, signal);
-          if (made !== undefined) written.push(made);
+          if (made === undefined) return;
+          written.push(made);
+          await claims.adjustOwners(set, [made], signal);
           return;
         }
         case "provide": return await claims.provide(set, step.pod.metadata.name, ordinalOf(step.pod), signal);
