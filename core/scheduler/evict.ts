@@ -32,7 +32,7 @@ export async function evict(preemptor: Readonly<Pod>, victims: readonly Readonly
   const outranked = snapshot.nominatedTo(node).filter(({ pod }) => (pod.spec.priority ?? 0) < (preemptor.spec.priority ?? 0) && pod.metadata.uid !== preemptor.metadata.uid);
   for (const { pod } of outranked) {
     snapshot.denominate(pod);
-    await tryWritePodStatus(pod, { nominatedNodeName: "" }, deps);
+    await tryWritePodStatus({ ...pod, status: { ...pod.status, nominatedNodeName: node } }, { nominatedNodeName: "" }, deps); // the copy may be from before it was
   }
   await settleAll(victims.filter(({ metadata }) => metadata.deletionTimestamp == null).map(async (victim) => {
     try {

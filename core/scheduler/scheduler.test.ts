@@ -250,3 +250,74 @@ test("when a binding is refused, the pod is told and tried again, and its place 
     expect(await events("FailedScheduling")).toEqual([`binding rejected: running Bind plugin "DefaultBinder": no luck`]);
   }, { through });
 });
+
+test("a nomination ends when a pod of higher priority is to have the node", () => withScheduler(async ({ client, call, node, pod, until }) => {
+  await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
+  await pod("low", { priority: 1, terminationGracePeriodSeconds: 30 }, "800m");
+  await until("low", on("a"));
+  await pod("middle", { priority: 10 }, "800m");
+  await until("middle", ({ status }) => status?.nominatedNodeName === "a");
+  await pod("high", { priority: 100 }, "800m");
+  await until("high", ({ status }) => status?.nominatedNodeName === "a");
+  await until("middle", ({ status }) => status?.nominatedNodeName === undefined);
+  await client.resource(PODS).delete({ metadata: { name: "low", namespace: "default" } }, { gracePeriodSeconds: 0 }, call);
+  await until("high", on("a"));
+  expect((await until("middle", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false)).spec.nodeName).toBeUndefined();
+}));
+
+test("what an event has no room for is in the pod's condition", () => withScheduler(async ({ client, call, node, until, events }) => {
+  await node("a");
+  const requests = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`example.com/${"x".repeat(50)}-${i}`, "1"]));
+  await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "default" }, spec: { containers: [{ name: "c", image: "i", resources: { requests, limits: requests } }] } } as unknown as NewObject<Pod>, call);
+  const { status } = await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  const message = status?.conditions?.[0]?.message ?? "";
+  expect(message.length).toBeGreaterThan(1024);
+  const [note] = await events("FailedScheduling");
+  expect(note).toBe(`${message.slice(0, 1020)} ...`);
+}));
+
+/** The first write to objects of this kind is refused. */
+const refusingOnce = (plural: string): ((client: Client) => Client) => {
+  let refused = false;
+  return (client) => ({
+    ...client,
+    resource(ref) {
+      const real = client.resource(ref);
+      const refuse = <A extends readonly unknown[], R>(work: (...args: A) => Promise<R>) => (...args: A): Promise<R> => {
+        if (ref.plural !== plural || refused) return work(...args);
+        refused = true;
+        return Promise.reject(new Error("no luck"));
+      };
+      return { ...real, update: refuse(real.update), updateStatus: refuse(real.updateStatus), patch: refuse(real.patch) };
+    },
+  });
+};
+
+test("a volume that could not be bound is free again, for another pod, too", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
+  await node("a");
+  await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "local" }, provisioner: "kubernetes.io/no-provisioner", volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
+  const volume = await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { storageClassName: "local", capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/x" } } } as unknown as NewObject<PersistentVolume>, call);
+  await client.resource(PERSISTENT_VOLUMES).updateStatus({ ...volume, status: { phase: "Available" } } as PersistentVolume, call);
+  for (const name of ["one", "two"])
+    await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name, namespace: "default" }, spec: { storageClassName: "local", accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } } as NewObject<PersistentVolumeClaim>, call);
+  const using = (claimName: string) => ({ volumes: [{ name: "v", persistentVolumeClaim: { claimName } }] });
+  await pod("p", using("one"));
+  const refused = await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "SchedulerError") ?? false);
+  expect(refused.status?.nominatedNodeName).toBeUndefined(); // it is not on its way there any more
+  await client.resource(PODS).delete(refused, { gracePeriodSeconds: 0 }, call);
+  await pod("q", using("two"));
+  await until("q", ({ status }) => status?.nominatedNodeName === "a");
+  while ((await client.resource(PERSISTENT_VOLUMES).get(volume, call)).spec.claimRef?.name !== "two") await Bun.sleep(5);
+  expect((await events("FailedScheduling")).every((message) => /^running PreBind plugin "VolumeBinding": .*no luck/.test(message))).toBe(true);
+}, { through: refusingOnce("persistentvolumes") }));
+
+test("devices that could not be allocated are free again: the pod has them at the next try", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
+  await node("a");
+  const made = (ref: ResourceRef, object: object) => client.resource(ref).create({ apiVersion: "resource.k8s.io/v1", kind: ref.kind, ...object } as never, call);
+  await made(DEVICE_CLASSES, { metadata: { name: "gpu" }, spec: {} });
+  await made(RESOURCE_SLICES, { metadata: { name: "a" }, spec: { driver: "gpu.example.com", nodeName: "a", pool: { name: "a", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "gpu-0" }] } });
+  await made(RESOURCE_CLAIMS, { metadata: { name: "one", namespace: "default" }, spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu" } }] } } });
+  await pod("p", { resourceClaims: [{ name: "gpu", resourceClaimName: "one" }] });
+  await until("p", on("a"));
+  expect((await events("FailedScheduling")).every((message) => /^running PreBind plugin "DynamicResources": .*no luck/.test(message))).toBe(true);
+}, { through: refusingOnce("resourceclaims") }));
