@@ -103,6 +103,7 @@ test("a CronJob starts Jobs in time, one at a time if it must, and keeps the las
     const second = await eventually(() => api.all(JOBS).find(({ metadata }) => metadata.uid !== first!.metadata.uid), (job) => job !== undefined);
     await finish(second!, "2026-01-01T00:02:30Z");
     await eventually(() => api.all(JOBS).map(({ metadata }) => metadata.uid), (uids) => uids.length === 1 && uids[0] === second!.metadata.uid);
+    await eventually(() => api.all(EVENTS).map(({ reason, message }) => `${reason} ${message}`), (told) => told.includes(`SuccessfulDelete Deleted job ${first!.metadata.name}`));
     await eventually(() => api.all(CRON_JOBS)[0]?.status, (status) => (status?.active ?? []).length === 0 && status?.lastSuccessfulTime === "2026-01-01T00:02:30Z");
   }, { clock: clock as never });
   expect(metrics.render()).toContain("cronjob_controller_job_creation_skew_duration_seconds_count 2\n");

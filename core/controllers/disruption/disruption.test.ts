@@ -61,3 +61,10 @@ test("the status follows pods and their controller; pods without one are told of
   await eventually(() => api.all(EVENTS).find(({ reason }) => reason === "UnmanagedPods")?.message, (message) => message?.includes("(selector: &LabelSelector{MatchLabels:map[string]string{app: web,},MatchExpressions:[]LabelSelectorRequirement{},})") ?? false);
   await eventually(() => api.all(POD_DISRUPTION_BUDGETS)[0]?.status, (status) => status?.currentHealthy === 3 && status.conditions?.[0]?.reason === "SufficientPods");
 }));
+
+test("a pod that two budgets are about is told which of them counts", () => withControllers(disruptionControllers, async (api, call) => {
+  for (const name of ["one", "two"]) await api.client.resource(POD_DISRUPTION_BUDGETS).create({ apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name, namespace: "ns" }, spec: { minAvailable: 1, selector: { matchLabels: { app: "web" } } } }, call);
+  await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "a", namespace: "ns", labels: { app: "web" } }, spec: { containers: [] }, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } } as never, call);
+  const told = await eventually(() => api.all(EVENTS).find(({ reason }) => reason === "MultiplePodDisruptionBudgets"), (event) => event !== undefined);
+  expect([told?.type, told?.involvedObject.name, told?.message]).toEqual(["Warning", "a", expect.stringMatching(/^Pod "ns"\/"a" matches multiple PodDisruptionBudgets\. {2}Chose "(one|two)" arbitrarily\.$/)]);
+}));

@@ -3,7 +3,7 @@ import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { Pod, Service } from "../../api/gen/core.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
-import { ENDPOINT_SLICES, ENDPOINTS, NODES, PODS, SERVICES } from "../../client/resources.ts";
+import { ENDPOINT_SLICES, ENDPOINTS, EVENTS, NODES, PODS, SERVICES } from "../../client/resources.ts";
 import { endpointSliceController } from "../endpointslice/endpointslice.ts";
 import { endpointSliceMirroringController } from "../endpointslicemirroring/endpointslicemirroring.ts";
 import { endpointsController } from "./endpoints.ts";
@@ -44,6 +44,17 @@ test("a Service's pods become its Endpoints and EndpointSlices, and stay in step
     await eventually(() => JSON.stringify(api.all(ENDPOINTS)[0]?.subsets), (text) => !text?.includes("10.42.0.1"));
     await api.client.resource(SERVICES).delete(web, {}, call);
     await eventually(() => api.all(ENDPOINTS), (all) => all.length === 0);
+  }));
+
+test("a pod on a node that is not there is no endpoint; that is told until the node comes", () =>
+  withControllers((deps) => [endpointSliceController(deps)], async (api, call) => {
+    await api.client.resource(PODS).create(pod("a", "10.42.0.1"), call);
+    await api.client.resource(SERVICES).create(service({ selector: { app: "web" }, ports: [{ port: 80 }] }), call);
+    const [event] = await eventually(() => api.all(EVENTS), (all) => all.length > 0);
+    expect([event?.type, event?.reason, event?.message]).toEqual(["Warning", "FailedToUpdateEndpointSlices", "Error updating Endpoint Slices for Service default/web: skipping Pod a for Service default/web: Node n1 Not Found"]);
+    expect(api.all(ENDPOINT_SLICES).flatMap(({ endpoints }) => endpoints ?? [])).toEqual([]);
+    await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {} }, call);
+    await eventually(() => api.all(ENDPOINT_SLICES).flatMap(({ endpoints }) => endpoints ?? []).map(({ addresses }) => addresses[0]).join(), (addresses) => addresses === "10.42.0.1");
   }));
 
 test("a Service may come before its pods; more than a thousand fill slices of a hundred, and Endpoints that say they are cut off", () =>

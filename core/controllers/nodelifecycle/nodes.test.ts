@@ -49,6 +49,7 @@ test("a node that falls silent is marked, its pods are not ready, and those that
     expect(bad!.status?.conditions?.[0]).toMatchObject({ type: "Ready", status: "Unknown", reason: "NodeStatusUnknown", message: "Kubelet stopped posting node status." });
     expect(bad!.spec?.taints?.map(({ key, effect }) => `${key}:${effect}`).sort()).toEqual(["node.kubernetes.io/unreachable:NoExecute", "node.kubernetes.io/unreachable:NoSchedule"]);
     await eventually(() => api.all(PODS).map(({ metadata: { name }, status }) => `${name} ${status?.conditions?.[0]?.status}`).sort().join(), (seen) => seen === "elsewhere True,leaves False,stays False");
+    await eventually(() => api.all(EVENTS).filter(({ reason, involvedObject }) => reason === "NodeNotReady" && involvedObject.kind === "Pod").map(({ type, involvedObject, message }) => `${type} ${involvedObject.name}: ${message}`).sort().join(), (told) => told === "Warning leaves: Node is not ready,Warning stays: Node is not ready");
 
     expect(metrics.render()).toContain('node_collector_evictions_total{zone=""} 1\n');
 
