@@ -33,6 +33,10 @@ test.each([
   [`{"metadata":{"deletionTimestamp":"x"}}`, `${UNFIT} parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"`],
   [`{"metadata":{"deletionTimestamp":"2026-02-30T00:00:00Z"}}`, `${UNFIT} parsing time "2026-02-30T00:00:00Z": day out of range`],
   [`{"spec":{"overhead":{"cpu":"a"},"nodeName":1}}`, `${UNFIT} quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`],
+  [`{"spec":{"overhead":{"cpu":" 1 "}}}`, "ok"],
+  [`{"spec":{"overhead":{"cpu":"1\\n"}}}`, `${UNFIT} quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`],
+  [`{"metadata":{"deletionTimestamp":"0001-01-01T00:00:00Z"}}`, "ok"],
+  [`{"metadata":{"deletionTimestamp":"0001-01-01T00:00:00x"}}`, `${UNFIT} parsing time "0001-01-01T00:00:00x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "Z07:00"`],
   [`{"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":true}}}]}}`, `${UNFIT} json: cannot unmarshal bool into Go struct field HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port of type int32`],
   [`{"kind":"Service","apiVersion":"v1"}`, `400 Service in version "v1" cannot be handled as a Pod: converting (v1.Service) to (core.Pod): unknown conversion`],
   [`{"kind":"Foo","apiVersion":"v1"}`, `400 Foo in version "v1" cannot be handled as a Pod: no kind "Foo" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"`],
@@ -43,6 +47,13 @@ test.each([
   [`{"kind":"Pod","apiVersion":"a/b/c"}`, `400 the object provided is unrecognized (must be of type Pod): unexpected GroupVersion string: a/b/c ({"kind":"Pod","apiVersion":"a/ ...)`],
 ])("%s → %s", (body, expected) => {
   expect(answer(body)).toBe(expected);
+});
+
+test.each([
+  ["0001-01-01T00:00:00.000000Z", "ok"],
+  ["0001-01-01T00:00:00Z", `400 Lease in version "v1" cannot be handled as a Lease: parsing time "0001-01-01T00:00:00Z" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "Z" as ".000000"`],
+])("the zero time has its digits, too, where they are asked for: %s", (renewTime, expected) => {
+  expect(answer(JSON.stringify({ spec: { renewTime } }), { expected: { group: "coordination.k8s.io", version: "v1", kind: "Lease" } })).toBe(expected);
 });
 
 test("unknown and duplicate fields are listed in the order met, refused or warned about or ignored", () => {

@@ -95,7 +95,10 @@ class Parsed {
 
 const parsed = new Parsed();
 
-/** Throws an Error with upstream's text. Blanks around it are the caller's to trim (JSON decoding does). */
+/** As it comes in JSON: spaces around it are none of it. A tab or a line break is, because JSON has to escape it and upstream trims before that. */
+export function withoutSpaces(text: string): string { return text.startsWith(" ") || text.endsWith(" ") ? text.replace(/^ +| +$/g, "") : text; }
+
+/** Throws an Error with upstream's text. Spaces around it are the caller's to trim (JSON decoding does). */
 export function parseQuantity(text: string): Quantity { return parsed.of(text); }
 
 function parse(text: string): Quantity {
@@ -172,7 +175,7 @@ export function compareQuantities(a: string, b: string): -1 | 0 | 1 { return a =
 
 /** The canonical text of what a client wrote: how the server stores it. A JSON number is read as its text. */
 export function canonicalQuantity(written: string | number): string {
-  const text = String(written).trim();
+  const text = withoutSpaces(String(written));
   return isCanonical(text) ? text : parseQuantity(text).toString();
 }
 

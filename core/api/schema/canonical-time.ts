@@ -19,6 +19,9 @@ export function canonicalTime(text: string): string | undefined {
   return nonZero(CANONICAL.test(text) ? text : timestamp(ms));
 }
 
+/** Exactly six digits of fraction, and a time at all. */
+export function isMicroTime(text: string): boolean { return MICRO.test(text) && parseTime(text) !== undefined; }
+
 /** Exactly six digits of fraction, as Go's layout asks for. */
 export function canonicalMicroTime(text: string): string | undefined {
   if (CANONICAL_MICRO.test(text)) return parseTime(`${text.slice(0, SECONDS_LENGTH)}Z`) === undefined ? undefined : nonZero(text);

@@ -9,7 +9,8 @@
  */
 import { formatDurationNs, parseDurationNs } from "../meta/duration.ts";
 import { canonicalQuantity } from "../meta/quantity.ts";
-import { canonicalMicroTime, canonicalTime } from "./canonical-time.ts";
+import { parseTime } from "../meta/time.ts";
+import { canonicalMicroTime, canonicalTime, isMicroTime } from "./canonical-time.ts";
 import { setKey, type JsonObject, type JsonValue } from "../codec/json-document.ts";
 import type { FieldInfo, ListType, MapType, Scalar, SpecialType, StructType, Type } from "./facts.ts";
 
@@ -42,7 +43,9 @@ export function canonicalOwn<T extends object>(type: StructType, object: T, know
 function forgetsEmpty(type: StructType): boolean { return type.name.startsWith("io.k8s.api."); }
 
 /** An empty list that defaulting does not take for one that was left out, and validation refuses: it is never stored. Source: pkg/apis/autoscaling/v2/defaults.go copyHPAScalingRules */
-const TOLD_APART: ReadonlySet<string> = new Set(["io.k8s.api.autoscaling.v2.HPAScalingRules.policies"]);
+const TOLD_APART: ReadonlySet<string> = new Set([
+  "io.k8s.api.autoscaling.v2.HPAScalingRules.policies", "io.k8s.api.resource.v1.ResourceSliceSpec.sharedCounters", "io.k8s.api.resource.v1.ResourceSliceSpec.devices",
+]);
 
 /** Where the fields of a type stand, and which of them are written although they are absent. Objects have few of the fields that they could have. */
 interface Layout { readonly places: ReadonlyMap<string, number>; readonly written: readonly number[] }
@@ -189,11 +192,11 @@ class Walk {
 
   #special({ special, schema }: SpecialType, raw: unknown): JsonValue {
     switch (special) {
-      case "time": return typeof raw === "string" ? canonicalTime(raw) ?? this.#zeroTime(raw) : WRONG;
-      case "microTime": return typeof raw === "string" ? canonicalMicroTime(raw) ?? this.#zeroTime(raw) : WRONG;
+      case "time": return typeof raw === "string" ? canonicalTime(raw) ?? zeroTime(raw) : WRONG;
+      case "microTime": return typeof raw === "string" ? canonicalMicroTime(raw) ?? zeroMicroTime(raw) : WRONG;
       case "duration": return typeof raw === "string" ? attempt(() => formatDurationNs(parseDurationNs(raw))) : WRONG;
       case "quantity":
-        return typeof raw === "string" || typeof raw === "number" || typeof raw === "bigint" ? attempt(() => canonicalQuantity(String(raw).trim())) : WRONG;
+        return typeof raw === "string" || typeof raw === "number" || typeof raw === "bigint" ? attempt(() => canonicalQuantity(String(raw))) : WRONG;
       case "intOrString": return typeof raw === "string" ? raw : scalar("int32", raw);
       case "schemaOrBool": return typeof raw === "boolean" ? raw : typeof raw === "object" && !Array.isArray(raw) ? this.struct(schema!, raw) : WRONG;
       case "schemaOrArray":
@@ -205,10 +208,11 @@ class Walk {
       case "rawExtension": case "fieldsV1": case "json": case "any": return raw as JsonValue;
     }
   }
-
-  /** The zero time is written as null, whichever way it was spelled. */
-  #zeroTime(text: string): JsonValue { return text.startsWith("0001-01-01T00:00:00") ? null : WRONG; }
 }
+
+/** The zero time is written as null, whichever way it was spelled. */
+function zeroTime(text: string): JsonValue { return text.startsWith("0001-01-01T00:00:00") && parseTime(text) !== undefined ? null : WRONG; }
+function zeroMicroTime(text: string): JsonValue { return text.startsWith("0001-01-01T00:00:00.") && isMicroTime(text) ? null : WRONG; }
 
 /** Marks a value that does not fit; never leaves this file. */
 const WRONG = Symbol("wrong type") as unknown as JsonValue;

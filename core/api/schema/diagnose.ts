@@ -7,7 +7,7 @@
  */
 import { parseDurationNs } from "../meta/duration.ts";
 import { goQuote } from "../meta/go-quote.ts";
-import { parseQuantity } from "../meta/quantity.ts";
+import { parseQuantity, withoutSpaces } from "../meta/quantity.ts";
 import { endlessNumber, type JsonNode } from "../codec/json-document.ts";
 import { isBase64 } from "./canonical.ts";
 import { goTypeName } from "./go-type-name.ts";
@@ -172,7 +172,7 @@ class Diagnostician {
         if (node.kind !== "string") throw new Fatal(this.#typeError(described(node), "string"));
         rethrow(() => parseDurationNs(node.value));
         break;
-      case "quantity": rethrow(() => parseQuantity(rawText(node).trim())); break;
+      case "quantity": rethrow(() => parseQuantity(withoutSpaces(rawText(node)))); break;
       case "intOrString":
         if (node.kind === "string") break;
         if (node.kind !== "number") throw new Fatal(this.#typeError(described(node), "int32"));

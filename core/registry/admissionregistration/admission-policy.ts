@@ -6,7 +6,7 @@
  */
 import { child, duplicate, type FieldError, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import type {
-  MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
+  MatchResources, MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding, ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding,
 } from "../../api/gen/admissionregistration.v1.ts";
 import { dns1123Subdomain } from "../../api/meta/names.ts";
 import { internalForm } from "../../api/schema/internal-form.ts";
@@ -64,8 +64,7 @@ export const mutatingAdmissionPolicies = defineResource<MutatingAdmissionPolicy>
   *validate({ spec }, old) {
     const scope = scopeOf(spec, { mutates: true });
     yield* validatePolicy("spec", spec, { scope, ignoreConditions: hasSameConditions(spec, old?.spec) });
-    for (const { operations } of spec.matchConstraints?.resourceRules ?? [])
-      for (const operation of operations ?? []) if (!MUTATED_OPERATIONS.includes(operation)) yield notSupported("spec.matchConstraints.resourceRules.operations", operation, MUTATED_OPERATIONS);
+    yield* validateMutatedOperations("spec.matchConstraints", spec.matchConstraints);
     if (!spec.mutations?.length) yield required("spec.mutations", "mutations must contain at least one item");
     for (const [i, mutation] of (spec.mutations ?? []).entries()) yield* validateMutation(index("spec.mutations", i), mutation, scope);
     if (!spec.reinvocationPolicy) yield required("spec.reinvocationPolicy");
@@ -101,9 +100,18 @@ export const mutatingAdmissionPolicyBindings = defineResource<MutatingAdmissionP
   anyFinalizer: true,
   ...GROUP, kind: "MutatingAdmissionPolicyBinding", plural: "mutatingadmissionpolicybindings",
   defaults: ({ spec }) => defaultMatchResources(spec.matchResources),
-  validate: ({ spec }) => validateBinding(spec),
+  *validate({ spec }) {
+    yield* validateBinding(spec);
+    yield* validateMutatedOperations("spec.matchResources", spec.matchResources);
+  },
   warnings: ({ metadata }) => staticNameWarnings(metadata.name),
 });
+
+/** Only what is created, updated or connected to can be changed. */
+function* validateMutatedOperations(path: string, resources: MatchResources | undefined): Iterable<FieldError> {
+  for (const { operations } of resources?.resourceRules ?? [])
+    for (const operation of operations ?? []) if (!MUTATED_OPERATIONS.includes(operation)) yield notSupported(child(path, "resourceRules.operations"), operation, MUTATED_OPERATIONS);
+}
 
 function* validateBinding({ policyName, paramRef, matchResources }: MutatingAdmissionPolicyBinding["spec"]): Iterable<FieldError> {
   if (!policyName) yield required("spec.policyName");

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { created, type Given } from "../../../test/rehearse.ts";
 import type { Resource } from "../generic/resource.ts";
-import { mutatingAdmissionPolicies, validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "./admission-policy.ts";
+import { mutatingAdmissionPolicies, mutatingAdmissionPolicyBindings, validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "./admission-policy.ts";
 import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "./webhook-configuration.ts";
 
 const rule = { operations: ["CREATE"], apiGroups: [""], apiVersions: ["v1"], resources: ["pods"] };
@@ -38,6 +38,9 @@ test.each<[Resource<never>, Given, string[]]>([
     "webhooks[0].clientConfig: Required value: exactly one of url or service is required",
   ]],
   [validatingAdmissionPolicies as never, { spec: policy }, []],
+  [mutatingAdmissionPolicyBindings as never, { spec: { policyName: "p", matchResources: { resourceRules: [{ ...rule, operations: ["CREATE", "DELETE"] }] } } }, [
+    'spec.matchResources.resourceRules.operations: Unsupported value: "DELETE": supported values: "*", "CONNECT", "CREATE", "UPDATE"',
+  ]],
   [validatingAdmissionPolicies as never, { spec: { ...policy, paramKind: { kind: "X" }, variables: [{ name: "in", expression: "1" }] } }, [
     "spec.paramKind.apiVersion: Required value", 'spec.variables[0].name: Invalid value: "in": must be a valid CEL identifier',
   ]],

@@ -18,10 +18,14 @@ test("what the API fills in", () => {
   ]);
 });
 
+const LABEL = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+
 test.each<[Given, string[]]>([
   [crd({}, { name: "widgets" }), ['metadata.name: Invalid value: "widgets": must be spec.names.plural+"."+spec.group']],
   [crd({ scope: "Global" }), ['spec.scope: Unsupported value: "Global": supported values: "Cluster", "Namespaced"']],
-  [crd({ versions: [version({ name: "V1" })] }), ["spec.version", "spec.versions[0].name"].map((path) => `${path}: Invalid value: "V1": a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')`)],
+  [crd({ versions: [version({ name: "V1" })] }), ["spec.versions[0].name", "spec.version"].map((path) => `${path}: Invalid value: "V1": ${LABEL}`)],
+  [crd({ versions: [version({ name: "" })] }), [`spec.versions[0].name: Invalid value: "": ${LABEL}`]],
+  [crd({ names: { plural: "widgets", kind: "Widget", shortNames: [""], categories: [""] } }), ["shortNames", "categories"].map((list) => `spec.names.${list}[0]: Invalid value: "": ${LABEL}`)],
   [crd({ versions: [version({ schema: undefined })] }), ["spec.versions[0].schema.openAPIV3Schema: Required value"]],
   [crd({ conversion: { strategy: "Webhook", webhook: { conversionReviewVersions: ["v2"], clientConfig: { url: "http://x" } } } }), [
     `spec.conversion.webhookClientConfig.url: Invalid value: "http": 'https' is the only allowed URL scheme; desired format: https://host[/path]`,

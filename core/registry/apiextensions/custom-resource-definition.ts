@@ -141,7 +141,7 @@ function* validateVersions(path: string, versions: readonly CustomResourceDefini
   for (const [i, version] of versions.entries()) {
     const at = index(child(path, "versions"), i);
     const problems = dns1035Label(version.name);
-    if (problems.length > 0) for (const name of [...(i === 0 ? [child(path, "version")] : []), child(at, "name")]) yield invalid(name, version.name, problems.join(",")); // the first is, inside, spec.version too
+    if (problems.length > 0) yield invalid(child(at, "name"), version.name, problems.join(","));
     yield* validateDeprecation(child(at, "deprecationWarning"), version);
     if (schemas) yield* validateSchema(child(at, "schema"), version.schema?.openAPIV3Schema, { hasStatus: version.subresources?.status !== undefined, isUnchanged: hasSameSchema(version, old) });
     if (subresources && version.subresources) yield* validateSubresources(child(at, "subresources"), version.subresources);
@@ -151,6 +151,8 @@ function* validateVersions(path: string, versions: readonly CustomResourceDefini
   const at = child(path, "versions");
   if (new Set(versions.map(({ name }) => name)).size !== versions.length) yield invalid(at, versions, "must contain unique version names");
   if (versions.filter(({ storage }) => storage).length !== 1) yield invalid(at, versions, "must have exactly one version marked as storage version");
+  const first = versions[0]?.name; // is, inside, spec.version too
+  if (first && dns1035Label(first).length > 0) yield invalid(child(path, "version"), first, dns1035Label(first).join(","));
 }
 
 function* validateShared(path: string, versions: readonly CustomResourceDefinitionVersion[], { first, old }: { readonly first: CustomResourceDefinitionVersion; readonly old: readonly CustomResourceDefinitionVersion[] | undefined }): Iterable<FieldError> {

@@ -14,7 +14,7 @@ const REVIEW_VERSIONS = ["v1", "v1beta1"];
 
 export function* validateNames(path: string, names: Partial<CustomResourceDefinitionNames>): Iterable<FieldError> {
   const { kind = "", listKind = "", shortNames, categories } = names;
-  for (const name of ["plural", "singular"] as const) yield* label(child(path, name), names[name] ?? "");
+  for (const name of ["plural", "singular"] as const) if (names[name]) yield* label(child(path, name), names[name]);
   for (const name of ["kind", "listKind"] as const) {
     const problems = dns1035Label((names[name] ?? "").toLowerCase());
     if (names[name] && problems.length > 0) yield invalid(child(path, name), names[name], `may have mixed case, but should otherwise match: ${problems.join(",")}`);
@@ -24,10 +24,9 @@ export function* validateNames(path: string, names: Partial<CustomResourceDefini
   for (const [i, name] of (categories ?? []).entries()) yield* label(index(child(path, "categories"), i), name);
 }
 
-/** Empty is for others to refuse. */
 function* label(path: string, name: string): Iterable<FieldError> {
   const problems = dns1035Label(name);
-  if (name !== "" && problems.length > 0) yield invalid(path, name, problems.join(","));
+  if (problems.length > 0) yield invalid(path, name, problems.join(","));
 }
 
 export function* validateColumn(path: string, { name, type, format, jsonPath }: CustomResourceColumnDefinition): Iterable<FieldError> {

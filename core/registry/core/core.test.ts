@@ -84,6 +84,10 @@ test.each<[Resource<never>, Given, string[]]>([
   [persistentVolumeClaims as never, { spec: { accessModes: ["ReadWriteOncePod", "ReadWriteMany"], resources: { requests: { storage: "0" } } } }, [
     "spec.accessModes: Forbidden: may not use ReadWriteOncePod with other access modes", 'spec.resources[storage]: Invalid value: "0": must be greater than zero',
   ]],
+  [persistentVolumeClaims as never, { spec: { ...claim, dataSource: { kind: "PersistentVolumeClaim", name: "a" }, dataSourceRef: { kind: "PersistentVolumeClaim", name: "b" } } }, ["spec: Invalid value: {}: must match dataSourceRef"]],
+  [persistentVolumes as never, { spec: { ...volume, hostPath: undefined, csi: { driver: "d.e", volumeHandle: "h" }, iscsi: {}, flexVolume: { driver: "a/b" } } }, [
+    "spec.iscsi.targetPortal: Required value", "spec.iscsi.iqn: Required value", "spec.csi: Forbidden: may not specify more than 1 volume type",
+  ]],
   [persistentVolumes as never, { spec: { ...volume, hostPath: undefined } }, ["spec: Required value: must specify a volume type"]],
   [persistentVolumes as never, { spec: { ...volume, hostPath: undefined, local: { path: "/x" } } }, ["spec.nodeAffinity: Required value: Local volume requires node affinity"]],
 ])("create %#", (kind, given, errors) => expect(created(kind, given).errors).toEqual(errors));

@@ -95,7 +95,7 @@ function* validateCapacity(path: string, { value, requestPolicy: policy }: Devic
 
 function* validateValues(path: string, { default: chosen, validValues = [] }: CapacityRequestPolicy, capacity: string): Iterable<FieldError> {
   const at = child(path, "validValues");
-  if (chosen === undefined) { yield required(child(path, "default"), "required when validValues is defined"); return; }
+  if (!chosen) { yield required(child(path, "default"), "required when validValues is defined"); return; }
   for (const [i, value] of validValues.entries()) if (i > 0 && compareQuantities(validValues[i - 1]!, value) > 0) yield invalid(index(at, i), value, "values must be sorted in ascending order");
   yield* listOf(at, validValues, {
     max: VALID_VALUES_MAX, keyOf: (value) => String(parseQuantity(value).value()),
@@ -107,7 +107,7 @@ function* validateValues(path: string, { default: chosen, validValues = [] }: Ca
 function* validateRange(path: string, { default: chosen, validRange }: CapacityRequestPolicy, capacity: string): Iterable<FieldError> {
   const { min, max, step }: CapacityRequestPolicyRange = validRange ?? {};
   const at = (name: string): string => child(path, "validRange", name);
-  if (chosen === undefined) { yield required(child(path, "default"), "required when validRange is defined"); return; }
+  if (!chosen) { yield required(child(path, "default"), "required when validRange is defined"); return; }
   if (min === undefined) { yield required(at("min"), "required when validRange is defined"); return; }
   if (compareQuantities(min, capacity) > 0) yield invalid(at("min"), min, `min is larger than capacity value: ${capacity}`);
   if (compareQuantities(chosen, min) < 0) yield invalid(at("min"), chosen, `default is less than min: ${min}`);

@@ -42,6 +42,8 @@ export const resourceSlices = defineResource<ResourceSlice>({
 
 /** A taint is as old as the write that brought it. Fields whose gates (DRAListTypeAttributes, DRANodeAllocatableResources) are off go. Mutates. */
 function fill({ spec }: ResourceSlice, { nowMs }: WriteContext): void {
+  if (spec.sharedCounters?.length === 0 && !spec.devices) delete spec.sharedCounters; // an empty list says nothing unless the other one is there, too
+  if (spec.devices?.length === 0 && !spec.sharedCounters) delete spec.devices;
   for (const device of spec.devices ?? []) {
     delete device.nodeAllocatableResourceMappings;
     for (const attribute of Object.values(device.attributes ?? {})) for (const name of ["ints", "bools", "strings", "versions"] as const) delete attribute[name];

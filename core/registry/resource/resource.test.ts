@@ -66,7 +66,16 @@ test.each<[Given, string[]]>([
   [slice({ allowMultipleAllocations: true, capacity: { memory: { value: "8", requestPolicy: { default: "3", validRange: { min: "1", step: "2", max: "9" } } } } }), [
     'spec.devices[0].capacity[memory].requestPolicy.validRange.max: Invalid value: "9": max is larger than capacity value: 8',
   ]],
+  [slice({ allowMultipleAllocations: true, capacity: { memory: { value: "8", requestPolicy: { validValues: ["8"] } } } }), ["spec.devices[0].capacity[memory].requestPolicy.default: Required value: required when validValues is defined"]],
+  [slice({ allowMultipleAllocations: true, capacity: { memory: { value: "8", requestPolicy: { validRange: { min: "1" } } } } }), ["spec.devices[0].capacity[memory].requestPolicy.default: Required value: required when validRange is defined"]],
+  [slice({}, { sharedCounters: [] }), ['spec: Invalid value: "": only one of `sharedCounters` or `devices` is allowed']],
+  [slice({}, { devices: [], sharedCounters: [{ name: "c", counters: { a: { value: "1" } } }] }), ['spec: Invalid value: "": only one of `sharedCounters` or `devices` is allowed']],
 ])("a slice %#", (given, errors) => expect(created(resourceSlices, given).errors).toEqual(errors));
+
+test.each([{ sharedCounters: [] }, { devices: [] }])("an empty list alone says nothing: %j", (list) => {
+  const { object, errors } = created(resourceSlices, slice({}, { devices: undefined, ...list }));
+  expect([errors, Object.keys(object.spec)]).toEqual([[], ["driver", "pool", "nodeName"]]);
+});
 
 test("taints are as old as the write that brought them; an extended resource has a domain", () => {
   expect(created(resourceSlices, slice({ taints: [{ key: "broken", effect: "NoExecute" }] })).object.spec.devices![0]!.taints![0]!.timeAdded).toBe("1970-01-01T00:00:00Z");

@@ -67,10 +67,10 @@ function* validateDataSource(path: string, { apiGroup, kind, name }: TypedLocalO
 
 function* validateSourcesAgree(path: string, { dataSource, dataSourceRef }: Readonly<PersistentVolumeClaimSpec>): Iterable<FieldError> {
   if (!dataSource || !dataSourceRef) return;
-  const at = child(path, "dataSource");
-  if (dataSourceRef.namespace) yield invalid(path, at, "may not be specified when dataSourceRef.namespace is specified");
+  const shown = {}; // upstream gives the path for the value, whose fields nobody else sees
+  if (dataSourceRef.namespace) yield invalid(path, shown, "may not be specified when dataSourceRef.namespace is specified");
   else if (dataSource.apiGroup !== dataSourceRef.apiGroup || dataSource.kind !== dataSourceRef.kind || dataSource.name !== dataSourceRef.name)
-    yield invalid(path, at, "must match dataSourceRef");
+    yield invalid(path, shown, "must match dataSourceRef");
 }
 
 export function* validateClaimTemplate(path: string, template: Readonly<PersistentVolumeClaimTemplate>): Iterable<FieldError> {

@@ -13,7 +13,11 @@ import { persistentGlusterfs, persistentIscsi, persistentSourceChecks } from "..
 const RECLAIM_POLICIES = ["Delete", "Recycle", "Retain"];
 const COLLISION_NAMES: Readonly<Record<string, string>> = { cephfs: "cephFS" };
 const ERROR_NAMES: Readonly<Record<string, string>> = { gcePersistentDisk: "persistentDisk" };
-const SOURCES = [...Object.keys(persistentSourceChecks), "iscsi", "glusterfs"];
+/** In the order in which upstream looks at them: the first is the one that counts. */
+const SOURCES = [
+  "hostPath", "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "flocker", "nfs", "rbd", "quobyte", "cephfs", "iscsi", "cinder", "fc", "flexVolume", "azureFile", "vsphereVolume",
+  "photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi",
+] as const;
 
 export function* validateVolumeSpec(path: string, spec: Readonly<PersistentVolumeSpec>, name: string, old?: Readonly<PersistentVolumeSpec>): Iterable<FieldError> {
   if (!spec.accessModes?.length) yield required(child(path, "accessModes"));
@@ -72,15 +76,15 @@ function hasInvalidValue(old: Readonly<PersistentVolumeSpec> | undefined): boole
 
 function* validateSource(path: string, spec: Readonly<PersistentVolumeSpec>, name: string): Iterable<FieldError> {
   let sources = 0;
-  for (const field of SOURCES as (keyof PersistentVolumeSpec)[]) {
+  for (const field of SOURCES) {
     const source = spec[field];
     if (source === undefined) continue;
-    if (sources > 0) { yield forbidden(child(path, COLLISION_NAMES[field] ?? field), "may not specify more than 1 volume type"); continue; }
+    if (sources > 0 && field !== "flexVolume") { yield forbidden(child(path, COLLISION_NAMES[field] ?? field), "may not specify more than 1 volume type"); continue; }
     sources++;
     const at = child(path, ERROR_NAMES[field] ?? field);
     if (field === "iscsi") yield* persistentIscsi(at, spec.iscsi!, name);
     else if (field === "glusterfs") yield* persistentGlusterfs(at, spec.glusterfs!);
-    else yield* persistentSourceChecks[field as keyof typeof persistentSourceChecks](at, source as never);
+    else yield* persistentSourceChecks[field](at, source as never);
   }
   if (sources === 0) yield required(path, "must specify a volume type");
 }
@@ -106,7 +110,7 @@ export function* validateVolumeUpdate(next: Readonly<PersistentVolume>, old: Rea
 }
 
 function sourceOf(spec: Readonly<PersistentVolumeSpec>): PersistentVolumeSpec {
-  return Object.fromEntries(SOURCES.flatMap((field) => (spec[field as keyof PersistentVolumeSpec] === undefined ? [] : [[field, spec[field as keyof PersistentVolumeSpec]]]))) as PersistentVolumeSpec;
+  return Object.fromEntries(SOURCES.flatMap((field) => (spec[field] === undefined ? [] : [[field, spec[field]]]))) as PersistentVolumeSpec;
 }
 
 type NodeAffinity = NonNullable<PersistentVolumeSpec["nodeAffinity"]>;

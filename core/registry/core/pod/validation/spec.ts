@@ -90,6 +90,8 @@ export function* validatePodSpec(path: string, spec: Readonly<PodSpec>, metadata
   yield* validateNames(path, spec);
   yield* validateTolerations(child(path, "tolerations"), spec.tolerations ?? [], rules.allowComparisonTolerations);
   yield* validateHostAliases(child(path, "hostAliases"), spec.hostAliases ?? []);
+  if (spec.priorityClassName) yield* isDns1123Subdomain(child(path, "priorityClassName"), spec.priorityClassName);
+  if (spec.runtimeClassName !== undefined) yield* isDns1123Subdomain(child(path, "runtimeClassName"), spec.runtimeClassName);
   if (spec.preemptionPolicy !== undefined) yield* oneOf(child(path, "preemptionPolicy"), spec.preemptionPolicy, ["PreemptLowerPriority", "Never"]);
   if (spec.overhead) yield* validateOverhead(child(path, "overhead"), spec.overhead, rules);
   yield* validateOs(path, spec);
@@ -98,11 +100,10 @@ export function* validatePodSpec(path: string, spec: Readonly<PodSpec>, metadata
 }
 
 function* validateNames(path: string, spec: Readonly<PodSpec>): Iterable<FieldError> {
-  for (const field of ["serviceAccountName", "nodeName", "priorityClassName"] as const) if (spec[field]) yield* isDns1123Subdomain(child(path, field), spec[field]);
-  if (spec.runtimeClassName !== undefined) yield* isDns1123Subdomain(child(path, "runtimeClassName"), spec.runtimeClassName);
-  for (const field of ["hostname", "subdomain"] as const) if (spec[field]) yield* isDns1123Label(child(path, field), spec[field]);
+  for (const field of ["serviceAccountName", "nodeName"] as const) if (spec[field]) yield* isDns1123Subdomain(child(path, field), spec[field]);
   const deadline = spec.activeDeadlineSeconds;
   if (deadline !== undefined && (deadline < 1 || deadline > INT32_MAX)) yield invalid(child(path, "activeDeadlineSeconds"), deadline, rangeMessage(1, INT32_MAX));
+  for (const field of ["hostname", "subdomain"] as const) if (spec[field]) yield* isDns1123Label(child(path, field), spec[field]);
 }
 
 function* validateResourceClaims(path: string, claims: readonly PodResourceClaim[], metadata: Readonly<TemplateMeta> | undefined): Iterable<FieldError> {
