@@ -10,7 +10,7 @@ import { builtInFacts, type FieldInfo, type StructType, type Type } from "./fact
 
 /** Where Go's name is not JSON's with a capital. */
 const NAMES: Readonly<Record<string, string>> = {
-  seLinuxOptions: "SELinuxOptions", apiVersion: "APIVersion", apiGroup: "APIGroup", uid: "UID", ip: "IP",
+  seLinuxOptions: "SELinuxOptions", apiVersion: "APIVersion", apiGroup: "APIGroup", uid: "UID", ip: "IP", cel: "CEL",
   "DeviceAttribute.int": "IntValue", "DeviceAttribute.bool": "BoolValue", "DeviceAttribute.string": "StringValue", "DeviceAttribute.version": "VersionValue",
   "DeviceAttribute.ints": "IntValues", "DeviceAttribute.bools": "BoolValues", "DeviceAttribute.strings": "StringValues", "DeviceAttribute.versions": "VersionValues",
 };

@@ -32,6 +32,8 @@ test.each<[Given, string[]]>([
 
 test("what is asked for never changes; it is shown as the server's own structs are", () => {
   const { object } = created(claims, claim());
+  const selected = updated(claims, object, claim({ exactly: { ...exactly, selectors: [{ cel: { expression: "true" } }] } }));
+  expect(selected.errors[0]).toContain('"Selectors":[{"CEL":{"Expression":"true"}}]');
   const { errors } = updated(claims, object, { spec: { devices: {} } });
   expect(errors).toEqual(['spec: Invalid value: {"Devices":{"Requests":null,"Constraints":null,"Config":null}}: field is immutable']);
 });

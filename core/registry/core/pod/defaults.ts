@@ -27,7 +27,15 @@ export function defaultPod(pod: Pod): void {
   defaultPodStatus(pod);
 }
 
+/** Two fields say which address a pod has: what stands in the older one counts. Source: pkg/apis/core/v1/conversion.go Convert_v1_PodStatus_To_core_PodStatus */
+function settleAddresses(status: NonNullable<Pod["status"]>): void {
+  const { podIP, podIPs } = status;
+  if (podIP && podIPs?.[0]?.ip !== podIP) status.podIPs = [{ ip: podIP }];
+  else if (!podIP && podIPs?.[0]?.ip) status.podIP = podIPs[0].ip;
+}
+
 export function defaultPodStatus({ status }: Pod): void {
+  if (status) settleAddresses(status);
   for (const { allocatedResources, resources } of [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])]) {
     roundResourceList(allocatedResources);
     roundRequirements(resources);

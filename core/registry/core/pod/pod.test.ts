@@ -244,3 +244,15 @@ test("warnings", () => {
   ]); // a negative grace period is 1 by then
   expect([...pods.warnings!(pod({ containers: [{ ...c, resources: { limits: { memory: "1E", "ephemeral-storage": "5e18" } } }] }), undefined)]).toEqual([]); // more than could be told in thousandths
 });
+
+test.each<[NonNullable<Pod["status"]>, NonNullable<Pod["status"]>]>([
+  [{ podIP: "10.0.0.1" }, { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] }],
+  [{ podIPs: [{ ip: "10.0.0.2" }, { ip: "fd00::1" }] }, { podIP: "10.0.0.2", podIPs: [{ ip: "10.0.0.2" }, { ip: "fd00::1" }] }],
+  [{ podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.2" }, { ip: "fd00::1" }] }, { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }] }],
+  [{ podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }, { ip: "fd00::1" }] }, { podIP: "10.0.0.1", podIPs: [{ ip: "10.0.0.1" }, { ip: "fd00::1" }] }],
+  [{}, {}],
+])("the older of the two fields for a pod's addresses counts: %j", (given, settled) => {
+  const one = pod({}, { status: given });
+  pods.statusDefaults!(one);
+  expect(one.status).toEqual(settled);
+});
