@@ -4,6 +4,7 @@
  * Only what was stored lately is looked at: pods that are alike are made one after another. Those of one template mostly have the very same spec: it is known again by its text, before
  * it is brought into its canonical form and checked.
  */
+import { ByText, textOf } from "../../api/codec/by-text.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { deepFreeze } from "./cached.ts";
 
@@ -22,19 +23,15 @@ export class SharedParts {
   #lately = new Map<string, Part>();
   #before = new Map<string, Part>();
   /** By the text they were sent and defaulted as. */
-  readonly #specs = new Map<string, object>();
+  readonly #specs = new ByText<object>(SPECS_MAX);
 
   /** `text`: what `remember` may be told once it is stored; `spec`: what an equal one was stored as. */
   recognize(spec: unknown): { readonly text: string | undefined; readonly spec: object | undefined } {
-    const text = isPart(spec) ? textOf(spec) : undefined;
-    return text === undefined || text.length > SPEC_TEXT_MAX ? { text: undefined, spec: undefined } : { text, spec: this.#specs.get(text) };
+    const text = isPart(spec) ? textOf(spec, SPEC_TEXT_MAX) : undefined;
+    return { text, spec: text === undefined ? undefined : this.#specs.get(text) };
   }
 
-  remember(text: string, spec: object): void {
-    this.#specs.delete(text);
-    this.#specs.set(text, spec);
-    if (this.#specs.size > SPECS_MAX) this.#specs.delete(this.#specs.keys().next().value!);
-  }
+  remember(text: string, spec: object): void { this.#specs.put(text, spec); }
 
   /**
    * `object`, or an equal one of which labels, owners, and parts of spec and managedFields are those of objects that were passed before. `before`: what it replaces,
@@ -101,12 +98,3 @@ export class SharedParts {
 }
 
 function isPart(value: unknown): value is Part { return typeof value === "object" && value !== null; }
-
-/** Of equal texts the values are equal, and in the same order. Undefined: it has integers that JSON.stringify does not know. */
-function textOf(part: Part): string | undefined {
-  try {
-    return JSON.stringify(part);
-  } catch {
-    return undefined;
-  }
-}

@@ -7,6 +7,7 @@
  *
  * Source: sigs.k8s.io/structured-merge-diff v6 typed/compare.go
  */
+import { ByText, textOf } from "../../codec/by-text.ts";
 import { equalJson, isEmptyMap, isMap, type JsonMap, valueAt } from "../json-value.ts";
 import { ANYTHING_ATOMIC, childNode, type ListSchema, type MapSchema, type SchemaNode, shapeOf } from "../schema.ts";
 import { EMPTY_SET, type FieldSet, LEAF, sortKeys, union } from "./field-set.ts";
@@ -20,42 +21,20 @@ export function compareObjects(schema: SchemaNode, before: JsonMap, after: JsonM
   return found === undefined ? SAME : { added: found.added ?? EMPTY_SET, modified: found.modified ?? EMPTY_SET, removed: found.removed ?? EMPTY_SET };
 }
 
+/** Specs known of each kind, and how long they may be. */
+const SPECS_MAX = 16, SPEC_TEXT_MAX = 16_384;
+const specs = new WeakMap<SchemaNode, ByText<Readonly<Difference>>>();
+
 /** Specs of one template add the same fields: a spec of the same text is not gone through again. */
 function compareNew(schema: SchemaNode, before: JsonMap, after: JsonMap): Readonly<Difference> | undefined {
   const rest = compareValues(schema, before, { ...after, spec: before["spec"] });
-  const spec = lately.of(schema, after["spec"]!, () => compareValues(childNode(schema.map!, "spec") ?? ANYTHING_ATOMIC, before["spec"], after["spec"]));
+  let known = specs.get(schema);
+  if (!known) specs.set(schema, (known = new ByText(SPECS_MAX)));
+  const text = textOf(after["spec"]!, SPEC_TEXT_MAX);
+  const spec = (text === undefined ? undefined : known.get(text)) ?? compareValues(childNode(schema.map!, "spec") ?? ANYTHING_ATOMIC, before["spec"], after["spec"]);
+  if (text !== undefined && spec) known.put(text, spec);
   const named = (set: FieldSet | undefined): FieldSet | undefined => set && { [fieldElement("spec")]: set };
   return both(rest, spec && { added: named(spec.added), modified: named(spec.modified), removed: named(spec.removed) });
-}
-
-/** What lately came of specs, by their text. */
-class Lately {
-  readonly #known = new WeakMap<SchemaNode, Map<string, Readonly<Difference> | undefined>>();
-
-  of(schema: SchemaNode, spec: object, compare: () => Readonly<Difference> | undefined): Readonly<Difference> | undefined {
-    const text = textOf(spec);
-    if (text === undefined || text.length > LATELY_TEXT_MAX) return compare();
-    let known = this.#known.get(schema);
-    if (!known) this.#known.set(schema, (known = new Map()));
-    const found = known.has(text) ? known.get(text) : compare();
-    known.delete(text);
-    known.set(text, found);
-    if (known.size > LATELY_MAX) known.delete(known.keys().next().value!);
-    return found;
-  }
-}
-
-/** Of each kind, and how long a spec may be. */
-const LATELY_MAX = 16, LATELY_TEXT_MAX = 16_384;
-const lately = new Lately();
-
-/** Undefined: it has integers that JSON.stringify does not know. */
-function textOf(value: object): string | undefined {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    return undefined;
-  }
 }
 
 const SAME: Comparison = { added: EMPTY_SET, modified: EMPTY_SET, removed: EMPTY_SET };

@@ -62,8 +62,8 @@ export const pods = defineResource<Pod>({
       yield `metadata.name: this is used in the Pod's hostname, which can result in surprising behavior; a DNS label is recommended: [${texts.join(" ")}]`;
     const warnings = (): Iterable<string> => podWarnings("", pod.spec, pod.metadata);
     if (!isAsItsSpec(pod)) return yield* warnings();
-    const known = WARNINGS.get(pod.spec) ?? [...warnings()];
-    WARNINGS.set(pod.spec, known);
+    let known = WARNINGS.get(pod.spec);
+    if (!known) WARNINGS.set(pod.spec, (known = [...warnings()]));
     yield* known;
   },
 
