@@ -60,7 +60,7 @@ function decodeRead(request: BodyRequest, body: ReadBody): DecodedBody {
   const source = withReset({ ...body.object(type), apiVersion: formatApiVersion(gvk), kind: gvk.kind });
   const { object, clean } = canonical(type, source);
   let strict: readonly string[] = body.duplicatesText;
-  if (!clean || body.document || body.hasFractions) {
+  if (!body.isTyped && (!clean || body.document || body.hasFractions)) {
     const found = diagnose(type, body.document ?? body.careful?.() ?? jsonNodeOf(source));
     if (found.error !== undefined) throw request.isOptions ? badRequest(found.error) : unfit(gvk, expected, found.error);
     strict = [...strict, ...found.strict];
@@ -126,6 +126,8 @@ const YAML_ERRORS = "yaml: unmarshal errors:\n";
 interface ReadBody {
   readonly gvk: GroupVersionKind;
   readonly document: JsonNode | undefined;
+  /** Read field by field as the type has them: what does not fit goes without a word. */
+  readonly isTyped?: boolean;
   /** Numbers that may be whole and are not written so, which no integer is in Go. */
   readonly hasFractions?: boolean;
   /** With the digits of its numbers, for who tells of them. Absent: there was no text of JSON. */
@@ -151,10 +153,10 @@ function readProtobuf(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
   const gvk = { group: groupVersion.group, version: groupVersion.version, kind: kind === "" ? expected.kind : kind };
   const object = (type: StructType | undefined): JsonObject => {
     if (!type) return {};
-    try { return protobufCodec.decodeMessage(type, raw); }
+    try { return protobufCodec.readMessage(type, raw); }
     catch (error) { throw unfit(gvk, expected, error instanceof Error ? error.message : String(error), error); }
   };
-  return { gvk, document: undefined, duplicatesText: [], object };
+  return { gvk, document: undefined, isTyped: true, duplicatesText: [], object };
 }
 
 function readJson(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {

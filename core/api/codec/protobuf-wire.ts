@@ -91,6 +91,8 @@ export class WireReader {
   }
 }
 
+/** Of characters: so few are written one by one in less time than the engine is called. */
+const SHORT_TEXT = 48;
 const BYTES_AT_FIRST = 4096;
 /** A buffer that one large message has made grow further is not kept for the next. */
 const BYTES_KEPT_MAX = 256 * 1024;
@@ -168,10 +170,25 @@ export class BackwardWriter {
   }
 
   text(value: string): void {
+    if (value.length <= SHORT_TEXT && this.#ascii(value)) { this.varint(value.length); return; }
     const length = Buffer.byteLength(value);
     this.#reserve(length);
     this.#buffer.write(value, (this.#at -= length), length, "utf8");
     this.varint(length);
+  }
+
+  /** False: there is a character that takes more bytes, and nothing is written. */
+  #ascii(value: string): boolean {
+    const { length } = value;
+    this.#reserve(length);
+    const buffer = this.#buffer, start = this.#at - length;
+    for (let i = 0; i < length; i++) {
+      const code = value.charCodeAt(i);
+      if (code > 127) return false;
+      buffer[start + i] = code;
+    }
+    this.#at = start;
+    return true;
   }
 
   bytes(value: Uint8Array): void {

@@ -80,7 +80,12 @@ export class ProtobufCodec {
 
   /** Canonical. Kind and apiVersion are not part of the message, so the caller gives them, or goes without. */
   decodeMessage(type: StructType, bytes: Uint8Array, typeMeta: { readonly kind?: string; readonly apiVersion?: string } = {}): JsonObject {
-    return canonical(type, this.#readStruct(new WireReader(bytes), type, { ...typeMeta }, 0)).object;
+    return canonical(type, this.readMessage(type, bytes, typeMeta)).object;
+  }
+
+  /** As it was sent: whoever makes it canonical drops what does not fit. */
+  readMessage(type: StructType, bytes: Uint8Array, typeMeta: { readonly kind?: string; readonly apiVersion?: string } = {}): JsonObject {
+    return this.#readStruct(new WireReader(bytes), type, { ...typeMeta }, 0);
   }
 
   #typeOf(gvk: GroupVersionKind): StructType {
