@@ -43,3 +43,11 @@ test("what has been sent through events.k8s.io stays so, but for its series", as
   expect((await patch({ note: "other" })).body.message).toBe('Event "e" is invalid: message: Invalid value: "other": field is immutable');
   expect((await patch({ series: { count: 2, lastObservedTime: "2026-01-01T00:00:00.000000Z" } })).code).toBe(200);
 });
+
+test("an event goes at once, whatever becomes of dependents", async () => {
+  for (const propagationPolicy of ["Foreground", "Orphan"]) {
+    await api.ask("POST", EVENTS, { body: { ...event, metadata: { name: "gone" } } });
+    expect((await api.ask("DELETE", `${CORE}/gone`, { query: { propagationPolicy } })).body.status).toBe("Success");
+    expect((await api.ask("GET", `${CORE}/gone`)).code).toBe(404);
+  }
+});
