@@ -136,7 +136,8 @@ export class ResourceStore {
         if (!options.createMissing) throw notFound(this.#groupResource, name);
         try {
           const draft = await transform(undefined);
-          if (options.isReplacement) replaceNothing(this.#target, key, draft);
+          if (options.isReplacement) replaceNothing(this.#target, draft);
+          draft.metadata.resourceVersion = ""; // of a version of what is not there it is a new object
           return { entry: await this.create(draft, options), created: true };
         } catch (error) {
           if (!isAlreadyExists(error)) throw error;
