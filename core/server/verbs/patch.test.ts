@@ -132,6 +132,15 @@ test("who writes in one version owns fields of that version, whichever is stored
   expect(owners(next)).toEqual([["one", "autoscaling/v1", ["f:maxReplicas", "f:minReplicas", "f:scaleTargetRef"]], ["three", "autoscaling/v2", ["f:metrics"]]]);
 });
 
+test("annotations that one version has for what it has no fields for are not stored", async () => {
+  const path = (version: string) => `/apis/autoscaling/${version}/namespaces/a/horizontalpodautoscalers`;
+  const behavior = { scaleUp: { policies: [{ type: "Pods", value: 1, periodSeconds: 3 }] } };
+  await api!.ask("POST", path("v2"), { body: { metadata: { name: "h" }, spec: { scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "d" }, maxReplicas: 3, behavior } } });
+  const { body } = await api!.ask("PATCH", `${path("v1")}/h`, { headers: { "content-type": TYPES.merge }, body: { spec: { minReplicas: 2 } } });
+  expect(Object.keys(body.metadata.annotations)).toEqual(["autoscaling.alpha.kubernetes.io/behavior"]);
+  expect((await api!.ask("GET", `${path("v2")}/h`)).body.metadata.annotations).toBeUndefined();
+});
+
 test("strictness reaches into patches; lenience warns", async () => {
   const warned = await patch("merge", '{"spec":{"replicas":1,"replicas":2,"nothing":1}}');
   expect([warned.code, warned.body.spec.replicas, warned.warnings]).toEqual([200, 2, ['duplicate field "spec.replicas"', 'unknown field "spec.nothing"']]);
