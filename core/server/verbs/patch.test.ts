@@ -93,8 +93,19 @@ test.each([
 });
 
 test("what an apply cannot be made an object of is told by the name it was given", async () => {
-  const told = await apply("m", configuration({ strategy: { rollingUpdate: { maxSurge: true } } }), { force: "true" });
-  expect([told.code, told.body.message]).toEqual([500, "failed to convert new object (/d; apps/v1, Kind=Deployment) to proper version: unable to convert unstructured object to apps/v1, Kind=Deployment: json: cannot unmarshal bool into Go value of type int32"]);
+  for (const [maxSurge, what] of [[true, "bool"], [[], "array"]] as const) {
+    const told = await apply("m", configuration({ strategy: { rollingUpdate: { maxSurge } } }), { force: "true" });
+    expect([told.code, told.body.message]).toEqual([500, `failed to convert new object (/d; apps/v1, Kind=Deployment) to proper version: unable to convert unstructured object to apps/v1, Kind=Deployment: json: cannot unmarshal ${what} into Go value of type int32`]);
+  }
+});
+
+test("an object whose items cannot be told apart has nothing applied to it", async () => {
+  const path = "/api/v1/namespaces/a/serviceaccounts";
+  const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "s" } };
+  await api!.ask("POST", path, { body: { ...account, secrets: [{}] } });
+  const told = await api!.ask("PATCH", `${path}/s`, { headers: { "content-type": TYPES.apply }, query: { fieldManager: "m" }, body: account });
+  expect([told.code, told.body.message]).toEqual([500,
+    'failed to create manager for existing fields: failed to convert new object (a/s; /v1, Kind=ServiceAccount) to smd typed: .secrets: element 0: associative list with keys has an element that omits all key fields ["name"] (and doesn\'t have default values for any key fields)']);
 });
 
 test("what is applied may name a version of what is not there", async () => {
