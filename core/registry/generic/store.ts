@@ -54,7 +54,7 @@ export class ResourceStore {
     this.definition = definition;
     this.#prefix = `${ROOT}${resource.group || "core"}/${resource.plural}/`;
     this.#deps = deps;
-    this.#groupResource = { group: resource.group, resource: resource.plural };
+    this.#groupResource = { group: resource.askedIn ?? resource.group, resource: resource.plural };
     this.cache = deps.cache.resource(this.#prefix);
     const { store, cache: all, random } = deps;
     this.#commits = new Commits({ store, all, cache: this.cache, form: resource.form, groupResource: this.#groupResource });
