@@ -25,10 +25,10 @@ export async function bindPod(scope: Scope): Promise<Answer> {
   const query = writeQueryOf(scope, "CreateOptions");
   const binding = (await decodeObject(scope)) as unknown as Binding;
   const name = info.name || binding.metadata.name;
-  if (!name) throw badRequest("Name parameter required.");
   if (name !== binding.metadata.name) throw badRequest("name in URL does not match name in Binding object");
   const errors = [...new Set([...validateBinding(binding)].map(formatFieldError))];
   if (errors.length > 0) throw statusError({ code: 500, reason: "", message: errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]` });
+  if (!name) throw badRequest("Name parameter required.");
   placeInNamespace(scope, binding as unknown as ApiObject);
   await recordOwner(scope, binding as unknown as ApiObject, undefined, server.clock.nowMs());
   const { admit, validate, ...options } = writeOptions(scope, "CREATE", query);
