@@ -189,20 +189,21 @@ export class Registry {
 
   #storeFor(home: { group: string; version: string; plural: string }, definition: Resource, row: ResourceRow): ResourceStore {
     const key = `${home.group}/${home.plural}`;
-    let store = this.#stores.get(key);
+    const isHome = home.group === row.group;
+    let store = isHome ? this.#stores.get(key) : undefined;
     if (!store) {
       const { group, version, plural } = home;
       const type = builtInFacts.typeOf({ group, version, kind: row.kind });
       store = new ResourceStore(
         {
           group, version, plural, kind: row.kind, namespaced: row.namespaced,
-          hasStatus: row.subresources.some(({ name }) => name === "status"),
+          hasStatus: row.subresources.some(({ name }) => name === "status"), ...(isHome ? {} : { askedIn: row.group }),
           canonical: type ? (object, known) => canonicalOwn(type, object, known) : (object) => object,
         },
         definition,
         this.#deps,
       );
-      this.#stores.set(key, store);
+      if (isHome) this.#stores.set(key, store);
     }
     return store;
   }

@@ -18,12 +18,12 @@ import { httpFront } from "./http.ts";
 const ending: (() => Promise<void>)[] = [];
 afterEach(async () => { for (const end of ending.splice(0)) await end(); });
 
-async function serve(answer: Answer, { columnTexts = () => Promise.resolve(undefined), headers = {} }: { readonly columnTexts?: ColumnTexts; readonly headers?: OutgoingHttpHeaders } = {}): Promise<IncomingMessage> {
+async function serve(answer: Answer, { columnTexts = () => Promise.resolve(undefined), headers = {}, query = "" }: { readonly columnTexts?: ColumnTexts; readonly headers?: OutgoingHttpHeaders; readonly query?: string } = {}): Promise<IncomingMessage> {
   const stopping = new AbortController();
   const front = httpFront({ handler: () => Promise.resolve(answer), clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts });
   const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
   await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
-  return await new Promise((resolve, reject) => { ask({ port: server.address()!.port, path: "/api/v1/configmaps?watch=1", headers }, resolve).on("error", reject).end(); });
+  return await new Promise((resolve, reject) => { ask({ port: server.address()!.port, path: `/api/v1/configmaps?watch=1${query}`, headers }, resolve).on("error", reject).end(); });
 }
 
 const served = { row: { group: "", version: "v1", kind: "ConfigMap", plural: "configmaps" }, apiVersion: "v1", custom: undefined, fromStorage: (object: unknown) => object } as unknown as ServedResource;
@@ -66,6 +66,14 @@ test.each<[what: string, columnTexts: ColumnTexts, described: string]>([
   for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
   const table = JSON.parse(text) as { readonly kind: string; readonly columnDefinitions: readonly { readonly description: string }[] };
   expect([response.statusCode, table.kind, table.columnDefinitions[0]!.description]).toEqual([200, "Table", described]);
+});
+
+test("a watch that asks a Table for objects there are none of is refused before it begins", async () => {
+  async function* none(): AsyncIterable<readonly WatchItem[]> { /* nothing happens */ }
+  const response = await serve({ type: "watch", served, batches: none() }, { headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" }, query: "&includeObject=x" });
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
+  expect([response.statusCode, (JSON.parse(text) as { message: string }).message]).toEqual([400, `Unable to convert to Table as requested: includeObject: Invalid value: "x": must be 'Metadata', 'Object', 'None', or empty`]);
 });
 
 test("a long body over HTTP/1.1 arrives whole at a client that reads slowly, though one block of it is in memory at a time", async () => {

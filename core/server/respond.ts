@@ -4,7 +4,7 @@ import { encodeJson, jsonText } from "../api/codec/json.ts";
 import { type Convertible, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
 import { assemble, type Piece } from "../api/codec/pieces.ts";
 import { envelopePieces, protobufCodec } from "../api/codec/protobuf.ts";
-import { renderTable } from "../api/codec/table/table.ts";
+import { checkInclude, renderTable } from "../api/codec/table/table.ts";
 import { jsonWatchPieces, protobufWatchPieces, type WatchEventType } from "../api/codec/watch-frames.ts";
 import { encodeYaml } from "../api/codec/yaml.ts";
 import { type GroupKind, gvkOf, parseApiVersion } from "../api/meta/gvk.ts";
@@ -222,11 +222,13 @@ function isChange(item: WatchItem | BookmarkItem | ErrorItem): item is WatchItem
 /** Events one after another: bytes that other watchers are sent too, or pieces for this one. */
 export type EventBatch = Uint8Array | readonly Piece[];
 
-/** What each event of a watch is sent as. Throws 406. */
+/** What each event of a watch is sent as. Throws 406, and 400 for a Table of what there is not. */
 export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly contentType: string; readonly batches: AsyncIterable<EventBatch> } {
   const { served } = answer;
   const custom = !builtIn(served);
   const output = negotiateStream({ accept: how.request.header("accept"), encodings: custom ? ENCODINGS_CUSTOM : ENCODINGS });
+  const isTable = output.convert?.kind === "Table";
+  if (isTable) checkInclude(how.request.query.get("includeObject") ?? "");
   let headersSent = false;
 
   function frame(type: WatchEventType, object: object): readonly Piece[] {
@@ -244,14 +246,14 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly
   function eventOf(item: WatchItem): Uint8Array { return assemble(piecesOf(item)); }
 
   /** Tables tell the time, and their first event has columns: they are each watcher's own. */
-  const isShared = output.convert?.kind !== "Table";
+  const isShared = !isTable;
   const encoding = `${output.contentType} ${served.apiVersion} ${output.convert ? `${output.convert.kind}.${output.convert.version}` : ""}`;
 
   function shown(object: Readonly<ApiObject>): object {
-    if (output.convert?.kind === "Table") {
+    if (isTable) {
       const table = renderTable({
         kind: served.row, printer: served.custom?.printer, objects: [served.custom ? served.fromStorage(object) : object], listMeta: { resourceVersion: object.metadata.resourceVersion }, nowMs: how.nowMs, noHeaders: headersSent,
-        includeObject: how.request.query.get("includeObject") ?? "", version: output.convert.version as "v1" | "v1beta1", describe: how.describe,
+        includeObject: how.request.query.get("includeObject") ?? "", version: output.convert!.version as "v1" | "v1beta1", describe: how.describe,
         present: (stored) => served.fromStorage(stored),
       });
       headersSent = true;

@@ -31,6 +31,12 @@ test("a group version's resources, subresources among them by name", () => {
   expect(document.resources[4]).toEqual({ name: "deployments/scale", singularName: "", namespaced: true, group: "autoscaling", version: "v1", kind: "Scale", verbs: ["get", "patch", "update"] });
 });
 
+test("those of a custom resource stand as its definition has them", () => {
+  const status = { name: "status", kind: { group: CRONTABS.group, version: "v1", kind: "CronTab" }, verbs: ["get" as const], connects: [] };
+  const { resources } = apiResourceList(CRONTABS, [{ ...CRONTABS, subresources: [status, ...CRONTABS.subresources] }]) as { resources: { name: string }[] };
+  expect(resources.map(({ name }) => name)).toEqual(["crontabs", "crontabs/status", "crontabs/scale"]);
+});
+
 test("aggregated discovery spells out foreign and custom kinds only", () => {
   const document = groupDiscoveryList([{ group: CRONTABS.group, version: "v1", groupPriority: 1000, versionPriority: 100, rows: [CRONTABS], freshness: "Stale" }]);
   expect(document).toEqual({

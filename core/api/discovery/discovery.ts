@@ -64,7 +64,7 @@ export function apiGroup(versions: readonly ServedGroupVersion[], name: string):
 export function apiResourceList(groupVersion: GroupVersion, rows: readonly ResourceRow[]): object {
   return {
     kind: "APIResourceList", ...(groupVersion.group === "" ? {} : { apiVersion: "v1" }), groupVersion: formatApiVersion(groupVersion),
-    resources: rows.flatMap((row) => [resourceOf(row), ...row.subresources.map((subresource) => subresourceOf(row, subresource))]).sort((a, b) => a.name < b.name ? -1 : 1),
+    resources: [...rows].sort((a, b) => a.plural < b.plural ? -1 : 1).flatMap((row) => [resourceOf(row), ...partsOf(row).map((subresource) => subresourceOf(row, subresource))]),
   };
 }
 
@@ -97,6 +97,11 @@ function orderGroups<V extends ServedGroupVersion>(versions: readonly V[]): V[][
   return [...Map.groupBy(versions, ({ group }) => group).values()]
     .map((group) => group.sort((a, b) => b.versionPriority - a.versionPriority || compareVersions(b.version, a.version)))
     .sort((a, b) => priority(b) - priority(a) || (a[0]!.group < b[0]!.group ? -1 : 1));
+}
+
+/** By name; those of custom resources as their definition has them. */
+function partsOf({ subresources, custom }: ResourceRow): readonly Subresource[] {
+  return custom ? subresources : [...subresources].sort((a, b) => a.name < b.name ? -1 : 1);
 }
 
 function resourceOf(row: ResourceRow): ApiResource {

@@ -26,4 +26,7 @@ test("a field the kind does not offer is a bad request", () => {
   expect(() => checkFieldsSupported(selector, [], "Job")).toThrow('field label "status.phase" not supported for Job');
   expect(() => checkFieldsSupported(selector)).toThrow('"status.phase" is not a known field selector: only "metadata.name", "metadata.namespace"');
   expect(checkFieldsSupported(selector, ["status.phase"])).toBeUndefined();
+  const placed = parseFieldSelector("metadata.namespace=a");
+  expect(() => checkFieldsSupported(placed, [], "Node")).toThrow("field label not supported: metadata.namespace");
+  expect(checkFieldsSupported(placed, [], "PersistentVolume")).toBeUndefined();
 });

@@ -73,6 +73,8 @@ const UNSUPPORTED: Readonly<Record<string, (field: string) => string>> = {
   ResourceSlice: (field) => `field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: ${field}`,
 };
 const ALWAYS = ["metadata.name", "metadata.namespace"];
+/** Of no namespace, and with a word of their own on fields. */
+const UNPLACED = ["CertificateSigningRequest", "Namespace", "Node", "ResourceSlice"];
 
 /**
  * Throws badRequest for a field this kind has no selector for. `supported` undefined: a kind without selectable fields of its own,
@@ -80,7 +82,8 @@ const ALWAYS = ["metadata.name", "metadata.namespace"];
  */
 export function checkFieldsSupported(selector: FieldSelector, supported?: readonly string[], kind = ""): void {
   for (const { field } of selector.requirements) {
-    if (ALWAYS.includes(field) || supported?.includes(field)) continue;
+    const isAlways = ALWAYS.includes(field) && !(field === "metadata.namespace" && UNPLACED.includes(kind));
+    if (isAlways || supported?.includes(field)) continue;
     throw badRequest(supported
       ? UNSUPPORTED[kind]?.(field) ?? `field label not supported: ${field}`
       : `${goQuote(field)} is not a known field selector: only "metadata.name", "metadata.namespace"`);

@@ -47,9 +47,9 @@ export function regexMessage(message: string, pattern: string, ...examples: read
   return `${message} (e.g. ${examples.map((example) => `'${example}', `).join(" or ")}regex used for validation is '${pattern}')`;
 }
 
-function check(value: string, { max, match, message }: { max?: number; match: RegExp; message: string }): string[] {
+function check(value: string, { max, match, message, tooLong = maxLengthMessage }: { max?: number; match: RegExp; message: string; tooLong?: (max: number) => string }): string[] {
   const problems: string[] = [];
-  if (max !== undefined && byteLength(value) > max) problems.push(maxLengthMessage(max));
+  if (max !== undefined && byteLength(value) > max) problems.push(tooLong(max));
   if (!match.test(value)) problems.push(message);
   return problems;
 }
@@ -69,6 +69,11 @@ const DNS1123_SUBDOMAIN_MESSAGE = regexMessage(
 );
 export function dns1123Subdomain(value: string): string[] {
   return check(value, { max: DNS1123_SUBDOMAIN_BYTES_MAX, match: MATCH.dns1123Subdomain, message: DNS1123_SUBDOMAIN_MESSAGE });
+}
+
+/** The same of kinds whose names are checked by what their types declare: k8s-long-name. */
+export function longName(value: string): string[] {
+  return check(value, { max: DNS1123_SUBDOMAIN_BYTES_MAX, match: MATCH.dns1123Subdomain, message: DNS1123_SUBDOMAIN_MESSAGE, tooLong: maxBytesMessage });
 }
 
 const DNS1123_SUBDOMAIN_UNDERSCORE_MESSAGE = regexMessage(

@@ -26,7 +26,7 @@ const STRICT_ERRORS_MAX = 100;
 const INT32_MAX = 2n ** 31n - 1n;
 const INT64_MAX = 2n ** 63n - 1n;
 
-export function diagnose(type: StructType, document: JsonNode): Diagnosis {
+export function diagnose(type: Type, document: JsonNode): Diagnosis {
   const walk = new Diagnostician();
   try { walk.value(type, document); }
   catch (error) {

@@ -66,6 +66,7 @@ test("updates", () => {
   const daemon = created(daemonSets, spec()).object;
   const changed = { ...template, metadata: { labels: { app: "web", v: "2" } } };
   expect(updated(daemonSets, daemon, { spec: { ...daemon.spec, template: changed } }).object.metadata.annotations).toEqual({ "deprecated.daemonset.template.generation": "2" });
+  expect(updated(daemonSets, daemon, { spec: { ...daemon.spec, selector: {} } }).errors).toEqual(["spec.selector: Invalid value: {}: field is immutable", "spec.selector: Invalid value: {}: empty selector is invalid for daemonset"]);
   const deployment = created(deployments, spec()).object;
   const other = { matchLabels: { app: "db" } };
   expect(updated(deployments, deployment, { spec: { ...deployment.spec, selector: other, template: { ...template, metadata: { labels: { app: "db" } } } } }).errors)

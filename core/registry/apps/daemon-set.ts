@@ -51,8 +51,10 @@ export const daemonSets = defineResource<DaemonSet>({
     setTemplateGeneration(next, templateGeneration(old) + (semanticEqual(next.spec.template, old.spec.template) ? 0 : 1));
   },
 
-  validate: ({ spec }, old) => validateSpec("spec", spec, old?.spec),
-  validateUpdate: (next, old) => immutable("spec.selector", next.spec.selector, old.spec.selector),
+  *validate({ spec }, old) {
+    if (old) yield* immutable("spec.selector", spec.selector, old.spec.selector); // the first to be told
+    yield* validateSpec("spec", spec, old?.spec);
+  },
   *warnings(next, old) {
     if (!old || templateGeneration(next) !== templateGeneration(old)) yield* templateWarnings(TEMPLATE, next.spec.template);
   },

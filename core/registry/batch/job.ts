@@ -61,8 +61,9 @@ export const jobs = defineResource<Job>({
     yield* validateJobSpec("spec", spec, old?.spec);
     yield* validateSelector(spec, old?.spec);
     if (spec.completionMode !== "Indexed" || !spec.completions || spec.completions < 0) return;
-    const hostname = `${metadata.name}-${spec.completions - 1}`;
-    if (dns1123Label(hostname).length > 0) yield invalid("metadata.name", metadata.name, `will not able to create pod with invalid DNS label: ${hostname}`);
+    const { name = "" } = metadata; // a body may have none
+    const hostname = `${name}-${spec.completions - 1}`;
+    if (dns1123Label(hostname).length > 0) yield invalid("metadata.name", name, `will not able to create pod with invalid DNS label: ${hostname}`);
   },
   *validateUpdate(next, old) {
     yield* validateJobSpec("spec", next.spec, old.spec); // once more, as upstream does: the message has each error once, the causes twice

@@ -43,3 +43,20 @@ test("what has been sent through events.k8s.io stays so, but for its series", as
   expect((await patch({ note: "other" })).body.message).toBe('Event "e" is invalid: message: Invalid value: "other": field is immutable');
   expect((await patch({ series: { count: 2, lastObservedTime: "2026-01-01T00:00:00.000000Z" } })).code).toBe(200);
 });
+
+test("an event goes at once, whatever becomes of dependents", async () => {
+  for (const propagationPolicy of ["Foreground", "Orphan"]) {
+    await api.ask("POST", EVENTS, { body: { ...event, metadata: { name: "gone" } } });
+    expect((await api.ask("DELETE", `${CORE}/gone`, { query: { propagationPolicy } })).body.status).toBe("Success");
+    expect((await api.ask("GET", `${CORE}/gone`)).code).toBe(404);
+  }
+});
+
+test("an event that is not there, or there already, is told of by the group it was asked for in", async () => {
+  const told = async (method: string, path: string, body?: object) => (await api.ask(method, path, { body })).body.message as string;
+  expect([await told("GET", `${EVENTS}/none`), await told("GET", `${CORE}/none`)]).toEqual(['events.events.k8s.io "none" not found', 'events "none" not found']);
+  await api.ask("POST", CORE, { body: { metadata: { name: "both" }, involvedObject: regarding } });
+  expect(await told("POST", EVENTS, { ...event, metadata: { name: "both" } })).toBe('events.events.k8s.io "both" already exists');
+  expect((await api.ask("DELETE", `${EVENTS}/both`)).body.details).toMatchObject({ group: "events.k8s.io", kind: "events" });
+  expect(await told("GET", `${CORE}/both`)).toBe('events "both" not found');
+});

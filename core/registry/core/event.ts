@@ -29,6 +29,7 @@ export const events = defineResource<Event>({
   group: "", version: "v1", kind: "Event", plural: "events",
   generation: false,
   createOnUpdate: true,
+  defaultPropagation: "Unsupported",
   anyMeta: isAskedAsCore,
 
   *validate(event, old, context) {

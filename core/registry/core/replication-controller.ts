@@ -2,7 +2,7 @@
 import { child, type FieldError, forbidden, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import type { PodTemplateSpec, ReplicationController, ReplicationControllerStatus } from "../../api/gen/core.v1.ts";
 import { selectorFromSet } from "../../api/meta/label-selector.ts";
-import { dns1123Label } from "../../api/meta/names.ts";
+import { dns1123Label, longName } from "../../api/meta/names.ts";
 import { scaleView } from "../autoscaling/scale.ts";
 import { defineResource } from "../generic/resource.ts";
 import { nonNegative } from "./checks/values.ts";
@@ -13,7 +13,7 @@ const TEMPLATE = "spec.template";
 
 export const replicationControllers = defineResource<ReplicationController>({
   group: "", version: "v1", kind: "ReplicationController", plural: "replicationcontrollers",
-  defaultPropagation: "Orphan", anyBase: true,
+  defaultPropagation: "Orphan", anyBase: true, validateName: longName,
 
   defaults(controller) {
     const spec = (controller.spec ??= {});

@@ -35,12 +35,13 @@ function generatedName(base: string, random: Random): string {
   return base.slice(0, GENERATED_NAME_BYTES_MAX - GENERATED_SUFFIX_LENGTH) + safeSuffix(random, GENERATED_SUFFIX_LENGTH);
 }
 
-/** Tells of a name that is only about to be free. */
-function namedTaken({ cache, keyOf }: Target, error: unknown, { namespace = "", name }: ApiObject["metadata"]): unknown {
+/** Tells of a name that is only about to be free, and of one that was given beside a generateName. */
+function namedTaken({ cache, keyOf, groupResource }: Target, error: unknown, { namespace = "", name, generateName }: ApiObject["metadata"]): unknown {
   if (!isAlreadyExists(error) || !(error instanceof StatusError)) return error;
+  const told = generateName ? generateNameConflict(groupResource, name) : error;
   const taken = cache.get(keyOf(namespace, name));
-  if (!taken?.object.metadata.deletionTimestamp) return error;
-  return new StatusError({ ...error.status, message: `object is being deleted: ${error.message}` });
+  if (!taken?.object.metadata.deletionTimestamp) return told;
+  return new StatusError({ ...told.status, message: `object is being deleted: ${told.message}` });
 }
 
 async function createOnce(target: Target, draft: ApiObject, { context, signal, validate, warn }: WriteOptions): Promise<Cached> {

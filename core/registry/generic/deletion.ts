@@ -74,11 +74,12 @@ function planAgain({ object, next, finalizersChanged, isGraceful, isHeld: held, 
 
 /** The two finalizers the garbage collector looks after, as the propagation policy says. */
 function finalizersFor(before: readonly string[], definition: Resource, options: DeleteOptions): string[] {
+  const isSupported = definition.defaultPropagation !== "Unsupported";
   const policy = options.propagationPolicy ?? (options.orphanDependents === undefined ? undefined : options.orphanDependents ? "Orphan" : "Background");
   const orphan = policy ? policy === "Orphan" : before.includes(FINALIZER_ORPHAN) || (!before.includes(FINALIZER_FOREGROUND) && definition.defaultPropagation === "Orphan");
   const foreground = policy ? policy === "Foreground" : before.includes(FINALIZER_FOREGROUND);
   const rest = before.filter((name) => name !== FINALIZER_ORPHAN && name !== FINALIZER_FOREGROUND);
-  return [...rest, ...(orphan ? [FINALIZER_ORPHAN] : []), ...(foreground ? [FINALIZER_FOREGROUND] : [])];
+  return [...rest, ...(isSupported && orphan ? [FINALIZER_ORPHAN] : []), ...(isSupported && foreground ? [FINALIZER_FOREGROUND] : [])];
 }
 
 /** Whether an update of an object that is being deleted removes the last thing that held it. */

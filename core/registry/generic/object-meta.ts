@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 apimachinery/pkg/api/validation/objectmeta.go, apiserver/pkg/registry/rest/{create,update,meta}.go
  */
 import { FIELD_IMMUTABLE, type FieldError, child, forbidden, index, invalid, required, tooLong } from "../../api/meta/field-error.ts";
+import { fieldManagerErrors } from "../../api/meta/field-manager.ts";
 import { validateLabels } from "../../api/meta/label-selector.ts";
 import { dns1123Label, qualifiedName } from "../../api/meta/names.ts";
 import type { ApiObject, ObjectMeta } from "../../api/meta/object-meta.ts";
@@ -16,6 +17,8 @@ export const FINALIZER_FOREGROUND = "foregroundDeletion";
 
 /** All annotations of an object together, keys and values. */
 const ANNOTATIONS_BYTES_MAX = 256 * 1024;
+/** Of a managedFields entry. kubernetes v1.36 apimachinery/pkg/apis/meta/v1/validation MaxSubresourceNameLength */
+const SUBRESOURCE_BYTES_MAX = 256;
 
 /** Drops what a client may not set at a create. Mutates. */
 export function wipeSystemFields(metadata: ObjectMeta): void {
@@ -73,7 +76,7 @@ export interface MetaRules {
 export function* validateMeta(
   object: Readonly<ApiObject>, namespaced: boolean, validateName: (name: string) => Iterable<string>, { anyFinalizer = false, validateBase = validateName }: MetaRules = {},
 ): Iterable<FieldError> {
-  const { name, generateName, generation = 0, namespace, labels, annotations, ownerReferences, finalizers } = object.metadata;
+  const { name, generateName, generation = 0, namespace, labels, annotations, ownerReferences, finalizers, managedFields } = object.metadata;
   const path = "metadata";
   if (generateName) for (const text of validateBase(generateName.replace(/-$/, "a"))) yield invalid(child(path, "generateName"), generateName, text);
   if (!name) yield required(child(path, "name"), "name or generateName is required");
@@ -87,6 +90,10 @@ export function* validateMeta(
   yield* validateAnnotations(annotations ?? {}, child(path, "annotations"));
   yield* validateOwners(ownerReferences ?? [], child(path, "ownerReferences"));
   yield* validateFinalizers(finalizers ?? [], child(path, "finalizers"), anyFinalizer);
+  for (const [i, { manager = "", subresource = "" }] of (managedFields ?? []).entries()) {
+    yield* fieldManagerErrors(manager, child(index(child(path, "managedFields"), i), "manager"));
+    if (Buffer.byteLength(subresource) > SUBRESOURCE_BYTES_MAX) yield tooLong(child(index(child(path, "managedFields"), i), "subresource"), SUBRESOURCE_BYTES_MAX);
+  }
 }
 
 function* validateAnnotations(annotations: Readonly<Record<string, string>>, path: string): Iterable<FieldError> {

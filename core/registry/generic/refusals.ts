@@ -3,11 +3,14 @@ import { dns1123Subdomain, pathSegmentName } from "../../api/meta/names.ts";
 import { type FieldError, invalid as invalidField } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict, invalid, statusError } from "../../api/meta/status-error.ts";
-import type { Cached } from "./cached.ts";
 import type { DeleteOptions } from "./deletion.ts";
+import { etcdKey } from "./etcd-key.ts";
 import { validateMeta } from "./object-meta.ts";
 import type { WriteContext } from "./resource.ts";
 import type { Target } from "./target.ts";
+
+const UINT64_MAX = 2n ** 64n - 1n;
+const UINT64_DIGITS_MAX = 20;
 
 type Refusing = Pick<Target, "resource" | "definition" | "groupResource">;
 
@@ -30,29 +33,28 @@ export function namesVersion({ resource, definition, groupResource }: Refusing, 
       throw invalid({ group: resource.group, kind: resource.plural }, old.metadata.name, [invalidField("metadata.resourceVersion", 0, "must be specified for an update")]);
     return false;
   }
-  if (!/^\d+$/.test(resourceVersion)) throw statusError({ code: 500, reason: "", message: `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: invalid syntax` });
+  const why = !/^\d+$/.test(resourceVersion) ? "invalid syntax" : BigInt(resourceVersion.slice(0, UINT64_DIGITS_MAX + 1)) > UINT64_MAX ? "value out of range" : undefined;
+  if (why !== undefined) throw statusError({ code: 500, reason: "", message: `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: ${why}` });
   if (resourceVersion !== old.metadata.resourceVersion) throw conflict(groupResource, old.metadata.name);
   return true;
 }
 
 interface Meant {
-  readonly key: Cached["key"];
-  readonly object: { readonly metadata: Pick<ApiObject["metadata"], "name" | "uid" | "resourceVersion"> };
+  readonly object: { readonly metadata: Pick<ApiObject["metadata"], "namespace" | "name" | "uid" | "resourceVersion"> };
 }
 
 /** Throws 409 when the object is not the one that was meant. */
-export function refuseOthers({ groupResource }: Refusing, { key, object: { metadata } }: Meant, preconditions: DeleteOptions["preconditions"]): void {
+export function refuseOthers({ resource, groupResource }: Refusing, { object: { metadata } }: Meant, preconditions: DeleteOptions["preconditions"]): void {
   for (const [name, field] of [["UID", "uid"], ["ResourceVersion", "resourceVersion"]] as const) {
     const wanted = preconditions?.[field];
     if (wanted === undefined || wanted === metadata[field]) continue;
     const why = `Precondition failed: ${name} in precondition: ${wanted}, ${name} in object meta: ${metadata[field]}`;
+    const key = etcdKey(resource, metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name);
     throw conflict(groupResource, metadata.name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`);
   }
 }
 
-/** A replacement of what is not there: of one object in particular it is refused, of a version of it it is a new object. Mutates `draft`. */
-export function replaceNothing(target: Refusing, key: string, draft: ApiObject): void {
-  const { uid, name } = draft.metadata;
-  if (uid) refuseOthers(target, { key, object: { metadata: { name, uid: "", resourceVersion: "" } } }, { uid });
-  draft.metadata.resourceVersion = "";
+/** A replacement of what is not there: of one object in particular it is refused. */
+export function replaceNothing(target: Refusing, { metadata: { namespace, name, uid } }: Readonly<ApiObject>): void {
+  if (uid) refuseOthers(target, { object: { metadata: { namespace, name, uid: "", resourceVersion: "" } } }, { uid });
 }

@@ -66,8 +66,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   isHeld?(object: Readonly<T>): boolean;
   /** Changes the copy that is marked for deletion (status.phase of a namespace). */
   markDeleting?(object: T, nowMs: number): void;
-  /** Whether deletion keeps dependents when the client does not say ("orphan"), as for replication controllers. */
-  readonly defaultPropagation?: "Orphan" | "Background";
+  /** Whether deletion keeps dependents when the client does not say ("Orphan"), as for replication controllers. "Unsupported": it knows of none, whatever the client says. */
+  readonly defaultPropagation?: "Orphan" | "Background" | "Unsupported";
   /** A warning for a client that deletes without saying what becomes of dependents. */
   readonly deletionWarning?: string;
   readonly subresources?: Readonly<Record<string, Subresource<T>>>;

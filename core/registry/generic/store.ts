@@ -54,7 +54,7 @@ export class ResourceStore {
     this.definition = definition;
     this.#prefix = `${ROOT}${resource.group || "core"}/${resource.plural}/`;
     this.#deps = deps;
-    this.#groupResource = { group: resource.group, resource: resource.plural };
+    this.#groupResource = { group: resource.askedIn ?? resource.group, resource: resource.plural };
     this.cache = deps.cache.resource(this.#prefix);
     const { store, cache: all, random } = deps;
     this.#commits = new Commits({ store, all, cache: this.cache, form: resource.form, groupResource: this.#groupResource });
@@ -136,7 +136,8 @@ export class ResourceStore {
         if (!options.createMissing) throw notFound(this.#groupResource, name);
         try {
           const draft = await transform(undefined);
-          if (options.isReplacement) replaceNothing(this.#target, key, draft);
+          if (options.isReplacement) replaceNothing(this.#target, draft);
+          draft.metadata.resourceVersion = ""; // of a version of what is not there it is a new object
           return { entry: await this.create(draft, options), created: true };
         } catch (error) {
           if (!isAlreadyExists(error)) throw error;

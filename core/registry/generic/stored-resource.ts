@@ -8,6 +8,8 @@ import type { Subresource, WriteContext } from "./resource.ts";
 export interface StoredResource {
   readonly group: string;
   readonly version: string;
+  /** The group it is asked for in, and refused by, if that is not the one it is stored in. */
+  readonly askedIn?: string | undefined;
   readonly plural: string;
   readonly kind: string;
   readonly namespaced: boolean;

@@ -6,13 +6,14 @@
  */
 import { invalid } from "../../api/meta/field-error.ts";
 import type { DeviceClass } from "../../api/gen/resource.v1.ts";
+import { longName } from "../../api/meta/names.ts";
 import { isExtendedResource } from "../core/checks/resources.ts";
 import { defineResource } from "../generic/resource.ts";
 import { CONFIG_MAX, validateSelectors } from "./claim-spec.ts";
 import { listOf, opaqueConfiguration } from "./names.ts";
 
 export const deviceClasses = defineResource<DeviceClass>({
-  group: "resource.k8s.io", version: "v1", kind: "DeviceClass", plural: "deviceclasses", anyBase: true,
+  group: "resource.k8s.io", version: "v1", kind: "DeviceClass", plural: "deviceclasses", anyBase: true, validateName: longName,
   *validate({ spec }) {
     yield* validateSelectors("spec.selectors", spec.selectors);
     yield* listOf("spec.config", spec.config, { max: CONFIG_MAX, check: (at, { opaque }) => opaqueConfiguration(at, opaque) });

@@ -28,6 +28,7 @@ export async function bindPod(scope: Scope): Promise<Answer> {
   if (name !== binding.metadata.name) throw badRequest("name in URL does not match name in Binding object");
   const errors = [...new Set([...validateBinding(binding)].map(formatFieldError))];
   if (errors.length > 0) throw statusError({ code: 500, reason: "", message: errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]` });
+  if (!name) throw badRequest("Name parameter required.");
   placeInNamespace(scope, binding as unknown as ApiObject);
   await recordOwner(scope, binding as unknown as ApiObject, undefined, server.clock.nowMs());
   const { admit, validate, ...options } = writeOptions(scope, "CREATE", query);

@@ -11,6 +11,11 @@ test("whoever asks for a token owns its lifetime, the default one too", async ()
   }
 });
 
+test("the parts of the control plane were never created, and do not say so", async () => {
+  await using api = await apiServer({ special: { components: [{ name: "etcd-0", check: () => undefined }] } });
+  expect((await api.ask("GET", "/api/v1/componentstatuses/etcd-0")).body.metadata).toEqual({ name: "etcd-0" });
+});
+
 test("of a pod whose node is not there, the node is not found: by the name of the request's resource", async () => {
   await using api = await apiServer({ special: { connections: nodeProxyHandlers({} as never) } });
   await api.ask("POST", "/api/v1/namespaces/a/pods", { body: { metadata: { name: "p" }, spec: { nodeName: "gone", containers: [{ name: "c", image: "i" }] } } });

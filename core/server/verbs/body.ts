@@ -8,8 +8,9 @@ import { formatApiVersion, formatGvk, type GroupVersion, type GroupVersionKind }
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest, invalid, statusError } from "../../api/meta/status-error.ts";
 import { canonical } from "../../api/schema/canonical.ts";
-import { diagnose } from "../../api/schema/diagnose.ts";
-import { builtInFacts } from "../../api/schema/facts.ts";
+import { diagnoseValue } from "../../api/schema/diagnose-value.ts";
+import { diagnose, type Diagnosis } from "../../api/schema/diagnose.ts";
+import { builtInFacts, type StructType } from "../../api/schema/facts.ts";
 import { MalformedError } from "../../registry/apiextensions/custom/embedded.ts";
 import type { RequestBody } from "../request.ts";
 import type { Scope } from "../scope.ts";
@@ -29,13 +30,13 @@ export async function bodyReader(scope: Scope): Promise<() => ApiObject> {
   };
 }
 
-/** What server-side apply has merged, checked and defaulted like a body. Throws 500 for what fits the schema and is no object all the same: a text that is no base64. */
-export function appliedObject(scope: Scope, value: unknown): ApiObject {
-  const { object, error } = readValue(scope, value, { keepNulls: true }); // unknown fields have been refused, or may be there and are pruned in silence
+/** What server-side apply has merged of `applied`, checked and defaulted like a body. Throws 500 for what fits the schema and is no object all the same: a text that is no base64. */
+export function appliedObject(scope: Scope, value: unknown, applied: Partial<ApiObject>): ApiObject {
+  const { object, error } = readValue(scope, value, { keepNulls: true, isMap: true }); // unknown fields have been refused, or may be there and are pruned in silence
   if (error !== undefined) {
-    const { namespace = "", name = "" } = (value as Partial<ApiObject>).metadata ?? {};
+    const { namespace = "", name = "" } = applied.metadata ?? {};
     const gvk = formatGvk(expectedKind(scope));
-    throw statusError({ code: 500, reason: "", message: `failed to convert new object (${namespace}/${name}; ${gvk}) to proper version: unable to convert unstructured object to ${gvk}: error decoding from json: ${error}` });
+    throw statusError({ code: 500, reason: "", message: `failed to convert new object (${namespace}/${name}; ${gvk}) to proper version: unable to convert unstructured object to ${gvk}: ${error}` });
   }
   return finishObject(scope, object);
 }
@@ -56,7 +57,7 @@ export function patchedObject(scope: Scope, value: unknown, { shown, repeated, o
   if (namesKind && isTyped && !(value as Partial<ApiObject>).apiVersion) throw badRequest(`the name of the object (${scope.info.name} based on URL) was undeterminable: name must be provided`); // of no version nothing is read
   const another = namesKind && isTyped ? kindError(value as JsonValue, expected) : undefined;
   const kept = keptSpec(scope, old);
-  const { object, error, strict } = readValue(scope, value, kept === undefined ? {} : { known: { spec: kept } });
+  const { object, error, strict } = readValue(scope, value, { isMap: !namesKind, ...(kept === undefined ? {} : { known: { spec: kept } }) });
   const findings = [...repeated, ...strict];
   const refused = another ?? error ?? (findings.length > 0 && fieldValidationOf(scope) === "Strict" ? `strict decoding error: ${findings.join(", ")}` : undefined);
   if (refused !== undefined) throw unfitPatch(shown(), refused);
@@ -121,16 +122,30 @@ interface Reading {
   readonly known?: object;
   /** Of custom resources: nulls that the schema does not want stay. */
   readonly keepNulls?: boolean;
+  /** Was never a text: what does not fit is told as the converter of maps tells it. */
+  readonly isMap?: boolean;
 }
 
 /** `error`: why it is no object of this kind; `strict`: what of it is not known. */
-function readValue(scope: Scope, value: unknown, { known, keepNulls = false }: Reading = {}): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
+function readValue(scope: Scope, value: unknown, { known, keepNulls = false, isMap = false }: Reading = {}): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
   const gvk = expectedKind(scope);
   const type = builtInFacts.typeOf(gvk);
   if (!type) return readCustom(scope, value, keepNulls);
   const { object, clean } = canonical(type, withReset({ ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }), known);
-  if (clean) return { object: object as unknown as ApiObject, strict: [] };
-  return { object: object as unknown as ApiObject, ...diagnose(type, jsonNodeOf(value)) };
+  if (clean && !(isMap && isOddlyNamed(value))) return { object: object as unknown as ApiObject, strict: [] };
+  return { object: object as unknown as ApiObject, ...(isMap ? diagnoseMap(type, value) : diagnose(type, jsonNodeOf(value))) };
+}
+
+/** A number that is too large for its field goes through the converter, and is no such number here. */
+function diagnoseMap(type: StructType, value: unknown): Diagnosis {
+  const found = diagnoseValue(type, value);
+  return found.error === undefined ? { error: diagnose(type, jsonNodeOf(value)).error, strict: found.strict } : found;
+}
+
+/** Its kind is what was expected, whatever it says; a text it is all the same. */
+function isOddlyNamed(value: unknown): boolean {
+  const { apiVersion = "", kind = "" } = value as Partial<ApiObject>;
+  return [apiVersion, kind].some((name) => typeof name !== "string" && name !== null);
 }
 
 function readCustom({ served }: Scope, value: unknown, keepNulls: boolean): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {

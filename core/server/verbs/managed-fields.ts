@@ -52,11 +52,12 @@ export async function recordOwner(scope: Scope, next: ApiObject, live: Readonly<
   const written = shownIn(served, next);
   const schema = schemaOf(scope, { ...parseApiVersion(written.apiVersion), kind: written.kind });
   if (!schema) return;
-  const { metadata } = await withVersions(scope, (versions) => updateManagedFields<ApiObject>({
+  const { metadata: { managedFields } } = await withVersions(scope, (versions) => updateManagedFields<ApiObject>({
     live: live && shownIn(served, live), updated: written, manager: managerOf(scope), apiVersion: written.apiVersion, subresource: info.subresource, schema, nowMs, filter: ownableFields(served, info.subresource),
     versions,
   }));
-  next.metadata = metadata;
+  const { managedFields: _, ...rest } = next.metadata;
+  next.metadata = managedFields === undefined ? rest : { ...rest, managedFields }; // and nothing else of it: a version has annotations of its own
 }
 
 /** As the request has it, where that is not how it is stored. What is no object of the resource (a Scale) stays what it is. */

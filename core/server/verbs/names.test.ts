@@ -32,6 +32,7 @@ test.each<[path: string, name: string | undefined, subject: string, message: str
   [MAPS, "a_b", 'ConfigMap "a_b"', `metadata.name: Invalid value: "a_b": ${SUBDOMAIN}`],
   [MAPS, "-a", 'ConfigMap "-a"', `metadata.name: Invalid value: "-a": ${SUBDOMAIN}`],
   [MAPS, "a".repeat(254), `ConfigMap "${"a".repeat(254)}"`, `metadata.name: Invalid value: "${"a".repeat(254)}": must be no more than 253 characters`],
+  ["/apis/resource.k8s.io/v1/deviceclasses", "a".repeat(254), `DeviceClass.resource.k8s.io "${"a".repeat(254)}"`, `metadata.name: Invalid value: "${"a".repeat(254)}": must be no more than 253 bytes`],
   [MAPS, undefined, 'ConfigMap ""', "metadata.name: Required value: name or generateName is required"],
   ["/api/v1/namespaces", "a.b", 'Namespace "a.b"', 'metadata.name: Invalid value: "a.b": must not contain dots'],
   ["/api/v1/namespaces", "A", 'Namespace "A"', `metadata.name: Invalid value: "A": ${LABEL}`],
@@ -81,6 +82,15 @@ test.each<[path: string, body: object, message: string | undefined]>([
 ])("not every kind asks the same of its metadata: %s %j", async (path, body, message) => {
   const told = (await api.ask("POST", path, { query: { dryRun: "All" }, body })).body as { message?: string };
   expect(told.message?.replace(/^.*? is invalid: /, "")).toBe(message);
+});
+
+test("what has no name is not called undefined", async () => {
+  const containers = [{ name: "c", image: "i" }];
+  const job = await create("/apis/batch/v1/namespaces/a/jobs", {}, { spec: { completionMode: "Indexed", completions: 3, template: { spec: { restartPolicy: "Never", containers } } } });
+  expect(job.message).toContain(`metadata.name: Invalid value: "": will not able to create pod with invalid DNS label: -2`);
+  const definition = await create("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", {}, { spec: { group: "a.b", scope: "Namespaced", names: { kind: "A", plural: "as" }, versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }] } });
+  expect(definition.message).toBe('CustomResourceDefinition.apiextensions.k8s.io "" is invalid: metadata.name: Required value: name or generateName is required');
+  expect(await create("/api/v1/namespaces/a/bindings", {}, { target: { kind: "Node", name: "n" } })).toMatchObject({ code: 400, message: "Name parameter required." });
 });
 
 test("a name is one object's of its kind and namespace, again and again, and each has a UID of its own, whatever it asks for", async () => {

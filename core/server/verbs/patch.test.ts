@@ -52,7 +52,12 @@ test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<
   ["no JSON", "merge", "{", {}, 400, "error decoding patch: unexpected end of JSON input"],
   ["a failing test", "json", [{ op: "test", path: "/spec/replicas", value: 7 }], {}, 422, "the server rejected our request due to an error in our request"],
   ["a wrong type", "merge", { spec: { replicas: "two" } }, {}, 422, ' "" is invalid: patch: Invalid value: "{'],
-  ["a strategic wrong type", "strategic", { spec: { replicas: "two" } }, {}, 422, ' "" is invalid: patch: Invalid value: "map[spec:map[replicas:two]]": '],
+  ["a strategic wrong type", "strategic", { spec: { replicas: "two" } }, {}, 422, ' "" is invalid: patch: Invalid value: "map[spec:map[replicas:two]]": unrecognized type: int32'],
+  ["a strategic kind that is no text", "strategic", { kind: 1 }, {}, 422, ' "" is invalid: patch: Invalid value: "map[kind:1]": cannot convert int64 to string'],
+  ["an operation of a number", "json", [{ op: 1, path: "/a" }], {}, 400, "error decoding patch: json: cannot unmarshal number into Go struct field jsonPatchOp.op of type string"],
+  ["an operation of a number, unasked", "json", [{ op: 1, path: "/a" }], { fieldValidation: "Ignore" }, 422, "the server rejected our request due to an error in our request"],
+  ["an apply of a key twice, strictly", "apply", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d, name: d}", { fieldManager: "m", fieldValidation: "Strict" }, 400,
+    'error strict decoding YAML: error converting YAML to JSON: yaml: unmarshal errors:\n  line 3: key "name" already set in map'],
   ["a strategic directive there is none of", "strategic", { spec: { $patch: "nope" } }, {}, 500, "unknown patch type: nope in map: map[$patch:nope]"],
   ["an unknown field, strictly", "merge", { spec: { nothing: 1 } }, { fieldValidation: "Strict" }, 422, ' "" is invalid: patch: Invalid value: "{'],
   ["an invalid object", "merge", { spec: { replicas: -1 } }, {}, 422, 'Deployment.apps "d" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0'],
@@ -60,6 +65,9 @@ test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<
   ["an old version", "merge", { metadata: { resourceVersion: "1" } }, {}, 409, 'Operation cannot be fulfilled on deployments.apps "d": the object has been modified; please apply your changes to the latest version and try again'],
   ["a version that is none", "merge", { metadata: { resourceVersion: "1x" } }, {}, 500, 'strconv.ParseUint: parsing "1x": invalid syntax'],
   ["no version any more", "json", [{ op: "remove", path: "/apiVersion" }], {}, 400, "the name of the object (d based on URL) was undeterminable: name must be provided"],
+  ["a version that none can be", "merge", { metadata: { resourceVersion: "18446744073709551616" } }, {}, 500, 'strconv.ParseUint: parsing "18446744073709551616": value out of range'],
+  ["a manager of a long name", "merge", { metadata: { managedFields: [{ manager: "x".repeat(129), operation: "Update", apiVersion: "apps/v1", fieldsType: "FieldsV1", fieldsV1: { "f:spec": {} } }] } }, {}, 422,
+    'Deployment.apps "d" is invalid: metadata.managedFields[0].manager: Too long: may not be more than 128 bytes'],
   ["another uid", "merge", { metadata: { uid: "u" } }, {}, 422, 'Deployment.apps "d" is invalid: metadata.uid: Invalid value: "u": field is immutable'],
   ["force", "merge", {}, { force: "true" }, 422, 'PatchOptions.meta.k8s.io "" is invalid: force: Forbidden: may not be specified for non-apply patch'],
   ["an apply by nobody", "apply", configuration(), {}, 422, 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'],
@@ -82,6 +90,28 @@ test.each([
   const told = await patch("merge", body);
   expect([told.code, told.body.message.slice(-why.length)]).toEqual([422, why]);
   if ("kind" in body) expect((await patch("strategic", body)).body.kind).toBe("Deployment");
+});
+
+test("what an apply cannot be made an object of is told by the name it was given", async () => {
+  for (const [maxSurge, what] of [[true, "bool"], [[], "array"]] as const) {
+    const told = await apply("m", configuration({ strategy: { rollingUpdate: { maxSurge } } }), { force: "true" });
+    expect([told.code, told.body.message]).toEqual([500, `failed to convert new object (/d; apps/v1, Kind=Deployment) to proper version: unable to convert unstructured object to apps/v1, Kind=Deployment: json: cannot unmarshal ${what} into Go value of type int32`]);
+  }
+});
+
+test("an object whose items cannot be told apart has nothing applied to it", async () => {
+  const path = "/api/v1/namespaces/a/serviceaccounts";
+  const account = { apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "s" } };
+  await api!.ask("POST", path, { body: { ...account, secrets: [{}] } });
+  const told = await api!.ask("PATCH", `${path}/s`, { headers: { "content-type": TYPES.apply }, query: { fieldManager: "m" }, body: account });
+  expect([told.code, told.body.message]).toEqual([500,
+    'failed to create manager for existing fields: failed to convert new object (a/s; /v1, Kind=ServiceAccount) to smd typed: .secrets: element 0: associative list with keys has an element that omits all key fields ["name"] (and doesn\'t have default values for any key fields)']);
+});
+
+test("what is applied may name a version of what is not there", async () => {
+  const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "made", resourceVersion: "1" } };
+  const told = await api!.ask("PATCH", "/api/v1/namespaces/default/configmaps/made", { headers: { "content-type": TYPES.apply }, query: { fieldManager: "m" }, body });
+  expect(told.code).toBe(201);
 });
 
 test("an unknown kind of patch is upstream's router's to refuse", async () => {
@@ -113,9 +143,20 @@ test("who writes in one version owns fields of that version, whichever is stored
   expect(owners(next)).toEqual([["one", "autoscaling/v1", ["f:maxReplicas", "f:minReplicas", "f:scaleTargetRef"]], ["three", "autoscaling/v2", ["f:metrics"]]]);
 });
 
+test("annotations that one version has for what it has no fields for are not stored", async () => {
+  const path = (version: string) => `/apis/autoscaling/${version}/namespaces/a/horizontalpodautoscalers`;
+  const behavior = { scaleUp: { policies: [{ type: "Pods", value: 1, periodSeconds: 3 }] } };
+  await api!.ask("POST", path("v2"), { body: { metadata: { name: "h" }, spec: { scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "d" }, maxReplicas: 3, behavior } } });
+  const { body } = await api!.ask("PATCH", `${path("v1")}/h`, { headers: { "content-type": TYPES.merge }, body: { spec: { minReplicas: 2 } } });
+  expect(Object.keys(body.metadata.annotations)).toEqual(["autoscaling.alpha.kubernetes.io/behavior"]);
+  expect((await api!.ask("GET", `${path("v2")}/h`)).body.metadata.annotations).toBeUndefined();
+});
+
 test("strictness reaches into patches; lenience warns", async () => {
   const warned = await patch("merge", '{"spec":{"replicas":1,"replicas":2,"nothing":1}}');
   expect([warned.code, warned.body.spec.replicas, warned.warnings]).toEqual([200, 2, ['duplicate field "spec.replicas"', 'unknown field "spec.nothing"']]);
+  const operation = await patch("json", [{ op: "add", path: "/spec/replicas", value: 2, from: "", note: "x" }]);
+  expect([operation.code, operation.warnings]).toEqual([200, ['json patch unknown field "[0].note"']]);
   const strict = await patch("json", '[{"op":"add","op":"replace","path":"/spec/replicas","value":3}]', { fieldValidation: "Strict" });
   expect([strict.code, strict.body.message]).toEqual([422, expect.stringContaining('strict decoding error: json patch duplicate field "[0].op"')]);
 });

@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go
  */
 import { strictWarnings } from "../../api/codec/body.ts";
-import { endlessNumber, type JsonNode, parseJsonDocument } from "../../api/codec/json-document.ts";
+import { endlessNumber, jsonNodeOf, type JsonNode, parseJsonDocument } from "../../api/codec/json-document.ts";
 import { decodeText, jsonText, parseJson } from "../../api/codec/json.ts";
 import { readYaml } from "../../api/codec/yaml.ts";
 import { formatApiVersion } from "../../api/meta/gvk.ts";
@@ -16,8 +16,8 @@ import { applyJsonPatch } from "../../api/patch/json-patch.ts";
 import { formatGo } from "../../api/patch/json-value.ts";
 import { applyMergePatch } from "../../api/patch/merge-patch.ts";
 import { applyStrategicMerge } from "../../api/patch/strategic-merge.ts";
-import { diagnoseUntyped } from "../../api/schema/diagnose.ts";
-import { builtInFacts } from "../../api/schema/facts.ts";
+import { diagnose, diagnoseUntyped } from "../../api/schema/diagnose.ts";
+import { builtInFacts, Facts, type Type } from "../../api/schema/facts.ts";
 import type { Scope } from "../scope.ts";
 import { expectedKind, appliedObject, patchedObject, unfitPatch } from "./body.ts";
 import { ownableFields, schemaOf, withVersions } from "./managed-fields.ts";
@@ -39,6 +39,9 @@ const MERGE_PATCH = "application/merge-patch+json";
 const STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json";
 const APPLY_YAML = "application/apply-patch+yaml";
 
+/** A JSON patch as it is decoded to tell what is strange in it. */
+const OPERATIONS: Type = { kind: "list", named: undefined, items: new Facts(["P apiserver/handlers\nT jsonPatchOp\n op - s\n path - s\n from - s\n value - any"]).structNamed("io.k8s.apiserver.handlers.jsonPatchOp")! };
+
 type Json = Record<string, never>;
 
 export async function patcherOf(scope: Scope): Promise<Patcher> {
@@ -56,7 +59,7 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
   const { value: patch, document, numbers }: ReadPatch = body.type === "value" ? { value: body.value, document: undefined, numbers: undefined }
     : attempt(type === STRATEGIC_MERGE_PATCH ? "" : "error decoding patch: ", () => readPatch(decodeText(body.bytes)));
   scope.audit?.requestObject(patch);
-  const repeated = (document ? diagnoseUntyped(document) : []).map((text) => (type === JSON_PATCH ? `json patch ${text}` : text));
+  const repeated = type === JSON_PATCH ? strangeOperations(document ?? jsonNodeOf(patch), query) : document ? diagnoseUntyped(document) : [];
   const change = (old: Readonly<ApiObject>): unknown => {
     const document = old as unknown as Json;
     switch (type) {
@@ -96,6 +99,13 @@ function readPatch(text: string): ReadPatch {
   return { value, document, numbers };
 }
 
+/** What the operations of a JSON patch have that is not known, or twice. Throws 400 for what are none; who is not to be told has it from the patch itself. */
+function strangeOperations(patch: JsonNode, { fieldValidation }: WriteQuery): readonly string[] {
+  const { error, strict } = diagnose(OPERATIONS, patch);
+  if (error !== undefined && fieldValidation !== "Ignore") throw badRequest(`error decoding patch: ${error}`);
+  return strict.map((text) => `json patch ${text}`);
+}
+
 /** Whether the patch itself says which resourceVersion it is for. */
 function versionNamed(patch: unknown, type: string): boolean {
   if (type === JSON_PATCH) return Array.isArray(patch) && patch.some((operation) => (operation as { path?: unknown })?.path === "/metadata/resourceVersion" && (operation as { op?: unknown }).op !== "test");
@@ -126,9 +136,9 @@ function applier(scope: Scope, query: WriteQuery, { applied, repeated }: { reado
         versions,
         nowMs,
       }));
-      if (repeated.length > 0 && query.fieldValidation === "Strict") throw badRequest(`error strict decoding YAML: ${repeated.join(", ")}`);
+      if (repeated.length > 0 && query.fieldValidation === "Strict") throw badRequest(`error strict decoding YAML: error converting YAML to JSON: ${repeated.join(", ")}`);
       if (query.fieldValidation === "Warn") scope.warnings.push(...repeated.flatMap(strictWarnings));
-      const next = appliedObject(scope, object);
+      const next = appliedObject(scope, object, applied as Partial<ApiObject>);
       if (!(applied as { metadata?: { resourceVersion?: string } }).metadata?.resourceVersion) next.metadata.resourceVersion = "";
       return next;
     },

@@ -87,6 +87,7 @@ test.each<[path: string, query: Record<string, string>, code: number, message: s
   [MAPS, { watch: "true", sendInitialEvents: "true" }, 422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan'],
   [MAPS, { resourceVersion: "18446744073709551616" }, 400, 'invalid resource version: resourceVersion: Invalid value: "18446744073709551616": strconv.ParseUint: parsing "18446744073709551616": value out of range'],
   [`${MAPS}/m0`, { resourceVersion: "18446744073709551616" }, 500, 'resourceVersion: Invalid value: "18446744073709551616": strconv.ParseUint: parsing "18446744073709551616": value out of range'],
+  [`${MAPS}/m0`, { export: "true" }, 400, "the export parameter, deprecated since v1.14, is no longer supported"],
   [MAPS, { watch: "true", continue: "abc" }, 422, 'ListOptions.meta.k8s.io "" is invalid: resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided'],
   ["/api/v1/watch/namespaces/a/configmaps", { resourceVersion: "abc" }, 500, 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
   [MAPS, { resourceVersion: "abc", watch: "true" }, 500, 'resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],

@@ -32,6 +32,7 @@ const BOOKMARK_STEP_MS = 5_000;
 
 export async function getObject(scope: Scope): Promise<Answer> {
   const { info, served, request, signal } = scope;
+  if (request.query.has("export") && isTrue(request.query.get("export"))) throw badRequest("the export parameter, deprecated since v1.14, is no longer supported");
   const resourceVersion = request.query.get("resourceVersion") ?? "";
   const wrong = versionError(resourceVersion);
   if (wrong) throw badVersion(wrong);

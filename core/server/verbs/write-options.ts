@@ -5,7 +5,8 @@
  */
 import { decodeOptions, type FieldValidation } from "../../api/codec/body.ts";
 import { negotiateInput } from "../../api/codec/negotiate.ts";
-import { type FieldError, forbidden, invalid as invalidField, notSupported, required, tooLong } from "../../api/meta/field-error.ts";
+import { type FieldError, forbidden, invalid as invalidField, notSupported, required } from "../../api/meta/field-error.ts";
+import { fieldManagerErrors } from "../../api/meta/field-manager.ts";
 import type { GroupVersionKind } from "../../api/meta/gvk.ts";
 import { invalid } from "../../api/meta/status-error.ts";
 import type { DeleteOptions } from "../../registry/generic/deletion.ts";
@@ -23,9 +24,6 @@ export interface WriteQuery {
 }
 
 export type WriteKind = "CreateOptions" | "UpdateOptions" | "PatchOptions" | "ApplyOptions";
-
-const FIELD_MANAGER_BYTES_MAX = 128;
-const UNPRINTABLE = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u;
 
 /** Throws 422. */
 export function writeQueryOf({ request: { query } }: Scope, kind: WriteKind): WriteQuery {
@@ -45,19 +43,6 @@ export function writeQueryOf({ request: { query } }: Scope, kind: WriteKind): Wr
 
 function isFieldValidation(value: string): boolean {
   return ["", "Ignore", "Strict", "Warn"].includes(value);
-}
-
-function fieldManagerErrors(name: string, path: string): FieldError[] {
-  const errors = Buffer.byteLength(name) > FIELD_MANAGER_BYTES_MAX ? [tooLong(path, FIELD_MANAGER_BYTES_MAX)] : [];
-  let at = 0;
-  for (const character of name) {
-    if (UNPRINTABLE.test(character)) {
-      const code = character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, "0");
-      errors.push(invalidField(path, name, `invalid character U+${code} (at position ${at})`));
-    }
-    at += Buffer.byteLength(character);
-  }
-  return errors;
 }
 
 function dryRunErrors(values: readonly string[]): FieldError[] {

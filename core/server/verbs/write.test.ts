@@ -55,6 +55,9 @@ test("a name is made up, and another if that is taken, eight times at most", asy
   const { body } = await api.ask("POST", MAPS, { body: { metadata: { generateName: "made-" } } });
   expect(body.metadata).toMatchObject({ generateName: "made-", name: expect.stringMatching(/^made-[bcdfghjklmnpqrstvwxz2456789]{5}$/) });
 
+  const again = await api.ask("POST", MAPS, { body: { metadata: { name: body.metadata.name, generateName: "made-" } } });
+  expect([again.code, again.body.details.retryAfterSeconds, again.body.message]).toEqual([409, 1, `configmaps "${body.metadata.name}" already exists, the server was not able to generate a unique name for the object`]);
+
   let drawn = 0, changesAfter = 10; // five letters a name
   await using dull = await apiServer({ random: { ...systemRandom, next: () => (drawn++ < changesAfter ? 0 : 0.5) } });
   await dull.ask("POST", "/api/v1/namespaces", { body: { metadata: { name: "a" } } });
@@ -149,6 +152,7 @@ test("who names a version replaces that one or none; who names none replaces wha
     failure(409, "Conflict", 'Operation cannot be fulfilled on configmaps "raced": the object has been modified; please apply your changes to the latest version and try again', { name: "raced", kind: "configmaps" }));
   expect((await put({})).code).toBe(200);
   expect((await put({ uid: "other" })).body.message).toMatch(/^Operation cannot be fulfilled on configmaps "raced": StorageError: invalid object, Code: 4, Key: .*, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: other, UID in object meta: /);
+  expect((await put({ uid: "other" })).body.message).toContain(" Key: /registry/configmaps/"); // where upstream has it
   expect((await put({ name: "another" })).body.message).toBe("the name of the object (another) does not match the name on the URL (raced)");
   const same = await api.ask("GET", `${MAPS}/raced`);
   expect((await api.ask("PUT", `${MAPS}/raced`, { body: same.body })).body.metadata.resourceVersion).toBe(same.body.metadata.resourceVersion);

@@ -7,13 +7,14 @@ import type { StorageVersion } from "../../gen/apiserverinternal.v1alpha1.ts";
 import type { CertificateSigningRequest } from "../../gen/certificates.v1.ts";
 import type { ClusterTrustBundle, PodCertificateRequest } from "../../gen/certificates.v1beta1.ts";
 import type { FlowSchema, PriorityLevelConfiguration } from "../../gen/flowcontrol.v1.ts";
+import type { LabelSelector } from "../../gen/meta.v1.ts";
 import type { ClusterRoleBinding, RoleBinding, Subject } from "../../gen/rbac.v1.ts";
 import type { StorageVersionMigration } from "../../gen/storagemigration.v1beta1.ts";
 import { formatGroupResource } from "../../meta/gvk.ts";
 import type { ApiObject } from "../../meta/object-meta.ts";
 import { AGE, type Column, column, fieldColumn, INTEGER, NAME, WIDE } from "./columns.ts";
 import { humanDuration, since } from "./human-duration.ts";
-import { type Cell, formatLabels, formatSelector, listWithMore, printer } from "./printer.ts";
+import { type Cell, formatLabels, listWithMore, printer } from "./printer.ts";
 
 function bindingColumns(kind: string, owner: string): Column[] {
   return [
@@ -54,7 +55,14 @@ export const mutatingAdmissionPolicies = printer<MutatingAdmissionPolicy>({
 
 function paramRef(ref: ParamRef | undefined): string {
   if (ref?.name) return `${ref.namespace || "*"}/${ref.name}`;
-  return ref?.selector ? formatSelector(ref.selector) : "<unset>";
+  return ref?.selector ? goSelector(ref.selector) : "<unset>";
+}
+
+/** As Go prints the struct: upstream shows it so. */
+function goSelector({ matchLabels = {}, matchExpressions = [] }: LabelSelector): string {
+  const labels = Object.keys(matchLabels).sort().map((key) => `${key}: ${matchLabels[key]},`);
+  const expressions = matchExpressions.map(({ key, operator, values = [] }) => `LabelSelectorRequirement{Key:${key},Operator:${operator},Values:[${values.join(" ")}],},`);
+  return `&LabelSelector{MatchLabels:map[string]string{${labels.join("")}},MatchExpressions:[]LabelSelectorRequirement{${expressions.join("")}},}`;
 }
 
 export const admissionPolicyBindings = printer<ValidatingAdmissionPolicyBinding | MutatingAdmissionPolicyBinding>({

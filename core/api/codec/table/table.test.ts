@@ -100,6 +100,12 @@ test.each([
   ["Role", "rbac.authorization.k8s.io", {}, ["a", "2026-05-01T11:55:00Z"]],
 ])("%s of %s", (kind, group, object, expected) => expect(cells(kind, object, group)).toEqual(expected));
 
+test("parameters that a policy's binding selects are shown as Go prints the selector", () => {
+  const selector = { matchLabels: { b: "2", a: "1" }, matchExpressions: [{ key: "c", operator: "In", values: ["x", "y"] }] };
+  expect(cells("ValidatingAdmissionPolicyBinding", { spec: { policyName: "p", paramRef: { selector } } }, "admissionregistration.k8s.io")[2])
+    .toBe("&LabelSelector{MatchLabels:map[string]string{a: 1,b: 2,},MatchExpressions:[]LabelSelectorRequirement{LabelSelectorRequirement{Key:c,Operator:In,Values:[x y],},},}");
+});
+
 test("columns carry name, type, format, priority and the description that was looked up", () => {
   const table = renderTable({ kind: { group: "", kind: "Pod" }, objects: [], listMeta: { resourceVersion: "9" }, nowMs: NOW_MS, describe: (field) => `doc of ${field}` });
   expect(table.metadata).toEqual({ resourceVersion: "9" });

@@ -66,7 +66,8 @@ export function renderTable(request: TableRequest): Table {
   };
 }
 
-function checkInclude(include: string): IncludeObject {
+/** Throws 400. */
+export function checkInclude(include: string): IncludeObject {
   if (include === "" || include === "Metadata") return "Metadata";
   if (include === "Object" || include === "None") return include;
   throw badRequest(`Unable to convert to Table as requested: includeObject: Invalid value: ${JSON.stringify(include)}: must be 'Metadata', 'Object', 'None', or empty`);

@@ -108,7 +108,23 @@ function managersBefore<T extends object>(request: Apply<T>): Managers {
   const { live } = request;
   const managers = managersStored(managedFieldsOf(live));
   if (managers.size > 0 || live === undefined) return managers;
-  return capUpdateManagers(followUpdate<object>(managers, { ...request, live: undefined, updated: live, manager: BEFORE_FIRST_APPLY }));
+  try {
+    return capUpdateManagers(followUpdate<object>(managers, { ...request, live: undefined, updated: live, manager: BEFORE_FIRST_APPLY }));
+  } catch (error) {
+    if (!(error instanceof TypedError)) throw error;
+    throw statusError({ code: 500, reason: "", message: `failed to create manager for existing fields: failed to convert new object (${nameOf(live as JsonMap)}) to smd typed: ${misfitOf(request, live as JsonMap) ?? error.message}`, cause: error });
+  }
+}
+
+/** What is wrong with an object, and where. */
+function misfitOf<T extends object>({ schema }: Apply<T>, object: JsonMap): string | undefined {
+  try {
+    validateTyped(schema.root, object, { duplicates: true });
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof TypedError)) throw error;
+    return error.message;
+  }
 }
 
 interface Merged { readonly object: JsonMap; readonly managers: Managers; readonly changed: boolean }

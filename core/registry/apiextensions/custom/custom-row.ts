@@ -14,9 +14,9 @@ export function customRow(served: CustomKind, names: CustomResourceDefinitionNam
   const { plural, kind } = names;
   const stored = served.versions().find(({ storage, served: isServed }) => storage && isServed);
   const { status, scale } = version.subresources ?? {};
-  const subresources: Subresource[] = [
-    ...(scale ? [{ name: "scale", kind: { group: "autoscaling", version: "v1", kind: "Scale" }, verbs: VERBS_PART, connects: [] }] : []),
+  const subresources: Subresource[] = [ // discovery tells of them in this order
     ...(status ? [{ name: "status", kind: { group, version: version.name, kind }, verbs: VERBS_PART, connects: [] }] : []),
+    ...(scale ? [{ name: "scale", kind: { group: "autoscaling", version: "v1", kind: "Scale" }, verbs: VERBS_PART, connects: [] }] : []),
   ];
   return {
     group, version: version.name, plural, kind, singular: names.singular ?? kind.toLowerCase(), listKind: names.listKind ?? `${kind}List`,

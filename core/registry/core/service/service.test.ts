@@ -98,6 +98,14 @@ test("a dry run takes nothing, is told of ports that are taken, and gets what st
   expect((await write("b", { ...http, clusterIP: "10.43.0.17", type: "NodePort", ports: [{ port: 1, nodePort: 30051 }] as never })).clusterIP).toBe("10.43.0.17");
 });
 
+test("who gives two ports of one protocol the same node port is refused before anything else is looked at", async () => {
+  const { write } = cluster(["10.43.0.0/24"], new Map());
+  const ports = [{ name: "a", port: 1, protocol: "TCP", nodePort: 30001 }, { name: "b", port: 1, protocol: "UDP", nodePort: 30001 }];
+  await write("s", { type: "NodePort", ports } as never);
+  await write("s", { type: "NodePort", ports } as never);
+  await expect(write("s", { type: "NodePort", sessionAffinity: "Odd", ports: [...ports, { ...ports[1], name: "c", port: 2 }] } as never)).rejects.toThrow("duplicate nodePort: {UDP 30001}");
+});
+
 test("names are labels; ports, protocols and affinity have defaults", async () => {
   const definition = serviceDefinition({ serviceCidrs: ["10.43.0.0/24"], nodePortRange: { first: 30000, last: 30063 }, existing: () => [], random: lowest });
   expect(["web", "1web", "a.b", "Web", ""].map((name) => [...definition.validateName!(name)].length > 0)).toEqual([false, false, true, true, true]);

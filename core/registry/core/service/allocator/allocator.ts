@@ -6,9 +6,9 @@
  * Source: kubernetes v1.36 pkg/registry/core/service/storage/alloc.go
  */
 import { child, index, invalid } from "../../../../api/meta/field-error.ts";
-import type { Service } from "../../../../api/gen/core.v1.ts";
+import type { Service, ServicePort } from "../../../../api/gen/core.v1.ts";
 import type { IPAddress, ServiceCIDR } from "../../../../api/gen/networking.v1.ts";
-import { internalError, invalid as invalidObject, type StatusError } from "../../../../api/meta/status-error.ts";
+import { internalError, invalid as invalidObject, statusError, type StatusError } from "../../../../api/meta/status-error.ts";
 import type { Random } from "../../../../lifecycle/random.ts";
 import type { Allocation } from "../../../generic/resource.ts";
 import { bitsOf, type Family, formatAddress, parseAddress, parseRange } from "../../checks/ip.ts";
@@ -173,6 +173,7 @@ export class ServiceAllocator {
         port.nodePort = wanted;
       }
       if (shared === undefined) sharedByPort.set(port.port, port.nodePort);
+      if (old) refuseSecond(ports.slice(0, i), port);
     }
     if (next.spec.ports) next.spec.ports = ports;
   }
@@ -257,6 +258,12 @@ interface FamilyPool { readonly cidr: string; readonly family: Family; readonly 
 /** Said to be, or nothing said: the controllers may not have seen it yet. */
 function isReady({ metadata, status }: Readonly<ServiceCIDR>): boolean {
   return metadata.deletionTimestamp === undefined && (status?.conditions?.find(({ type }) => type === "Ready")?.status ?? "True") === "True";
+}
+
+/** Of one protocol a node port is one port's. Throws 500, as upstream's allocator does before an update is validated. */
+function refuseSecond(before: readonly ServicePort[], { protocol, nodePort }: Readonly<ServicePort>): void {
+  if (!before.some((other) => other.protocol === protocol && other.nodePort === nodePort)) return;
+  throw statusError({ code: 500, reason: "", message: `duplicate nodePort: {${protocol} ${nodePort}}` });
 }
 
 const IPV6_PREFIX_MIN = 64;
