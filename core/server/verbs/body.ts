@@ -35,9 +35,17 @@ export function appliedObject(scope: Scope, value: unknown): ApiObject {
   if (error !== undefined) {
     const { namespace = "", name = "" } = (value as Partial<ApiObject>).metadata ?? {};
     const gvk = formatGvk(expectedKind(scope));
-    throw statusError({ code: 500, reason: "", message: `failed to convert new object (${namespace}/${name}; ${gvk}) to proper version: unable to convert unstructured object to ${gvk}: error decoding from json: ${error}` });
+    throw statusError({ code: 500, reason: "", message: `failed to convert new object (${namespace}/${name}; ${gvk}) to proper version: unable to convert unstructured object to ${gvk}: ${unstructuredError(error)}` });
   }
   return finishObject(scope, object);
+}
+
+/** A decoder's complaint in the words of upstream's conversion of maps to structs, which knows a field's type and not its name. */
+function unstructuredError(error: string): string {
+  if (error.startsWith("illegal base64 data")) return `error decoding from json: ${error}`;
+  const [, what, type] = /^json: cannot unmarshal (.+) into Go struct field \S+ of type (\S+)$/.exec(error) ?? [];
+  if (what === undefined) return error;
+  return /^number .*\./.test(what) && /^int(32|64)$/.test(type as string) ? `cannot convert float64 to ${type}` : `json: cannot unmarshal ${what} into Go value of type ${type}`;
 }
 
 interface Patched {
