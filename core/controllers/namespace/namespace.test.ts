@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
-import { forbidden } from "../../api/meta/status-error.ts";
+import { forbidden, statusError } from "../../api/meta/status-error.ts";
 import { CONFIG_MAPS, NAMESPACES, PODS, SECRETS, SERVICE_ACCOUNTS } from "../../client/resources.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { rootCaController } from "../rootca/rootca.ts";
@@ -75,6 +75,16 @@ test("a deleted Namespace is emptied, pods first, and then gone; nothing else is
     await namespaces.patch({ metadata: { name: "apps" } }, "application/merge-patch+json", { metadata: { labels: { look: "now" } } }, call); // else it would look again in 8 s
     await eventually(() => api.all(NAMESPACES).map(({ metadata }) => metadata.name), (names) => names.join() === "other");
     expect(api.all(CONFIG_MAPS).map(({ metadata }) => metadata.namespace)).toEqual(["other"]);
+  }));
+
+test("a group that does not answer holds a deleted Namespace, which says which in client-go's words", () =>
+  withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
+    const namespaces = api.client.resource(NAMESPACES);
+    api.fail = ({ path }) => (path === "/apis/apps/v1" ? statusError({ code: 503, reason: "ServiceUnavailable", message: "the server is currently unable to handle the request" }) : undefined);
+    await namespaces.create(ns("apps"), call);
+    await namespaces.delete({ metadata: { name: "apps" } }, {}, call);
+    await eventually(() => api.all(NAMESPACES)[0]?.status?.conditions, (all) => all?.some(({ message }) =>
+      message === "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: apps/v1: stale GroupVersion discovery: apps/v1") === true);
   }));
 
 test("a Namespace stays while its content cannot be deleted, and says why", () =>
