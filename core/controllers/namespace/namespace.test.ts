@@ -87,6 +87,17 @@ test("a group that does not answer holds a deleted Namespace, which says which i
       message === "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: apps/v1: stale GroupVersion discovery: apps/v1") === true);
   }));
 
+test("a deleted Namespace is looked at again at least once a minute", async () => {
+  const delays: number[] = [];
+  const hasty = { ...later, after: (ms: number, work: () => void) => { delays.push(ms); return later.after(Math.min(ms, 1), work); } };
+  await withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
+    api.fail = ({ path }) => (path === "/apis/apps/v1" ? new Error("no") : undefined);
+    await api.client.resource(NAMESPACES).create(ns("apps"), call);
+    await api.client.resource(NAMESPACES).delete({ metadata: { name: "apps" } }, {}, call);
+    await eventually(() => delays, (all) => all.filter((ms) => ms === 60_000).length >= 3);
+  }, { clock: hasty });
+});
+
 test("a Namespace stays while its content cannot be deleted, and says why", () =>
   withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
     const [namespaces, maps] = [api.client.resource(NAMESPACES), api.client.resource(CONFIG_MAPS)];
