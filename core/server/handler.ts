@@ -90,6 +90,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     }
     const served = server.registry.find(info.group, info.version, info.resource);
     if (!served || hasEmptyPart(info.path, info.rest)) throw new NotServed();
+    if (!served.custom && hasNoRoute(info, served.row.verbs)) throw new NotServed();
     if (!served.custom && served.row.namespaced && info.namespace === "") refuseEverywhere(info, served.row.verbs);
     if (info.verb === "watch" && request.method !== "GET") throw methodNotAllowed(); // POST …/watch/pods and the like
     if (request.method === "HEAD" && !served.custom && info.subresource !== "proxy") throw methodNotAllowed(); // upstream's router knows none
@@ -203,6 +204,12 @@ export function attributesOf(info: RequestInfo, request: ServerRequest, user: Us
   };
 }
 
+/** Whether upstream's router has no way there: below a subresource, and to the objects of what can only be created. */
+function hasNoRoute({ verb, name, subresource, isBelowRoutes }: ResourceRequestInfo, allowed: readonly string[]): boolean {
+  const isCollection = verb === "list" || verb === "watch"; // with a name where a field selector asks for one
+  return isBelowRoutes || (subresource === "" && name !== "" && !isCollection && !allowed.some((one) => NAMED.has(one)));
+}
+
 /** Of what lives in namespaces all of them together can be listed and watched, and nothing else done: upstream's router has no way there. Throws 404 and 405. */
 function refuseEverywhere({ verb, name }: ResourceRequestInfo, allowed: readonly string[]): void {
   const isList = verb === "list" || verb === "watch"; // with a name where a field selector asks for one
@@ -218,7 +225,7 @@ function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: 
   if (!allowed || (info.namespace !== "" && !row.namespaced && info.resource !== "namespaces")) throw new NotServed();
   const handler = Object.hasOwn(verbs, info.verb) ? verbs[info.verb] : undefined;
   if (!handler || !store || !allowed.includes(info.verb) || !fitsPath(info, row.namespaced))
-    throw custom ? methodNotSupported({ group: info.group, resource: info.resource }, info.verb) : methodNotAllowed();
+    throw custom || (info.verb === "watch" && allowed.includes("list")) ? methodNotSupported({ group: info.group, resource: info.resource }, info.verb) : methodNotAllowed();
   return (scope) => {
     checkAcceptable(scope, true);
     const deprecated = deprecation(row);

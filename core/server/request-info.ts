@@ -19,6 +19,8 @@ export interface ResourceRequestInfo {
   readonly name: string;
   /** What follows the subresource: the path below …/proxy/. Begins with "/" if there is any. */
   readonly rest: string;
+  /** Whether the path goes on below a subresource where no route of a built-in resource does. */
+  readonly isBelowRoutes: boolean;
   readonly path: string;
 }
 
@@ -69,7 +71,7 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
     listName = nameSelected(query.get("fieldSelector"));
   }
   const below = OPEN_ENDED.has(subresource) ? path.slice(indexAfter(path, `/${subresource}`, partsBefore(path, groupParts + partsFor(decoded, all.length - rest.length + 3)))) : "";
-  return { isResource: true, verb, group, version, resource, subresource, namespace, name: name || listName, rest: below, path };
+  return { isResource: true, verb, group, version, resource, subresource, namespace, name: name || listName, rest: below, isBelowRoutes: rest.length > 3 && !OPEN_ENDED.has(subresource), path };
 }
 
 function verbOf(method: string): Verb {

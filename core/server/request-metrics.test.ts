@@ -40,6 +40,19 @@ test("a watch is counted while it lasts, and requests while they are served", ()
   expect(shown()).toEqual(["apiserver_longrunning_requests  0", 'apiserver_current_inflight_requests request_kind="mutating" 0', 'apiserver_current_inflight_requests request_kind="readOnly" 0']);
 });
 
+test("what is given up has no component, and what is promised of a request's duration starts at 50 ms", () => {
+  const metrics = metricsRegistry();
+  const gone = new AbortController();
+  const query = new URLSearchParams();
+  const request = { method: "GET", query, signal: gone.signal, header: () => undefined } as unknown as ServerRequest;
+  const served = requestMetrics(metrics).begin(request, requestInfo("GET", "/api/v1/pods", query));
+  gone.abort();
+  served.end(200, 30);
+  const shown = (name: RegExp): string[] => metrics.render().split("\n").filter((line) => name.test(line));
+  expect(shown(/^apiserver_request_aborts_total/)).toEqual(['apiserver_request_aborts_total{group="",resource="pods",scope="cluster",subresource="",verb="LIST",version="v1"} 1']);
+  expect(shown(/^apiserver_request_sli_duration_seconds_bucket/).slice(0, 2).map((line) => line.replace(/.*,le=/, ""))).toEqual(['"0.05"} 1', '"0.1"} 1']);
+});
+
 test("how much is answered is counted of what is read, and what should not be asked for any more is noted", () => {
   const metrics = metricsRegistry();
   const meter = requestMetrics(metrics);

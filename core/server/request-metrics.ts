@@ -12,6 +12,7 @@ import type { RequestInfo, ResourceRequestInfo } from "./request-info.ts";
 import type { ServerRequest } from "./request.ts";
 
 const DURATION_BUCKETS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
+const SLI_BUCKETS = DURATION_BUCKETS.filter((seconds) => seconds >= 0.05);
 const WATCH_LIST_BUCKETS = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60];
 const SIZE_BUCKETS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 const AUTH_BUCKETS = [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384];
@@ -45,7 +46,7 @@ export interface WatchMeter {
 export function requestMetrics(metrics: Metrics): RequestMeter {
   const total = metrics.counter("apiserver_request_total", "[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.");
   const duration = metrics.histogram("apiserver_request_duration_seconds", "[STABLE] Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.", DURATION_BUCKETS);
-  const sli = metrics.histogram("apiserver_request_sli_duration_seconds", "[ALPHA] Response latency distribution (not counting webhook duration and priority & fairness queue wait times) in seconds for each verb, group, version, resource, subresource, scope and component.", DURATION_BUCKETS);
+  const sli = metrics.histogram("apiserver_request_sli_duration_seconds", "[ALPHA] Response latency distribution (not counting webhook duration and priority & fairness queue wait times) in seconds for each verb, group, version, resource, subresource, scope and component.", SLI_BUCKETS);
   const lasting = metrics.gauge("apiserver_longrunning_requests", "[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component. Not all requests are tracked this way.");
   const terminations = metrics.counter("apiserver_request_terminations_total", "[ALPHA] Number of requests which apiserver terminated in self-defense.");
   const aborts = metrics.counter("apiserver_request_aborts_total", "[ALPHA] Number of requests which apiserver aborted possibly due to a timeout, for each group, version, verb, resource, subresource and scope");
@@ -104,7 +105,7 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
         end(code, durationMs) {
           count(kind, code);
           if (code === 429) terminations.inc({ ...withoutDryRun(kind.labels), code: "429" });
-          if (request.signal.aborted && !lasts) aborts.inc({ ...withoutDryRun(kind.labels) });
+          if (request.signal.aborted && !lasts) aborts.inc(withoutComponent(withoutDryRun(kind.labels)));
           if (!lasts) {
             inFlight[side]--;
             kind.duration.observe(durationMs / 1000);
@@ -149,6 +150,8 @@ interface Outcome { readonly attempts: { inc(): void }; readonly duration: { obs
 const KINDS_MAX = 5_000;
 
 function withoutDryRun({ dry_run: _, ...labels }: Labels): Labels { return labels; }
+
+function withoutComponent({ component: _, ...labels }: Labels): Labels { return labels; }
 
 function lazily<T>(make: () => T): () => T {
   let made: T | undefined;

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
-import { forbidden } from "../../api/meta/status-error.ts";
+import { forbidden, statusError } from "../../api/meta/status-error.ts";
 import { CONFIG_MAPS, NAMESPACES, PODS, SECRETS, SERVICE_ACCOUNTS } from "../../client/resources.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { rootCaController } from "../rootca/rootca.ts";
@@ -76,6 +76,27 @@ test("a deleted Namespace is emptied, pods first, and then gone; nothing else is
     await eventually(() => api.all(NAMESPACES).map(({ metadata }) => metadata.name), (names) => names.join() === "other");
     expect(api.all(CONFIG_MAPS).map(({ metadata }) => metadata.namespace)).toEqual(["other"]);
   }));
+
+test("a group that does not answer holds a deleted Namespace, which says which in client-go's words", () =>
+  withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
+    const namespaces = api.client.resource(NAMESPACES);
+    api.fail = ({ path }) => (path === "/apis/apps/v1" ? statusError({ code: 503, reason: "ServiceUnavailable", message: "the server is currently unable to handle the request" }) : undefined);
+    await namespaces.create(ns("apps"), call);
+    await namespaces.delete({ metadata: { name: "apps" } }, {}, call);
+    await eventually(() => api.all(NAMESPACES)[0]?.status?.conditions, (all) => all?.some(({ message }) =>
+      message === "Discovery failed for some groups, 1 failing: unable to retrieve the complete list of server APIs: apps/v1: stale GroupVersion discovery: apps/v1") === true);
+  }));
+
+test("a deleted Namespace is looked at again at least once a minute", async () => {
+  const delays: number[] = [];
+  const hasty = { ...later, after: (ms: number, work: () => void) => { delays.push(ms); return later.after(Math.min(ms, 1), work); } };
+  await withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
+    api.fail = ({ path }) => (path === "/apis/apps/v1" ? new Error("no") : undefined);
+    await api.client.resource(NAMESPACES).create(ns("apps"), call);
+    await api.client.resource(NAMESPACES).delete({ metadata: { name: "apps" } }, {}, call);
+    await eventually(() => delays, (all) => all.filter((ms) => ms === 60_000).length >= 3);
+  }, { clock: hasty });
+});
 
 test("a Namespace stays while its content cannot be deleted, and says why", () =>
   withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {

@@ -39,6 +39,7 @@ export function namespaceController({ client, informers, clock }: Pick<Controlle
   return {
     name: "namespace",
     workers: 10,
+    retry: { minMs: 5, maxMs: 60_000 }, // namespace_controller.go nsControllerRateLimiter
     watches: [
       itself(namespaces),
       mapped(pods, ({ object, deleted }) => {

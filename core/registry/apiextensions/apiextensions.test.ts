@@ -26,6 +26,9 @@ test.each<[Given, string[]]>([
   [crd({ versions: [version({ name: "V1" })] }), ["spec.versions[0].name", "spec.version"].map((path) => `${path}: Invalid value: "V1": ${LABEL}`)],
   [crd({ versions: [version({ name: "" })] }), [`spec.versions[0].name: Invalid value: "": ${LABEL}`]],
   [crd({ names: { plural: "widgets", kind: "Widget", shortNames: [""], categories: [""] } }), ["shortNames", "categories"].map((list) => `spec.names.${list}[0]: Invalid value: "": ${LABEL}`)],
+  ...[undefined, []].map((versions): [Given, string[]] => [crd({ versions }), [
+    `spec.versions: Invalid value: ${versions ? "[]" : "null"}: must have exactly one version marked as storage version`, "status.storedVersions: Invalid value: null: must have at least one stored version",
+  ]]),
   [crd({ versions: [version({ schema: undefined })] }), ["spec.versions[0].schema.openAPIV3Schema: Required value"]],
   [crd({ conversion: { strategy: "Webhook", webhook: { conversionReviewVersions: ["v2"], clientConfig: { url: "http://x" } } } }), [
     `spec.conversion.webhookClientConfig.url: Invalid value: "http": 'https' is the only allowed URL scheme; desired format: https://host[/path]`,

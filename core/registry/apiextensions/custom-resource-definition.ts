@@ -52,7 +52,7 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
   },
 
   prepareForCreate(definition) {
-    definition.status = { conditions: null as never, acceptedNames: { plural: "", kind: "" }, storedVersions: [] }; // null is how the first answer has it
+    definition.status = { conditions: null as never, acceptedNames: { plural: "", kind: "" }, storedVersions: null as never }; // null is how the first answer has it
     recordStorageVersion(definition);
   },
   prepareForUpdate: recordStorageVersion,
@@ -62,7 +62,7 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
     if (!old && metadata.name && metadata.name !== `${spec.names.plural}.${spec.group}`) yield invalid("metadata.name", metadata.name, `must be spec.names.plural+"."+spec.group`);
     yield* validateSpec("spec", spec, old?.spec);
     if (status) yield* validateNames("status.acceptedNames", status.acceptedNames ?? {});
-    yield* validateStored("status.storedVersions", status?.storedVersions ?? [], spec.versions ?? []);
+    yield* validateStored("status.storedVersions", status?.storedVersions, spec.versions ?? []);
     yield* validateApproval(definition, old);
     if (spec.preserveUnknownFields && !old?.spec.preserveUnknownFields)
       yield invalid("spec.preserveUnknownFields", true, "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead");
@@ -115,7 +115,7 @@ function* validateSpec(path: string, spec: Readonly<CustomResourceDefinitionSpec
     if (hadSchemas) yield required(at);
     else if (served && !spec.preserveUnknownFields) yield required(at, "because otherwise all fields are pruned");
   }
-  yield* validateVersions(path, versions, old?.versions);
+  yield* validateVersions(path, spec.versions, old?.versions);
   for (const name of ["plural", "singular", "kind", "listKind"] as const) if (!spec.names[name]) yield required(child(path, "names", name));
   yield* validateNames(child(path, "names"), spec.names);
   const first = versions[0];
@@ -135,7 +135,8 @@ function* validateGroup(path: string, group: string): Iterable<FieldError> {
   else if (!group.includes(".")) yield invalid(path, group, "should be a domain with at least one dot");
 }
 
-function* validateVersions(path: string, versions: readonly CustomResourceDefinitionVersion[], old: readonly CustomResourceDefinitionVersion[] | undefined): Iterable<FieldError> {
+function* validateVersions(path: string, given: readonly CustomResourceDefinitionVersion[] | undefined, old: readonly CustomResourceDefinitionVersion[] | undefined): Iterable<FieldError> {
+  const versions = given ?? [];
   const own = (part: keyof CustomResourceDefinitionVersion): boolean => !isShared(versions, part);
   const [schemas, subresources, columns, selectable] = [own("schema"), own("subresources"), own("additionalPrinterColumns"), own("selectableFields")];
   for (const [i, version] of versions.entries()) {
@@ -150,7 +151,7 @@ function* validateVersions(path: string, versions: readonly CustomResourceDefini
   }
   const at = child(path, "versions");
   if (new Set(versions.map(({ name }) => name)).size !== versions.length) yield invalid(at, versions, "must contain unique version names");
-  if (versions.filter(({ storage }) => storage).length !== 1) yield invalid(at, versions, "must have exactly one version marked as storage version");
+  if (versions.filter(({ storage }) => storage).length !== 1) yield invalid(at, given ?? null, "must have exactly one version marked as storage version");
   const first = versions[0]?.name; // is, inside, spec.version too
   if (first && dns1035Label(first).length > 0) yield invalid(child(path, "version"), first, dns1035Label(first).join(","));
 }
@@ -184,8 +185,8 @@ function* validateDeprecation(path: string, { deprecated, deprecationWarning: te
   if (at >= 0) yield invalid(path, text, `must only contain printable UTF-8 characters; non-printable character found at index ${Buffer.byteLength([...text].slice(0, at).join(""))}`);
 }
 
-function* validateStored(path: string, stored: readonly string[], versions: readonly CustomResourceDefinitionVersion[]): Iterable<FieldError> {
-  if (stored.length === 0) { yield invalid(path, stored, "must have at least one stored version"); return; }
+function* validateStored(path: string, stored: readonly string[] | undefined, versions: readonly CustomResourceDefinitionVersion[]): Iterable<FieldError> {
+  if (!stored?.length) { yield invalid(path, stored ?? null, "must have at least one stored version"); return; }
   for (const { name, storage } of versions) if (storage && !stored.includes(name)) yield invalid(path, stored, `must have the storage version ${name}`);
   for (const [i, name] of stored.entries())
     if (!versions.some((version) => version.name === name))

@@ -21,7 +21,7 @@ export interface Component {
 export async function getComponentStatus(scope: Scope, components: readonly Component[]): Promise<Answer> {
   warn(scope);
   const component = components.find(({ name }) => name === scope.info.name);
-  if (!component) throw notFound({ group: "", resource: "componentstatuses" }, scope.info.name);
+  if (!component) throw notFound({ group: "", resource: "componentstatus" }, scope.info.name);
   return stored(200, scope.served, await entryOf(component));
 }
 
@@ -40,6 +40,6 @@ function warn({ served: { row }, warnings }: Scope): void {
 async function entryOf({ name, check }: Component): Promise<Cached> {
   const problem = await check();
   const condition = problem === undefined ? { type: "Healthy", status: "True", message: "ok" } : { type: "Healthy", status: "False", message: problem };
-  const object: ComponentStatus = { kind: "ComponentStatus", apiVersion: "v1", metadata: { name }, conditions: [condition] } as unknown as ComponentStatus;
+  const object: ComponentStatus = { kind: "ComponentStatus", apiVersion: "v1", metadata: { name } as ComponentStatus["metadata"], conditions: [condition] };
   return new Cached(`/registry/componentstatuses/${name}`, Object.freeze(object) as unknown as ApiObject, 0);
 }

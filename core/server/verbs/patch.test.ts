@@ -41,10 +41,16 @@ test("what is no YAML cannot be applied, in the words of two decoders", async ()
   expect((await apply("a", "a: b: c")).body).toMatchObject({ code: 400, message: "error decoding YAML: error converting YAML to JSON: yaml: mapping values are not allowed in this context" });
 });
 
-test("what fits the schema and is no object all the same cannot be applied", async () => {
-  const body = { apiVersion: "v1", kind: "Secret", metadata: { name: "s" }, data: { a: "?" } };
-  const told = await api!.ask("PATCH", "/api/v1/namespaces/default/secrets/s", { headers: { "content-type": TYPES.apply }, query: { fieldManager: "m" }, body });
-  expect([told.code, told.body.message]).toEqual([500, "failed to convert new object (/s; /v1, Kind=Secret) to proper version: unable to convert unstructured object to /v1, Kind=Secret: error decoding from json: illegal base64 data at input byte 0"]);
+test.each<[kind: string, body: object, why: string]>([
+  ["Secret", { data: { a: "?" } }, "error decoding from json: illegal base64 data at input byte 0"],
+  ["Secret", { metadata: { name: "a", creationTimestamp: "x" } }, 'parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"'],
+  ["Pod", { spec: { containers: [{ name: "c", resources: { limits: { cpu: "1x" } } }] } }, "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
+  ["Pod", { spec: { activeDeadlineSeconds: 1.5 } }, "cannot convert float64 to int64"],
+  ["Service", { spec: { ports: [{ port: 80, targetPort: true }] } }, "json: cannot unmarshal bool into Go value of type int32"],
+])("what fits the schema of a %s and is none all the same cannot be applied: %j", async (kind, more, why) => {
+  const body = { apiVersion: "v1", kind, metadata: { name: "a" }, ...more };
+  const told = await api!.ask("PATCH", `/api/v1/namespaces/default/${kind.toLowerCase()}s/a`, { headers: { "content-type": TYPES.apply }, query: { fieldManager: "m" }, body });
+  expect([told.code, told.body.message]).toEqual([500, `failed to convert new object (/a; /v1, Kind=${kind}) to proper version: unable to convert unstructured object to /v1, Kind=${kind}: ${why}`]);
 });
 
 test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<string, string>, code: number, message: string]>([

@@ -230,10 +230,21 @@ test.each([
   ["GET", "/api/v1/namespaces/a//configmaps", 404, "the server could not find the requested resource"],
   ["POST", "/api//v1/namespaces/a/configmaps", 404, "the server could not find the requested resource"],
   ["DELETE", `${MAPS}/m0%2Fm1`, 404, "the server could not find the requested resource"],
+  ["GET", `${MAPS}/m0/nothing/more`, 404, "the server could not find the requested resource"],
+  ["GET", "/api/v1/namespaces/a/status/more", 404, "the server could not find the requested resource"],
+  ["POST", "/api/v1/namespaces/a/pods/p/binding/more", 404, "the server could not find the requested resource"],
+  ["GET", "/api/v1/namespaces/a/bindings/b", 404, "the server could not find the requested resource"],
+  ["POST", "/apis/authentication.k8s.io/v1/tokenreviews/t", 404, "the server could not find the requested resource"],
+  ["GET", "/apis/authentication.k8s.io/v1/tokenreviews", 405, "the server does not allow this method on the requested resource"],
+  ["GET", "/api/v1/componentstatuses/c", 404, 'componentstatus "c" not found'],
   ["GET", "/api/v1/nothings", 404, "the server could not find the requested resource"],
 ])("%s %s is %i", async (method, path, code, message) => {
   const told = await api.ask(method, path, { body: {} });
   expect([told.code, told.body.message]).toEqual([code, message]);
+});
+
+test("what can be listed alone is not watched", async () => {
+  expect((await api.ask("GET", "/api/v1/componentstatuses", { query: { watch: "1" } })).body).toMatchObject({ code: 405, message: 'watch is not supported on resources of kind "componentstatuses"' });
 });
 
 test.each([
