@@ -59,7 +59,7 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
 
   *validate(definition, old) {
     const { metadata, spec, status } = definition;
-    if (!old && metadata.name !== `${spec.names.plural}.${spec.group}`) yield invalid("metadata.name", metadata.name, `must be spec.names.plural+"."+spec.group`);
+    if (!old && metadata.name && metadata.name !== `${spec.names.plural}.${spec.group}`) yield invalid("metadata.name", metadata.name, `must be spec.names.plural+"."+spec.group`);
     yield* validateSpec("spec", spec, old?.spec);
     if (status) yield* validateNames("status.acceptedNames", status.acceptedNames ?? {});
     yield* validateStored("status.storedVersions", status?.storedVersions ?? [], spec.versions ?? []);

@@ -40,6 +40,6 @@ function warn({ served: { row }, warnings }: Scope): void {
 async function entryOf({ name, check }: Component): Promise<Cached> {
   const problem = await check();
   const condition = problem === undefined ? { type: "Healthy", status: "True", message: "ok" } : { type: "Healthy", status: "False", message: problem };
-  const object: ComponentStatus = { kind: "ComponentStatus", apiVersion: "v1", metadata: { name, creationTimestamp: null }, conditions: [condition] } as unknown as ComponentStatus;
+  const object: ComponentStatus = { kind: "ComponentStatus", apiVersion: "v1", metadata: { name }, conditions: [condition] } as unknown as ComponentStatus;
   return new Cached(`/registry/componentstatuses/${name}`, Object.freeze(object) as unknown as ApiObject, 0);
 }
