@@ -15,8 +15,8 @@ export function customRow(served: CustomKind, names: CustomResourceDefinitionNam
   const stored = served.versions().find(({ storage, served: isServed }) => storage && isServed);
   const { status, scale } = version.subresources ?? {};
   const subresources: Subresource[] = [
-    ...(scale ? [{ name: "scale", kind: { group: "autoscaling", version: "v1", kind: "Scale" }, verbs: VERBS_PART, connects: [] }] : []),
     ...(status ? [{ name: "status", kind: { group, version: version.name, kind }, verbs: VERBS_PART, connects: [] }] : []),
+    ...(scale ? [{ name: "scale", kind: { group: "autoscaling", version: "v1", kind: "Scale" }, verbs: VERBS_PART, connects: [] }] : []),
   ];
   return {
     group, version: version.name, plural, kind, singular: names.singular ?? kind.toLowerCase(), listKind: names.listKind ?? `${kind}List`,
