@@ -1,5 +1,6 @@
 /**
- * The check that nobody grants what they do not hold (core/authz/escalation.ts), as a plug-in. Upstream has it in its registry: it is always
+ * The check that nobody grants what they do not hold (core/authz/escalation.ts), as the last plug-in that mutates: what has been mutated is looked at
+ * before it is validated. Upstream has it in its registry: it is always
  * on, and has no name in --enable-admission-plugins.
  */
 import type { EscalationCheck, RbacObject } from "../authz/escalation.ts";
@@ -11,7 +12,7 @@ export function rbacEscalation(guard: (check: EscalationCheck) => Promise<void>)
   return {
     name: "RBACEscalation",
     handles: ({ operation, group, resource, subresource }) => (operation === "CREATE" || operation === "UPDATE") && group === "rbac.authorization.k8s.io" && subresource === "" && RESOURCES.has(resource),
-    async validate({ resource, namespace, name, object, oldObject, user }) {
+    async admit({ resource, namespace, name, object, oldObject, user }) {
       await guard({ resource: resource as EscalationCheck["resource"], namespace, name, object: object as unknown as RbacObject, old: oldObject as unknown as RbacObject | undefined, user });
     },
   };

@@ -8,8 +8,9 @@
  */
 import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding, RoleRef } from "../api/gen/rbac.v1.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
+import { pathSegmentName } from "../api/meta/names.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
-import { forbidden, notFound, StatusError } from "../api/meta/status-error.ts";
+import { badRequest, forbidden, notFound, statusError, StatusError } from "../api/meta/status-error.ts";
 import { GROUP_MASTERS, type UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "./authorizer.ts";
 import { aggregate } from "./authz.ts";
@@ -66,8 +67,13 @@ export function escalationGuard(authorizer: Authorizer, resolver: RuleResolver):
     if (problem !== undefined) refuse(problem);
   };
 
-  /** A role that is not there is told under the resource that was to refer to it, as upstream's handler of creates tells whatever is not found. */
+  /** What is no name of a role is told as upstream's storage tells it. A role that is not there is told under the resource that was to refer to it, as upstream's handler of creates tells whatever is not found. */
   function rulesOf(ref: RoleRef, { namespace, resource }: Pick<EscalationCheck, "namespace" | "resource">): readonly Rule[] {
+    if (ref.kind !== "Role" && ref.kind !== "ClusterRole") throw statusError({ code: 500, reason: "", message: `unsupported role reference kind: ${goQuote(ref.kind)}` });
+    if (ref.kind === "Role" && namespace === "") throw badRequest("Namespace parameter required.");
+    if (!ref.name) throw badRequest("Name parameter required.");
+    const problems = pathSegmentName(ref.name);
+    if (problems.length > 0) throw badRequest(`Name parameter invalid: ${goQuote(ref.name)}: ${problems.join(";")}`);
     try {
       return resolver.rulesOfRef(ref, namespace);
     } catch (error) {

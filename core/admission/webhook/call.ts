@@ -42,8 +42,8 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
   try {
     for (let retries = 0; ; retries++) {
       const { status, contentType, retryAfterSeconds, text } = await exchange({ target: address.path + query, host: address.host, connect: (fresh) => address.connect(either, fresh), body, traceparent }, either).catch(unanswered);
-      if (status >= 200 && status <= 206) return parsed(text, status, contentType);
-      if (retryAfterSeconds === undefined || retries === RETRIES_MAX || (status !== 429 && status < 500)) throw new AnswerError(status, text);
+      if (status >= 200 && status <= 206) return parsed(text, status, contentType ?? "application/json");
+      if (retryAfterSeconds === undefined || retries === RETRIES_MAX || (status !== 429 && status < 500)) throw new AnswerError(status, text, { isText: contentType === undefined || /^text\//i.test(contentType.trim()) });
       await deps.clock.sleep(Math.min(retryAfterSeconds, timeoutSeconds) * 1000, either); // a timer of more than 24 days would fire at once
     }
   } finally {
@@ -56,12 +56,12 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
   }
 }
 
-/** The webhook's server answered, and said that it could not. */
+/** The webhook's server answered, and said that it could not. What it says is told if it is a Status or for people (`isText`). */
 export class AnswerError extends Error {
   override readonly name = "AnswerError";
   readonly code: number;
-  constructor(code: number, text: string) {
-    super(failureTold(text) ?? serverSaid(code, text));
+  constructor(code: number, text: string, { isText = true }: { readonly isText?: boolean } = {}) {
+    super(failureTold(text) ?? serverSaid(code, isText ? text : ""));
     this.code = code;
   }
 }
@@ -76,7 +76,7 @@ function failureTold(text: string): string | undefined {
   }
 }
 
-interface Answer { readonly status: number; readonly contentType: string; readonly retryAfterSeconds: number | undefined; readonly text: string }
+interface Answer { readonly status: number; readonly contentType: string | undefined; readonly retryAfterSeconds: number | undefined; readonly text: string }
 interface Exchange { readonly target: string; readonly host: string; connect(fresh: boolean): Promise<Held>; readonly body: Uint8Array; readonly traceparent: string | undefined }
 
 async function exchange({ target, host, connect, body, traceparent }: Exchange, signal: AbortSignal): Promise<Answer> {
@@ -91,7 +91,7 @@ async function exchange({ target, host, connect, body, traceparent }: Exchange, 
   }
   const header = (wanted: string): string | undefined => response.headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
   const retryAfter = header("retry-after") ?? "";
-  return { status: response.status, contentType: header("content-type") ?? "application/json", retryAfterSeconds: /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined, text: Buffer.concat(chunks, length).toString() };
+  return { status: response.status, contentType: header("content-type"), retryAfterSeconds: /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined, text: Buffer.concat(chunks, length).toString() };
 }
 
 function parsed(text: string, status: number, contentType: string): unknown {

@@ -145,6 +145,7 @@ describe("a webhook's answer", () => {
     ["a patch that does not apply", patchOf({ op: "remove", path: "/data/none" }), { failurePolicy: "Ignore" }, expect.stringMatching(/^500 InternalError: Internal error occurred: /) as never],
     ["another kind of object", patchOf({ op: "replace", path: "/kind", value: "Secret" }), {}, expect.stringMatching(/^500 InternalError: .*attempted to change the kind/) as never],
     ["not found", { raw: "", code: 404 }, {}, '500 InternalError: Internal error occurred: failed calling webhook "w0.example.com": failed to call webhook: the server could not find the requested resource'],
+    ["an error that is no text", { raw: "boom", code: 500, headers: { "Content-Type": "application/json" } }, {}, `${CALL_FAILED}failed to call webhook: an error on the server ("unknown") has prevented the request from succeeding`],
     ["a Status", { raw: JSON.stringify({ kind: "Status", apiVersion: "v1", status: "Failure", message: "come back on Monday", code: 409 }), code: 409 }, {}, `${CALL_FAILED}failed to call webhook: come back on Monday`],
     ["empty", { raw: "" }, {}, `${CALL_FAILED}failed to call webhook: 0-length response with status code: 200 and content type: application/json`],
     ["a list", { raw: "[]" }, {}, expect.stringContaining(`${CALL_FAILED}failed to call webhook: couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct`) as never],

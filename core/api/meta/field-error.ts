@@ -6,6 +6,7 @@
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/apimachinery/pkg/util/validation/field/{errors,path}.go
  */
+import { jsonText } from "../codec/json.ts";
 import { goQuote } from "./go-quote.ts";
 
 export type FieldErrorType =
@@ -86,10 +87,8 @@ function formatBadValue(value: unknown): string {
   return goJson(value);
 }
 
-/** JSON as Go writes it: map keys and struct fields as they come, and < > & and the line separators escaped. */
-function goJson(value: unknown): string {
-  return (JSON.stringify(value) ?? "null").replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
-}
+/** JSON as Go writes it: map keys and struct fields as they come. */
+function goJson(value: unknown): string { return value === undefined ? "null" : jsonText(value); }
 
 /** Errors that read the same are told once; several stand in brackets: `[a, b]`. Empty for none. */
 export function formatFieldErrors(errors: readonly FieldError[]): string {

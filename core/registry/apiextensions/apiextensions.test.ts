@@ -36,6 +36,14 @@ test.each<[Given, string[]]>([
   ]],
   [withSchema({ type: "object", properties: { spec: {} } }), ["spec.validation.openAPIV3Schema.properties[spec].type: Required value: must not be empty for specified object fields"]],
   [withSchema({ type: "object", properties: { a: { type: "array" } } }), ["spec.validation.openAPIV3Schema.properties[a].items: Required value: must be specified"]],
+  [withSchema({ type: "object", properties: { a: { type: "array", items: [{ type: "string" }] }, b: {} } }), ["spec.validation.openAPIV3Schema.properties[a].items: Forbidden: items must be a schema object and not an array"]],
+  [withSchema({ type: "object", properties: { a: { $ref: "#/b" } } }), ["spec.validation.openAPIV3Schema.properties[a].$ref: Forbidden: $ref is not supported"]],
+  [withSchema({ type: "object", properties: { a: { type: "string", $schema: "x" } } }), [`spec.validation.openAPIV3Schema: Invalid value: "": OpenAPIV3Schema 'schema' is not supported`]],
+  [withSchema({ type: "object", properties: { a: { type: "object", default: { x: 2n ** 63n - 1n } } } }), ['spec.validation.openAPIV3Schema.properties[a].default: Invalid value: {"x":9223372036854775807}: must not have unknown fields']],
+  [crd({ versions: [version({ selectableFields: [{ jsonPath: "spec.size" }, { jsonPath: ".spec.size[0]" }] })] }), [
+    'spec.selectableFields[0].jsonPath: Invalid value: "spec.size": is an invalid path: expected [ or . but got: spec',
+    'spec.selectableFields[1].jsonPath: Invalid value: ".spec.size[0]": is an invalid path: array notation is not allowed',
+  ]],
   [withSchema({ type: "object", anyOf: [{ required: ["a"] }, { properties: { b: { type: "string" } } }] }), [
     "spec.validation.openAPIV3Schema.anyOf[1].properties[b].type: Forbidden: must be empty to be structural",
     "spec.validation.openAPIV3Schema.properties[b]: Required value: because it is defined in spec.validation.openAPIV3Schema.anyOf[1].properties[b]",

@@ -4,8 +4,9 @@ import type {
   CustomResourceColumnDefinition, CustomResourceConversion, CustomResourceDefinitionNames, CustomResourceSubresources, JSONSchemaProps, SelectableField,
 } from "../../api/gen/apiextensions.v1.ts";
 import { dns1035Label } from "../../api/meta/names.ts";
+import type { JsonSchema } from "../../cel/schema/declared-type.ts";
 import { webhookService, webhookUrl } from "../admissionregistration/webhook-client.ts";
-import { itemsOf } from "./structural.ts";
+import { fieldPath, FieldPathError } from "./rules/field-path.ts";
 
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
 const COLUMN_FORMATS = ["byte", "date", "date-time", "double", "float", "int32", "int64", "password"];
@@ -74,15 +75,13 @@ export function* validateSelectableFields(path: string, fields: readonly Selecta
 }
 
 /** What a path like `.spec.color` leads to, or why it leads nowhere. */
-function schemaAt(jsonPath: string, root: JSONSchemaProps): JSONSchemaProps | string {
-  if (!jsonPath.startsWith(".")) return "expected [ or . but got: " + jsonPath;
-  let schema = root;
-  for (const name of jsonPath.slice(1).split(".")) {
-    const next: JSONSchemaProps | undefined = itemsOf(schema) ? undefined : schema.properties?.[name];
-    if (!next) return `does not refer to a valid field`;
-    schema = next;
+function schemaAt(jsonPath: string, root: JSONSchemaProps): JsonSchema | string {
+  try {
+    return fieldPath(jsonPath, root, { brackets: false }).schema;
+  } catch (error) {
+    if (error instanceof FieldPathError) return error.message;
+    throw error;
   }
-  return schema;
 }
 
 export function* validateConversion(path: string, { strategy, webhook }: CustomResourceConversion, requireKnownVersion: boolean): Iterable<FieldError> {

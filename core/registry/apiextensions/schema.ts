@@ -28,15 +28,28 @@ export function* validateSchema(path: string, schema: Schema | undefined, { hasS
   const at = child(path, "openAPIV3Schema");
   if (hasStatus) yield* rootFields(at, schema);
   if (schema.nullable) yield forbidden(child(at, "nullable"), "nullable cannot be true at the root");
-  const structural = [...structuralErrors(at, schema)];
-  if (structural.length === 0) structural.push(...defaultErrors(at, schema));
+  const unreadable = inconvertible(schema);
+  const structural = unreadable === undefined ? [...structuralErrors(at, schema)] : [];
+  if (unreadable === undefined && structural.length === 0) structural.push(...defaultErrors(at, schema));
   yield* structural;
   const found: Found = { schema: [], rules: [] };
-  const rules = structural.length === 0 ? rootContext(schema, { isUnchanged }) : undefined;
+  const rules = unreadable === undefined && structural.length === 0 ? rootContext(schema, { isUnchanged }) : undefined;
   visit(at, schema, { isRoot: true, rules }, found);
   yield* found.schema;
   yield* found.rules;
+  if (unreadable !== undefined && found.schema.length === 0) yield invalid(at, "", unreadable);
   if (rules) yield* totalErrors(at, rules);
+}
+
+/** Why a schema cannot be looked at as a structural one. It is told where nothing else is wrong. */
+function inconvertible(schema: Schema): string | undefined {
+  for (const part of schemasIn(schema)) {
+    if (Array.isArray(part.items)) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
+    if (part.$schema) return "OpenAPIV3Schema 'schema' is not supported";
+    const name = UNSUPPORTED.find((field) => part[field] !== undefined && part[field] !== "");
+    if (name !== undefined) return `OpenAPIV3Schema '${name}' is not supported`;
+  }
+  return undefined;
 }
 
 /** Errors of a schema, and of the rules in it. */

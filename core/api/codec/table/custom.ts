@@ -12,6 +12,8 @@ import { type Cell, type Printer, printer } from "./printer.ts";
 /** What a definition without columns shows. */
 const AGE_ONLY: readonly CustomResourceColumnDefinition[] = [{ name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" }];
 
+const INT64_MIN = -(2n ** 63n);
+
 /** Values a JSONPath finds in an object, in order; none if nothing is there. `text` is the first as kubectl would print it. */
 export type FindValues = (jsonPath: string, object: Readonly<ApiObject>) => { readonly values: readonly unknown[]; readonly text: string };
 
@@ -37,13 +39,16 @@ function headerOf({ name, type, format = "", description, priority = 0, jsonPath
 /** A value that does not fit the column's type shows nothing. */
 function cellOf(type: string, value: unknown, nowMs: number): Cell {
   switch (type) {
-    case "integer": return typeof value === "number" ? Math.trunc(value) : null;
-    case "number": return typeof value === "number" ? value : null;
+    case "integer": return typeof value === "bigint" ? value : typeof value === "number" ? whole(value) : null;
+    case "number": return typeof value === "number" || typeof value === "bigint" ? Number(value) : null;
     case "boolean": return typeof value === "boolean" ? value : null;
     case "date": return typeof value === "string" ? dateCell(value, nowMs) : null;
     default: return null;
   }
 }
+
+/** What no 64 bits hold is the smallest integer, as Go converts it. */
+function whole(value: number): number | bigint { return Math.abs(value) < 2 ** 63 ? Math.trunc(value) : INT64_MIN; }
 
 function dateCell(value: string, nowMs: number): Cell {
   const age = since(value, nowMs);

@@ -4,7 +4,7 @@ import type { LabelSelector } from "../../gen/meta.v1.ts";
 import { formatLabelSelector, labelSelector } from "../../meta/label-selector.ts";
 import type { Column } from "./columns.ts";
 
-export type Cell = string | number | boolean | null;
+export type Cell = string | number | bigint | boolean | null;
 
 export interface RowCondition { readonly type: "Completed"; readonly status: "True"; readonly reason: string; readonly message: string }
 

@@ -127,6 +127,13 @@ test("what a row's object is, is the client's choice", () => {
   expect(() => row("all")).toThrow(`Unable to convert to Table as requested: includeObject: Invalid value: "all": must be 'Metadata', 'Object', 'None', or empty`);
 });
 
+test("a custom column of whole numbers has all digits of one, and the smallest integer for what no 64 bits hold", () => {
+  const find = (jsonPath: string): { readonly values: readonly unknown[]; readonly text: string } => ({ values: [jsonPath === ".big" ? 9007199254740993n : 1e21], text: "" });
+  const columns = [[".big", "integer"], [".far", "integer"], [".big", "number"]].map(([jsonPath, type], i) => ({ name: `C${i}`, type: type!, jsonPath: jsonPath! }));
+  const object = { kind: "Widget", apiVersion: "e.com/v1", metadata: { name: "a", uid: "u", resourceVersion: "1", creationTimestamp: "2020-01-01T00:00:00Z" } };
+  expect(customPrinter(columns, find).cells(object as never, 0)).toEqual(["a", 9007199254740993n, -(2n ** 63n), 9007199254740992]);
+});
+
 test("custom resources show their columns, or their age", () => {
   const find = (path: string, object: object) => {
     const value = path.split(".").slice(1).reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], object);

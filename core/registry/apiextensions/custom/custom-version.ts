@@ -1,6 +1,7 @@
 /** One version of a custom resource: what the server asks of it where, for a built-in kind, it would ask the facts. */
 import type { CustomResourceDefinitionVersion } from "../../../api/gen/apiextensions.v1.ts";
 import { customPrinter, type FindValues } from "../../../api/codec/table/custom.ts";
+import { jsonText } from "../../../api/codec/json.ts";
 import type { Printer } from "../../../api/codec/table/printer.ts";
 import { compareVersions } from "../../../api/discovery/version-order.ts";
 import { formatApiVersion } from "../../../api/meta/gvk.ts";
@@ -132,5 +133,5 @@ function found(path: JsonPath, object: unknown): readonly unknown[] {
 function textOf(value: unknown): string {
   if (value === null || value === undefined) return "<no value>";
   if (isNumber(value)) return goNumber(value);
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
+  return typeof value === "object" ? jsonText(value) : String(value);
 }

@@ -1,5 +1,6 @@
 /** What a schema may ask of a number. Source: kubernetes v1.36 kube-openapi/pkg/validation/validate/{validator,values}.go */
 import type { Finding } from "./finding.ts";
+import { isKnownFormat } from "./formats.ts";
 
 export interface NumberRules {
   readonly format?: string;
@@ -32,26 +33,34 @@ export function goNumber(value: number | bigint): string {
 export function numberFindings(value: number | bigint, rules: NumberRules, { path, type }: { readonly path: string; readonly type: string }): Finding[] {
   const { maximum, minimum, multipleOf, exclusiveMaximum = false, exclusiveMinimum = false } = rules;
   const findings: Finding[] = [];
-  const at = { type, format: type === "integer" || type === "number" ? (rules.format ?? "") : "", path };
+  const at = { type, format: isKnownFormat(type, rules.format ?? "") ? rules.format! : "", path };
   const add = (message: string | undefined, shown?: number | bigint): void => {
     if (message !== undefined) findings.push(shown === undefined ? { type: "other", path: undefined, message } : { type: "other", path, message, value: shown });
   };
   add(outOfRange(value, "Checked", at));
+  const bound = (given: number, what: string): number => {
+    const misfit = outOfRange(given, what, at);
+    add(misfit);
+    return misfit === undefined ? asNumberLike(value, given) : given;
+  };
   if (multipleOf !== undefined) {
-    add(outOfRange(multipleOf, "MultipleOf", at));
-    if (multipleOf <= 0) add(`factor MultipleOf declared for ${path} must be positive: ${goNumber(multipleOf)}`, multipleOf);
-    else if (!isMultiple(value, multipleOf)) add(`${path} in body should be a multiple of ${goNumber(multipleOf)}`, value);
+    const factor = bound(multipleOf, "MultipleOf");
+    if (factor <= 0) add(`factor MultipleOf declared for ${path} must be positive: ${goNumber(factor)}`, factor);
+    else if (!isMultiple(value, factor)) add(`${path} in body should be a multiple of ${goNumber(factor)}`, value);
   }
   if (minimum !== undefined) {
-    add(outOfRange(minimum, "Minimum boundary", at));
-    if (exclusiveMinimum ? value <= minimum : value < minimum) add(`${path} in body should be greater than ${exclusiveMinimum ? "" : "or equal to "}${goNumber(minimum)}`, value);
+    const least = bound(minimum, "Minimum boundary");
+    if (exclusiveMinimum ? value <= least : value < least) add(`${path} in body should be greater than ${exclusiveMinimum ? "" : "or equal to "}${goNumber(least)}`, value);
   }
   if (maximum !== undefined) {
-    add(outOfRange(maximum, "Maximum boundary", at));
-    if (exclusiveMaximum ? value >= maximum : value > maximum) add(`${path} in body should be less than ${exclusiveMaximum ? "" : "or equal to "}${goNumber(maximum)}`, value);
+    const most = bound(maximum, "Maximum boundary");
+    if (exclusiveMaximum ? value >= most : value > most) add(`${path} in body should be less than ${exclusiveMaximum ? "" : "or equal to "}${goNumber(most)}`, value);
   }
   return findings;
 }
+
+/** An integer is compared with integers: of a bound, what stands after the point is left out. */
+function asNumberLike(value: number | bigint, bound: number): number { return numberType(value) === "integer" ? Math.trunc(bound) : bound; }
 
 function isMultiple(value: number | bigint, factor: number): boolean {
   if (Number.isInteger(factor) && numberType(value) === "integer") return BigInt(value) % BigInt(factor) === 0n;
