@@ -91,8 +91,9 @@ export function* validateMeta(
   yield* validateOwners(ownerReferences ?? [], child(path, "ownerReferences"));
   yield* validateFinalizers(finalizers ?? [], child(path, "finalizers"), anyFinalizer);
   for (const [i, { manager = "", subresource = "" }] of (managedFields ?? []).entries()) {
-    yield* fieldManagerErrors(manager, child(index(child(path, "managedFields"), i), "manager"));
-    if (Buffer.byteLength(subresource) > SUBRESOURCE_BYTES_MAX) yield tooLong(child(index(child(path, "managedFields"), i), "subresource"), SUBRESOURCE_BYTES_MAX);
+    const at = index(child(path, "managedFields"), i);
+    yield* fieldManagerErrors(manager, child(at, "manager"));
+    if (Buffer.byteLength(subresource) > SUBRESOURCE_BYTES_MAX) yield tooLong(child(at, "subresource"), SUBRESOURCE_BYTES_MAX);
   }
 }
 

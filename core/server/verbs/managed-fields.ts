@@ -56,8 +56,9 @@ export async function recordOwner(scope: Scope, next: ApiObject, live: Readonly<
     live: live && shownIn(served, live), updated: written, manager: managerOf(scope), apiVersion: written.apiVersion, subresource: info.subresource, schema, nowMs, filter: ownableFields(served, info.subresource),
     versions,
   }));
-  const { managedFields: _, ...rest } = next.metadata;
-  next.metadata = managedFields === undefined ? rest : { ...rest, managedFields }; // and nothing else of it: a version has annotations of its own
+  next.metadata = { ...next.metadata }; // of which a version has annotations of its own
+  if (managedFields === undefined) delete next.metadata.managedFields;
+  else next.metadata.managedFields = managedFields;
 }
 
 /** As the request has it, where that is not how it is stored. What is no object of the resource (a Scale) stays what it is. */

@@ -62,6 +62,7 @@ test.each<[Schema, unknown, string[]]>([
   [{ ...string, maxLength: 1 }, "ab", ["v: Too long: may not be more than 1 byte"]],
   [{ ...string, pattern: "^(?i)a+$" }, "AAb", ["v: Invalid value: \"AAb\": v in body should match '^(?i)a+$'"]],
   [{ type: "integer", minimum: 1, exclusiveMinimum: true }, 1, ["v: Invalid value: 1: v in body should be greater than 1"]],
+  [{ type: "number", maximum: 0.00001 }, 1, ["v: Invalid value: 1: v in body should be less than or equal to 0"]],
   [{ type: "number", maximum: 0.00001 }, 1.5, ["v: Invalid value: 1.5: v in body should be less than or equal to 1e-05"]],
   [{ type: "number", multipleOf: 0.1 }, 0.35, ["v: Invalid value: 0.35: v in body should be a multiple of 0.1"]],
   [{ type: "number", multipleOf: 0.5 }, 1, ["v: Invalid value: 0: factor MultipleOf declared for v must be positive: 0"]],
