@@ -203,6 +203,11 @@ describe("the chain", () => {
     expect(object.spec).toMatchObject({ serviceAccountName: "default", priority: 0, preemptionPolicy: "PreemptLowerPriority", tolerations: [{ key: "node.kubernetes.io/not-ready" }, { key: "node.kubernetes.io/unreachable" }], volumes: [{ name: expect.stringMatching(/^kube-api-access-[a-z0-9]{5}$/) }] });
   });
 
+  test("who grants what they do not hold is refused before anything is validated", async () => {
+    const chain = admissionChain(admissionPlugins({ ...deps, escalationGuard: async ({ name }) => { throw new Error(`${name} escalates`); } }));
+    await expect(chain.admit(admissionRequest({ resource: "clusterroles.rbac.authorization.k8s.io", namespace: "", object: { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: "all" } } }))).rejects.toThrow("all escalates");
+  });
+
   test("changing comes before looking, and the first to refuse decides", async () => {
     const trace: string[] = [];
     const plugin = (name: string, refuse = false): AdmissionPlugin => ({ name, handles: () => true, admit() { trace.push(`admit ${name}`); }, validate() { trace.push(`validate ${name}`); if (refuse) throw new Error(name); } });
