@@ -7,7 +7,7 @@ import type { KeyObject } from "node:crypto";
 import { type AltNames, encodeAltNames, isEmptyAltNames, NO_ALT_NAMES } from "./alt-names.ts";
 import { bitString, contextTag, expectTag, integer, octetString, oid, readBitString, readChildren, readOid, readOne, sequence, setOf, TAG, tlv } from "./asn1.ts";
 import { readPem, toPem } from "./pem.ts";
-import { signDer, spkiOf, verifyDer } from "./signature.ts";
+import { requestSignatureProblem, signDer, spkiOf } from "./signature.ts";
 import { decodeSubject, encodeSubject, type Subject } from "./subject.ts";
 import { altNamesFromExtensions } from "./x509.ts";
 
@@ -20,8 +20,8 @@ export interface CertificateRequest {
   readonly subjectRaw: Uint8Array;
   readonly altNames: AltNames;
   readonly spki: Uint8Array;
-  /** Whether the sender holds the private key; computed when asked for. */
-  readonly signatureValid: boolean;
+  /** Why it does not show that the sender holds the private key, in Go's words; computed when asked for. Undefined: it does. */
+  readonly signatureProblem: string | undefined;
 }
 
 /** Throws Asn1Error for what is no request, and an Error with upstream's text for PEM of another kind. */
@@ -42,7 +42,7 @@ export function parseCertificateRequest(pem: string): CertificateRequest {
   const signed = { spki: spkiRaw, signature: readBitString(signature) };
   return {
     raw: block.der, subject: decodeSubject(expectTag(subject, TAG.sequence, "subject")), subjectRaw: subject!.raw, altNames, spki: spkiRaw,
-    get signatureValid() { return verifyDer(signatureOid, info!.raw, signed); },
+    get signatureProblem() { return requestSignatureProblem(signatureOid, info!.raw, signed); },
   };
 }
 

@@ -2,7 +2,7 @@
  * Signatures over DER: which algorithm an OID names, signing as an authority, verifying what others signed.
  *
  * We sign with ECDSA P-256 (or, with an operator's own key, whatever key that is), and verify what Go's x509 verifies: SHA-2 with
- * RSA (PKCS#1) or ECDSA, and Ed25519. SHA-1 and MD5 are refused.
+ * RSA (PKCS#1) or ECDSA, and Ed25519. MD5 is refused, and SHA-1 but for requests for certificates.
  */
 import { createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import { oid, sequence, TAG, tlv } from "./asn1.ts";
@@ -18,6 +18,18 @@ const ALGORITHMS: readonly Algorithm[] = [
   { oid: "1.2.840.113549.1.1.13", keyType: "rsa", hash: "sha512" },
   { oid: "1.3.101.112", keyType: "ed25519", hash: null },
 ];
+/** After those we sign with. */
+const SHA1_ALGORITHMS: readonly Algorithm[] = [
+  { oid: "1.2.840.113549.1.1.5", keyType: "rsa", hash: "sha1" },
+  { oid: "1.3.14.3.2.29", keyType: "rsa", hash: "sha1" },
+  { oid: "1.2.840.10045.4.1", keyType: "ec", hash: "sha1" },
+];
+const MD5_RSA = "1.2.840.113549.1.1.4";
+const FAILURES = { rsa: "crypto/rsa: verification error", ec: "x509: ECDSA verification failure", ed25519: "x509: Ed25519 verification failure" };
+const GO_KEYS: Readonly<Record<string, readonly [algorithm: string, type: string]>> = { rsa: ["RSA", "*rsa.PublicKey"], ec: ["ECDSA", "*ecdsa.PublicKey"], ed25519: ["Ed25519", "ed25519.PublicKey"] };
+
+/** What was signed with: SubjectPublicKeyInfo, DER. */
+export interface Signed { readonly spki: Uint8Array; readonly signature: Uint8Array }
 
 /** The AlgorithmIdentifier and the signature. */
 export function signDer(data: Uint8Array, key: KeyObject): { readonly algorithm: Uint8Array; readonly signature: Uint8Array } {
@@ -39,15 +51,24 @@ function encodeAlgorithm(algorithm: Algorithm): Uint8Array {
   return algorithm.keyType === "rsa" ? sequence(oid(algorithm.oid), tlv(TAG.null)) : sequence(oid(algorithm.oid));
 }
 
-/** False also for an algorithm we do not know and for a key of another type. `spki`: SubjectPublicKeyInfo, DER. */
-export function verifyDer(algorithmOid: string, data: Uint8Array, { spki, signature }: { readonly spki: Uint8Array; readonly signature: Uint8Array }): boolean {
-  const algorithm = ALGORITHMS.find((one) => one.oid === algorithmOid);
-  if (!algorithm) return false;
+/** False also for an algorithm we do not know and for a key of another type. */
+export function verifyDer(algorithmOid: string, data: Uint8Array, signed: Signed): boolean { return signatureProblem(algorithmOid, data, signed, ALGORITHMS) === undefined; }
+
+/** Why a request for a certificate is not signed by its key, in Go's words; undefined if it is. */
+export function requestSignatureProblem(algorithmOid: string, data: Uint8Array, signed: Signed): string | undefined {
+  return signatureProblem(algorithmOid, data, signed, [...ALGORITHMS, ...SHA1_ALGORITHMS]);
+}
+
+function signatureProblem(algorithmOid: string, data: Uint8Array, { spki, signature }: Signed, algorithms: readonly Algorithm[]): string | undefined {
+  const algorithm = algorithms.find((one) => one.oid === algorithmOid);
+  if (!algorithm) return `x509: cannot verify signature: ${algorithmOid === MD5_RSA ? "insecure algorithm MD5-RSA" : "algorithm unimplemented"}`;
+  const { keyType, hash } = algorithm;
   try {
-    const key = publicKeyOf(spki);
-    return key.asymmetricKeyType === algorithm.keyType && verify(algorithm.hash, data, key, signature);
+    const key = publicKeyOf(spki), type = key.asymmetricKeyType ?? "";
+    if (type !== keyType) return `x509: signature algorithm specifies an ${GO_KEYS[keyType]?.[0]} public key, but have public key of type ${GO_KEYS[type]?.[1] ?? type}`;
+    return verify(hash, data, key, signature) ? undefined : FAILURES[keyType];
   } catch {
-    return false; // a malformed key or signature verifies nothing
+    return FAILURES[keyType]; // a malformed key or signature verifies nothing
   }
 }
 

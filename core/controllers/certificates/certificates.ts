@@ -123,7 +123,7 @@ export function csrSigningController({ client, informers, clock, authorityFor, l
       const authority = authorityFor(csr.spec.signerName);
       if (authority === undefined) return;
       const request = requestOf(csr);
-      const problem = request.signatureValid ? refusal(csr.spec.signerName, request, usagesOf(csr)) : "the request is not signed by its key";
+      const problem = request.signatureProblem ?? refusal(csr.spec.signerName, request, usagesOf(csr));
       const nowMs = clock.nowMs();
       let status: CertificateSigningRequest["status"];
       if (problem === undefined) {

@@ -83,7 +83,7 @@ test("unknown fields are refused, told or dropped", async () => {
 test("a body must say what it is", async () => {
   expect((await api.ask("POST", WIDGETS, { body: { metadata: { name: "c" } } })).body.message).toMatch(/^the object provided is unrecognized \(must be of type Widget\): Object 'Kind' is missing/);
   expect((await api.ask("POST", WIDGETS, { body: { ...widget("c"), apiVersion: "example.com/v2" } })).body.message).toBe("the API version in the data (example.com/v2) does not match the expected API version (example.com/v1)");
-  expect((await api.ask("POST", WIDGETS, { body: { ...widget("c"), kind: "Gadget" } })).body.message).toBe('Widget.example.com "c" is invalid: kind: Invalid value: "Gadget": must be Widget');
+  expect((await api.ask("POST", WIDGETS, { body: { ...widget("c"), kind: "Gadget" } })).body.message).toBe('Gadget.example.com "c" is invalid: kind: Invalid value: "Gadget": must be Widget');
   expect((await api.ask("POST", WIDGETS, { body: { ...widget("c"), metadata: { name: "c", labels: { a: 1 } } } })).body.message).toBe('Widget in version "v1" cannot be handled as a Widget: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type string');
   expect((await api.ask("PATCH", `${WIDGETS}/a`, { headers: { "content-type": "application/strategic-merge-patch+json" }, body: {} })).code).toBe(415);
 });

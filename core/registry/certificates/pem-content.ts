@@ -7,7 +7,7 @@ import { parseCertificate } from "../../pki/x509.ts";
 /** Undefined: nothing is wrong. */
 export function requestProblem(base64: string): string | undefined {
   try {
-    return parseCertificateRequest(textOf(base64)).signatureValid ? undefined : "x509: signature verification failure";
+    return parseCertificateRequest(textOf(base64)).signatureProblem;
   } catch (error) {
     return (error as Error).message;
   }

@@ -47,8 +47,8 @@ export function keepForUpdate(next: ApiObject, old: Readonly<ApiObject>): void {
   meta.uid ||= uid;
   meta.creationTimestamp = creationTimestamp;
   delete meta.selfLink;
-  meta.deletionTimestamp ??= deletionTimestamp; // who says another is refused: validateMetaUpdate
-  meta.deletionGracePeriodSeconds ??= deletionGracePeriodSeconds;
+  if (deletionTimestamp !== undefined) meta.deletionTimestamp = deletionTimestamp;
+  meta.deletionGracePeriodSeconds ??= deletionGracePeriodSeconds; // who says another is refused: validateMetaUpdate
   if (meta.deletionTimestamp === undefined) delete meta.deletionTimestamp;
   if (meta.deletionGracePeriodSeconds === undefined) delete meta.deletionGracePeriodSeconds;
   setOrDelete(meta, "generation", generation);

@@ -20,9 +20,9 @@ export function metaErrors({ resource, definition }: Refusing, object: Readonly<
   return validateMeta(object, resource.namespaced, validateName, { anyFinalizer, validateBase: anyBase ? pathSegmentName : undefined });
 }
 
-/** Throws 422 if there are any. */
+/** Throws 422 if there are any: of the kind that the object says it is. */
 export function refuseInvalid({ resource: { group, kind } }: Refusing, object: Readonly<ApiObject>, errors: readonly FieldError[]): void {
-  if (errors.length > 0) throw invalid({ group, kind }, object.metadata.name ?? "" /* a body may have none */, errors);
+  if (errors.length > 0) throw invalid({ group, kind: object.kind || kind }, object.metadata.name ?? "" /* a body may have none */, errors);
 }
 
 /** Whether the client named the version it replaces; refuses it when that is not the current one. */

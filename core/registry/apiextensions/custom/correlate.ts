@@ -23,8 +23,8 @@ export class Correlated {
     this.#structure = structure;
   }
 
-  /** Whether nothing has changed. */
-  get unchanged(): boolean { return (this.#equal ??= Bun.deepEquals(this.value, this.old)); }
+  /** Whether nothing has changed, as far as the schema can tell: a field it does not name makes all around it count as changed, and so does an object's own metadata. */
+  get unchanged(): boolean { return (this.#equal ??= this.#isUnchanged()); }
 
   field(name: string): Correlated | undefined {
     return this.#child(name, () => {
@@ -43,6 +43,14 @@ export class Correlated {
       const old = key === undefined ? undefined : this.#oldItems.get(key);
       return old === undefined ? undefined : new Correlated(this.value[index], old, items);
     });
+  }
+
+  #isUnchanged(): boolean {
+    const { value, old } = this;
+    if (isMap(value) && isMap(old)) return Object.keys(value).length === Object.keys(old).length && Object.keys(value).every((name) => this.field(name)?.unchanged);
+    const { items, listType } = this.#structure;
+    if (!items || listType !== "map" || !Array.isArray(value) || !Array.isArray(old)) return Bun.deepEquals(value, old);
+    return value.length === old.length && value.every((_, i) => this.item(i)?.unchanged);
   }
 
   #child(key: string | number, make: () => Correlated | undefined): Correlated | undefined {

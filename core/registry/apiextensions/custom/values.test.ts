@@ -88,6 +88,12 @@ test("what has not changed need not be valid", () => {
   expect(check({ a: "longer", l: [{ name: "y", v: 1 }] })).toEqual(["a: Too long: may not be more than 1 byte", "l[0].v: Invalid value: 1: l[0].v in body should be greater than or equal to 5"]);
 });
 
+test("what holds a field that the schema does not name counts as changed", () => {
+  const structure = structureOf(object({ named: object({ a: string }, { minProperties: 2 }), open: { type: "object", "x-kubernetes-preserve-unknown-fields": true, maxProperties: 0 } }, { maxProperties: 1 }));
+  const old = { named: { a: "x" }, open: { b: "y" }, metadata: {} };
+  expect(validateValue(old, structure, { correlated: new Correlated(old, old, structure) }).map(formatFieldError)).toEqual(["<nil>: Too many: 3: must have at most 1 item", "open: Too many: 1: must have at most 0 items"]);
+});
+
 test("sets and maps of a list have no item twice", () => {
   const structure = structureOf(object({ s: { type: "array", "x-kubernetes-list-type": "set", items: string }, m: { type: "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["a", "b"], items: object({ a: string, b: string }) } }));
   expect([...validateLists({ s: ["x", "y", "x", "x"], m: [{ a: "1", b: "2" }, { a: "1" }, { b: "2", a: "1" }] }, structure, "")].map(formatFieldError)).toEqual([

@@ -90,6 +90,7 @@ export const pods = defineResource<Pod>({
       prepare(next, old) {
         if (old.metadata.ownerReferences) next.metadata.ownerReferences = old.metadata.ownerReferences;
         else delete next.metadata.ownerReferences;
+        if (!old.metadata.deletionTimestamp) delete next.metadata.deletionTimestamp;
         keepReported(next, old);
       },
       validate: (next, old) => validateStatusUpdate(next, old, podRules(true, old)),

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { created, type Given, updated } from "../../../../test/rehearse.ts";
+import { keepForUpdate } from "../../generic/object-meta.ts";
 import { pods } from "./pod.ts";
 
 const c = { name: "c", image: "i", imagePullPolicy: "Always" };
@@ -25,6 +26,21 @@ test.each<[string, Given, Given, string[]]>([
   ["a volume", {}, { volumes: [{ name: "v", emptyDir: {} }] }, [FORBIDDEN]],
   ["a new image that is no image", {}, { containers: [{ ...c, image: " " }] }, ["spec.containers[0].image: Invalid value: \" \": must not have leading or trailing whitespace"]],
 ])("%s", (_, before, after, errors) => expect(change(before, after)).toEqual(errors));
+
+test("a report on a pod deletes nothing, and takes no deletion back", () => {
+  const part = pods.subresources!["status"]! as Extract<NonNullable<typeof pods.subresources>[string], { type: "part" }>;
+  const deletedAt = (before: string | undefined, reported: string | undefined) => {
+    const old = pod({}), next = structuredClone(old);
+    if (before) old.metadata.deletionTimestamp = before;
+    if (reported) next.metadata.deletionTimestamp = reported;
+    keepForUpdate(next, old);
+    part.prepare(next, old, {} as never);
+    return next.metadata.deletionTimestamp;
+  };
+  expect(deletedAt(undefined, "2020-01-01T00:00:00Z")).toBeUndefined();
+  expect(deletedAt("2020-01-01T00:00:00Z", undefined)).toBe("2020-01-01T00:00:00Z");
+  expect(deletedAt("2020-01-01T00:00:00Z", "2030-01-01T00:00:00Z")).toBe("2020-01-01T00:00:00Z");
+});
 
 test("debugging containers may have nothing that needs guarantees, and nobody else's volumes", () => {
   const debug = pods.subresources!["ephemeralcontainers"]! as Extract<NonNullable<typeof pods.subresources>[string], { type: "part" }>;
