@@ -58,15 +58,15 @@ export function parseYaml(text: string): JsonValue {
   return plainJson === undefined ? guarded(() => valueOf(firstDocument(text))) : plainJson;
 }
 
-/** The same of what a client has sent. Throws YamlError. */
+/** The same of what a client has sent, fields in alphabetical order, in which upstream then reads them. Throws YamlError. */
 export function readYaml(text: string): ReadYaml {
   const plainJson = jsonObjectIn(text);
-  if (plainJson !== undefined) return { value: plainJson, duplicates: [] };
+  if (plainJson !== undefined) return guarded(() => ({ value: sorted(plainJson) as JsonValue, duplicates: [] }));
   if (text.length > LENGTH_MAX) throw new YamlError(`yaml: document is longer than ${LENGTH_MAX} characters: send JSON instead`);
   return guarded(() => {
     const lines = new LineCounter();
     const first = firstDocument(text, lines);
-    return { value: valueOf(first), duplicates: duplicatesIn(first, lines) };
+    return { value: sorted(valueOf(first)) as JsonValue, duplicates: duplicatesIn(first, lines) };
   });
 }
 

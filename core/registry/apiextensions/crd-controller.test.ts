@@ -80,6 +80,13 @@ test("unknown fields are refused, told or dropped", async () => {
   expect([patched.code, patched.body.message]).toEqual([422, expect.stringContaining('strict decoding error: unknown field "spec.z"')]);
 });
 
+test("unknown fields in the metadata of an object inside are told last", async () => {
+  const embedded = { type: "object", "x-kubernetes-embedded-resource": true, properties: { apiVersion: { type: "string" }, kind: { type: "string" }, metadata: { type: "object" } } };
+  await define({ ...crd("wrappers"), spec: { ...crd("wrappers").spec, versions: [version({ schema: { openAPIV3Schema: { type: "object", properties: { spec: { type: "object", properties: { inner: embedded } } } } } })] } });
+  const { warnings } = await api.ask("POST", WIDGETS.replace("widgets", "wrappers"), { body: { ...widget("w"), kind: "Wrapper", spec: { z: 1, inner: { apiVersion: "v1", kind: "Pod", metadata: { name: "p", odd: 1 }, a: 1 } } } });
+  expect(warnings).toEqual(['unknown field "spec.inner.a"', 'unknown field "spec.z"', 'unknown field "spec.inner.metadata.odd"']);
+});
+
 test("a body must say what it is", async () => {
   expect((await api.ask("POST", WIDGETS, { body: { metadata: { name: "c" } } })).body.message).toMatch(/^the object provided is unrecognized \(must be of type Widget\): Object 'Kind' is missing/);
   expect((await api.ask("POST", WIDGETS, { body: { ...widget("c"), apiVersion: "example.com/v2" } })).body.message).toBe("the API version in the data (example.com/v2) does not match the expected API version (example.com/v1)");

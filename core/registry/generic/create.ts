@@ -4,11 +4,11 @@
  * Source: kubernetes v1.36 apiserver/pkg/registry/generic/registry/store.go, apiserver/pkg/registry/rest/create.go
  */
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { generateNameConflict, isAlreadyExists, StatusError, statusError } from "../../api/meta/status-error.ts";
+import { generateNameConflict, isAlreadyExists, StatusError } from "../../api/meta/status-error.ts";
 import { type Random, safeSuffix } from "../../lifecycle/random.ts";
 import { type Cached, deepFreeze } from "./cached.ts";
 import { fillForCreate } from "./object-meta.ts";
-import { metaErrors, refuseInvalid } from "./refusals.ts";
+import { metaErrors, refuseInvalid, refuseVersion } from "./refusals.ts";
 import type { WriteOptions } from "./stored-resource.ts";
 import type { Target } from "./target.ts";
 
@@ -59,7 +59,7 @@ async function createOnce(target: Target, draft: ApiObject, { context, signal, v
     refuseInvalid(target, object, isOwnFirst ? own : [...metaErrors(target, object, context), ...own]);
     if (warn) for (const text of definition.warnings?.(object, undefined) ?? []) warn(text);
     await validate?.(deepFreeze(object), undefined);
-    if (given && given !== "0" && !context.dryRun) throw statusError({ code: 500, reason: "", message: "resourceVersion should not be set on objects to be created" });
+    if (!context.dryRun) refuseVersion(given);
     const key = target.keyOf(object.metadata.namespace ?? "", object.metadata.name);
     const stored = await commits.stored(object, signal);
     if (!context.dryRun) await allocation?.prepare?.();

@@ -33,10 +33,22 @@ export function namesVersion({ resource, definition, groupResource }: Refusing, 
       throw invalid({ group: resource.group, kind: resource.plural }, old.metadata.name, [invalidField("metadata.resourceVersion", 0, "must be specified for an update")]);
     return false;
   }
-  const why = !/^\d+$/.test(resourceVersion) ? "invalid syntax" : BigInt(resourceVersion.slice(0, UINT64_DIGITS_MAX + 1)) > UINT64_MAX ? "value out of range" : undefined;
+  const why = versionProblem(resourceVersion);
   if (why !== undefined) throw statusError({ code: 500, reason: "", message: `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: ${why}` });
   if (resourceVersion !== old.metadata.resourceVersion) throw conflict(groupResource, old.metadata.name);
   return true;
+}
+
+/** In Go's words, why a text is no version. */
+function versionProblem(text: string): string | undefined {
+  if (!/^\d+$/.test(text)) return "invalid syntax";
+  return BigInt(text.slice(0, UINT64_DIGITS_MAX + 1)) > UINT64_MAX ? "value out of range" : undefined;
+}
+
+/** Throws 500 for an object to be created that has a version already; a text that is none is let pass, as upstream does. */
+export function refuseVersion(resourceVersion: string | undefined): void {
+  if (!resourceVersion || versionProblem(resourceVersion) !== undefined || BigInt(resourceVersion) === 0n) return;
+  throw statusError({ code: 500, reason: "", message: "resourceVersion should not be set on objects to be created" });
 }
 
 interface Meant {

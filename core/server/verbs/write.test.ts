@@ -51,6 +51,16 @@ test.each<[what: string, path: string, asked: Asked, code: number, reason: strin
   expect([told.code, told.body.reason ?? "", told.body.message]).toEqual([code, reason, message]);
 });
 
+test("a resourceVersion that is none does no harm to a create", async () => {
+  const { code, body } = await api.ask("POST", MAPS, { body: { metadata: { name: "odd-version", resourceVersion: "new" } } });
+  expect([code, body.metadata.resourceVersion]).toEqual([201, expect.stringMatching(/^\d+$/)]);
+});
+
+test("unknown fields of YAML are told in alphabetical order", async () => {
+  const { warnings } = await api.ask("POST", MAPS, { headers: { "content-type": "application/yaml" }, body: "z: 1\nmetadata:\n  name: in-order\n  x: 1\n  b: 1\na: 1\n" });
+  expect(warnings).toEqual(['unknown field "a"', 'unknown field "metadata.b"', 'unknown field "metadata.x"', 'unknown field "z"']);
+});
+
 test("a name is made up, and another if that is taken, eight times at most", async () => {
   const { body } = await api.ask("POST", MAPS, { body: { metadata: { generateName: "made-" } } });
   expect(body.metadata).toMatchObject({ generateName: "made-", name: expect.stringMatching(/^made-[bcdfghjklmnpqrstvwxz2456789]{5}$/) });

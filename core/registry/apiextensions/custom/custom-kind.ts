@@ -67,17 +67,15 @@ export class CustomKind {
   /** A body or a patched object, in form: metadata canonical, unknown fields gone. Neither defaulted nor checked. Throws MalformedError. */
   decode(value: JsonMap, options: CoerceOptions): ApiObject {
     const { metadata, ...content } = value;
-    const paths: string[] = [];
-    const report = options.report && ((path: string): void => void paths.push(path));
-    const withMeta = { ...content, metadata: coerceMetadata(metadata, "", { ...options, report: options.report }) };
+    const withMeta = { ...content, metadata: coerceMetadata(metadata, "", options) };
     const own = parseApiVersion(typeof value["apiVersion"] === "string" ? value["apiVersion"] : "");
-    const object = own.group === this.group && value["kind"] === this.crd.spec.names.kind ? this.#inForm(withMeta, this.structure(own.version), { ...options, report }) : withMeta;
-    for (const path of paths.sort()) options.report?.(path);
-    return object as unknown as ApiObject;
+    const isOwn = own.group === this.group && value["kind"] === this.crd.spec.names.kind;
+    return (isOwn ? this.#inForm(withMeta, this.structure(own.version), options) : withMeta) as unknown as ApiObject;
   }
 
   #inForm(object: JsonMap, structure: Structure, { repair = false, keepNulls = false, report }: CoerceOptions): JsonMap {
-    return coerceEmbedded(this.#known(object, structure, { keepNulls, report }), structure, { repair, report });
+    const known = inOrder(report, (told) => this.#known(object, structure, { keepNulls, report: told }));
+    return inOrder(report, (told) => coerceEmbedded(known, structure, { repair, report: told }));
   }
 
   #known(object: JsonMap, structure: Structure, { keepNulls, report }: CoerceOptions): JsonMap {
@@ -140,4 +138,13 @@ export class CustomKind {
     if (!views) this.#views.set(apiVersion, (views = new WeakMap()));
     return views;
   }
+}
+
+/** Reports the paths that `work` reports in alphabetical order. */
+function inOrder<T>(report: CoerceOptions["report"], work: (report: CoerceOptions["report"]) => T): T {
+  if (!report) return work(undefined);
+  const paths: string[] = [];
+  const done = work((path) => void paths.push(path));
+  for (const path of paths.sort()) report(path);
+  return done;
 }
