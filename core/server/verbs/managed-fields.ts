@@ -2,7 +2,7 @@
 import { type GroupVersionKind, parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject, ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { excludeFields, type FieldFilter, includeFields } from "../../api/patch/apply/field-filter.ts";
-import { managerName } from "../../api/patch/apply/managers.ts";
+import { managerName, managersSent } from "../../api/patch/apply/managers.ts";
 import type { Versions } from "../../api/patch/apply/ownership.ts";
 import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from "../../api/patch/apply/scale.ts";
 import { updateManagedFields } from "../../api/patch/apply/update.ts";
@@ -59,6 +59,18 @@ export async function recordOwner(scope: Scope, next: ApiObject, live: Readonly<
   next.metadata = { ...next.metadata }; // of which a version has annotations of its own
   if (managedFields === undefined) delete next.metadata.managedFields;
   else next.metadata.managedFields = managedFields;
+}
+
+/** What admission has made of who owns what is as it was `before` if it cannot be read, and the client is told. */
+export function keepManagers({ warnings }: Scope, { metadata }: ApiObject, before: ManagedFieldsEntry[] | undefined): void {
+  if (metadata.managedFields === before) return;
+  try {
+    managersSent(metadata.managedFields ?? []);
+  } catch (error) {
+    if (before === undefined) delete metadata.managedFields;
+    else metadata.managedFields = before;
+    warnings.push(`.metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: ${(error as Error).message}`);
+  }
 }
 
 /** As the request has it, where that is not how it is stored. What is no object of the resource (a Scale) stays what it is. */

@@ -318,6 +318,14 @@ test("who watches is told of a pod that goes as its deletion has left it, and th
   expect(answer).toEqual(object);
 });
 
+test("a plug-in that spoils who owns what is told of, and undone", async () => {
+  const admit = ({ object }: AdmissionRequest): void => { if (object) object.metadata.managedFields = [{ manager: "m", operation: "Update" }]; };
+  await using own = await apiServer({ admit });
+  const { body, warnings } = await own.ask("POST", MAPS, { body: { metadata: { name: "spoilt" }, data: { a: "1" } } });
+  expect(warnings).toEqual([".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: apiVersion must not be empty"]);
+  expect(body.metadata.managedFields).toMatchObject([{ operation: "Update", apiVersion: "v1", fieldsV1: { "f:data": { "f:a": {} } } }]);
+});
+
 test("plug-ins are shown objects as they would be stored: with the version a patch has found, whose fields are whose, and the grace a pod will have", async () => {
   const shown: string[] = [];
   const admit = ({ operation, subresource, object, options }: AdmissionRequest): void => {

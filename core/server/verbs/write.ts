@@ -18,7 +18,7 @@ import { authorize } from "../handler.ts";
 import type { Scope } from "../scope.ts";
 import { bodyReader, decodeObject, keptSpec } from "./body.ts";
 import { checkName, dropRepeatedOwners, placeInNamespace } from "./incoming.ts";
-import { managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
+import { keepManagers, managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
 import { patcherOf } from "./patch.ts";
 import { listObjects, subresourceOf, viewAnswer } from "./read.ts";
 import { type DeleteQuery, deleteQueryOf, type WriteQuery, writeQueryOf } from "./write-options.ts";
@@ -221,8 +221,10 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
       const actual = operation === "UPDATE" && !old ? "CREATE" : operation;
       if (actual === "CREATE" && served.custom?.terminating)
         throw forbidden({ group: served.row.group, resource: served.row.plural }, next?.metadata.name ?? "", "create not allowed while custom resource definition is terminating");
+      const managers = next?.metadata.managedFields;
       await server.admission.admit(admissionRequest(scope, { operation: actual, next, old, query }));
       if (!next) return;
+      keepManagers(scope, next, managers);
       placeInNamespace(scope, next); // a webhook may have had other ideas
       dropRepeatedOwners(scope, next, "admission");
       if (next.kind === served.row.kind) served.applyDefaults(next, keptSpec(scope, old));
