@@ -1,12 +1,13 @@
 /** Reads a kubeconfig: the server, and the credentials of its current context. Credentials that a program would have to fetch (exec, auth providers) are not supported. */
 import { dirname, resolve } from "node:path";
 import { parse } from "yaml";
+import type { WebhookUser, WebhookUsers } from "../core/admission/webhook/users.ts";
 import type { Credentials } from "../core/client/http-transport.ts";
 import { ConfigError, readText } from "./config/config.ts";
 
 interface Named<T> { readonly name?: string; readonly cluster?: T; readonly user?: T; readonly context?: T }
 interface Cluster { readonly server?: string; readonly "certificate-authority"?: string; readonly "certificate-authority-data"?: string; readonly "tls-server-name"?: string }
-interface User { readonly "client-certificate"?: string; readonly "client-certificate-data"?: string; readonly "client-key"?: string; readonly "client-key-data"?: string; readonly token?: string; readonly tokenFile?: string }
+interface User { readonly "client-certificate"?: string; readonly "client-certificate-data"?: string; readonly "client-key"?: string; readonly "client-key-data"?: string; readonly token?: string; readonly tokenFile?: string; readonly username?: string; readonly password?: string }
 interface Context { readonly cluster?: string; readonly user?: string }
 interface Config { readonly clusters?: readonly Named<Cluster>[]; readonly users?: readonly Named<User>[]; readonly contexts?: readonly Named<Context>[]; readonly "current-context"?: string }
 
@@ -14,32 +15,48 @@ export interface KubeconfigFile { readonly server: string; readonly credentials:
 
 /** Throws ConfigError for what cannot be used. `anonymous`: a server that asks for no credentials will do. */
 export function readKubeconfig(path: string, { anonymous = false }: { readonly anonymous?: boolean } = {}): KubeconfigFile {
+  const config = read(path);
+  const { context = {} } = named(config.contexts, config["current-context"]);
+  const { cluster = {} } = named(config.clusters, context.cluster);
+  const { user = {} } = named(config.users, context.user);
+  if (!cluster.server) throw new ConfigError(`--kubeconfig ${path}: its current context names no server`);
+  const { cert, key, token } = userOf(user, path);
+  const credentials: Credentials = { ca: material(path, cluster["certificate-authority-data"], cluster["certificate-authority"]), cert, key, token, serverName: cluster["tls-server-name"] };
+  if (!anonymous && credentials.token === undefined && credentials.cert === undefined) throw new ConfigError(`--kubeconfig ${path}: its current context has neither a certificate nor a token`);
+  return { server: cluster.server, credentials };
+}
+
+/** All its users, each named after whom it is shown to. Throws ConfigError for what cannot be used. */
+export function readWebhookUsers(path: string): WebhookUsers {
+  const { users = [], contexts, "current-context": current } = read(path);
+  const found = new Map(users.map(({ name = "", user = {} }) => [name, userOf(user, path)]));
+  return { named: found, current: found.get(named(contexts, current).context?.user ?? "") };
+}
+
+function read(path: string): Config {
   const text = readText(path);
   if (text === undefined) throw new ConfigError(`--kubeconfig ${path}: no such file`);
-  let config: Config | null;
   try {
-    config = parse(text) as Config | null;
+    return (parse(text) as Config | null) ?? {};
   } catch (cause) {
     throw new ConfigError(`--kubeconfig ${path}: ${(cause as Error).message}`, { cause });
   }
-  const named = <T>(list: readonly Named<T>[] | undefined, name: string | undefined): Named<T> => list?.find((one) => one.name === name) ?? {};
-  const { context = {} } = named(config?.contexts, config?.["current-context"]);
-  const { cluster = {} } = named(config?.clusters, context.cluster);
-  const { user = {} } = named(config?.users, context.user);
-  if (!cluster.server) throw new ConfigError(`--kubeconfig ${path}: its current context names no server`);
+}
 
-  const material = (data: string | undefined, file: string | undefined): string | undefined => {
-    if (data) return Buffer.from(data, "base64").toString();
-    if (!file) return undefined;
-    const content = readText(resolve(dirname(path), file));
-    if (content === undefined) throw new ConfigError(`--kubeconfig ${path}: ${file}: no such file`);
-    return content;
+function named<T>(list: readonly Named<T>[] | undefined, name: string | undefined): Named<T> { return list?.find((one) => one.name === name) ?? {}; }
+
+function userOf(user: User, path: string): WebhookUser {
+  return {
+    cert: material(path, user["client-certificate-data"], user["client-certificate"]), key: material(path, user["client-key-data"], user["client-key"]),
+    token: user.token ?? material(path, undefined, user.tokenFile)?.trim(), username: user.username, password: user.password,
   };
-  const credentials: Credentials = {
-    ca: material(cluster["certificate-authority-data"], cluster["certificate-authority"]),
-    cert: material(user["client-certificate-data"], user["client-certificate"]), key: material(user["client-key-data"], user["client-key"]),
-    token: user.token ?? material(undefined, user.tokenFile)?.trim(), serverName: cluster["tls-server-name"],
-  };
-  if (!anonymous && credentials.token === undefined && credentials.cert === undefined) throw new ConfigError(`--kubeconfig ${path}: its current context has neither a certificate nor a token`);
-  return { server: cluster.server, credentials };
+}
+
+/** What is in the file itself, in base64, or in another beside it. */
+function material(path: string, data: string | undefined, file: string | undefined): string | undefined {
+  if (data) return Buffer.from(data, "base64").toString();
+  if (!file) return undefined;
+  const content = readText(resolve(dirname(path), file));
+  if (content === undefined) throw new ConfigError(`--kubeconfig ${path}: ${file}: no such file`);
+  return content;
 }

@@ -6,6 +6,7 @@ import { admissionConfiguration } from "../../core/admission/configuration.ts";
 import { type AdmissionDeps, admissionPlugins } from "../../core/admission/plugins.ts";
 import { mutatingPolicies } from "../../core/admission/policy/mutating.ts";
 import { validatingPolicies } from "../../core/admission/policy/validating.ts";
+import { webhookKubeconfig, type WebhookUsers } from "../../core/admission/webhook/users.ts";
 import { mutatingWebhooks, validatingWebhooks, type WebhookDeps } from "../../core/admission/webhook/webhook.ts";
 import type { GroupVersionKind } from "../../core/api/meta/gvk.ts";
 import type { ResourceRow } from "../../core/api/schema/resources.ts";
@@ -24,7 +25,8 @@ import type { NodeProxyDeps } from "../../core/server/node-proxy/backend.ts";
 import { objectVersions } from "../../core/server/object-versions.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
 import { reviewServer } from "../authentication.ts";
-import { fromFile, requiredText } from "../config/config.ts";
+import { ConfigError, fromFile, requiredText } from "../config/config.ts";
+import { readWebhookUsers } from "../kubeconfig-file.ts";
 import type { Permission } from "./permission.ts";
 
 interface Options extends Pick<Permission, "authorizer" | "resolver"> {
@@ -56,17 +58,28 @@ export function admissionOf({ args, registry, client, informers, authorizer, res
     namespaces, services: lookup(informers.of(refs.SERVICES), client.resource(refs.SERVICES)),
     versions, dialer, kept, authorizer, clock, random, meter: webhookMeter(metrics), log: log.with({ part: "admission webhooks" }),
   };
+  const settings = settingsOf(args);
   const policies = { client, namespaces, versions, authorizer, clock, resourceOf: (kind: GroupVersionKind) => resourcesOf(kind)[0] };
   const plugins = admissionPlugins({
-    informers, client, authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, resourcesOf, metrics, reviewServer, ...settingsOf(args),
+    informers, client, authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, resourcesOf, metrics, reviewServer, ...settings,
     webhooks: [
       mutatingPolicies({ ...policies, policies: informers.of(refs.MUTATING_ADMISSION_POLICIES), bindings: informers.of(refs.MUTATING_ADMISSION_POLICY_BINDINGS) }),
-      mutatingWebhooks(webhooks),
+      mutatingWebhooks({ ...webhooks, users: usersFor("MutatingAdmissionWebhook", settings) }),
       validatingPolicies({ ...policies, policies: informers.of(refs.VALIDATING_ADMISSION_POLICIES), bindings: informers.of(refs.VALIDATING_ADMISSION_POLICY_BINDINGS), meter: policyMeter(metrics) }),
-      validatingWebhooks(webhooks),
+      validatingWebhooks({ ...webhooks, users: usersFor("ValidatingAdmissionWebhook", settings) }),
     ],
   });
   return { chain: admissionChain(plugins, admissionMeter(metrics, clock)), webhooks };
+}
+
+/** As whom the webhooks of a plug-in are asked. */
+function usersFor(plugin: string, { configurations }: Partial<AdmissionDeps>): WebhookUsers | undefined {
+  try {
+    const path = webhookKubeconfig(configurations?.get(plugin));
+    return path === undefined ? undefined : readWebhookUsers(path);
+  } catch (cause) {
+    throw new ConfigError(`--admission-control-config-file: ${plugin}: ${(cause as Error).message}`, { cause });
+  }
 }
 
 function settingsOf(args: ApiServerArgs): Partial<AdmissionDeps> {

@@ -41,7 +41,7 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
   const body = encodeJson(review);
   try {
     for (let retries = 0; ; retries++) {
-      const { status, contentType, retryAfterSeconds, text } = await exchange({ target: address.path + query, host: address.host, connect: (fresh) => address.connect(either, fresh), body, traceparent }, either).catch(unanswered);
+      const { status, contentType, retryAfterSeconds, text } = await exchange({ target: address.path + query, host: address.host, connect: (fresh) => address.connect(either, fresh), body, authorization: address.authorization, traceparent }, either).catch(unanswered);
       if (status >= 200 && status <= 206) return parsed(text, status, contentType ?? "application/json");
       if (retryAfterSeconds === undefined || retries === RETRIES_MAX || (status !== 429 && status < 500)) throw new AnswerError(status, text, { isText: contentType === undefined || /^text\//i.test(contentType.trim()) });
       await deps.clock.sleep(Math.min(retryAfterSeconds, timeoutSeconds) * 1000, either); // a timer of more than 24 days would fire at once
@@ -77,10 +77,10 @@ function failureTold(text: string): string | undefined {
 }
 
 interface Answer { readonly status: number; readonly contentType: string | undefined; readonly retryAfterSeconds: number | undefined; readonly text: string }
-interface Exchange { readonly target: string; readonly host: string; connect(fresh: boolean): Promise<Held>; readonly body: Uint8Array; readonly traceparent: string | undefined }
+interface Exchange { readonly target: string; readonly host: string; connect(fresh: boolean): Promise<Held>; readonly body: Uint8Array; readonly authorization: string | undefined; readonly traceparent: string | undefined }
 
-async function exchange({ target, host, connect, body, traceparent }: Exchange, signal: AbortSignal): Promise<Answer> {
-  const headers = [["Host", host], ["User-Agent", "kube-apiserver-admission"], ["Content-Length", String(body.length)], ["Accept", "application/json, */*"], ["Content-Type", "application/json"], ...(traceparent ? [["Traceparent", traceparent] as const] : [])] as const;
+async function exchange({ target, host, connect, body, authorization, traceparent }: Exchange, signal: AbortSignal): Promise<Answer> {
+  const headers = [["Host", host], ["User-Agent", "kube-apiserver-admission"], ["Content-Length", String(body.length)], ["Accept", "application/json, */*"], ["Content-Type", "application/json"], ...(authorization ? [["Authorization", authorization] as const] : []), ...(traceparent ? [["Traceparent", traceparent] as const] : [])] as const;
   const response = await askKept(connect, () => ({ method: "POST", target, headers, body: Readable.from([Buffer.from(body)]) }), signal);
   const chunks: Buffer[] = [];
   let length = 0;

@@ -16,6 +16,7 @@ import type { Lookup } from "../../client/lookup.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import { dialTls, type Verification } from "../../net/dial-tls.ts";
 import type { Held, KeptConnections } from "../../net/kept-connections.ts";
+import { authorizationOf, userFor, type WebhookUsers } from "./users.ts";
 
 export interface WebhookDialer {
   connect(target: { readonly nodeName: string | undefined; readonly host: string; readonly port: number; readonly signal: AbortSignal }): Promise<Duplex>;
@@ -28,6 +29,8 @@ export interface DialDeps {
   readonly random: Random;
   /** Absent: each request has a connection of its own. */
   readonly kept?: KeptConnections | undefined;
+  /** Absent: it does not say who it is. */
+  readonly users?: WebhookUsers | undefined;
 }
 
 export interface Address {
@@ -36,6 +39,7 @@ export interface Address {
   /** For the Host header. */
   readonly host: string;
   readonly path: string;
+  readonly authorization: string | undefined;
   /** `fresh`: not one that was used before. */
   connect(signal: AbortSignal, fresh: boolean): Promise<Held>;
 }
@@ -49,12 +53,25 @@ export function addressOf({ url, service, caBundle }: WebhookClientConfig, deps:
     const serverName = `${name}.${namespace}.svc`;
     const host = `${serverName}:${port}`;
     const full = joined(path);
-    return { url: `https://${host}${full}`, host, path: full, connect: async (signal, fresh) => held(deps, await endpointOf(deps, { name, namespace, port }, signal), { ca, serverName, signal }, fresh) };
+    const { authorization, client } = shownTo(host, deps);
+    return { url: `https://${host}${full}`, host, path: full, authorization, connect: async (signal, fresh) => held(deps, await endpointOf(deps, { name, namespace, port }, signal), { ca, serverName, client, signal }, fresh) };
   }
   const { hostname, port, host, pathname } = new URL(url ?? "");
   const plain = hostname.replace(/^\[|\]$/g, "");
   const full = joined(pathname);
-  return { url: `https://${authorityOf(url ?? "")}${full}`, host, path: full, connect: (signal, fresh) => held(deps, { nodeName: undefined, host: plain, port: Number(port || HTTPS_PORT) }, { ca, serverName: plain, signal }, fresh) };
+  const { authorization, client } = shownTo(`${hostname}:${port || HTTPS_PORT}`, deps);
+  return {
+    url: `https://${authorityOf(url ?? "")}${full}`, host, path: full, authorization,
+    connect: (signal, fresh) => held(deps, { nodeName: undefined, host: plain, port: Number(port || HTTPS_PORT) }, { ca, serverName: plain, client, signal }, fresh),
+  };
+}
+
+/** What a webhook is shown of who asks. */
+function shownTo(host: string, { users }: DialDeps): Pick<Address, "authorization"> & Pick<Verification, "client"> {
+  const user = users && userFor(users, host);
+  if (!user) return { authorization: undefined, client: undefined };
+  const { cert, key } = user;
+  return { authorization: authorizationOf(user), client: cert && key ? { cert, key } : undefined };
 }
 
 /** A path as the client of upstream's server asks for it, which joins its elements anew: no empty one, and no slash at the end. */

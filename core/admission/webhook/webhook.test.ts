@@ -27,6 +27,7 @@ import { admissionMeter, webhookMeter } from "../admission-metrics.ts";
 import { admissionChain } from "../chain.ts";
 import type { AdmissionPlugin, AdmissionRequest, AdmissionSpan } from "../plugin.ts";
 import type { ObjectVersions } from "./object-versions.ts";
+import type { WebhookUsers } from "./users.ts";
 import { mutatingWebhooks, validatingWebhooks } from "./webhook.ts";
 
 let pki: Pki;
@@ -40,7 +41,7 @@ afterAll(() => rmSync(pki.dir, { recursive: true, force: true }));
 const closing: (() => void)[] = [];
 afterEach(() => { for (const close of closing.splice(0)) close(); });
 
-interface Asked { readonly path: string; readonly apiVersion: string; readonly request: ReviewRequest }
+interface Asked { readonly path: string; readonly apiVersion: string; readonly request: ReviewRequest; readonly authorization: string | undefined }
 type Answer = (Omit<Partial<AdmissionResponse>, "status"> & { readonly status?: object | undefined }) | { readonly raw: string; readonly code?: number; readonly headers?: Readonly<Record<string, string>> } | undefined;
 type Answering = (asked: Asked) => Answer;
 
@@ -52,7 +53,7 @@ async function webhookServer(answering: Answering): Promise<{ port: number; aske
     incoming.on("data", (chunk) => { body += chunk; });
     incoming.on("end", () => {
       const { apiVersion, request } = JSON.parse(body) as { apiVersion: string; request: ReviewRequest };
-      asked.push({ path: incoming.url!, apiVersion, request });
+      asked.push({ path: incoming.url!, apiVersion, request, authorization: incoming.headers.authorization });
       const answer = answering(asked.at(-1)!);
       if (!answer) return;
       if ("raw" in answer) return void outgoing.writeHead(answer.code ?? 200, answer.headers).end(answer.raw);
@@ -77,9 +78,9 @@ const ANY = [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resource
 
 const NOBODY: Authorizer = { authorize: () => ({ decision: "no-opinion", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) };
 
-interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer; readonly metrics?: Metrics; readonly versions?: Partial<ObjectVersions> }
+interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer; readonly metrics?: Metrics; readonly versions?: Partial<ObjectVersions>; readonly users?: WebhookUsers }
 
-function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY, metrics, versions }: World) {
+function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY, metrics, versions, users }: World) {
   const complete = (hook: Partial<MutatingWebhook>, i: number): MutatingWebhook => ({
     namespaceSelector: {}, objectSelector: {},
     name: `w${i}.example.com`, rules: ANY, failurePolicy: "Fail", matchPolicy: "Equivalent", sideEffects: "None", timeoutSeconds: 5, admissionReviewVersions: ["v1"],
@@ -93,7 +94,7 @@ function chainOf({ port, mutating = [], validating = [], between, authorizer = N
     endpointSlices: staticInformer(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "hooks/hook-1", {
       metadata: { labels: { "kubernetes.io/service-name": "hook" } }, addressType: "IPv4", ports: [{ name: "https", port }], endpoints: [{ addresses: ["192.0.2.1"], conditions: { ready: false } }, { addresses: ["127.0.0.1"], nodeName: "node-1" }],
     })),
-    versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog,
+    versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog, users,
     dialer: { connect: ({ host, port: to, signal }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 5_000 }, { clock: systemClock, signal }) },
   };
   return admissionChain([...(between ? [between] : []), mutatingWebhooks(deps), validatingWebhooks(deps)], metrics && admissionMeter(metrics, systemClock));
@@ -112,6 +113,14 @@ async function run(world: World, request: AdmissionRequest = admissionRequest({ 
     return `${error.code} ${error.reason}: ${error.message}`.replaceAll(`:${world.port}`, ":PORT");
   }
 }
+
+test("webhooks are told who asks where somebody is named for them: behind a Service, and at a URL", async () => {
+  const server = await webhookServer(() => ({ allowed: true }));
+  const at = { clientConfig: { url: `https://127.0.0.1:${server.port}/u`, caBundle: Buffer.from(pki.authority("server-ca").bundlePem).toString("base64") } };
+  const users = { named: new Map([["hook.hooks.svc", { token: "for-the-service" }], [`127.0.0.1:${server.port}`, { username: "u", password: "p" }]]) };
+  expect(await run({ port: server.port, validating: [{}, at], users })).toBe("ok");
+  expect(server.asked.map(({ authorization }) => authorization).sort()).toEqual(["Basic dTpw", "Bearer for-the-service"]);
+});
 
 test("a review tells who wants what; a patch changes the object; validating webhooks see the outcome", async () => {
   const server = await webhookServer(({ request }) => ((request.object as { data: object } | null)?.data && !("b" in (request.object as { data: object }).data) ? { ...patchOf({ op: "add", path: "/data/b", value: "2" }), warnings: ["mind the gap"] } : { allowed: true }));

@@ -42,6 +42,7 @@ import { type Hook, type HookSource, hookSource } from "./hooks.ts";
 import { type Invocation, invocationOf, isExempt, kindOf, matchesNamespace, matchesObject, resourceOf } from "./match.ts";
 import type { ObjectVersions } from "./object-versions.ts";
 import { checkResponse, decodedReview, PATCH_TYPE, Rejection, rejection, reviewOf, type ReviewVersion, reviewVersionOf } from "./review.ts";
+import type { WebhookUsers } from "./users.ts";
 
 export interface WebhookDeps {
   readonly mutating: Informer<MutatingWebhookConfiguration>;
@@ -53,6 +54,8 @@ export interface WebhookDeps {
   readonly dialer: WebhookDialer;
   /** Absent: each question has a connection of its own. */
   readonly kept?: KeptConnections | undefined;
+  /** As whom webhooks are asked; absent: nobody in particular. */
+  readonly users?: WebhookUsers | undefined;
   /** For conditions that ask what the user may do. */
   readonly authorizer: Authorizer;
   readonly clock: Clock;
