@@ -25,6 +25,8 @@ export interface AdmissionRequest {
   readonly dryRun: boolean;
   readonly user: UserInfo;
   readonly signal: AbortSignal;
+  /** When `signal` will abort because nobody waits any longer, by Clock.uptimeMs. Absent: nobody has said so. */
+  readonly deadlineMs?: number | undefined;
   /** Sent to the client as a Warning header. */
   warn(text: string): void;
   /** Added to the audit event. */

@@ -16,7 +16,7 @@ import { checkAcceptable } from "./acceptable.ts";
 import type { Answer } from "./answer.ts";
 import { answeredObject } from "./answered-object.ts";
 import type { AuditRecord } from "./audit/auditor.ts";
-import { timed } from "./deadline.ts";
+import { type Timed, timed } from "./deadline.ts";
 import { deprecation } from "./deprecation.ts";
 import { type Ticket, TooManyRequests } from "./fairness/too-many-requests.ts";
 import { isLasting } from "./lasting.ts";
@@ -121,18 +121,18 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     request.setHeader?.("Audit-Id", auditId);
     const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, ticket: undefined, warnings: [] };
     const metered = meter.begin(request, info);
-    let done: (() => void) | undefined;
+    let within: Timed | undefined;
     let found: Answer;
     try {
-      const within = timed(request, info, server.clock);
-      done = within.done;
+      within = timed(request, info, server.clock);
       found = await answer(within.request, info, flight);
     } catch (error) {
       found = error instanceof TooManyRequests ? error.answer : failure(server, request, error);
     } finally {
-      done?.();
+      within?.done();
       flight.ticket?.done();
     }
+    found = within?.overdue() ?? found;
     if (flight.warnings.length > 0) found = { ...found, warnings: [...new Set(flight.warnings)] };
     const code = codeOf(found);
     metered.end(code, server.clock.uptimeMs() - startMs);

@@ -32,4 +32,6 @@ export interface ServerRequest {
   /** Reads the body; throws 413 when it is too large. */
   body(): Promise<RequestBody>;
   readonly signal: AbortSignal;
+  /** When `signal` will abort because the client waits no longer, by Clock.uptimeMs. Absent: it has not said so. */
+  readonly deadlineMs?: number | undefined;
 }

@@ -114,6 +114,13 @@ async function run(world: World, request: AdmissionRequest = admissionRequest({ 
   }
 }
 
+test("a webhook is told how long somebody will wait, if that is less than it may take", async () => {
+  const server = await webhookServer(() => ({ allowed: true }));
+  const request = { ...admissionRequest({ resource: "configmaps", object: configMap() }), deadlineMs: systemClock.uptimeMs() + 2_500 };
+  expect(await run({ port: server.port, validating: [{}, { timeoutSeconds: 1 }] }, request)).toBe("ok");
+  expect(server.asked.map(({ path }) => path.replace(/.*timeout=/, "")).sort()).toEqual(["1s", "3s"]);
+});
+
 test("webhooks are told who asks where somebody is named for them: behind a Service, and at a URL", async () => {
   const server = await webhookServer(() => ({ allowed: true }));
   const at = { clientConfig: { url: `https://127.0.0.1:${server.port}/u`, caBundle: Buffer.from(pki.authority("server-ca").bundlePem).toString("base64") } };

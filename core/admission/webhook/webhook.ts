@@ -218,14 +218,14 @@ async function orIgnored<T>({ webhook: { name, failurePolicy } }: Hook, request:
 async function responseOf(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps & { readonly mutates: boolean }): Promise<{ readonly response: AdmissionResponse; readonly object: Readonly<ApiObject> | undefined }> {
   const { versions, random, mutates } = deps;
   const { hook: { webhook: { name, sideEffects, clientConfig, admissionReviewVersions, timeoutSeconds = TIMEOUT_SECONDS } } } = invocation;
-  const { signal } = request;
+  const { signal, deadlineMs } = request;
   if (request.dryRun && !NO_SIDE_EFFECTS.includes(sideEffects)) throw badRequest(`admission webhook ${JSON.stringify(name)} does not support dry run`);
   const uid = random.uuid();
   const version = reviewVersionOf(admissionReviewVersions);
   if (!version) throw new CallError(name, "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)");
   const review = await questionOf(invocation, request, { versions, uid, version, mutates });
   const span = request.span?.child("Calling webhook", 3, { "webhook": name });
-  const answer = await ask({ config: clientConfig, review, timeoutSeconds, traceparent: span?.traceparent, signal }, deps).then((told) => decodedReview(told, version)).catch((error: Error) => {
+  const answer = await ask({ config: clientConfig, review, timeoutSeconds: withinDeadline(timeoutSeconds, deadlineMs, deps.clock), traceparent: span?.traceparent, signal }, deps).then((told) => decodedReview(told, version)).catch((error: Error) => {
     throw new CallError(name, `failed to call webhook: ${error.message}`, error);
   }).finally(() => span?.end());
   const response = checked(() => checkResponse(answer, { uid, version, mutates }), name);
@@ -233,6 +233,11 @@ async function responseOf(invocation: Invocation, request: AdmissionRequest, dep
   for (const text of response.warnings ?? []) request.warn(text);
   if (response.allowed !== true) throw rejection(name, response.status);
   return { response, object: (review.request?.object ?? undefined) as Readonly<ApiObject> | undefined };
+}
+
+/** What is left until nobody waits any longer, in full seconds, if that is less. */
+function withinDeadline(seconds: number, deadlineMs: number | undefined, clock: Clock): number {
+  return deadlineMs === undefined ? seconds : Math.min(seconds, Math.max(1, Math.ceil((deadlineMs - clock.uptimeMs()) / 1_000)));
 }
 
 function checked<T>(work: () => T, webhook: string): T {

@@ -263,9 +263,9 @@ test.each(["/api/v2", "/api/v1/nothings", "/apis/apps/v2/deployments", "/apis/ba
 
 test("a client that will not wait is told so in time", async () => {
   const told = async (timeout: string) => {
-    const { code, body } = await api.ask("GET", `${MAPS}/m0`, { query: { resourceVersion: "1000000", timeout } });
-    return [code, body.message];
+    const { code, body, contentType } = await api.ask("GET", `${MAPS}/m0`, { query: { resourceVersion: "1000000", timeout } });
+    return [code, code === 504 ? `${contentType}: ${body}` : body.message];
   };
-  expect(await told("20ms")).toEqual([504, "Timeout: request did not complete within the allotted timeout"]);
+  expect(await told("20ms")).toEqual([504, 'text/plain; charset=utf-8: {"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}\n']);
   expect(await told("soon")).toEqual([400, 'invalid timeout specified in the request URL - time: invalid duration "soon"']);
 });

@@ -253,7 +253,7 @@ function admissionRequest(
     ? { ...(given.fieldManager && { fieldManager: given.fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation: given.fieldValidation }) }
     : Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   return {
-    operation, dryRun, user, signal,
+    operation, dryRun, user, signal, deadlineMs: request.deadlineMs,
     options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...own, ...(dryRun && { dryRun: ["All"] }) },
     group: row.group, version: row.version, resource: row.plural, subresource: info.subresource, namespace: info.namespace,
     kind: next?.kind ?? row.kind,
