@@ -41,7 +41,7 @@ function logOf(args: ApiServerArgs, { clock, log }: { readonly clock: Clock; rea
   return logSink(file, format as AuditFormat);
 }
 
-const STANDARD_OUTPUT: LineWriter = { write: (line) => void process.stdout.write(`${line}\n`), close: () => Promise.resolve() };
+const STANDARD_OUTPUT: LineWriter = { write: (line) => new Promise((resolve) => void process.stdout.write(`${line}\n`, () => resolve())), close: () => Promise.resolve() };
 
 /** Source of the numbers: kubernetes v1.36 apiserver/pkg/server/options/audit.go */
 function webhookOf(args: ApiServerArgs, { clock, log, metrics }: { readonly clock: Clock; readonly log: Log; readonly metrics: Metrics }): AuditSink | undefined {

@@ -136,7 +136,10 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     if (flight.warnings.length > 0) found = { ...found, warnings: [...new Set(flight.warnings)] };
     const code = codeOf(found);
     metered.end(code, server.clock.uptimeMs() - startMs);
-    if (flight.audit) recordEnd(flight.audit, { request, info, code, found });
+    if (flight.audit) {
+      recordEnd(flight.audit, { request, info, code, found });
+      await flight.audit.recorded();
+    }
     flight.span?.end(code);
     return metered.sized && !request.user && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized } : found;
   };

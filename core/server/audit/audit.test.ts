@@ -12,6 +12,7 @@ import type { ServerRequest } from "../request.ts";
 import { requestInfo } from "../request-info.ts";
 import { auditor } from "./auditor.ts";
 import { type AuditEvent, legacyLine, sourceIps } from "./event.ts";
+import { logSink } from "./log-sink.ts";
 import { configFor, readPolicy } from "./policy.ts";
 import { RotatingFile } from "./rotating-file.ts";
 import { webhookSink } from "./webhook-sink.ts";
@@ -96,6 +97,23 @@ test("of a deletion its options are recorded, and how it went, at any level that
   expect(told).not.toHaveProperty("requestObject");
 });
 
+test("nobody is answered before it is written down what they asked", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "audit-"));
+  try {
+    const path = join(directory, "audit.log");
+    const file = new RotatingFile({ path, bytesMax: 1_000_000, filesMax: 0, ageMaxMs: 0, clock: systemClock, log: silentLog });
+    const policy = readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]");
+    await using api = await apiServer({ audit: auditor({ policy, sinks: [logSink(file, "json")], clock: systemClock, metrics: metricsRegistry() }) });
+    for (const name of ["a", "b", "c"]) {
+      await api.ask("GET", `/api/v1/namespaces/a/configmaps/${name}`);
+      expect(readFileSync(path, "utf8").trim().split("\n").map((line) => JSON.parse(line) as AuditEvent).at(-1)).toMatchObject({ stage: "ResponseComplete", objectRef: { name } });
+    }
+    await file.close();
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
 test("a file that has grown too large is put aside, and of those the newest are kept", async () => {
   const directory = mkdtempSync(join(tmpdir(), "audit-"));
   try {
@@ -103,7 +121,7 @@ test("a file that has grown too large is put aside, and of those the newest are 
     const clock = { ...systemClock, nowMs: () => (now += 1) };
     const file = new RotatingFile({ path: join(directory, "audit.log"), bytesMax: 13, filesMax: 2, ageMaxMs: 0, clock, log: silentLog });
     for (const line of ["first", "second line", "third line", "fourth line", "fifth"]) {
-      file.write(line);
+      void file.write(line);
       await file.close();
     }
     const names = readdirSync(directory).sort();
@@ -129,7 +147,7 @@ test("events are delivered in lists, again when they were not taken, and the las
     },
   });
   const running = sink.part.run(stop.signal, () => undefined);
-  for (let i = 0; i < 3; i++) sink.write({} as AuditEvent);
+  for (let i = 0; i < 3; i++) void sink.write({} as AuditEvent);
   await taken.promise;
   stop.abort();
   await running;

@@ -19,8 +19,8 @@ import { type AuditConfig, type AuditPolicy, type AuditStage, configFor } from "
 /** Where events go. */
 export interface AuditSink {
   readonly part: Runnable;
-  /** Must not throw, nor wait. */
-  write(event: AuditEvent): void;
+  /** Must not throw. Resolves once the event is where it is kept; undefined: nobody is to wait for that. */
+  write(event: AuditEvent): Promise<void> | undefined;
 }
 
 export interface Auditor {
@@ -32,9 +32,9 @@ export function auditor({ policy, sinks, clock, metrics }: { readonly policy: Au
   const levels = metrics.counter("apiserver_audit_level_total", "[ALPHA] Counter of policy levels for audit events (1 per request).");
   events.inc({}, 0);
   const perLevel = new Map(["None", "Metadata", "Request", "RequestResponse"].map((level) => [level, levels.with({ level })]));
-  const write = (event: AuditEvent): void => {
+  const write = (event: AuditEvent): Promise<unknown> => {
     events.inc();
-    for (const sink of sinks) sink.write(event);
+    return Promise.all(sinks.map((sink) => sink.write(event)));
   };
   return {
     begin(request, attributes, auditId) {
@@ -54,7 +54,7 @@ interface RecordDeps {
   readonly auditId: string;
   readonly config: AuditConfig;
   readonly clock: Clock;
-  readonly write: (event: AuditEvent) => void;
+  readonly write: (event: AuditEvent) => Promise<unknown>;
 }
 
 export class AuditRecord {
@@ -67,6 +67,7 @@ export class AuditRecord {
   #status: ResponseStatus | undefined;
   #requestObject: unknown;
   #responseObject: unknown;
+  #written: Promise<unknown> | undefined;
 
   constructor(deps: RecordDeps) {
     this.#deps = deps;
@@ -115,7 +116,7 @@ export class AuditRecord {
     const { config, auditId, attributes, request, clock, write } = this.#deps;
     if (config.omitStages.includes(stage)) return;
     const userAgent = request.header("user-agent") ?? "";
-    write({
+    this.#written = write({
       kind: "Event", apiVersion: "audit.k8s.io/v1", level: config.level, auditID: auditId, stage, requestURI: this.#uri, verb: attributes.verb, user: auditUser(attributes.user),
       ...(this.#impersonated ? { impersonatedUser: this.#impersonated } : {}),
       sourceIPs: sourceIps(request.header("x-forwarded-for"), request.header("x-real-ip"), request.remoteAddress), ...(userAgent === "" ? {} : { userAgent }),
@@ -125,6 +126,9 @@ export class AuditRecord {
       ...(Object.keys(this.#annotations).length > 0 ? { annotations: { ...this.#annotations } } : {}),
     });
   }
+
+  /** Resolves once the last stage is recorded, and with it those before: whoever asked has no answer until then. */
+  async recorded(): Promise<void> { await this.#written; }
 
   #copy(value: unknown): unknown {
     if (typeof value !== "object" || value === null) return value;

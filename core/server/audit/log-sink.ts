@@ -5,7 +5,7 @@ import { legacyLine } from "./event.ts";
 
 export type AuditFormat = "json" | "legacy";
 
-export interface LineWriter { write(line: string): void; close(): Promise<void> }
+export interface LineWriter { write(line: string): Promise<void>; close(): Promise<void> }
 
 export function logSink(lines: LineWriter, format: AuditFormat): AuditSink {
   return {

@@ -28,6 +28,8 @@ export class RotatingFile {
   readonly #options: RotatingFileOptions;
   #waiting: string[] = [];
   #waitingBytes = 0;
+  /** Of what waits. */
+  #written = Promise.withResolvers<void>();
   #writing: Promise<void> | undefined;
   #file: FileHandle | undefined;
   #size = 0;
@@ -37,14 +39,16 @@ export class RotatingFile {
     this.#options = options;
   }
 
-  write(line: string): void {
+  /** Resolves once the line is in the file, or lost. */
+  write(line: string): Promise<void> {
     if (this.#waitingBytes > WAITING_BYTES_MAX) {
       this.lost++;
-      return;
+      return Promise.resolve();
     }
     this.#waiting.push(line);
     this.#waitingBytes += line.length;
     this.#writing ??= this.#drain();
+    return this.#written.promise;
   }
 
   /** Resolves once all is written. */
@@ -59,8 +63,10 @@ export class RotatingFile {
     await Promise.resolve(); // what comes in the same turn is written together
     while (this.#waiting.length > 0) {
       const bytes = Buffer.from(`${this.#waiting.join("\n")}\n`);
+      const written = this.#written;
       this.#waiting = [];
       this.#waitingBytes = 0;
+      this.#written = Promise.withResolvers();
       try {
         this.#file ??= await this.#open();
         if (this.#size > 0 && this.#size + bytes.length > this.#options.bytesMax) await this.#rotate();
@@ -70,6 +76,7 @@ export class RotatingFile {
         this.lost++;
         log.error("the audit log cannot be written", { path, error });
       }
+      written.resolve();
     }
     this.#writing = undefined;
   }

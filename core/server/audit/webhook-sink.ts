@@ -69,10 +69,11 @@ export function webhookSink(options: WebhookSinkOptions): AuditSink {
     write(event) {
       if (buffer.length >= bufferSize) {
         errors.inc({ plugin: "webhook" });
-        return;
+        return undefined;
       }
       buffer.push(event);
       wake();
+      return undefined;
     },
     part: {
       name: "audit webhook",
