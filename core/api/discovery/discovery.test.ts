@@ -60,3 +60,9 @@ test("versions in Kubernetes' order", () => {
   const order = ["v10", "v2", "v1", "v11beta2", "v10beta3", "v3beta1", "v12alpha1", "v11alpha2", "foo1", "foo10"];
   expect([...order].reverse().sort((a, b) => compareVersions(b, a))).toEqual(order);
 });
+
+test("a version of which nothing is known names no resources", () => {
+  const document = groupDiscoveryList([{ group: "a.b", version: "v1", groupPriority: 1000, versionPriority: 100, rows: [], foreign: [], freshness: "Stale" }]);
+  expect(document).toMatchObject({ items: [{ versions: [{ version: "v1", freshness: "Stale" }] }] });
+  expect(JSON.stringify(document)).not.toContain("resources");
+});

@@ -75,7 +75,7 @@ export function groupDiscoveryList(versions: readonly DiscoveredVersion[]): obje
     items: orderGroups(versions).map((group) => ({
       metadata: group[0]!.group === "" ? {} : { name: group[0]!.group },
       versions: group.map(({ version, rows, foreign, freshness = "Current" }) => ({
-        version, resources: foreign ?? [...rows].sort((a, b) => a.plural < b.plural ? -1 : 1).map(discoveryOf), freshness,
+        version, ...(foreign?.length === 0 ? {} : { resources: foreign ?? [...rows].sort((a, b) => a.plural < b.plural ? -1 : 1).map(discoveryOf) }), freshness,
       })),
     })),
   };
