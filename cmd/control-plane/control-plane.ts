@@ -188,7 +188,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     log: log.with({ part: "server" }),
     async impersonate(attributes, request) {
       const wanted = impersonationOf(request.headers());
-      return wanted ? impersonate(wanted, attributes, authorizer) : attributes.user;
+      return wanted && impersonate(wanted, attributes, authorizer);
     },
     paths: [
       healthPaths(checks, metricsRegistry()), zpagesPath(zpages({ component: "kube-apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics), podResourceMetrics(() => informers.of(refs.PODS).list()), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),

@@ -3,7 +3,7 @@ import type { StatusError } from "../api/meta/status-error.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "./authorizer.ts";
-import { impersonate, impersonationOf } from "./impersonate.ts";
+import { impersonate, type Impersonated, impersonationOf } from "./impersonate.ts";
 
 /** Allows what is listed: "verb group/resource/subresource namespace/name". */
 function allowing(...allowed: string[]): Authorizer {
@@ -22,6 +22,11 @@ const CALLER: UserInfo = { name: "proxy", groups: ["system:authenticated"] };
 const AGENT: UserInfo = { name: "system:serviceaccount:kube-system:agent", groups: [], extra: { "authentication.kubernetes.io/node-name": ["node-1"], "authentication.kubernetes.io/pod-name": ["p"] } };
 
 async function become(headers: readonly (readonly [string, string])[], authorizer: Authorizer, user = CALLER): Promise<unknown> {
+  const outcome = await attempt(headers, authorizer, user);
+  return typeof outcome === "string" ? outcome : outcome.user;
+}
+
+async function attempt(headers: readonly (readonly [string, string])[], authorizer: Authorizer, user = CALLER): Promise<Impersonated | string> {
   const attributes: Attributes = { isResource: true, verb: "list", group: "", version: "v1", resource: "pods", subresource: "", namespace: "default", name: "", path: "", user };
   try { return await impersonate(impersonationOf(headers)!, attributes, authorizer); } catch (error) { return (error as StatusError).message; }
 }
@@ -67,6 +72,11 @@ describe("for certain requests only", () => {
     expect(await become([JANE], allowing(allowed[0]!))).toBe('users.authentication.k8s.io "jane" is forbidden: User "proxy" cannot impersonate:user-info resource "users" in API group "authentication.k8s.io" at the cluster scope');
     const masters = allowing(...allowed, "impersonate:user-info authentication.k8s.io/groups system:masters");
     expect(await become([JANE, ["impersonate-group", "system:masters"]], masters)).toContain("impersonating the system:masters group is not allowed");
+  });
+
+  test("the verb that allowed it is known, unless it is allowed whatever is asked", async () => {
+    expect(await attempt([JANE], allowing("impersonate-on:user-info:list core/pods default/", "impersonate:user-info authentication.k8s.io/users jane"))).toMatchObject({ constraint: "impersonate:user-info" });
+    expect(await attempt([JANE], allowing("impersonate core/users jane"))).toMatchObject({ user: { name: "jane" }, constraint: undefined });
   });
 
   test("one's own node, whichever it is", async () => {

@@ -60,13 +60,19 @@ function unescapeKey(encoded: string): string {
   }
 }
 
-/** The user to go on as, for this request (`attributes.user` is who really calls). Throws 403. */
-export async function impersonate(wanted: Wanted, attributes: Attributes, authorizer: Authorizer): Promise<UserInfo> {
+export interface Impersonated {
+  readonly user: UserInfo;
+  /** The verb of the narrow mode that allowed it, impersonate:user-info; undefined: it is allowed whatever is asked. */
+  readonly constraint: string | undefined;
+}
+
+/** Whom to go on as, for this request (`attributes.user` is who really calls). Throws 403. */
+export async function impersonate(wanted: Wanted, attributes: Attributes, authorizer: Authorizer): Promise<Impersonated> {
   let first: unknown;
   for (const mode of MODES) {
     if (!mode.applies(wanted, attributes.user)) continue;
     try {
-      return await impersonateBy(mode, wanted, attributes, authorizer);
+      return { user: await impersonateBy(mode, wanted, attributes, authorizer), constraint: mode.narrow ? verbOf(mode) : undefined };
     } catch (error) {
       if (!isForbidden(error)) throw error;
       first ??= error;
@@ -90,10 +96,13 @@ const MODES: readonly Mode[] = [
   { name: "", narrow: false, applies: () => true },
 ];
 
-async function impersonateBy({ name: modeName, narrow }: Mode, wanted: Wanted, attributes: Attributes, authorizer: Authorizer): Promise<UserInfo> {
+function verbOf({ name, narrow }: Mode): string { return narrow ? `impersonate:${name}` : "impersonate"; }
+
+async function impersonateBy(mode: Mode, wanted: Wanted, attributes: Attributes, authorizer: Authorizer): Promise<UserInfo> {
+  const { name: modeName, narrow } = mode;
   const associated = modeName === "associated-node";
   const requestor = associated ? withoutExtra(attributes.user) : attributes.user;
-  const verb = narrow ? `impersonate:${modeName}` : "impersonate";
+  const verb = verbOf(mode);
   const group = narrow ? AUTHENTICATION_GROUP : "";
   const check = (what: Partial<ResourceAttributes> & { readonly resource: string; readonly name: string }): Promise<void> =>
     ensureAllowed(authorizer, { isResource: true, verb, group, version: "v1", subresource: "", namespace: "", path: "", user: requestor, ...what });

@@ -71,8 +71,9 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     flight.audit = server.audit?.begin(request, asCaller, flight.auditId);
     const { shown } = flight;
     if (shown?.annotations) for (const [key, value] of Object.entries(shown.annotations)) flight.audit?.annotate(key, value);
-    const user = request.user ? caller : await server.impersonate(asCaller, request).catch((error: unknown) => { throw unsniffed(request, error); });
-    if (user !== caller) flight.audit?.impersonated(user);
+    const impersonated = request.user ? undefined : await server.impersonate(asCaller, request).catch((error: unknown) => { throw unsniffed(request, error); });
+    if (impersonated) flight.audit?.impersonated(impersonated);
+    const { user } = impersonated ?? { user: caller };
     if (server.fairness && !request.user && !isLasting(info)) {
       const entered = server.fairness(request, info, user);
       flight.ticket = entered instanceof Promise ? await entered : entered;

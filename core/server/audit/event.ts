@@ -26,6 +26,8 @@ export interface AuditEvent {
   readonly verb: string;
   readonly user: AuditUser;
   readonly impersonatedUser?: AuditUser;
+  /** The verb that allowed it, of a narrow mode of impersonation. */
+  readonly authenticationMetadata?: { readonly impersonationConstraint: string };
   readonly sourceIPs?: readonly string[];
   readonly userAgent?: string;
   readonly objectRef?: ObjectReference;
