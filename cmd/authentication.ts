@@ -75,7 +75,7 @@ function oidcSettings({ args, apiAudiences, issuers, serverId, clock, log, metri
   }
   const file = reloadedFile({
     setting: "authentication-config", path, clock, log, read: (text) => made(authenticationConfiguration(text, { disallowedIssuers: issuers })),
-    reloaded: reloadMeter(metrics, "authentication", { serverId, clock }),
+    meter: reloadMeter(metrics, "authentication", { serverId, clock }),
   });
   const tokens: TokenAuthenticator = { authenticateToken: (token, audiences, signal) => file.current().tokens.authenticateToken(token, audiences, signal) };
   return { tokens, current: () => file.current().configuration, parts: [file.part] };

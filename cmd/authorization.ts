@@ -45,7 +45,7 @@ export function authorizationSettings({ args, node, rbac, serverId, clock, log, 
   if (modes.length > 0 || WEBHOOK_FLAGS.some((name) => args.text(name) !== undefined)) throw new ConfigError("authorization-config cannot be used together with authorization-mode or authorization-webhook-* settings");
   const file = reloadedFile({
     setting: "authorization-config", path, clock, log, read: (text) => made(authorizationConfiguration(text)),
-    reloaded: reloadMeter(metrics, "authorization", { serverId, clock }),
+    meter: reloadMeter(metrics, "authorization", { serverId, clock }),
   });
   return { authorizer: { authorize: (attributes) => file.current().authorize(attributes), rulesFor: (user, namespace) => file.current().rulesFor(user, namespace) }, parts: [file.part] };
 }

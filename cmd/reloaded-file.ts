@@ -14,15 +14,16 @@ interface Options<T> {
   read(text: string): T;
   readonly clock: Clock;
   readonly log: Log;
-  readonly reloaded?: ReloadMeter | undefined;
+  readonly meter?: ReloadMeter | undefined;
 }
 
 export interface ReloadedFile<T> { current(): T; readonly part: Runnable }
 
 /** Throws ConfigError when it cannot be used now. */
-export function reloadedFile<T>({ setting, path, read, clock, log, reloaded }: Options<T>): ReloadedFile<T> {
+export function reloadedFile<T>({ setting, path, read, clock, log, meter }: Options<T>): ReloadedFile<T> {
   let text = readText(path);
   let value = fromFile(setting, path, read);
+  meter?.holds(text ?? "");
   return {
     current: () => value,
     part: {
@@ -35,10 +36,11 @@ export function reloadedFile<T>({ setting, path, read, clock, log, reloaded }: O
             if (now === text) continue;
             text = now; // told of once
             value = fromFile(setting, path, read);
-            reloaded?.("success");
+            meter?.reloaded("success");
+            meter?.holds(text ?? "");
             log.info("a configuration file was read again", { setting, path });
           } catch (error) {
-            reloaded?.("failure");
+            meter?.reloaded("failure");
             log.error("a configuration file cannot be used; the one before still holds", { setting, path, error });
           }
         }
