@@ -73,7 +73,7 @@ export function negotiateInput(contentType: string | undefined, encodings: reado
   if (contentType === undefined || contentType === "") return encodings[0]!;
   const mediaType = mediaTypeOf(contentType);
   const found = encodings.find((encoding) => MEDIA_TYPES[encoding] === mediaType);
-  if (!found) throw unsupportedMediaType(encodings.map((encoding) => MEDIA_TYPES[encoding]));
+  if (!found) throw unsupportedMediaType(ENCODINGS.map((encoding) => MEDIA_TYPES[encoding]));
   return found;
 }
 

@@ -197,3 +197,15 @@ test("what is atomic in one version only is so for those who write in it", async
   await world.apply("two", "v2", { color: "red" });
   expect(await world.now()).toEqual(['{"color":"red","options":{"a":"1"}}', 'one Apply v1 {"f:options":{"f:a":{}}}', 'two Apply v2 {"f:color":{}}']);
 });
+
+test("of custom resources a collection is only written by who names an object, and one is made wherever it is posted", async () => {
+  await using world = await boxes({ strategy: "None" });
+  expect(await world.ask("PUT", "v1", { name: "" })).toBe("400 name must be provided");
+  expect(await world.ask("PATCH", "v1", { name: "", type: MERGE })).toBe("400 name must be provided");
+  expect(await world.ask("PATCH", "v1", { name: "", type: "application/strategic-merge-patch+json" })).toContain("415 the body of the request was in an unknown format");
+  expect(await world.ask("POST", "v1", { name: "other", metadata: {} })).toContain("422 Box.ops.io \"\" is invalid: metadata.name: Required value");
+  expect(await world.ask("POST", "v1", { name: "other" })).toBe("");
+  expect((await world.api.ask("GET", `/apis/ops.io/v1${BOXES}`)).body.items.map(({ metadata: { name } }: ApiObject) => name)).toEqual(["b"]);
+  expect(await world.ask("POST", "v1", { subresource: "/status" })).toBe('405 create is not supported on resources of kind "boxes.ops.io"');
+  expect(await world.ask("POST", "v1", { type: "text/plain" })).toBe("415 the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf");
+});

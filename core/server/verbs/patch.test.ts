@@ -192,6 +192,12 @@ test("an apply creates what is not there, but not with somebody else's uid", asy
   expect((await patch("merge", { spec: {} })).code).toBe(404);
 });
 
+test.each<[type: keyof typeof TYPES]>([["json"], ["merge"], ["strategic"]])("a %s patch of what is not there is not looked at", async (type) => {
+  expect((await patch(type, "{")).code).toBe(400);
+  await api!.ask("DELETE", PATH);
+  expect((await patch(type, "{")).body).toMatchObject({ code: 404, message: 'deployments.apps "d" not found' });
+});
+
 test("whole numbers that are not written so count in patches that make values, and not in those that make a text", async () => {
   const unfit = "json: cannot unmarshal number 2.0 into Go struct field DeploymentSpec.spec.replicas of type int32";
   expect((await patch("merge", `{"spec":{"replicas":2.0}}`)).body).toMatchObject({ code: 422, details: { causes: [{ field: "patch", message: expect.stringMatching(new RegExp(`${RegExp.escape(unfit)}$`)) }] } });
