@@ -44,6 +44,8 @@ test.each<[Given, string[]]>([
     'spec.selectableFields[0].jsonPath: Invalid value: "spec.size": is an invalid path: expected [ or . but got: spec',
     'spec.selectableFields[1].jsonPath: Invalid value: ".spec.size[0]": is an invalid path: array notation is not allowed',
   ]],
+  [crd({ versions: [version({ selectableFields: [{ jsonPath: ".spec.size" }] }), version({ name: "v2", storage: false })] }), ["spec.versions[0].selectableFields: Invalid value: \"\": may only be set when `version.schema.openAPIV3Schema` is not included"]],
+  [crd({ versions: [version({ selectableFields: [{ jsonPath: ".spec.size" }] }), version({ name: "v2", storage: false, selectableFields: [{ jsonPath: ".spec.size" }], schema: { openAPIV3Schema: { type: "object" } } })] }), ['spec.selectableFields: Invalid value: "": may only be set when validations.schema is included']],
   [withSchema({ type: "object", anyOf: [{ required: ["a"] }, { properties: { b: { type: "string" } } }] }), [
     "spec.validation.openAPIV3Schema.anyOf[1].properties[b].type: Forbidden: must be empty to be structural",
     "spec.validation.openAPIV3Schema.properties[b]: Required value: because it is defined in spec.validation.openAPIV3Schema.anyOf[1].properties[b]",
