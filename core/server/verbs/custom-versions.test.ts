@@ -209,3 +209,10 @@ test("of custom resources a collection is only written by who names an object, a
   expect(await world.ask("POST", "v1", { subresource: "/status" })).toBe('405 create is not supported on resources of kind "boxes.ops.io"');
   expect(await world.ask("POST", "v1", { type: "text/plain" })).toBe("415 the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf");
 });
+
+test("who applies no status owns that there is none", async () => {
+  await using world = await boxes({ strategy: "None" });
+  await world.apply("one", "v2", { color: "red" });
+  expect((await world.api.ask("PATCH", `/apis/ops.io/v2${BOXES}/b/status`, { headers: { "content-type": APPLY }, query: { fieldManager: "two" }, body: { apiVersion: "ops.io/v2", kind: "Box", metadata: { name: "b" }, status: null } })).code).toBe(200);
+  expect(await world.now()).toEqual(['{"color":"red"}', 'one Apply v2 {"f:color":{}}', "two Apply v2 {}"]);
+});
