@@ -40,7 +40,9 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
     }, nowMs);
   },
 
-  defaults({ spec }) {
+  defaults(definition) {
+    defaultStoredVersions(definition);
+    const { spec } = definition;
     const { names } = spec;
     if (names?.kind) {
       names.singular ||= names.kind.toLowerCase();
@@ -50,6 +52,8 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
     const service = conversion.webhook?.clientConfig?.service;
     if (service) service.port ??= WEBHOOK_PORT;
   },
+
+  statusDefaults: defaultStoredVersions,
 
   prepareForCreate(definition) {
     definition.status = { conditions: null as never, acceptedNames: { plural: "", kind: "" }, storedVersions: null as never }; // null is how the first answer has it
@@ -90,6 +94,12 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
 function unknownFormats({ versions }: Readonly<CustomResourceDefinitionSpec>): readonly string[] {
   return (versions ?? []).flatMap(({ schema }) => (schema?.openAPIV3Schema ? [...schemasIn(schema.openAPIV3Schema)] : []))
     .flatMap(({ type, format }) => (format && !isKnownFormat(type ?? "", format) ? [format] : []));
+}
+
+/** Who says that objects are stored in no version means the storage version. */
+function defaultStoredVersions({ spec, status }: CustomResourceDefinition): void {
+  const storage = (spec.versions ?? []).find((version) => version.storage);
+  if (status && storage && !status.storedVersions?.length) status.storedVersions = [storage.name];
 }
 
 function recordStorageVersion(definition: CustomResourceDefinition): void {

@@ -95,7 +95,7 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
     return rules.check(object, { old: correlated?.old, correlated, warn: (warning) => warnings.push(warning) }).errors;
   }
 
-  const statusPart: Part = { ...STATUS_PART, validate: validateStatus };
+  const statusPart: Part = { ...STATUS_PART, validate: validateStatus, warnings: (next) => excused.get(next) ?? [] };
   return {
     group, version: version.name, kind, plural,
     unconditionalUpdate: false,
