@@ -216,3 +216,12 @@ test("who applies no status owns that there is none", async () => {
   expect((await world.api.ask("PATCH", `/apis/ops.io/v2${BOXES}/b/status`, { headers: { "content-type": APPLY }, query: { fieldManager: "two" }, body: { apiVersion: "ops.io/v2", kind: "Box", metadata: { name: "b" }, status: null } })).code).toBe(200);
   expect(await world.now()).toEqual(['{"color":"red"}', 'one Apply v2 {"f:color":{}}', "two Apply v2 {}"]);
 });
+
+test("defaults of a version are no fields of an object that was written in another", async () => {
+  const versions = [VERSIONS[0]!, version("v2", { type: "object", properties: { dims: { type: "object", properties: { size: SIZE } }, color: { type: "string", default: "red" } } }, { storage: true })];
+  await using world = await boxes({ versions: versions.map((one, i) => ({ ...one, storage: i === 0 })) });
+  await world.ask("POST", "v1", { name: "", spec: { size: 1 } });
+  await world.ask("PATCH", "v1", { type: MERGE, metadata: { managedFields: [{}] } });
+  expect(await world.apply("one", "v2", { dims: { size: 2 } }, { query: { force: "true" } })).toBe("");
+  expect((await world.now()).slice(1)).toEqual(['before-first-apply Update v2 {".":{},"f:dims":{}}', 'one Apply v2 {"f:dims":{"f:size":{}}}']);
+});

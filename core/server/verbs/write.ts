@@ -78,7 +78,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
   const { admit, ...options } = writeOptions(scope, "UPDATE", patcher.query);
   const { entry, created } = await traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
-    const next = await patcher.patch(old && served.fromStorage(old));
+    const next = await patcher.patch(old && (served.custom ? old : served.fromStorage(old))); // the store shows custom resources in the request's version
     if (!old && next.metadata.uid)
       throw conflict({ group: info.group, resource: info.resource }, info.name, `uid mismatch: the provided object specified uid ${next.metadata.uid}, and no existing object was found`);
     placeInNamespace(scope, next);
