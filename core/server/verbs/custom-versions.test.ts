@@ -225,3 +225,16 @@ test("defaults of a version are no fields of an object that was written in anoth
   expect(await world.apply("one", "v2", { dims: { size: 2 } }, { query: { force: "true" } })).toBe("");
   expect((await world.now()).slice(1)).toEqual(['before-first-apply Update v2 {".":{},"f:dims":{}}', 'one Apply v2 {"f:dims":{"f:size":{}}}']);
 });
+
+test("as long as the webhook fails, who lists or watches is told to try again, and who gets one object why", async () => {
+  await using world = await boxes();
+  await world.ask("POST", "v2", { name: "", spec: { color: "red" } });
+  world.refuses = () => true;
+  const BOX = `/apis/ops.io/v1${BOXES}`;
+  const told = { code: 429, body: { reason: "TooManyRequests", details: { retryAfterSeconds: 1 }, message: `storage is (re)initializing: failed to list ops.io/v1, Kind=Box: ${FAILED}` } };
+  expect(await world.api.ask("GET", BOX)).toMatchObject(told);
+  expect(await world.api.ask("GET", BOX, { query: { watch: "1" } })).toMatchObject(told);
+  expect(await world.api.ask("GET", `${BOX}/b`)).toMatchObject({ code: 500, body: { message: FAILED } });
+  world.refuses = () => false;
+  expect((await world.api.ask("GET", BOX)).body.items).toHaveLength(1);
+});
