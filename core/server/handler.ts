@@ -91,7 +91,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     }
     const served = server.registry.find(info.group, info.version, info.resource);
     if (!served || hasEmptyPart(info.path, info.rest)) throw new NotServed();
-    if (!served.custom && hasNoRoute(info, served.row.verbs)) throw new NotServed();
+    if (!served.custom && hasNoRoute(info, served.row)) throw new NotServed();
     if (!served.custom && served.row.namespaced && info.namespace === "") refuseEverywhere(info, served.row.verbs);
     if (info.verb === "watch" && request.method !== "GET") throw methodNotAllowed(); // POST …/watch/pods and the like
     if (request.method === "HEAD" && !served.custom && info.subresource !== "proxy") throw methodNotAllowed(); // upstream's router knows none
@@ -208,11 +208,16 @@ export function attributesOf(info: RequestInfo, request: ServerRequest, user: Us
   };
 }
 
-/** Whether upstream's router has no way there: below a subresource, and to the objects of what can only be created. */
-function hasNoRoute({ verb, name, subresource, isBelowRoutes }: ResourceRequestInfo, allowed: readonly string[]): boolean {
+/** Whether upstream's router has no way there: to a subresource there is not and below one, to the objects of what can only be created, and through a namespace to what lives in none. */
+function hasNoRoute(info: ResourceRequestInfo, { verbs, subresources, namespaced }: ServedResource["row"]): boolean {
+  const { verb, name, subresource, isBelowRoutes } = info;
+  if (isBelowRoutes || isElsewhere(info, namespaced)) return true;
+  if (subresource !== "") return !subresources.some((one) => one.name === subresource);
   const isCollection = verb === "list" || verb === "watch"; // with a name where a field selector asks for one
-  return isBelowRoutes || (subresource === "" && name !== "" && !isCollection && !allowed.some((one) => NAMED.has(one)));
+  return name !== "" && !isCollection && !verbs.some((one) => NAMED.has(one));
 }
+
+function isElsewhere({ namespace, resource }: ResourceRequestInfo, namespaced: boolean): boolean { return namespace !== "" && !namespaced && resource !== "namespaces"; }
 
 /** Of what lives in namespaces all of them together can be listed and watched, and nothing else done: upstream's router has no way there. Throws 404 and 405. */
 function refuseEverywhere({ verb, name }: ResourceRequestInfo, allowed: readonly string[]): void {
@@ -226,9 +231,9 @@ function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: 
   if (custom && row.namespaced && info.namespace === "" && info.verb !== "list" && info.verb !== "watch") throw new NotServed();
   const allowed: readonly string[] | undefined = info.subresource === "" ? row.verbs : row.subresources.find(({ name }) => name === info.subresource)?.verbs;
   if (!allowed && custom) throw notFound({ group: info.group, resource: info.resource }, info.name);
-  if (!allowed || (info.namespace !== "" && !row.namespaced && info.resource !== "namespaces")) throw new NotServed();
+  if (!allowed || isElsewhere(info, row.namespaced)) throw new NotServed();
   const handler = Object.hasOwn(verbs, info.verb) ? verbs[info.verb] : undefined;
-  if (!handler || !store || !allowed.includes(info.verb) || !fitsPath(info, row.namespaced))
+  if (!handler || !store || !allowed.includes(info.verb) || !(custom || fitsPath(info, row.namespaced)))
     throw custom || (info.verb === "watch" && allowed.includes("list")) ? methodNotSupported({ group: info.group, resource: info.resource }, info.verb) : methodNotAllowed();
   return (scope) => {
     checkAcceptable(scope, true);

@@ -35,8 +35,11 @@ test("what the checks find can be scraped", async () => {
 
 test("the version: what was built, what it behaves as, and the oldest it gets along with, in upstream's order", async () => {
   const built = { major: "1", minor: "36", gitVersion: "v1.36.0", gitCommit: "c", gitTreeState: "clean", buildDate: "2026-01-01T00:00:00Z", goVersion: "g", compiler: "bun", platform: "linux/amd64" };
-  const answer = (await versionPath(built)({ path: "/version", method: "GET" } as ServerRequest, ANONYMOUS)) as RawAnswer;
+  const ask = (accept?: string) => versionPath(built)({ path: "/version", method: "GET", header: () => accept } as unknown as ServerRequest, ANONYMOUS) as RawAnswer;
+  const answer = ask();
   expect(Object.entries(JSON.parse(String(answer.body)) as object).slice(0, 7)).toEqual([
     ["major", "1"], ["minor", "36"], ["emulationMajor", "1"], ["emulationMinor", "36"], ["minCompatibilityMajor", "1"], ["minCompatibilityMinor", "35"], ["gitVersion", "v1.36.0"],
   ]);
+  expect(ask("application/yaml, application/json;q=0.5").status).toBe(200);
+  expect(() => ask("application/yaml")).toThrow("406: Not Acceptable\n\nAvailable representations: application/json");
 });

@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/server/healthz/healthz.go
  */
+import { checkRoute, MEDIA_TYPES } from "../api/codec/negotiate.ts";
 import type { ZPages } from "../api/codec/zpages.ts";
 import { methodNotAllowed } from "../api/meta/status-error.ts";
 import { isOfControlPlane } from "../observe/families.ts";
@@ -89,9 +90,10 @@ export function zpagesPath(pages: ZPages): PathHandler {
 /** Beside what was built: the version it behaves as, and the oldest that may share the store with it. Source: component-base/compatibility/version.go */
 export function versionPath({ major, minor, ...build }: VersionInfo): PathHandler {
   const version = { major, minor, emulationMajor: major, emulationMinor: minor, minCompatibilityMajor: major, minCompatibilityMinor: String(Number(minor) - 1), ...build };
-  return ({ path, method }) => {
-    if (path !== "/version" && path !== "/version/") return undefined;
-    if (method !== "GET") throw methodNotAllowed();
+  return (request) => {
+    if (request.path !== "/version" && request.path !== "/version/") return undefined;
+    if (request.method !== "GET") throw methodNotAllowed();
+    checkRoute(request.header("accept") ?? "", { types: [MEDIA_TYPES.json] });
     return raw(JSON.stringify(version, undefined, 2), "application/json");
   };
 }

@@ -91,6 +91,11 @@ function selectable(fields: readonly { readonly jsonPath: string }[] = []): Cust
   return fields.length === 0 ? {} : { [SELECTABLE]: fields.map(({ jsonPath }) => ({ fieldPath: jsonPath.replace(/^\./, "") })) };
 }
 
+/** Whether what a client has is what there is: as Go's http.ServeContent compares. */
+function hasNow(known: string, etag: string): boolean {
+  return known.trim() === "*" || known.split(",").some((one) => one.trim().replace(/^W\//, "") === etag);
+}
+
 /** A URL that names the hash of its content may be kept for ever; one that names another hash is sent to where the content is now. */
 function answer(request: ServerRequest, { gzip, contentType, etag }: OpenApiDocument, v3?: { readonly place: string; readonly nowMs: number }): Answer {
   const hash = v3 && request.query.get("hash");
@@ -103,7 +108,7 @@ function answer(request: ServerRequest, { gzip, contentType, etag }: OpenApiDocu
     headers["cache-control"] = "public, immutable";
     headers["expires"] = kept.toUTCString();
   }
-  if (request.header("if-none-match") === etag) return raw("", contentType, 304, headers);
+  if (hasNow(request.header("if-none-match") ?? "", etag)) return raw("", contentType, 304, headers);
   if (/\bgzip\b/.test(request.header("accept-encoding") ?? "")) return raw(gzip, contentType, 200, { ...headers, "content-encoding": "gzip" });
   return raw(gunzipSync(gzip), contentType, 200, headers);
 }

@@ -56,6 +56,16 @@ test("of what comes back, metadata other than labels and annotations is as it wa
   expect(await convert((asked) => ({ convertedObjects: converted(asked) }), [widget("w")], { strategy: "None" })).toBeUndefined();
 });
 
+test("what is asked is a review with an empty answer, of objects as they are stored", async () => {
+  let asked: object | undefined;
+  const w = widget("w");
+  await convert((review) => { asked = review; return { convertedObjects: converted(review) }; }, [{ ...w, metadata: { ...w.metadata, resourceVersion: "7" } }]);
+  expect(asked).toEqual({
+    kind: "ConversionReview", apiVersion: "apiextensions.k8s.io/v1",
+    request: { uid: expect.any(String), desiredAPIVersion: "x.io/v2", objects: [w] }, response: { uid: "", convertedObjects: null, result: { metadata: {} } },
+  });
+});
+
 const ONE = "500 conversion webhook for x.io/v1, Kind=Widget";
 const LIST = "500 conversion webhook for x.io/v1, Kind=WidgetList";
 test.each<[string, (asked: Asked) => object, readonly ApiObject[], string]>([

@@ -41,7 +41,7 @@ export function conversionBy({ spec: { conversion } }: Readonly<CustomResourceDe
     const kind = gvkOf(objects.length === 1 ? first : { ...first, kind: `${first.kind}List` });
     if (!version) throw failure("no supported conversion review versions");
     const uid = deps.random.uuid();
-    const review = { kind: "ConversionReview", apiVersion: `${GROUP}/${version}`, request: { uid, desiredAPIVersion: apiVersion, objects } };
+    const review = { kind: "ConversionReview", apiVersion: `${GROUP}/${version}`, request: { uid, desiredAPIVersion: apiVersion, objects: objects.map(unversioned) }, response: { uid: "", convertedObjects: null, result: { metadata: {} } } };
     try {
       const answer = await ask({ config, review, timeoutSeconds: TIMEOUT_SECONDS, signal }, deps);
       return restored(objects, convertedOf(answer as Review, { uid, version }), { apiVersion, kind });
@@ -51,6 +51,9 @@ export function conversionBy({ spec: { conversion } }: Readonly<CustomResourceDe
     }
   };
 }
+
+/** As it is stored: the store knows its version. */
+function unversioned({ metadata: { resourceVersion: _, ...metadata }, ...object }: Readonly<ApiObject>): object { return { ...object, metadata }; }
 
 /** What came back is not what was asked for. */
 class Misfit extends Error { override readonly name = "Misfit"; }

@@ -73,7 +73,7 @@ export function negotiateInput(contentType: string | undefined, encodings: reado
   if (contentType === undefined || contentType === "") return encodings[0]!;
   const mediaType = mediaTypeOf(contentType);
   const found = encodings.find((encoding) => MEDIA_TYPES[encoding] === mediaType);
-  if (!found) throw unsupportedMediaType(encodings.map((encoding) => MEDIA_TYPES[encoding]));
+  if (!found) throw unsupportedMediaType(ENCODINGS.map((encoding) => MEDIA_TYPES[encoding]));
   return found;
 }
 
@@ -95,8 +95,7 @@ function mediaTypeOf(contentType: string): string | undefined {
 }
 
 /** What upstream's router makes sure of first: that a media type of the route is among those that are accepted, whatever their parameters. Throws a StatusError, 406. */
-export function checkRoute(accept: string, { streams = false }: { readonly streams?: boolean } = {}): void {
-  const types = ENCODINGS.map((encoding) => MEDIA_TYPES[encoding]);
+export function checkRoute(accept: string, { types = ENCODINGS.map((encoding) => MEDIA_TYPES[encoding]), streams = false }: { readonly types?: readonly string[]; readonly streams?: boolean } = {}): void {
   const accepted = accept.split(",").map((clause) => clause.split(";", 1)[0]!.trim());
   if (accept === "" || accepted.some((type) => type === "*/*" || types.includes(type))) return;
   throw routerNotAcceptable(streams ? [...types, ...ENCODINGS.filter((encoding) => ENCODINGS_STREAM.has(encoding)).map((encoding) => `${MEDIA_TYPES[encoding]};stream=watch`)] : types);

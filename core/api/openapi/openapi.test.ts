@@ -107,13 +107,27 @@ test.each<[string, object, object, object]>([
 });
 
 test("a group that consists of custom resources is told as the server behind it tells it", () => {
-  const document = openApiV3({ groupVersion: CRONTAB_VERSION, rows: [{ ...CRONTABS, verbs: [...CRONTABS.verbs, "deletecollection"] }] }, SERVER) as Document & { info: object };
+  const document = openApiV3({ groupVersion: CRONTAB_VERSION, rows: [{ ...CRONTABS, verbs: [...CRONTABS.verbs, "delete", "deletecollection"] }] }, SERVER) as Document & { info: object };
   const path = "/apis/stable.example.com/v1/namespaces/{namespace}/crontabs";
   expect(document.info).toEqual({ title: "Kubernetes CRD Swagger", version: "v0.1.0" });
   expect(document.paths).not.toHaveProperty(["/apis/stable.example.com/v1/"]);
   expect(Object.keys(document.paths[path]!["post"]!.requestBody!.content)).toEqual(["application/json", "application/yaml"]);
   expect(document.paths[path]!["delete"]).not.toHaveProperty("requestBody");
   expect(document.paths[`${path}/{name}`]!["get"]!.parameters!.map(({ name }) => name)).toContain("resourceVersion");
+  expect(document.components).not.toHaveProperty("securitySchemes");
+  expect((document.components.schemas["io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions"] as { "x-kubernetes-group-version-kind": object[] })["x-kubernetes-group-version-kind"]).toContainEqual({ group: "apps", kind: "DeleteOptions", version: "v1" });
+});
+
+test("the scale of a custom resource is told as its own, and a version to be read as that of a list", () => {
+  const scale = { name: "scale", kind: { group: "autoscaling", version: "v1", kind: "Scale" }, verbs: ["get", "patch", "update"], connects: [] } as never;
+  const descriptions = { "io.k8s.apimachinery.pkg.apis.meta.v1.ListOptions": { resourceVersion: "of a list" }, "io.k8s.apimachinery.pkg.apis.meta.v1.GetOptions": { resourceVersion: "of something else" } };
+  const document = openApiV3({ groupVersion: CRONTAB_VERSION, rows: [{ ...CRONTABS, subresources: [scale] }], descriptions }, SERVER) as Document;
+  const get = document.paths["/apis/stable.example.com/v1/namespaces/{namespace}/crontabs/{name}/scale"]!["get"]!;
+  expect(get).toMatchObject({ "x-kubernetes-group-version-kind": { group: "stable.example.com", version: "v1", kind: "CronTab" } });
+  expect(JSON.stringify(get)).toContain("io.k8s.api.autoscaling.v1.Scale");
+  expect(JSON.stringify(document.paths)).toContain('"name of the CronTab"');
+  expect(JSON.stringify(document.paths)).toContain("of a list");
+  expect(JSON.stringify(document.paths)).not.toContain("of something else");
 });
 
 test("v2 says the same with less, also as protobuf", () => {

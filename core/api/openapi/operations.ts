@@ -164,7 +164,8 @@ class Version {
   }
 
   subresource(row: ResourceRow, subresource: Subresource): Operation[] {
-    const { name, kind, verbs, connects } = subresource;
+    const { name, verbs, connects } = subresource;
+    const kind = row.custom ? { group: row.group, version: row.version, kind: row.kind } : subresource.kind; // upstream tells custom resources' scale as theirs
     const item = this.#itemPlace(row, kind.kind);
     const place = { ...item, path: `${item.path}/${name}` };
     const id = `${this.#prefix}${place.scope}${row.kind}${capitalize(name)}`;
@@ -173,7 +174,7 @@ class Version {
       method: "get", id: `read${id}`, description: `read log of the specified ${row.kind}`, action: "get", kind, query: this.#query("PodLogOptions"),
       responses: [ok(undefined)], produces: ["text/plain", ...PRODUCES],
     })];
-    const ref = this.#options.refOf(kind);
+    const ref = this.#options.refOf(subresource.kind);
     return [
       ...(verbs.includes("get") ? [this.#build(row, place, { method: "get", id: `read${id}`, description: `read ${name} of the specified ${row.kind}`, action: "get", kind, query: this.#getQuery(row), responses: [ok(ref)] })] : []),
       ...(verbs.includes("update") ? [this.#replace(row, place, { id, description: `replace ${name} of the specified ${row.kind}`, ref, kind })] : []),
@@ -227,7 +228,8 @@ class Version {
     };
   }
 
-  #getQuery(row: ResourceRow): Parameter[] { return row.custom ? this.#query("GetOptions") : []; }
+  /** Described as that of a list. */
+  #getQuery(row: ResourceRow): Parameter[] { return row.custom ? this.#query("ListOptions").filter(({ name }) => name === "resourceVersion") : []; }
 
   #ref({ group, version, kind }: GroupVersionKind): string { return this.#options.refOf({ group, version, kind }); }
 

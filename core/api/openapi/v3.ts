@@ -35,24 +35,26 @@ export function openApiV3({ groupVersion, rows, descriptions = {}, custom = new 
   const refOf = (kind: GroupVersionKind): string => facts.typeOf(kind)?.name ?? customTypeName(kind);
   const operations = operationsOf(groupVersion, rows, { facts, descriptions, refOf });
   const own = customSchemas(rows, custom, "v3");
-  return { ...documentV3(operations, { version, descriptions, facts, own, groupVersion }), ...(isCustom(rows) ? { info: CUSTOM_INFO } : {}) };
+  return isCustom(rows) ? { ...documentV3(operations, { version, descriptions, facts, own, isElsewhere: true }), info: CUSTOM_INFO } : documentV3(operations, { version, descriptions, facts, own, groupVersion });
 }
 
 /** The documents of /api, /apis, /apis/<group>, /version: a handful of operations that are no resource's. */
-export function documentV3(operations: readonly Operation[], { version, descriptions, facts, own = {}, groupVersion }: {
+export function documentV3(operations: readonly Operation[], { version, descriptions, facts, own = {}, groupVersion, isElsewhere = false }: {
   readonly version: string; readonly descriptions: Descriptions; readonly facts: Facts; readonly own?: Readonly<Record<string, Schema>>;
   readonly groupVersion?: GroupVersion;
+  /** Upstream makes it elsewhere: it says nothing of who may ask, and of meta types all the kinds they are registered as. */
+  readonly isElsewhere?: boolean;
 }): object {
   const refs = new Set(operations.flatMap(({ body, responses }) => [...(body ? [body.ref] : []), ...responses.flatMap(({ ref }) => ref ?? [])]));
   for (const name of refsIn(own)) refs.add(name);
-  const builtIn = schemasOf(refs, { facts, dialect: "v3", descriptions, kindsOf: kindsWithin(groupVersion, kindIndex(facts)) });
+  const builtIn = schemasOf(refs, { facts, dialect: "v3", descriptions, kindsOf: isElsewhere ? kindIndex(facts) : kindsWithin(groupVersion, kindIndex(facts)) });
   const schemas = Object.fromEntries(Object.entries({ ...builtIn, ...own }).sort(([a], [b]) => a < b ? -1 : 1));
   return {
     openapi: "3.0.0", info: { title: "Kubernetes", version },
     paths: pathsOf(operations, parameterV3, operationV3),
     components: {
       ...(Object.keys(schemas).length > 0 ? { schemas } : {}),
-      securitySchemes: { BearerToken: { type: "apiKey", description: "Bearer Token authentication", name: "authorization", in: "header" } },
+      ...(isElsewhere ? {} : { securitySchemes: { BearerToken: { type: "apiKey", description: "Bearer Token authentication", name: "authorization", in: "header" } } }),
     },
   };
 }

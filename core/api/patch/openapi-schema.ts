@@ -29,7 +29,7 @@ function preserves(definition: Definition): boolean { return definition["x-kuber
 /** `outer`: something around it preserves unknown fields. */
 function nodeOf(definition: Definition, outer: boolean): SchemaNode {
   const lax = outer || preserves(definition);
-  if (definition["x-kubernetes-int-or-string"]) return scalarNode("untyped");
+  if (definition["x-kubernetes-int-or-string"]) return ANYTHING_ATOMIC; // that it is neither is found out later
   const scalar = SCALARS[definition.type ?? ""];
   if (scalar !== undefined) return scalarNode(scalar);
   if (definition.type === "array") {

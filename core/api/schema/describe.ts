@@ -126,7 +126,7 @@ function lookUp({ models, client, parameters }: Sources, type: { readonly name: 
 }
 
 /** One interface a file: its comment, and those of the properties at its first level. */
-function readModels(root: string, prefix: string): Map<string, string> {
+export function readModels(root: string, prefix: string): Map<string, string> {
   const texts = new Map<string, string>();
   for (const path of new Bun.Glob("**/*.d.ts").scanSync({ cwd: root, absolute: true })) {
     if (path.endsWith("index.d.ts") || path.includes("_schemas")) continue;
@@ -135,7 +135,7 @@ function readModels(root: string, prefix: string): Map<string, string> {
     for (const { comment, line } of commented(readFileSync(path, "utf8"))) {
       const property = /^"?([\w$-]+)"?\??:/.exec(line);
       if (depth === 0) {
-        if (!/^export (?:interface|declare class|type) /.test(line)) continue;
+        if (!/^export (?:interface|declare class|(?:declare )?type) /.test(line)) continue;
         if (!texts.has(`${key}#`)) texts.set(`${key}#`, comment);
       } else if (depth === 1 && property && !texts.get(`${key}#${property[1]}`)) texts.set(`${key}#${property[1]}`, comment);
       depth += (line.match(/\{/g)?.length ?? 0) - (line.match(/\}/g)?.length ?? 0);

@@ -40,10 +40,17 @@ test.each<[Given, string[]]>([
   [withSchema({ type: "object", properties: { a: { $ref: "#/b" } } }), ["spec.validation.openAPIV3Schema.properties[a].$ref: Forbidden: $ref is not supported"]],
   [withSchema({ type: "object", properties: { a: { type: "string", $schema: "x" } } }), [`spec.validation.openAPIV3Schema: Invalid value: "": OpenAPIV3Schema 'schema' is not supported`]],
   [withSchema({ type: "object", properties: { a: { type: "object", default: { x: 2n ** 63n - 1n } } } }), ['spec.validation.openAPIV3Schema.properties[a].default: Invalid value: {"x":9223372036854775807}: must not have unknown fields']],
+  [withSchema({ type: "object", properties: { a: { "x-kubernetes-int-or-string": true, default: [] }, b: { type: "object", properties: { c: { "x-kubernetes-int-or-string": true } }, default: { c: null } } } }), []],
+  [withSchema({ type: "object", properties: { a: { "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }, { type: "string" }], default: true } } }), [
+    'spec.validation.openAPIV3Schema.properties[a].default: Invalid value: "": "" must validate at least one schema (anyOf)',
+    'spec.validation.openAPIV3Schema.properties[a].default: Invalid value: "boolean":  in body must be of type integer: "boolean"',
+  ]],
   [crd({ versions: [version({ selectableFields: [{ jsonPath: "spec.size" }, { jsonPath: ".spec.size[0]" }] })] }), [
     'spec.selectableFields[0].jsonPath: Invalid value: "spec.size": is an invalid path: expected [ or . but got: spec',
     'spec.selectableFields[1].jsonPath: Invalid value: ".spec.size[0]": is an invalid path: array notation is not allowed',
   ]],
+  [crd({ versions: [version({ selectableFields: [{ jsonPath: ".spec.size" }] }), version({ name: "v2", storage: false })] }), ["spec.versions[0].selectableFields: Invalid value: \"\": may only be set when `version.schema.openAPIV3Schema` is not included"]],
+  [crd({ versions: [version({ selectableFields: [{ jsonPath: ".spec.size" }] }), version({ name: "v2", storage: false, selectableFields: [{ jsonPath: ".spec.size" }], schema: { openAPIV3Schema: { type: "object" } } })] }), ['spec.selectableFields: Invalid value: "": may only be set when validations.schema is included']],
   [withSchema({ type: "object", anyOf: [{ required: ["a"] }, { properties: { b: { type: "string" } } }] }), [
     "spec.validation.openAPIV3Schema.anyOf[1].properties[b].type: Forbidden: must be empty to be structural",
     "spec.validation.openAPIV3Schema.properties[b]: Required value: because it is defined in spec.validation.openAPIV3Schema.anyOf[1].properties[b]",

@@ -156,3 +156,19 @@ test("versions: what is stored is shown in each, by each one's schema, and is re
   expect((await api.ask("GET", `${MOVERS}/v`)).body.spec).toEqual({ size: 1 });
   expect((await api.ask("PATCH", `${inV2}/v`, { headers: MERGE, body: {} })).body.metadata.resourceVersion).toBe(after.body.metadata.resourceVersion);
 });
+
+test("a write of the status tells of rules that what has not changed breaks", async () => {
+  const ruled = (rules: readonly object[]) => [version({ subresources: { status: {} }, schema: { openAPIV3Schema: { type: "object", properties: { spec: { ...spec, "x-kubernetes-validations": rules }, status: { type: "object", properties: { ready: { type: "boolean" } } } } } } })];
+  await define(crd("rulers", { versions: ruled([]) }));
+  const RULERS = WIDGETS.replace("widgets", "rulers");
+  await api.ask("POST", RULERS, { body: { ...widget("a", { spec: { size: 20 } }), kind: "Ruler" } });
+  await api.ask("PATCH", `${CRDS}/rulers.example.com`, { headers: MERGE, body: { spec: { versions: ruled([{ rule: "self.size < 10", message: "too long" }]) } } });
+  await until(async () => (await api.ask("POST", RULERS, { body: { ...widget("b", { spec: { size: 20 } }), kind: "Ruler" } })).code, (code) => code === 422);
+  expect(await api.ask("PATCH", `${RULERS}/a/status`, { headers: MERGE, body: { status: { ready: true } } })).toMatchObject({ code: 200, warnings: ["spec: Invalid value: too long"] });
+});
+
+test("who says that objects are stored in no version means the storage version", async () => {
+  await define(crd("stored"));
+  const { code, body } = await api.ask("PATCH", `${CRDS}/stored.example.com/status`, { headers: MERGE, body: { status: { storedVersions: [] } } });
+  expect([code, body.status.storedVersions]).toEqual([200, ["v1"]]);
+});

@@ -40,7 +40,9 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
     }, nowMs);
   },
 
-  defaults({ spec }) {
+  defaults(definition) {
+    defaultStoredVersions(definition);
+    const { spec } = definition;
     const { names } = spec;
     if (names?.kind) {
       names.singular ||= names.kind.toLowerCase();
@@ -50,6 +52,8 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
     const service = conversion.webhook?.clientConfig?.service;
     if (service) service.port ??= WEBHOOK_PORT;
   },
+
+  statusDefaults: defaultStoredVersions,
 
   prepareForCreate(definition) {
     definition.status = { conditions: null as never, acceptedNames: { plural: "", kind: "" }, storedVersions: null as never }; // null is how the first answer has it
@@ -90,6 +94,12 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
 function unknownFormats({ versions }: Readonly<CustomResourceDefinitionSpec>): readonly string[] {
   return (versions ?? []).flatMap(({ schema }) => (schema?.openAPIV3Schema ? [...schemasIn(schema.openAPIV3Schema)] : []))
     .flatMap(({ type, format }) => (format && !isKnownFormat(type ?? "", format) ? [format] : []));
+}
+
+/** Who says that objects are stored in no version means the storage version. */
+function defaultStoredVersions({ spec, status }: CustomResourceDefinition): void {
+  const storage = (spec.versions ?? []).find((version) => version.storage);
+  if (status && storage && !status.storedVersions?.length) status.storedVersions = [storage.name];
 }
 
 function recordStorageVersion(definition: CustomResourceDefinition): void {
@@ -147,7 +157,7 @@ function* validateVersions(path: string, given: readonly CustomResourceDefinitio
     if (schemas) yield* validateSchema(child(at, "schema"), version.schema?.openAPIV3Schema, { hasStatus: version.subresources?.status !== undefined, isUnchanged: hasSameSchema(version, old) });
     if (subresources && version.subresources) yield* validateSubresources(child(at, "subresources"), version.subresources);
     if (columns) for (const [j, column] of (version.additionalPrinterColumns ?? []).entries()) yield* validateColumn(index(child(at, "additionalPrinterColumns"), j), column);
-    if (selectable) yield* validateSelectable(child(at, "selectableFields"), version);
+    if (selectable) yield* validateSelectable(child(at, "selectableFields"), version, { isBeside: schemas, otherwise: "may only be set when `version.schema.openAPIV3Schema` is not included" });
   }
   const at = child(path, "versions");
   if (new Set(versions.map(({ name }) => name)).size !== versions.length) yield invalid(at, versions, "must contain unique version names");
@@ -162,7 +172,7 @@ function* validateShared(path: string, versions: readonly CustomResourceDefiniti
   if (isShared(versions, "subresources") && first.subresources) yield* validateSubresources(child(path, "subresources"), first.subresources);
   if (isShared(versions, "additionalPrinterColumns"))
     for (const [i, column] of (first.additionalPrinterColumns ?? []).entries()) yield* validateColumn(index(child(path, "additionalPrinterColumns"), i), column);
-  if (isShared(versions, "selectableFields")) yield* validateSelectable(child(path, "selectableFields"), first);
+  if (isShared(versions, "selectableFields")) yield* validateSelectable(child(path, "selectableFields"), first, { isBeside: isShared(versions, "schema"), otherwise: "may only be set when validations.schema is included" });
 }
 
 function hasSameSchema({ name, schema }: CustomResourceDefinitionVersion, old: readonly CustomResourceDefinitionVersion[] | undefined): boolean {
@@ -170,10 +180,11 @@ function hasSameSchema({ name, schema }: CustomResourceDefinitionVersion, old: r
   return before !== undefined && Bun.deepEquals(before.schema, schema);
 }
 
-function* validateSelectable(path: string, { selectableFields, schema }: CustomResourceDefinitionVersion): Iterable<FieldError> {
+/** `isBeside`: the schema stands where they stand, with the version or, where all versions share it, at the top. */
+function* validateSelectable(path: string, { selectableFields, schema }: CustomResourceDefinitionVersion, { isBeside, otherwise }: { readonly isBeside: boolean; readonly otherwise: string }): Iterable<FieldError> {
   if (!selectableFields?.length) return;
-  if (schema?.openAPIV3Schema) yield* validateSelectableFields(path, selectableFields, schema.openAPIV3Schema);
-  else yield invalid(path, "", "may only be set when `version.schema.openAPIV3Schema` is not included");
+  if (!isBeside || !schema?.openAPIV3Schema) yield invalid(path, "", otherwise);
+  else yield* validateSelectableFields(path, selectableFields, schema.openAPIV3Schema);
 }
 
 function* validateDeprecation(path: string, { deprecated, deprecationWarning: text }: CustomResourceDefinitionVersion): Iterable<FieldError> {

@@ -40,7 +40,7 @@ function* ofDefault(path: string, structure: Structure, { insideMeta, isRoot }: 
   const { byDefault: value } = structure;
   if (!insideMeta && pruned(value, structure) !== value) yield invalid(path, inOrder(value), "must not have unknown fields");
   const errors = insideMeta ? [] : [...validateResources(value, structure, path)];
-  if (errors.length === 0) errors.push(...validateValue(value, structure, { field: path }));
+  if (errors.length === 0) errors.push(...validateValue(value, structureOf(withoutIntOrString(structure.schema)), { field: path }));
   yield* errors;
   const rules = errors.length === 0 ? ruleTree(structure, { root: isRoot }) : undefined;
   if (!rules) return;
@@ -48,6 +48,17 @@ function* ofDefault(path: string, structure: Structure, { insideMeta, isRoot }: 
   const asCreate = asUpdate.errors.length === 0 ? rules.check(value, { old: undefined, path, budget: round.budget }) : asUpdate;
   yield* asCreate.errors;
   round.budget = Math.min(asUpdate.budget, asCreate.budget);
+}
+
+/** Whether a default is a number or a text is not looked at, unless the schema says so with anyOf. */
+function withoutIntOrString({ "x-kubernetes-int-or-string": _, ...schema }: Readonly<JSONSchemaProps>): JSONSchemaProps {
+  const { properties, items, additionalProperties } = schema;
+  return {
+    ...schema,
+    ...(properties && { properties: Object.fromEntries(Object.entries(properties).map(([name, property]) => [name, withoutIntOrString(property)])) }),
+    ...(isMap(items) && { items: withoutIntOrString(items) }),
+    ...(isMap(additionalProperties) && { additionalProperties: withoutIntOrString(additionalProperties) }),
+  };
 }
 
 /** Members by name, as Go prints maps. */

@@ -20,7 +20,7 @@ const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 /** Of a managedFields entry. kubernetes v1.36 apimachinery/pkg/apis/meta/v1/validation MaxSubresourceNameLength */
 const SUBRESOURCE_BYTES_MAX = 256;
 
-/** Drops what a client may not set at a create. Mutates. */
+/** Drops what a client may not set at a create. Who creates by replacing or applying may say that it is being deleted. Mutates. */
 export function wipeSystemFields(metadata: ObjectMeta): void {
   const meta = metadata as Partial<ObjectMeta>;
   delete meta.uid;
@@ -33,7 +33,7 @@ export function wipeSystemFields(metadata: ObjectMeta): void {
 /** Sets what the server decides at a create. Mutates. */
 export function fillForCreate(object: ApiObject, context: WriteContext, hasGeneration: boolean): void {
   const meta = object.metadata as Partial<ObjectMeta> & { name: string };
-  wipeSystemFields(object.metadata);
+  delete meta.selfLink;
   if (!context.dryRun) delete meta.resourceVersion; // that it is new is for the storage to find out, which a dry run does not come to
   meta.uid = context.uuid();
   meta.creationTimestamp = timestamp(context.nowMs);

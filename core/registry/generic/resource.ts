@@ -93,6 +93,8 @@ export type Subresource<T extends ApiObject = ApiObject> =
       /** Takes the part from `next` and all the rest from `old`. Mutates `next`. */
       prepare(next: T, old: Readonly<T>, context: WriteContext): void;
       validate?(next: Readonly<T>, old: Readonly<T>): Iterable<FieldError>;
+      /** Texts for the Warning header. */
+      warnings?(next: Readonly<T>): Iterable<string>;
     }
   /** Another kind seen through the object: scale. */
   | {

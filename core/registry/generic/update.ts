@@ -37,7 +37,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
     const next = keepTimesIfUnchanged(old, resource.canonical(draft, old));
     const own = subresource ? subresource.validate?.(next, old) : [...(definition.validate?.(next, old, context) ?? []), ...(definition.validateUpdate?.(next, old) ?? [])];
     refuseInvalid(target, next, [...metaErrors(target, next, context), ...validateMetaUpdate(next, old), ...(own ?? [])]);
-    if (options.warn && !subresource) for (const text of definition.warnings?.(next, old) ?? []) options.warn(text);
+    if (options.warn) for (const text of (subresource ? subresource.warnings?.(next) : definition.warnings?.(next, old)) ?? []) options.warn(text);
     await options.validate?.(deepFreeze(next), old);
     if (finishedBy(next, definition)) {
       const outcome = context.dryRun ? undefined : await commits.remove(current, { named }, signal);

@@ -11,6 +11,7 @@ import { canonical } from "../../api/schema/canonical.ts";
 import { diagnoseValue } from "../../api/schema/diagnose-value.ts";
 import { diagnose, type Diagnosis } from "../../api/schema/diagnose.ts";
 import { builtInFacts, type StructType } from "../../api/schema/facts.ts";
+import { wrapIntegers } from "../../api/schema/wrap-integers.ts";
 import { MalformedError } from "../../registry/apiextensions/custom/embedded.ts";
 import type { RequestBody } from "../request.ts";
 import type { Scope } from "../scope.ts";
@@ -133,10 +134,12 @@ function readValue(scope: Scope, value: unknown, { known, keepNulls = false, isM
   if (!type) return readCustom(scope, value, keepNulls);
   const { object, clean } = canonical(type, withReset({ ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }), known);
   if (clean && !(isMap && isOddlyNamed(value))) return { object: object as unknown as ApiObject, strict: [] };
+  const wrapped = isMap && !clean ? wrapIntegers(type, value) : value;
+  if (wrapped !== value) return readValue(scope, wrapped, { ...(known && { known }), isMap });
   return { object: object as unknown as ApiObject, ...(isMap ? diagnoseMap(type, value) : diagnose(type, jsonNodeOf(value))) };
 }
 
-/** A number that is too large for its field goes through the converter, and is no such number here. */
+/** Also what the converter takes and no object here has: bytes as a list of numbers. */
 function diagnoseMap(type: StructType, value: unknown): Diagnosis {
   const found = diagnoseValue(type, value);
   return found.error === undefined ? { error: diagnose(type, jsonNodeOf(value)).error, strict: found.strict } : found;

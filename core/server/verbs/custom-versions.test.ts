@@ -197,3 +197,44 @@ test("what is atomic in one version only is so for those who write in it", async
   await world.apply("two", "v2", { color: "red" });
   expect(await world.now()).toEqual(['{"color":"red","options":{"a":"1"}}', 'one Apply v1 {"f:options":{"f:a":{}}}', 'two Apply v2 {"f:color":{}}']);
 });
+
+test("of custom resources a collection is only written by who names an object, and one is made wherever it is posted", async () => {
+  await using world = await boxes({ strategy: "None" });
+  expect(await world.ask("PUT", "v1", { name: "" })).toBe("400 name must be provided");
+  expect(await world.ask("PATCH", "v1", { name: "", type: MERGE })).toBe("400 name must be provided");
+  expect(await world.ask("PATCH", "v1", { name: "", type: "application/strategic-merge-patch+json" })).toContain("415 the body of the request was in an unknown format");
+  expect(await world.ask("POST", "v1", { name: "other", metadata: {} })).toContain("422 Box.ops.io \"\" is invalid: metadata.name: Required value");
+  expect(await world.ask("POST", "v1", { name: "other" })).toBe("");
+  expect((await world.api.ask("GET", `/apis/ops.io/v1${BOXES}`)).body.items.map(({ metadata: { name } }: ApiObject) => name)).toEqual(["b"]);
+  expect(await world.ask("POST", "v1", { subresource: "/status" })).toBe('405 create is not supported on resources of kind "boxes.ops.io"');
+  expect(await world.ask("POST", "v1", { type: "text/plain" })).toBe("415 the body of the request was in an unknown format - accepted media types include: application/json, application/yaml, application/vnd.kubernetes.protobuf");
+});
+
+test("who applies no status owns that there is none", async () => {
+  await using world = await boxes({ strategy: "None" });
+  await world.apply("one", "v2", { color: "red" });
+  expect((await world.api.ask("PATCH", `/apis/ops.io/v2${BOXES}/b/status`, { headers: { "content-type": APPLY }, query: { fieldManager: "two" }, body: { apiVersion: "ops.io/v2", kind: "Box", metadata: { name: "b" }, status: null } })).code).toBe(200);
+  expect(await world.now()).toEqual(['{"color":"red"}', 'one Apply v2 {"f:color":{}}', "two Apply v2 {}"]);
+});
+
+test("defaults of a version are no fields of an object that was written in another", async () => {
+  const versions = [VERSIONS[0]!, version("v2", { type: "object", properties: { dims: { type: "object", properties: { size: SIZE } }, color: { type: "string", default: "red" } } }, { storage: true })];
+  await using world = await boxes({ versions: versions.map((one, i) => ({ ...one, storage: i === 0 })) });
+  await world.ask("POST", "v1", { name: "", spec: { size: 1 } });
+  await world.ask("PATCH", "v1", { type: MERGE, metadata: { managedFields: [{}] } });
+  expect(await world.apply("one", "v2", { dims: { size: 2 } }, { query: { force: "true" } })).toBe("");
+  expect((await world.now()).slice(1)).toEqual(['before-first-apply Update v2 {".":{},"f:dims":{}}', 'one Apply v2 {"f:dims":{"f:size":{}}}']);
+});
+
+test("as long as the webhook fails, who lists or watches is told to try again, and who gets one object why", async () => {
+  await using world = await boxes();
+  await world.ask("POST", "v2", { name: "", spec: { color: "red" } });
+  world.refuses = () => true;
+  const BOX = `/apis/ops.io/v1${BOXES}`;
+  const told = { code: 429, body: { reason: "TooManyRequests", details: { retryAfterSeconds: 1 }, message: `storage is (re)initializing: failed to list ops.io/v1, Kind=Box: ${FAILED}` } };
+  expect(await world.api.ask("GET", BOX)).toMatchObject(told);
+  expect(await world.api.ask("GET", BOX, { query: { watch: "1" } })).toMatchObject(told);
+  expect(await world.api.ask("GET", `${BOX}/b`)).toMatchObject({ code: 500, body: { message: FAILED } });
+  world.refuses = () => false;
+  expect((await world.api.ask("GET", BOX)).body.items).toHaveLength(1);
+});

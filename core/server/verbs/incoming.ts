@@ -18,6 +18,11 @@ export function placeInNamespace({ info }: Scope, { metadata }: ApiObject): void
   else throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
 }
 
+/** Of custom resources the router knows no paths: that a collection is not written is found out later. Throws 400. */
+export function requireName({ info }: Scope): void {
+  if (!info.name) throw badRequest("name must be provided");
+}
+
 /** The object's name is the one in the URL. Throws 400. */
 export function checkName({ info }: Scope, { metadata: { name } }: Readonly<ApiObject>): void {
   if (!name) throw badRequest(`the name of the object (${info.name} based on URL) was undeterminable: name must be provided`);

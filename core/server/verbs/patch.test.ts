@@ -192,6 +192,30 @@ test("an apply creates what is not there, but not with somebody else's uid", asy
   expect((await patch("merge", { spec: {} })).code).toBe(404);
 });
 
+test.each<[type: keyof typeof TYPES]>([["json"], ["merge"], ["strategic"]])("a %s patch of what is not there is not looked at", async (type) => {
+  expect((await patch(type, "{")).code).toBe(400);
+  await api!.ask("DELETE", PATH);
+  expect((await patch(type, "{")).body).toMatchObject({ code: 404, message: 'deployments.apps "d" not found' });
+});
+
+test("an integer too large for its field is wrapped, as Go converts it, where a patch makes values", async () => {
+  const applied = async (replicas: string) => (await patch("apply", JSON.stringify(configuration({ replicas: "N" })).replace('"N"', replicas), { fieldManager: "m", force: "true" })).body;
+  expect((await applied("4294967299")).spec.replicas).toBe(3);
+  expect((await applied("-2147483649")).spec.replicas).toBe(2147483647);
+  expect((await applied("1e19")).spec.replicas).toBe(0);
+  expect(await applied("2147483648")).toMatchObject({ code: 422, message: 'Deployment.apps "d" is invalid: spec.replicas: Invalid value: -2147483648: must be greater than or equal to 0' });
+  expect((await patch("strategic", { spec: { template: { spec: { terminationGracePeriodSeconds: 2 ** 53, priority: 2 ** 32 + 7 } } } })).body.spec.template.spec).toMatchObject({ terminationGracePeriodSeconds: 2 ** 53, priority: 7 });
+  expect((await patch("merge", { spec: { replicas: 4294967299 } })).code).toBe(422);
+});
+
+test("who creates by applying may say that it is being deleted", async () => {
+  await api!.ask("DELETE", PATH);
+  const dying = { ...configuration(), metadata: { name: "d", deletionTimestamp: "2020-01-01T00:00:00Z", deletionGracePeriodSeconds: 5, finalizers: ["a/b"] } };
+  expect((await apply("m", dying)).body.metadata).toMatchObject(dying.metadata);
+  await api!.ask("POST", PATH.slice(0, -2), { body: { ...dying, metadata: { ...dying.metadata, name: "e" } } });
+  expect((await api!.ask("GET", `${PATH.slice(0, -1)}e`)).body.metadata).not.toHaveProperty("deletionTimestamp");
+});
+
 test("whole numbers that are not written so count in patches that make values, and not in those that make a text", async () => {
   const unfit = "json: cannot unmarshal number 2.0 into Go struct field DeploymentSpec.spec.replicas of type int32";
   expect((await patch("merge", `{"spec":{"replicas":2.0}}`)).body).toMatchObject({ code: 422, details: { causes: [{ field: "patch", message: expect.stringMatching(new RegExp(`${RegExp.escape(unfit)}$`)) }] } });

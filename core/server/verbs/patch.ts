@@ -18,8 +18,10 @@ import { applyMergePatch } from "../../api/patch/merge-patch.ts";
 import { applyStrategicMerge } from "../../api/patch/strategic-merge.ts";
 import { diagnose, diagnoseUntyped } from "../../api/schema/diagnose.ts";
 import { builtInFacts, Facts, type Type } from "../../api/schema/facts.ts";
+import type { RequestBody } from "../request.ts";
 import type { Scope } from "../scope.ts";
 import { expectedKind, appliedObject, patchedObject, unfitPatch } from "./body.ts";
+import { requireName } from "./incoming.ts";
 import { ownableFields, schemaOf, withVersions } from "./managed-fields.ts";
 import { unfitNumber } from "./patch-numbers.ts";
 import { type WriteQuery, writeQueryOf } from "./write-options.ts";
@@ -50,12 +52,23 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
   const body = await scope.request.body();
   const type = body.contentType.split(";")[0]!.trim();
   if (!accepted.includes(type)) throw scope.served.custom ? unsupportedMediaType(accepted) : routerUnsupported();
+  requireName(scope);
   const query = writeQueryOf(scope, type === APPLY_YAML ? "ApplyOptions" : "PatchOptions");
   if (type === APPLY_YAML) {
     const { value: applied, duplicates: repeated } = body.type === "value" ? { value: body.value, duplicates: [] } : attempt("error decoding YAML: error converting YAML to JSON: ", () => readYaml(decodeText(body.bytes)));
     scope.audit?.requestObject(applied);
     return applier(scope, query, { applied, repeated });
   }
+  try {
+    return changer(scope, query, { body, type });
+  } catch (error) {
+    return { query, ownsFields: false, creates: false, patch: (old) => { throw old ? error : missing(scope); } }; // nobody looks at the patch before there is something to be changed
+  }
+}
+
+/** All but server-side apply. Throws 400 for a patch that cannot be read. */
+function changer(scope: Scope, query: WriteQuery, { body, type }: { readonly body: RequestBody; readonly type: string }): Patcher {
+  const schema = builtInSchemas.schemaOf(expectedKind(scope));
   const { value: patch, document, numbers }: ReadPatch = body.type === "value" ? { value: body.value, document: undefined, numbers: undefined }
     : attempt(type === STRATEGIC_MERGE_PATCH ? "" : "error decoding patch: ", () => readPatch(decodeText(body.bytes)));
   scope.audit?.requestObject(patch);

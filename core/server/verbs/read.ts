@@ -1,9 +1,9 @@
 /** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
 import { posix } from "node:path";
 import { parseJson } from "../../api/codec/json.ts";
-import { parseApiVersion } from "../../api/meta/gvk.ts";
+import { formatGvk, parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../../api/meta/object-meta.ts";
-import { badRequest, CONTINUE_INCONSISTENT, isExpired, isTooLarge, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, type StatusError } from "../../api/meta/status-error.ts";
+import { badRequest, CONTINUE_INCONSISTENT, isExpired, isTooLarge, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, StatusError, tooManyRequests } from "../../api/meta/status-error.ts";
 import { canonicalOwn } from "../../api/schema/canonical.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
@@ -100,13 +100,22 @@ export async function listObjects(scope: Scope): Promise<ListAnswer> {
   const entries = limit > 0 ? found.slice(0, limit) : found;
   const last = found.length > entries.length ? entries.at(-1) : undefined;
   const next: ListMeta = last ? { continue: encodeContinue(revision, last.key, served.store!.prefixOf(selection.namespace)), ...remaining(scope, selection, entries.length) } : {};
-  await served.ready(objectsOf(entries), signal);
+  await converted(scope, entries);
   return { type: "list", served, entries, metadata: { resourceVersion: String(revision), ...next } };
 }
 
 /** What is selected by fields is selected by those of the version that is asked for. */
-async function readyToSelect({ served, signal }: Scope, { matches }: Selection, entries: () => Iterable<Cached>): Promise<void> {
-  if (served.custom && matches) await served.ready(objectsOf(entries()), signal);
+async function readyToSelect(scope: Scope, { matches }: Selection, entries: () => Iterable<Cached>): Promise<void> {
+  if (scope.served.custom && matches) await converted(scope, entries());
+}
+
+/** Upstream answers lists and watches from a cache of the version, which has nothing as long as a webhook fails: the client is to try again. Throws 429. */
+async function converted({ served, signal }: Scope, entries: Iterable<Cached>): Promise<void> {
+  try {
+    await served.ready(objectsOf(entries), signal);
+  } catch (error) {
+    throw error instanceof StatusError ? tooManyRequests(`storage is (re)initializing: failed to list ${formatGvk(served.row)}: ${error.message}`, 1) : error;
+  }
 }
 
 function* objectsOf(entries: Iterable<Cached>): Iterable<Readonly<ApiObject>> {
@@ -203,7 +212,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const after = fromNow ? server.cache.revision : Number(options.resourceVersion);
   if (sendInitial) await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
   const initial = sendInitial ? served.store!.select(selection) : [];
-  await served.ready(objectsOf(initial), scope.signal);
+  await converted(scope, initial);
 
   const seconds = integer(query, "timeoutSeconds");
   const timeoutMs = seconds ? Math.max(0, seconds) * 1000 : WATCH_TIMEOUT_MIN_MS * (1 + server.random.next());

@@ -17,14 +17,14 @@ import { type Answer, stored } from "../answer.ts";
 import { authorize } from "../handler.ts";
 import type { Scope } from "../scope.ts";
 import { bodyReader, decodeObject, keptSpec } from "./body.ts";
-import { checkName, dropRepeatedOwners, placeInNamespace } from "./incoming.ts";
+import { checkName, dropRepeatedOwners, placeInNamespace, requireName } from "./incoming.ts";
 import { keepManagers, managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
 import { patcherOf } from "./patch.ts";
 import { listObjects, subresourceOf, viewAnswer } from "./read.ts";
 import { type DeleteQuery, deleteQueryOf, type WriteQuery, writeQueryOf } from "./write-options.ts";
 
 export async function createObject(scope: Scope): Promise<Answer> {
-  const { served, info } = scope;
+  const { served } = scope;
   const query = writeQueryOf(scope, "CreateOptions");
   const object = await decodeObject(scope);
   wipeSystemFields(object.metadata);
@@ -33,7 +33,6 @@ export async function createObject(scope: Scope): Promise<Answer> {
   const { admit, ...options } = writeOptions(scope, "CREATE", query);
   await recordOwner(scope, object, undefined, options.context.nowMs);
   await admit(object, undefined);
-  if (info.name && !object.metadata.name) object.metadata.name = info.name;
   const entry = await traced(scope, "Create", () => served.store!.create(object, options));
   await served.ready([entry.object], scope.signal);
   return stored(201, served, entry);
@@ -41,6 +40,7 @@ export async function createObject(scope: Scope): Promise<Answer> {
 
 export async function updateObject(scope: Scope): Promise<Answer> {
   const { served, info } = scope;
+  requireName(scope);
   const subresource = subresourceOf(scope);
   const query = writeQueryOf(scope, "UpdateOptions");
   const read = await bodyReader(scope);
@@ -78,7 +78,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
   const { admit, ...options } = writeOptions(scope, "UPDATE", patcher.query);
   const { entry, created } = await traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
-    const next = await patcher.patch(old && served.fromStorage(old));
+    const next = await patcher.patch(old && (served.custom ? old : served.fromStorage(old))); // the store shows custom resources in the request's version
     if (!old && next.metadata.uid)
       throw conflict({ group: info.group, resource: info.resource }, info.name, `uid mismatch: the provided object specified uid ${next.metadata.uid}, and no existing object was found`);
     placeInNamespace(scope, next);
@@ -257,7 +257,7 @@ function admissionRequest(
     options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...own, ...(dryRun && { dryRun: ["All"] }) },
     group: row.group, version: row.version, resource: row.plural, subresource: info.subresource, namespace: info.namespace,
     kind: next?.kind ?? row.kind,
-    name: info.name || (next?.metadata?.name ?? ""),
+    name: (info.verb === "create" && info.subresource === "" ? "" : info.name) || (next?.metadata?.name ?? ""),
     object: next,
     oldObject: old,
     warn: (text) => void warnings.push(text),

@@ -5,7 +5,7 @@
  */
 import type { CustomResourceColumnDefinition } from "../../gen/apiextensions.v1.ts";
 import type { ApiObject } from "../../meta/object-meta.ts";
-import { type Column, NAME } from "./columns.ts";
+import { AGE, type Column, NAME } from "./columns.ts";
 import { since } from "./human-duration.ts";
 import { type Cell, type Printer, printer } from "./printer.ts";
 
@@ -20,7 +20,7 @@ export type FindValues = (jsonPath: string, object: Readonly<ApiObject>) => { re
 export function customPrinter(columns: readonly CustomResourceColumnDefinition[] | undefined, find: FindValues): Printer<ApiObject> {
   const shown = columns?.length ? columns : AGE_ONLY;
   return printer<ApiObject>({
-    columns: [NAME, ...shown.map(headerOf)],
+    columns: [NAME, ...(columns?.length ? columns.map(headerOf) : [{ ...AGE, type: "date" } as const])],
     cells: (object, nowMs) => [object.metadata.name, ...shown.map(({ type, jsonPath }) => {
       const { values, text } = find(jsonPath, object);
       if (values.length === 0) return null;

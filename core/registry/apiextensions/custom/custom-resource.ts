@@ -72,7 +72,7 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
     const correlated = new Correlated(object, old, structure);
     const status = structure.properties.get("status");
     const errors = wrongType.length > 0 ? wrongType : [
-      ...(status && Object.hasOwn(object, "status") ? validateValue(object["status"], status, { field: "status", correlated: correlated.field("status") }) : []),
+      ...(status && (object["status"] ?? undefined) !== undefined ? validateValue(object["status"], status, { field: "status", correlated: correlated.field("status") }) : []),
       ...(scale ? validateScaleStatus(object, scale) : []),
     ];
     errors.push(...lists(object, old));
@@ -95,7 +95,7 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
     return rules.check(object, { old: correlated?.old, correlated, warn: (warning) => warnings.push(warning) }).errors;
   }
 
-  const statusPart: Part = { ...STATUS_PART, validate: validateStatus };
+  const statusPart: Part = { ...STATUS_PART, validate: validateStatus, warnings: (next) => excused.get(next) ?? [] };
   return {
     group, version: version.name, kind, plural,
     unconditionalUpdate: false,
