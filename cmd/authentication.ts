@@ -95,8 +95,8 @@ function fromFlags(args: ApiServerArgs): ReturnType<typeof oidcAuthenticator> {
 
 /** A kubeconfig that names a server to be asked, as webhooks of kube-apiserver do. */
 export function reviewServer(path: string): ReviewServer {
-  const { server, credentials: { ca, cert, key, token, serverName } } = readKubeconfig(path, { anonymous: true });
-  return { url: server, token, tls: { ca, cert, key, serverName } };
+  const { server, credentials: { token, ...tls } } = readKubeconfig(path, { anonymous: true });
+  return { url: server, token, tls };
 }
 
 export interface ServiceAccountSettings {

@@ -6,7 +6,7 @@ import type { Credentials } from "../core/client/http-transport.ts";
 import { ConfigError, readText } from "./config/config.ts";
 
 interface Named<T> { readonly name?: string; readonly cluster?: T; readonly user?: T; readonly context?: T }
-interface Cluster { readonly server?: string; readonly "certificate-authority"?: string; readonly "certificate-authority-data"?: string; readonly "tls-server-name"?: string }
+interface Cluster { readonly server?: string; readonly "certificate-authority"?: string; readonly "certificate-authority-data"?: string; readonly "tls-server-name"?: string; readonly "insecure-skip-tls-verify"?: boolean }
 interface User { readonly "client-certificate"?: string; readonly "client-certificate-data"?: string; readonly "client-key"?: string; readonly "client-key-data"?: string; readonly token?: string; readonly tokenFile?: string; readonly username?: string; readonly password?: string }
 interface Context { readonly cluster?: string; readonly user?: string }
 interface Config { readonly clusters?: readonly Named<Cluster>[]; readonly users?: readonly Named<User>[]; readonly contexts?: readonly Named<Context>[]; readonly "current-context"?: string }
@@ -21,7 +21,7 @@ export function readKubeconfig(path: string, { anonymous = false }: { readonly a
   const { user = {} } = named(config.users, context.user);
   if (!cluster.server) throw new ConfigError(`--kubeconfig ${path}: its current context names no server`);
   const { cert, key, token } = userOf(user, path);
-  const credentials: Credentials = { ca: material(path, cluster["certificate-authority-data"], cluster["certificate-authority"]), cert, key, token, serverName: cluster["tls-server-name"] };
+  const credentials: Credentials = { ca: material(path, cluster["certificate-authority-data"], cluster["certificate-authority"]), cert, key, token, serverName: cluster["tls-server-name"], insecure: cluster["insecure-skip-tls-verify"] };
   if (!anonymous && credentials.token === undefined && credentials.cert === undefined) throw new ConfigError(`--kubeconfig ${path}: its current context has neither a certificate nor a token`);
   return { server: cluster.server, credentials };
 }

@@ -23,6 +23,8 @@ export interface Credentials {
   readonly token?: string | undefined;
   /** The name the server's certificate must carry, where it is not the host of `server`. */
   readonly serverName?: string | undefined;
+  /** Any certificate of the server's will do. */
+  readonly insecure?: boolean | undefined;
 }
 
 interface Options {
@@ -44,11 +46,11 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
 
   async function send(request: ApiRequest, signal: AbortSignal): Promise<Response> {
     const root = rootNow();
-    const { ca, cert, key, token, serverName } = credentials();
+    const { ca, cert, key, token, serverName, insecure } = credentials();
     const headers: Record<string, string> = { accept: "application/json", "user-agent": userAgent };
     if (token !== undefined) headers["authorization"] = `Bearer ${token}`;
     if (request.body !== undefined) headers["content-type"] = request.contentType ?? "application/json";
-    const tls = { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }), ...(serverName === undefined ? {} : { serverName }) };
+    const tls = { ...(ca === undefined ? {} : { ca }), ...(cert === undefined ? {} : { cert }), ...(key === undefined ? {} : { key }), ...(serverName === undefined ? {} : { serverName }), ...(insecure ? { rejectUnauthorized: false } : {}) };
     try {
       return await fetch(`${root}${request.path}${queryText(request.query)}`, {
         method: request.method, headers, signal,

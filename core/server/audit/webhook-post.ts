@@ -9,17 +9,18 @@ export interface WebhookTarget {
   readonly key?: string | undefined;
   readonly token?: string | undefined;
   readonly serverName?: string | undefined;
+  readonly insecure?: boolean | undefined;
 }
 
 /** Source: apiserver/plugin/pkg/audit/webhook, the client's own timeout */
 const TIMEOUT_MS = 30_000;
 
-export function webhookPost({ url, ca, cert, key, token, serverName }: WebhookTarget): (list: object, signal: AbortSignal) => Promise<void> {
+export function webhookPost({ url, ca, cert, key, token, serverName, insecure }: WebhookTarget): (list: object, signal: AbortSignal) => Promise<void> {
   return async (list, signal) => {
     const response = await fetch(url, {
       method: "POST", body: JSON.stringify(list), signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       headers: { "content-type": "application/json", accept: "application/json", "user-agent": "kube-apiserver-audit", ...(token ? { authorization: `Bearer ${token}` } : {}) },
-      ...(url.startsWith("https:") ? { tls: { ...(ca ? { ca, ...ANCHORS } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(serverName ? { serverName } : {}) } } : {}),
+      ...(url.startsWith("https:") ? { tls: { ...(ca ? { ca, ...ANCHORS } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(serverName ? { serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) } } : {}),
     } as BunFetchRequestInit);
     await response.arrayBuffer(); // so that the connection can be used again
     if (!response.ok) throw new Error(`the audit webhook answered ${response.status}`);

@@ -1,0 +1,42 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { readKubeconfig, readWebhookUsers } from "./kubeconfig-file.ts";
+
+let directory: string;
+beforeAll(() => { directory = mkdtempSync(join(tmpdir(), "kubeconfig-")); });
+afterAll(() => rmSync(directory, { recursive: true }));
+
+function written(text: string): string {
+  const path = join(directory, "config");
+  writeFileSync(path, text);
+  return path;
+}
+
+const CONFIG = `
+current-context: here
+contexts: [{name: here, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://h:6443", certificate-authority-data: Q0E=, tls-server-name: other, insecure-skip-tls-verify: true}}]
+users:
+- {name: u, user: {tokenFile: token}}
+- {name: "*.example.com", user: {username: joe, password: secret}}
+`;
+
+test("the server and the credentials of the current context, whose files stand beside it", () => {
+  writeFileSync(join(directory, "token"), "t\n");
+  expect(readKubeconfig(written(CONFIG))).toEqual({ server: "https://h:6443", credentials: { ca: "CA", cert: undefined, key: undefined, token: "t", serverName: "other", insecure: true } });
+});
+
+test("users named after webhooks, and the current one", () => {
+  writeFileSync(join(directory, "token"), "t\n");
+  const { named, current } = readWebhookUsers(written(CONFIG));
+  expect([current, named.get("*.example.com")]).toMatchObject([{ token: "t" }, { username: "joe", password: "secret" }]);
+});
+
+test.each([
+  ["users: []", "its current context names no server"],
+  [CONFIG.replace("user: {tokenFile: token}", "user: {}"), "its current context has neither a certificate nor a token"],
+  [CONFIG.replace("tokenFile: token", "tokenFile: nowhere"), "nowhere: no such file"],
+  ["{", "--kubeconfig"],
+])("a file that cannot be used %#", (text, why) => expect(() => readKubeconfig(written(text))).toThrow(why));
