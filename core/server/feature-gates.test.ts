@@ -3,7 +3,7 @@ import { metricsRegistry } from "../observe/metrics.ts";
 import { featureGateProblem, featureGates, featureMetrics } from "./feature-gates.ts";
 
 test.each<[string, string | undefined]>([
-  ["WatchList=true", undefined], ["CBORServingAndStorage=false", undefined], ["AllAlpha=false", undefined], ["NodeSwap = True", undefined],
+  ["WatchList=true", undefined], ["CBORServingAndStorage=false", undefined], ["AllAlpha=false", undefined], ["NodeSwap = True", undefined], ["kube:WatchList=true", undefined],
   ["CBORServingAndStorage=true", "cannot set feature gate CBORServingAndStorage to true: Coracle behaves as v1.36 does with it off"],
   ["NodeSwap=false", "cannot set feature gate NodeSwap to false, feature is locked to true"],
   ["CronJobTimeZone=true", "unrecognized feature gate: CronJobTimeZone"],

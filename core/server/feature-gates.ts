@@ -27,9 +27,9 @@ export function featureGates(): readonly FeatureGate[] {
   })];
 }
 
-/** What is wrong with "Name=true"; undefined: that is how it is. */
+/** What is wrong with "Name=true", or "kube:Name=true"; undefined: that is how it is. */
 export function featureGateProblem(text: string): string | undefined {
-  const [name = "", value, ...more] = text.split("=").map((part) => part.trim());
+  const [name = "", value, ...more] = text.replace(/^(?:kube)?:/, "").split("=").map((part) => part.trim());
   if (value === undefined || more.length > 0) return `missing bool value for ${name}`;
   const wanted = { true: true, "1": true, t: true, false: false, "0": false, f: false }[value.toLowerCase()];
   if (wanted === undefined) return `invalid value of ${name}=${value}, err: strconv.ParseBool: parsing ${JSON.stringify(value)}: invalid syntax`;
