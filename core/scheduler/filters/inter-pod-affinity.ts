@@ -127,7 +127,10 @@ class TopologyCounts {
 
   anyAt(node: LiveNode): boolean {
     const labels = labelsOf(node.node);
-    for (const { topologyKey, counts } of this.#known) if (counts.has(labels[topologyKey] ?? "") && (this.#moved.size === 0 || this.at(topologyKey, node) > 0)) return true;
+    for (const { topologyKey, counts } of this.#known) {
+      const value = labels[topologyKey];
+      if (value !== undefined && counts.has(value) && (this.#moved.size === 0 || this.at(topologyKey, node) > 0)) return true;
+    }
     for (const topologyKey of this.#moved.keys()) if (this.at(topologyKey, node) > 0) return true;
     return false;
   }
