@@ -62,9 +62,9 @@ test("a pod that fitted nowhere waits for a change that may help", async () => {
   const { queue, fail } = setUp();
   queue.add(pod("p"));
   await fail(new Set(["volume"]));
-  queue.changed(newNode);
+  queue.changed(newNode, "NodeAdd");
   expect(queue.sizes()).toMatchObject({ unschedulable: 1, backoff: 0 });
-  queue.changed({ of: "volume", object: {} as never, deleted: false });
+  queue.changed({ of: "volume", object: {} as never, deleted: false }, "PersistentVolumeAdd");
   expect(queue.sizes()).toMatchObject({ unschedulable: 0, backoff: 1 });
 });
 
@@ -72,9 +72,19 @@ test("a change while a pod is tried is not slept through", async () => {
   const { queue, take } = setUp();
   queue.add(pod("p"));
   const attempt = await take();
-  queue.changed(newNode);
+  queue.changed(newNode, "NodeAdd");
   queue.fail(attempt, new Set(["node"]));
   expect(queue.sizes()).toMatchObject({ unschedulable: 0, backoff: 1 });
+});
+
+test("what happens before the last of those that are to go for a pod is told so is no reason to try the pod again", async () => {
+  const { queue, take } = setUp();
+  queue.add(pod("p"));
+  const attempt = await take();
+  queue.changed(newNode, "NodeAdd");
+  queue.overlook(attempt);
+  queue.fail(attempt, new Set(["node"]));
+  expect(queue.sizes()).toMatchObject({ unschedulable: 1, backoff: 0 });
 });
 
 test("after an error it backs off, longer each time; otherwise it is tried early when nothing else is", async () => {
@@ -90,7 +100,7 @@ test("after an error it backs off, longer each time; otherwise it is tried early
   expect(queue.sizes()).toMatchObject({ active: 0, backoff: 1 });
   clock.advance(1);
   await fail(new Set(["node"]));
-  queue.changed(newNode);
+  queue.changed(newNode, "NodeAdd");
   expect(queue.sizes()).toMatchObject({ active: 0, backoff: 1 });
   expect((await take()).attempts).toBe(4);
 });
@@ -109,7 +119,7 @@ test("gates hold a pod back until they are all open", () => {
   const { queue } = setUp();
   queue.add(pod("p", { schedulingGates: [{ name: "x" }] }));
   expect(queue.sizes()).toMatchObject({ gated: 1, active: 0 });
-  queue.changed(newNode);
+  queue.changed(newNode, "NodeAdd");
   queue.add(pod("p"));
   expect(queue.sizes()).toMatchObject({ gated: 0, active: 1 });
 });

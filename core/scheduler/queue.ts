@@ -15,7 +15,7 @@ import type { Pod } from "../api/gen/core.v1.ts";
 import { keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
 import { type BackoffOptions, backoffMs } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import { type ClusterChange, nameOf } from "./changes.ts";
+import { type ClusterChange, eventsOf } from "./changes.ts";
 import { Heap } from "./heap.ts";
 
 const BACKOFF: BackoffOptions = { minMs: 1_000, maxMs: 10_000 };
@@ -65,8 +65,8 @@ interface Deps {
   readonly backoff?: BackoffOptions | undefined;
   /** Whether the pod is not to be tried yet: by default, while it has scheduling gates. */
   readonly isGated?: ((pod: Readonly<Pod>) => boolean) | undefined;
-  /** Whether one of `filters` may now let `pod` pass. */
-  readonly mayHelp: (pod: Readonly<Pod>, filters: ReadonlySet<string>, change: ClusterChange) => boolean;
+  /** Whether one of `filters` may now let `pod` pass. `event`: upstream's word for the change, or for one side of it. */
+  readonly mayHelp: (pod: Readonly<Pod>, filters: ReadonlySet<string>, change: ClusterChange, event: string) => boolean;
   readonly onQueued?: ((queue: "active" | "backoff" | "unschedulable" | "gated", event: string) => void) | undefined;
 }
 
@@ -84,7 +84,7 @@ export class SchedulingQueue {
     before: (a, b) => a.entry.backoffUntilMs < b.entry.backoffUntilMs,
     isStale: ({ entry, order }) => entry.state !== "backoff" || entry.order !== order,
   });
-  #changes: { readonly at: number; readonly change: ClusterChange }[] = [];
+  #changes: { readonly at: number; readonly change: ClusterChange; readonly event: string }[] = [];
   #changeCount = 0;
   #orders = 0;
   #wake: (() => void) | undefined;
@@ -103,7 +103,7 @@ export class SchedulingQueue {
   /** For metrics: changes remembered for pods in flight. */
   changesHeld(): Map<string, number> {
     const counts = new Map<string, number>();
-    for (const { change } of this.#changes) counts.set(nameOf(change), (counts.get(nameOf(change)) ?? 0) + 1);
+    for (const { event } of this.#changes) counts.set(event, (counts.get(event) ?? 0) + 1);
     return counts;
   }
 
@@ -132,8 +132,8 @@ export class SchedulingQueue {
       key, pod, attempts: 0, addedMs: this.#deps.clock.uptimeMs(), state: "gone", queuedMs: 0, order: 0, backoffUntilMs: 0, failedMs: 0, error: false, rejectedBy: new Set(), seen: 0,
     };
     this.#entries.set(key, entry);
-    if (this.#isGated(pod)) this.#enter(entry, "gated", "UnscheduledPodAdd");
-    else this.#activate(entry, "UnscheduledPodAdd");
+    if (this.#isGated(pod)) this.#enter(entry, "gated", "UnschedulablePodAdd");
+    else this.#activate(entry, "UnschedulablePodAdd");
   }
 
   remove(key: ObjectKey): void {
@@ -178,7 +178,7 @@ export class SchedulingQueue {
   fail(attempt: Attempt, rejectedBy: ReadonlySet<string> | "error"): void {
     const entry = attempt as Entry;
     const { seen } = entry;
-    const { clock, mayHelp } = this.#deps;
+    const { clock } = this.#deps;
     const known = this.#entries.get(entry.key);
     if (known !== undefined && known !== entry) return this.#land(entry); // another pod of that name
     const missed = this.#changes.filter(({ at }) => at >= seen);
@@ -192,47 +192,56 @@ export class SchedulingQueue {
     entry.error = rejectedBy === "error";
     if (rejectedBy === "error") return this.#backOff(entry, "ScheduleAttemptFailure");
     entry.rejectedBy = rejectedBy;
-    const helped = missed.find(({ change }) => rejectedBy.size === 0 || mayHelp(entry.pod, rejectedBy, change));
-    if (helped || lost) return this.#backOff(entry, helped ? nameOf(helped.change) : "ScheduleAttemptFailure");
+    if (lost || missed.some(({ change, event }) => this.#isHelpedBy(entry, change, event))) return this.#backOff(entry, "ScheduleAttemptFailure");
     this.#enter(entry, "unschedulable", "ScheduleAttemptFailure");
     this.#unschedulable.set(entry.key, entry);
     this.#flushTimer ??= clock.after(FLUSH_PERIOD_MS, () => this.#flush());
   }
 
+  /** What has happened so far is no reason to try it again. */
+  overlook(attempt: Attempt): void {
+    (attempt as Entry).seen = this.#changeCount;
+  }
+
   /** Something changed: pods it may help are tried again, after their back-off. */
-  changed(change: ClusterChange): void {
-    this.#record(change);
-    for (const entry of [...this.#unschedulable.values()])
-      if (entry.rejectedBy.size === 0 || this.#deps.mayHelp(entry.pod, entry.rejectedBy, change)) this.#backOff(entry, nameOf(change));
+  changed(change: ClusterChange, event: string): void {
+    this.#record(change, event);
+    for (const entry of [...this.#unschedulable.values()]) if (this.#isHelpedBy(entry, change, event)) this.#backOff(entry, event);
   }
 
   /** Something changed that gates may depend on. */
   regate(): void {
     if (this.#sizes.gated === 0) return;
-    for (const entry of [...this.#entries.values()]) if (entry.state === "gated" && !this.#isGated(entry.pod)) this.#activate(entry, "UnscheduledPodUpdate");
+    for (const entry of [...this.#entries.values()]) if (entry.state === "gated" && !this.#isGated(entry.pod)) this.#activate(entry, "UnschedulablePodUpdate");
   }
 
   #update(entry: Entry, pod: Readonly<Pod>): void {
     const old = entry.pod;
     entry.pod = pod;
     if (entry.state === "gated") {
-      if (!this.#isGated(pod)) this.#activate(entry, "UnscheduledPodUpdate");
+      if (!this.#isGated(pod)) this.#activate(entry, "UnschedulablePodUpdate");
       return;
     }
     if (!asksForOther(old, pod)) return;
-    if (old.spec.priority !== pod.spec.priority && entry.state === "active") return this.#activate(entry, "UnscheduledPodUpdate");
+    if (old.spec.priority !== pod.spec.priority && entry.state === "active") return this.#activate(entry, "UnschedulablePodUpdate");
     const change: ClusterChange = { of: "pod", object: pod, old, deleted: false };
-    if (entry.state === "in flight") this.#record(change);
-    if (entry.state === "unschedulable" && (entry.rejectedBy.size === 0 || this.#deps.mayHelp(pod, entry.rejectedBy, change))) this.#backOff(entry, nameOf(change));
+    for (const event of eventsOf(change)) {
+      if (entry.state === "in flight") this.#record(change, event);
+      if (entry.state === "unschedulable" && this.#isHelpedBy(entry, change, event)) this.#backOff(entry, event);
+    }
+  }
+
+  #isHelpedBy({ pod, rejectedBy }: Entry, change: ClusterChange, event: string): boolean {
+    return rejectedBy.size === 0 || this.#deps.mayHelp(pod, rejectedBy, change, event);
   }
 
   #isGated(pod: Readonly<Pod>): boolean {
     return (this.#deps.isGated ?? hasGates)(pod);
   }
 
-  #record(change: ClusterChange): void {
+  #record(change: ClusterChange, event: string): void {
     if (this.#inFlight.size === 0) return;
-    this.#changes.push({ at: this.#changeCount++, change });
+    this.#changes.push({ at: this.#changeCount++, change, event });
     if (this.#changes.length > CHANGES_MAX) this.#changes.splice(0, CHANGES_MAX / 2);
   }
 
@@ -240,7 +249,9 @@ export class SchedulingQueue {
     const active = this.#active.pop()?.entry;
     if (active) return active;
     const first = this.#backoff.peek()?.entry;
-    return first && !first.error ? this.#backoff.pop()?.entry : undefined;
+    if (!first || first.error) return undefined;
+    this.#deps.onQueued?.("active", "PopFromBackoffQ");
+    return this.#backoff.pop()?.entry;
   }
 
   #backOff(entry: Entry, event: string): void {

@@ -63,7 +63,7 @@ export const interPodAffinity: Filter = {
         const keys = [...affinity, ...antiAffinity].map(({ topologyKey }) => topologyKey);
         return nodeChanged(change, ({ metadata }) => (keys.length === 0 ? metadata.labels ?? {} : keys.map((key) => metadata.labels?.[key])));
       }
-      case "pod": return change.object.metadata.uid === pod.metadata.uid;
+      case "pod": return change.object.metadata.uid === pod.metadata.uid && !Bun.deepEquals(labelsOf(change.object), labelsOf(change.old ?? change.object));
       case "namespace": return true;
       case "placed pod": {
         const meant = (terms: readonly AffinityTerm[], other: Readonly<Pod>): boolean => terms.some((term) => termMatches(term, other, cluster.owners.namespaceLabels(namespaceOf(other))));

@@ -71,6 +71,7 @@ export const volumeZone: Filter = {
 /** A CSI driver can attach only so many volumes to a node. */
 export const nodeVolumeLimits: Filter = {
   name: "NodeVolumeLimits",
+  judgesTaints: true,
   prepare({ pod }, { storage }) {
     const wanted = volumesOf(pod, storage); // claims that are missing are VolumeBinding's to report
     if (wanted.size === 0) return undefined;
