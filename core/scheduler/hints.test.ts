@@ -1,6 +1,7 @@
 /** Which changes bring a pod back that a filter rejected. */
 import { expect, test } from "vitest";
 import type { PodSpec } from "../api/gen/core.v1.ts";
+import type { CSINode, CSIStorageCapacity } from "../api/gen/storage.v1.ts";
 import { node, pod, schedulingCluster, stored } from "../../test/scheduling-cluster.ts";
 import type { ClusterChange } from "./changes.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
@@ -21,6 +22,8 @@ const mounts: Partial<PodSpec> = { volumes: [{ name: "v", persistentVolumeClaim:
 const port = { container: { ports: [{ containerPort: 80, hostPort: 80 }] } };
 const claim = (name: string): ClusterChange => ({ of: "claim", object: stored("v1", "PersistentVolumeClaim", `default/${name}`), deleted: false });
 const volume: ClusterChange = { of: "volume", object: stored("v1", "PersistentVolume", "v"), deleted: false };
+const csiNode = (count: number) => stored<CSINode>("storage.k8s.io/v1", "CSINode", "n", { spec: { drivers: [{ name: "d", nodeID: "n", allocatable: { count } }] } } as never);
+const room = (capacity: string) => stored<CSIStorageCapacity>("storage.k8s.io/v1", "CSIStorageCapacity", "default/room", { storageClassName: "s", capacity } as never);
 
 test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, change: ClusterChange, helps: boolean]>([
   ["NodeResourcesFit", {}, "a node", added(node("n")), true],
@@ -75,6 +78,12 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["NodeVolumeLimits", mounts, "an attachment that goes", { of: "attachment", object: stored("storage.k8s.io/v1", "VolumeAttachment", "a"), deleted: true }, true],
   ["NodeVolumeLimits", mounts, "a pod with volumes goes", gone(mounts), true],
   ["NodeVolumeLimits", mounts, "a pod without goes", gone(), false],
+  ["VolumeBinding", mounts, "a driver's node", { of: "CSI node", object: csiNode(1), deleted: false }, true],
+  ["VolumeBinding", mounts, "a driver's node that attaches more", { of: "CSI node", object: csiNode(2), old: csiNode(1), deleted: false }, false],
+  ["NodeVolumeLimits", mounts, "a driver's node that attaches more", { of: "CSI node", object: csiNode(2), old: csiNode(1), deleted: false }, true],
+  ["NodeVolumeLimits", mounts, "a driver's node that attaches no more", { of: "CSI node", object: csiNode(1), old: csiNode(1), deleted: false }, false],
+  ["VolumeBinding", mounts, "more room", { of: "storage capacity", object: room("2Gi"), old: room("1Gi"), deleted: false }, true],
+  ["VolumeBinding", mounts, "less room", { of: "storage capacity", object: room("1Gi"), old: room("2Gi"), deleted: false }, false],
   ["VolumeZone", mounts, "a zone for a node", became(node("n"), node("n", { labels: { "topology.kubernetes.io/zone": "a" } })), true],
   ["NodeName", {}, "a pod that goes", gone(), false],
   ["NodeDeclaredFeatures", restartsAll, "a node", added(node("n")), true],

@@ -19,6 +19,8 @@ import { type ClusterChange, eventsOf } from "./changes.ts";
 import { Heap } from "./heap.ts";
 
 const BACKOFF: BackoffOptions = { minMs: 1_000, maxMs: 10_000 };
+/** Pods whose back-off ends within the same of these are tried by priority. Source: backoff_queue.go backoffQOrderingWindowDuration */
+const WINDOW_MS = 1_000;
 /** A pod that no change has moved is tried again all the same after this. Source: DefaultPodMaxInUnschedulablePodsDuration */
 const UNSCHEDULABLE_MAX_MS = 5 * 60_000;
 const FLUSH_PERIOD_MS = 30_000;
@@ -49,11 +51,13 @@ interface Entry extends Attempt {
   pod: Readonly<Pod>;
   attempts: number;
   state: State;
-  queuedMs: number;
+  /** When it came into the queue, or failed last: who has waited longer is tried first. */
+  sinceMs: number;
   order: number;
   backoffUntilMs: number;
-  failedMs: number;
-  error: boolean;
+  /** How often it fitted nowhere, and how many errors there have been since. */
+  failures: number;
+  errors: number;
   /** Filters that rejected it last; empty: anything may help. */
   rejectedBy: ReadonlySet<string>;
   /** In flight: changes before this were seen. */
@@ -81,7 +85,7 @@ export class SchedulingQueue {
     isStale: ({ entry, order }) => entry.state !== "active" || entry.order !== order,
   });
   readonly #backoff = new Heap<{ readonly entry: Entry; readonly order: number }>({
-    before: (a, b) => a.entry.backoffUntilMs < b.entry.backoffUntilMs,
+    before: (a, b) => a.entry.backoffUntilMs < b.entry.backoffUntilMs || (a.entry.backoffUntilMs === b.entry.backoffUntilMs && isBefore(a.entry, b.entry)),
     isStale: ({ entry, order }) => entry.state !== "backoff" || entry.order !== order,
   });
   #changes: { readonly at: number; readonly change: ClusterChange; readonly event: string }[] = [];
@@ -128,9 +132,8 @@ export class SchedulingQueue {
     const known = this.#entries.get(key);
     if (known && known.pod.metadata.uid === pod.metadata.uid) return this.#update(known, pod);
     this.remove(key);
-    const entry: Entry = {
-      key, pod, attempts: 0, addedMs: this.#deps.clock.uptimeMs(), state: "gone", queuedMs: 0, order: 0, backoffUntilMs: 0, failedMs: 0, error: false, rejectedBy: new Set(), seen: 0,
-    };
+    const now = this.#deps.clock.uptimeMs();
+    const entry: Entry = { key, pod, attempts: 0, addedMs: now, state: "gone", sinceMs: now, order: 0, backoffUntilMs: 0, failures: 0, errors: 0, rejectedBy: new Set(), seen: 0 };
     this.#entries.set(key, entry);
     if (this.#isGated(pod)) this.#enter(entry, "gated", "UnschedulablePodAdd");
     else this.#activate(entry, "UnschedulablePodAdd");
@@ -188,9 +191,13 @@ export class SchedulingQueue {
       if (rejectedBy !== "error") return; // deleted meanwhile
       this.#entries.set(entry.key, entry);
     }
-    entry.failedMs = clock.uptimeMs();
-    entry.error = rejectedBy === "error";
-    if (rejectedBy === "error") return this.#backOff(entry, "ScheduleAttemptFailure");
+    entry.sinceMs = clock.uptimeMs();
+    if (rejectedBy === "error") {
+      entry.errors++;
+      return this.#backOff(entry, "ScheduleAttemptFailure");
+    }
+    entry.errors = 0;
+    entry.failures++;
     entry.rejectedBy = rejectedBy;
     if (lost || missed.some(({ change, event }) => this.#isHelpedBy(entry, change, event))) return this.#backOff(entry, "ScheduleAttemptFailure");
     this.#enter(entry, "unschedulable", "ScheduleAttemptFailure");
@@ -249,15 +256,16 @@ export class SchedulingQueue {
     const active = this.#active.pop()?.entry;
     if (active) return active;
     const first = this.#backoff.peek()?.entry;
-    if (!first || first.error) return undefined;
+    if (!first || first.errors > 0) return undefined;
     this.#deps.onQueued?.("active", "PopFromBackoffQ");
     return this.#backoff.pop()?.entry;
   }
 
   #backOff(entry: Entry, event: string): void {
     const now = this.#deps.clock.uptimeMs();
-    entry.backoffUntilMs = entry.failedMs + backoffMs(Math.max(1, entry.attempts), this.#deps.backoff ?? BACKOFF);
-    if (entry.backoffUntilMs <= now) return this.#activate(entry, event);
+    const waitMs = backoffMs(Math.max(1, entry.errors || entry.failures), this.#deps.backoff ?? BACKOFF);
+    entry.backoffUntilMs = (Math.floor((entry.sinceMs + waitMs) / WINDOW_MS) + 1) * WINDOW_MS;
+    if (entry.backoffUntilMs <= now || waitMs === 0) return this.#activate(entry, event);
     this.#enter(entry, "backoff", event);
     this.#backoff.push({ entry, order: entry.order });
     this.#awaitBackoff();
@@ -276,13 +284,12 @@ export class SchedulingQueue {
 
   #flush(): void {
     const { clock } = this.#deps;
-    for (const entry of [...this.#unschedulable.values()]) if (clock.uptimeMs() - entry.failedMs >= UNSCHEDULABLE_MAX_MS) this.#backOff(entry, "UnschedulableTimeout");
+    for (const entry of [...this.#unschedulable.values()]) if (clock.uptimeMs() - entry.sinceMs >= UNSCHEDULABLE_MAX_MS) this.#backOff(entry, "UnschedulableTimeout");
     this.#flushTimer = this.#unschedulable.size > 0 ? clock.after(FLUSH_PERIOD_MS, () => this.#flush()) : undefined;
   }
 
   #activate(entry: Entry, event: string): void {
     this.#enter(entry, "active", event);
-    entry.queuedMs = this.#deps.clock.uptimeMs();
     this.#active.push({ entry, order: entry.order });
     this.#wake?.();
   }
@@ -312,7 +319,7 @@ export class SchedulingQueue {
 
 function isBefore(a: Entry, b: Entry): boolean {
   const higher = (a.pod.spec.priority ?? 0) - (b.pod.spec.priority ?? 0);
-  return higher !== 0 ? higher > 0 : a.queuedMs !== b.queuedMs ? a.queuedMs < b.queuedMs : a.order < b.order;
+  return higher !== 0 ? higher > 0 : a.sinceMs !== b.sinceMs ? a.sinceMs < b.sinceMs : a.order < b.order;
 }
 
 export function hasGates({ spec }: Readonly<Pod>): boolean {
