@@ -289,6 +289,19 @@ test("the place that a pod was nominated to is for others when it is not any mor
   await until("second", on("a"));
 }));
 
+test("of a pod that is deleted while it waits for its volumes an event tells", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
+  await node("a");
+  await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "slow" }, provisioner: "example.com/slow", volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
+  await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "default" }, spec: { storageClassName: "slow", accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } } as NewObject<PersistentVolumeClaim>, call);
+  await pod("p", { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] });
+  const waiting = await until("p", ({ status }) => status?.nominatedNodeName === "a");
+  while ((await client.resource(PERSISTENT_VOLUME_CLAIMS).get({ metadata: { name: "c", namespace: "default" } }, call)).metadata.annotations?.["volume.kubernetes.io/selected-node"] !== "a") await Bun.sleep(5);
+  await client.resource(PODS).delete(waiting, { gracePeriodSeconds: 0 }, call);
+  let told: string[] = [];
+  while (told.length === 0) told = await events("FailedScheduling");
+  expect(told).toEqual(['running PreBind plugin "VolumeBinding": binding volumes: pod does not exist any more: pod "p" not found']);
+}));
+
 test("what an event has no room for is in the pod's condition", () => withScheduler(async ({ client, call, node, until, events }) => {
   await node("a");
   const requests = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`example.com/${"x".repeat(50)}-${i}`, "1"]));
