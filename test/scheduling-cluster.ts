@@ -68,7 +68,7 @@ export function schedulingCluster({ nodes = [], placed = [], nominated = [], obj
   for (const [one, on] of nominated) snapshot.nominate(one, on);
   const informers = staticInformers(objects);
   return {
-    snapshot, nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), nodesWithImage: (name) => snapshot.nodesWithImage(name), pods: snapshot.pods, nominatedTo: (name) => snapshot.nominatedTo(name),
+    snapshot, nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), image: (name) => snapshot.image(name), pods: snapshot.pods, nominatedTo: (name) => snapshot.nominatedTo(name),
     storage: storageFrom(informers), owners: ownersFrom(informers),
     devices: devicesFrom(informers), devicePlans: new WeakMap(), clocks: { nowMs: () => 0, uptimeMs: () => 0 },
   };

@@ -17,6 +17,7 @@ import { tryWritePodStatus } from "./pod-status.ts";
 import { planVolumes, podClaims, podVolumes } from "./volume-plan.ts";
 
 /** Why a pod stops waiting for its volumes. */
+const DELETED = Object.freeze(new Error("pod deleted"));
 const PREEMPTED = Object.freeze(new Error("preempted by DefaultPreemption"));
 
 interface Binding extends Tried {
@@ -53,7 +54,7 @@ export class Binder {
   isWaiting({ metadata }: Readonly<Pod>): boolean { return this.#waiting.has(metadata.uid); }
 
   /** It need not wait any more: it is gone. */
-  forget({ metadata }: Readonly<Pod>): void { this.#waiting.get(metadata.uid)?.abort(new Error("pod deleted")); }
+  forget({ metadata }: Readonly<Pod>): void { this.#waiting.get(metadata.uid)?.abort(DELETED); }
 
   /** Another takes its place: it is tried again elsewhere. */
   preempt({ metadata }: Readonly<Pod>): void { this.#waiting.get(metadata.uid)?.abort(PREEMPTED); }
@@ -91,6 +92,7 @@ export class Binder {
       if (devices) await claims.bind(devices, { timeoutMs: profile.deviceBindingTimeoutMs, waiting, signal });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
+      if (plugin === "VolumeBinding" && gone.signal.reason === DELETED) this.#parts.tellUnscheduled(pod, profile, `running PreBind plugin "VolumeBinding": binding volumes: pod does not exist any more: pod "${pod.metadata.name}" not found`);
       return this.#failed({ ...binding, isNominated: true }, new Error(`running PreBind plugin "${plugin}": ${message}`, { cause: error }), signal.aborted && signal.reason !== PREEMPTED);
     } finally {
       this.#waiting.delete(pod.metadata.uid);

@@ -17,8 +17,8 @@ import { type Storage, storageFrom } from "./storage.ts";
 export interface Cluster {
   nodes(): readonly LiveNode[];
   node(name: string): LiveNode | undefined;
-  /** How many have the image. */
-  nodesWithImage(name: string): number;
+  /** Its size, and how many have it; undefined: none. */
+  image(name: string): { readonly bytes: number; readonly nodes: number } | undefined;
   readonly pods: PodIndex;
   /** Pods that wait for others to leave `node`. */
   nominatedTo(node: string): readonly PlacedPod[];
@@ -41,7 +41,7 @@ export interface Owners {
 /** `like`: what has been assumed about other objects there counts here, too. */
 export function clusterOf(snapshot: Snapshot, informers: Informers, clocks: Clocks, like?: Cluster | undefined): Cluster {
   return {
-    nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), nodesWithImage: (name) => snapshot.nodesWithImage(name), pods: snapshot.pods, nominatedTo: (node) => snapshot.nominatedTo(node),
+    nodes: () => snapshot.nodes(), node: (name) => snapshot.node(name), image: (name) => snapshot.image(name), pods: snapshot.pods, nominatedTo: (node) => snapshot.nominatedTo(node),
     storage: like?.storage ?? storageFrom(informers), owners: like?.owners ?? ownersFrom(informers), devices: like?.devices ?? devicesFrom(informers), devicePlans: like?.devicePlans ?? new WeakMap(), clocks,
   };
 }

@@ -23,18 +23,19 @@ interface Deps {
   readonly log: Log;
   readonly reporter: EventReporter;
   readonly snapshot: Snapshot;
+  readonly beforeLast: () => void;
   readonly signal: AbortSignal;
 }
 
-/** Throws if a victim could not be deleted. */
+/** Throws if a victim could not be deleted. The last one is told to go when all others have been, after `beforeLast`. */
 export async function evict(preemptor: Readonly<Pod>, victims: readonly Readonly<Pod>[], node: NodeInfo["name"], deps: Deps): Promise<void> {
-  const { client, log, reporter, snapshot, signal } = deps;
+  const { client, log, reporter, snapshot, beforeLast, signal } = deps;
   const outranked = snapshot.nominatedTo(node).filter(({ pod }) => (pod.spec.priority ?? 0) < (preemptor.spec.priority ?? 0) && pod.metadata.uid !== preemptor.metadata.uid);
   for (const { pod } of outranked) {
     snapshot.denominate(pod);
     await tryWritePodStatus({ ...pod, status: { ...pod.status, nominatedNodeName: node } }, { nominatedNodeName: "" }, deps); // the copy may be from before it was
   }
-  await settleAll(victims.filter(({ metadata }) => metadata.deletionTimestamp == null).map(async (victim) => {
+  const tell = async (victim: Readonly<Pod>): Promise<void> => {
     try {
       const message = `${preemptor.spec.schedulerName ?? DEFAULT_SCHEDULER}: preempting to accommodate a higher priority pod`;
       await writePodStatus(victim, { condition: { type: "DisruptionTarget", status: "True", reason: "PreemptionByScheduler", message } }, deps);
@@ -45,5 +46,11 @@ export async function evict(preemptor: Readonly<Pod>, victims: readonly Readonly
     }
     log.info("pod evicted for another of higher priority", { pod: keyOf(victim), for: keyOf(preemptor), node });
     reporter.report(victim, { type: "Normal", reason: "Preempted", action: "Preempting", note: `Preempted by pod ${preemptor.metadata.uid} on node ${node}` }); // and names nobody as related, as upstream in fact does not
-  }));
+  };
+  const staying = victims.filter(({ metadata }) => metadata.deletionTimestamp == null);
+  const last = staying.pop();
+  if (!last) return;
+  await settleAll(staying.map(tell));
+  beforeLast();
+  await tell(last);
 }

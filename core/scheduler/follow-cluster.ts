@@ -1,5 +1,5 @@
 /** What happens in the cluster, told to the snapshot and to the queue: nodes, pods, and all else that decides where a pod can go. */
-import type { Node, Pod } from "../api/gen/core.v1.ts";
+import type { Pod } from "../api/gen/core.v1.ts";
 import { keyOf } from "../api/meta/object-meta.ts";
 import { CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, DEVICE_CLASSES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from "../client/resources.ts";
 import type { Binder } from "./binder.ts";
@@ -51,12 +51,7 @@ export async function followCluster(parts: Parts, binder: Binder, signal: AbortS
 function nodeChanged(parts: Parts, change: ClusterChange & { readonly of: "node" }): void {
   if (change.deleted) parts.snapshot.removeNode(change.object.metadata.name);
   else parts.snapshot.setNode(change.object);
-  if (!change.old || change.deleted || hasChanged(change.object, change.old)) parts.changed(change);
-}
-
-/** Heartbeats and images help no pod. */
-function hasChanged(node: Readonly<Node>, old: Readonly<Node>): boolean {
-  return !Bun.deepEquals(node.status?.allocatable, old.status?.allocatable) || !Bun.deepEquals(node.status?.declaredFeatures, old.status?.declaredFeatures) || !Bun.deepEquals(node.metadata.labels, old.metadata.labels) || !Bun.deepEquals(node.spec, old.spec);
+  parts.changed(change);
 }
 
 function podGone(parts: Parts, binder: Binder, pod: Readonly<Pod>, old: Readonly<Pod> | undefined): void {
@@ -65,7 +60,7 @@ function podGone(parts: Parts, binder: Binder, pod: Readonly<Pod>, old: Readonly
   snapshot.removePod(pod);
   queue.remove(keyOf(pod));
   binder.forget(pod);
-  if (pod.spec.nodeName || nominated) parts.changed({ of: "placed pod", object: pod, old, deleted: true });
+  if ((pod.spec.nodeName && !isEnded(pod)) || nominated) parts.changed({ of: "placed pod", object: pod, old, deleted: true });
 }
 
 function podChanged(parts: Parts, pod: Readonly<Pod>, old: Readonly<Pod> | undefined): void {
@@ -73,6 +68,7 @@ function podChanged(parts: Parts, pod: Readonly<Pod>, old: Readonly<Pod> | undef
   snapshot.setPod(pod);
   if (parts.isWaiting(pod)) {
     if (!snapshot.isAssumed(pod)) queue.add(pod);
+    if (old?.status?.nominatedNodeName && old.status.nominatedNodeName !== pod.status?.nominatedNodeName) parts.changed({ of: "placed pod", object: old, deleted: true }); // its place is free
     return;
   }
   queue.remove(keyOf(pod));

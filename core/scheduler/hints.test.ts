@@ -1,6 +1,7 @@
 /** Which changes bring a pod back that a filter rejected. */
 import { expect, test } from "vitest";
 import type { PodSpec } from "../api/gen/core.v1.ts";
+import type { CSINode, CSIStorageCapacity } from "../api/gen/storage.v1.ts";
 import { node, pod, schedulingCluster, stored } from "../../test/scheduling-cluster.ts";
 import type { ClusterChange } from "./changes.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
@@ -21,11 +22,18 @@ const mounts: Partial<PodSpec> = { volumes: [{ name: "v", persistentVolumeClaim:
 const port = { container: { ports: [{ containerPort: 80, hostPort: 80 }] } };
 const claim = (name: string): ClusterChange => ({ of: "claim", object: stored("v1", "PersistentVolumeClaim", `default/${name}`), deleted: false });
 const volume: ClusterChange = { of: "volume", object: stored("v1", "PersistentVolume", "v"), deleted: false };
+const csiNode = (count: number) => stored<CSINode>("storage.k8s.io/v1", "CSINode", "n", { spec: { drivers: [{ name: "d", nodeID: "n", allocatable: { count } }] } } as never);
+const room = (capacity: string) => stored<CSIStorageCapacity>("storage.k8s.io/v1", "CSIStorageCapacity", "default/room", { storageClassName: "s", capacity } as never);
 
 test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, change: ClusterChange, helps: boolean]>([
   ["NodeResourcesFit", {}, "a node", added(node("n")), true],
   ["NodeResourcesFit", {}, "a heartbeat", became(node("n"), node("n", { labels: { x: "y" } })), false],
   ["NodeResourcesFit", {}, "a larger node", became(node("n"), node("n", { cpu: "4" })), true],
+  ["NodeResourcesFit", { cpu: "3" }, "a node that is too small even when empty", added(node("n")), false],
+  ["NodeResourcesFit", {}, "a smaller node", became(node("n", { cpu: "4" }), node("n")), false],
+  ["NodeResourcesFit", { container: { resources: { requests: { cpu: "1" } } } }, "a node with more of something else", became(node("n"), node("n", { allocatable: { memory: "8Gi" } })), false],
+  ["NodeResourcesFit", {}, "a node that takes more pods", became(node("n"), node("n", { allocatable: { pods: "111" } })), true],
+  ["NodeResourcesFit", {}, "a pod gives up what this one does not ask for", { of: "placed pod", object: pod("x"), old: pod("x", { container: { resources: { requests: { cpu: "500m", memory: "1Gi" } } } }), deleted: false }, false],
   ["NodeResourcesFit", { container: { resources: { requests: { "example.com/gpu": "1" } } } }, "a node without the resource", added(node("n")), false],
   ["NodeResourcesFit", {}, "a pod that goes", gone(), true],
   ["NodeResourcesFit", {}, "a pod that comes", came(), false],
@@ -34,16 +42,20 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["NodeResourcesFit", {}, "a label for the pod itself", { of: "pod", object: pod("p", web), old: pod("p"), deleted: false }, false],
   ["TaintToleration", {}, "a taint taken away", became(node("n", tainted), node("n")), true],
   ["TaintToleration", {}, "another tainted node", added(node("n", tainted)), false],
+  ["TaintToleration", {}, "a taint that it does not mind anyway", became(node("n"), node("n", { taints: [{ key: "k", effect: "PreferNoSchedule" }] })), false],
   ["TaintToleration", {}, "a pod that goes", gone(), false],
   ["TaintToleration", {}, "a toleration for the pod", { of: "pod", object: pod("p", { tolerations: [{ operator: "Exists" }] }), old: pod("p"), deleted: false }, true],
   ["NodeUnschedulable", {}, "a node uncordoned", became(node("n", { unschedulable: true }), node("n")), true],
   ["NodeUnschedulable", {}, "a node cordoned", became(node("n"), node("n", { unschedulable: true })), false],
   ["NodeAffinity", { nodeSelector: { disk: "ssd" } }, "the label", became(node("n"), node("n", { labels: { disk: "ssd" } })), true],
   ["NodeAffinity", { nodeSelector: { disk: "ssd" } }, "another label", became(node("n"), node("n", { labels: { disk: "hdd" } })), false],
+  ["NodeAffinity", { nodeSelector: { disk: "ssd" } }, "a label more, where it could be before", became(node("n", { labels: { disk: "ssd" } }), node("n", { labels: { disk: "ssd", x: "y" } })), false],
   ["NodePorts", port, "the port is free", gone(port), true],
   ["NodePorts", port, "another pod goes", gone(), false],
   ["InterPodAffinity", near, "a companion", came(web), true],
   ["InterPodAffinity", near, "a stranger", came(), false],
+  ["InterPodAffinity", near, "a label for the pod itself", { of: "pod", object: pod("p", web), old: pod("p"), deleted: false }, true],
+  ["InterPodAffinity", near, "a toleration for the pod itself", { of: "pod", object: pod("p", { tolerations: [{ operator: "Exists" }] }), old: pod("p"), deleted: false }, false],
   ["InterPodAffinity", near, "a companion goes", gone(web), false],
   ["InterPodAffinity", near, "a pod gets the label", { of: "placed pod", object: pod("x", web), old: pod("x"), deleted: false }, true],
   ["InterPodAffinity", apart, "who it avoids goes", gone(web), true],
@@ -54,6 +66,9 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["PodTopologySpread", { ...spread, ...web }, "a stranger goes", gone(), false],
   ["PodTopologySpread", { ...spread, ...web }, "in another namespace", gone({ ...web, namespace: "other" }), false],
   ["PodTopologySpread", { ...spread, ...web }, "a domain goes", { of: "node", object: node("n", { labels: { zone: "a" } }), deleted: true }, true],
+  ["PodTopologySpread", { ...spread, ...web }, "a node of no domain", added(node("n")), false],
+  ["PodTopologySpread", { ...spread, ...web }, "other taints of a node of a domain", became(node("n", { labels: { zone: "a" } }), node("n", { labels: { zone: "a" }, ...tainted })), true],
+  ["PodTopologySpread", { ...spread, ...web }, "another label of a node of a domain", became(node("n", { labels: { zone: "a" } }), node("n", { labels: { zone: "a", x: "y" } })), false],
   ["VolumeBinding", mounts, "its claim", claim("c"), true],
   ["VolumeBinding", mounts, "another claim", claim("d"), false],
   ["VolumeBinding", mounts, "a volume", volume, true],
@@ -63,8 +78,18 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["NodeVolumeLimits", mounts, "an attachment that goes", { of: "attachment", object: stored("storage.k8s.io/v1", "VolumeAttachment", "a"), deleted: true }, true],
   ["NodeVolumeLimits", mounts, "a pod with volumes goes", gone(mounts), true],
   ["NodeVolumeLimits", mounts, "a pod without goes", gone(), false],
+  ["VolumeBinding", mounts, "a driver's node", { of: "CSI node", object: csiNode(1), deleted: false }, true],
+  ["VolumeBinding", mounts, "a driver's node that attaches more", { of: "CSI node", object: csiNode(2), old: csiNode(1), deleted: false }, false],
+  ["NodeVolumeLimits", mounts, "a driver's node that attaches more", { of: "CSI node", object: csiNode(2), old: csiNode(1), deleted: false }, true],
+  ["NodeVolumeLimits", mounts, "a driver's node that attaches no more", { of: "CSI node", object: csiNode(1), old: csiNode(1), deleted: false }, false],
+  ["VolumeBinding", mounts, "more room", { of: "storage capacity", object: room("2Gi"), old: room("1Gi"), deleted: false }, true],
+  ["VolumeBinding", mounts, "less room", { of: "storage capacity", object: room("1Gi"), old: room("2Gi"), deleted: false }, false],
   ["VolumeZone", mounts, "a zone for a node", became(node("n"), node("n", { labels: { "topology.kubernetes.io/zone": "a" } })), true],
   ["NodeName", {}, "a pod that goes", gone(), false],
+  ["DynamicResources", {}, "a node that is more or less", became(node("n"), node("n", { cpu: "4" })), true],
+  ["DynamicResources", {}, "a heartbeat", became(node("n"), node("n")), false],
+  ["DynamicResources", {}, "a label for the pod itself", { of: "pod", object: pod("p", web), old: pod("p"), deleted: false }, false],
+  ["DynamicResources", {}, "a claim made for the pod", { of: "pod", object: pod("p", { status: { resourceClaimStatuses: [{ name: "c", resourceClaimName: "p-c" }] } }), old: pod("p"), deleted: false }, true],
   ["NodeDeclaredFeatures", restartsAll, "a node", added(node("n")), true],
   ["NodeDeclaredFeatures", restartsAll, "a heartbeat", became(node("n"), node("n", { labels: { x: "y" } })), false],
   ["NodeDeclaredFeatures", restartsAll, "a node that learns", became(node("n"), { ...node("n"), status: { declaredFeatures: ["X"] } }), true],

@@ -9,7 +9,7 @@ import type { Random } from "../lifecycle/random.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { EXTENDER } from "./ask-extenders.ts";
-import { type ClusterChange, nameOf } from "./changes.ts";
+import { type ClusterChange, eventsOf, NODE_TAINT } from "./changes.ts";
 import { type Cluster, clusterOf } from "./cluster.ts";
 import { ClaimBinder } from "./devices/claim-binder.ts";
 import { podClaimsOf } from "./devices/claims.ts";
@@ -84,7 +84,7 @@ export class Parts {
     this.queue = new SchedulingQueue({
       clock, backoff: deps.backoff,
       isGated: (pod) => this.#isGated(pod),
-      mayHelp: (pod, filters, change) => filters.has(EXTENDER) || (this.profileOf(pod)?.filters.some(({ name, mayHelp }) => filters.has(name) && mayHelp(pod, change, this.cluster)) ?? false),
+      mayHelp: (pod, filters, change, event) => filters.has(EXTENDER) || (this.profileOf(pod)?.filters.some(({ name, mayHelp, judgesTaints }) => filters.has(name) && ((event === NODE_TAINT && !judgesTaints) || mayHelp(pod, change, this.cluster))) ?? false),
       onQueued: (queue, event) => this.metrics.queued(queue, event),
     });
   }
@@ -104,9 +104,11 @@ export class Parts {
 
   /** Pods that wait are told what happened. */
   changed(change: ClusterChange): void {
-    const startMs = this.deps.clock.uptimeMs();
-    this.queue.changed(change);
-    this.metrics.handled(nameOf(change), this.deps.clock.uptimeMs() - startMs);
+    for (const event of eventsOf(change)) {
+      const startMs = this.deps.clock.uptimeMs();
+      this.queue.changed(change, event);
+      this.metrics.handled(event, this.deps.clock.uptimeMs() - startMs);
+    }
   }
 
   tellUnscheduled(pod: Readonly<Pod>, profile: Profile, message: string): void {

@@ -62,6 +62,12 @@ test("images that are there count by their size, those of volumes too, as a shar
   expect(worth({ volumes, initContainers: [{ name: "i", image: "other" }] })).toBe(44);
 });
 
+test("an image is as large everywhere as on the node that told of it first", () => {
+  const cluster = schedulingCluster({ nodes: [node("a", { images: [{ names: ["i:latest"], sizeBytes: 900 * 1024 ** 2 }] }), node("b", { images: [{ names: ["i:latest"], sizeBytes: 1024 }] })] });
+  const score = imageLocality.prepare(candidate(pod("p")), cluster, cluster.nodes())!;
+  expect(cluster.nodes().map((one) => score.score(one))).toEqual([89, 89]);
+});
+
 test("of nodes that are equally good one is taken at random", () => {
   const taken = new Set([0, 0.4, 0.8].map((next) => placed(pod("p"), [node("a"), node("b"), node("c")], [], [], { ...first, next: () => next })));
   expect(taken.size).toBeGreaterThan(1);
@@ -97,6 +103,13 @@ test("a container that asks for nothing counts for a little beside one that asks
   const two = stored<Pod>("v1", "Pod", "default/two", { metadata: {}, spec: { containers: [{ name: "a", resources: { requests: { cpu: "500m" } } }, { name: "b", resources: { requests: { memory: "1Mi" } } }] } } as never);
   const cluster = schedulingCluster({ nodes: [node("n")], placed: [[two, "n"]] });
   expect(cluster.nodes()[0]!.assumed).toEqual({ cpu: 600, memory: 201 * 1024 ** 2 });
+});
+
+test("what a pod asks for as a whole counts on the node it has, and not for the node it is to have: there its containers do", () => {
+  const whole = pod("p", { container: { resources: {} }, resources: { requests: { cpu: "2", memory: "2Gi" } } });
+  const cluster = schedulingCluster({ nodes: [node("a", { cpu: "4" }), node("b", { cpu: "4" })], placed: [[pod("x", { container: { resources: {} }, resources: { requests: { cpu: "2", memory: "2Gi" } } }), "b"]] });
+  const score = nodeResourcesFitScore().prepare(candidate(whole), cluster, cluster.nodes())!;
+  expect(cluster.nodes().map((one) => score.score(one))).toEqual([96, 46]); // (97.5 + 95.1) / 2, and less by half a node
 });
 
 test("use that becomes more even is better; devices count only for pods that ask for them", () => {
@@ -139,6 +152,13 @@ test("a node without the topology key is in no domain", () => {
   const nodes = [node("bare"), node("a1", { labels: { zone: "a" } })];
   expect(placed(pod("p", withAffinity("web", { near: "db" }, "zone")), nodes, [[pod("x", { labels: { app: "db" } }), "bare"]])).toBe("0/2 nodes are available: 2 node(s) didn't match pod affinity rules.");
   expect(placed(pod("p", withAffinity("web", { apart: "db" }, "zone")), nodes, [[pod("x", { labels: { app: "db" }, cpu: "10m" }), "a1"]])).toBe("bare");
+});
+
+test("an empty value of the topology key is a domain of its own, and not that of nodes without it", () => {
+  const nodes = [node("bare", { cpu: "1" }), node("empty", { labels: { zone: "" } })];
+  const db: Running = [[pod("x", { labels: { app: "db" }, cpu: "10m" }), "empty"]];
+  expect(placed(pod("p", withAffinity("web", { apart: "db" }, "zone")), nodes, db)).toBe("bare");
+  expect(placed(pod("p", { affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: term("db", "zone") }] } } }), nodes, db)).toBe("bare");
 });
 
 // Spreading

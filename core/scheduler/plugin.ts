@@ -33,6 +33,8 @@ export interface Filter {
   /** What its Check says comes from the node alone, and from what makes a pod of a kind (kinds.ts). */
   readonly ofNode?: true;
   prepare(candidate: Candidate, cluster: Cluster): Check | Refusal | undefined;
+  /** `mayHelp` knows what other taints of a node help, or that none do. What others rejected is tried again whenever a node's taints change. Source: scheduler.go buildQueueingHintMap */
+  readonly judgesTaints?: true;
   /** Whether `change` may let `pod`, which this filter rejected, pass. Wrongly yes costs a try; wrongly no costs minutes. */
   mayHelp(pod: Readonly<Pod>, change: ClusterChange, cluster: Cluster): boolean;
 }

@@ -85,3 +85,11 @@ export function assumedRequests(pod: Readonly<Pod>, requests: Requests): { reado
   const { cpu = 0, memory = 0 } = missing.cpu === undefined && missing.memory === undefined ? requests : podRequests(pod, missing);
   return { cpu, memory };
 }
+
+/** What a pod that is to be placed takes, to the score on how full nodes would be: its containers alone, whatever it asks for as a whole. Source: noderesources/fit.go NewFit, whose scorer is not told of requests of pods */
+export function scoredRequests(pod: Readonly<Pod>, requests: Requests): Requests {
+  if (!pod.spec.resources?.requests) return { ...requests, ...assumedRequests(pod, requests) };
+  const ofContainers = { ...pod, spec: { ...pod.spec, resources: undefined } } as unknown as Pod;
+  const alone = podRequests(ofContainers);
+  return { ...alone, ...assumedRequests(ofContainers, alone) };
+}

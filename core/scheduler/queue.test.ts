@@ -62,9 +62,9 @@ test("a pod that fitted nowhere waits for a change that may help", async () => {
   const { queue, fail } = setUp();
   queue.add(pod("p"));
   await fail(new Set(["volume"]));
-  queue.changed(newNode);
+  queue.changed(newNode, "NodeAdd");
   expect(queue.sizes()).toMatchObject({ unschedulable: 1, backoff: 0 });
-  queue.changed({ of: "volume", object: {} as never, deleted: false });
+  queue.changed({ of: "volume", object: {} as never, deleted: false }, "PersistentVolumeAdd");
   expect(queue.sizes()).toMatchObject({ unschedulable: 0, backoff: 1 });
 });
 
@@ -72,27 +72,73 @@ test("a change while a pod is tried is not slept through", async () => {
   const { queue, take } = setUp();
   queue.add(pod("p"));
   const attempt = await take();
-  queue.changed(newNode);
+  queue.changed(newNode, "NodeAdd");
   queue.fail(attempt, new Set(["node"]));
   expect(queue.sizes()).toMatchObject({ unschedulable: 0, backoff: 1 });
+});
+
+test("what happens before the last of those that are to go for a pod is told so is no reason to try the pod again", async () => {
+  const { queue, take } = setUp();
+  queue.add(pod("p"));
+  const attempt = await take();
+  queue.changed(newNode, "NodeAdd");
+  queue.overlook(attempt);
+  queue.fail(attempt, new Set(["node"]));
+  expect(queue.sizes()).toMatchObject({ unschedulable: 1, backoff: 0 });
 });
 
 test("after an error it backs off, longer each time; otherwise it is tried early when nothing else is", async () => {
   const { clock, queue, take, fail } = setUp();
   queue.add(pod("p"));
   await fail("error");
-  clock.advance(999);
+  clock.advance(1_999); // to the end of the second in which its back-off ends
   expect(queue.sizes()).toMatchObject({ active: 0, backoff: 1 });
   clock.advance(1);
   expect(queue.sizes()).toMatchObject({ active: 1, backoff: 0 });
   await fail("error");
-  clock.advance(1_999);
+  clock.advance(2_999);
   expect(queue.sizes()).toMatchObject({ active: 0, backoff: 1 });
   clock.advance(1);
   await fail(new Set(["node"]));
-  queue.changed(newNode);
+  queue.changed(newNode, "NodeAdd");
   expect(queue.sizes()).toMatchObject({ active: 0, backoff: 1 });
   expect((await take()).attempts).toBe(4);
+});
+
+test("of those that back off until the same second the most important is tried first, and of equals who has waited longer", async () => {
+  const { clock, queue, fail, take } = setUp();
+  for (const [name, priority] of [["first", 0], ["second", 0], ["important", 5]] as const) {
+    queue.add(pod(name, { priority }));
+    await fail(new Set(["node"]));
+    clock.advance(10);
+  }
+  queue.changed(newNode, "NodeAdd");
+  expect(queue.sizes()).toMatchObject({ active: 0, backoff: 3 });
+  expect([(await take()).pod.metadata.name, (await take()).pod.metadata.name, (await take()).pod.metadata.name]).toEqual(["important", "first", "second"]);
+});
+
+test("who has waited longer is tried first, whenever what helped it came", async () => {
+  const { clock, queue, fail, take } = setUp();
+  queue.add(pod("old"));
+  await fail(new Set(["node"]));
+  clock.advance(60_000);
+  queue.add(pod("young"));
+  clock.advance(1);
+  queue.changed(newNode, "NodeAdd");
+  expect([(await take()).pod.metadata.name, (await take()).pod.metadata.name]).toEqual(["old", "young"]);
+});
+
+test("what backs off after an error waits as long as there were errors in a row, however often it fitted nowhere before", async () => {
+  const { clock, queue, fail } = setUp();
+  queue.add(pod("p"));
+  for (let i = 0; i < 4; i++) {
+    await fail(new Set(["node"]));
+    clock.advance(60_000);
+    queue.changed(newNode, "NodeAdd");
+  }
+  await fail("error");
+  clock.advance(2_000);
+  expect(queue.sizes()).toMatchObject({ active: 1, backoff: 0 });
 });
 
 test("without any change it is tried again after five minutes", async () => {
@@ -109,7 +155,7 @@ test("gates hold a pod back until they are all open", () => {
   const { queue } = setUp();
   queue.add(pod("p", { schedulingGates: [{ name: "x" }] }));
   expect(queue.sizes()).toMatchObject({ gated: 1, active: 0 });
-  queue.changed(newNode);
+  queue.changed(newNode, "NodeAdd");
   queue.add(pod("p"));
   expect(queue.sizes()).toMatchObject({ gated: 0, active: 1 });
 });

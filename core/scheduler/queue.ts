@@ -15,10 +15,12 @@ import type { Pod } from "../api/gen/core.v1.ts";
 import { keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
 import { type BackoffOptions, backoffMs } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import { type ClusterChange, nameOf } from "./changes.ts";
+import { type ClusterChange, eventsOf } from "./changes.ts";
 import { Heap } from "./heap.ts";
 
 const BACKOFF: BackoffOptions = { minMs: 1_000, maxMs: 10_000 };
+/** Pods whose back-off ends within the same of these are tried by priority. Source: backoff_queue.go backoffQOrderingWindowDuration */
+const WINDOW_MS = 1_000;
 /** A pod that no change has moved is tried again all the same after this. Source: DefaultPodMaxInUnschedulablePodsDuration */
 const UNSCHEDULABLE_MAX_MS = 5 * 60_000;
 const FLUSH_PERIOD_MS = 30_000;
@@ -49,11 +51,13 @@ interface Entry extends Attempt {
   pod: Readonly<Pod>;
   attempts: number;
   state: State;
-  queuedMs: number;
+  /** When it came into the queue, or failed last: who has waited longer is tried first. */
+  sinceMs: number;
   order: number;
   backoffUntilMs: number;
-  failedMs: number;
-  error: boolean;
+  /** How often it fitted nowhere, and how many errors there have been since. */
+  failures: number;
+  errors: number;
   /** Filters that rejected it last; empty: anything may help. */
   rejectedBy: ReadonlySet<string>;
   /** In flight: changes before this were seen. */
@@ -65,8 +69,8 @@ interface Deps {
   readonly backoff?: BackoffOptions | undefined;
   /** Whether the pod is not to be tried yet: by default, while it has scheduling gates. */
   readonly isGated?: ((pod: Readonly<Pod>) => boolean) | undefined;
-  /** Whether one of `filters` may now let `pod` pass. */
-  readonly mayHelp: (pod: Readonly<Pod>, filters: ReadonlySet<string>, change: ClusterChange) => boolean;
+  /** Whether one of `filters` may now let `pod` pass. `event`: upstream's word for the change, or for one side of it. */
+  readonly mayHelp: (pod: Readonly<Pod>, filters: ReadonlySet<string>, change: ClusterChange, event: string) => boolean;
   readonly onQueued?: ((queue: "active" | "backoff" | "unschedulable" | "gated", event: string) => void) | undefined;
 }
 
@@ -81,10 +85,10 @@ export class SchedulingQueue {
     isStale: ({ entry, order }) => entry.state !== "active" || entry.order !== order,
   });
   readonly #backoff = new Heap<{ readonly entry: Entry; readonly order: number }>({
-    before: (a, b) => a.entry.backoffUntilMs < b.entry.backoffUntilMs,
+    before: (a, b) => a.entry.backoffUntilMs < b.entry.backoffUntilMs || (a.entry.backoffUntilMs === b.entry.backoffUntilMs && isBefore(a.entry, b.entry)),
     isStale: ({ entry, order }) => entry.state !== "backoff" || entry.order !== order,
   });
-  #changes: { readonly at: number; readonly change: ClusterChange }[] = [];
+  #changes: { readonly at: number; readonly change: ClusterChange; readonly event: string }[] = [];
   #changeCount = 0;
   #orders = 0;
   #wake: (() => void) | undefined;
@@ -103,7 +107,7 @@ export class SchedulingQueue {
   /** For metrics: changes remembered for pods in flight. */
   changesHeld(): Map<string, number> {
     const counts = new Map<string, number>();
-    for (const { change } of this.#changes) counts.set(nameOf(change), (counts.get(nameOf(change)) ?? 0) + 1);
+    for (const { event } of this.#changes) counts.set(event, (counts.get(event) ?? 0) + 1);
     return counts;
   }
 
@@ -128,12 +132,11 @@ export class SchedulingQueue {
     const known = this.#entries.get(key);
     if (known && known.pod.metadata.uid === pod.metadata.uid) return this.#update(known, pod);
     this.remove(key);
-    const entry: Entry = {
-      key, pod, attempts: 0, addedMs: this.#deps.clock.uptimeMs(), state: "gone", queuedMs: 0, order: 0, backoffUntilMs: 0, failedMs: 0, error: false, rejectedBy: new Set(), seen: 0,
-    };
+    const now = this.#deps.clock.uptimeMs();
+    const entry: Entry = { key, pod, attempts: 0, addedMs: now, state: "gone", sinceMs: now, order: 0, backoffUntilMs: 0, failures: 0, errors: 0, rejectedBy: new Set(), seen: 0 };
     this.#entries.set(key, entry);
-    if (this.#isGated(pod)) this.#enter(entry, "gated", "UnscheduledPodAdd");
-    else this.#activate(entry, "UnscheduledPodAdd");
+    if (this.#isGated(pod)) this.#enter(entry, "gated", "UnschedulablePodAdd");
+    else this.#activate(entry, "UnschedulablePodAdd");
   }
 
   remove(key: ObjectKey): void {
@@ -178,7 +181,7 @@ export class SchedulingQueue {
   fail(attempt: Attempt, rejectedBy: ReadonlySet<string> | "error"): void {
     const entry = attempt as Entry;
     const { seen } = entry;
-    const { clock, mayHelp } = this.#deps;
+    const { clock } = this.#deps;
     const known = this.#entries.get(entry.key);
     if (known !== undefined && known !== entry) return this.#land(entry); // another pod of that name
     const missed = this.#changes.filter(({ at }) => at >= seen);
@@ -188,51 +191,64 @@ export class SchedulingQueue {
       if (rejectedBy !== "error") return; // deleted meanwhile
       this.#entries.set(entry.key, entry);
     }
-    entry.failedMs = clock.uptimeMs();
-    entry.error = rejectedBy === "error";
-    if (rejectedBy === "error") return this.#backOff(entry, "ScheduleAttemptFailure");
+    entry.sinceMs = clock.uptimeMs();
+    if (rejectedBy === "error") {
+      entry.errors++;
+      return this.#backOff(entry, "ScheduleAttemptFailure");
+    }
+    entry.errors = 0;
+    entry.failures++;
     entry.rejectedBy = rejectedBy;
-    const helped = missed.find(({ change }) => rejectedBy.size === 0 || mayHelp(entry.pod, rejectedBy, change));
-    if (helped || lost) return this.#backOff(entry, helped ? nameOf(helped.change) : "ScheduleAttemptFailure");
+    if (lost || missed.some(({ change, event }) => this.#isHelpedBy(entry, change, event))) return this.#backOff(entry, "ScheduleAttemptFailure");
     this.#enter(entry, "unschedulable", "ScheduleAttemptFailure");
     this.#unschedulable.set(entry.key, entry);
     this.#flushTimer ??= clock.after(FLUSH_PERIOD_MS, () => this.#flush());
   }
 
+  /** What has happened so far is no reason to try it again. */
+  overlook(attempt: Attempt): void {
+    (attempt as Entry).seen = this.#changeCount;
+  }
+
   /** Something changed: pods it may help are tried again, after their back-off. */
-  changed(change: ClusterChange): void {
-    this.#record(change);
-    for (const entry of [...this.#unschedulable.values()])
-      if (entry.rejectedBy.size === 0 || this.#deps.mayHelp(entry.pod, entry.rejectedBy, change)) this.#backOff(entry, nameOf(change));
+  changed(change: ClusterChange, event: string): void {
+    this.#record(change, event);
+    for (const entry of [...this.#unschedulable.values()]) if (this.#isHelpedBy(entry, change, event)) this.#backOff(entry, event);
   }
 
   /** Something changed that gates may depend on. */
   regate(): void {
     if (this.#sizes.gated === 0) return;
-    for (const entry of [...this.#entries.values()]) if (entry.state === "gated" && !this.#isGated(entry.pod)) this.#activate(entry, "UnscheduledPodUpdate");
+    for (const entry of [...this.#entries.values()]) if (entry.state === "gated" && !this.#isGated(entry.pod)) this.#activate(entry, "UnschedulablePodUpdate");
   }
 
   #update(entry: Entry, pod: Readonly<Pod>): void {
     const old = entry.pod;
     entry.pod = pod;
     if (entry.state === "gated") {
-      if (!this.#isGated(pod)) this.#activate(entry, "UnscheduledPodUpdate");
+      if (!this.#isGated(pod)) this.#activate(entry, "UnschedulablePodUpdate");
       return;
     }
     if (!asksForOther(old, pod)) return;
-    if (old.spec.priority !== pod.spec.priority && entry.state === "active") return this.#activate(entry, "UnscheduledPodUpdate");
+    if (old.spec.priority !== pod.spec.priority && entry.state === "active") return this.#activate(entry, "UnschedulablePodUpdate");
     const change: ClusterChange = { of: "pod", object: pod, old, deleted: false };
-    if (entry.state === "in flight") this.#record(change);
-    if (entry.state === "unschedulable" && (entry.rejectedBy.size === 0 || this.#deps.mayHelp(pod, entry.rejectedBy, change))) this.#backOff(entry, nameOf(change));
+    for (const event of eventsOf(change)) {
+      if (entry.state === "in flight") this.#record(change, event);
+      if (entry.state === "unschedulable" && this.#isHelpedBy(entry, change, event)) this.#backOff(entry, event);
+    }
+  }
+
+  #isHelpedBy({ pod, rejectedBy }: Entry, change: ClusterChange, event: string): boolean {
+    return rejectedBy.size === 0 || this.#deps.mayHelp(pod, rejectedBy, change, event);
   }
 
   #isGated(pod: Readonly<Pod>): boolean {
     return (this.#deps.isGated ?? hasGates)(pod);
   }
 
-  #record(change: ClusterChange): void {
+  #record(change: ClusterChange, event: string): void {
     if (this.#inFlight.size === 0) return;
-    this.#changes.push({ at: this.#changeCount++, change });
+    this.#changes.push({ at: this.#changeCount++, change, event });
     if (this.#changes.length > CHANGES_MAX) this.#changes.splice(0, CHANGES_MAX / 2);
   }
 
@@ -240,13 +256,16 @@ export class SchedulingQueue {
     const active = this.#active.pop()?.entry;
     if (active) return active;
     const first = this.#backoff.peek()?.entry;
-    return first && !first.error ? this.#backoff.pop()?.entry : undefined;
+    if (!first || first.errors > 0) return undefined;
+    this.#deps.onQueued?.("active", "PopFromBackoffQ");
+    return this.#backoff.pop()?.entry;
   }
 
   #backOff(entry: Entry, event: string): void {
     const now = this.#deps.clock.uptimeMs();
-    entry.backoffUntilMs = entry.failedMs + backoffMs(Math.max(1, entry.attempts), this.#deps.backoff ?? BACKOFF);
-    if (entry.backoffUntilMs <= now) return this.#activate(entry, event);
+    const waitMs = backoffMs(Math.max(1, entry.errors || entry.failures), this.#deps.backoff ?? BACKOFF);
+    entry.backoffUntilMs = (Math.floor((entry.sinceMs + waitMs) / WINDOW_MS) + 1) * WINDOW_MS;
+    if (entry.backoffUntilMs <= now || waitMs === 0) return this.#activate(entry, event);
     this.#enter(entry, "backoff", event);
     this.#backoff.push({ entry, order: entry.order });
     this.#awaitBackoff();
@@ -265,13 +284,12 @@ export class SchedulingQueue {
 
   #flush(): void {
     const { clock } = this.#deps;
-    for (const entry of [...this.#unschedulable.values()]) if (clock.uptimeMs() - entry.failedMs >= UNSCHEDULABLE_MAX_MS) this.#backOff(entry, "UnschedulableTimeout");
+    for (const entry of [...this.#unschedulable.values()]) if (clock.uptimeMs() - entry.sinceMs >= UNSCHEDULABLE_MAX_MS) this.#backOff(entry, "UnschedulableTimeout");
     this.#flushTimer = this.#unschedulable.size > 0 ? clock.after(FLUSH_PERIOD_MS, () => this.#flush()) : undefined;
   }
 
   #activate(entry: Entry, event: string): void {
     this.#enter(entry, "active", event);
-    entry.queuedMs = this.#deps.clock.uptimeMs();
     this.#active.push({ entry, order: entry.order });
     this.#wake?.();
   }
@@ -301,7 +319,7 @@ export class SchedulingQueue {
 
 function isBefore(a: Entry, b: Entry): boolean {
   const higher = (a.pod.spec.priority ?? 0) - (b.pod.spec.priority ?? 0);
-  return higher !== 0 ? higher > 0 : a.queuedMs !== b.queuedMs ? a.queuedMs < b.queuedMs : a.order < b.order;
+  return higher !== 0 ? higher > 0 : a.sinceMs !== b.sinceMs ? a.sinceMs < b.sinceMs : a.order < b.order;
 }
 
 export function hasGates({ spec }: Readonly<Pod>): boolean {

@@ -57,7 +57,7 @@ export class RoomMaker {
     writes.add(tell());
   }
 
-  /** The pod is not tried again before all victims have been told to go: until then nothing that happens would help. */
+  /** The pod is not tried again before all victims have been told to go: until the last one is, nothing that happens would help. */
   async #evict({ attempt, pod, profile, signal }: Pick<Tried, "attempt" | "profile" | "signal"> & { readonly pod: Readonly<Pod> }, failure: NoPlacement, { victims, node }: { readonly victims: Room["victims"]; readonly node: string }): Promise<void> {
     const { deps, snapshot, queue } = this.#parts;
     const reporter = this.#parts.reporter(profile);
@@ -67,7 +67,7 @@ export class RoomMaker {
         this.#binder.preempt(victim);
         reporter.report(victim, { type: "Normal", reason: "Preempted", action: "Preempting", note: `Preempted by pod ${pod.metadata.uid} on node ${node} (in kube-scheduler memory).` });
       }
-      await evict(pod, placed, node, { ...deps, reporter, snapshot, signal });
+      await evict(pod, placed, node, { ...deps, reporter, snapshot, beforeLast: () => queue.overlook(attempt), signal });
       queue.fail(attempt, failure.filters);
     } catch (error) {
       if (signal.aborted) return;

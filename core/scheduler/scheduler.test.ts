@@ -265,6 +265,43 @@ test("a nomination ends when a pod of higher priority is to have the node", () =
   expect((await until("middle", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false)).spec.nodeName).toBeUndefined();
 }));
 
+test("a pod that fits nowhere is tried again when a node's taints change, whatever kept it away, and told what does so now", () => withScheduler(async ({ client, call, node, pod, until, metrics }) => {
+  await node("a");
+  await client.resource(NODES).patch({ metadata: { name: "a" } }, "application/merge-patch+json", { spec: { taints: null } }, call);
+  const told = (message: string) => until("p", ({ status }) => status?.conditions?.some((one) => one.message?.startsWith(`0/1 nodes are available: 1 ${message}.`)) ?? false);
+  await pod("p", {}, "64");
+  await told("Insufficient cpu");
+  await client.resource(NODES).patch({ metadata: { name: "a" } }, "application/merge-patch+json", { spec: { taints: [{ key: "k", effect: "NoSchedule" }] } }, call);
+  await told("node(s) had untolerated taint(s)");
+  expect(metrics()).toContain(`scheduler_queue_incoming_pods_total{queue="backoff",event="NodeUpdateNodeTaint"} 1`);
+}));
+
+test("the place that a pod was nominated to is for others when it is not any more, and when the pod is gone", () => withScheduler(async ({ client, call, node, pod, until }) => {
+  const big = { cpu: "1", memory: "4Gi", pods: "110" };
+  await node("a", big);
+  await pod("first", { priority: 10, nodeSelector: { none: "such" } }, "800m");
+  await until("first", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  const nominate = (nominatedNodeName: string | null) => client.resource(PODS).patch({ metadata: { name: "first", namespace: "default" } }, "application/merge-patch+json", { status: { nominatedNodeName } }, { ...call, subresource: "status" });
+  await nominate("a");
+  await pod("second", {}, "800m");
+  await until("second", ({ status }) => status?.conditions?.some(({ message }) => message?.startsWith("0/1 nodes are available: 1 Insufficient cpu.") ?? false) ?? false);
+  await nominate(null);
+  await until("second", on("a"));
+}));
+
+test("of a pod that is deleted while it waits for its volumes an event tells", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
+  await node("a");
+  await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "slow" }, provisioner: "example.com/slow", volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
+  await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "default" }, spec: { storageClassName: "slow", accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } } as NewObject<PersistentVolumeClaim>, call);
+  await pod("p", { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] });
+  const waiting = await until("p", ({ status }) => status?.nominatedNodeName === "a");
+  while ((await client.resource(PERSISTENT_VOLUME_CLAIMS).get({ metadata: { name: "c", namespace: "default" } }, call)).metadata.annotations?.["volume.kubernetes.io/selected-node"] !== "a") await Bun.sleep(5);
+  await client.resource(PODS).delete(waiting, { gracePeriodSeconds: 0 }, call);
+  let told: string[] = [];
+  while (told.length === 0) told = await events("FailedScheduling");
+  expect(told).toEqual(['running PreBind plugin "VolumeBinding": binding volumes: pod does not exist any more: pod "p" not found']);
+}));
+
 test("what an event has no room for is in the pod's condition", () => withScheduler(async ({ client, call, node, until, events }) => {
   await node("a");
   const requests = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`example.com/${"x".repeat(50)}-${i}`, "1"]));

@@ -79,7 +79,7 @@ test("nodes of all zones in turn", () => {
 });
 
 test("nodes are counted by the images they have", () => {
-  const snapshot = new Snapshot(), counts = () => ["i", "j"].map((name) => snapshot.nodesWithImage(name));
+  const snapshot = new Snapshot(), counts = () => ["i", "j"].map((name) => snapshot.image(name)?.nodes ?? 0);
   const having = (name: string, ...images: string[]) => node(name, { images: images.map((image) => ({ names: [image], sizeBytes: 1 })) });
   snapshot.setNode(having("a", "i"));
   snapshot.setNode(having("b", "i", "j"));

@@ -10,6 +10,9 @@ import { PodIndex } from "./pod-index.ts";
 const NOBODY: readonly PlacedPod[] = Object.freeze([]);
 const ZONE = "topology.kubernetes.io/zone";
 
+/** An image: on how many nodes it is, and its size as the first of them told it, which counts for all. Source: backend/cache/cache.go addNodeImageStates */
+interface ImageState { readonly bytes: number; nodes: number }
+
 export class Snapshot {
   readonly #nodes = new Map<string, NodeInfo>();
   readonly pods = new PodIndex(this.#nodes);
@@ -18,8 +21,7 @@ export class Snapshot {
   readonly #assumed = new Set<string>();
   readonly #nominated = new Map<string, { readonly node: string; readonly placed: PlacedPod }>(); // by uid
   #ordered: readonly LiveNode[] | undefined;
-  /** On how many nodes each image is. */
-  readonly #images = new Map<string, number>();
+  readonly #images = new Map<string, ImageState>();
 
   /** Nodes that exist, one zone after the other in turn, so that a search that stops early has looked at all zones. */
   nodes(): readonly LiveNode[] {
@@ -31,8 +33,8 @@ export class Snapshot {
     return info?.node === undefined ? undefined : (info as LiveNode);
   }
 
-  nodesWithImage(name: string): number {
-    return this.#images.get(name) ?? 0;
+  image(name: string): Readonly<ImageState> | undefined {
+    return this.#images.get(name);
   }
 
   sizes(): { readonly nodes: number; readonly pods: number; readonly assumed_pods: number } {
@@ -131,11 +133,14 @@ export class Snapshot {
   }
 
   #countImages(before: NodeInfo["images"], after: NodeInfo["images"]): void {
-    for (const name of after.keys()) this.#images.set(name, this.nodesWithImage(name) + 1);
     for (const name of before.keys()) {
-      const count = this.nodesWithImage(name) - 1;
-      if (count > 0) this.#images.set(name, count);
-      else this.#images.delete(name);
+      const known = this.#images.get(name);
+      if (known && --known.nodes === 0) this.#images.delete(name);
+    }
+    for (const [name, bytes] of after) {
+      const known = this.#images.get(name);
+      if (known) known.nodes++;
+      else this.#images.set(name, { bytes, nodes: 1 });
     }
   }
 

@@ -70,6 +70,7 @@ export interface SchedulerConfiguration {
   readonly podMaxBackoffSeconds: number;
   readonly profiles: readonly ProfileConfig[];
   readonly extenders: readonly ExtenderConfig[];
+  readonly clientConnection: { readonly burst?: number };
   readonly leaderElection: { readonly leaderElect?: boolean; readonly resourceLock?: string };
 }
 
@@ -122,32 +123,41 @@ const CONFIGURATION: Shape = {
 export function readConfiguration(text: string): SchedulerConfiguration {
   const document = parseYaml(text) as Record<string, unknown> | null;
   const { apiVersion, kind } = document ?? {};
-  if (typeof kind !== "string" || kind === "") throw new ConfigurationError("Object 'Kind' is missing");
-  if (typeof apiVersion !== "string" || apiVersion === "") throw new ConfigurationError("Object 'apiVersion' is missing");
+  if (typeof kind !== "string" || kind === "") throw new ConfigurationError(`Object 'Kind' is missing in '${text}'`);
+  if (typeof apiVersion !== "string" || apiVersion === "") throw new ConfigurationError(`Object 'apiVersion' is missing in '${text}'`);
   if (kind !== KIND || apiVersion !== API_VERSION) throw new ConfigurationError(`no kind "${kind}" is registered for version "${apiVersion}": a ${KIND} of ${API_VERSION} is wanted`);
   const given = document as unknown as Partial<SchedulerConfiguration> & { profiles?: Partial<ProfileConfig>[] };
-  const problems = [...misfits(document, CONFIGURATION), ...argProblems(given.profiles ?? [])];
+  const problems = misfits(document, CONFIGURATION);
   if (problems.length > 0) throw new ConfigurationError(`strict decoding error: ${problems.join(", ")}`);
+  checkArgs(given.profiles ?? []);
   const profiles: readonly Partial<ProfileConfig>[] = given.profiles?.length ? given.profiles : [{}];
   return {
     parallelism: given.parallelism ?? 16, percentageOfNodesToScore: given.percentageOfNodesToScore ?? 0,
     podInitialBackoffSeconds: given.podInitialBackoffSeconds ?? 1, podMaxBackoffSeconds: given.podMaxBackoffSeconds ?? 10,
-    extenders: given.extenders ?? [], leaderElection: given.leaderElection ?? {},
+    extenders: given.extenders ?? [], leaderElection: given.leaderElection ?? {}, clientConnection: given.clientConnection ?? {},
     profiles: profiles.map((profile) => ({ ...profile, schedulerName: profile.schedulerName ?? (profiles.length === 1 ? "default-scheduler" : ""), plugins: profile.plugins ?? {}, pluginConfig: profile.pluginConfig ?? [] })),
   };
 }
 
-/** Arguments of plugins that have none of their own are taken as they are, as upstream does. */
-function argProblems(profiles: readonly Partial<ProfileConfig>[]): string[] {
-  if (!Array.isArray(profiles)) return [];
-  return profiles.flatMap(({ pluginConfig }, i) => (Array.isArray(pluginConfig) ? pluginConfig : []).flatMap(({ name, args }: PluginConfig, j) => {
-    const fields = ARGS[name as keyof PluginArgs] as Readonly<Record<string, Shape>> | undefined;
-    if (!fields || args === undefined || args === null) return [];
-    const at = `profiles[${i}].pluginConfig[${j}]`;
-    const kind = args["kind"] ?? `${name}Args`;
-    if (kind !== `${name}Args`) return [`decoding .${at}: args for plugin ${name} were not of type ${name}Args.kubescheduler.config.k8s.io, got ${String(kind)}.kubescheduler.config.k8s.io`];
-    return misfits(args, { fields: { ...META, ...fields } }, `${at}.args`);
-  }));
+/** Throws what is wrong with the first that are. Arguments of plugins that have none of their own are taken as they are, as upstream does. */
+function checkArgs(profiles: readonly Partial<ProfileConfig>[]): void {
+  for (const [i, { pluginConfig }] of profiles.entries()) for (const [j, config] of (pluginConfig ?? []).entries()) {
+    const problem = argProblem(config, `decoding .profiles[${i}].pluginConfig[${j}]`);
+    if (problem) throw new ConfigurationError(problem);
+  }
+}
+
+function argProblem({ name, args }: PluginConfig, at: string): string | undefined {
+  const fields = ARGS[name as keyof PluginArgs] as Readonly<Record<string, Shape>> | undefined;
+  if (!fields || args === undefined || args === null) return undefined;
+  const { kind = `${name}Args`, apiVersion = API_VERSION } = args;
+  if (apiVersion !== API_VERSION) return `${at}: decoding args for plugin ${name}: no kind "${String(kind)}" is registered for version "${String(apiVersion)}"`;
+  if (kind !== `${name}Args`) return `${at}: args for plugin ${name} were not of type ${name}Args.kubescheduler.config.k8s.io, got ${String(kind)}.kubescheduler.config.k8s.io`;
+  const problems = misfits(args, { fields: { ...META, ...fields } });
+  if (problems.length === 0) return undefined;
+  const isStrict = problems.every((problem) => problem.startsWith("unknown field")); // it could be read all the same
+  const strict = isStrict ? "strict decoding error: " : "";
+  return `${strict}${at}: ${strict}decoding args for plugin ${name}: ${strict}${problems.join(", ")}`;
 }
 
 const CPU_AND_MEMORY: readonly ResourceSpec[] = [{ name: "cpu", weight: 1 }, { name: "memory", weight: 1 }];

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { labelValue } from "../../api/meta/names.ts";
 import { DEFAULT_PROFILE } from "../plugins.ts";
 import { ConfigurationError } from "./configuration.ts";
 import { schedulerSettings } from "./profiles.ts";
@@ -40,27 +41,36 @@ profiles:
 const profile = (plugins: string): string => `${HEAD}profiles: [{${plugins}}]`;
 const args = (name: string, value: string): string => profile(`pluginConfig: [{name: ${name}, args: ${value}}]`);
 const AT = "profiles[0].pluginConfig[0].args";
+const FIT = `initializing profiles: creating profile for scheduler name default-scheduler: initializing plugin "NodeResourcesFit"`;
 
 test.each([
-  ["kind: KubeSchedulerConfiguration", "Object 'apiVersion' is missing"],
+  ["kind: KubeSchedulerConfiguration", "Object 'apiVersion' is missing in 'kind: KubeSchedulerConfiguration'"],
   ["kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1beta3", `no kind "KubeSchedulerConfiguration" is registered for version "kubescheduler.config.k8s.io/v1beta3": a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1 is wanted`],
   [`${HEAD}foo: 1\nprofiles: [{plugins: {filters: {}}}]`, `strict decoding error: unknown field "foo", unknown field "profiles[0].plugins.filters"`],
   [`${HEAD}parallelism: 0\npodMaxBackoffSeconds: 0`, "[parallelism: Invalid value: 0: should be an integer value greater than zero, podMaxBackoffSeconds: Invalid value: 0: must be greater than or equal to PodInitialBackoffSeconds]"],
-  [`${HEAD}profiles: [{schedulerName: a}, {schedulerName: a}]`, `profiles[1].schedulerName: Duplicate value: "profiles[0].schedulerName"`],
+  [`${HEAD}profiles: [{schedulerName: a}, {schedulerName: a}]`, "profiles[1].schedulerName: Duplicate value: {}"],
   [`${HEAD}profiles: [{}, {schedulerName: a}]`, "profiles[0].schedulerName: Required value"],
   [`${HEAD}percentageOfNodesToScore: 101`, "percentageOfNodesToScore: Invalid value: 101: not in valid range [0-100]"],
   [`${HEAD}extenders: [{urlPrefix: "http://x", prioritizeVerb: p, bindVerb: b}, {urlPrefix: "http://y", bindVerb: b, managedResources: [{name: cpu}]}]`,
     `[extenders[0].weight: Invalid value: 0: must have a positive weight applied to it, extenders[1].managedResources[0].name: Invalid value: "cpu": is an invalid extended resource name, extenders: Invalid value: "found 2 extenders implementing bind": only one extender can implement bind]`],
-  [args("NodeResourcesFit", "{scoringStrategy: {type: Mostly}}"), `${AT}.scoringStrategy.type: Unsupported value: "Mostly": supported values: "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"`],
+  [args("NodeResourcesFit", "{scoringStrategy: {type: Mostly}}"), `${FIT}: scoringStrategy.type: Unsupported value: "Mostly": supported values: "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"`],
   [args("NodeResourcesFit", "{scoringStrategy: {type: RequestedToCapacityRatio, requestedToCapacityRatio: {shape: [{utilization: 5, score: 11}, {utilization: 5, score: 1}]}}}"),
-    `[${AT}.scoringStrategy.requestedToCapacityRatio.shape[1].utilization: Invalid value: 5: values must be sorted in increasing order, ${AT}.scoringStrategy.requestedToCapacityRatio.shape[0].score: Invalid value: 11: not in valid range [0, 10]]`],
+    `${FIT}: [scoringStrategy.requestedToCapacityRatio.shape[1].utilization: Invalid value: 5: values must be sorted in increasing order, scoringStrategy.requestedToCapacityRatio.shape[0].score: Invalid value: 11: not in valid range [0, 10]]`],
   [args("PodTopologySpread", "{defaultConstraints: [{maxSkew: 0, topologyKey: zone, whenUnsatisfiable: Maybe}]}"),
     `[${AT}.defaultingType: Invalid value: "System": when .defaultConstraints are not empty, ${AT}.defaultConstraints[0].maxSkew: Invalid value: 0: not in valid range (0, inf), ${AT}.defaultConstraints[0].whenUnsatisfiable: Unsupported value: "Maybe": supported values: "DoNotSchedule", "ScheduleAnyway"]`],
   [args("InterPodAffinity", "{hardPodAffinityWeight: 101}"), `${AT}.hardPodAffinityWeight: Invalid value: 101: not in valid range [0, 100]`],
   [args("DefaultPreemption", "{minCandidateNodesPercentage: 0, minCandidateNodesAbsolute: 0}"), `[${AT}.minCandidateNodesPercentage: Invalid value: 0: cannot be zero at the same time as minCandidateNodesAbsolute, ${AT}.minCandidateNodesAbsolute: Invalid value: 0: cannot be zero at the same time as minCandidateNodesPercentage]`],
+  [args("NodeAffinity", "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Gt, values: [b]}, {key: a, operator: Exists, values: [b]}, {key: a, operator: In}, {key: a, operator: In, values: ['!']}, {key: a, operator: Like}]}]}}}"), `[${[
+    `[0].values[0]: Invalid value: "b": for 'Gt', 'Lt' operators, the value must be an integer`, `[1].values: Invalid value: ["b"]: values set must be empty for exists and does not exist`, "[2].values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty",
+    `[3].values[0][a]: Invalid value: "!": ${labelValue("!")[0]!}`, `[4].operator: Unsupported value: "Like": supported values: "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"`,
+  ].map((problem) => `${AT}.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions${problem}`).join(", ")}]`],
+  [args("VolumeBinding", "{bindTimeout: 1}"), `strict decoding error: decoding .profiles[0].pluginConfig[0]: strict decoding error: decoding args for plugin VolumeBinding: strict decoding error: unknown field "bindTimeout"`],
+  [args("VolumeBinding", "{shape: [{utilization: 1, score: 2}]}"), `${AT}.shape: Invalid value: [{"Utilization":1,"Score":2}]: unexpected field \`shape\`, remove it or turn on the feature gate StorageCapacityScoring`],
+  [`${HEAD}clientConnection: {burst: -1}`, "clientConnection.burst: Invalid value: -1: must be non-negative"],
+  [profile("plugins: {score: {enabled: [{name: NodeAffinity, weight: -1}]}}"), "initializing profiles: creating profile for scheduler name default-scheduler: score plugins: total score of Score plugins could overflow"],
   [args("VolumeBinding", "{bindTimeoutSeconds: -1}"), `${AT}.bindTimeoutSeconds: Invalid value: -1: invalid BindTimeoutSeconds, should not be a negative value`],
-  [args("InterPodAffinity", "{kind: NodeAffinityArgs}"), "strict decoding error: decoding .profiles[0].pluginConfig[0]: args for plugin InterPodAffinity were not of type InterPodAffinityArgs.kubescheduler.config.k8s.io, got NodeAffinityArgs.kubescheduler.config.k8s.io"],
-  [profile("plugins: {filter: {enabled: [{name: EBSLimits}]}}"), `profiles[0].plugins.filter.enabled[0]: Invalid value: "EBSLimits": was invalid in version "kubescheduler.config.k8s.io/v1" (KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1")`],
+  [args("InterPodAffinity", "{kind: NodeAffinityArgs}"), "decoding .profiles[0].pluginConfig[0]: args for plugin InterPodAffinity were not of type InterPodAffinityArgs.kubescheduler.config.k8s.io, got NodeAffinityArgs.kubescheduler.config.k8s.io"],
+  [profile("plugins: {filter: {enabled: [{name: EBSLimits}]}}"), `profiles[0].plugins.filter.enabled[0]: Invalid value: "EBSLimits": was invalid in version "v1" (KubeSchedulerConfiguration is version "kubescheduler.config.k8s.io/v1")`],
   [profile("plugins: {filter: {enabled: [{name: Mine}]}}"), `initializing profiles: creating profile for scheduler name default-scheduler: FilterPlugin "Mine" does not exist`],
   [profile("plugins: {score: {enabled: [{name: NodeName}]}}"), `initializing profiles: creating profile for scheduler name default-scheduler: plugin "NodeName" does not extend ScorePlugin plugin`],
   [profile("plugins: {bind: {disabled: [{name: '*'}]}}"), `initializing profiles: creating profile for scheduler name default-scheduler: at least one bind plugin is needed for profile with scheduler name "default-scheduler"`],

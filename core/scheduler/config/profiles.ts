@@ -13,7 +13,7 @@ import type { BackoffOptions } from "../../lifecycle/backoff.ts";
 import type { Profile } from "../plugins.ts";
 import { argsOf, ConfigurationError, type ExtenderConfig, type ExtensionPoint, type PluginRef, type PluginSet, type PluginSets, type ProfileConfig, readConfiguration, type SchedulerConfiguration } from "./configuration.ts";
 import { DEFAULT_PLUGINS, type PluginRow, PLUGINS } from "./registry.ts";
-import { validateConfiguration } from "./validate.ts";
+import { validateConfiguration, validateFit } from "./validate.ts";
 
 export interface SchedulerSettings {
   readonly profiles: readonly Profile[];
@@ -49,6 +49,8 @@ function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders 
   const { queueSort, bind } = at;
   if (queueSort.length !== 1) throw new ConfigurationError(`only one queue sort plugin required for profile with scheduler name "${schedulerName}", but got ${queueSort.length}`);
   if (bind.length === 0) throw new ConfigurationError(`at least one bind plugin is needed for profile with scheduler name "${schedulerName}"`);
+  const problems = QUEUE_ORDER.some((point) => at[point].includes("NodeResourcesFit")) ? validateFit(argsOf(config, "NodeResourcesFit")) : [];
+  if (problems.length > 0) throw new ConfigurationError(`initializing plugin "NodeResourcesFit": ${formatFieldErrors(problems)}`);
   const weights = weightsOf([...(plugins.score?.enabled ?? []), ...multiPoint]);
   const ignored = extenders.flatMap(({ managedResources = [] }) => managedResources.filter(({ ignoredByScheduler }) => ignoredByScheduler).map(({ name }) => name));
   const { minCandidateNodesAbsolute, minCandidateNodesPercentage } = argsOf(config, "DefaultPreemption");
@@ -124,8 +126,9 @@ function weightsOf(plugins: readonly PluginRef[]): Map<string, number> {
   for (const { name, weight } of plugins) {
     if (!PLUGINS[name]?.score || weights.has(name)) continue;
     weights.set(name, weight || 1);
+    const overflows = total < 0; // upstream's own sum, too
     total += weight || 1;
-    if (total > TOTAL_WEIGHT_MAX) throw new ConfigurationError("score plugins: total score of Score plugins could overflow");
+    if (overflows || total > TOTAL_WEIGHT_MAX) throw new ConfigurationError("score plugins: total score of Score plugins could overflow");
   }
   return weights;
 }

@@ -6,23 +6,25 @@
 import type { NodeSelectorTerm } from "../../api/gen/core.v1.ts";
 import { parseDurationMs } from "../../api/meta/duration.ts";
 import { duplicate, type FieldError, forbidden, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
-import { qualifiedName } from "../../api/meta/names.ts";
-import { API_VERSION, argsOf, EXTENSION_POINTS, type ExtenderConfig, type PluginArgs, type ProfileConfig, type SchedulerConfiguration, type ShapePoint } from "./configuration.ts";
+import { labelValue, qualifiedName } from "../../api/meta/names.ts";
+import { isWhole } from "../node-selector.ts";
+import { API_VERSION, argsOf, EXTENSION_POINTS, type ExtenderConfig, type PluginArgs, type PluginSet, type ProfileConfig, type SchedulerConfiguration, type ShapePoint } from "./configuration.ts";
 
 /** Plugins that older versions had. */
 const REMOVED = new Set(["AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits"]);
 
 export function validateConfiguration(configuration: SchedulerConfiguration): FieldError[] {
-  const { parallelism, leaderElection, profiles, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, extenders } = configuration;
-  const seen = new Map<string, number>();
+  const { clientConnection, parallelism, leaderElection, profiles, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, extenders } = configuration;
+  const seen = new Set<string>();
   return [
+    ...((clientConnection.burst ?? 0) < 0 ? [invalid("clientConnection.burst", clientConnection.burst, "must be non-negative")] : []),
     ...((leaderElection.leaderElect ?? true) && leaderElection.resourceLock && leaderElection.resourceLock !== "leases" ? [invalid("leaderElection.resourceLock", leaderElection.resourceLock, 'resourceLock value must be "leases"')] : []),
     ...(parallelism <= 0 ? [invalid("parallelism", parallelism, "should be an integer value greater than zero")] : []),
     ...profiles.flatMap((profile, i) => {
       const path = index("profiles", i);
-      const before = seen.get(profile.schedulerName);
-      seen.set(profile.schedulerName, i);
-      return [...validateProfile(path, profile), ...(before === undefined ? [] : [duplicate(`${path}.schedulerName`, `profiles[${before}].schedulerName`)])];
+      const again = seen.has(profile.schedulerName);
+      seen.add(profile.schedulerName);
+      return [...validateProfile(path, profile), ...(again ? [duplicate(`${path}.schedulerName`, {})] : [])];
     }),
     ...validateQueueSort(profiles),
     ...validatePercentage("percentageOfNodesToScore", percentageOfNodesToScore),
@@ -55,7 +57,7 @@ function validateProfile(path: string, profile: ProfileConfig): FieldError[] {
 }
 
 function wasRemoved(path: string, name: string): FieldError[] {
-  return REMOVED.has(name) ? [invalid(path, name, `was invalid in version "${API_VERSION}" (KubeSchedulerConfiguration is version "${API_VERSION}")`)] : [];
+  return REMOVED.has(name) ? [invalid(path, name, `was invalid in version "v1" (KubeSchedulerConfiguration is version "${API_VERSION}")`)] : [];
 }
 
 /** All profiles share one queue. */
@@ -64,8 +66,14 @@ function validateQueueSort(profiles: readonly ProfileConfig[]): FieldError[] {
   const enabled = first?.enabled?.length ?? 0;
   return [
     ...(enabled > 1 ? [invalid("profiles[0].plugins.queueSort.Enabled", enabled, "only one queue sort plugin can be enabled")] : []),
-    ...profiles.flatMap(({ plugins: { queueSort } }, i) => (Bun.deepEquals(first ?? {}, queueSort ?? {}) ? [] : [invalid(`profiles[${i}].plugins.queueSort`, queueSort ?? {}, "must be the same for all profiles")])),
+    ...profiles.flatMap(({ plugins: { queueSort } }, i) => (Bun.deepEquals(first ?? {}, queueSort ?? {}) ? [] : [invalid(`profiles[${i}].plugins.queueSort`, inGo(queueSort), "must be the same for all profiles")])),
   ];
+}
+
+/** As upstream prints it. */
+function inGo({ enabled, disabled }: PluginSet = {}): unknown {
+  const named = (refs: PluginSet["enabled"]): unknown => refs?.map(({ name, weight = 0 }) => ({ Name: name, Weight: weight })) ?? null;
+  return { Enabled: named(enabled), Disabled: named(disabled) };
 }
 
 const ARGS: { readonly [N in keyof PluginArgs]: (path: string, args: PluginArgs[N]) => FieldError[] } = {
@@ -95,21 +103,7 @@ const ARGS: { readonly [N in keyof PluginArgs]: (path: string, args: PluginArgs[
       ...(weight === 1 ? [] : [invalid(`${path}.resources[${i}].weight`, weight, "must be 1")]),
     ]);
   },
-  NodeResourcesFit(path, { ignoredResources, ignoredResourceGroups, scoringStrategy: { type, resources, requestedToCapacityRatio } }) {
-    const strategy = `${path}.scoringStrategy`;
-    return [
-      ...ignoredResources.flatMap((name, i) => named(`${path}.ignoredResources[${i}]`, name)),
-      ...ignoredResourceGroups.flatMap((group, i) => [
-        ...(group.includes("/") ? [invalid(`${path}.ignoredResourceGroups[${i}]`, group, "resource group name can't contain '/'")] : []),
-        ...named(`${path}.ignoredResourceGroups[${i}]`, group),
-      ]),
-      ...(STRATEGIES.includes(type) ? [] : [notSupported(`${strategy}.type`, type, STRATEGIES)]),
-      ...resources.flatMap(({ name, weight = 1 }, i) => (weight <= 0 || weight > 100 ? [invalid(`${strategy}.resources[${i}].weight`, weight, `resource weight of ${name} not in valid range (0, 100]`)] : [])),
-      ...(type === "RequestedToCapacityRatio"
-        ? requestedToCapacityRatio ? validateShape(`${strategy}.requestedToCapacityRatio.shape`, requestedToCapacityRatio.shape ?? []) : [required(`${strategy}.requestedToCapacityRatio`, "must be specified when type is RequestedToCapacityRatio")]
-        : requestedToCapacityRatio ? [forbidden(`${strategy}.requestedToCapacityRatio`, "must be nil when type is not RequestedToCapacityRatio")] : []),
-    ];
-  },
+  NodeResourcesFit: () => [], // validateFit, when the plugin is made
   PodTopologySpread(path, { defaultConstraints, defaultingType }) {
     const [type, list] = [`${path}.defaultingType`, `${path}.defaultConstraints`];
     return [
@@ -126,7 +120,7 @@ const ARGS: { readonly [N in keyof PluginArgs]: (path: string, args: PluginArgs[
   },
   VolumeBinding: (path, { bindTimeoutSeconds, shape }) => [
     ...(bindTimeoutSeconds < 0 ? [invalid(`${path}.bindTimeoutSeconds`, bindTimeoutSeconds, "invalid BindTimeoutSeconds, should not be a negative value")] : []),
-    ...(shape ? [invalid(`${path}.shape`, shape, "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring")] : []),
+    ...(shape ? [invalid(`${path}.shape`, shape.map(({ utilization, score }) => ({ Utilization: utilization, Score: score })), "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring")] : []),
   ],
   DynamicResources: (path, { filterTimeout, bindingTimeout }) => [
     ...(parseDurationMs(filterTimeout) < 0 ? [invalid(`${path}.filterTimeout`, filterTimeout, "must be zero or positive")] : []),
@@ -134,9 +128,26 @@ const ARGS: { readonly [N in keyof PluginArgs]: (path: string, args: PluginArgs[
   ],
 };
 
+/** What the plugin finds wrong with its arguments. Source: noderesources/fit.go NewFit */
+export function validateFit({ ignoredResources, ignoredResourceGroups, scoringStrategy: { type, resources, requestedToCapacityRatio } }: PluginArgs["NodeResourcesFit"]): FieldError[] {
+  const strategy = "scoringStrategy";
+  return [
+    ...ignoredResources.flatMap((name, i) => named(`ignoredResources[${i}]`, name)),
+    ...ignoredResourceGroups.flatMap((group, i) => [
+      ...(group.includes("/") ? [invalid(`ignoredResourceGroups[${i}]`, group, "resource group name can't contain '/'")] : []),
+      ...named(`ignoredResourceGroups[${i}]`, group),
+    ]),
+    ...(STRATEGIES.includes(type) ? [] : [notSupported(`${strategy}.type`, type, STRATEGIES)]),
+    ...resources.flatMap(({ name, weight = 1 }, i) => (weight <= 0 || weight > 100 ? [invalid(`${strategy}.resources[${i}].weight`, weight, `resource weight of ${name} not in valid range (0, 100]`)] : [])),
+    ...(type === "RequestedToCapacityRatio"
+      ? requestedToCapacityRatio ? validateShape(`${strategy}.requestedToCapacityRatio.shape`, requestedToCapacityRatio.shape ?? []) : [required(`${strategy}.requestedToCapacityRatio`, "must be specified when type is RequestedToCapacityRatio")]
+      : requestedToCapacityRatio ? [forbidden(`${strategy}.requestedToCapacityRatio`, "must be nil when type is not RequestedToCapacityRatio")] : []),
+  ];
+}
+
 const STRATEGIES: readonly string[] = ["LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"];
 const ACTIONS: readonly string[] = ["DoNotSchedule", "ScheduleAnyway"];
-const OPERATORS: readonly string[] = ["DoesNotExist", "Exists", "Gt", "In", "Lt", "NotIn"];
+const OPERATORS: readonly string[] = ["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"];
 
 function named(path: string, name: string): FieldError[] {
   return qualifiedName(name).map((problem) => invalid(path, name, problem));
@@ -144,11 +155,10 @@ function named(path: string, name: string): FieldError[] {
 
 function validateTerm(path: string, { matchExpressions = [], matchFields = [] }: NodeSelectorTerm): FieldError[] {
   return [
-    ...matchExpressions.flatMap(({ key, operator, values = [] }, i) => {
+    ...matchExpressions.flatMap(({ key, operator, values }, i) => {
       const at = `${path}.matchExpressions[${i}]`;
       if (!OPERATORS.includes(operator)) return [notSupported(`${at}.operator`, operator, OPERATORS)];
-      if ((operator === "In" || operator === "NotIn") && values.length === 0) return [invalid(`${at}.values`, values, "for 'in', 'notin' operators, values set can't be empty")];
-      return named(`${at}.key`, key);
+      return [...named(`${at}.key`, key), ...validateValues(`${at}.values`, operator, values), ...(values ?? []).flatMap((value, j) => labelValue(value).map((problem) => invalid(`${at}.values[${j}][${key}]`, value, problem)))];
     }),
     ...matchFields.flatMap(({ operator, values = [] }, i) => {
       const at = `${path}.matchFields[${i}]`;
@@ -156,6 +166,20 @@ function validateTerm(path: string, { matchExpressions = [], matchFields = [] }:
       return values.length === 1 ? [] : [invalid(`${at}.values`, values, "must have one element")];
     }),
   ];
+}
+
+/** As many as the operator takes. Source: apimachinery labels/selector.go NewRequirement */
+function validateValues(path: string, operator: string, values: readonly string[] | undefined): FieldError[] {
+  const wrong = (detail: string): FieldError => invalid(path, values ?? null, detail);
+  const count = values?.length ?? 0;
+  switch (operator) {
+    case "In": case "NotIn": return count === 0 ? [wrong("for 'in', 'notin' operators, values set can't be empty")] : [];
+    case "Exists": case "DoesNotExist": return count > 0 ? [wrong("values set must be empty for exists and does not exist")] : [];
+    default: return [
+      ...(count === 1 ? [] : [wrong("for 'Gt', 'Lt' operators, exactly one value is required")]),
+      ...(values ?? []).flatMap((value, i) => (isWhole(value) ? [] : [invalid(`${path}[${i}]`, value, "for 'Gt', 'Lt' operators, the value must be an integer")])),
+    ];
+  }
 }
 
 function validateShape(path: string, shape: readonly ShapePoint[]): FieldError[] {

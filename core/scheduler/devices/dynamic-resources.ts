@@ -44,10 +44,10 @@ export function dynamicResources({ bindingTimeoutMs = BINDING_TIMEOUT_MS }: { re
     },
     mayHelp(pod, change) {
       switch (change.of) {
-        case "pod": return change.object.metadata.uid === pod.metadata.uid;
+        case "pod": return change.object.metadata.uid === pod.metadata.uid && (!Bun.deepEquals(change.object.status?.resourceClaimStatuses, change.old?.status?.resourceClaimStatuses) || !Bun.deepEquals(change.object.status?.extendedResourceClaimStatus, change.old?.status?.extendedResourceClaimStatus));
         case "resource claim": return change.deleted ? change.object.status?.allocation !== undefined : isOwn(pod, change.object.metadata) || (change.old?.status?.allocation !== undefined && !change.object.status?.allocation) || (change.old?.status?.reservedFor ?? []).length > (change.object.status?.reservedFor ?? []).length;
         case "resource slice": case "device class": return !change.deleted;
-        case "node": return nodeChanged(change, ({ metadata, spec }) => [metadata.labels, spec.taints]);
+        case "node": return nodeChanged(change, ({ metadata, status }) => [metadata.labels, status?.allocatable]);
         default: return false;
       }
     },

@@ -63,7 +63,7 @@ export const interPodAffinity: Filter = {
         const keys = [...affinity, ...antiAffinity].map(({ topologyKey }) => topologyKey);
         return nodeChanged(change, ({ metadata }) => (keys.length === 0 ? metadata.labels ?? {} : keys.map((key) => metadata.labels?.[key])));
       }
-      case "pod": return change.object.metadata.uid === pod.metadata.uid;
+      case "pod": return change.object.metadata.uid === pod.metadata.uid && !Bun.deepEquals(labelsOf(change.object), labelsOf(change.old ?? change.object));
       case "namespace": return true;
       case "placed pod": {
         const meant = (terms: readonly AffinityTerm[], other: Readonly<Pod>): boolean => terms.some((term) => termMatches(term, other, cluster.owners.namespaceLabels(namespaceOf(other))));
@@ -127,7 +127,10 @@ class TopologyCounts {
 
   anyAt(node: LiveNode): boolean {
     const labels = labelsOf(node.node);
-    for (const { topologyKey, counts } of this.#known) if (counts.has(labels[topologyKey] ?? "") && (this.#moved.size === 0 || this.at(topologyKey, node) > 0)) return true;
+    for (const { topologyKey, counts } of this.#known) {
+      const value = labels[topologyKey];
+      if (value !== undefined && counts.has(value) && (this.#moved.size === 0 || this.at(topologyKey, node) > 0)) return true;
+    }
     for (const topologyKey of this.#moved.keys()) if (this.at(topologyKey, node) > 0) return true;
     return false;
   }

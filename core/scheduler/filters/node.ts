@@ -18,6 +18,7 @@ const UNSCHEDULABLE: Taint = { key: "node.kubernetes.io/unschedulable", effect: 
 
 export const nodeUnschedulable: Filter = {
   name: "NodeUnschedulable",
+  judgesTaints: true,
   ofNode: true,
   prepare({ pod }) {
     const tolerated = isTolerated(UNSCHEDULABLE, pod.spec.tolerations ?? []);
@@ -28,10 +29,11 @@ export const nodeUnschedulable: Filter = {
 
 export const taintToleration: Filter = {
   name: "TaintToleration",
+  judgesTaints: true,
   ofNode: true,
   prepare: ({ pod }) => ({ reject: ({ node }) => (untoleratedTaint(pod, node) ? unresolvable("node(s) had untolerated taint(s)") : undefined) }),
   mayHelp: (pod, change) => tolerationsChanged(pod, change)
-    || (nodeChanged(change, ({ spec }) => spec.taints ?? []) && change.of === "node" && !untoleratedTaint(pod, change.object)),
+    || (change.of === "node" && !change.deleted && (!change.old || untoleratedTaint(pod, change.old) !== undefined) && !untoleratedTaint(pod, change.object)),
 };
 
 function tolerationsChanged(pod: Readonly<Pod>, change: Parameters<Filter["mayHelp"]>[1]): boolean {
@@ -79,7 +81,8 @@ export function nodeAffinity({ addedAffinity }: { readonly addedAffinity?: NodeS
         },
       };
     },
-    mayHelp: (pod, change) => nodeChanged(change, ({ metadata }) => metadata.labels ?? {}) && change.of === "node" && matchesNode(pod, change.object),
+    mayHelp: (pod, change) => change.of === "node" && !change.deleted && !(addedAffinity && !matchesNodeSelector(addedAffinity, change.object))
+      && matchesNode(pod, change.object) && !(change.old && matchesNode(pod, change.old)),
   };
 }
 

@@ -6,7 +6,6 @@
 import type { Node, Pod, TopologySpreadConstraint } from "../../api/gen/core.v1.ts";
 import { LabelSelector, labelSelector } from "../../api/meta/label-selector.ts";
 import { labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
-import { nodeChanged } from "../changes.ts";
 import type { Cluster } from "../cluster.ts";
 import type { LiveNode } from "../node-info.ts";
 import { matchesNode } from "../node-selector.ts";
@@ -112,6 +111,7 @@ function isMeant(selector: LabelSelector, namespace: string, pod: Readonly<Pod>)
 export function podTopologySpread(defaults: SpreadDefaults = SYSTEM_DEFAULTS): Filter {
   return {
     name: "PodTopologySpread",
+    judgesTaints: true,
     prepare({ pod }, cluster) {
       const constraints = constraintsOf(pod, "DoNotSchedule", defaults, cluster);
       if (constraints.length === 0) return undefined;
@@ -139,10 +139,16 @@ export function podTopologySpread(defaults: SpreadDefaults = SYSTEM_DEFAULTS): F
     mayHelp(pod, change, cluster) {
       const constraints = constraintsOf(pod, "DoNotSchedule", defaults, cluster);
       switch (change.of) {
-        case "pod": return change.object.metadata.uid === pod.metadata.uid;
-        case "node":
-          return change.deleted ? hasAll(change.object, keysOf(constraints))
-            : nodeChanged(change, ({ metadata, spec }) => [constraints.map(({ topologyKey }) => metadata.labels?.[topologyKey]), metadata.labels, spec.taints]);
+        case "pod":
+          return change.object.metadata.uid === pod.metadata.uid && change.old !== undefined && ((constraints.some(({ honorTaints }) => honorTaints) && !Bun.deepEquals(change.old.spec.tolerations, change.object.spec.tolerations))
+            || constraints.some(({ selector }) => selector.matches(labelsOf(change.old!)) !== selector.matches(labelsOf(change.object))));
+        case "node": {
+          const { object: node, old } = change;
+          const keys = keysOf(constraints);
+          const counts = hasAll(node, keys);
+          if (change.deleted || !old) return counts;
+          return hasAll(old, keys) !== counts || (counts && (keys.some((key) => labelsOf(node)[key] !== labelsOf(old)[key]) || !Bun.deepEquals(node.spec.taints ?? [], old.spec.taints ?? [])));
+        }
         case "placed pod": {
           if (namespaceOf(change.object) !== namespaceOf(pod)) return false;
           const before = change.old && !change.deleted ? change.old : undefined;

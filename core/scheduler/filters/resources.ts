@@ -1,9 +1,9 @@
 /** Filters on what a node has left: resources and host ports. */
-import { isPlacedPodGone, nodeChanged } from "../changes.ts";
+import { asksForLess, isPlacedPodGone, nodeChanged } from "../changes.ts";
 import { backedResources, isExtendedResource } from "../devices/extended-resources.ts";
 import { hostPortsOf } from "../host-ports.ts";
 import type { Filter } from "../plugin.ts";
-import { podRequests } from "../pod-requests.ts";
+import { amounts, podRequests } from "../pod-requests.ts";
 import { resolvable } from "../rejection.ts";
 
 /** Always reported first, as upstream does; the rest in alphabetical order. */
@@ -39,27 +39,27 @@ export function nodeResourcesFit({ ignoredResources, ignoredResourceGroups }: Fi
         },
       };
     },
-    mayHelp(pod, change) {
+    mayHelp(pod, change, { devices }) {
       switch (change.of) {
         case "pod": return change.object.metadata.uid === pod.metadata.uid && change.old !== undefined && asksForLess(podRequests(change.old), podRequests(change.object));
         case "device class": return !change.deleted && Object.keys(podRequests(pod)).some(isExtendedResource);
         case "placed pod":
           if (change.deleted) return true;
-          return change.old !== undefined && asksForLess(podRequests(change.old), podRequests(change.object)); // scaled down in place
+          return change.old !== undefined && asksForLess(podRequests(change.old), podRequests(change.object), podRequests(pod)); // scaled down in place
         case "node": {
           if (!nodeChanged(change, ({ status }) => status?.allocatable)) return false;
-          const wanted = podRequests(pod);
-          const has = change.object.status?.allocatable ?? {};
-          return Object.entries(wanted).every(([name, amount]) => amount === 0 || name in has);
+          const wanted = Object.entries(podRequests(pod)).filter(([, amount]) => amount > 0);
+          const has = amounts(change.object.status?.allocatable);
+          const backed = (name: string): boolean => (has[name] ?? 0) === 0 && isExtendedResource(name) && devices.classBehind(name) !== undefined;
+          if ((has["pods"] ?? 0) < 1 || !wanted.every(([name, amount]) => amount <= (has[name] ?? 0) || backed(name))) return false;
+          if (!change.old) return true;
+          const had = amounts(change.old.status?.allocatable);
+          return (has["pods"] ?? 0) > (had["pods"] ?? 0) || wanted.some(([name]) => (has[name] ?? 0) > (had[name] ?? 0) || backed(name));
         }
         default: return false;
       }
     },
   };
-}
-
-function asksForLess(before: Readonly<Record<string, number>>, after: Readonly<Record<string, number>>): boolean {
-  return Object.entries(before).some(([name, amount]) => (after[name] ?? 0) < amount);
 }
 
 export const nodePorts: Filter = {

@@ -4,7 +4,9 @@
  * Source: kubernetes v1.36 pkg/scheduler/framework/plugins/{volumebinding,volumezone,nodevolumelimits,volumerestrictions}
  */
 import type { PersistentVolumeClaim, Pod, Volume } from "../../api/gen/core.v1.ts";
+import type { CSINode, CSIStorageCapacity } from "../../api/gen/storage.v1.ts";
 import { keyOf, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
+import { compareQuantities } from "../../api/meta/quantity.ts";
 import { type ClusterChange, nodeChanged } from "../changes.ts";
 import type { LiveNode } from "../node-info.ts";
 import type { Filter } from "../plugin.ts";
@@ -33,8 +35,28 @@ function isOwnClaim(pod: Readonly<Pod>, change: ClusterChange): boolean {
   return change.of === "claim" && !change.deleted && namespaceOf(change.object) === namespaceOf(pod) && podClaims(pod).some(({ name }) => name === change.object.metadata.name);
 }
 
-function isStorageSetUp({ of, deleted }: ClusterChange): boolean {
-  return !deleted && (of === "volume" || of === "storage class" || of === "CSI node" || of === "CSI driver" || of === "storage capacity");
+/** There is more room for volumes, or it is in other places. */
+function isStorageSetUp(change: ClusterChange): boolean {
+  if (change.deleted) return false;
+  switch (change.of) {
+    case "volume": return true;
+    case "storage class": return !change.old || !Bun.deepEquals(change.old.allowedTopologies, change.object.allowedTopologies);
+    case "CSI node": return !change.old;
+    case "CSI driver": return change.old?.spec.storageCapacity === true && !change.object.spec.storageCapacity;
+    case "storage capacity": return !change.old || isMore(largest(change.object), largest(change.old));
+    default: return false;
+  }
+}
+
+function largest({ maximumVolumeSize, capacity }: Readonly<CSIStorageCapacity>): string | undefined { return maximumVolumeSize ?? capacity ?? undefined; }
+
+function isMore(size: string | undefined, than: string | undefined): boolean { return size !== undefined && (than === undefined || compareQuantities(size, than) > 0); }
+
+/** A driver can attach more than before. */
+function attachesMore({ spec }: Readonly<CSINode>, old: Readonly<CSINode> | undefined): boolean {
+  if (!old) return true;
+  const before = new Map((old.spec.drivers ?? []).map(({ name, allocatable }) => [name, allocatable?.count ?? 0]));
+  return (spec.drivers ?? []).some(({ name, allocatable }) => (allocatable?.count ?? 0) > (before.get(name) ?? 0));
 }
 
 const ZONE_LABELS = ["failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
@@ -71,6 +93,7 @@ export const volumeZone: Filter = {
 /** A CSI driver can attach only so many volumes to a node. */
 export const nodeVolumeLimits: Filter = {
   name: "NodeVolumeLimits",
+  judgesTaints: true,
   prepare({ pod }, { storage }) {
     const wanted = volumesOf(pod, storage); // claims that are missing are VolumeBinding's to report
     if (wanted.size === 0) return undefined;
@@ -95,7 +118,7 @@ export const nodeVolumeLimits: Filter = {
     };
   },
   mayHelp: (pod, change) => isOwnClaim(pod, change) || (change.of === "placed pod" && change.deleted && podClaims(change.object).length > 0)
-    || (change.of === "attachment" && change.deleted) || (change.of === "CSI node" && !change.deleted) || (change.of === "node" && !change.old && !change.deleted),
+    || (change.of === "attachment" && change.deleted) || (change.of === "CSI node" && !change.deleted && attachesMore(change.object, change.old)) || (change.of === "node" && !change.old && !change.deleted),
 };
 
 function countDrivers(wanted: ReadonlyMap<string, string>, attached: ReadonlyMap<string, string>): Map<string, number> {

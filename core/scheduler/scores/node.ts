@@ -44,12 +44,16 @@ export const imageLocality: Score = {
   prepare({ pod: { spec } }, cluster) {
     const volumes = (spec.volumes ?? []).flatMap(({ image }) => (image?.reference ? [image.reference] : []));
     const wanted = [...spec.containers, ...(spec.initContainers ?? [])].map(({ image }) => image ?? "").concat(volumes).map(withTag);
-    const spread = wanted.map((image) => cluster.nodesWithImage(image) / cluster.nodes().length);
-    if (spread.every((share) => share === 0)) return undefined;
+    const all = cluster.nodes().length;
+    const worth = wanted.map((name) => {
+      const image = cluster.image(name);
+      return image ? Math.trunc(image.bytes * (image.nodes / all)) : 0;
+    });
+    if (worth.every((bytes) => bytes === 0)) return undefined;
     const most = IMAGE_BYTES_MAX_PER_CONTAINER * (spec.containers.length + (spec.initContainers ?? []).length);
     return {
       score({ images }) {
-        const present = wanted.reduce((sum, image, i) => sum + Math.trunc((images.get(image) ?? 0) * spread[i]!), 0);
+        const present = wanted.reduce((sum, image, i) => sum + (images.has(image) ? worth[i]! : 0), 0);
         return Math.trunc((SCORE_MAX * (Math.min(Math.max(present, IMAGE_BYTES_MIN), most) - IMAGE_BYTES_MIN)) / (most - IMAGE_BYTES_MIN));
       },
     };

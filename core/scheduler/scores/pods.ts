@@ -78,7 +78,10 @@ export function interPodAffinityScore({ hardPodAffinityWeight, ignorePreferredTe
         score({ node }: LiveNode) {
           const labels = labelsOf(node);
           let score = 0;
-          for (const { topologyKey, counts, weight } of parts) score += (counts.get(labels[topologyKey] ?? "") ?? 0) * weight;
+          for (const { topologyKey, counts, weight } of parts) {
+            const value = labels[topologyKey];
+            if (value !== undefined) score += (counts.get(value) ?? 0) * weight;
+          }
           return score;
         },
         normalize(scores) {

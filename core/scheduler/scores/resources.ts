@@ -1,8 +1,7 @@
 /** Scores on how full a node would be. Source: kubernetes v1.36 pkg/scheduler/framework/plugins/noderesources */
-import type { Candidate } from "../candidate.ts";
 import type { LiveNode } from "../node-info.ts";
 import { type Score, SCORE_MAX } from "../plugin.ts";
-import { assumedRequests, type Requests } from "../pod-requests.ts";
+import { type Requests, scoredRequests } from "../pod-requests.ts";
 
 /** Which resources count, and how much. */
 export type ResourceWeights = Readonly<Record<string, number>>;
@@ -22,8 +21,8 @@ export function nodeResourcesFitScore(strategy: FitStrategy = { type: "LeastAllo
     name: "NodeResourcesFit",
     weight: 1,
     ofNode: true,
-    prepare(candidate) {
-      const wanted = wantedBy(candidate);
+    prepare({ pod, requests }) {
+      const wanted = scoredRequests(pod, requests);
       const counted = resources.filter(([name]) => counts(name, wanted));
       return {
         score(node) {
@@ -106,10 +105,6 @@ const ALWAYS: ReadonlySet<string> = new Set(["cpu", "memory", "ephemeral-storage
 /** Of others, as devices, only what the pod asks for. Source: resource_allocation.go calculateNodeAllocatableRequest */
 function counts(name: string, wanted: Requests): boolean {
   return ALWAYS.has(name) || (wanted[name] ?? 0) > 0;
-}
-
-function wantedBy({ pod, requests }: Candidate): Requests {
-  return { ...requests, ...assumedRequests(pod, requests) };
 }
 
 function usedOn({ assumed, requested }: LiveNode, name: string): number {
