@@ -416,3 +416,11 @@ test("replacements that race without naming a version all happen, each as it was
   expect(told.map(({ code, body }) => [code, body.metadata.labels, body.data])).toEqual(told.map((_, i) => [200, { i: String(i) }, { i: String(i), [`only-${i}`]: "x" }]));
   expect(new Set(told.map(({ body }) => body.metadata.resourceVersion)).size).toBe(told.length);
 });
+
+test("a Namespace that is made is told of in the namespace of its name, as one that is changed is", async () => {
+  const namespaces: string[] = [];
+  await using api = await apiServer({ admit: (request) => void (request.resource === "namespaces" && namespaces.push(`${request.operation} ${request.namespace}`)) });
+  await api.ask("POST", "/api/v1/namespaces", { body: { metadata: { name: "made" } } });
+  await api.ask("PUT", "/api/v1/namespaces/made", { body: { metadata: { name: "made", labels: { a: "b" } } } });
+  expect(namespaces.filter((each) => each.endsWith("made"))).toEqual(["CREATE made", "UPDATE made"]);
+});

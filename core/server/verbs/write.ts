@@ -253,7 +253,7 @@ function admissionRequest(
   return {
     operation, dryRun, user, signal,
     options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...own, ...(dryRun && { dryRun: ["All"] }) },
-    group: row.group, version: row.version, resource: row.plural, subresource: info.subresource, namespace: info.namespace,
+    group: row.group, version: row.version, resource: row.plural, subresource: info.subresource, namespace: info.namespace || (operation === "CREATE" && row.group === "" && row.plural === "namespaces" ? next?.metadata.name ?? "" : ""),
     kind: next?.kind ?? row.kind,
     name: info.name || (next?.metadata?.name ?? ""),
     object: next,
