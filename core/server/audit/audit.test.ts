@@ -96,6 +96,14 @@ test("of a deletion its options are recorded, and how it went, at any level that
   expect(told).not.toHaveProperty("requestObject");
 });
 
+test("what was sent is recorded with its defaults, in the version it was sent in", async () => {
+  const events: AuditEvent[] = [];
+  const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };
+  await using api = await apiServer({ audit: auditor({ policy: readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Request}]\nomitStages: [RequestReceived]"), sinks: [sink], clock: systemClock, metrics: metricsRegistry() }) });
+  await api.ask("POST", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers", { body: { metadata: { name: "web" }, spec: { maxReplicas: 3, scaleTargetRef: { kind: "Deployment", name: "web" } } } });
+  expect(events.at(-1)?.requestObject).toMatchObject({ apiVersion: "autoscaling/v1", spec: { minReplicas: 1, maxReplicas: 3, targetCPUUtilizationPercentage: 80 } });
+});
+
 test("a file that has grown too large is put aside, and of those the newest are kept", async () => {
   const directory = mkdtempSync(join(tmpdir(), "audit-"));
   try {
