@@ -49,6 +49,8 @@ export interface Admission {
 /** Throws for settings that name what there is not. */
 export function admissionOf({ args, registry, client, informers, authorizer, resolver, dialer, kept, clock, random, log, metrics }: Options): Admission {
   const resourcesOf = ({ group, version, kind }: GroupVersionKind): ResourceRow[] => registry.rows().filter((row) => row.group === group && row.version === version && row.kind === kind);
+  /** Kinds are known by their small letters, too. Source: kubernetes v1.36 client-go/restmapper/discovery.go */
+  const writtenSmall = ({ group, version, kind }: GroupVersionKind): ResourceRow | undefined => registry.rows().find((row) => row.group === group && row.version === version && row.kind.toLowerCase() === kind);
   const namespaces = lookup(informers.of(refs.NAMESPACES), client.resource(refs.NAMESPACES));
   const versions = objectVersions(registry);
   const webhooks: WebhookDeps = {
@@ -56,7 +58,7 @@ export function admissionOf({ args, registry, client, informers, authorizer, res
     namespaces, services: lookup(informers.of(refs.SERVICES), client.resource(refs.SERVICES)),
     versions, dialer, kept, authorizer, clock, random, meter: webhookMeter(metrics), log: log.with({ part: "admission webhooks" }),
   };
-  const policies = { client, namespaces, versions, authorizer, clock, resourceOf: (kind: GroupVersionKind) => resourcesOf(kind)[0] };
+  const policies = { client, namespaces, versions, authorizer, clock, resourceOf: (kind: GroupVersionKind) => resourcesOf(kind)[0] ?? writtenSmall(kind) };
   const plugins = admissionPlugins({
     informers, client, authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, resourcesOf, metrics, reviewServer, ...settingsOf(args),
     webhooks: [
