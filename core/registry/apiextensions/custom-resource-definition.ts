@@ -40,7 +40,9 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
     }, nowMs);
   },
 
-  defaults({ spec }) {
+  defaults({ spec, status }) {
+    const storage = spec.versions?.find((version) => version.storage)?.name;
+    if (status && !status.storedVersions?.length && storage !== undefined) status.storedVersions = [storage];
     const { names } = spec;
     if (names?.kind) {
       names.singular ||= names.kind.toLowerCase();

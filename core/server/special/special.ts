@@ -71,6 +71,7 @@ async function createToken(scope: Scope, tokens: TokenIssuer): Promise<Answer> {
   const object = await decodeObject(scope);
   placeInNamespace(scope, object);
   defaultExpiration(object as unknown as TokenRequest);
+  audit?.requestObject(object);
   await recordOwner(scope, object, undefined, scope.server.clock.nowMs());
   const { admit, validate } = writeOptions(scope, "CREATE", query);
   await admit(object, undefined);

@@ -240,13 +240,18 @@ function withGrace({ gracePeriodSeconds }: Resource, old: Readonly<ApiObject>, q
   return gracePeriodSeconds && !old.metadata.deletionTimestamp ? { ...query, gracePeriodSeconds: gracePeriodSeconds(old, query.gracePeriodSeconds) } : query;
 }
 
+/** What is marked as deleted long before it goes is deleted as the very one it was found as. Source: kubernetes v1.36 pkg/registry/core/namespace/storage/storage.go, apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go Delete */
+function withUid({ markDeleting }: Resource, { metadata: { uid } }: Readonly<ApiObject>, query: DeleteQuery): DeleteQuery {
+  return markDeleting ? { ...query, preconditions: { uid, ...query.preconditions } } : query;
+}
+
 const OPTIONS_KINDS: Readonly<Record<Operation, string>> = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions", CONNECT: "" };
 
 function admissionRequest(
   { served: { row, definition }, info, user, signal, warnings, request, audit, span }: Scope,
   { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
 ): AdmissionRequest {
-  const { dryRun, ...given } = operation === "DELETE" && old ? withGrace(definition, old, query as DeleteQuery) : query;
+  const { dryRun, ...given } = operation === "DELETE" && old ? withUid(definition, old, withGrace(definition, old, query as DeleteQuery)) : query;
   const own = "fieldManager" in given
     ? { ...(given.fieldManager && { fieldManager: given.fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation: given.fieldValidation }) }
     : Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
