@@ -9,11 +9,8 @@
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "../../api/gen/admissionregistration.v1.ts";
 import type { Namespace } from "../../api/gen/core.v1.ts";
 import { copyOf } from "../../api/meta/copy.ts";
-import type { JsonMap } from "../../api/patch/json-value.ts";
-import { kindError, noConversion } from "../../api/codec/body.ts";
-import { formatApiVersion, formatGvk, type GroupVersionKind, gvkOf } from "../../api/meta/gvk.ts";
+import { formatGvk, gvkOf } from "../../api/meta/gvk.ts";
 import { internalError, serviceUnavailable, type StatusReason, StatusError } from "../../api/meta/status-error.ts";
-import { builtInFacts } from "../../api/schema/facts.ts";
 import { Activation, BudgetSpent } from "../../cel/admission/activation.ts";
 import { RUNTIME_COST_BUDGET } from "../../cel/kubernetes.ts";
 import type { Value } from "../../cel/value/value.ts";
@@ -22,6 +19,7 @@ import { bindingsOf } from "../expressions/bindings.ts";
 import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
 import { Decisions } from "../expressions/decisions.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
+import { ofKind } from "../patched-kind.ts";
 import { refusal, sameValue } from "../refuse.ts";
 import type { Reinvocation } from "../reinvocation.ts";
 import { replaceIn, Rounds } from "../rounds.ts";
@@ -64,16 +62,6 @@ export function mutatingPolicies(deps: MutatingPolicyDeps): AdmissionPlugin {
 /** Schemas of a kind are looked for among those of its own group: a Scale of apps is not among those of autoscaling, options of a connection are nowhere. */
 function isDocumented({ group }: Matched["kind"], request: AdmissionRequest): boolean {
   return request.subresource === "" || (request.operation !== "CONNECT" && group === request.group);
-}
-
-/** Throws 500 for what has become another kind. What says no kind is of the one it was. */
-function ofKind(before: GroupVersionKind, { apiVersion = formatApiVersion(before), kind = before.kind, ...next }: JsonMap): JsonMap {
-  const after = gvkOf({ apiVersion: String(apiVersion), kind: String(kind) });
-  if (formatGvk(before) !== formatGvk(after)) {
-    const unknown = builtInFacts.typeOf(before) && !builtInFacts.typeOf(after) ? kindError({ apiVersion: String(apiVersion), kind: String(kind) }, before) : undefined;
-    throw internalError(new Error(unknown ?? `failed to convert object: ${noConversion(after, before)}`));
-  }
-  return { ...next, apiVersion, kind };
 }
 
 /** One request, before all policies. */
@@ -182,7 +170,7 @@ class Round {
       if (!schema) throw serviceUnavailable(`Resource kind ${formatGvk(kind)} not found. There can be a delay between when CustomResourceDefinitions are created and when they are available.`);
       const value = await this.#evaluated(mutation, invocation, namespace);
       const shown = await versions.shown(request.object, resource, request.signal);
-      const next = ofKind(gvkOf(shown), patched(shown, value, isDocumented(kind, request) ? schema : undefined));
+      const next = ofKind(gvkOf(shown), patched(shown, value, isDocumented(kind, request) ? schema : undefined), (why) => internalError(new Error(`failed to convert object: ${why}`)));
       replaceIn(request.object, await this.#restored(next, resource));
       return true;
     } catch (error) {

@@ -104,6 +104,16 @@ test("what was sent is recorded with its defaults, in the version it was sent in
   expect(events.at(-1)?.requestObject).toMatchObject({ apiVersion: "autoscaling/v1", spec: { minReplicas: 1, maxReplicas: 3, targetCPUUtilizationPercentage: 80 } });
 });
 
+test("what plug-ins note under a key of another form is left out", async () => {
+  const events: AuditEvent[] = [];
+  const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };
+  const policy = readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\nomitStages: [RequestReceived]");
+  const admit = ({ annotate }: { annotate(key: string, value: string): void }): void => { for (const key of ["w.example.com/k", "w.example.com/", "w.example.com/a/b", "W/k", "k"]) annotate(key, "v"); };
+  await using api = await apiServer({ admit, audit: auditor({ policy, sinks: [sink], clock: systemClock, metrics: metricsRegistry() }) });
+  await api.ask("POST", "/api/v1/namespaces/a/configmaps", { body: { metadata: { name: "one" } } });
+  expect(Object.keys(events.at(-1)!.annotations ?? {}).filter((key) => !key.startsWith("authorization."))).toEqual(["w.example.com/k"]);
+});
+
 test("a file that has grown too large is put aside, and of those the newest are kept", async () => {
   const directory = mkdtempSync(join(tmpdir(), "audit-"));
   try {

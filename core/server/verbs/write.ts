@@ -7,6 +7,7 @@
  */
 import type { AdmissionRequest, Operation } from "../../admission/plugin.ts";
 import { copyOf } from "../../api/meta/copy.ts";
+import { dns1123Subdomain, qualifiedName } from "../../api/meta/names.ts";
 import type { ApiObject, ObjectMeta } from "../../api/meta/object-meta.ts";
 import { conflict, forbidden, invalid, isNotFound, success } from "../../api/meta/status-error.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
@@ -240,6 +241,12 @@ function withGrace({ gracePeriodSeconds }: Resource, old: Readonly<ApiObject>, q
   return gracePeriodSeconds && !old.metadata.deletionTimestamp ? { ...query, gracePeriodSeconds: gracePeriodSeconds(old, query.gracePeriodSeconds) } : query;
 }
 
+/** What plug-ins and webhooks say under another key is left out. Source: kubernetes v1.36 apiserver/pkg/admission/attributes.go checkKeyFormat */
+function isAnnotationKey(key: string): boolean {
+  const [domain = "", name = "", ...more] = key.split("/");
+  return more.length === 0 && dns1123Subdomain(domain).length === 0 && qualifiedName(name).length === 0;
+}
+
 /** What is marked as deleted long before it goes is deleted as the very one it was found as. Source: kubernetes v1.36 pkg/registry/core/namespace/storage/storage.go, apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go Delete */
 function withUid({ markDeleting }: Resource, { metadata: { uid } }: Readonly<ApiObject>, query: DeleteQuery): DeleteQuery {
   return markDeleting ? { ...query, preconditions: { uid, ...query.preconditions } } : query;
@@ -264,7 +271,7 @@ function admissionRequest(
     object: next,
     oldObject: old,
     warn: (text) => void warnings.push(text),
-    annotate: (key, value) => audit?.annotate(key, value),
+    annotate: (key, value) => void (isAnnotationKey(key) && audit?.annotate(key, value)),
     annotateInFull: (key, value) => void (audit?.wantsRequest && audit.annotate(key, value())),
     span,
   };
