@@ -114,6 +114,24 @@ test("what plug-ins note under a key of another form is left out", async () => {
   expect(Object.keys(events.at(-1)!.annotations ?? {}).filter((key) => !key.startsWith("authorization."))).toEqual(["w.example.com/k"]);
 });
 
+test("what is answered is recorded in the form it was asked for, and what might last has begun even if it comes to nothing", async () => {
+  const events: AuditEvent[] = [];
+  const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };
+  const policy = readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse, omitManagedFields: true}]\nomitStages: [RequestReceived]");
+  await using api = await apiServer({ audit: auditor({ policy, sinks: [sink], clock: systemClock, metrics: metricsRegistry() }) });
+  const [MAPS, as] = ["/api/v1/namespaces/a/configmaps", (kind: string) => ({ headers: { accept: `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json` } })];
+  await api.ask("POST", MAPS, { body: { metadata: { name: "one" }, data: { a: "1" } } });
+  const told = async (path: string, options: object = {}): Promise<Record<string, unknown>> => {
+    await api.ask("GET", path, options);
+    return events.at(-1)!.responseObject as Record<string, unknown>;
+  };
+  expect(await told(MAPS)).toMatchObject({ kind: "ConfigMapList", items: [expect.not.objectContaining({ kind: "ConfigMap" })] });
+  expect(await told(MAPS, as("Table"))).toMatchObject({ kind: "Table", rows: [{ cells: ["one", 1, expect.any(String)], object: { metadata: expect.not.objectContaining({ managedFields: expect.anything() }) } }] });
+  expect(await told(`${MAPS}/one`, as("PartialObjectMetadata"))).toEqual({ kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: expect.objectContaining({ name: "one" }) });
+  await api.ask("GET", "/api/v1/namespaces/a/pods/none/log");
+  expect(events.slice(-2).map(({ stage }) => stage)).toEqual(["ResponseStarted", "ResponseComplete"]);
+});
+
 test("a file that has grown too large is put aside, and of those the newest are kept", async () => {
   const directory = mkdtempSync(join(tmpdir(), "audit-"));
   try {
