@@ -3,7 +3,7 @@ import type { StatusError } from "../api/meta/status-error.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "./authorizer.ts";
-import { impersonate, impersonationOf } from "./impersonate.ts";
+import { impersonate, impersonationOf, LastModes } from "./impersonate.ts";
 
 /** Allows what is listed: "verb group/resource/subresource namespace/name". */
 function allowing(...allowed: string[]): Authorizer {
@@ -21,9 +21,9 @@ function allowing(...allowed: string[]): Authorizer {
 const CALLER: UserInfo = { name: "proxy", groups: ["system:authenticated"] };
 const AGENT: UserInfo = { name: "system:serviceaccount:kube-system:agent", groups: [], extra: { "authentication.kubernetes.io/node-name": ["node-1"], "authentication.kubernetes.io/pod-name": ["p"] } };
 
-async function become(headers: readonly (readonly [string, string])[], authorizer: Authorizer, user = CALLER): Promise<unknown> {
+async function become(headers: readonly (readonly [string, string])[], authorizer: Authorizer, user = CALLER, lastModes = new LastModes()): Promise<unknown> {
   const attributes: Attributes = { isResource: true, verb: "list", group: "", version: "v1", resource: "pods", subresource: "", namespace: "default", name: "", path: "", user };
-  try { return await impersonate(impersonationOf(headers)!, attributes, authorizer); } catch (error) { return (error as StatusError).message; }
+  try { return (await impersonate(impersonationOf(headers)!, attributes, { authorizer, lastModes })).user; } catch (error) { return (error as StatusError).message; }
 }
 
 const JANE = ["impersonate-user", "jane"] as const;
@@ -75,4 +75,14 @@ describe("for certain requests only", () => {
     expect(await become([["impersonate-user", "system:node:node-2"]], allowed, AGENT)).toContain("cannot impersonate-on:arbitrary-node:list");
     expect(await become([["impersonate-user", "system:node:node-1"], ["impersonate-group", "x"]], allowed, AGENT)).toContain("is forbidden");
   });
+});
+
+test("what last let a caller be somebody else is tried first, and says why all refuse", async () => {
+  const lastModes = new LastModes();
+  const authorizer = allowing("impersonate core/users jane");
+  const joe = [["impersonate-user", "joe"]] as const;
+  expect(await become(joe, authorizer, CALLER, lastModes)).toContain("cannot impersonate-on:user-info:list resource");
+  expect(await become([JANE], authorizer, CALLER, lastModes)).toMatchObject({ name: "jane" });
+  expect(await become(joe, authorizer, CALLER, lastModes)).toContain('users "joe" is forbidden: User "proxy" cannot impersonate resource "users"');
+  expect(await become(joe, authorizer, { ...CALLER, name: "other" }, lastModes)).toContain("cannot impersonate-on:user-info:list resource");
 });

@@ -26,6 +26,8 @@ const UNAUTHENTICATED = ANONYMOUS.groups[0]!;
 const AUTHENTICATION_GROUP = "authentication.k8s.io";
 /** From so many groups or extras on, a permission for all of them is tried first. */
 const MANY = 4;
+/** Source: kubernetes v1.36 …/filters/impersonation/cache.go newModeIndexCache */
+const CALLERS_MAX = 10_000;
 
 type Wanted = Required<Pick<UserInfo, "name" | "groups">> & { readonly uid: string; readonly extra: Readonly<Record<string, readonly string[]>> };
 
@@ -60,13 +62,32 @@ function unescapeKey(encoded: string): string {
   }
 }
 
+/** Which mode last let a caller be somebody else: it is tried first the next time, and says why it is not to be if all refuse. Source: kubernetes v1.36 …/filters/impersonation/cache.go modeIndexCache */
+export class LastModes {
+  readonly #modes = new Map<string, Mode>(); // those that were not used for longest come first
+
+  of({ name }: UserInfo): Mode | undefined { return this.#modes.get(name); }
+  note({ name }: UserInfo, mode: Mode): void {
+    this.#modes.delete(name);
+    this.#modes.set(name, mode);
+    const [oldest] = this.#modes.keys();
+    if (this.#modes.size > CALLERS_MAX) this.#modes.delete(oldest!);
+  }
+}
+
+/** `constraint`: the verb that allowed it; "" for the old one. */
+export interface Impersonated { readonly user: UserInfo; readonly constraint: string }
+
 /** The user to go on as, for this request (`attributes.user` is who really calls). Throws 403. */
-export async function impersonate(wanted: Wanted, attributes: Attributes, authorizer: Authorizer): Promise<UserInfo> {
+export async function impersonate(wanted: Wanted, attributes: Attributes, { authorizer, lastModes }: { readonly authorizer: Authorizer; readonly lastModes: LastModes }): Promise<Impersonated> {
   let first: unknown;
-  for (const mode of MODES) {
+  const last = lastModes.of(attributes.user);
+  for (const mode of last ? [last, ...MODES.filter((one) => one !== last)] : MODES) {
     if (!mode.applies(wanted, attributes.user)) continue;
     try {
-      return await impersonateBy(mode, wanted, attributes, authorizer);
+      const user = await impersonateBy(mode, wanted, attributes, authorizer);
+      lastModes.note(attributes.user, mode);
+      return { user, constraint: mode.narrow ? `impersonate:${mode.name}` : "" };
     } catch (error) {
       if (!isForbidden(error)) throw error;
       first ??= error;

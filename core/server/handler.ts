@@ -71,8 +71,8 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     flight.audit = server.audit?.begin(request, asCaller, flight.auditId);
     const { shown } = flight;
     if (shown?.annotations) for (const [key, value] of Object.entries(shown.annotations)) flight.audit?.annotate(key, value);
-    const user = request.user ? caller : await server.impersonate(asCaller, request).catch((error: unknown) => { throw unsniffed(request, error); });
-    if (user !== caller) flight.audit?.impersonated(user);
+    const { user, constraint } = request.user ? { user: caller, constraint: "" } : await server.impersonate(asCaller, request).catch((error: unknown) => { throw unsniffed(request, error); });
+    if (user !== caller) flight.audit?.impersonated(user, constraint);
     if (server.fairness && !request.user && !isLasting(info)) {
       const entered = server.fairness(request, info, user);
       flight.ticket = entered instanceof Promise ? await entered : entered;

@@ -30,7 +30,7 @@ export interface ServerDeps {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   /** Who the caller is to be taken for, when Impersonate-* headers ask for it. Throws 403. */
-  impersonate(attributes: Attributes, request: ServerRequest): Promise<UserInfo>;
+  impersonate(attributes: Attributes, request: ServerRequest): Promise<{ readonly user: UserInfo; /** The verb that allowed it, if it is one of those for certain requests only. */ readonly constraint: string }>;
   readonly admission: { admit(request: AdmissionRequest): Promise<void>; validate(request: AdmissionRequest): Promise<void> };
   readonly paths: readonly PathHandler[];
   /** Servers behind this one, which answer for groups of their own. */

@@ -57,7 +57,7 @@ test("a request becomes an event for each stage, with what admission and authori
   const auditing = auditor({ policy: POLICY, sinks: [sink], clock: systemClock, metrics: metricsRegistry() });
   const request = { path: "/api/v1/namespaces/a/configmaps/one", query: new URLSearchParams("dryRun=All"), remoteAddress: "10.0.0.9", header: (name: string) => ({ "user-agent": "kubectl", "x-forwarded-for": "1.2.3.4" })[name] } as unknown as ServerRequest;
   const record = auditing.begin(request, asked("PUT", request.path, { groups: ["dev"] }), "id-1")!;
-  record.impersonated({ name: "joe", groups: ["ops"] });
+  record.impersonated({ name: "joe", groups: ["ops"] }, "impersonate:user-info");
   record.annotate("authorization.k8s.io/decision", "allow");
   record.annotate("authorization.k8s.io/decision", "forbid");
   const object = { metadata: { name: "one", managedFields: [{}] }, data: { a: "1" } };
@@ -68,7 +68,7 @@ test("a request becomes an event for each stage, with what admission and authori
   record.stage("ResponseComplete");
   expect(events).toEqual([{
     kind: "Event", apiVersion: "audit.k8s.io/v1", level: "RequestResponse", auditID: "id-1", stage: "ResponseComplete", requestURI: "/api/v1/namespaces/a/configmaps/one?dryRun=All", verb: "update",
-    user: { username: "jane", groups: ["dev"] }, impersonatedUser: { username: "joe", groups: ["ops"] }, sourceIPs: ["1.2.3.4", "10.0.0.9"], userAgent: "kubectl",
+    user: { username: "jane", groups: ["dev"] }, impersonatedUser: { username: "joe", groups: ["ops"] }, authenticationMetadata: { impersonationConstraint: "impersonate:user-info" }, sourceIPs: ["1.2.3.4", "10.0.0.9"], userAgent: "kubectl",
     objectRef: { resource: "configmaps", namespace: "a", name: "one", apiVersion: "v1" }, responseStatus: { metadata: {}, code: 200 },
     requestObject: { metadata: { name: "one" }, data: { a: "1" } }, responseObject: { metadata: { name: "one" }, data: { a: "2" } },
     requestReceivedTimestamp: expect.stringMatching(/^\d{4}-.*\.\d{6}Z$/), stageTimestamp: expect.any(String), annotations: { "authorization.k8s.io/decision": "allow" },

@@ -64,6 +64,7 @@ export class AuditRecord {
   readonly #annotations: Record<string, string> = {};
   #objectRef: ObjectReference | undefined;
   #impersonated: AuditUser | undefined;
+  #constraint = "";
   #status: ResponseStatus | undefined;
   #requestObject: unknown;
   #responseObject: unknown;
@@ -86,8 +87,9 @@ export class AuditRecord {
     return this.#deps.config.level === "RequestResponse";
   }
 
-  impersonated(user: UserInfo): void {
+  impersonated(user: UserInfo, constraint = ""): void {
     this.#impersonated = auditUser(user);
+    this.#constraint = constraint;
   }
 
   /** The first to say something of a key is believed. */
@@ -117,7 +119,7 @@ export class AuditRecord {
     const userAgent = request.header("user-agent") ?? "";
     write({
       kind: "Event", apiVersion: "audit.k8s.io/v1", level: config.level, auditID: auditId, stage, requestURI: this.#uri, verb: attributes.verb, user: auditUser(attributes.user),
-      ...(this.#impersonated ? { impersonatedUser: this.#impersonated } : {}),
+      ...(this.#impersonated ? { impersonatedUser: this.#impersonated } : {}), ...(this.#constraint === "" ? {} : { authenticationMetadata: { impersonationConstraint: this.#constraint } }),
       sourceIPs: sourceIps(request.header("x-forwarded-for"), request.header("x-real-ip"), request.remoteAddress), ...(userAgent === "" ? {} : { userAgent }),
       ...(this.#objectRef ? { objectRef: this.#objectRef } : {}), ...(this.#status ? { responseStatus: this.#status } : {}),
       ...(this.#requestObject === undefined ? {} : { requestObject: this.#requestObject }), ...(this.#responseObject === undefined ? {} : { responseObject: this.#responseObject }),
