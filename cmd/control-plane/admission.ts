@@ -4,6 +4,7 @@ import { admissionMeter, policyMeter, webhookMeter } from "../../core/admission/
 import { type AdmissionChain, admissionChain } from "../../core/admission/chain.ts";
 import { admissionConfiguration } from "../../core/admission/configuration.ts";
 import { type AdmissionDeps, admissionPlugins } from "../../core/admission/plugins.ts";
+import { rowOfKind } from "../../core/admission/policy/params.ts";
 import { mutatingPolicies } from "../../core/admission/policy/mutating.ts";
 import { validatingPolicies } from "../../core/admission/policy/validating.ts";
 import { mutatingWebhooks, validatingWebhooks, type WebhookDeps } from "../../core/admission/webhook/webhook.ts";
@@ -49,8 +50,6 @@ export interface Admission {
 /** Throws for settings that name what there is not. */
 export function admissionOf({ args, registry, client, informers, authorizer, resolver, dialer, kept, clock, random, log, metrics }: Options): Admission {
   const resourcesOf = ({ group, version, kind }: GroupVersionKind): ResourceRow[] => registry.rows().filter((row) => row.group === group && row.version === version && row.kind === kind);
-  /** Kinds are known by their small letters, too. Source: kubernetes v1.36 client-go/restmapper/discovery.go */
-  const writtenSmall = ({ group, version, kind }: GroupVersionKind): ResourceRow | undefined => registry.rows().find((row) => row.group === group && row.version === version && row.kind.toLowerCase() === kind);
   const namespaces = lookup(informers.of(refs.NAMESPACES), client.resource(refs.NAMESPACES));
   const versions = objectVersions(registry);
   const webhooks: WebhookDeps = {
@@ -58,7 +57,7 @@ export function admissionOf({ args, registry, client, informers, authorizer, res
     namespaces, services: lookup(informers.of(refs.SERVICES), client.resource(refs.SERVICES)),
     versions, dialer, kept, authorizer, clock, random, meter: webhookMeter(metrics), log: log.with({ part: "admission webhooks" }),
   };
-  const policies = { client, namespaces, versions, authorizer, clock, resourceOf: (kind: GroupVersionKind) => resourcesOf(kind)[0] ?? writtenSmall(kind) };
+  const policies = { client, namespaces, versions, authorizer, clock, resourceOf: (kind: GroupVersionKind) => rowOfKind(registry.rows(), kind) };
   const plugins = admissionPlugins({
     informers, client, authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, resourcesOf, metrics, reviewServer, ...settingsOf(args),
     webhooks: [

@@ -15,6 +15,7 @@ import { admissionChain } from "../chain.ts";
 import type { AdmissionRequest } from "../plugin.ts";
 import type { ObjectVersions } from "../webhook/object-versions.ts";
 import { mutatingPolicies } from "./mutating.ts";
+import { rowOfKind } from "./params.ts";
 import { validatingPolicies } from "./validating.ts";
 import { type PolicyMeter, policyMeter } from "../admission-metrics.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
@@ -189,4 +190,10 @@ test("a policy that wants to sees the object again when a later one has changed 
   expect((await run({ mutating: [grow("Never")] })).object).toMatchObject({ spec: { replicas: 6 } });
   expect((await run({ mutating: [grow("IfNeeded")] })).object).toMatchObject({ spec: { replicas: 7 } }); // its own change is one, too
   expect((await run({ mutating: [grow("IfNeeded"), grow("Never"), label] })).object).toMatchObject({ metadata: { labels: { late: "yes" } }, spec: { replicas: 8 } });
+});
+
+test("a kind of parameter is found by its small letters, too, and no other way", () => {
+  const rows = [{ group: "", version: "v1", kind: "ConfigMap" }, { group: "example.com", version: "v1", kind: "ConfigMap" }];
+  const found = (kind: string): unknown => rowOfKind(rows, { group: "", version: "v1", kind });
+  expect([found("ConfigMap"), found("configmap"), found("Configmap"), found("configmaps")]).toEqual([rows[0], rows[0], undefined, undefined]);
 });
