@@ -192,7 +192,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       return wanted ? await impersonate(wanted, attributes, { authorizer, lastModes }) : { user: attributes.user, constraint: "" };
     },
     paths: [
-      healthPaths(checks, metricsRegistry()), zpagesPath(zpages({ component: "kube-apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics), podResourceMetrics(() => informers.of(refs.PODS).list()), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
+      healthPaths(checks, metricsRegistry()), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics), podResourceMetrics(() => informers.of(refs.PODS).list()), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
       openApiPaths({ clock, registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       identity.paths, explainSchedulingPath(explainer),
