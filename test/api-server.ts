@@ -85,7 +85,7 @@ export async function apiServer({ admit, audit, clock = systemClock, random = sy
     registry, cache, clock, random, log: silentLog, metrics: metricsRegistry(), paths: [],
     authenticator: { authenticate: () => Promise.resolve(undefined) },
     authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
-    impersonate: () => Promise.resolve(undefined),
+    impersonate: ({ user }) => Promise.resolve({ user, constraint: "" }),
     ...(audit && { audit }),
     admission: { admit: (request) => Promise.resolve(admit?.(request)), validate: () => Promise.resolve() },
     special: specialHandlers({ tokens: undefined as never, tokenReviews: undefined as never, review: ({ object }) => Promise.resolve(object), connections: () => undefined, ...special }),

@@ -30,7 +30,7 @@ export async function inProcessServer({ clock = systemClock, signal }: { readonl
     registry, cache, clock, random: systemRandom, log: silentLog, metrics: metricsRegistry(), paths: [discoveryPaths(registry, "10.0.0.1:6443")],
     authenticator: { authenticate: () => Promise.resolve(undefined) },
     authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
-    impersonate: () => Promise.resolve(undefined),
+    impersonate: ({ user }) => Promise.resolve({ user, constraint: "" }),
     admission: { admit: () => Promise.resolve(), validate: () => Promise.resolve() },
     special: specialHandlers({ tokens: undefined as never, tokenReviews: undefined as never, review: () => Promise.reject(new Error("no reviews here")), connections: () => undefined }),
   }, VERBS);

@@ -4,6 +4,7 @@ import { admissionMeter, policyMeter, webhookMeter } from "../../core/admission/
 import { type AdmissionChain, admissionChain } from "../../core/admission/chain.ts";
 import { admissionConfiguration } from "../../core/admission/configuration.ts";
 import { type AdmissionDeps, admissionPlugins } from "../../core/admission/plugins.ts";
+import { rowOfKind } from "../../core/admission/policy/params.ts";
 import { mutatingPolicies } from "../../core/admission/policy/mutating.ts";
 import { validatingPolicies } from "../../core/admission/policy/validating.ts";
 import { webhookKubeconfig, type WebhookUsers } from "../../core/admission/webhook/users.ts";
@@ -59,7 +60,7 @@ export function admissionOf({ args, registry, client, informers, authorizer, res
     versions, dialer, kept, authorizer, clock, random, meter: webhookMeter(metrics), log: log.with({ part: "admission webhooks" }),
   };
   const settings = settingsOf(args);
-  const policies = { client, namespaces, versions, authorizer, clock, resourceOf: (kind: GroupVersionKind) => resourcesOf(kind)[0] };
+  const policies = { client, namespaces, versions, authorizer, clock, resourceOf: (kind: GroupVersionKind) => rowOfKind(registry.rows(), kind) };
   const plugins = admissionPlugins({
     informers, client, authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, resourcesOf, metrics, reviewServer, ...settings,
     webhooks: [

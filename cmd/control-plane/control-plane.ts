@@ -8,7 +8,7 @@ import { conversionBy } from "../../core/admission/webhook/conversion.ts";
 import { zpages } from "../../core/api/codec/zpages.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
-import { impersonate, impersonationOf } from "../../core/authz/impersonate.ts";
+import { impersonate, impersonationOf, LastModes } from "../../core/authz/impersonate.ts";
 import { type AccessReviewKind, evaluateReview } from "../../core/authz/reviews.ts";
 import type { Client, ResourceRef } from "../../core/client/client.ts";
 import { eventWriter } from "../../core/client/events.ts";
@@ -182,16 +182,17 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     ...(encryption.trouble ? [{ name: "kms-providers", endpoints: ["livez", "readyz"] as const, check: encryption.trouble }] : []),
   ];
 
+  const lastModes = new LastModes();
   const handler = apiHandler({
     aggregation, fairness: fairness.enter, audit, tracer,
     registry, cache, authenticator, authorizer, admission, clock, random, metrics,
     log: log.with({ part: "server" }),
     async impersonate(attributes, request) {
       const wanted = impersonationOf(request.headers());
-      return wanted && impersonate(wanted, attributes, authorizer);
+      return wanted ? await impersonate(wanted, attributes, { authorizer, lastModes }) : { user: attributes.user, constraint: "" };
     },
     paths: [
-      healthPaths(checks, metricsRegistry()), zpagesPath(zpages({ component: "kube-apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics), podResourceMetrics(() => informers.of(refs.PODS).list()), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
+      healthPaths(checks, metricsRegistry()), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics), podResourceMetrics(() => informers.of(refs.PODS).list()), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
       openApiPaths({ clock, registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       identity.paths, explainSchedulingPath(explainer),

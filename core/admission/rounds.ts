@@ -7,10 +7,17 @@ export class Rounds {
   #last: ApiObject | undefined;
   readonly #asked = new Set<string>();
   readonly #again = new Set<string>();
+  #isPatched = false;
 
   left(object: ApiObject | undefined): void { this.#last = copyOf(object); }
   isChanged(object: ApiObject | undefined): boolean { return !sameValue(this.#last, object); }
   asked(id: string): void { this.#asked.add(id); }
+  /** Of all patches of the request. Tells it once. */
+  isFirstPatch(): boolean {
+    const isFirst = !this.#isPatched;
+    this.#isPatched = true;
+    return isFirst;
+  }
   isToBeAsked(id: string): boolean { return this.#again.has(id); }
   askAgain(): void {
     for (const id of this.#asked) this.#again.add(id);

@@ -98,7 +98,7 @@ export function tokenIssuer(options: TokenIssuerOptions): TokenIssuer {
         metadata: { ...request.metadata, name, namespace, uid, creationTimestamp: timestamp(clock.nowMs()) },
         spec: { ...request.spec, audiences, expirationSeconds },
       };
-      await call.admit?.(structuredClone(completed));
+      await call.admit?.({ ...structuredClone(completed), status: { token: "", expirationTimestamp: null as never } });
       const bound = await boundTo(request.spec?.boundObjectRef, { namespace, name }, options, call.signal);
       if (expirationSecondsMax > 0 && expirationSeconds > expirationSecondsMax) {
         call.warn(`requested expiration of ${expirationSeconds} seconds shortened to ${expirationSecondsMax} seconds`);

@@ -3,7 +3,7 @@ import type { StatusError } from "../api/meta/status-error.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "./authorizer.ts";
-import { impersonate, type Impersonated, impersonationOf } from "./impersonate.ts";
+import { impersonate, impersonationOf, LastModes } from "./impersonate.ts";
 
 /** Allows what is listed: "verb group/resource/subresource namespace/name". */
 function allowing(...allowed: string[]): Authorizer {
@@ -21,14 +21,9 @@ function allowing(...allowed: string[]): Authorizer {
 const CALLER: UserInfo = { name: "proxy", groups: ["system:authenticated"] };
 const AGENT: UserInfo = { name: "system:serviceaccount:kube-system:agent", groups: [], extra: { "authentication.kubernetes.io/node-name": ["node-1"], "authentication.kubernetes.io/pod-name": ["p"] } };
 
-async function become(headers: readonly (readonly [string, string])[], authorizer: Authorizer, user = CALLER): Promise<unknown> {
-  const outcome = await attempt(headers, authorizer, user);
-  return typeof outcome === "string" ? outcome : outcome.user;
-}
-
-async function attempt(headers: readonly (readonly [string, string])[], authorizer: Authorizer, user = CALLER): Promise<Impersonated | string> {
+async function become(headers: readonly (readonly [string, string])[], authorizer: Authorizer, user = CALLER, lastModes = new LastModes()): Promise<unknown> {
   const attributes: Attributes = { isResource: true, verb: "list", group: "", version: "v1", resource: "pods", subresource: "", namespace: "default", name: "", path: "", user };
-  try { return await impersonate(impersonationOf(headers)!, attributes, authorizer); } catch (error) { return (error as StatusError).message; }
+  try { return (await impersonate(impersonationOf(headers)!, attributes, { authorizer, lastModes })).user; } catch (error) { return (error as StatusError).message; }
 }
 
 const JANE = ["impersonate-user", "jane"] as const;
@@ -74,15 +69,20 @@ describe("for certain requests only", () => {
     expect(await become([JANE, ["impersonate-group", "system:masters"]], masters)).toContain("impersonating the system:masters group is not allowed");
   });
 
-  test("the verb that allowed it is known, unless it is allowed whatever is asked", async () => {
-    expect(await attempt([JANE], allowing("impersonate-on:user-info:list core/pods default/", "impersonate:user-info authentication.k8s.io/users jane"))).toMatchObject({ constraint: "impersonate:user-info" });
-    expect(await attempt([JANE], allowing("impersonate core/users jane"))).toMatchObject({ user: { name: "jane" }, constraint: undefined });
-  });
-
   test("one's own node, whichever it is", async () => {
     const allowed = allowing("impersonate-on:associated-node:list core/pods default/", "impersonate:associated-node authentication.k8s.io/nodes *");
     expect(await become([["impersonate-user", "system:node:node-1"]], allowed, AGENT)).toMatchObject({ name: "system:node:node-1", groups: ["system:nodes", "system:authenticated"] });
     expect(await become([["impersonate-user", "system:node:node-2"]], allowed, AGENT)).toContain("cannot impersonate-on:arbitrary-node:list");
     expect(await become([["impersonate-user", "system:node:node-1"], ["impersonate-group", "x"]], allowed, AGENT)).toContain("is forbidden");
   });
+});
+
+test("what last let a caller be somebody else is tried first, and says why all refuse", async () => {
+  const lastModes = new LastModes();
+  const authorizer = allowing("impersonate core/users jane");
+  const joe = [["impersonate-user", "joe"]] as const;
+  expect(await become(joe, authorizer, CALLER, lastModes)).toContain("cannot impersonate-on:user-info:list resource");
+  expect(await become([JANE], authorizer, CALLER, lastModes)).toMatchObject({ name: "jane" });
+  expect(await become(joe, authorizer, CALLER, lastModes)).toContain('users "joe" is forbidden: User "proxy" cannot impersonate resource "users"');
+  expect(await become(joe, authorizer, { ...CALLER, name: "other" }, lastModes)).toContain("cannot impersonate-on:user-info:list resource");
 });

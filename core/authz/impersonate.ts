@@ -26,6 +26,8 @@ const UNAUTHENTICATED = ANONYMOUS.groups[0]!;
 const AUTHENTICATION_GROUP = "authentication.k8s.io";
 /** From so many groups or extras on, a permission for all of them is tried first. */
 const MANY = 4;
+/** Source: kubernetes v1.36 …/filters/impersonation/cache.go newModeIndexCache */
+const CALLERS_MAX = 10_000;
 
 type Wanted = Required<Pick<UserInfo, "name" | "groups">> & { readonly uid: string; readonly extra: Readonly<Record<string, readonly string[]>> };
 
@@ -60,19 +62,32 @@ function unescapeKey(encoded: string): string {
   }
 }
 
-export interface Impersonated {
-  readonly user: UserInfo;
-  /** The verb of the narrow mode that allowed it, impersonate:user-info; undefined: it is allowed whatever is asked. */
-  readonly constraint: string | undefined;
+/** Which mode last let a caller be somebody else: it is tried first the next time, and says why it is not to be if all refuse. Source: kubernetes v1.36 …/filters/impersonation/cache.go modeIndexCache */
+export class LastModes {
+  readonly #modes = new Map<string, Mode>(); // those that were not used for longest come first
+
+  of({ name }: UserInfo): Mode | undefined { return this.#modes.get(name); }
+  note({ name }: UserInfo, mode: Mode): void {
+    this.#modes.delete(name);
+    this.#modes.set(name, mode);
+    const [oldest] = this.#modes.keys();
+    if (this.#modes.size > CALLERS_MAX) this.#modes.delete(oldest!);
+  }
 }
 
-/** Whom to go on as, for this request (`attributes.user` is who really calls). Throws 403. */
-export async function impersonate(wanted: Wanted, attributes: Attributes, authorizer: Authorizer): Promise<Impersonated> {
+/** `constraint`: the verb that allowed it; "" for the old one. */
+export interface Impersonated { readonly user: UserInfo; readonly constraint: string }
+
+/** The user to go on as, for this request (`attributes.user` is who really calls). Throws 403. */
+export async function impersonate(wanted: Wanted, attributes: Attributes, { authorizer, lastModes }: { readonly authorizer: Authorizer; readonly lastModes: LastModes }): Promise<Impersonated> {
   let first: unknown;
-  for (const mode of MODES) {
+  const last = lastModes.of(attributes.user);
+  for (const mode of last ? [last, ...MODES.filter((one) => one !== last)] : MODES) {
     if (!mode.applies(wanted, attributes.user)) continue;
     try {
-      return { user: await impersonateBy(mode, wanted, attributes, authorizer), constraint: mode.narrow ? verbOf(mode) : undefined };
+      const user = await impersonateBy(mode, wanted, attributes, authorizer);
+      lastModes.note(attributes.user, mode);
+      return { user, constraint: mode.narrow ? `impersonate:${mode.name}` : "" };
     } catch (error) {
       if (!isForbidden(error)) throw error;
       first ??= error;
@@ -96,13 +111,10 @@ const MODES: readonly Mode[] = [
   { name: "", narrow: false, applies: () => true },
 ];
 
-function verbOf({ name, narrow }: Mode): string { return narrow ? `impersonate:${name}` : "impersonate"; }
-
-async function impersonateBy(mode: Mode, wanted: Wanted, attributes: Attributes, authorizer: Authorizer): Promise<UserInfo> {
-  const { name: modeName, narrow } = mode;
+async function impersonateBy({ name: modeName, narrow }: Mode, wanted: Wanted, attributes: Attributes, authorizer: Authorizer): Promise<UserInfo> {
   const associated = modeName === "associated-node";
   const requestor = associated ? withoutExtra(attributes.user) : attributes.user;
-  const verb = verbOf(mode);
+  const verb = narrow ? `impersonate:${modeName}` : "impersonate";
   const group = narrow ? AUTHENTICATION_GROUP : "";
   const check = (what: Partial<ResourceAttributes> & { readonly resource: string; readonly name: string }): Promise<void> =>
     ensureAllowed(authorizer, { isResource: true, verb, group, version: "v1", subresource: "", namespace: "", path: "", user: requestor, ...what });

@@ -60,3 +60,9 @@ test("a metric has one owner", () => {
   metrics.gauge("a", "");
   expect(() => metrics.gauge("a", "")).toThrow("registered twice");
 });
+
+test("bounds of buckets are labels, written as Go writes numbers", () => {
+  const metrics = metricsRegistry();
+  metrics.histogram("sizes", "", [0.000025, 0.5, 1000, 1_000_000, 2_592_000]).observe(2);
+  expect([...metrics.render().matchAll(/sizes_bucket\{le="([^"]*)"\}/g)].map(([, le]) => le)).toEqual(["2.5e-05", "0.5", "1000", "1e+06", "2.592e+06", "+Inf"]);
+});

@@ -212,7 +212,7 @@ export class Observations {
 
   *lines(name: string): Iterable<string> {
     let below = 0;
-    for (const [i, le] of this.#buckets.entries()) yield `${name}_bucket${format({ ...this.#labels, le: String(le) })} ${(below += this.#counts[i]!)}`;
+    for (const [i, le] of this.#buckets.entries()) yield `${name}_bucket${format({ ...this.#labels, le: bound(le) })} ${(below += this.#counts[i]!)}`;
     const count = below + this.#counts.at(-1)!;
     yield `${name}_bucket${format({ ...this.#labels, le: "+Inf" })} ${count}`;
     yield `${name}_sum${format(this.#labels)} ${this.#sum}`;
@@ -222,6 +222,14 @@ export class Observations {
 
 /** As the format writes what has no digits. */
 function sample(value: number): string { return value === Number.POSITIVE_INFINITY ? "+Inf" : value === Number.NEGATIVE_INFINITY ? "-Inf" : String(value); }
+
+/** As Go's %g writes it, for it is a label: 1e+06, 2.5e-05. */
+function bound(le: number): string {
+  const size = Math.abs(le);
+  if (size === 0 || (size >= 1e-4 && size < 1e6)) return String(le);
+  const [mantissa, exponent] = le.toExponential().split("e") as [string, string];
+  return `${mantissa}e${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
+}
 
 const ESCAPED = /[\\"\n]/;
 const ESCAPED_ALL = /[\\"\n]/g;

@@ -14,7 +14,7 @@ import type { Authorizer } from "../authz/authorizer.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import { checkAcceptable } from "./acceptable.ts";
 import type { Answer } from "./answer.ts";
-import { answeredObject } from "./answered-object.ts";
+import { answeredObject, shownObject } from "./answered-object.ts";
 import type { AuditRecord } from "./audit/auditor.ts";
 import { type Timed, timed } from "./deadline.ts";
 import { deprecation } from "./deprecation.ts";
@@ -71,9 +71,8 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     flight.audit = server.audit?.begin(request, asCaller, flight.auditId);
     const { shown } = flight;
     if (shown?.annotations) for (const [key, value] of Object.entries(shown.annotations)) flight.audit?.annotate(key, value);
-    const impersonated = request.user ? undefined : await server.impersonate(asCaller, request).catch((error: unknown) => { throw unsniffed(request, error); });
-    if (impersonated) flight.audit?.impersonated(impersonated);
-    const { user } = impersonated ?? { user: caller };
+    const { user, constraint } = request.user ? { user: caller, constraint: "" } : await server.impersonate(asCaller, request).catch((error: unknown) => { throw unsniffed(request, error); });
+    if (user !== caller) flight.audit?.impersonated(user, constraint);
     if (server.fairness && !request.user && !isLasting(info)) {
       const entered = server.fairness(request, info, user);
       flight.ticket = entered instanceof Promise ? await entered : entered;
@@ -138,7 +137,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const code = codeOf(found);
     metered.end(code, server.clock.uptimeMs() - startMs);
     if (flight.audit) {
-      recordEnd(flight.audit, { request, info, code, found });
+      recordEnd(flight.audit, { request, info, code, found, nowMs: server.clock.nowMs() });
       await flight.audit.recorded();
     }
     flight.span?.end(code);
@@ -160,14 +159,14 @@ function failure({ log }: ServerDeps, request: ServerRequest, error: unknown): A
 function codeOf(answer: Answer): number { return "status" in answer ? answer.status : answer.type === "upgrade" ? 101 : 200; }
 
 /** Of what lasts the end is recorded when the client is gone; callers in this process last as long as it does. */
-function recordEnd(audit: AuditRecord, { request, info, code, found }: { readonly request: ServerRequest; readonly info: RequestInfo; readonly code: number; readonly found: Answer }): void {
+function recordEnd(audit: AuditRecord, { request, info, code, found, nowMs }: { readonly request: ServerRequest; readonly info: RequestInfo; readonly code: number; readonly found: Answer; readonly nowMs: number }): void {
   const object = audit.wantsResponse || code >= 400 || (found.type === "object" && found.object.kind === "Status") ? answeredObject(found) : undefined;
   const { kind, status, message, reason, details } = (object ?? {}) as { readonly kind?: string; readonly status?: string; readonly message?: string; readonly reason?: string; readonly details?: object };
-  audit.respond(code, kind === "Status" && typeof status === "string" ? { metadata: {}, status, ...(message ? { message } : {}), ...(reason ? { reason } : {}), ...(details ? { details } : {}) } : undefined);
+  audit.respond(code, kind === "Status" && code !== 406 && typeof status === "string" ? { metadata: {}, status, ...(message ? { message } : {}), ...(reason ? { reason } : {}), ...(details ? { details } : {}) } : undefined);
   const lasts = code < 400 && (found.type === "watch" || found.type === "upgrade" || isLasting(info));
-  if (object !== undefined && !lasts) audit.responseObject(object);
+  if (object !== undefined && !lasts && code !== 406) audit.responseObject(audit.wantsResponse && code < 400 ? shownObject(found, request, nowMs) : object);
+  if (lasts || info.verb === "watch" || isLasting(info)) audit.stage("ResponseStarted");
   if (!lasts) return audit.stage("ResponseComplete");
-  audit.stage("ResponseStarted");
   if (!request.user) request.signal.addEventListener("abort", () => audit.stage("ResponseComplete"), { once: true });
 }
 

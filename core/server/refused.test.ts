@@ -15,7 +15,7 @@ const nobody = { impersonate: () => Promise.reject(forbidden({ group: "", resour
 test.each<[who: string, deps: object]>([["authorization", { authorizer: refuse }], ["impersonation", nobody]])("what %s refuses is not to be taken by a browser for what it is not", async (_, deps) => {
   const headers = new Map<string, string>();
   const handler = apiHandler({
-    authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve(undefined), clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry(), ...deps,
+    authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry(), ...deps,
   } as unknown as ServerDeps, {});
   const answer = await handler({ method: "GET", path: "/api/v1/pods", query: new URLSearchParams(), header: () => undefined, signal: new AbortController().signal, setHeader: (name: string, value: string) => void headers.set(name, value) } as unknown as ServerRequest);
   expect(answer).toMatchObject({ type: "object", status: 403 });

@@ -4,7 +4,6 @@ import type { Attributes } from "../api/request/attributes.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import type { Authenticator } from "../authn/authenticator.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
-import type { Impersonated } from "../authz/impersonate.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Log } from "../observe/log.ts";
@@ -31,7 +30,7 @@ export interface ServerDeps {
   readonly authenticator: Authenticator;
   readonly authorizer: Authorizer;
   /** Who the caller is to be taken for, when Impersonate-* headers ask for it. Throws 403. */
-  impersonate(attributes: Attributes, request: ServerRequest): Promise<Impersonated | undefined>;
+  impersonate(attributes: Attributes, request: ServerRequest): Promise<{ readonly user: UserInfo; /** The verb that allowed it, if it is one of those for certain requests only. */ readonly constraint: string }>;
   readonly admission: { admit(request: AdmissionRequest): Promise<void>; validate(request: AdmissionRequest): Promise<void> };
   readonly paths: readonly PathHandler[];
   /** Servers behind this one, which answer for groups of their own. */

@@ -122,8 +122,8 @@ test("who asks too much waits or is refused, and the others are served", async (
 test("what the server tells of itself", async () => {
   expect(await raw("/readyz?verbose&exclude=etcd")).toMatch(/\[\+\]etcd excluded: ok[\s\S]*readyz check passed/);
   expect(await raw("/livez/etcd")).toBe("ok");
-  expect(await raw("/flagz")).toMatch(/kube-apiserver flagz[\s\S]*disable-agent=true/);
-  expect(await raw("/statusz")).toMatch(/kube-apiserver statusz[\s\S]*Binary version: 1\.36/);
+  expect(await raw("/flagz")).toMatch(/\napiserver flagz[\s\S]*disable-agent=true/);
+  expect(await raw("/statusz")).toMatch(/\napiserver statusz[\s\S]*Binary version: 1\.36/);
   expect(await raw("/metrics/slis")).toContain('kubernetes_healthcheck{name="etcd",type="livez"} 1');
   expect(await raw("/metrics")).toMatch(/kubernetes_build_info\{[^}]*major="1",minor="36"[\s\S]*apiserver_request_total\{[\s\S]*process_resident_memory_bytes \d|process_resident_memory_bytes \d[\s\S]*apiserver_request_total\{/);
   expect(await host.kubectl("get", "componentstatuses")).toMatch(/^NAME\s+STATUS\s+MESSAGE\s+ERROR\n(.*\s+Healthy\s+ok\s*\n){3}$/);

@@ -93,7 +93,7 @@ export class SimulatedCluster {
       registry, cache, clock, random, log: silentLog, metrics: metricsRegistry(), paths: [discoveryPaths(registry, "10.0.0.1:6443")],
       authenticator: { authenticate: () => Promise.resolve(undefined) },
       authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
-      impersonate: () => Promise.resolve(undefined), admission,
+      impersonate: ({ user }) => Promise.resolve({ user, constraint: "" }), admission,
       special: specialHandlers({ tokens: undefined as never, tokenReviews: undefined as never, review: () => Promise.reject(new Error("no reviews here")), connections: () => undefined }),
     }, VERBS);
     this.#live(informers.run(signal, () => {}));

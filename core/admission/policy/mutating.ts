@@ -9,7 +9,6 @@
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "../../api/gen/admissionregistration.v1.ts";
 import type { Namespace } from "../../api/gen/core.v1.ts";
 import { copyOf } from "../../api/meta/copy.ts";
-import { noConversion } from "../../api/codec/body.ts";
 import { formatGvk, gvkOf } from "../../api/meta/gvk.ts";
 import { internalError, serviceUnavailable, type StatusReason, StatusError } from "../../api/meta/status-error.ts";
 import { Activation, BudgetSpent } from "../../cel/admission/activation.ts";
@@ -20,6 +19,7 @@ import { bindingsOf } from "../expressions/bindings.ts";
 import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
 import { Decisions } from "../expressions/decisions.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
+import { ofKind } from "../patched-kind.ts";
 import { refusal, sameValue } from "../refuse.ts";
 import type { Reinvocation } from "../reinvocation.ts";
 import { replaceIn, Rounds } from "../rounds.ts";
@@ -57,6 +57,11 @@ export function mutatingPolicies(deps: MutatingPolicyDeps): AdmissionPlugin {
       round.close();
     },
   };
+}
+
+/** Schemas of a kind are looked for among those of its own group: a Scale of apps is not among those of autoscaling, options of a connection are nowhere. */
+function isDocumented({ group }: Matched["kind"], request: AdmissionRequest): boolean {
+  return request.subresource === "" || (request.operation !== "CONNECT" && group === request.group);
 }
 
 /** One request, before all policies. */
@@ -165,9 +170,7 @@ class Round {
       if (!schema) throw serviceUnavailable(`Resource kind ${formatGvk(kind)} not found. There can be a delay between when CustomResourceDefinitions are created and when they are available.`);
       const value = await this.#evaluated(mutation, invocation, namespace);
       const shown = await versions.shown(request.object, resource, request.signal);
-      const next = patched(shown, value, schema);
-      const [before, after] = [gvkOf(shown), gvkOf({ apiVersion: String(next["apiVersion"]), kind: String(next["kind"]) })];
-      if (formatGvk(before) !== formatGvk(after)) throw internalError(new Error(`failed to convert object: ${noConversion(after, before)}`));
+      const next = ofKind(gvkOf(shown), patched(shown, value, isDocumented(kind, request) ? schema : undefined), (why) => internalError(new Error(`failed to convert object: ${why}`)));
       replaceIn(request.object, await this.#restored(next, resource));
       return true;
     } catch (error) {

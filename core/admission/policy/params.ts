@@ -20,6 +20,12 @@ export interface ParamDeps {
   resourceOf(kind: GroupVersionKind): ResourceRef | undefined;
 }
 
+/** What serves a kind; kinds are known by their small letters, too. Source: kubernetes v1.36 client-go/restmapper/discovery.go */
+export function rowOfKind<R extends GroupVersionKind>(rows: readonly R[], { group, version, kind }: GroupVersionKind): R | undefined {
+  const inVersion = rows.filter((row) => row.group === group && row.version === version);
+  return inVersion.find((row) => row.kind === kind) ?? inVersion.find((row) => row.kind.toLowerCase() === kind);
+}
+
 function paramGvk({ apiVersion = "", kind = "" }: ParamKind): GroupVersionKind { return gvkOf({ apiVersion, kind }); }
 
 /** Throws an Error: the policy cannot be asked at all. */

@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/mutating/patch/{json_patch,smd}.go
  */
 import { jsonNodeOf } from "../../api/codec/json-document.ts";
-import { gvkOf } from "../../api/meta/gvk.ts";
+import { formatGvk, gvkOf } from "../../api/meta/gvk.ts";
 import { internalError } from "../../api/meta/status-error.ts";
 import { diagnose } from "../../api/schema/diagnose.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
@@ -15,11 +15,11 @@ import { applyJsonPatch } from "../../api/patch/json-patch.ts";
 import { isMap, type JsonMap } from "../../api/patch/json-value.ts";
 import type { ObjectSchema, SchemaNode } from "../../api/patch/schema.ts";
 import { JsonPatchValue, misnamed, ObjectValue } from "../../cel/admission/patch-types.ts";
-import { toJson } from "../../cel/value/json.ts";
 import { List, type Value } from "../../cel/value/value.ts";
+import { configurationOf, operandOf, refuseForeign, withoutForeign } from "./patch-values.ts";
 
-/** Throws an Error that says why it does not apply. */
-export function patched(object: Readonly<ApiObject>, value: Value, schema: ObjectSchema): JsonMap {
+/** `schema`: of the kind, if it is known among those of its group. Throws an Error that says why it does not apply. */
+export function patched(object: Readonly<ApiObject>, value: Value, schema: ObjectSchema | undefined): JsonMap {
   const before = object as unknown as JsonMap;
   return value instanceof List ? jsonPatched(before, value) : applied(before, value, schema);
 }
@@ -49,7 +49,15 @@ function operationOf(value: Value): JsonMap {
   if (!(value instanceof JsonPatchValue)) throw new Error("type mismatch: JSONPatchType.expression should evaluate to array of JSONPatch");
   const { op, path, from, value: given } = value;
   if (given instanceof ObjectValue) checkNames(given, given.type.name); // it stands for what its type says
-  return { op, path, ...(from !== "" && { from }), ...(given !== undefined && { value: toJson(given) }) };
+  return { op, path, ...(from !== "" && { from }), ...(given !== undefined && { value: operandIn(given) }) };
+}
+
+function operandIn(value: Value): unknown {
+  try {
+    return operandOf(value);
+  } catch (error) {
+    throw new Error(`JSONPath valueExpression evaluated to a type that could not marshal to JSON: ${(error as Error).message}`, { cause: error });
+  }
 }
 
 function checkNames(value: Value, root?: string): void {
@@ -57,12 +65,14 @@ function checkNames(value: Value, root?: string): void {
   if (wrong.length > 0) throw new Error(`type mismatch: ${wrong.join("\n")}`);
 }
 
-function applied(object: JsonMap, value: Value, { root }: ObjectSchema): JsonMap {
+function applied(object: JsonMap, value: Value, schema: ObjectSchema | undefined): JsonMap {
   if (!(value instanceof ObjectValue)) throw new Error("unsupported return type from ApplyConfiguration expression");
   checkNames(value);
-  const configuration: JsonMap = { ...value.json, apiVersion: object["apiVersion"], kind: object["kind"] };
+  const written: JsonMap = { ...fieldsOf(value), apiVersion: object["apiVersion"], kind: object["kind"] };
   try {
-    validated(root, configuration);
+    if (!schema) throw new Error(`failed to convert patch object to typed object: no corresponding type for ${formatGvk(gvkOf(object as unknown as ApiObject))}`);
+    const { root } = schema;
+    const configuration = validated(root, written);
     const atomics = [...atomicsIn(root, configuration, "")];
     if (atomics.length > 0) throw new Error(`invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(", ")}`);
     return mergeTyped(root, object, configuration);
@@ -71,9 +81,20 @@ function applied(object: JsonMap, value: Value, { root }: ObjectSchema): JsonMap
   }
 }
 
-function validated(root: SchemaNode, configuration: JsonMap): void {
+function fieldsOf(value: ObjectValue): JsonMap {
   try {
+    return configurationOf(value);
+  } catch (error) {
+    throw new Error("invalid return type: *dynamic.ObjectVal", { cause: error });
+  }
+}
+
+function validated(root: SchemaNode, written: JsonMap): JsonMap {
+  try {
+    refuseForeign(root, written);
+    const configuration = withoutForeign(written) as JsonMap;
     validateTyped(root, configuration);
+    return configuration;
   } catch (error) {
     throw new Error(`failed to convert patch object to typed object: ${(error as Error).message}`, { cause: error });
   }

@@ -15,6 +15,7 @@ import { admissionChain } from "../chain.ts";
 import type { AdmissionRequest } from "../plugin.ts";
 import type { ObjectVersions } from "../webhook/object-versions.ts";
 import { mutatingPolicies } from "./mutating.ts";
+import { rowOfKind } from "./params.ts";
 import { validatingPolicies } from "./validating.ts";
 import { type PolicyMeter, policyMeter } from "../admission-metrics.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
@@ -154,6 +155,26 @@ test.each<[string, object, string, object?]>([
   ["JSON patches with what is named otherwise within", { mutations: [json("[JSONPatch{op: 'replace', path: '/spec', value: Object.spec{template: Object.metadata{}}}]")] }, refused('type mismatch: unexpected type name "Object.metadata", expected "Object.spec.template", which matches field name path from root Object type')],
   ["a field that nobody knows, whatever the failurePolicy", { failurePolicy: "Ignore", mutations: [json("[JSONPatch{op: 'add', path: '/spec/none', value: 1}]")] }, '500 InternalError: Internal error occurred: strict decoding error: unknown field "spec.none"'],
   ["another kind", { mutations: [json("[JSONPatch{op: 'replace', path: '/kind', value: 'StatefulSet'}]")] }, "500 InternalError: Internal error occurred: failed to convert object: converting (v1.StatefulSet) to (apps.Deployment): unknown conversion"],
+  ["another kind that nobody knows", { mutations: [json("[JSONPatch{op: 'replace', path: '/apiVersion', value: 'apps/v2'}]")] }, '500 InternalError: Internal error occurred: no kind "Deployment" is registered for version "apps/v2" in scheme "pkg/api/legacyscheme/scheme.go:30"'],
+  ["no kind is the one it was of", { mutations: [json("[JSONPatch{op: 'remove', path: '/kind'}]")] }, "ok", { kind: "Deployment" }],
+  ["a map where an Object is wanted", { mutations: [apply("Object{spec: Object.spec{template: {'spec': {'paused': true}}}}")] }, refused("error applying patch: failed to convert patch object to typed object: .spec.template.spec: expected map, got &{map[paused:true]}")],
+  ["maps as items", { mutations: [apply("Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: [{'name': 'a'}]}}}}")] }, refused("error applying patch: failed to convert patch object to typed object: .spec.template.spec.containers: element 0: associative list with keys may not have non-map elements")],
+  ["items of the object and another one", { mutations: [apply("Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{containers: object.spec.template.spec.containers + [Object.spec.template.spec.containers{name: 'b', image: 'b:1'}]}}}}")] }, "ok", { spec: { template: { spec: { containers: [{ name: "a" }, { name: "b" }] } } } }],
+  ["null", { mutations: [apply("Object{spec: Object.spec{replicas: null}}")] }, refused("error applying patch: failed to convert patch object to typed object: .spec.replicas: expected numeric (int or float), got structpb.NullValue")],
+  ["a number without a sign", { mutations: [apply("Object{spec: Object.spec{replicas: 1u}}")] }, refused("error applying patch: failed to convert patch object to typed object: .spec.replicas: expected numeric (int or float), got uint64")],
+  ["a duration", { mutations: [apply("Object{metadata: Object.metadata{annotations: {'d': duration('1h')}}}")] }, refused("error applying patch: failed to convert patch object to typed object: .metadata.annotations.d: expected string, got &value.valueUnstructured{Value:3600000000000}")],
+  ["a time", { mutations: [apply("Object{metadata: Object.metadata{annotations: {'d': timestamp('2020-01-01T00:00:00Z')}}}")] }, refused("error applying patch: failed to convert patch object to typed object: .metadata.annotations.d: expected string, got &value.valueUnstructured{Value:time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC)}")],
+  ["bytes", { mutations: [apply("Object{metadata: Object.metadata{annotations: {'d': b'x'}}}")] }, refused("error applying patch: failed to convert patch object to typed object: .metadata.annotations.d: expected string, got &value.valueUnstructured{Value:[]uint8{0x78}}")],
+  ["keys that are no strings", { mutations: [apply("Object{metadata: Object.metadata{labels: {1: 'v'}}}")] }, refused("error applying patch: failed to convert patch object to typed object: .metadata: expected map, got &{fail to convert field \"labels\": map key '\\x01' is of type types.Int, not string}")],
+  ["a duration in a JSON patch", { mutations: [json("[JSONPatch{op: 'add', path: '/metadata/labels/d', value: duration('90m')}]")] }, "ok", { metadata: { labels: { d: "5400s" } } }],
+  ["a number that JSON cannot hold in a JSON patch", { mutations: [json("[JSONPatch{op: 'add', path: '/metadata/labels/n', value: 9007199254740993}]")] }, "ok", { metadata: { labels: { n: "9007199254740993" } } }],
+  ["keys that are no strings in a JSON patch", { mutations: [json("[JSONPatch{op: 'add', path: '/metadata/labels', value: {1: 'a'}}]")] }, refused("JSONPath valueExpression evaluated to a type that could not marshal to JSON: unsupported type conversion from 'int' to string")],
+  ["a type in a JSON patch", { mutations: [json("[JSONPatch{op: 'add', path: '/metadata/labels/t', value: type(1)}]")] }, refused("JSONPath valueExpression evaluated to a type that could not marshal to JSON: type conversion not supported for 'type'")],
+  ["a quantity in a JSON patch", { mutations: [json("[JSONPatch{op: 'add', path: '/metadata/labels/q', value: quantity('1')}]")] }, refused("JSONPath valueExpression evaluated to a type that could not marshal to JSON: type conversion error from 'Quantity' to '*structpb.Value'")],
+  ["null in an Object in a JSON patch", { mutations: [json("[JSONPatch{op: 'replace', path: '/spec', value: Object.spec{replicas: null}}]")] }, refused("JSONPath valueExpression evaluated to a type that could not marshal to JSON: proto: invalid type: structpb.NullValue")],
+  ["an operation that is no text", { mutations: [json("[JSONPatch{op: dyn(1), path: '/x'}]")] }, refused("expression '[JSONPatch{op: dyn(1), path: '/x'}]' resulted in error: unexpected type int64 for JSONPatchType 'op' field")],
+  ["a field that operations do not have", { mutations: [json("[JSONPatch{op: 'test', none: dyn(1)}]")] }, refused("expression '[JSONPatch{op: 'test', none: dyn(1)}]' resulted in error: unexpected JSONPatchType field: none")],
+  ["an index that is not there", { mutations: [json("[JSONPatch{op: 'remove', path: '/spec/template/spec/containers/7'}]")] }, refused("JSON Patch: error in remove for path: '/spec/template/spec/containers/7': Unable to access invalid index: 7: invalid index referenced")],
   ["an error", { mutations: [apply("Object{spec: Object.spec{replicas: object.none}}")] }, refused("expression 'Object{spec: Object.spec{replicas: object.none}}' resulted in error: no such key: none")],
   ["an error that is ignored", { failurePolicy: "Ignore", mutations: [apply("Object{spec: Object.spec{replicas: object.none}}")] }, "ok", { spec: { replicas: 5 } }],
   ["a condition that does not hold", { matchConditions: [{ name: "c", expression: "has(object.spec.none)" }], mutations: [apply("Object{spec: Object.spec{replicas: 1}}")] }, "ok", { spec: { replicas: 5 } }],
@@ -169,4 +190,10 @@ test("a policy that wants to sees the object again when a later one has changed 
   expect((await run({ mutating: [grow("Never")] })).object).toMatchObject({ spec: { replicas: 6 } });
   expect((await run({ mutating: [grow("IfNeeded")] })).object).toMatchObject({ spec: { replicas: 7 } }); // its own change is one, too
   expect((await run({ mutating: [grow("IfNeeded"), grow("Never"), label] })).object).toMatchObject({ metadata: { labels: { late: "yes" } }, spec: { replicas: 8 } });
+});
+
+test("a kind of parameter is found by its small letters, too, and no other way", () => {
+  const rows = [{ group: "", version: "v1", kind: "ConfigMap" }, { group: "example.com", version: "v1", kind: "ConfigMap" }];
+  const found = (kind: string): unknown => rowOfKind(rows, { group: "", version: "v1", kind });
+  expect([found("ConfigMap"), found("configmap"), found("Configmap"), found("configmaps")]).toEqual([rows[0], rows[0], undefined, undefined]);
 });

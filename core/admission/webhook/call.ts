@@ -9,6 +9,7 @@ import { Readable } from "node:stream";
 import type { WebhookClientConfig } from "../../api/gen/admissionregistration.v1.ts";
 import { typeMetaOf } from "../../api/codec/body.ts";
 import { encodeJson, parseJson } from "../../api/codec/json.ts";
+import { readYaml } from "../../api/codec/yaml.ts";
 import { serverSaid } from "../../api/meta/generic-response.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { askKept, type Held } from "../../net/kept-connections.ts";
@@ -96,8 +97,9 @@ async function exchange({ target, host, connect, body, authorization, traceparen
 
 function parsed(text: string, status: number, contentType: string): unknown {
   if (text === "") throw new Error(`0-length response with status code: ${status} and content type: ${contentType}`);
+  const yaml = /^\s*\{/.test(text) ? undefined : readYaml(text); // upstream's reader takes both, whatever it is called
   try {
-    const { value } = parseJson(text);
+    const value = yaml ? yaml.value : parseJson(text).value;
     typeMetaOf(value);
     return value;
   } catch (cause) {

@@ -18,7 +18,8 @@ import type { AdmissionResponse, AdmissionReview } from "../../api/gen/admission
 import type { WebhookMeter, WebhookOutcome, WebhookType } from "../admission-metrics.ts";
 import { parseJson } from "../../api/codec/json.ts";
 import { copyOf } from "../../api/meta/copy.ts";
-import { badRequest, forbidden, internalError, StatusError, timeout } from "../../api/meta/status-error.ts";
+import { gvkOf } from "../../api/meta/gvk.ts";
+import { badRequest, forbidden, internalError, StatusError, statusError, timeout } from "../../api/meta/status-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { applyJsonPatch } from "../../api/patch/json-patch.ts";
 import type { JsonMap } from "../../api/patch/json-value.ts";
@@ -33,6 +34,7 @@ import { bindingsOf } from "../expressions/bindings.ts";
 import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
 import { Decisions } from "../expressions/decisions.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
+import { ofKind } from "../patched-kind.ts";
 import { sameValue } from "../refuse.ts";
 import type { Reinvocation } from "../reinvocation.ts";
 import { replaceIn, Rounds } from "../rounds.ts";
@@ -162,7 +164,10 @@ async function mutate(hooks: readonly Hook[], request: AdmissionRequest, deps: M
     const invocation = await invocationFor(hook, request, { ...deps, mutates: true });
     if (!invocation || (reinvocation.isSecond && !rounds.isToBeAsked(hook.uid))) continue;
     const at = `round_${reinvocation.isSecond ? 1 : 0}_index_${index}`;
-    const changed = await orIgnored(hook, request, { ...deps, type: "admit" }, () => mutateBy(invocation, request, { ...deps, at }));
+    const changed = await orIgnored(hook, request, { ...deps, type: "admit" }, () => mutateBy(invocation, request, { ...deps, at })).catch((error: unknown) => {
+      noteMutation(hook, request, { changed: false, at });
+      throw error;
+    });
     noteMutation(hook, request, { changed, at });
     if (changed) {
       rounds.askAgain();
@@ -249,29 +254,33 @@ function checked<T>(work: () => T, webhook: string): T {
 }
 
 /** Throws 500 if the patch does not apply. */
-function patchedOf(object: Readonly<ApiObject>, patch: readonly unknown[], webhook: string): JsonMap {
+function patchedOf(object: Readonly<ApiObject>, patch: readonly unknown[]): JsonMap {
   try {
-    const patched = copyOf(applyJsonPatch(object as unknown as JsonMap, patch));
-    if (patched["kind"] !== object.kind || patched["apiVersion"] !== object.apiVersion) throw new Error(`admission webhook ${JSON.stringify(webhook)} attempted to change the kind of the object`);
-    return patched;
+    return ofKind(gvkOf(object), copyOf(applyJsonPatch(object as unknown as JsonMap, patch)), (message) => statusError({ code: 500, reason: "", message }));
   } catch (error) {
     throw error instanceof StatusError && !(error.cause instanceof Error) ? error : internalError(error instanceof StatusError ? error.cause : error);
   }
 }
 
 /** Whether the object has changed. */
-async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps & { readonly at: string }): Promise<boolean> {
+async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps: WebhookDeps & { readonly at: string; readonly rounds: Rounds }): Promise<boolean> {
   const { hook: { uid, webhook: { name } }, resource } = invocation;
+  const { rounds } = deps;
   const { response, object } = await responseOf(invocation, request, { ...deps, mutates: true });
   const patch = decodedPatch(response.patch ?? "", name);
   if (patch.length === 0) return false;
   if (!object || !request.object) throw internalError(new Error(`admission webhook ${JSON.stringify(name)} attempted to modify the object, which is not supported for this operation`));
   if (response.patchType !== PATCH_TYPE) throw new CallError(name, `unsupported patch type ${JSON.stringify(response.patchType)}`);
-  const next = await deps.versions.restored(patchedOf(object, patch, name), resource, resourceOf(request), request.signal).catch((error: unknown) => { throw error instanceof StatusError ? error : internalError(error); });
-  const changed = !sameValue(request.object, next);
+  const next = await deps.versions.restored(patchedOf(object, patch), resource, resourceOf(request), request.signal).catch((error: unknown) => { throw error instanceof StatusError ? error : internalError(error); });
+  const changed = !sameValue(request.object, next) || (rounds.isFirstPatch() && isJustOwned(request));
   replaceIn(request.object, next);
   request.annotateInFull?.(`patch.webhook.admission.k8s.io/${deps.at}`, () => JSON.stringify({ configuration: uid.split("/")[0], webhook: name, patch, patchType: "JSONPatch" }));
   return changed;
+}
+
+/** Times of whose fields they are count in fractions of a second until they have been a text for the first time: that is a change, too. */
+function isJustOwned({ object, oldObject }: AdmissionRequest): boolean {
+  return (object?.metadata.managedFields?.length ?? 0) > 0 && !sameValue(object?.metadata.managedFields, oldObject?.metadata.managedFields);
 }
 
 function decodedPatch(base64: string, webhook: string): readonly unknown[] {

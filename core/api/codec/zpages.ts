@@ -10,7 +10,7 @@ import { negotiateOutput } from "./negotiate.ts";
 import { encodeYaml } from "./yaml.ts";
 
 interface Options {
-  /** Its name: kube-apiserver. */
+  /** Its name; that of kube-apiserver is apiserver. */
   readonly component: string;
   readonly flags: Readonly<Record<string, string>>;
   readonly version: { readonly major: string; readonly minor: string; readonly goVersion: string };
@@ -44,7 +44,8 @@ export function zpages({ component, flags, version, paths, clock }: Options): ZP
     const output = negotiateOutput({ accept, convertible: (target, encoding) => encoding !== "protobuf" && target.group === GROUP && target.kind === kind && VERSIONS.includes(target.version) });
     if (!output.convert) throw notAcceptable();
     const document = { kind, apiVersion: `${GROUP}/${output.convert.version}`, metadata: { name: component }, ...content };
-    return output.encoding === "yaml" ? { contentType: "application/yaml", body: encodeYaml(document) } : { contentType: "application/json", body: encodeJson(document) };
+    const parameters = `;g=${GROUP};v=${output.convert.version};as=${kind}`;
+    return output.encoding === "yaml" ? { contentType: `application/yaml${parameters}`, body: encodeYaml(document) } : { contentType: `application/json${parameters}`, body: encodeJson(document) };
   }
 
   return (path, given) => {
@@ -58,5 +59,5 @@ export function zpages({ component, flags, version, paths, clock }: Options): ZP
 }
 
 function notAcceptable(): Error {
-  return statusError({ code: 406, reason: "NotAcceptable", message: "only the following media types are accepted: application/json, application/yaml, text/plain", details: {} });
+  return statusError({ code: 406, reason: "NotAcceptable", message: "only the following media types are accepted: application/json, application/yaml, text/plain" });
 }

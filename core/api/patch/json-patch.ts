@@ -7,6 +7,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go, gopkg.in/evanphx/json-patch.v4
  */
+import { goQuote } from "../meta/go-quote.ts";
 import { badRequest, requestEntityTooLarge, statusError } from "../meta/status-error.ts";
 import { equalJson, isMap, type JsonMap, jsonKindOf, put, valueAt } from "./json-value.ts";
 
@@ -68,21 +69,23 @@ class Draft {
   }
 
   #move(from: string, operation: JsonMap): void {
-    const value = this.#get(from, "move operation does not apply: doc is missing from path");
+    const value = this.#get(from, "move operation does not apply: doc is missing from path", `error in move for path: '${lastOf(from)}'`);
     this.#remove(from, "move");
     this.#put(pathOf(operation, "path"), value, "move");
   }
 
   #copy(from: string, operation: JsonMap): void {
-    const value = this.#get(from, "copy operation does not apply: doc is missing from path");
+    const value = this.#get(from, "copy operation does not apply: doc is missing from path", `error in copy for from: '${from}'`);
     this.#share(value);
     this.#put(pathOf(operation, "path"), value, "copy");
   }
 
-  #get(path: string, refusal: string): unknown {
+  /** `refusal`: what is said where the way there is missing; `where`: with what is said of an index. */
+  #get(path: string, refusal: string, where: string): unknown {
     const found = this.#find(path, false);
     if (!found) throw new PatchError(`${refusal}: ${path}: missing value`);
-    return Array.isArray(found.container) ? found.container[indexIn(found.container, found.key)] : valueAt(found.container as JsonMap, found.key) ?? null;
+    const { container, key } = found;
+    return Array.isArray(container) ? container[indexIn(container, key, where)] : valueAt(container as JsonMap, key) ?? null;
   }
 
   #add(path: string, value: unknown): void { this.#put(path, value, "add"); }
@@ -91,7 +94,7 @@ class Draft {
     const found = this.#find(path, true);
     if (!found) throw new PatchError(`${verb} operation does not apply: doc is missing ${verb === "add" ? `path: "${path}"` : `destination path: ${path}`}: missing value`);
     const { container, key } = found;
-    if (Array.isArray(container)) container.splice(key === "-" ? container.length : indexIn(container, key, 1), 0, value);
+    if (Array.isArray(container)) container.splice(key === "-" ? container.length : indexIn(container, key, verb === "copy" ? "error while adding value during copy" : `error in ${verb} for path: '${path}'`, 1), 0, value);
     else put(container as Record<string, unknown>, key, value);
   }
 
@@ -99,8 +102,9 @@ class Draft {
     const found = this.#find(path, true);
     if (!found) throw new PatchError(`remove operation does not apply: doc is missing path: "${path}": missing value`);
     const { container, key } = found;
-    if (Array.isArray(container)) { container.splice(indexIn(container, key), 1); return; }
-    if (!Object.hasOwn(container, key)) throw new PatchError(`error in ${verb} for path: '${verb === "move" ? key : path}': Unable to remove nonexistent key: ${key}: missing value`);
+    const where = `error in ${verb} for path: '${verb === "move" ? key : path}'`;
+    if (Array.isArray(container)) { container.splice(indexIn(container, key, where), 1); return; }
+    if (!Object.hasOwn(container, key)) throw new PatchError(`${where}: Unable to remove nonexistent key: ${key}: missing value`);
     delete (container as Record<string, unknown>)[key];
   }
 
@@ -113,12 +117,14 @@ class Draft {
     const found = this.#find(path, true);
     if (!found) throw new PatchError(`replace operation does not apply: doc is missing path: ${path}: missing value`);
     const { container, key } = found;
-    if (Array.isArray(container)) container[indexIn(container, key)] = value;
-    else put(container as Record<string, unknown>, key, value);
+    if (!Array.isArray(container)) { put(container as Record<string, unknown>, key, value); return; }
+    const index = arrayIndex(container, key);
+    if (index === undefined) throw new PatchError(`replace operation does not apply: doc is missing key: ${path}: missing value`);
+    container[index] = value;
   }
 
   #test(path: string, expected: unknown): void {
-    const actual = path === "" ? this.document : this.#get(path, "test operation does not apply: is missing path");
+    const actual = path === "" ? this.document : this.#get(path, "test operation does not apply: is missing path", `error in test for path: '${path}'`);
     if (!equalJson(actual, expected)) throw new PatchError(`testing value ${path} failed: test failed`);
   }
 
@@ -171,11 +177,14 @@ function pathOf(operation: JsonMap, field: "path" | "from"): string {
 
 function decodePart(part: string): string { return part.includes("~") ? part.replace(/~[01]/g, (escape) => (escape === "~1" ? "/" : "~")) : part; }
 
+function lastOf(path: string): string { return decodePart(path.slice(path.lastIndexOf("/") + 1)); }
+
 /** `extra`: places after the last item that are allowed. */
-function indexIn(array: readonly unknown[], key: string, extra = 0): number {
+function indexIn(array: readonly unknown[], key: string, where: string, extra = 0): number {
   const index = arrayIndex(array, key, extra);
-  if (index === undefined) throw new PatchError(/^[+-]?\d+$/.test(key) ? `Unable to access invalid index: ${key}: invalid index referenced` : `value was not a proper array index: '${key}'`);
-  return index;
+  if (index !== undefined) return index;
+  if (/^[+-]?\d+$/.test(key)) throw new PatchError(`${where}: Unable to access invalid index: ${Number(key)}: invalid index referenced`);
+  throw new PatchError(`${where}: ${extra > 0 ? `value was not a proper array index: '${key}': ` : ""}strconv.Atoi: parsing ${goQuote(key)}: invalid syntax`);
 }
 
 function arrayIndex(array: readonly unknown[], key: string, extra = 0): number | undefined {

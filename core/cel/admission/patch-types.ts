@@ -6,13 +6,13 @@
  * Source: kubernetes v1.36 apiserver/pkg/cel/mutation/**
  */
 import type { StructTypes } from "../check/declarations.ts";
-import { DYN, STRING, struct, type Type } from "../check/type.ts";
+import { DYN, NONE, STRING, struct, type Type } from "../check/type.ts";
 import { toJson } from "../value/json.ts";
-import { equal, EvalError, List, Mapping, Opaque, type Value } from "../value/value.ts";
+import { Duration, equal, EvalError, List, Mapping, Opaque, Timestamp, typeOf, Uint, type Value } from "../value/value.ts";
 
 export const OBJECT_TYPE = struct("Object");
 export const JSON_PATCH_TYPE = struct("JSONPatch");
-const JSON_PATCH_FIELDS: Readonly<Record<string, Type>> = { op: STRING, from: STRING, path: STRING, value: DYN };
+const JSON_PATCH_FIELDS: ReadonlyMap<string, Type> = new Map([["op", STRING], ["from", STRING], ["path", STRING], ["value", DYN]]);
 
 export class ObjectValue extends Opaque {
   override readonly type: Type;
@@ -58,16 +58,31 @@ export class JsonPatchValue extends Opaque {
 
 export const patchStructs: StructTypes = {
   has: (name) => name === JSON_PATCH_TYPE.name || name === OBJECT_TYPE.name || name.startsWith(`${OBJECT_TYPE.name}.`),
-  field: (name, field) => (name === JSON_PATCH_TYPE.name ? (Object.hasOwn(JSON_PATCH_FIELDS, field) ? JSON_PATCH_FIELDS[field] : undefined) : DYN),
+  field: (name, field) => (name === JSON_PATCH_TYPE.name ? (JSON_PATCH_FIELDS.get(field) ?? NONE) : DYN),
   make(name, fields) {
     if (name !== JSON_PATCH_TYPE.name) return new ObjectValue(name, fields);
     for (const field of ["op", "from", "path"]) {
       const value = fields.get(field);
-      if (value !== undefined && typeof value !== "string") return new EvalError(`unexpected type for JSONPatchType '${field}' field`);
+      if (value !== undefined && typeof value !== "string") return new EvalError(`unexpected type ${goTypeOf(value)} for JSONPatchType '${field}' field`);
     }
+    for (const field of fields.keys()) if (!JSON_PATCH_FIELDS.has(field)) return new EvalError(`unexpected JSONPatchType field: ${field}`);
     return new JsonPatchValue(fields);
   },
 };
+
+/** What Go calls the type of what a value holds. */
+function goTypeOf(value: Value): string {
+  if (typeof value === "bigint") return "int64";
+  if (typeof value === "number") return "float64";
+  if (value === null) return "structpb.NullValue";
+  if (value instanceof Uint) return "uint64";
+  if (value instanceof Uint8Array) return "[]uint8";
+  if (value instanceof Timestamp) return "time.Time";
+  if (value instanceof Duration) return "time.Duration";
+  if (value instanceof List) return "json" in value ? "[]interface {}" : "[]ref.Val";
+  if (value instanceof Mapping) return "json" in value ? "map[string]interface {}" : "map[ref.Val]ref.Val";
+  return typeOf(value).text;
+}
 
 /** What is wrong with the names of an object's types; nothing if they follow its fields. */
 export function misnamed(value: Value, path: readonly string[] = [OBJECT_TYPE.name]): string[] {

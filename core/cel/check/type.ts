@@ -8,7 +8,7 @@
  *
  * Source: cel-go common/types/types.go, checker/{types,format}.go
  */
-export type Kind = "any" | "bool" | "bytes" | "double" | "duration" | "dyn" | "error" | "int" | "list" | "map" | "null" | "opaque" | "param" | "string" | "struct" | "timestamp" | "type" | "uint";
+export type Kind = "none" | "any" | "bool" | "bytes" | "double" | "duration" | "dyn" | "error" | "int" | "list" | "map" | "null" | "opaque" | "param" | "string" | "struct" | "timestamp" | "type" | "uint";
 
 export class Type {
   readonly kind: Kind;
@@ -30,6 +30,8 @@ export const DURATION = new Type("duration", "google.protobuf.Duration");
 export const DYN = new Type("dyn", "dyn");
 export const ERROR = new Type("error", "error");
 export const INT = new Type("int", "int");
+/** Of a field that is declared without one: nothing but dyn stands for it. */
+export const NONE = new Type("none", "");
 export const NULL = new Type("null", "null_type");
 export const STRING = new Type("string", "string");
 export const TIMESTAMP = new Type("timestamp", "google.protobuf.Timestamp");

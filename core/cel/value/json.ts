@@ -32,7 +32,7 @@ export function toJson(value: Value): unknown {
 }
 
 /** One that is too large for a number stays as it is. */
-function numberOf(value: bigint): number | bigint { return value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value; }
+export function numberOf(value: bigint): number | bigint { return value >= BigInt(Number.MIN_SAFE_INTEGER) && value <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(value) : value; }
 
 class JsonList extends List {
   readonly json: readonly unknown[];

@@ -98,7 +98,7 @@ class ListOfValues extends List {
 }
 
 /** Two lists after one another, neither of them copied. */
-class JoinedLists extends List {
+export class JoinedLists extends List {
   readonly #first: List;
   readonly #second: List;
   override readonly size: number;

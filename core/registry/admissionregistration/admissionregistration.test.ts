@@ -66,9 +66,11 @@ test.each<[Resource<never>, Given, string[]]>([
     { patchType: "JSONPatch", jsonPatch: { expression: "[1]" } },
     { patchType: "ApplyConfiguration", applyConfiguration: { expression: "Object{spec: Object.spec{replicas: 3}}" } },
     { patchType: "ApplyConfiguration", applyConfiguration: { expression: "Object.spec{}" } },
+    { patchType: "JSONPatch", jsonPatch: { expression: "[JSONPatch{op: 'test', none: 1}]" } },
   ] } }, [
     'spec.mutations[1].jsonPatch.expression: Invalid value: "[1]": must evaluate to list(JSONPatch) but got list(int)',
     'spec.mutations[3].applyConfiguration.expression: Invalid value: "Object.spec{}": must evaluate to Object but got Object.spec',
+    "spec.mutations[4].jsonPatch.expression: Invalid value: \"[JSONPatch{op: 'test', none: 1}]\": compilation failed: ERROR: <input>:1:28: expected type of field 'none' is '' but provided type is 'int'\n | [JSONPatch{op: 'test', none: 1}]\n | ...........................^",
   ]],
   [mutatingAdmissionPolicies as never, { spec: { ...policy, validations: undefined, mutations: [{ patchType: "JSONPatch" }] } }, [
     "spec.mutations[0].jsonPatch: Required value: must be specified when patchType is JSONPatch", "spec.reinvocationPolicy: Required value",

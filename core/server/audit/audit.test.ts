@@ -58,7 +58,7 @@ test("a request becomes an event for each stage, with what admission and authori
   const auditing = auditor({ policy: POLICY, sinks: [sink], clock: systemClock, metrics: metricsRegistry() });
   const request = { path: "/api/v1/namespaces/a/configmaps/one", query: new URLSearchParams("dryRun=All"), remoteAddress: "10.0.0.9", header: (name: string) => ({ "user-agent": "kubectl", "x-forwarded-for": "1.2.3.4" })[name] } as unknown as ServerRequest;
   const record = auditing.begin(request, asked("PUT", request.path, { groups: ["dev"] }), "id-1")!;
-  record.impersonated({ user: { name: "joe", groups: ["ops"] }, constraint: "impersonate:user-info" });
+  record.impersonated({ name: "joe", groups: ["ops"] }, "impersonate:user-info");
   record.annotate("authorization.k8s.io/decision", "allow");
   record.annotate("authorization.k8s.io/decision", "forbid");
   const object = { metadata: { name: "one", managedFields: [{}] }, data: { a: "1" } };
@@ -112,6 +112,42 @@ test("nobody is answered before it is written down what they asked", async () =>
   } finally {
     rmSync(directory, { recursive: true });
   }
+});
+
+test("what was sent is recorded with its defaults, in the version it was sent in", async () => {
+  const events: AuditEvent[] = [];
+  const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };
+  await using api = await apiServer({ audit: auditor({ policy: readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Request}]\nomitStages: [RequestReceived]"), sinks: [sink], clock: systemClock, metrics: metricsRegistry() }) });
+  await api.ask("POST", "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers", { body: { metadata: { name: "web" }, spec: { maxReplicas: 3, scaleTargetRef: { kind: "Deployment", name: "web" } } } });
+  expect(events.at(-1)?.requestObject).toMatchObject({ apiVersion: "autoscaling/v1", spec: { minReplicas: 1, maxReplicas: 3, targetCPUUtilizationPercentage: 80 } });
+});
+
+test("what plug-ins note under a key of another form is left out", async () => {
+  const events: AuditEvent[] = [];
+  const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };
+  const policy = readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\nomitStages: [RequestReceived]");
+  const admit = ({ annotate }: { annotate(key: string, value: string): void }): void => { for (const key of ["w.example.com/k", "w.example.com/", "w.example.com/a/b", "W/k", "k"]) annotate(key, "v"); };
+  await using api = await apiServer({ admit, audit: auditor({ policy, sinks: [sink], clock: systemClock, metrics: metricsRegistry() }) });
+  await api.ask("POST", "/api/v1/namespaces/a/configmaps", { body: { metadata: { name: "one" } } });
+  expect(Object.keys(events.at(-1)!.annotations ?? {}).filter((key) => !key.startsWith("authorization."))).toEqual(["w.example.com/k"]);
+});
+
+test("what is answered is recorded in the form it was asked for, and what might last has begun even if it comes to nothing", async () => {
+  const events: AuditEvent[] = [];
+  const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };
+  const policy = readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse, omitManagedFields: true}]\nomitStages: [RequestReceived]");
+  await using api = await apiServer({ audit: auditor({ policy, sinks: [sink], clock: systemClock, metrics: metricsRegistry() }) });
+  const [MAPS, as] = ["/api/v1/namespaces/a/configmaps", (kind: string) => ({ headers: { accept: `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json` } })];
+  await api.ask("POST", MAPS, { body: { metadata: { name: "one" }, data: { a: "1" } } });
+  const told = async (path: string, options: object = {}): Promise<Record<string, unknown>> => {
+    await api.ask("GET", path, options);
+    return events.at(-1)!.responseObject as Record<string, unknown>;
+  };
+  expect(await told(MAPS)).toMatchObject({ kind: "ConfigMapList", items: [expect.not.objectContaining({ kind: "ConfigMap" })] });
+  expect(await told(MAPS, as("Table"))).toMatchObject({ kind: "Table", rows: [{ cells: ["one", 1, expect.any(String)], object: { metadata: expect.not.objectContaining({ managedFields: expect.anything() }) } }] });
+  expect(await told(`${MAPS}/one`, as("PartialObjectMetadata"))).toEqual({ kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: expect.objectContaining({ name: "one" }) });
+  await api.ask("GET", "/api/v1/namespaces/a/pods/none/log");
+  expect(events.slice(-2).map(({ stage }) => stage)).toEqual(["ResponseStarted", "ResponseComplete"]);
 });
 
 test("a file that has grown too large is put aside, and of those the newest are kept", async () => {

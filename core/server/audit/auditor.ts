@@ -11,9 +11,9 @@ import { microTimestamp, type Clock } from "../../lifecycle/clock.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { Metrics } from "../../observe/metrics.ts";
 import type { Attributes } from "../../api/request/attributes.ts";
-import type { Impersonated } from "../../authz/impersonate.ts";
+import type { UserInfo } from "../../api/request/user.ts";
 import type { ServerRequest } from "../request.ts";
-import { type AuditEvent, auditUser, objectReference, type ObjectReference, type ResponseStatus, sourceIps, withoutManagedFields } from "./event.ts";
+import { type AuditEvent, auditUser, type AuditUser, objectReference, type ObjectReference, type ResponseStatus, sourceIps, withoutManagedFields } from "./event.ts";
 import { type AuditConfig, type AuditPolicy, type AuditStage, configFor } from "./policy.ts";
 
 /** Where events go. */
@@ -63,7 +63,8 @@ export class AuditRecord {
   readonly #uri: string;
   readonly #annotations: Record<string, string> = {};
   #objectRef: ObjectReference | undefined;
-  #impersonated: Pick<AuditEvent, "impersonatedUser" | "authenticationMetadata"> | undefined;
+  #impersonated: AuditUser | undefined;
+  #constraint = "";
   #status: ResponseStatus | undefined;
   #requestObject: unknown;
   #responseObject: unknown;
@@ -87,8 +88,9 @@ export class AuditRecord {
     return this.#deps.config.level === "RequestResponse";
   }
 
-  impersonated({ user, constraint }: Impersonated): void {
-    this.#impersonated = { impersonatedUser: auditUser(user), ...(constraint === undefined ? {} : { authenticationMetadata: { impersonationConstraint: constraint } }) };
+  impersonated(user: UserInfo, constraint = ""): void {
+    this.#impersonated = auditUser(user);
+    this.#constraint = constraint;
   }
 
   /** The first to say something of a key is believed. */
@@ -118,7 +120,7 @@ export class AuditRecord {
     const userAgent = request.header("user-agent") ?? "";
     this.#written = write({
       kind: "Event", apiVersion: "audit.k8s.io/v1", level: config.level, auditID: auditId, stage, requestURI: this.#uri, verb: attributes.verb, user: auditUser(attributes.user),
-      ...this.#impersonated,
+      ...(this.#impersonated ? { impersonatedUser: this.#impersonated } : {}), ...(this.#constraint === "" ? {} : { authenticationMetadata: { impersonationConstraint: this.#constraint } }),
       sourceIPs: sourceIps(request.header("x-forwarded-for"), request.header("x-real-ip"), request.remoteAddress), ...(userAgent === "" ? {} : { userAgent }),
       ...(this.#objectRef ? { objectRef: this.#objectRef } : {}), ...(this.#status ? { responseStatus: this.#status } : {}),
       ...(this.#requestObject === undefined ? {} : { requestObject: this.#requestObject }), ...(this.#responseObject === undefined ? {} : { responseObject: this.#responseObject }),

@@ -73,9 +73,10 @@ export function legacyLine({ requestReceivedTimestamp, auditID, stage, sourceIPs
     + `as=${JSON.stringify(impersonatedUser?.username ?? "<self>")} asgroups=${JSON.stringify(asGroups)} user-agent=${JSON.stringify(userAgent)} namespace=${JSON.stringify(objectRef?.namespace ?? "<none>")} uri=${JSON.stringify(requestURI)} response="${responseStatus?.code ?? "<deferred>"}"`;
 }
 
-/** A value without what tells who owns which field; lists' items likewise. */
+/** A value without what tells who owns which field; lists' items and the objects of Tables' rows likewise. */
 export function withoutManagedFields(value: unknown): unknown {
-  const { metadata, items } = value as { metadata?: { managedFields?: unknown }; items?: readonly unknown[] };
+  const { metadata, items, rows } = value as { metadata?: { managedFields?: unknown }; items?: readonly unknown[]; rows?: readonly { object?: unknown }[] };
   const shallow = metadata?.managedFields === undefined ? value : { ...(value as object), metadata: { ...metadata, managedFields: undefined } };
+  if (Array.isArray(rows) && (value as { kind?: string }).kind === "Table") return { ...(shallow as object), rows: rows.map((row) => (row.object ? { ...row, object: withoutManagedFields(row.object) } : row)) };
   return Array.isArray(items) ? { ...(shallow as object), items: items.map(withoutManagedFields) } : shallow;
 }

@@ -3,7 +3,7 @@ import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import type { Duplex } from "node:stream";
 import type { Endpoints, Node, Pod, Service } from "../../api/gen/core.v1.ts";
-import { badRequest, internalError, isNotFound, notFound, serviceUnavailable } from "../../api/meta/status-error.ts";
+import { badRequest, isNotFound, notFound, serviceUnavailable, statusError } from "../../api/meta/status-error.ts";
 import { parseIp } from "../../net/cidr.ts";
 import { hostPort } from "../../net/dial-tcp.ts";
 import type { Held } from "../../net/kept-connections.ts";
@@ -63,7 +63,7 @@ async function kubeletAddress({ server, info, signal }: Scope, nodeName: string)
   const node = object as unknown as Readonly<Node>;
   const addresses = node.status?.addresses ?? [];
   const host = ADDRESS_TYPES.map((type) => addresses.find((one) => one.type === type)?.address).find((address) => address !== undefined && address !== "");
-  if (host === undefined) throw internalError(new Error(`no preferred addresses found; known addresses: [${addresses.map(({ type, address }) => `{${type} ${address}}`).join(" ")}]`));
+  if (host === undefined) throw statusError({ code: 500, reason: "", message: `no preferred addresses found; known addresses: [${addresses.map(({ type, address }) => `{${type} ${address}}`).join(" ")}]` });
   return { host, port: node.status?.daemonEndpoints?.kubeletEndpoint?.Port || KUBELET_PORT };
 }
 

@@ -101,3 +101,11 @@ test("policy/v1beta1 has the same evictions", async () => {
   expect((await evict("db-0", { apiVersion: "policy/v1beta1" })).code).toBe(201);
   expect((await evict("db-0", { apiVersion: "policy/v2" })).code).toBe(400);
 });
+
+test("admission sees an eviction as one of policy/v1, with whose fields they are and what the request says of a rehearsal", async () => {
+  const seen: { apiVersion: string; metadata: { managedFields?: object[] } }[] = [];
+  await using own = await apiServer({ admit: ({ subresource, object }) => void (subresource === "eviction" && seen.push(object as never)) });
+  await own.ask("POST", PODS, { body: { metadata: { name: "db-0" }, spec: { containers: [{ name: "c", image: "x" }] } } });
+  await own.ask("POST", `${PODS}/db-0/eviction`, { query: { dryRun: "All" }, body: { apiVersion: "policy/v1beta1", kind: "Eviction", metadata: { name: "db-0" }, deleteOptions: { gracePeriodSeconds: 1 } } });
+  expect(seen).toMatchObject([{ apiVersion: "policy/v1", deleteOptions: { dryRun: ["All"] }, metadata: { managedFields: [{ apiVersion: "policy/v1", subresource: "eviction", fieldsV1: { "f:deleteOptions": { "f:gracePeriodSeconds": {} } } }] } }]);
+});

@@ -15,6 +15,7 @@ import type { Answer } from "../answer.ts";
 import type { Scope } from "../scope.ts";
 import { decodeObject } from "../verbs/body.ts";
 import { placeInNamespace } from "../verbs/incoming.ts";
+import { recordOwner } from "../verbs/managed-fields.ts";
 import { checkedDelete, type DeleteQuery, type RawDeleteOptions, writeQueryOf } from "../verbs/write-options.ts";
 import { writeOptions } from "../verbs/write.ts";
 import { beingProcessed, budgetsOf, spendDisruption, sparesUnhealthy } from "./disruption-budget.ts";
@@ -28,10 +29,13 @@ export async function evictPod(scope: Scope): Promise<Answer> {
   const query = writeQueryOf(scope, "CreateOptions");
   const eviction = (await decodeObject(scope)) as Eviction;
   placeInNamespace(scope, eviction);
+  eviction.apiVersion = "policy/v1"; // whatever it was sent as
+  await recordOwner(scope, eviction, undefined, server.clock.nowMs());
   const { admit, validate, ...options } = writeOptions(scope, "CREATE", query);
   await admit(eviction, undefined);
   if (eviction.metadata.name !== info.name) throw badRequest("name in URL does not match name in Eviction object");
   const wanted = deleteOptionsOf(eviction, scope.request.query.getAll("dryRun"));
+  if (eviction.deleteOptions && wanted.dryRun?.length) eviction.deleteOptions.dryRun = [...wanted.dryRun];
   await validate?.(eviction, undefined);
   const write: WriteOptions = { ...options, context: { ...options.context, dryRun: (wanted.dryRun ?? []).length > 0 } };
 

@@ -22,3 +22,11 @@ test("of a pod whose node is not there, the node is not found: by the name of th
   const told = async (path: string) => (await api.ask("GET", path)).body.message as string;
   expect([await told("/api/v1/namespaces/a/pods/p/log"), await told("/api/v1/nodes/gone/proxy/")]).toEqual(['pods "gone" not found', 'nodes "gone" not found']);
 });
+
+test("a node without an address cannot be asked, and that is told as it is", async () => {
+  await using api = await apiServer({ special: { connections: nodeProxyHandlers({} as never) } });
+  await api.ask("POST", "/api/v1/nodes", { body: { metadata: { name: "n" } } });
+  await api.ask("POST", "/api/v1/namespaces/a/pods", { body: { metadata: { name: "p" }, spec: { nodeName: "n", containers: [{ name: "c", image: "i" }] } } });
+  for (const path of ["/api/v1/namespaces/a/pods/p/log", "/api/v1/nodes/n/proxy/"])
+    expect((await api.ask("GET", path)).body).toEqual({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: "no preferred addresses found; known addresses: []", code: 500 });
+});

@@ -69,8 +69,9 @@ async function createToken(scope: Scope, tokens: TokenIssuer): Promise<Answer> {
   const { info, signal, warnings, audit } = scope;
   const query = writeQueryOf(scope, "CreateOptions");
   const object = await decodeObject(scope);
-  placeInNamespace(scope, object);
   defaultExpiration(object as unknown as TokenRequest);
+  audit?.requestObject(object);
+  placeInNamespace(scope, object);
   await recordOwner(scope, object, undefined, scope.server.clock.nowMs());
   const { admit, validate } = writeOptions(scope, "CREATE", query);
   await admit(object, undefined);

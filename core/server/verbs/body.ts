@@ -25,9 +25,11 @@ export async function bodyReader(scope: Scope): Promise<() => ApiObject> {
   let isRecorded = false;
   return () => {
     const object = readObject(scope, body);
-    if (!isRecorded) scope.audit?.requestObject(object);
+    const { apiVersion } = object;
+    const finished = finishObject(scope, object);
+    if (!isRecorded) scope.audit?.requestObject(finished.apiVersion === apiVersion || scope.served.custom ? finished : scope.served.fromStorage(finished)); // in the version it was sent in, defaulted
     isRecorded = true;
-    return finishObject(scope, object);
+    return finished;
   };
 }
 

@@ -434,3 +434,26 @@ test("replacements that race without naming a version all happen, each as it was
   expect(told.map(({ code, body }) => [code, body.metadata.labels, body.data])).toEqual(told.map((_, i) => [200, { i: String(i) }, { i: String(i), [`only-${i}`]: "x" }]));
   expect(new Set(told.map(({ body }) => body.metadata.resourceVersion)).size).toBe(told.length);
 });
+
+test("a Namespace that is made is told of in the namespace of its name, as one that is changed is", async () => {
+  const namespaces: string[] = [];
+  await using api = await apiServer({ admit: (request) => void (request.resource === "namespaces" && namespaces.push(`${request.operation} ${request.namespace}`)) });
+  await api.ask("POST", "/api/v1/namespaces", { body: { metadata: { name: "made" } } });
+  await api.ask("PUT", "/api/v1/namespaces/made", { body: { metadata: { name: "made", labels: { a: "b" } } } });
+  expect(namespaces.filter((each) => each.endsWith("made"))).toEqual(["CREATE made", "UPDATE made"]);
+});
+
+test("admission is told of what a deletion is bound to, and of what definitions come with", async () => {
+  const told: unknown[] = [];
+  const note = ({ operation, resource, options, object }: AdmissionRequest): void => {
+    if (["namespaces", "configmaps", "customresourcedefinitions"].includes(resource)) told.push(operation === "DELETE" ? [resource, options["preconditions"]] : [resource, (object as { status?: { storedVersions?: unknown } }).status?.storedVersions]);
+  };
+  await using own = await apiServer({ admit: note });
+  const namespace = await own.ask("POST", "/api/v1/namespaces", { body: { metadata: { name: "n" } } });
+  await own.ask("DELETE", "/api/v1/namespaces/n");
+  await own.ask("POST", MAPS, { body: { metadata: { name: "m" } } });
+  await own.ask("DELETE", `${MAPS}/m`);
+  const schema = { openAPIV3Schema: { type: "object" } };
+  await own.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: { metadata: { name: "ws.example.com" }, spec: { group: "example.com", scope: "Cluster", names: { plural: "ws", kind: "W" }, versions: [{ name: "v1", served: true, storage: true, schema }] } } });
+  expect(told).toEqual([["namespaces", undefined], ["namespaces", { uid: namespace.body.metadata.uid }], ["configmaps", undefined], ["configmaps", undefined], ["customresourcedefinitions", ["v1"]]]);
+});

@@ -7,6 +7,7 @@
  */
 import type { AdmissionRequest, Operation } from "../../admission/plugin.ts";
 import { copyOf } from "../../api/meta/copy.ts";
+import { dns1123Subdomain, qualifiedName } from "../../api/meta/names.ts";
 import type { ApiObject, ObjectMeta } from "../../api/meta/object-meta.ts";
 import { conflict, forbidden, invalid, isNotFound, success } from "../../api/meta/status-error.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
@@ -242,26 +243,37 @@ function withGrace({ gracePeriodSeconds }: Resource, old: Readonly<ApiObject>, q
   return gracePeriodSeconds && !old.metadata.deletionTimestamp ? { ...query, gracePeriodSeconds: gracePeriodSeconds(old, query.gracePeriodSeconds) } : query;
 }
 
+/** What plug-ins and webhooks say under another key is left out. Source: kubernetes v1.36 apiserver/pkg/admission/attributes.go checkKeyFormat */
+function isAnnotationKey(key: string): boolean {
+  const [domain = "", name = "", ...more] = key.split("/");
+  return more.length === 0 && dns1123Subdomain(domain).length === 0 && qualifiedName(name).length === 0;
+}
+
+/** What is marked as deleted long before it goes is deleted as the very one it was found as. Source: kubernetes v1.36 pkg/registry/core/namespace/storage/storage.go, apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go Delete */
+function withUid({ markDeleting }: Resource, { metadata: { uid } }: Readonly<ApiObject>, query: DeleteQuery): DeleteQuery {
+  return markDeleting ? { ...query, preconditions: { uid, ...query.preconditions } } : query;
+}
+
 const OPTIONS_KINDS: Readonly<Record<Operation, string>> = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions", CONNECT: "" };
 
 function admissionRequest(
   { served: { row, definition }, info, user, signal, warnings, request, audit, span }: Scope,
   { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
 ): AdmissionRequest {
-  const { dryRun, ...given } = operation === "DELETE" && old ? withGrace(definition, old, query as DeleteQuery) : query;
+  const { dryRun, ...given } = operation === "DELETE" && old ? withUid(definition, old, withGrace(definition, old, query as DeleteQuery)) : query;
   const own = "fieldManager" in given
     ? { ...(given.fieldManager && { fieldManager: given.fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation: given.fieldValidation }) }
     : Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
   return {
     operation, dryRun, user, signal, deadlineMs: request.deadlineMs,
     options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...own, ...(dryRun && { dryRun: ["All"] }) },
-    group: row.group, version: row.version, resource: row.plural, subresource: info.subresource, namespace: info.namespace,
+    group: row.group, version: row.version, resource: row.plural, subresource: info.subresource, namespace: info.namespace || (operation === "CREATE" && row.group === "" && row.plural === "namespaces" ? next?.metadata.name ?? "" : ""),
     kind: next?.kind ?? row.kind,
     name: (info.verb === "create" && info.subresource === "" ? "" : info.name) || (next?.metadata?.name ?? ""),
     object: next,
     oldObject: old,
     warn: (text) => void warnings.push(text),
-    annotate: (key, value) => audit?.annotate(key, value),
+    annotate: (key, value) => void (isAnnotationKey(key) && audit?.annotate(key, value)),
     annotateInFull: (key, value) => void (audit?.wantsRequest && audit.annotate(key, value())),
     span,
   };
