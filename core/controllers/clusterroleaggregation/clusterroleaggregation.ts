@@ -39,7 +39,7 @@ export function clusterRoleAggregationController({ client, informers }: Pick<Con
       const rules = aggregatedRules(role, roles.list());
       if (canonical(rules) === canonical(role.rules ?? [])) return;
       const call = { fieldManager: "clusterrole-aggregation-controller", force: true, signal };
-      const draft = { apiVersion: role.apiVersion, kind: role.kind, metadata: { name: role.metadata.name }, rules };
+      const draft = { apiVersion: role.apiVersion, kind: role.kind, metadata: { name: role.metadata.name }, ...(rules.length > 0 && { rules }) }; // of no rules nothing is said: those that somebody else gave stay
       await roles.caughtUp([await roleClient.apply(draft, call)], signal);
     },
   };

@@ -6,7 +6,7 @@ import type { Pod } from "../../api/gen/core.v1.ts";
 import type { PodDisruptionBudget } from "../../api/gen/policy.v1.ts";
 import { EVENTS, POD_DISRUPTION_BUDGETS, PODS, REPLICA_SETS } from "../../client/resources.ts";
 import { disruptionControllers } from "./disruption.ts";
-import { expectedPods, planBudget, staleDisruptionInMs } from "./plan.ts";
+import { expectedPods, failSafe, planBudget, staleDisruptionInMs } from "./plan.ts";
 
 const budget = (spec: object, status?: object) => stored<PodDisruptionBudget>("policy/v1", "PodDisruptionBudget", "ns/b", { metadata: { generation: 2 }, spec, status });
 const pod = (name: string, { ready = true, ...rest }: { ready?: boolean; metadata?: object } = {}) =>
@@ -43,6 +43,12 @@ test("a pod that was to be disrupted and was not", () => {
   expect(staleDisruptionInMs(told("2026-07-01T11:59:00Z"), NOW)).toBe(60_000);
   expect(staleDisruptionInMs(told("2026-07-01T11:50:00Z"), NOW)).toBe(0);
   expect(staleDisruptionInMs(told("2026-07-01T11:50:00Z", "TerminationByKubelet"), NOW)).toBe(undefined);
+});
+
+test("a budget that cannot be worked out says of which version its controller had seen something", () => {
+  const counts = { currentHealthy: 0, desiredHealthy: 0, expectedPods: 0, disruptionsAllowed: 0 };
+  const seen = (status: object) => failSafe(budget({ maxUnavailable: 1 }, { ...counts, ...status }), "no", NOW).conditions?.[0]?.observedGeneration;
+  expect([seen({}), seen({ observedGeneration: 1 })]).toEqual([undefined, 1]);
 });
 
 test("the status follows pods and their controller; pods without one are told of", () => withControllers(disruptionControllers, async (api, call) => {

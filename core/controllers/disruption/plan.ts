@@ -62,7 +62,7 @@ export function planBudget(budget: Readonly<PodDisruptionBudget>, { pods, expect
     status: {
       ...expected, currentHealthy, disruptionsAllowed, observedGeneration: budget.metadata.generation,
       ...(Object.keys(disruptedPods).length > 0 ? { disruptedPods } : {}),
-      conditions: withDisruptionAllowed(budget, { ...condition, message: "" }, nowMs),
+      conditions: withDisruptionAllowed(budget, { ...condition, message: "", observedGeneration: budget.metadata.generation }, nowMs),
     },
     notDeleted,
     againInMs: recheckMs === undefined ? undefined : recheckMs - nowMs + 1,
@@ -72,13 +72,13 @@ export function planBudget(budget: Readonly<PodDisruptionBudget>, { pods, expect
 /** When the number of pods cannot be known nothing may be evicted. */
 export function failSafe(budget: Readonly<PodDisruptionBudget>, message: string, nowMs: number): PodDisruptionBudgetStatus {
   const status = budget.status ?? { currentHealthy: 0, desiredHealthy: 0, expectedPods: 0, disruptionsAllowed: 0 };
-  return { ...status, disruptionsAllowed: 0, conditions: withDisruptionAllowed(budget, { status: "False", reason: "SyncFailed", message }, nowMs, status.observedGeneration) };
+  return { ...status, disruptionsAllowed: 0, conditions: withDisruptionAllowed(budget, { status: "False", reason: "SyncFailed", message, observedGeneration: status.observedGeneration }, nowMs) };
 }
 
-function withDisruptionAllowed({ status, metadata }: Readonly<PodDisruptionBudget>, said: Pick<Condition, "status" | "reason" | "message">, nowMs: number, observedGeneration = metadata.generation): Condition[] {
+function withDisruptionAllowed({ status }: Readonly<PodDisruptionBudget>, said: Pick<Condition, "status" | "reason" | "message" | "observedGeneration">, nowMs: number): Condition[] {
   const old = findCondition(status?.conditions, "DisruptionAllowed");
   const lastTransitionTime = old !== undefined && old.status === said.status ? old.lastTransitionTime : timestamp(nowMs);
-  const next: Condition = { type: "DisruptionAllowed", ...said, observedGeneration, lastTransitionTime };
+  const next: Condition = { type: "DisruptionAllowed", ...said, lastTransitionTime };
   return old === undefined ? [...(status?.conditions ?? []), next] : (status?.conditions ?? []).map((one) => (one.type === next.type ? next : one));
 }
 

@@ -62,7 +62,7 @@ export function planSlices(existing: readonly Slice[], layout: Layout): SlicePla
     const ports = createPorts[i] ?? [];
     const reused = remove.shift();
     if (reused !== undefined) updates.push(written(reused, endpoints, ports, layout));
-    else creates.push({ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: metadataFor(layout), addressType: layout.addressType, ports: [...ports], endpoints });
+    else creates.push({ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: metadataFor(layout), addressType: layout.addressType, ...contents(endpoints, ports) });
   }
   return { create: creates, update: updates, remove };
 }
@@ -116,7 +116,12 @@ function metadataFor({ metadata, triggerTime }: Layout): TemplateMeta {
 function written(slice: Slice, endpoints: readonly Endpoint[], ports: readonly EndpointPort[], layout: Layout): EndpointSlice {
   const { [TRIGGER_TIME]: _, ...kept } = annotationsOf(slice);
   const { generateName: _g, name: _n, ...metadata } = metadataFor(layout);
-  return { ...slice, metadata: { ...slice.metadata, ...metadata, annotations: { ...kept, ...metadata.annotations } }, ports: [...ports], endpoints: [...endpoints] };
+  return { ...slice, metadata: { ...slice.metadata, ...metadata, annotations: { ...kept, ...metadata.annotations } }, ...contents(endpoints, ports) };
+}
+
+/** A list of nothing is none, and nobody's in managedFields. */
+function contents(endpoints: readonly Endpoint[], ports: readonly EndpointPort[]): Pick<EndpointSlice, "endpoints" | "ports"> {
+  return { ports: ports.length === 0 ? undefined : [...ports], endpoints: endpoints.length === 0 ? undefined : [...endpoints] };
 }
 
 function sameMetadata(slice: Slice, { metadata }: Layout): boolean {

@@ -66,7 +66,7 @@ test("a Deployment is scaled up with its pods' use, and down when the rush has b
       apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: { name: "other", namespace: "ns" },
       spec: { scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "web" }, maxReplicas: 3 },
     }, call);
-    await eventually(() => condition("ScalingActive")?.message, (message) => message === "pods by selector app=web are controlled by multiple HPAs: [{other ns} {web ns}]");
+    await eventually(() => condition("ScalingActive")?.message, (message) => message === "pods by selector app=web are controlled by multiple HPAs: [ns/other ns/web]");
   }, { clock });
 });
 

@@ -35,7 +35,7 @@ export class SelectedPods {
     const pods = [...this.#pods.inNamespace(namespace)].filter(({ metadata }) => parsed.matches(metadata.labels));
     const owners = [...this.#autoscalers.inNamespace(namespace)].filter((one) => pods.some(({ metadata }) => this.#selectors.get(keyOf(one))?.matches(metadata.labels)));
     if (owners.length <= 1) return { pods };
-    return refused("AmbiguousSelector", `pods by selector ${selector} are controlled by multiple HPAs: [${owners.map((one) => `{${one.metadata.name} ${namespaceOf(one)}}`).toSorted().join(" ")}]`);
+    return refused("AmbiguousSelector", `pods by selector ${selector} are controlled by multiple HPAs: [${owners.map(keyOf).toSorted().join(" ")}]`);
   }
 
   forget(autoscaler: ObjectKey): void { this.#selectors.delete(autoscaler); }

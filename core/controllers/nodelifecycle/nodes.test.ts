@@ -120,5 +120,11 @@ test("a ClusterRole that is a sum follows its parts", () =>
     await roles.create(role("b", { sum: "yes" }, "pods"), call);
     await roles.create(role("a", { sum: "yes" }, "nodes"), call);
     await roles.create(role("c", {}, "secrets"), call);
-    await eventually(() => api.all(CLUSTER_ROLES).find(({ metadata }) => metadata.name === "sum")?.rules?.map(({ resources }) => resources?.[0]), (seen) => seen?.join() === "nodes,pods");
+    const resourcesOf = (name: string) => api.all(CLUSTER_ROLES).find(({ metadata }) => metadata.name === name)?.rules?.map(({ resources }) => resources?.[0]).join();
+    await eventually(() => resourcesOf("sum"), (seen) => seen === "nodes,pods");
+    const lonely = { ...role("lonely", {}, "services"), aggregationRule: { clusterRoleSelectors: [{ matchLabels: { nobody: "yes" } }] } };
+    await roles.create(lonely, call); // of no parts: nothing is said of its rules
+    await roles.create(role("d", { sum: "yes" }, "events"), call);
+    await eventually(() => resourcesOf("sum"), (seen) => seen === "nodes,pods,events");
+    expect(resourcesOf("lonely")).toBe("services");
   }));

@@ -10,13 +10,14 @@
  * Source: kubernetes v1.36 pkg/controller/volume/persistentvolume/pv_controller.go
  */
 import type { PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
-import { annotationsOf, isDeleting, namespaceOf } from "../../api/meta/object-meta.ts";
+import { annotationsOf, isDeleting, keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import type { Client, ResourceClient } from "../../client/client.ts";
 import type { EventRecorder } from "../../client/events.ts";
 import type { Informer } from "../../client/informer.ts";
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../client/resources.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
 import { sameValue } from "../conditions.ts";
-import type { Call } from "../controller.ts";
+import type { Call, Next } from "../controller.ts";
 import { isBoundTo } from "./match.ts";
 import { ANNOTATION, type ClaimPlan, reclaimFailure, type Said, type VolumePlan } from "./plan.ts";
 
@@ -25,7 +26,11 @@ type Claim = Readonly<PersistentVolumeClaim>;
 type VolumePhase = "Available" | "Bound" | "Released" | "Failed";
 type ClaimPhase = "Pending" | "Bound" | "Lost";
 
+/** How often it is told anew of a claim what it waits for: events go after an hour, and it may wait for longer. Source: kubernetes v1.36 pvbinder-sync-period */
+const TELL_MS = 15_000;
+
 interface Deps {
+  readonly clock: Clock;
   readonly client: Client;
   readonly claims: Informer<PersistentVolumeClaim>;
   readonly volumes: Informer<PersistentVolume>;
@@ -36,6 +41,7 @@ export class PlanApplier {
   readonly #deps: Deps;
   readonly #claims: ResourceClient<PersistentVolumeClaim>;
   readonly #volumes: ResourceClient<PersistentVolume>;
+  readonly #told = new Map<ObjectKey, { readonly message: string; readonly resourceVersion: string; readonly atMs: number }>(); // of claims that wait, what last
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -43,20 +49,22 @@ export class PlanApplier {
     this.#volumes = deps.client.resource(PERSISTENT_VOLUMES);
   }
 
-  async applyToClaim(claim: Claim, plan: ClaimPlan, { signal, log }: Call): Promise<void> {
+  async applyToClaim(claim: Claim, plan: ClaimPlan, { signal, log }: Call): Promise<Next> {
     switch (plan.type) {
-      case "bind": return await this.#bind(plan.volume, claim, signal);
+      case "bind":
+        this.forget(keyOf(claim));
+        return await this.#bind(plan.volume, claim, signal);
       case "pending":
-        if (plan.event !== undefined) this.#say(claim, plan.event);
-        return await this.#setClaimStatus(claim, "Pending", undefined, signal);
+        await this.#setClaimStatus(claim, "Pending", undefined, signal);
+        return plan.event && this.#tell(claim, plan.event);
       case "lost":
         if (claim.status?.phase === "Lost") return;
         await this.#setClaimStatus(claim, "Lost", undefined, signal);
         return this.#say(claim, plan.event);
       case "wrong":
-        this.#say(claim, plan.event);
+        this.#tell(claim, plan.event);
         throw new Error(plan.message);
-      case "tell": return this.#say(claim, plan.event);
+      case "tell": return this.#tell(claim, plan.event);
       case "set-class": return void (await this.#writeClaim({ ...claim, spec: { ...claim.spec, storageClassName: plan.name } }, signal));
       case "select-node":
         log.info("a volume is wanted where the pod is", { node: plan.name });
@@ -64,10 +72,13 @@ export class PlanApplier {
       case "provision": {
         const annotations = { [ANNOTATION.provisioner]: plan.provisioner, [ANNOTATION.betaProvisioner]: plan.provisioner };
         if (annotationsOf(claim)[ANNOTATION.provisioner] !== plan.provisioner) await this.#writeClaim(annotated(claim, annotations), signal);
-        return this.#say(claim, plan.event);
+        return this.#tell(claim, plan.event);
       }
     }
   }
+
+  /** A claim that is gone, or waits no more. */
+  forget(claim: ObjectKey): void { this.#told.delete(claim); }
 
   /** `claim`: the one it names, if that is there. */
   async applyToVolume(volume: Volume, claim: Claim | undefined, plan: VolumePlan, signal: AbortSignal): Promise<void> {
@@ -137,6 +148,17 @@ export class PlanApplier {
     const written = await this.#volumes.update(volume, { signal });
     await this.#deps.volumes.caughtUp([written], signal);
     return written;
+  }
+
+  /** What a claim waits for: not each time something else changes, but again and again. */
+  #tell(claim: Claim, said: Said): Next {
+    const key = keyOf(claim), { resourceVersion } = claim.metadata, nowMs = this.#deps.clock.nowMs();
+    const before = this.#told.get(key);
+    const againInMs = before?.message === said.message && before.resourceVersion === resourceVersion ? before.atMs + TELL_MS - nowMs : 0;
+    if (againInMs > 0) return { againInMs };
+    this.#told.set(key, { message: said.message, resourceVersion, atMs: nowMs });
+    this.#say(claim, said);
+    return { againInMs: TELL_MS };
   }
 
   #say(about: Claim | Volume, { type, reason, message }: Said): void { this.#deps.recorder.event(about, type, reason, message); }

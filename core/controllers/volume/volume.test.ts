@@ -1,10 +1,13 @@
 import { expect, test } from "vitest";
-import { eventually } from "../../../test/fake-api.ts";
+import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { stored } from "../../../test/static-informer.ts";
 import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
 import type { StorageClass } from "../../api/gen/storage.v1.ts";
 import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from "../../client/resources.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
+import { silentLog } from "../../observe/log.ts";
+import { PlanApplier } from "./apply.ts";
 import { bestMatch, whyUnfit } from "./match.ts";
 import { type ClaimFacts, planClaim, planVolume, reclaimFailure } from "./plan.ts";
 import { volumeBinder } from "./volume.ts";
@@ -66,6 +69,7 @@ test.each([
   ["the pod is somewhere", claim({ storageClassName: "sc" }), facts({ storageClass: delayed, users: [{ name: "p", placed: true, node: node("a") }] }), { type: "select-node", name: "a" }],
   ["the scheduler has chosen", claim({ storageClassName: "sc" }, { "volume.kubernetes.io/selected-node": "a" }), facts({ storageClass: delayed }), { type: "provision", provisioner: "x.io/p", event: { reason: "ExternalProvisioning" } }],
   ["no such class", claim({ storageClassName: "sc" }), facts(), { type: "tell", event: { type: "Warning", reason: "ProvisioningFailed", message: `storageclass.storage.k8s.io "sc" not found` } }],
+  ["a provisioner that a driver took the place of", claim({ storageClassName: "sc" }), facts({ storageClass: storageClass("kubernetes.io/aws-ebs") }), { type: "provision", provisioner: "ebs.csi.aws.com" }],
   ["no provisioner", claim({ storageClassName: "sc" }), facts({ storageClass: storageClass("kubernetes.io/no-provisioner") }), { type: "tell", event: { message: "no volume plugin matched name: kubernetes.io/no-provisioner" } }],
   ["asks for one that is not there yet", claim({ volumeName: "v" }), facts(), { type: "pending" }],
   ["asks for one that does not fit", claim({ volumeName: "v" }), facts({ named: volume("v", { size: "1Mi" }) }), { type: "pending", event: { reason: "VolumeMismatch", message: `Cannot bind to requested volume "v": requested PV is too small` } }],
@@ -116,6 +120,23 @@ test("a claim finds its volume, both are bound; the claim goes, the volume is re
   await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "ns" }, spec: { nodeName: "n", containers: [], volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] } }, call);
   await eventually(() => api.all(PERSISTENT_VOLUME_CLAIMS).find(({ metadata }) => metadata.name === "c")?.metadata.annotations, (annotations) => annotations?.["volume.kubernetes.io/selected-node"] === "n" && annotations["volume.kubernetes.io/storage-provisioner"] === "x.io/p");
 }));
+
+test("what a claim waits for is told again while it waits, not whenever something else changes", async () => {
+  const told: string[] = [];
+  let nowMs = 0;
+  const { client } = fakeApi();
+  const none = { signal: AbortSignal.timeout(1000), log: silentLog };
+  const applier = new PlanApplier({ client, clock: { ...systemClock, nowMs: () => nowMs }, recorder: { event: (_about, _type, reason) => void told.push(reason) }, claims: undefined as never, volumes: undefined as never });
+  const say = (one: ReturnType<typeof claim>, reason = "FailedBinding") => applier.applyToClaim(one, { type: "tell", event: { type: "Normal", reason, message: reason } }, none);
+  expect([await say(claim()), await say(claim()), told.length]).toEqual([{ againInMs: 15_000 }, { againInMs: 15_000 }, 1]);
+  nowMs = 10_000;
+  expect([await say(claim()), told.length]).toEqual([{ againInMs: 5000 }, 1]);
+  nowMs = 15_000;
+  await say(claim());
+  await say({ ...claim(), metadata: { ...claim().metadata, resourceVersion: "another" } });
+  await say(claim(), "WaitForFirstConsumer");
+  expect(told).toEqual(["FailedBinding", "FailedBinding", "FailedBinding", "WaitForFirstConsumer"]);
+});
 
 test("twenty claims at once get twenty volumes, none twice", () => withControllers((deps) => [volumeBinder(deps)], async (api, call) => {
   const [claims, volumes] = [api.client.resource(PERSISTENT_VOLUME_CLAIMS), api.client.resource(PERSISTENT_VOLUMES)];

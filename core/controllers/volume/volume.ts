@@ -24,7 +24,7 @@ import { PlanApplier } from "./apply.ts";
 import { classOfClaim, classOfVolume } from "./match.ts";
 import { ANNOTATION, type ClaimFacts, planClaim, planVolume } from "./plan.ts";
 
-type Deps = Pick<ControllerDeps, "client" | "informers" | "events">;
+type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock">;
 type Volume = Readonly<PersistentVolume>;
 type Claim = Readonly<PersistentVolumeClaim>;
 
@@ -40,14 +40,14 @@ export function claimsOf(pod: Readonly<Pod>): ObjectKey[] {
   });
 }
 
-export function volumeBinder({ client, informers, events }: Deps): Controller {
+export function volumeBinder({ client, informers, events, clock }: Deps): Controller {
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
   const volumes = informers.of(PERSISTENT_VOLUMES);
   const classes = informers.of(STORAGE_CLASSES);
   const pods = informers.of(PODS);
   const nodes = informers.of(NODES);
   const claimClient = client.resource(PERSISTENT_VOLUME_CLAIMS);
-  const applier = new PlanApplier({ client, claims, volumes, recorder: events.from({ component: "persistentvolume-controller" }) });
+  const applier = new PlanApplier({ client, clock, claims, volumes, recorder: events.from({ component: "persistentvolume-controller" }) });
 
   return {
     name: "persistentvolume-binder",
@@ -70,7 +70,8 @@ export function volumeBinder({ client, informers, events }: Deps): Controller {
         await applier.applyToVolume(volume, claim, planVolume(volume, claim), call.signal);
       } else {
         const claim = claims.get(key);
-        if (claim !== undefined) await applier.applyToClaim(claim, planClaim(claim, factsOf(claim)), call);
+        if (claim !== undefined) return await applier.applyToClaim(claim, planClaim(claim, factsOf(claim)), call);
+        applier.forget(key);
       }
     },
   };

@@ -8,6 +8,8 @@ import type { PodDisruptionBudget } from "../../api/gen/policy.v1.ts";
 import { labelSelector } from "../../api/meta/label-selector.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { forbidden, statusError, type StatusError, tooManyRequests } from "../../api/meta/status-error.ts";
+import { updateManagedFields } from "../../api/patch/apply/update.ts";
+import { builtInSchemas } from "../../api/patch/facts-schema.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import type { WriteOptions } from "../../registry/generic/stored-resource.ts";
 import type { Scope } from "../scope.ts";
@@ -17,6 +19,8 @@ const DISRUPTED_PODS_MAX = 2000;
 const CAUSE = "DisruptionBudget";
 const VIOLATION = "Cannot evict pod as it would violate the pod's disruption budget.";
 const RETRY_SECONDS = 10;
+/** Who is told to have spent a disruption: upstream's server asks itself, whoever evicts. */
+const MANAGER = "kube-apiserver";
 
 /** The budget that covers the pod, if there is one. Throws when there are several. */
 export function budgetsOf({ server }: Scope, pod: Readonly<Pod>): readonly Readonly<PodDisruptionBudget>[] {
@@ -45,16 +49,21 @@ export function sparesUnhealthy({ spec, status }: Readonly<PodDisruptionBudget>)
 export async function spendDisruption({ server }: Scope, pod: Readonly<Pod>, budget: Readonly<PodDisruptionBudget>, write: WriteOptions): Promise<void> {
   const { namespace = "", name } = budget.metadata;
   const store = server.registry.storeOf("policy", "poddisruptionbudgets")!;
-  await store.update(namespace, name, async (old) => {
-    const next = structuredClone(old) as PodDisruptionBudget;
+  await store.update(namespace, name, async (live) => {
+    const next = structuredClone(live) as PodDisruptionBudget;
     next.metadata.resourceVersion = "";
     refuseUnlessAllowed(next);
     const status = next.status!;
     status.disruptionsAllowed--;
     status.disruptedPods = { ...status.disruptedPods, [pod.metadata.name]: timestamp(server.clock.nowMs()) };
     if (status.disruptionsAllowed === 0) notAllowedAnyMore(next, server.clock.nowMs());
-    return next as ApiObject;
+    return owned(next as ApiObject, live, server.clock.nowMs());
   }, { ...write, subresource: { type: "part", prepare: () => undefined, generation: false } });
+}
+
+function owned(updated: ApiObject, live: Readonly<ApiObject> | undefined, nowMs: number): ApiObject {
+  const schema = builtInSchemas.schemaOf({ group: "policy", version: "v1", kind: "PodDisruptionBudget" })!;
+  return updateManagedFields<ApiObject>({ live, updated, manager: MANAGER, apiVersion: updated.apiVersion, subresource: "status", schema, nowMs });
 }
 
 function refuseUnlessAllowed({ metadata, status }: Readonly<PodDisruptionBudget>): void {

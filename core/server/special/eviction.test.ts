@@ -40,6 +40,16 @@ test("a budget is spent, then refuses", async () => {
   expect(body.details.causes).toEqual([{ reason: "DisruptionBudget", message: "The disruption budget db does not allow evicting pods currently" }]);
 });
 
+test("what an eviction takes from a budget is the server's, whoever evicts", async () => {
+  await pod("db-0");
+  await budget("db", { disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1 });
+  await evict("db-0");
+  const { managedFields } = (await api!.ask("GET", `${BUDGETS}/db`)).body.metadata;
+  const { fieldsV1, ...entry } = managedFields.find(({ manager }: { manager: string }) => manager === "kube-apiserver");
+  expect(entry).toMatchObject({ operation: "Update", apiVersion: "policy/v1", subresource: "status" });
+  expect(Object.keys(fieldsV1["f:status"]).toSorted()).toEqual(["f:conditions", "f:disruptedPods", "f:disruptionsAllowed"]);
+});
+
 test.each<[what: string, status: object, cause: string]>([
   ["too few healthy pods", { disruptionsAllowed: 0, currentHealthy: 1, desiredHealthy: 1 }, "The disruption budget db needs 1 healthy pods and has 1 currently"],
   ["a budget nobody has looked at", { observedGeneration: 0, disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0 }, "The disruption budget db is still being processed by the server."],
