@@ -61,7 +61,7 @@ test("a Service may come before its pods; more than a thousand fill slices of a 
   withControllers((deps) => [endpointsController(deps), endpointSliceController(deps)], async (api, call) => {
     await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {} }, call);
     await api.client.resource(SERVICES).create(service({ selector: { app: "web" }, ports: [{ port: 80, targetPort: 8080 }] }), call);
-    await eventually(() => api.all(ENDPOINT_SLICES), (all) => all.length === 1 && all[0]!.endpoints?.length === 0);
+    await eventually(() => api.all(ENDPOINT_SLICES), (all) => all.length === 1 && (all[0]!.endpoints ?? []).length === 0);
     const pods = api.client.resource(PODS);
     const made = await Promise.all(Array.from({ length: 1001 }, (_, i) => pods.create(pod(`p${i}`, `10.42.${i >> 8}.${i & 255}`), call)));
     await eventually(() => api.all(ENDPOINT_SLICES).map((one) => one.endpoints?.length ?? 0), (sizes) => sizes.reduce((sum, size) => sum + size) === 1001 && sizes.every((size) => size <= 100));
