@@ -43,7 +43,7 @@ test("a node that falls silent: Unknown after its grace, tainted, its pods not r
   const seconds = await cluster.until(async () => (await deleting()) === "brief usual", 400);
   expect([seconds > 270, seconds < 310]).toEqual([true, true]);
   expect(await cluster.events("usual")).toContain("Normal TaintManagerEviction: Marking for deletion Pod default/usual");
-  expect((await get(cluster, "usual")).status?.conditions?.find(({ type }) => type === "DisruptionTarget")).toMatchObject({ status: "True", reason: "DeletionByTaintManager", message: "Taint manager: deleting due to NoExecute taint" });
+  expect((await get(cluster, "usual")).status?.conditions?.find(({ type }) => type === "DisruptionTarget")).toMatchObject({ observedGeneration: 1, status: "True", reason: "DeletionByTaintManager", message: "Taint manager: deleting due to NoExecute taint" });
 
   await cluster.pass(60); // nobody is there to end them
   expect(await deleting()).toBe("brief usual");

@@ -95,14 +95,17 @@ test("pods of a node that is gone for a while are removed, and those that never 
   return withControllers((deps) => [podGcController(deps)], async (api, call) => {
     const pods = api.client.resource(PODS);
     await api.client.resource(NODES).create(node("here"), call);
-    await pods.create(pod("orphan", { nodeName: "gone" }), call);
+    const orphan = pod("orphan", { nodeName: "gone" });
+    await pods.create({ ...orphan, metadata: { ...orphan.metadata, finalizers: ["x"] } }, call);
     await pods.create(pod("fine", { nodeName: "here" }), call);
     const waiting = await pods.create({ ...pod("unscheduled", {}), metadata: { name: "unscheduled", namespace: "default", finalizers: ["x"] } }, call);
     await pods.delete(waiting, { gracePeriodSeconds: 30 }, call);
     await eventually(() => api.all(PODS).find(({ metadata }) => metadata.name === "unscheduled")?.status?.phase, (phase) => phase === "Failed");
     expect(api.all(PODS).map(({ metadata }) => metadata.name)).toContain("orphan");
     clock.aheadMs += 41_000;
-    await eventually(() => api.all(PODS).map(({ metadata }) => metadata.name).sort().join(), (names) => names === "fine,unscheduled");
+    const deleting = await eventually(() => api.all(PODS).find(({ metadata }) => metadata.name === "orphan"), (one) => one?.metadata.deletionTimestamp !== undefined);
+    expect(deleting?.status).toMatchObject({ phase: "Failed", observedGeneration: 1, conditions: [{ type: "Ready" }, { type: "DisruptionTarget", observedGeneration: 1, reason: "DeletionByPodGC", message: "PodGC: node no longer exists" }] });
+    expect(api.all(PODS).find(({ metadata }) => metadata.name === "fine")?.metadata.deletionTimestamp).toBeUndefined();
   }, { clock });
 });
 

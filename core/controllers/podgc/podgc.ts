@@ -92,7 +92,8 @@ export function podGcController({ client, informers, clock, terminatedMax = TERM
   async function remove(pod: Readonly<Pod>, condition: PodCondition | undefined, signal: AbortSignal): Promise<void> {
     try {
       if (!isTerminal(pod)) {
-        const patch = { metadata: { uid: pod.metadata.uid }, status: { phase: "Failed", ...(condition === undefined ? {} : conditionPatch(pod.status?.conditions, condition)) } };
+        const { uid, generation: observedGeneration } = pod.metadata;
+        const patch = { metadata: { uid }, status: { phase: "Failed", observedGeneration, ...(condition === undefined ? {} : conditionPatch(pod.status?.conditions, { ...condition, observedGeneration })) } };
         await podClient.patch(pod, "application/strategic-merge-patch+json", patch, { signal, subresource: "status" });
       }
       await podClient.delete(pod, { gracePeriodSeconds: 0, preconditions: { uid: pod.metadata.uid } }, { signal });

@@ -75,7 +75,7 @@ export function taintEvictionController({ client, informers, events, clock }: Pi
   };
 
   async function evict(pod: Readonly<Pod>, signal: AbortSignal): Promise<void> {
-    const condition = { type: "DisruptionTarget", status: "True", reason: "DeletionByTaintManager", message: "Taint manager: deleting due to NoExecute taint", lastTransitionTime: timestamp(clock.nowMs()) };
+    const condition = { type: "DisruptionTarget", observedGeneration: pod.metadata.generation, status: "True", reason: "DeletionByTaintManager", message: "Taint manager: deleting due to NoExecute taint", lastTransitionTime: timestamp(clock.nowMs()) };
     try {
       const told = pod.status?.conditions?.some(({ type, status, reason }) => type === condition.type && status === "True" && reason === condition.reason) ?? false;
       if (!told) {
