@@ -101,5 +101,5 @@ test("a configuration that is wrong is refused with what is wrong", async () => 
   writeFileSync(join(host.directory, "wrong.yaml"), CONFIGURATION.replace("MostAllocated", "Most"));
   const { code, stderr } = await host.run([host.binary, "server", "--data-dir", join(host.directory, "other"), "--https-listen-port", "7443", "--disable-agent", "--scheduler-config", join(host.directory, "wrong.yaml")]);
   expect(code).toBe(2);
-  expect(stderr).toContain('profiles[1].pluginConfig[0].args.scoringStrategy.type: Unsupported value: "Most": supported values: "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"');
+  expect(stderr).toContain('initializing profiles: creating profile for scheduler name packer: initializing plugin "NodeResourcesFit": scoringStrategy.type: Unsupported value: "Most": supported values: "LeastAllocated", "MostAllocated", "RequestedToCapacityRatio"');
 });
