@@ -7,10 +7,10 @@
 import type { TokenRequest } from "../api/gen/authentication.v1.ts";
 import type { CertificateSigningRequest } from "../api/gen/certificates.v1.ts";
 import type { CSIDriver } from "../api/gen/storage.v1.ts";
-import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, Volume } from "../api/gen/core.v1.ts";
 import type { ResourceSlice } from "../api/gen/resource.v1.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
-import { notFound } from "../api/meta/status-error.ts";
+import { isNotFound, notFound } from "../api/meta/status-error.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { MIRROR_POD_ANNOTATION, nodeNameOf } from "../authz/node.ts";
 import type { Lookup } from "../client/lookup.ts";
@@ -168,24 +168,50 @@ function commonNameOf(request: AdmissionRequest, base64: string): string {
   }
 }
 
+/** Kinds of volumes that were part of Kubernetes, and the drivers that took their place. Source: kubernetes v1.36 csi-translation-lib/plugins */
+const SUCCESSORS: readonly (readonly [field: keyof Volume & keyof PersistentVolume["spec"], driver: string])[] = [
+  ["awsElasticBlockStore", "ebs.csi.aws.com"], ["gcePersistentDisk", "pd.csi.storage.gke.io"], ["cinder", "cinder.csi.openstack.org"], ["azureDisk", "disk.csi.azure.com"], ["azureFile", "file.csi.azure.com"],
+  ["vsphereVolume", "csi.vsphere.vmware.com"], ["portworxVolume", "pxd.portworx.com"],
+];
+
+function driverIn(source: Readonly<Volume> | Readonly<PersistentVolume["spec"]>): string | undefined {
+  return source.csi?.driver ?? SUCCESSORS.find(([field]) => source[field])?.[1];
+}
+
 /** Tokens for pods that run on the node, and for audiences those pods ask for. */
 function tokenCheck({ pods, claims, volumes, csiDrivers, authorizer }: NodeRestrictionDeps): Check {
-  async function driversOf(pod: Readonly<Pod>, signal: AbortSignal): Promise<string[]> {
-    const { namespace = "", name: podName } = pod.metadata;
-    const drivers: string[] = [];
-    for (const volume of pod.spec.volumes ?? []) {
-      const claimName = volume.persistentVolumeClaim?.claimName ?? (volume.ephemeral ? `${podName}-${volume.name}` : undefined);
-      const volumeName = claimName === undefined ? undefined : (await claims.find(namespace, claimName, signal))?.spec?.volumeName;
-      const driver = volume.csi?.driver ?? (volumeName ? (await volumes.find("", volumeName, signal))?.spec.csi?.driver : undefined);
-      if (driver) drivers.push(driver);
-    }
-    return drivers;
+  /** The audiences that a volume has tokens for. Throws 404 for what is missing on the way to its driver. */
+  async function audiencesOf(volume: Readonly<Volume>, { metadata: { namespace = "", name } }: Readonly<Pod>, signal: AbortSignal): Promise<readonly string[]> {
+    const claimName = volume.persistentVolumeClaim?.claimName ?? (volume.ephemeral ? `${name}-${volume.name}` : undefined);
+    const driverName = claimName === undefined ? driverIn(volume) : driverIn((await bound(namespace, claimName, signal)).spec);
+    if (driverName === undefined) return [];
+    const driver = await csiDrivers.find("", driverName, signal);
+    if (!driver) throw notFound({ group: "storage.k8s.io", resource: "csidriver" }, driverName);
+    return (driver.spec.tokenRequests ?? []).map(({ audience }) => audience);
   }
 
+  async function bound(namespace: string, claimName: string, signal: AbortSignal): Promise<Readonly<PersistentVolume>> {
+    const claim = await claims.find(namespace, claimName, signal);
+    if (!claim) throw notFound({ group: "", resource: "persistentvolumeclaim" }, claimName);
+    const volumeName = claim.spec?.volumeName ?? "";
+    const volume = volumeName === "" ? undefined : await volumes.find("", volumeName, signal);
+    if (!volume) throw notFound({ group: "", resource: "persistentvolume" }, volumeName);
+    return volume;
+  }
+
+  /** Throws an Error when it is not known because something is missing. */
   async function podAsksFor(pod: Readonly<Pod>, audience: string, signal: AbortSignal): Promise<boolean> {
     if (pod.spec.volumes?.some(({ projected }) => projected?.sources?.some(({ serviceAccountToken: token }) => token && (token.audience ?? "") === audience))) return true;
-    for (const driver of await driversOf(pod, signal))
-      if ((await csiDrivers.find("", driver, signal))?.spec.tokenRequests?.some((token) => token.audience === audience)) return true;
+    const missing = new Set<string>();
+    for (const volume of pod.spec.volumes ?? []) {
+      try {
+        if ((await audiencesOf(volume, pod, signal)).includes(audience)) return true;
+      } catch (error) {
+        if (!isNotFound(error)) throw error;
+        missing.add((error as Error).message);
+      }
+    }
+    if (missing.size > 0) throw new Error(`error validating audience ${goQuote(audience)}: ${missing.size > 1 ? `[${[...missing].join(", ")}]` : [...missing][0]}`);
     return false;
   }
 
@@ -202,7 +228,7 @@ function tokenCheck({ pods, claims, volumes, csiDrivers, authorizer }: NodeRestr
     if (pod.spec.nodeName !== nodeNameOf(user)) throw refusal(request, "node requested token bound to a pod scheduled on a different node");
     if (audiences.length > 1) throw refusal(request, "node may only request 0 or 1 audiences");
     const audience = audiences[0] ?? "";
-    if (await podAsksFor(pod, audience, signal)) return;
+    if (await podAsksFor(pod, audience, signal).catch((error: Error) => { throw refusal(request, error.message); })) return;
     const { decision } = await authorizer.authorize({ isResource: true, verb: "request-serviceaccounts-token-audience", group: "", version: "v1", resource: audience, subresource: "", namespace, name, path: "", user });
     if (decision !== "allow") throw refusal(request, `audience ${goQuote(audience)} not found in pod spec volume, ${user.name} is not authorized to request tokens for this audience`);
   };

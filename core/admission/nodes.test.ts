@@ -22,13 +22,16 @@ const authorizer: Authorizer = {
 const pod = (name: string, nodeName: string, spec: object = {}, metadata: object = {}): Pod => stored<Pod>("v1", "Pod", name, { spec: { nodeName, containers: [], ...spec }, metadata });
 const pods = staticInformer<Pod>(
   pod("default/web", "node-1", { volumes: [{ name: "t", projected: { sources: [{ serviceAccountToken: { path: "t", audience: "api" } }] } }, { name: "c", csi: { driver: "csi.x" } }, { name: "p", persistentVolumeClaim: { claimName: "data" } }] }), pod("default/db", "node-2"),
+  pod("default/old", "node-1", { volumes: [{ name: "f", azureFile: { secretName: "s", shareName: "s" } }] }),
+  pod("default/lost", "node-1", { volumes: [{ name: "c", csi: { driver: "csi.z" } }, { name: "d", csi: { driver: "csi.z" } }, { name: "e", ephemeral: { volumeClaimTemplate: { spec: {} } } }] }),
 );
 const nodes = staticInformer<Node>(stored<Node>("v1", "Node", "node-1", { metadata: { uid: "node-uid" } }));
 const plugin = nodeRestriction({
   pods, nodes, authorizer,
   claims: staticInformer<PersistentVolumeClaim>(stored<PersistentVolumeClaim>("v1", "PersistentVolumeClaim", "default/data", { spec: { volumeName: "pv" } })),
   volumes: staticInformer<PersistentVolume>(stored<PersistentVolume>("v1", "PersistentVolume", "pv", { spec: { csi: { driver: "csi.y" } } })),
-  csiDrivers: staticInformer<CSIDriver>(stored<CSIDriver>("storage.k8s.io/v1", "CSIDriver", "csi.x", { spec: { tokenRequests: [{ audience: "x" }] } }), stored<CSIDriver>("storage.k8s.io/v1", "CSIDriver", "csi.y", { spec: { tokenRequests: [{ audience: "y" }] } })),
+  csiDrivers: staticInformer<CSIDriver>(stored<CSIDriver>("storage.k8s.io/v1", "CSIDriver", "csi.x", { spec: { tokenRequests: [{ audience: "x" }] } }), stored<CSIDriver>("storage.k8s.io/v1", "CSIDriver", "csi.y", { spec: { tokenRequests: [{ audience: "y" }] } }),
+    stored<CSIDriver>("storage.k8s.io/v1", "CSIDriver", "file.csi.azure.com", { spec: { tokenRequests: [{ audience: "azure" }] } })),
 });
 const ask = (parts: Parameters<typeof admissionRequest>[0]): Promise<string> => runPlugin(plugin, admissionRequest({ user: NODE, ...parts }));
 
@@ -136,6 +139,8 @@ describe("tokens", () => {
     [{}, "node requested token not bound to a pod"], [{ boundObjectRef: { ...ref, kind: "Secret" } }, "node requested token not bound to a pod"],
     [{ boundObjectRef: { ...ref, uid: undefined } }, "node requested token with a pod binding without a uid"],
     [{ boundObjectRef: { ...ref, uid: "old" } }, "the UID in the bound object reference (old) does not match the UID in record. The object might have been deleted and then recreated"],
+    [{ boundObjectRef: { ...ref, name: "old", uid: "uid-default/old" }, audiences: ["azure"] }, "ok"],
+    [{ boundObjectRef: { ...ref, name: "lost", uid: "uid-default/lost" }, audiences: ["z"] }, 'error validating audience "z": [csidriver.storage.k8s.io "csi.z" not found, persistentvolumeclaim "lost-e" not found]'],
     [{ boundObjectRef: { ...ref, name: "db", uid: "uid-default/db" } }, "node requested token bound to a pod scheduled on a different node"],
   ])("%j: %s", async (spec, answer) => {
     const message = await ask({ resource: "serviceaccounts/token", name: "web", object: { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", metadata: {}, spec } });
