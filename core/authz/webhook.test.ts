@@ -12,18 +12,20 @@ import { reviewSpec, webhookAuthorizer } from "./webhook.ts";
 const asked: SubjectAccessReviewSpec[] = [];
 let status: object = { allowed: true, reason: "because" };
 let failing = false;
+let silent = false;
 const server = createServer((request, response) => {
   let body = "";
   request.on("data", (chunk) => { body += String(chunk); });
   request.on("end", () => {
     const review = JSON.parse(body) as { spec: SubjectAccessReviewSpec };
     asked.push(review.spec);
+    if (silent) return;
     if (failing) response.writeHead(400).end("no");
     else response.end(JSON.stringify({ ...review, status }));
   });
 });
 await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-afterAll(() => server.close());
+afterAll(() => { server.closeAllConnections(); server.close(); });
 
 let uptimeMs = 0;
 const clock: Clock = { ...systemClock, uptimeMs: () => uptimeMs, sleep: async () => undefined };
@@ -47,6 +49,13 @@ test("without an answer its failure policy decides", async () => {
   failing = true;
   expect([(await webhook().authorize(get())).decision, (await webhook({ failurePolicy: "Deny" }).authorize(get())).decision]).toEqual(["no-opinion", "deny"]);
   failing = false;
+});
+
+test("who does not answer in time is not asked again", async () => {
+  silent = true;
+  asked.length = 0;
+  expect([(await webhook({ failurePolicy: "Deny", timeoutMs: 50 }).authorize(get())).decision, asked.length]).toEqual(["deny", 1]);
+  silent = false;
 });
 
 test("conditions say whether it is asked; one that fails is as no answer", async () => {

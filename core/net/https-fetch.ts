@@ -38,7 +38,10 @@ export interface HttpsAnswer {
 
 const BYTES_MAX = 3 * 1024 * 1024;
 
-/** Throws when there is no answer: for a timeout, a certificate that is not trusted, or one that is too long. */
+/** There was no answer in time. */
+export class LateError extends Error { override readonly name = "LateError"; }
+
+/** Throws when there is no answer: LateError for a timeout, an Error for a certificate that is not trusted and for an answer that is too long. */
 export async function httpsFetch(call: HttpsCall, clock: Clock, signal: AbortSignal): Promise<HttpsAnswer> {
   const { url, post, timeoutMs } = call;
   const late = new AbortController();
@@ -51,7 +54,7 @@ export async function httpsFetch(call: HttpsCall, clock: Clock, signal: AbortSig
     });
   } catch (error) {
     const reason = late.signal.aborted ? (late.signal.reason as Error).message : (error as Error).message;
-    throw new Error(`${post ? "Post" : "Get"} ${JSON.stringify(url)}: ${reason}`, { cause: error });
+    throw new (late.signal.aborted ? LateError : Error)(`${post ? "Post" : "Get"} ${JSON.stringify(url)}: ${reason}`, { cause: error });
   } finally {
     alarm.cancel();
   }

@@ -6,7 +6,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/util/webhook/webhook.go, apiserver/pkg/server/options/authentication.go DefaultAuthWebhookRetryBackoff
  */
 import type { Clock } from "../lifecycle/clock.ts";
-import { httpsFetch, type OutboundTls } from "./https-fetch.ts";
+import { httpsFetch, LateError, type OutboundTls } from "./https-fetch.ts";
 
 export interface ReviewServer {
   readonly url: string;
@@ -28,7 +28,7 @@ export async function reviewCall<T extends object>({ server: { url, tls, token }
       throw new AnswerError(`${status}: ${text.slice(0, 200)}`, status === 429 || status >= 500);
     } catch (error) {
       if (!(error instanceof AnswerError)) onAnswer?.(undefined);
-      const again = !(error instanceof AnswerError) && !(error instanceof SyntaxError) || (error instanceof AnswerError && error.again);
+      const again = error instanceof AnswerError ? error.again : !(error instanceof SyntaxError || error instanceof LateError); // who is late is not asked to be late again
       if (!again || tries >= TRIES_MAX || signal.aborted) throw error;
       await clock.sleep(pauseMs, signal);
     }
