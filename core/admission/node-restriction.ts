@@ -10,6 +10,7 @@ import type { CSIDriver } from "../api/gen/storage.v1.ts";
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, Volume } from "../api/gen/core.v1.ts";
 import type { ResourceSlice } from "../api/gen/resource.v1.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
+import { driverOfSource } from "../api/meta/in-tree-volumes.ts";
 import { isNotFound, notFound } from "../api/meta/status-error.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import { MIRROR_POD_ANNOTATION, nodeNameOf } from "../authz/node.ts";
@@ -168,22 +169,12 @@ function commonNameOf(request: AdmissionRequest, base64: string): string {
   }
 }
 
-/** Kinds of volumes that were part of Kubernetes, and the drivers that took their place. Source: kubernetes v1.36 csi-translation-lib/plugins */
-const SUCCESSORS: readonly (readonly [field: keyof Volume & keyof PersistentVolume["spec"], driver: string])[] = [
-  ["awsElasticBlockStore", "ebs.csi.aws.com"], ["gcePersistentDisk", "pd.csi.storage.gke.io"], ["cinder", "cinder.csi.openstack.org"], ["azureDisk", "disk.csi.azure.com"], ["azureFile", "file.csi.azure.com"],
-  ["vsphereVolume", "csi.vsphere.vmware.com"], ["portworxVolume", "pxd.portworx.com"],
-];
-
-function driverIn(source: Readonly<Volume> | Readonly<PersistentVolume["spec"]>): string | undefined {
-  return source.csi?.driver ?? SUCCESSORS.find(([field]) => source[field])?.[1];
-}
-
 /** Tokens for pods that run on the node, and for audiences those pods ask for. */
 function tokenCheck({ pods, claims, volumes, csiDrivers, authorizer }: NodeRestrictionDeps): Check {
   /** The audiences that a volume has tokens for. Throws 404 for what is missing on the way to its driver. */
   async function audiencesOf(volume: Readonly<Volume>, { metadata: { namespace = "", name } }: Readonly<Pod>, signal: AbortSignal): Promise<readonly string[]> {
     const claimName = volume.persistentVolumeClaim?.claimName ?? (volume.ephemeral ? `${name}-${volume.name}` : undefined);
-    const driverName = claimName === undefined ? driverIn(volume) : driverIn((await bound(namespace, claimName, signal)).spec);
+    const driverName = claimName === undefined ? driverOfSource(volume) : driverOfSource((await bound(namespace, claimName, signal)).spec);
     if (driverName === undefined) return [];
     const driver = await csiDrivers.find("", driverName, signal);
     if (!driver) throw notFound({ group: "storage.k8s.io", resource: "csidriver" }, driverName);

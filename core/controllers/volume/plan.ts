@@ -5,6 +5,7 @@
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
 import type { StorageClass } from "../../api/gen/storage.v1.ts";
+import { provisionerNow } from "../../api/meta/in-tree-volumes.ts";
 import { annotationsOf, hasFinalizer, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import type { EventType } from "../../client/events.ts";
 import { bestMatch, classOfClaim, isBoundTo, modesDiffer, saysClass, whyUnfit } from "./match.ts";
@@ -17,12 +18,6 @@ export const ANNOTATION = {
   provisioner: "volume.kubernetes.io/storage-provisioner",
   betaProvisioner: "volume.beta.kubernetes.io/storage-provisioner",
 } as const;
-
-/** Provisioners that were part of Kubernetes, and the drivers that took their place. Source: kubernetes v1.36 csi-translation-lib/plugins */
-const SUCCESSORS: ReadonlyMap<string, string> = new Map([
-  ["kubernetes.io/aws-ebs", "ebs.csi.aws.com"], ["kubernetes.io/gce-pd", "pd.csi.storage.gke.io"], ["kubernetes.io/cinder", "cinder.csi.openstack.org"], ["kubernetes.io/azure-disk", "disk.csi.azure.com"],
-  ["kubernetes.io/azure-file", "file.csi.azure.com"], ["kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com"], ["kubernetes.io/portworx-volume", "pxd.portworx.com"],
-]);
 
 type Volume = Readonly<PersistentVolume>;
 type Claim = Readonly<PersistentVolumeClaim>;
@@ -88,7 +83,7 @@ function planUnbound(claim: Claim, { volumes, storageClass, defaultClass, users 
   const className = classOfClaim(claim);
   if (className === "") return { type: "pending", event: { type: "Normal", reason: "FailedBinding", message: "no persistent volumes available for this claim and no storage class is set" } };
   if (storageClass === undefined) return { type: "tell", event: warning("ProvisioningFailed", `storageclass.storage.k8s.io "${className}" not found`) };
-  const provisioner = SUCCESSORS.get(storageClass.provisioner) ?? storageClass.provisioner;
+  const provisioner = provisionerNow(storageClass.provisioner);
   if (provisioner.startsWith("kubernetes.io/")) return { type: "tell", event: warning("ProvisioningFailed", `no volume plugin matched name: ${provisioner}`) };
   const message = `Waiting for a volume to be created either by the external provisioner '${provisioner}' or manually by the system administrator. If volume creation is delayed, please verify that the provisioner is running and correctly registered.`;
   return { type: "provision", provisioner, event: { type: "Normal", reason: "ExternalProvisioning", message } };
