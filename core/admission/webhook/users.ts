@@ -7,12 +7,9 @@
  */
 import { isAbsolute } from "node:path";
 import { fieldsOf } from "../../api/codec/strict-fields.ts";
+import type { Credentials } from "../../client/http-transport.ts";
 
-export interface WebhookUser {
-  /** PEM. */
-  readonly cert?: string | undefined;
-  readonly key?: string | undefined;
-  readonly token?: string | undefined;
+export interface WebhookUser extends Pick<Credentials, "cert" | "key" | "token"> {
   readonly username?: string | undefined;
   readonly password?: string | undefined;
 }
