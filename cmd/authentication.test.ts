@@ -60,6 +60,10 @@ test("anonymous: by flag, or by the file", () => {
   expect(authentication(`authentication-config=${file("a.yaml", CONFIGURATION)}`).anonymous()).toEqual({ enabled: false, paths: [] });
 });
 
+test("anonymous: nobody where all may do everything", () => {
+  expect(["RBAC,AlwaysAllow", "RBAC,AlwaysDeny"].map((modes) => authentication(`authorization-mode=${modes}`).anonymous().enabled)).toEqual([false, true]);
+});
+
 test.each<[() => unknown, string]>([
   [() => authentication(`authentication-config=${file("b.yaml", CONFIGURATION)}`, "anonymous-auth=true"), "anonymous-auth cannot be set"],
   [() => authentication(`authentication-config=${file("c.yaml", CONFIGURATION)}`, "oidc-issuer-url=https://x"), "mutually exclusive"],

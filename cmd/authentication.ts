@@ -52,8 +52,15 @@ export function authenticationSettings(options: Options): Authentication {
   const webhook = webhookFile === undefined ? [] : [webhookTokens({ server: reviewServer(webhookFile), version, cacheMs: args.durationMs("authentication-token-webhook-cache-ttl"), apiAudiences, clock, metrics })];
   const flag = args.text("anonymous-auth");
   if (flag !== undefined && oidc.current().anonymous) throw new ConfigError("anonymous-auth cannot be set when the authentication-config file has a section \"anonymous\"");
-  const everywhere = { enabled: args.boolean("anonymous-auth", true), paths: [] };
+  const everywhere = { enabled: args.boolean("anonymous-auth", true) && !opensToAll(options), paths: [] };
   return { before, after: [oidc.tokens, ...webhook], anonymous: () => oidc.current().anonymous ?? everywhere, parts: oidc.parts };
+}
+
+/** Who shows nothing is not let in where whoever comes in may do everything. */
+function opensToAll({ args, log }: Options): boolean {
+  const open = args.list("authorization-mode").includes("AlwaysAllow");
+  if (open) log.warn("AnonymousAuth is not allowed with the AlwaysAllow authorizer. Resetting AnonymousAuth to false. You should use a different authorizer");
+  return open;
 }
 
 interface Oidc { readonly tokens: TokenAuthenticator; current(): AuthenticationConfiguration; readonly parts: readonly Runnable[] }
