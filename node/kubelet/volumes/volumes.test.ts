@@ -173,11 +173,19 @@ test.each<[string, object, string]>([
 ])("what a pod has in memory is no more than it may have of it, or than the node has: %s", async (_, containers, size) => {
   const sizes: (string | undefined)[] = [];
   const mounts = { isMountPoint: () => false } as unknown as Mounts;
-  const tmpfs = (_target: string, options: readonly string[]) => void sizes.push(options[0]);
+  const tmpfs = (target: string, options: readonly string[]) => {
+    sizes.push(options[0]);
+    chmodSync(target, 0o1777); // as the kernel makes it
+  };
   const deps = { dataDir: directory, mounts, tmpfs, allocatable: () => ({ memory: "1Gi" }), tokens: {}, hostIps: [], clock: systemClock, random: systemRandom, objects: { secret: async () => ({ data: {} }) } } as unknown as SetUpDeps;
   const pod = { metadata: { uid: "u", name: "p", namespace: "d" }, spec: { containers } } as unknown as Pod;
-  for (const volume of [{ name: "m", emptyDir: { medium: "Memory" } }, { name: "s", secret: { secretName: "s" } }]) await setUpVolume(deps, pod, volume, { signal: new AbortController().signal, onBound: () => undefined });
+  const modes: number[] = [];
+  for (const volume of [{ name: "m", emptyDir: { medium: "Memory" } }, { name: "s", secret: { secretName: "s" } }]) {
+    const { hostPath } = await setUpVolume(deps, pod, volume, { signal: new AbortController().signal, onBound: () => undefined });
+    modes.push(statSync(hostPath!).mode & 0o7777);
+  }
   expect(sizes).toEqual([size, size]);
+  expect(modes).toEqual([0o1777, 0o1777]);
 });
 
 test("a pod whose volume the node has no room for is told so in the end, and belongs elsewhere", async () => {
