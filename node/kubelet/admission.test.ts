@@ -17,6 +17,17 @@ test("groups are kept to where the runtime can, and a pod that insists on it doe
   expect(refusal(pod("b", { securityContext: { supplementalGroupsPolicy: "Merge" } }), { strictGroups: false })).toBeUndefined();
 });
 
+test("AppArmor: a new pod that asks for a profile does not run where there is none, and what runs goes on", () => {
+  const confined = { type: "RuntimeDefault" } as const;
+  const asked: Pod[] = [
+    pod("whole", { securityContext: { appArmorProfile: confined } }), pod("one", { initContainers: [{ name: "i", securityContext: { appArmorProfile: confined } }] }),
+    { ...pod("old"), metadata: { ...pod("old").metadata, annotations: { "container.apparmor.security.beta.kubernetes.io/c": "runtime/default" } } },
+  ];
+  expect(asked.map((one) => refusal(one, { appArmor: false }))).toEqual(asked.map(() => "AppArmor: Pod was rejected: Cannot enforce AppArmor: AppArmor is not enabled on the host"));
+  const welcome = [asked[0]!, { ...asked[0]!, status: { phase: "Running" as const } }, pod("free", { securityContext: { appArmorProfile: { type: "Unconfined" } } }), pod("plain")];
+  expect(welcome.map((one, i) => refusal(one, { appArmor: i === 0 }))).toEqual(welcome.map(() => undefined));
+});
+
 test("a label of another operating system is told before the field", () => {
   expect(refusal(pod("a", { os: { name: "windows" } }, { "kubernetes.io/os": "windows" }))).toMatch(/^PodOSSelectorNodeLabelDoesNotMatch/);
   expect(refusal(pod("a", { os: { name: "windows" } }))).toMatch(/^PodOSNotSupported/);

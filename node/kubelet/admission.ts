@@ -2,11 +2,12 @@
  * Whether this node takes a pod that was bound to it. The scheduler has looked at all this, but it may have been too late, or bypassed
  * (spec.nodeName). A refused pod is Failed; it is not run and not retried. Pure.
  *
- * Source: kubernetes v1.36 pkg/kubelet/lifecycle/predicate.go, pkg/scheduler (AdmissionCheck), pkg/kubelet/sysctl/allowlist.go, pkg/kubelet/eviction/eviction_manager.go (Admit)
+ * Source: kubernetes v1.36 pkg/kubelet/lifecycle/predicate.go, pkg/scheduler (AdmissionCheck), pkg/kubelet/sysctl/allowlist.go, pkg/security/apparmor/validate.go, pkg/kubelet/eviction/eviction_manager.go (Admit)
  */
 import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList, Toleration } from "../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../core/api/meta/quantity.ts";
 import type { OperatingSystem } from "../os/machine.ts";
+import { wantsAppArmor } from "./containers/security-context.ts";
 import { isCriticalPod, isHostNetwork, isSidecar, isStaticPod } from "./pod-spec.ts";
 import { podRequests, qosClass } from "./resources/pod-resources.ts";
 import type { PodFailure } from "./status/pod-status.ts";
@@ -23,6 +24,8 @@ export interface AdmissionFacts {
   readonly pressures: readonly string[];
   /** False: the runtime cannot keep a process to the groups its pod names. Undefined: it has not said. */
   readonly strictGroups?: boolean | undefined;
+  /** False: AppArmor's profiles cannot be put on. */
+  readonly appArmor?: boolean | undefined;
 }
 
 const SAFE_SYSCTLS: readonly string[] = [
@@ -40,7 +43,7 @@ export function refusalOf(facts: AdmissionFacts, { resources = true }: { readonl
   if (labelled !== undefined && labelled !== os) return refuse("PodOSSelectorNodeLabelDoesNotMatch", "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
   if (pod.spec.os && pod.spec.os.name !== os) return refuse("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS");
   if (strictGroups === false && pod.spec.securityContext?.supplementalGroupsPolicy === "Strict") return refuse("SupplementalGroupsPolicyNotSupported", "SupplementalGroupsPolicy=Strict is not supported in this node");
-  return pressureRefusal(facts) ?? sysctlRefusal(facts) ?? (resources ? fitRefusal(facts) : undefined) ?? placeRefusal(facts);
+  return pressureRefusal(facts) ?? sysctlRefusal(facts) ?? (resources ? fitRefusal(facts) : undefined) ?? placeRefusal(facts) ?? appArmorRefusal(facts);
 }
 
 function refuse(reason: string, message: string): PodFailure {
@@ -63,6 +66,11 @@ function sysctlRefusal({ pod, allowedUnsafeSysctls }: AdmissionFacts): PodFailur
     if (key.startsWith("kernel.shm") && pod.spec.hostIPC) return refuse("SysctlForbidden", `forbidden sysctl: "${key}" not allowed with host ipc enabled`);
   }
   return undefined;
+}
+
+function appArmorRefusal({ pod, appArmor }: AdmissionFacts): PodFailure | undefined {
+  const isNew = (pod.status?.phase ?? "Pending") === "Pending"; // what runs already has been looked at
+  return appArmor === false && isNew && wantsAppArmor(pod) ? refuse("AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host") : undefined;
 }
 
 interface Misfit { readonly resource: string; readonly requested: number; readonly used: number; readonly capacity: number }

@@ -56,9 +56,9 @@ async function pullIdentity(pod: Pod, { client, tokens, signal }: { readonly cli
 }
 
 /** What the limits of containers are computed from. */
-function limitingMachine({ machine: { os, cpus, throttlePaths, memoryBytes, swapBytes, hugepages }, cgroups: { version, countsSwap }, settings }: KubeletDeps): Machine {
+function limitingMachine({ machine: { os, cpus, throttlePaths, appArmor, memoryBytes, swapBytes, hugepages }, cgroups: { version, countsSwap }, settings }: KubeletDeps): Machine {
   return {
-    os, cpus, throttlePaths, memoryBytes, cpuQuota: settings.cpuQuota, hugepageSizes: hugepages.map(({ size }) => size), killsWholeContainer: version === 2 && !settings.singleProcessOomKill,
+    os, cpus, throttlePaths, appArmor, memoryBytes, cpuQuota: settings.cpuQuota, hugepageSizes: hugepages.map(({ size }) => size), killsWholeContainer: version === 2 && !settings.singleProcessOomKill,
     countsSwap, podSwapBytes: version === 2 && countsSwap ? (settings.limitedSwap ? swapBytes : 0) : undefined,
   };
 }

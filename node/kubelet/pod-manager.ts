@@ -156,7 +156,7 @@ export class PodManager {
     if (this.#deps.shuttingDown?.()) return NOT_ADMITTED;
     const others = [...this.#workers.values()].filter((worker) => worker.uid !== uid && this.#counts(worker)).map((worker) => worker.granted);
     const { node, allocatable, pressures, strictGroups, worker } = this.#deps;
-    const facts = { os: worker.context.machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), strictGroups: strictGroups(), allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls };
+    const facts = { os: worker.context.machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), strictGroups: strictGroups(), appArmor: worker.context.machine.appArmor, allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls };
     const missing = isCriticalPod(pod) ? shortfalls(facts) : [];
     const refusal = refusalOf(facts, { resources: missing.length === 0 });
     if (refusal) return refusal;

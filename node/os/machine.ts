@@ -5,6 +5,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { arch, cpus, hostname, release, uptime } from "node:os";
+import { hasApparmor } from "./apparmor.ts";
 import { windowsMachineInfo } from "./machine.windows.ts";
 
 /** Go's names. */
@@ -29,6 +30,8 @@ export interface MachineInfo {
   readonly hostname: string;
   /** Where the processors tell how hot they are: containers could learn from it what their neighbours do. */
   readonly throttlePaths?: readonly string[] | undefined;
+  /** Undefined: this system has no such thing. */
+  readonly appArmor?: boolean | undefined;
 }
 
 export function machineInfo(): MachineInfo {
@@ -39,7 +42,7 @@ function linuxMachineInfo(): MachineInfo {
   const memory = meminfo();
   return {
     os: "linux", cpus: cpus().length, memoryBytes: memory.get("MemTotal") ?? 0, swapBytes: memory.get("SwapTotal") ?? 0, hugepages: hugepages(), machineId: firstOf(["/etc/machine-id", "/var/lib/dbus/machine-id"]),
-    systemUuid: firstOf(["/sys/class/dmi/id/product_uuid", "/proc/device-tree/vm,uuid", "/etc/machine-id"]), bootId: firstOf(["/proc/sys/kernel/random/boot_id"]), kernelVersion: release(), osImage: osImage(), architecture: arch() === "x64" ? "amd64" : arch(), hostname: hostname().toLowerCase(), throttlePaths: throttlePaths(),
+    systemUuid: firstOf(["/sys/class/dmi/id/product_uuid", "/proc/device-tree/vm,uuid", "/etc/machine-id"]), bootId: firstOf(["/proc/sys/kernel/random/boot_id"]), kernelVersion: release(), osImage: osImage(), architecture: arch() === "x64" ? "amd64" : arch(), hostname: hostname().toLowerCase(), throttlePaths: throttlePaths(), appArmor: hasApparmor(),
   };
 }
 

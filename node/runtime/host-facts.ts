@@ -1,5 +1,5 @@
 /** What containerd must be told about this machine. */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import type { Mounts } from "../os/mount.ts";
 
@@ -8,12 +8,6 @@ const CAP_SYS_RESOURCE = 24; // include/uapi/linux/capability.h
 export function canLowerOomScore(status = readFileSync("/proc/self/status", "utf8")): boolean {
   const effective = BigInt(`0x${/^CapEff:\s*([0-9a-f]+)$/m.exec(status)?.[1] ?? "0"}`);
   return ((effective >> BigInt(CAP_SYS_RESOURCE)) & 1n) === 1n;
-}
-
-/** Profiles can be loaded only with the parser, and only where the kernel has it switched on. */
-export function hasApparmor(): boolean {
-  const enabled = "/sys/module/apparmor/parameters/enabled";
-  return existsSync(enabled) && readFileSync(enabled, "utf8").startsWith("Y") && existsSync("/sys/kernel/security/apparmor") && ["/sbin", "/usr/sbin"].some((directory) => existsSync(join(directory, "apparmor_parser")));
 }
 
 /** Whether overlays can be mounted with their layers in `directory`: not on every file system, and not on every kernel. */

@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import type { AppArmorProfile, Container, EphemeralContainer, Pod, SeccompProfile, SecurityContext } from "../../../core/api/gen/core.v1.ts";
 import type { Capability, LinuxContainerSecurityContext, NamespaceOption, SecurityProfile } from "../../cri/gen/runtime.v1.ts";
-import { formatPod } from "../pod-spec.ts";
+import { allContainers, formatPod } from "../pod-spec.ts";
 
 const MASKED_PATHS: readonly string[] = [
   "/proc/asound", "/proc/acpi", "/proc/interrupts", "/proc/kcore", "/proc/keys", "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats", "/proc/sched_debug",
@@ -66,9 +66,17 @@ function seccompProfile({ pod, container, seccompDir, seccompDefault }: Security
   return { profile_type: "Localhost", localhost_ref: join(seccompDir, profile.localhostProfile) };
 }
 
-/** Where AppArmor is off the runtime ignores it. */
+const APPARMOR_ANNOTATION = "container.apparmor.security.beta.kubernetes.io/";
+
+/** Whether a profile of AppArmor is asked for, by the pod or any of its containers. */
+export function wantsAppArmor({ metadata: { annotations = {} }, spec }: Pod): boolean {
+  const legacy = Object.keys(annotations).filter((key) => key.startsWith(APPARMOR_ANNOTATION)).map((key) => fromAnnotation(annotations[key]));
+  const own = [spec, ...allContainers(spec).map(({ container }) => container)].map(({ securityContext }) => securityContext?.appArmorProfile);
+  return [...own, ...legacy].some((profile) => profile !== undefined && profile.type !== "Unconfined");
+}
+
 function appArmorProfile(pod: Pod, container: Container | EphemeralContainer): SecurityProfile | undefined {
-  const legacy = pod.metadata.annotations?.[`container.apparmor.security.beta.kubernetes.io/${container.name}`];
+  const legacy = pod.metadata.annotations?.[APPARMOR_ANNOTATION + container.name];
   const profile: AppArmorProfile | undefined = container.securityContext?.appArmorProfile ?? pod.spec.securityContext?.appArmorProfile ?? fromAnnotation(legacy);
   if (!profile) return undefined;
   if (profile.type !== "Localhost") return { profile_type: profile.type as "RuntimeDefault" | "Unconfined" };

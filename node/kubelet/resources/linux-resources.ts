@@ -33,6 +33,7 @@ export interface Machine extends LinuxMachine {
   readonly os: OperatingSystem;
   readonly cpus: number;
   readonly throttlePaths?: readonly string[] | undefined;
+  readonly appArmor?: boolean | undefined;
 }
 
 interface LinuxMachine {
