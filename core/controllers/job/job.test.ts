@@ -111,10 +111,13 @@ const failedPod = (more: Partial<NonNullable<Pod["status"]>>, at = "2026-01-01T0
 
 test("failures in a row are waited out, longer each time, until something succeeds", () => {
   const t0 = Date.parse("2026-01-01T00:00:00Z");
-  const two = failuresAfter(failuresAfter(undefined, { newSucceeded: [], newFailed: [failedPod({})] }), { newSucceeded: [], newFailed: [failedPod({}, "2026-01-01T00:01:00Z")] });
-  expect(two).toEqual({ count: 2, lastMs: t0 + 60_000 });
+  const named = (uid: string) => ({ metadata: { name: "work", namespace: "n", uid } }) as Job;
+  const a = named("a");
+  const two = failuresAfter(failuresAfter(undefined, { job: a, newSucceeded: [], newFailed: [failedPod({})] }), { job: a, newSucceeded: [], newFailed: [failedPod({}, "2026-01-01T00:01:00Z")] });
+  expect(two).toEqual({ uid: "a", count: 2, lastMs: t0 + 60_000 });
   expect([backoffLeftMs(two, t0 + 60_000), backoffLeftMs(two, t0 + 80_000), backoffLeftMs({ count: 20, lastMs: t0 }, t0)]).toEqual([20_000, 0, 600_000]);
-  expect(failuresAfter(two, { newSucceeded: [failedPod({}, "2026-01-01T00:02:00Z")], newFailed: [failedPod({}, "2026-01-01T00:01:00Z"), failedPod({}, "2026-01-01T00:03:00Z")] })).toEqual({ count: 1, lastMs: t0 + 180_000 });
+  expect(failuresAfter(two, { job: a, newSucceeded: [failedPod({}, "2026-01-01T00:02:00Z")], newFailed: [failedPod({}, "2026-01-01T00:01:00Z"), failedPod({}, "2026-01-01T00:03:00Z")] })).toEqual({ uid: "a", count: 1, lastMs: t0 + 180_000 });
+  expect(failuresAfter(two, { job: named("b"), newSucceeded: [], newFailed: [] })).toEqual({ uid: "b", count: 0, lastMs: 0 });
 });
 
 test.each([

@@ -23,7 +23,7 @@ import { jobCounter } from "./counting.ts";
 import { podReleaser } from "./finalizer.ts";
 import { jobMetrics, type SyncAction } from "./metrics.ts";
 import { JOB_RETRY, orphanPods } from "./orphan-pods.ts";
-import { type Failures, failuresAfter, planPods, type PodPlan } from "./plan.ts";
+import { failuresAfter, type JobFailures, planPods, type PodPlan } from "./plan.ts";
 import { indexedPod, jobPod, TRACKING_FINALIZER } from "./pods.ts";
 import { deadlineInMs, endOf, finishedCondition, isSuspended, jobCondition, type JobView, viewOf } from "./view.ts";
 
@@ -38,7 +38,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
   const podClient = client.resource(PODS);
   const recorder = events.from({ component: "job-controller" });
   const control = podControl(podClient, recorder);
-  const failures = new Map<ObjectKey, Failures>();
+  const failures = new Map<ObjectKey, JobFailures>();
   const meter = metrics && jobMetrics(metrics);
   const releaser = podReleaser({ client, informers });
   const count = jobCounter({ client, informers, clock, recorder, meter, releaser });

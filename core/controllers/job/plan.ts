@@ -21,16 +21,19 @@ const BACKOFF = { minMs: 10_000, maxMs: 600_000 };
 
 /** Failures in a row, and when the last one was. */
 export interface Failures { readonly count: number; readonly lastMs: number }
-const NO_FAILURES: Failures = { count: 0, lastMs: 0 };
+export interface JobFailures extends Failures { readonly uid: string }
 
-/** A success wipes the slate, but for what failed after it. */
-export function failuresAfter(before: Failures = NO_FAILURES, { newSucceeded, newFailed }: Pick<JobView, "newSucceeded" | "newFailed">): Failures {
+/** A success wipes the slate, but for what failed after it. What another Job of the same name came to does not count. */
+export function failuresAfter(known: JobFailures | undefined, { job, newSucceeded, newFailed }: Pick<JobView, "job" | "newSucceeded" | "newFailed">): JobFailures {
+  const { uid } = job.metadata;
+  const none: JobFailures = { uid, count: 0, lastMs: 0 };
   if (newSucceeded.length === 0) {
-    return newFailed.length === 0 ? before : { count: before.count + newFailed.length, lastMs: Math.max(...newFailed.map(endedMs)) };
+    const before = known?.uid === uid ? known : none;
+    return newFailed.length === 0 ? before : { uid, count: before.count + newFailed.length, lastMs: Math.max(...newFailed.map(endedMs)) };
   }
   const successMs = Math.max(...newSucceeded.map(endedMs));
   const later = newFailed.map(endedMs).filter((ms) => ms > successMs);
-  return later.length === 0 ? NO_FAILURES : { count: later.length, lastMs: Math.max(...later) };
+  return later.length === 0 ? none : { uid, count: later.length, lastMs: Math.max(...later) };
 }
 
 /** How long to wait after this many failures. */
