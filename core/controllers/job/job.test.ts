@@ -154,5 +154,27 @@ test("what ends is counted under upstream's names, each pod once", async () => {
     'job_controller_job_pods_finished_total{completion_mode="Indexed",result="succeeded"} 1',
     'job_controller_jobs_finished_total{completion_mode="Indexed",reason="FailedIndexes",result="failed"} 1',
   ]);
+  const others = metrics.render().split("\n").filter((line) => /^job_controller_(job_finished_indexes|job_pods_creation|terminated_pods_tracking_finalizer)_total/.test(line)).sort();
+  expect(others).toEqual([
+    'job_controller_job_finished_indexes_total{backoffLimit="perIndex",status="failed"} 1',
+    'job_controller_job_finished_indexes_total{backoffLimit="perIndex",status="succeeded"} 1',
+    'job_controller_job_pods_creation_total{reason="new",status="succeeded"} 2',
+    'job_controller_terminated_pods_tracking_finalizer_total{event="add"} 2',
+    'job_controller_terminated_pods_tracking_finalizer_total{event="delete"} 2',
+  ]);
   expect(metrics.render()).toMatch(/^job_controller_job_syncs_total\{action="pods_created",completion_mode="Indexed",result="success"\} [1-9]/m);
+});
+
+test("what rules of a failure policy did is counted, and Jobs of other controllers", async () => {
+  const metrics = metricsRegistry();
+  const policy = { rules: [{ action: "FailJob" as const, onPodConditions: [{ type: "Broken", status: "True" }] }] };
+  await withControllers((deps) => jobControllers({ ...deps, metrics }), async (api, call) => {
+    await api.client.resource(JOBS).create({ ...job({ managedBy: "example.com/other" }), metadata: { name: "theirs", namespace: "default" } }, call);
+    await api.client.resource(JOBS).create(job({ parallelism: 1, podFailurePolicy: policy }), call);
+    const [pod] = await eventually(() => api.all(PODS), (all) => all.length === 1);
+    await api.client.resource(PODS).updateStatus({ ...pod!, status: { phase: "Failed", conditions: [{ type: "Broken", status: "True" }] } }, call);
+    await eventually(() => api.all(JOBS).map((one) => ended(one)?.reason), (reasons) => reasons.includes("PodFailurePolicy"));
+  });
+  expect(metrics.render()).toContain('\njob_controller_pod_failures_handled_by_failure_policy_total{action="FailJob"} 1\n');
+  expect(metrics.render()).toContain('\njob_controller_jobs_by_external_controller_total{controller_name="example.com/other"} 1\n');
 });

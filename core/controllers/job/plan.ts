@@ -10,7 +10,7 @@ import { deletionOrder } from "../replicaset/deletion-order.ts";
 import { isTerminating } from "../pod-state.ts";
 import { Indexes } from "./indexes.ts";
 import { allIndexFailures, endedMs, hasFailed, indexOf, isTracked, replacesOnlyFailed } from "./pods.ts";
-import { judgeFailure } from "./policies.ts";
+import { judgeFailure, matchingRule } from "./policies.ts";
 import { isSuspended, type JobView, validIndex } from "./view.ts";
 
 type P = Readonly<Pod>;
@@ -102,6 +102,8 @@ export interface Tracking {
   readonly status: JobStatus;
   /** Pods whose finalizer may go once `status` is stored. */
   readonly release: readonly P[];
+  /** What rules of the failure policy did to pods that were not named before. */
+  readonly ruled: readonly string[];
   /** There are more: come back. */
   readonly more: boolean;
 }
@@ -114,6 +116,7 @@ export function track({ job, spec, pods, indexes }: JobView, before: JobStatus, 
   const settled = settle(before, pods.filter(isTracked));
   const uncounted = { succeeded: [...(settled.uncountedTerminatedPods?.succeeded ?? [])], failed: [...(settled.uncountedTerminatedPods?.failed ?? [])] };
   const release: P[] = [];
+  const ruled: string[] = [];
   const newIndexes: number[] = [];
   let more = false;
   const failing = end !== undefined && end.type !== "SuccessCriteriaMet" && end.type !== "Complete";
@@ -129,8 +132,10 @@ export function track({ job, spec, pods, indexes }: JobView, before: JobStatus, 
     if (succeeded && !uncounted.failed.includes(uid)) {
       if (indexes === undefined) { if (!uncounted.succeeded.includes(uid)) uncounted.succeeded.push(uid); }
       else if (index !== undefined && !indexes.counted.has(index)) newIndexes.push(index);
-    } else if ((failed || failing) && !uncounted.failed.includes(uid) && (indexes === undefined || index !== undefined) && judgeFailure(spec.podFailurePolicy, pod).counts) {
-      uncounted.failed.push(uid);
+    } else if ((failed || failing) && !uncounted.failed.includes(uid) && (indexes === undefined || index !== undefined)) {
+      const rule = matchingRule(spec.podFailurePolicy, pod);
+      if (rule !== undefined) ruled.push(rule.action);
+      if (judgeFailure(spec.podFailurePolicy, pod).counts) uncounted.failed.push(uid);
     }
     if (newIndexes.length + uncounted.succeeded.length + uncounted.failed.length >= BURST_MAX) { more = true; break; }
   }
@@ -141,7 +146,7 @@ export function track({ job, spec, pods, indexes }: JobView, before: JobStatus, 
     status.completedIndexes = completed.toString();
     if (indexes.failed !== undefined) status.failedIndexes = indexes.failed.toString();
   }
-  return { status, release, more };
+  return { status, release, ruled, more };
 }
 
 /** Named pods that have lost their finalizer, or are gone, go into the counters. */
