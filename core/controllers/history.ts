@@ -34,6 +34,8 @@ export interface History {
   readonly current: Readonly<ControllerRevision>;
   /** All others, lowest revision first. */
   readonly old: readonly Readonly<ControllerRevision>[];
+  /** Those of `old` that hold the same template as `current`. */
+  readonly twins: readonly Readonly<ControllerRevision>[];
 }
 
 /** The name of the revision is taken by another template: raise the owner's collisionCount and try again. */
@@ -69,12 +71,13 @@ export async function syncHistory(options: HistoryOptions): Promise<History> {
   const equal = revisions.filter((revision) => samePatch(revision, patch));
   const newest = equal.at(-1) ?? alike(revisions.at(-1), options);
   const old = revisions.filter((revision) => revision !== newest);
+  const twins = equal.filter((revision) => revision !== newest);
   const next = 1 + Math.max(0, ...old.filter((revision) => !equal.includes(revision)).map(({ revision }) => revision));
-  if (newest === undefined) return { current: await create(options, patch, next), old };
-  if (newest.revision >= next) return { current: newest, old };
+  if (newest === undefined) return { current: await create(options, patch, next), old, twins };
+  if (newest.revision >= next) return { current: newest, old, twins };
   const current = await client.update({ ...newest, revision: next }, { signal });
   await informer.caughtUp([current], signal);
-  return { current, old };
+  return { current, old, twins };
 }
 
 /** `latest`, if its template differs from the present one by defaults alone. */

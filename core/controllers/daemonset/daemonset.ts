@@ -24,6 +24,7 @@ import { slowStart } from "../slow-start.ts";
 import { sameToApi } from "../same.ts";
 import { daemonStatus, type Plan, planPlacement, planRolling } from "./plan.ts";
 import { daemonPod, fitOf, REVISION_HASH_LABEL } from "./pods.ts";
+import { mergeTwins } from "./twins.ts";
 
 type Set = Readonly<DaemonSet>;
 
@@ -63,7 +64,9 @@ export function daemonSetController({ client, informers, events, clock, complete
       const selector = labelSelector(set.spec.selector);
       const owner = { owner: set, owners: setClient, matches: (object: Readonly<{ metadata: { labels?: Record<string, string> | undefined } }>) => selector.matches(object.metadata.labels), signal };
       const ownRevisions = await claim<ControllerRevision, DaemonSet>({ ...owner, objects: candidatesFor(revisions, set), client: revisionClient });
-      const { current, old } = await history(set, ownRevisions, signal);
+      const found = await history(set, ownRevisions, signal);
+      const { current } = found;
+      const old = await mergeTwins(set, found, { client, informers, signal });
       const hash = labelsOf(current)[REVISION_HASH_LABEL] ?? "";
       const read = (): Promise<Readonly<Pod>[]> => claim<Pod, DaemonSet>({ ...owner, objects: candidatesFor(pods, set), client: podClient });
       const world = async () => ({ set, hash, nodes: [...nodes.list()], pods: await read(), nowMs: clock.nowMs() });

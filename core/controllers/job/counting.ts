@@ -44,6 +44,7 @@ export function jobCounter({ client, informers, clock, recorder, meter, releaser
     }
     let current = stored;
     if (!sameValue(status, stored.status ?? {})) current = await write(current, status, signal);
+    meter?.ruled(tracking.ruled);
     onNamed();
     if (tracking.release.length > 0) await settleAll(tracking.release.map((pod) => releaser.release(pod, signal)));
 

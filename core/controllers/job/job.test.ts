@@ -111,10 +111,13 @@ const failedPod = (more: Partial<NonNullable<Pod["status"]>>, at = "2026-01-01T0
 
 test("failures in a row are waited out, longer each time, until something succeeds", () => {
   const t0 = Date.parse("2026-01-01T00:00:00Z");
-  const two = failuresAfter(failuresAfter(undefined, { newSucceeded: [], newFailed: [failedPod({})] }), { newSucceeded: [], newFailed: [failedPod({}, "2026-01-01T00:01:00Z")] });
-  expect(two).toEqual({ count: 2, lastMs: t0 + 60_000 });
+  const named = (uid: string) => ({ metadata: { name: "work", namespace: "n", uid } }) as Job;
+  const a = named("a");
+  const two = failuresAfter(failuresAfter(undefined, { job: a, newSucceeded: [], newFailed: [failedPod({})] }), { job: a, newSucceeded: [], newFailed: [failedPod({}, "2026-01-01T00:01:00Z")] });
+  expect(two).toEqual({ uid: "a", count: 2, lastMs: t0 + 60_000 });
   expect([backoffLeftMs(two, t0 + 60_000), backoffLeftMs(two, t0 + 80_000), backoffLeftMs({ count: 20, lastMs: t0 }, t0)]).toEqual([20_000, 0, 600_000]);
-  expect(failuresAfter(two, { newSucceeded: [failedPod({}, "2026-01-01T00:02:00Z")], newFailed: [failedPod({}, "2026-01-01T00:01:00Z"), failedPod({}, "2026-01-01T00:03:00Z")] })).toEqual({ count: 1, lastMs: t0 + 180_000 });
+  expect(failuresAfter(two, { job: a, newSucceeded: [failedPod({}, "2026-01-01T00:02:00Z")], newFailed: [failedPod({}, "2026-01-01T00:01:00Z"), failedPod({}, "2026-01-01T00:03:00Z")] })).toEqual({ uid: "a", count: 1, lastMs: t0 + 180_000 });
+  expect(failuresAfter(two, { job: named("b"), newSucceeded: [], newFailed: [] })).toEqual({ uid: "b", count: 0, lastMs: 0 });
 });
 
 test.each([
@@ -151,5 +154,27 @@ test("what ends is counted under upstream's names, each pod once", async () => {
     'job_controller_job_pods_finished_total{completion_mode="Indexed",result="succeeded"} 1',
     'job_controller_jobs_finished_total{completion_mode="Indexed",reason="FailedIndexes",result="failed"} 1',
   ]);
+  const others = metrics.render().split("\n").filter((line) => /^job_controller_(job_finished_indexes|job_pods_creation|terminated_pods_tracking_finalizer)_total/.test(line)).sort();
+  expect(others).toEqual([
+    'job_controller_job_finished_indexes_total{backoffLimit="perIndex",status="failed"} 1',
+    'job_controller_job_finished_indexes_total{backoffLimit="perIndex",status="succeeded"} 1',
+    'job_controller_job_pods_creation_total{reason="new",status="succeeded"} 2',
+    'job_controller_terminated_pods_tracking_finalizer_total{event="add"} 2',
+    'job_controller_terminated_pods_tracking_finalizer_total{event="delete"} 2',
+  ]);
   expect(metrics.render()).toMatch(/^job_controller_job_syncs_total\{action="pods_created",completion_mode="Indexed",result="success"\} [1-9]/m);
+});
+
+test("what rules of a failure policy did is counted, and Jobs of other controllers", async () => {
+  const metrics = metricsRegistry();
+  const policy = { rules: [{ action: "FailJob" as const, onPodConditions: [{ type: "Broken", status: "True" }] }] };
+  await withControllers((deps) => jobControllers({ ...deps, metrics }), async (api, call) => {
+    await api.client.resource(JOBS).create({ ...job({ managedBy: "example.com/other" }), metadata: { name: "theirs", namespace: "default" } }, call);
+    await api.client.resource(JOBS).create(job({ parallelism: 1, podFailurePolicy: policy }), call);
+    const [pod] = await eventually(() => api.all(PODS), (all) => all.length === 1);
+    await api.client.resource(PODS).updateStatus({ ...pod!, status: { phase: "Failed", conditions: [{ type: "Broken", status: "True" }] } }, call);
+    await eventually(() => api.all(JOBS).map((one) => ended(one)?.reason), (reasons) => reasons.includes("PodFailurePolicy"));
+  });
+  expect(metrics.render()).toContain('\njob_controller_pod_failures_handled_by_failure_policy_total{action="FailJob"} 1\n');
+  expect(metrics.render()).toContain('\njob_controller_jobs_by_external_controller_total{controller_name="example.com/other"} 1\n');
 });

@@ -15,7 +15,7 @@ import { timestamp } from "../../lifecycle/clock.ts";
 import { settleAll } from "../../lifecycle/settle-all.ts";
 import { candidatesFor, claim } from "../claim.ts";
 import { findCondition } from "../conditions.ts";
-import { type Call, type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
+import { type Call, type Controller, controllerKey, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isNamespaceTerminating, podControl } from "../pod-control.ts";
 import { slowStart } from "../slow-start.ts";
@@ -23,14 +23,12 @@ import { jobCounter } from "./counting.ts";
 import { podReleaser } from "./finalizer.ts";
 import { jobMetrics, type SyncAction } from "./metrics.ts";
 import { JOB_RETRY, orphanPods } from "./orphan-pods.ts";
-import { type Failures, failuresAfter, planPods, type PodPlan } from "./plan.ts";
+import { failuresAfter, type JobFailures, planPods, type PodPlan } from "./plan.ts";
 import { indexedPod, jobPod, TRACKING_FINALIZER } from "./pods.ts";
-import { deadlineInMs, endOf, finishedCondition, isSuspended, jobCondition, type JobView, viewOf } from "./view.ts";
+import { deadlineInMs, endOf, finishedCondition, isExternal, isSuspended, jobCondition, type JobView, viewOf } from "./view.ts";
 
 type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics">;
 type P = Readonly<Pod>;
-
-const OWN_NAME = "kubernetes.io/job-controller"; // of spec.managedBy
 
 export function jobControllers({ client, informers, events, clock, metrics }: Deps): Controller[] {
   const jobs = informers.of(JOBS);
@@ -38,7 +36,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
   const podClient = client.resource(PODS);
   const recorder = events.from({ component: "job-controller" });
   const control = podControl(podClient, recorder);
-  const failures = new Map<ObjectKey, Failures>();
+  const failures = new Map<ObjectKey, JobFailures>();
   const meter = metrics && jobMetrics(metrics);
   const releaser = podReleaser({ client, informers });
   const count = jobCounter({ client, informers, clock, recorder, meter, releaser });
@@ -47,11 +45,14 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     name: "job",
     workers: 5,
     retry: JOB_RETRY,
-    watches: [itself(jobs), mapped(pods, ({ object, old }) => [...jobsOf(object), ...(old === undefined ? [] : jobsOf(old))])],
+    watches: [
+      mapped(jobs, (change) => { meter?.jobSeen(change); return [keyOf(change.object)]; }),
+      mapped(pods, (change) => { meter?.podSeen(change); return [...jobsOf(change.object), ...(change.old === undefined ? [] : jobsOf(change.old))]; }),
+    ],
     async reconcile(key, call): Promise<Next> {
       const job = jobs.get(key);
       if (job === undefined || finishedCondition(job) !== undefined) return void failures.delete(key);
-      if ((job.spec?.managedBy ?? OWN_NAME) !== OWN_NAME) return;
+      if (isExternal(job.spec)) return;
       const startMs = clock.uptimeMs();
       const tell = (action: SyncAction, failed: boolean): void => meter?.synced(job, { ms: clock.uptimeMs() - startMs, action, failed });
       let action: SyncAction = "reconciling";
@@ -131,9 +132,11 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
   }
 
   /** `free`: pods taken away from a Job that goes on are not waited for to be counted. */
-  async function carryOut({ job, indexes }: JobView, plan: PodPlan, free: boolean, signal: AbortSignal): Promise<{ readonly created: number; readonly removed: readonly P[] }> {
+  async function carryOut(view: JobView, plan: PodPlan, free: boolean, signal: AbortSignal): Promise<{ readonly created: number; readonly removed: readonly P[] }> {
+    const { job, indexes } = view;
     const created: P[] = [];
     const removed: P[] = [];
+    let failed = 0;
     try {
       await settleAll(plan.remove.map(async (pod) => {
         if (free) await releaser.release(pod, signal);
@@ -142,9 +145,15 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
       }));
       await slowStart(plan.create, async (i) => {
         const index = plan.indexes[i];
-        created.push(await control.create(index === undefined ? jobPod(job) : indexedPod(job, index, indexes?.delayed.get(index)), job, signal));
+        try {
+          created.push(await control.create(index === undefined ? jobPod(job) : indexedPod(job, index, indexes?.delayed.get(index)), job, signal));
+        } catch (error) {
+          if (!isNamespaceTerminating(error)) failed++;
+          throw error;
+        }
       });
     } finally {
+      meter?.created(view, { succeeded: created.length + failed, failed }); // as upstream has it, all attempts
       await Promise.all([pods.caughtUp(created, signal), pods.sawDeleted(removed, signal)]);
     }
     return { created: created.length, removed };

@@ -10,7 +10,7 @@ import { deletionOrder } from "../replicaset/deletion-order.ts";
 import { isTerminating } from "../pod-state.ts";
 import { Indexes } from "./indexes.ts";
 import { allIndexFailures, endedMs, hasFailed, indexOf, isTracked, replacesOnlyFailed } from "./pods.ts";
-import { judgeFailure } from "./policies.ts";
+import { judgeFailure, matchingRule } from "./policies.ts";
 import { isSuspended, type JobView, validIndex } from "./view.ts";
 
 type P = Readonly<Pod>;
@@ -21,16 +21,19 @@ const BACKOFF = { minMs: 10_000, maxMs: 600_000 };
 
 /** Failures in a row, and when the last one was. */
 export interface Failures { readonly count: number; readonly lastMs: number }
-const NO_FAILURES: Failures = { count: 0, lastMs: 0 };
+export interface JobFailures extends Failures { readonly uid: string }
 
-/** A success wipes the slate, but for what failed after it. */
-export function failuresAfter(before: Failures = NO_FAILURES, { newSucceeded, newFailed }: Pick<JobView, "newSucceeded" | "newFailed">): Failures {
+/** A success wipes the slate, but for what failed after it. What another Job of the same name came to does not count. */
+export function failuresAfter(known: JobFailures | undefined, { job, newSucceeded, newFailed }: Pick<JobView, "job" | "newSucceeded" | "newFailed">): JobFailures {
+  const { uid } = job.metadata;
+  const none: JobFailures = { uid, count: 0, lastMs: 0 };
   if (newSucceeded.length === 0) {
-    return newFailed.length === 0 ? before : { count: before.count + newFailed.length, lastMs: Math.max(...newFailed.map(endedMs)) };
+    const before = known?.uid === uid ? known : none;
+    return newFailed.length === 0 ? before : { uid, count: before.count + newFailed.length, lastMs: Math.max(...newFailed.map(endedMs)) };
   }
   const successMs = Math.max(...newSucceeded.map(endedMs));
   const later = newFailed.map(endedMs).filter((ms) => ms > successMs);
-  return later.length === 0 ? NO_FAILURES : { count: later.length, lastMs: Math.max(...later) };
+  return later.length === 0 ? none : { uid, count: later.length, lastMs: Math.max(...later) };
 }
 
 /** How long to wait after this many failures. */
@@ -99,6 +102,8 @@ export interface Tracking {
   readonly status: JobStatus;
   /** Pods whose finalizer may go once `status` is stored. */
   readonly release: readonly P[];
+  /** What rules of the failure policy did to pods that were not named before. */
+  readonly ruled: readonly string[];
   /** There are more: come back. */
   readonly more: boolean;
 }
@@ -111,6 +116,7 @@ export function track({ job, spec, pods, indexes }: JobView, before: JobStatus, 
   const settled = settle(before, pods.filter(isTracked));
   const uncounted = { succeeded: [...(settled.uncountedTerminatedPods?.succeeded ?? [])], failed: [...(settled.uncountedTerminatedPods?.failed ?? [])] };
   const release: P[] = [];
+  const ruled: string[] = [];
   const newIndexes: number[] = [];
   let more = false;
   const failing = end !== undefined && end.type !== "SuccessCriteriaMet" && end.type !== "Complete";
@@ -126,8 +132,10 @@ export function track({ job, spec, pods, indexes }: JobView, before: JobStatus, 
     if (succeeded && !uncounted.failed.includes(uid)) {
       if (indexes === undefined) { if (!uncounted.succeeded.includes(uid)) uncounted.succeeded.push(uid); }
       else if (index !== undefined && !indexes.counted.has(index)) newIndexes.push(index);
-    } else if ((failed || failing) && !uncounted.failed.includes(uid) && (indexes === undefined || index !== undefined) && judgeFailure(spec.podFailurePolicy, pod).counts) {
-      uncounted.failed.push(uid);
+    } else if ((failed || failing) && !uncounted.failed.includes(uid) && (indexes === undefined || index !== undefined)) {
+      const rule = matchingRule(spec.podFailurePolicy, pod);
+      if (rule !== undefined) ruled.push(rule.action);
+      if (judgeFailure(spec.podFailurePolicy, pod).counts) uncounted.failed.push(uid);
     }
     if (newIndexes.length + uncounted.succeeded.length + uncounted.failed.length >= BURST_MAX) { more = true; break; }
   }
@@ -138,7 +146,7 @@ export function track({ job, spec, pods, indexes }: JobView, before: JobStatus, 
     status.completedIndexes = completed.toString();
     if (indexes.failed !== undefined) status.failedIndexes = indexes.failed.toString();
   }
-  return { status, release, more };
+  return { status, release, ruled, more };
 }
 
 /** Named pods that have lost their finalizer, or are gone, go into the counters. */

@@ -16,7 +16,10 @@ export interface Verdict {
   readonly failsIndex?: boolean | undefined;
 }
 
-export function judgeFailure(policy: Readonly<PodFailurePolicy> | undefined, pod: Readonly<Pod>): Verdict {
+interface Match { readonly action: string; readonly message: string }
+
+/** The first rule that speaks of this failure. */
+export function matchingRule(policy: Readonly<PodFailurePolicy> | undefined, pod: Readonly<Pod>): Match | undefined {
   for (const [i, { action, onExitCodes, onPodConditions }] of (policy?.rules ?? []).entries()) {
     const name = `${namespaceOf(pod)}/${pod.metadata.name}`;
     let message: string | undefined;
@@ -27,15 +30,19 @@ export function judgeFailure(policy: Readonly<PodFailurePolicy> | undefined, pod
       const condition = pod.status?.conditions?.find(({ type, status }) => onPodConditions?.some((pattern) => pattern.type === type && (pattern.status ?? "True") === status));
       if (condition !== undefined) message = `Pod ${name} has condition ${condition.type} matching ${action} rule at index ${i}`;
     }
-    if (message === undefined) continue;
-    switch (action) {
-      case "Ignore": return { counts: false };
-      case "FailJob": return { counts: true, failsJob: message };
-      case "FailIndex": return { counts: true, failsIndex: true };
-      case "Count": return { counts: true };
-    }
+    if (message !== undefined) return { action, message };
   }
-  return { counts: true };
+  return undefined;
+}
+
+export function judgeFailure(policy: Readonly<PodFailurePolicy> | undefined, pod: Readonly<Pod>): Verdict {
+  const match = matchingRule(policy, pod);
+  switch (match?.action) {
+    case "Ignore": return { counts: false };
+    case "FailJob": return { counts: true, failsJob: match.message };
+    case "FailIndex": return { counts: true, failsIndex: true };
+    default: return { counts: true };
+  }
 }
 
 function failedContainer({ status }: Readonly<Pod>, { containerName, operator, values }: Readonly<PodFailurePolicyOnExitCodesRequirement>): ContainerStatus | undefined {

@@ -41,6 +41,11 @@ export interface JobView {
   readonly indexes: IndexView | undefined;
 }
 
+const OWN_NAME = "kubernetes.io/job-controller"; // of spec.managedBy
+
+/** Another controller's. */
+export function isExternal(spec: Readonly<JobSpec> | undefined): boolean { return (spec?.managedBy ?? OWN_NAME) !== OWN_NAME; }
+
 export function isSuspended(spec: Readonly<JobSpec>): boolean { return spec.suspend === true; }
 
 export function finishedCondition(job: Readonly<Job>): JobCondition | undefined {

@@ -25,6 +25,10 @@ const TERMINATED_MAX = 12_500;
 /** A node that is gone leaves a hundred pods behind, and a thousand may go together. */
 const REMOVED_AT_ONCE = 64;
 
+/** Why a pod goes, and under which reason it is counted. */
+const REASONS = { terminated: "terminated", "node is gone": "orphaned", "deleted before it was scheduled": "unscheduled", "node is out of service": "out-of-service" } as const;
+type Why = keyof typeof REASONS;
+
 /** Finished pods beyond `max`: evicted ones first, then the oldest. */
 export function terminatedBeyond(pods: readonly Readonly<Pod>[], max: number): Readonly<Pod>[] {
   const finished = pods.filter((pod) => pod.status?.phase !== undefined && isTerminal(pod));
@@ -38,11 +42,13 @@ function isOutOfService(node: Readonly<Node> | undefined): boolean {
   return node !== undefined && findCondition(node.status?.conditions, "Ready")?.status !== "True" && (node.spec?.taints ?? []).some(({ key }) => key === TAINT.outOfService);
 }
 
-export function podGcController({ client, informers, clock, terminatedMax = TERMINATED_MAX }: Pick<ControllerDeps, "client" | "informers" | "clock"> & { readonly terminatedMax?: number | undefined }): Controller {
+export function podGcController({ client, informers, clock, metrics, terminatedMax = TERMINATED_MAX }: Pick<ControllerDeps, "client" | "informers" | "clock" | "metrics"> & { readonly terminatedMax?: number | undefined }): Controller {
   const pods = informers.of(PODS);
   const nodes = informers.of(NODES);
   const podClient = client.resource(PODS);
   const nodeClient = client.resource(NODES);
+  const removals = metrics?.counter("pod_gc_collector_force_delete_pods_total", "[ALPHA] Number of pods that are being forcefully deleted since the Pod GC Controller started.");
+  const errors = metrics?.counter("pod_gc_collector_force_delete_pod_errors_total", "[ALPHA] Number of errors encountered when forcefully deleting the pods since the Pod GC Controller started.");
   const missing = new Map<string, number>(); // nodes that pods name and nobody has: since when, by uptime
 
   return {
@@ -53,8 +59,8 @@ export function podGcController({ client, informers, clock, terminatedMax = TERM
     starts: ["all" as ObjectKey],
     async reconcile(_key, { signal, log }): Promise<Next> {
       const all = [...pods.list()];
-      const doomed = new Map<string, { readonly pod: Readonly<Pod>; readonly why: string; readonly condition?: PodCondition }>();
-      const add = (pod: Readonly<Pod>, why: string, condition?: PodCondition): void => void doomed.set(pod.metadata.uid, { pod, why, ...(condition === undefined ? {} : { condition }) });
+      const doomed = new Map<string, { readonly pod: Readonly<Pod>; readonly why: Why; readonly condition?: PodCondition }>();
+      const add = (pod: Readonly<Pod>, why: Why, condition?: PodCondition): void => void doomed.set(pod.metadata.uid, { pod, why, ...(condition === undefined ? {} : { condition }) });
       if (terminatedMax > 0) for (const pod of terminatedBeyond(all, terminatedMax)) add(pod, "terminated");
       const gone = await goneNodes(all, signal);
       const orphaned = { type: "DisruptionTarget", status: "True", reason: "DeletionByPodGC", message: "PodGC: node no longer exists", lastTransitionTime: timestamp(clock.nowMs()) };
@@ -66,7 +72,9 @@ export function podGcController({ client, informers, clock, terminatedMax = TERM
       }
       await settleEach(doomed.values(), REMOVED_AT_ONCE, async ({ pod, why, condition }) => {
         log.info("removing pod", { pod: `${pod.metadata.namespace}/${pod.metadata.name}`, why });
-        await remove(pod, condition, signal);
+        const labels = { namespace: pod.metadata.namespace ?? "", reason: REASONS[why] };
+        removals?.inc(labels);
+        await remove(pod, condition, signal).catch((error: unknown) => { errors?.inc(labels); throw error; });
       }).catch((error: unknown) => { if (!signal.aborted) log.warn("pods could not be removed, will try again", { error }); });
       return { againInMs: PERIOD_MS };
     },
