@@ -15,6 +15,7 @@ const server = Bun.serve({
   async fetch(request) {
     const { pathname } = new URL(request.url);
     seen.push({ path: pathname, body: (await request.json()) as Record<string, unknown> });
+    if (typeof answers[pathname] === "string") return new Response(answers[pathname]);
     return pathname in answers ? Response.json(answers[pathname]) : new Response("no", { status: 500 });
   },
 });
@@ -35,6 +36,7 @@ test("names or whole nodes go out; those it keeps and its reasons come back", as
   expect(left.map(({ name }) => name)).toEqual(["b"]);
   expect(Object.fromEntries(rejections)).toEqual({ a: { filter: "extender", reasons: ["never"], resolvable: false }, c: { filter: "extender", reasons: ["too far"], resolvable: true } });
   expect(seen.map(({ path, body }) => [path, body["NodeNames"], ((body["Nodes"] as { items?: { metadata: { name: string } }[] } | null)?.items ?? []).map(({ metadata }) => metadata.name)])).toEqual([["/x/names", ["a", "b", "c"], []], ["/x/nodes", null, ["a", "b"]]]);
+  expect(seen.map(({ body }) => Object.keys(body["Pod"] as Pod))).toEqual([["metadata", "spec"], ["metadata", "spec"]]);
 });
 
 test("scores are multiplied by the weight and brought to our scale; one that fails adds nothing", async () => {
@@ -60,4 +62,13 @@ test("it binds, and takes part in preemption", async () => {
   expect([...agreed].map(([name, { pods, violations }]) => [name, pods.map(({ metadata }) => metadata.name), violations])).toEqual([["a", ["low"], 1]]);
   answers["/x/preempt"] = { NodeNameToMetaVictims: { a: { Pods: [{ UID: "other" }] } } };
   await expect(extender({ preemptVerb: "preempt" }).preempt(wanted, new Map(), (name) => cluster.node(name), signal)).rejects.toThrow("but the pod is not found on that node");
+});
+
+test.each([
+  ["{nope", "invalid character 'n' looking for beginning of object key string"],
+  ["", "EOF"],
+  ['{"NodeNames": [', "unexpected EOF"],
+])("an answer of %j is told of as upstream does", async (answer, message) => {
+  answers["/x/garbled"] = answer;
+  await expect(filterByExtenders(wanted, all, new Map(), { extenders: [extender({ filterVerb: "garbled" })], log, signal })).rejects.toMatchObject({ message });
 });

@@ -207,3 +207,18 @@ test("a pod that there is no node for is tried again after longer and longer, an
   queue.changed(newNode, "NodeAdd");
   expect(queue.standing("default/p" as never)?.queue).toBe("backoff");
 });
+
+test("a pod that an extender turned down is tried again when its own status changes, others are not", async () => {
+  const clock = stoppedClock();
+  const queue = new SchedulingQueue({ clock, mayHelp: (_pod, filters) => filters.has("extender") });
+  const states = [];
+  for (const filter of ["extender", "node"]) {
+    const waiting = pod("p");
+    queue.add(waiting);
+    queue.fail((await queue.take(new AbortController().signal))!, new Set([filter]));
+    queue.add({ ...waiting, status: { conditions: [{ type: "PodScheduled", status: "False" }] } } as never);
+    states.push(queue.standing("default/p" as never)?.queue);
+    queue.remove("default/p" as never);
+  }
+  expect(states).toEqual(["backoff", "unschedulable"]);
+});

@@ -15,6 +15,7 @@ import type { Pod } from "../api/gen/core.v1.ts";
 import { keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
 import { type BackoffOptions, backoffMs } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import { EXTENDER } from "./ask-extenders.ts";
 import { type ClusterChange, eventsOf, NODE_ADD } from "./changes.ts";
 import { Heap } from "./heap.ts";
 
@@ -233,7 +234,7 @@ export class SchedulingQueue {
       if (!this.#isGated(pod)) this.#activate(entry, "UnschedulablePodUpdate");
       return;
     }
-    if (!asksForOther(old, pod)) return;
+    if (!asksForOther(old, pod) && !(entry.state === "unschedulable" && entry.rejectedBy.has(EXTENDER))) return; // extenders are asked again whatever it was
     if (old.spec.priority !== pod.spec.priority && entry.state === "active") return this.#activate(entry, "UnschedulablePodUpdate");
     const change: ClusterChange = { of: "pod", object: pod, old, deleted: false };
     for (const event of eventsOf(change)) {
