@@ -60,6 +60,7 @@ test("it binds, and takes part in preemption", async () => {
   answers["/x/preempt"] = { NodeNameToMetaVictims: { a: { Pods: [{ UID: low.metadata.uid }], NumPDBViolations: 1 } } };
   const agreed = await extender({ preemptVerb: "preempt", nodeCacheCapable: true }).preempt(wanted, new Map([["a", { pods: [low], violations: 0 }]]), (name) => cluster.node(name), signal);
   expect([...agreed].map(([name, { pods, violations }]) => [name, pods.map(({ metadata }) => metadata.name), violations])).toEqual([["a", ["low"], 1]]);
+  expect(seen.at(-1)?.body).toMatchObject({ NodeNameToVictims: null, NodeNameToMetaVictims: { a: { Pods: [{ UID: low.metadata.uid }], NumPDBViolations: 0 } } });
   answers["/x/preempt"] = { NodeNameToMetaVictims: { a: { Pods: [{ UID: "other" }] } } };
   await expect(extender({ preemptVerb: "preempt" }).preempt(wanted, new Map(), (name) => cluster.node(name), signal)).rejects.toThrow("but the pod is not found on that node");
 });

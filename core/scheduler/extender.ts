@@ -88,7 +88,7 @@ export class Extender {
   async preempt(pod: Readonly<Pod>, candidates: ReadonlyMap<string, Victims>, nodeOf: (name: string) => LiveNode | undefined, signal: AbortSignal): Promise<Map<string, Victims>> {
     const cached = this.#config.nodeCacheCapable;
     const victims = Object.fromEntries([...candidates].map(([node, { pods, violations }]) => [node, { Pods: cached ? pods.map(({ metadata }) => ({ UID: metadata.uid })) : pods.map(bare), NumPDBViolations: violations }]));
-    const result = (await this.#send(this.#config.preemptVerb!, { Pod: bare(pod), [cached ? "NodeNameToMetaVictims" : "NodeNameToVictims"]: victims }, signal)) as { NodeNameToMetaVictims?: Record<string, { Pods?: { UID: string }[] | null; NumPDBViolations?: number }> | null };
+    const result = (await this.#send(this.#config.preemptVerb!, { Pod: bare(pod), NodeNameToVictims: cached ? null : victims, NodeNameToMetaVictims: cached ? victims : null }, signal)) as { NodeNameToMetaVictims?: Record<string, { Pods?: { UID: string }[] | null; NumPDBViolations?: number }> | null };
     return new Map(Object.entries(result.NodeNameToMetaVictims ?? {}).map(([name, { Pods, NumPDBViolations = 0 }]) => {
       const node = nodeOf(name);
       if (!node) throw new Error(`nodeinfo not found for node name "${name}"`);
