@@ -3,8 +3,9 @@ import type { Pod } from "../api/gen/core.v1.ts";
 import { systemClock as clock } from "../lifecycle/clock.ts";
 import { silentLog as log } from "../observe/log.ts";
 import { node, pod, schedulingCluster } from "../../test/scheduling-cluster.ts";
-import { filterByExtenders, scoresOfExtenders } from "./ask-extenders.ts";
+import { filterByExtenders, scoresOfExtenders, victimsByExtenders } from "./ask-extenders.ts";
 import type { ExtenderConfig } from "./config/configuration.ts";
+import { chosen } from "./preempt.ts";
 import type { NodeRejection } from "./rejection.ts";
 import { Extender } from "./extender.ts";
 
@@ -72,4 +73,12 @@ test.each([
 ])("an answer of %j is told of as upstream does", async (answer, message) => {
   answers["/x/garbled"] = answer;
   await expect(filterByExtenders(wanted, all, new Map(), { extenders: [extender({ filterVerb: "garbled" })], log, signal })).rejects.toMatchObject({ message });
+});
+
+test("a node whose victims an extender spares is none, or an error where it may not be passed over", async () => {
+  answers["/x/spare"] = { NodeNameToMetaVictims: { a: { Pods: [] } } };
+  const asked = (ignorable: boolean) => victimsByExtenders(wanted, new Map([["a", { pods: [pod("low")], violations: 0 }]]), (name) => cluster.node(name), { extenders: [extender({ preemptVerb: "spare", nodeCacheCapable: true, ignorable })], log, signal });
+  expect([...(await asked(true))]).toEqual([]);
+  await expect(asked(false)).rejects.toThrow('expected at least one victim pod on node "a"');
+  expect(chosen([])).toEqual({ type: "none", message: "preemption: no candidate node for preemption", keepNomination: true });
 });
