@@ -82,3 +82,8 @@ test("a node whose victims an extender spares is none, or an error where it may 
   await expect(asked(false)).rejects.toThrow('expected at least one victim pod on node "a"');
   expect(chosen([])).toEqual({ type: "none", message: "preemption: no candidate node for preemption", keepNomination: true });
 });
+
+test("a timeout of nothing is the usual one", async () => {
+  answers["/x/score"] = [{ Host: "a", Score: 1 }];
+  expect([...(await extender({ prioritizeVerb: "score", httpTimeout: "0s" }).prioritize(wanted, all, signal))]).toEqual([["a", 1]]);
+});

@@ -11,6 +11,7 @@ import type { Clock } from "../lifecycle/clock.ts";
 import type { ExtenderConfig } from "./config/configuration.ts";
 import type { LiveNode } from "./node-info.ts";
 
+/** Where the configuration says nothing, or 0s. */
 const TIMEOUT_MS = 5_000;
 
 export interface TlsFiles { readonly ca?: string | undefined; readonly cert?: string | undefined; readonly key?: string | undefined }
@@ -109,7 +110,7 @@ export class Extender {
     const { urlPrefix, httpTimeout, enableHTTPS, tlsConfig } = this.#config;
     const url = `${urlPrefix.replace(/\/+$/, "")}/${verb}`;
     const late = new AbortController();
-    const alarm = this.#deps.clock.after(httpTimeout ? parseDurationMs(httpTimeout) : TIMEOUT_MS, () => late.abort(new Error(`Post "${url}": context deadline exceeded`)));
+    const alarm = this.#deps.clock.after((httpTimeout && parseDurationMs(httpTimeout)) || TIMEOUT_MS, () => late.abort(new Error(`Post "${url}": context deadline exceeded`)));
     const { ca, cert, key } = this.#deps.tls ?? {};
     const insecure = tlsConfig?.insecure || (enableHTTPS && !ca);
     const tls = { ...(ca ? { ca, allowPartialTrustChain: true } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(tlsConfig?.serverName ? { serverName: tlsConfig.serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) };
