@@ -62,8 +62,11 @@ export async function victimsByExtenders(pod: Readonly<Pod>, candidates: Readonl
     } catch (error) {
       if (!extender.ignorable || signal.aborted) throw error;
       log.info("an extender could not be asked about victims, it is passed over", { extender: extender.name, error });
+      continue;
     }
-    for (const [node, { pods }] of left) if (pods.length === 0) throw new Error(`expected at least one victim pod on node "${node}"`);
+    const empty = [...left].find(([, { pods }]) => pods.length === 0);
+    if (empty && !extender.ignorable) throw new Error(`expected at least one victim pod on node "${empty[0]}"`);
+    if (empty) left = new Map([...left].filter(([, { pods }]) => pods.length > 0));
   }
   return left;
 }

@@ -106,14 +106,14 @@ export class Binder {
     const { deps: { client, clock, log }, extenders, metrics } = this.#parts;
     const { name, namespace, uid } = pod.metadata;
     const bindMs = clock.uptimeMs();
+    const binder = extenders.find((extender) => extender.binds && extender.isInterestedIn(pod));
     try {
       const body = { apiVersion: "v1", kind: "Binding", metadata: { name, namespace, uid }, target: { apiVersion: "v1", kind: "Node", name: node } };
-      const binder = extenders.find((extender) => extender.binds && extender.isInterestedIn(pod));
       if (binder) await binder.bind(pod, node, signal);
       else await client.resource(PODS).createSubresource(pod, "binding", body, { signal });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      return this.#failed(binding, new Error(`binding rejected: running Bind plugin "DefaultBinder": ${message}`, { cause: error }), signal.aborted || isNotFound(error));
+      return this.#failed(binding, new Error(binder ? message : `running Bind plugin "DefaultBinder": ${message}`, { cause: error }), signal.aborted || isNotFound(error));
     }
     metrics.point("Bind", profile.schedulerName, clock.uptimeMs() - bindMs);
     log.info("pod bound", { pod: keyOf(pod), node });

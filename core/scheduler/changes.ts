@@ -50,6 +50,7 @@ export function eventsOf(change: ClusterChange): readonly string[] {
   return ways.length > 0 ? ways : [`${resource}Update`];
 }
 
+export const NODE_ADD = "NodeAdd";
 /** A node's taints are others, or it takes pods again. */
 export const NODE_TAINT = "NodeUpdateNodeTaint";
 

@@ -3,8 +3,9 @@ import type { Pod } from "../api/gen/core.v1.ts";
 import { systemClock as clock } from "../lifecycle/clock.ts";
 import { silentLog as log } from "../observe/log.ts";
 import { node, pod, schedulingCluster } from "../../test/scheduling-cluster.ts";
-import { filterByExtenders, scoresOfExtenders } from "./ask-extenders.ts";
+import { filterByExtenders, scoresOfExtenders, victimsByExtenders } from "./ask-extenders.ts";
 import type { ExtenderConfig } from "./config/configuration.ts";
+import { chosen } from "./preempt.ts";
 import type { NodeRejection } from "./rejection.ts";
 import { Extender } from "./extender.ts";
 
@@ -15,6 +16,7 @@ const server = Bun.serve({
   async fetch(request) {
     const { pathname } = new URL(request.url);
     seen.push({ path: pathname, body: (await request.json()) as Record<string, unknown> });
+    if (typeof answers[pathname] === "string") return new Response(answers[pathname]);
     return pathname in answers ? Response.json(answers[pathname]) : new Response("no", { status: 500 });
   },
 });
@@ -35,6 +37,7 @@ test("names or whole nodes go out; those it keeps and its reasons come back", as
   expect(left.map(({ name }) => name)).toEqual(["b"]);
   expect(Object.fromEntries(rejections)).toEqual({ a: { filter: "extender", reasons: ["never"], resolvable: false }, c: { filter: "extender", reasons: ["too far"], resolvable: true } });
   expect(seen.map(({ path, body }) => [path, body["NodeNames"], ((body["Nodes"] as { items?: { metadata: { name: string } }[] } | null)?.items ?? []).map(({ metadata }) => metadata.name)])).toEqual([["/x/names", ["a", "b", "c"], []], ["/x/nodes", null, ["a", "b"]]]);
+  expect(seen.map(({ body }) => Object.keys(body["Pod"] as Pod))).toEqual([["metadata", "spec"], ["metadata", "spec"]]);
 });
 
 test("scores are multiplied by the weight and brought to our scale; one that fails adds nothing", async () => {
@@ -58,6 +61,29 @@ test("it binds, and takes part in preemption", async () => {
   answers["/x/preempt"] = { NodeNameToMetaVictims: { a: { Pods: [{ UID: low.metadata.uid }], NumPDBViolations: 1 } } };
   const agreed = await extender({ preemptVerb: "preempt", nodeCacheCapable: true }).preempt(wanted, new Map([["a", { pods: [low], violations: 0 }]]), (name) => cluster.node(name), signal);
   expect([...agreed].map(([name, { pods, violations }]) => [name, pods.map(({ metadata }) => metadata.name), violations])).toEqual([["a", ["low"], 1]]);
+  expect(seen.at(-1)?.body).toMatchObject({ NodeNameToVictims: null, NodeNameToMetaVictims: { a: { Pods: [{ UID: low.metadata.uid }], NumPDBViolations: 0 } } });
   answers["/x/preempt"] = { NodeNameToMetaVictims: { a: { Pods: [{ UID: "other" }] } } };
   await expect(extender({ preemptVerb: "preempt" }).preempt(wanted, new Map(), (name) => cluster.node(name), signal)).rejects.toThrow("but the pod is not found on that node");
+});
+
+test.each([
+  ["{nope", "invalid character 'n' looking for beginning of object key string"],
+  ["", "EOF"],
+  ['{"NodeNames": [', "unexpected EOF"],
+])("an answer of %j is told of as upstream does", async (answer, message) => {
+  answers["/x/garbled"] = answer;
+  await expect(filterByExtenders(wanted, all, new Map(), { extenders: [extender({ filterVerb: "garbled" })], log, signal })).rejects.toMatchObject({ message });
+});
+
+test("a node whose victims an extender spares is none, or an error where it may not be passed over", async () => {
+  answers["/x/spare"] = { NodeNameToMetaVictims: { a: { Pods: [] } } };
+  const asked = (ignorable: boolean) => victimsByExtenders(wanted, new Map([["a", { pods: [pod("low")], violations: 0 }]]), (name) => cluster.node(name), { extenders: [extender({ preemptVerb: "spare", nodeCacheCapable: true, ignorable })], log, signal });
+  expect([...(await asked(true))]).toEqual([]);
+  await expect(asked(false)).rejects.toThrow('expected at least one victim pod on node "a"');
+  expect(chosen([])).toEqual({ type: "none", message: "preemption: no candidate node for preemption", keepNomination: true });
+});
+
+test("a timeout of nothing is the usual one", async () => {
+  answers["/x/score"] = [{ Host: "a", Score: 1 }];
+  expect([...(await extender({ prioritizeVerb: "score", httpTimeout: "0s" }).prioritize(wanted, all, signal))]).toEqual([["a", 1]]);
 });

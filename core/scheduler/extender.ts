@@ -5,11 +5,13 @@
  * Source: kubernetes v1.36 pkg/scheduler/extender.go, staging/src/k8s.io/kube-scheduler/extender/v1/types.go
  */
 import type { Container, Node, Pod } from "../api/gen/core.v1.ts";
+import { parseJson } from "../api/codec/json.ts";
 import { parseDurationMs } from "../api/meta/duration.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { ExtenderConfig } from "./config/configuration.ts";
 import type { LiveNode } from "./node-info.ts";
 
+/** Where the configuration says nothing, or 0s. */
 const TIMEOUT_MS = 5_000;
 
 export interface TlsFiles { readonly ca?: string | undefined; readonly cert?: string | undefined; readonly key?: string | undefined }
@@ -56,7 +58,7 @@ export class Extender {
   }
 
   async filter(pod: Readonly<Pod>, nodes: readonly LiveNode[], signal: AbortSignal): Promise<ExtenderFilterResult> {
-    const result = (await this.#send(this.#config.filterVerb!, { Pod: pod, ...this.#nodesOf(nodes) }, signal)) as {
+    const result = (await this.#send(this.#config.filterVerb!, { Pod: bare(pod), ...this.#nodesOf(nodes) }, signal)) as {
       Nodes?: { items?: Node[] } | null; NodeNames?: string[] | null; FailedNodes?: Record<string, string> | null; FailedAndUnresolvableNodes?: Record<string, string> | null; Error?: string;
     };
     if (result.Error) throw new Error(result.Error);
@@ -74,7 +76,7 @@ export class Extender {
 
   /** 0…10 by name of node. */
   async prioritize(pod: Readonly<Pod>, nodes: readonly LiveNode[], signal: AbortSignal): Promise<Map<string, number>> {
-    const result = (await this.#send(this.#config.prioritizeVerb!, { Pod: pod, ...this.#nodesOf(nodes) }, signal)) as { Host: string; Score: number }[] | null;
+    const result = (await this.#send(this.#config.prioritizeVerb!, { Pod: bare(pod), ...this.#nodesOf(nodes) }, signal)) as { Host: string; Score: number }[] | null;
     return new Map((result ?? []).map(({ Host, Score }) => [Host, Score]));
   }
 
@@ -86,8 +88,8 @@ export class Extender {
   /** The candidates it leaves, perhaps with other victims; each must be on its node. */
   async preempt(pod: Readonly<Pod>, candidates: ReadonlyMap<string, Victims>, nodeOf: (name: string) => LiveNode | undefined, signal: AbortSignal): Promise<Map<string, Victims>> {
     const cached = this.#config.nodeCacheCapable;
-    const victims = Object.fromEntries([...candidates].map(([node, { pods, violations }]) => [node, { Pods: cached ? pods.map(({ metadata }) => ({ UID: metadata.uid })) : pods, NumPDBViolations: violations }]));
-    const result = (await this.#send(this.#config.preemptVerb!, { Pod: pod, [cached ? "NodeNameToMetaVictims" : "NodeNameToVictims"]: victims }, signal)) as { NodeNameToMetaVictims?: Record<string, { Pods?: { UID: string }[] | null; NumPDBViolations?: number }> | null };
+    const victims = Object.fromEntries([...candidates].map(([node, { pods, violations }]) => [node, { Pods: cached ? pods.map(({ metadata }) => ({ UID: metadata.uid })) : pods.map(bare), NumPDBViolations: violations }]));
+    const result = (await this.#send(this.#config.preemptVerb!, { Pod: bare(pod), NodeNameToVictims: cached ? null : victims, NodeNameToMetaVictims: cached ? victims : null }, signal)) as { NodeNameToMetaVictims?: Record<string, { Pods?: { UID: string }[] | null; NumPDBViolations?: number }> | null };
     return new Map(Object.entries(result.NodeNameToMetaVictims ?? {}).map(([name, { Pods, NumPDBViolations = 0 }]) => {
       const node = nodeOf(name);
       if (!node) throw new Error(`nodeinfo not found for node name "${name}"`);
@@ -101,14 +103,14 @@ export class Extender {
   }
 
   #nodesOf(nodes: readonly LiveNode[]): object {
-    return this.#config.nodeCacheCapable ? { Nodes: null, NodeNames: nodes.map(({ name }) => name) } : { Nodes: { apiVersion: "v1", kind: "NodeList", metadata: {}, items: nodes.map(({ node }) => node) }, NodeNames: null };
+    return this.#config.nodeCacheCapable ? { Nodes: null, NodeNames: nodes.map(({ name }) => name) } : { Nodes: { metadata: {}, items: nodes.map(({ node }) => bare(node)) }, NodeNames: null };
   }
 
   async #send(verb: string, body: unknown, signal: AbortSignal): Promise<unknown> {
     const { urlPrefix, httpTimeout, enableHTTPS, tlsConfig } = this.#config;
     const url = `${urlPrefix.replace(/\/+$/, "")}/${verb}`;
     const late = new AbortController();
-    const alarm = this.#deps.clock.after(httpTimeout ? parseDurationMs(httpTimeout) : TIMEOUT_MS, () => late.abort(new Error(`Post "${url}": context deadline exceeded`)));
+    const alarm = this.#deps.clock.after((httpTimeout && parseDurationMs(httpTimeout)) || TIMEOUT_MS, () => late.abort(new Error(`Post "${url}": context deadline exceeded`)));
     const { ca, cert, key } = this.#deps.tls ?? {};
     const insecure = tlsConfig?.insecure || (enableHTTPS && !ca);
     const tls = { ...(ca ? { ca, allowPartialTrustChain: true } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(tlsConfig?.serverName ? { serverName: tlsConfig.serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) };
@@ -120,11 +122,26 @@ export class Extender {
         await response.body?.cancel();
         throw new Error(`failed ${verb} with extender at URL ${url}, code ${response.status}`);
       }
-      return await response.json();
+      return decoded(await response.text());
     } catch (error) {
       throw late.signal.aborted ? late.signal.reason : error;
     } finally {
       alarm.cancel();
     }
+  }
+}
+
+/** As upstream sends it: without saying what it is. */
+function bare<T extends Pod | Node>({ apiVersion: _version, kind: _kind, ...rest }: Readonly<T>): Omit<T, "apiVersion" | "kind"> {
+  return rest;
+}
+
+/** An answer, or what Go's decoder says of it. */
+function decoded(text: string): unknown {
+  try {
+    return parseJson(text).value;
+  } catch (error) {
+    if (!(error instanceof Error) || error.message !== "unexpected end of JSON input") throw error;
+    throw new Error(text.trim() === "" ? "EOF" : "unexpected EOF", { cause: error });
   }
 }

@@ -29,6 +29,8 @@ export interface Profile {
   readonly bindTimeoutMs: number;
   /** Whether devices are allocated to claims where a pod goes. */
   readonly bindsDevices: boolean;
+  /** Whether claims that keep a pod off all nodes lose their devices, if nobody needs them. */
+  readonly freesDevices: boolean;
   /** How long devices may take until they are ready. */
   readonly deviceBindingTimeoutMs: number;
   /** Whether a pod waits for its scheduling gates to be opened. */
@@ -46,6 +48,7 @@ export const DEFAULT_PROFILE: Profile = {
   bindsVolumes: true,
   bindTimeoutMs: 600_000,
   bindsDevices: true,
+  freesDevices: true,
   deviceBindingTimeoutMs: 600_000,
   honorsGates: true,
   filters: [

@@ -16,7 +16,7 @@ const NOTHING: Requests = {};
 /** `missing`: what a container is taken to ask for that says nothing of it. */
 export function podRequests({ spec, status }: Readonly<Pod>, missing: Requests = NOTHING): Requests {
   const statuses = new Map([...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].map((one) => [one.name, one]));
-  const infeasible = (status?.conditions ?? []).some(({ type, reason }) => type === "PodResizePending" && reason === "Infeasible");
+  const infeasible = isResizeInfeasible(status);
   const requestsOf = (container: Container): Requests => containerRequests(container, statuses.get(container.name), infeasible, missing);
   const running: Record<string, number> = {};
   for (const container of spec.containers) add(running, requestsOf(container));
@@ -39,6 +39,11 @@ export function podRequests({ spec, status }: Readonly<Pod>, missing: Requests =
   for (const name of Object.keys(spec.resources?.requests ?? {})) running[name] = whole[name] ?? 0;
   for (const [name, quantity] of Object.entries(spec.overhead ?? {})) running[name] = (running[name] ?? 0) + amount(name, quantity);
   return running;
+}
+
+/** What the pod wants to grow to it will not get where it is. */
+export function isResizeInfeasible(status: Pod["status"]): boolean {
+  return status?.conditions?.find(({ type }) => type === "PodResizePending")?.reason === "Infeasible";
 }
 
 function containerRequests({ resources }: Container, status: ContainerStatus | undefined, infeasible: boolean, missing: Requests): Requests {

@@ -40,7 +40,7 @@ export function preempt(candidate: Candidate, failure: NoPlacement, surroundings
 /** Of these the one that does least harm. */
 export function chosen(choices: readonly Choice[]): Preemption {
   const choice = leastHarm(choices);
-  return choice ? { type: "node", node: choice.node, victims: choice.victims } : { type: "none", message: "", keepNomination: false };
+  return choice ? { type: "node", node: choice.node, victims: choice.victims } : none("no candidate node for preemption");
 }
 
 /** Nodes where it would help, each with its victims. */

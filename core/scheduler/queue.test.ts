@@ -186,3 +186,39 @@ test("who waits for pods again and again leaves nothing behind on a signal that 
   }
   expect(listening.size).toBe(0);
 });
+
+test("a pod that there is no node for is tried again after longer and longer, and at once when one comes", async () => {
+  const { clock, queue, fail } = setUp();
+  queue.add(pod("p"));
+  const states: unknown[] = [];
+  for (const waitMs of [2_000, 3_000, 5_000]) {
+    await fail(new Set());
+    states.push(queue.standing("default/p" as never)?.queue);
+    clock.advance(waitMs);
+    states.push(queue.standing("default/p" as never)?.queue);
+  }
+  expect(states).toEqual(["backoff", "active", "backoff", "active", "backoff", "active"]);
+  await fail(new Set());
+  queue.changed({ of: "claim", object: {} as never, deleted: false }, "PersistentVolumeClaimAdd");
+  expect(queue.standing("default/p" as never)?.queue).toBe("backoff");
+  queue.changed(newNode, "NodeAdd");
+  expect(queue.standing("default/p" as never)?.queue).toBe("active");
+  await fail("error");
+  queue.changed(newNode, "NodeAdd");
+  expect(queue.standing("default/p" as never)?.queue).toBe("backoff");
+});
+
+test("a pod that an extender turned down is tried again when its own status changes, others are not", async () => {
+  const clock = stoppedClock();
+  const queue = new SchedulingQueue({ clock, mayHelp: (_pod, filters) => filters.has("extender") });
+  const states = [];
+  for (const filter of ["extender", "node"]) {
+    const waiting = pod("p");
+    queue.add(waiting);
+    queue.fail((await queue.take(new AbortController().signal))!, new Set([filter]));
+    queue.add({ ...waiting, status: { conditions: [{ type: "PodScheduled", status: "False" }] } } as never);
+    states.push(queue.standing("default/p" as never)?.queue);
+    queue.remove("default/p" as never);
+  }
+  expect(states).toEqual(["backoff", "unschedulable"]);
+});

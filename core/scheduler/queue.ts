@@ -15,7 +15,8 @@ import type { Pod } from "../api/gen/core.v1.ts";
 import { keyOf, type ObjectKey } from "../api/meta/object-meta.ts";
 import { type BackoffOptions, backoffMs } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import { type ClusterChange, eventsOf } from "./changes.ts";
+import { EXTENDER } from "./ask-extenders.ts";
+import { type ClusterChange, eventsOf, NODE_ADD } from "./changes.ts";
 import { Heap } from "./heap.ts";
 
 const BACKOFF: BackoffOptions = { minMs: 1_000, maxMs: 10_000 };
@@ -58,8 +59,10 @@ interface Entry extends Attempt {
   /** How often it fitted nowhere, and how many errors there have been since. */
   failures: number;
   errors: number;
-  /** Filters that rejected it last; empty: anything may help. */
+  /** Filters that rejected it last. */
   rejectedBy: ReadonlySet<string>;
+  /** It was tried when there were no nodes. */
+  isNodeless: boolean;
   /** In flight: changes before this were seen. */
   seen: number;
 }
@@ -133,7 +136,7 @@ export class SchedulingQueue {
     if (known && known.pod.metadata.uid === pod.metadata.uid) return this.#update(known, pod);
     this.remove(key);
     const now = this.#deps.clock.uptimeMs();
-    const entry: Entry = { key, pod, attempts: 0, addedMs: now, state: "gone", sinceMs: now, order: 0, backoffUntilMs: 0, failures: 0, errors: 0, rejectedBy: new Set(), seen: 0 };
+    const entry: Entry = { key, pod, attempts: 0, addedMs: now, state: "gone", sinceMs: now, order: 0, backoffUntilMs: 0, failures: 0, errors: 0, rejectedBy: new Set(), isNodeless: false, seen: 0 };
     this.#entries.set(key, entry);
     if (this.#isGated(pod)) this.#enter(entry, "gated", "UnschedulablePodAdd");
     else this.#activate(entry, "UnschedulablePodAdd");
@@ -177,7 +180,7 @@ export class SchedulingQueue {
     else this.#land(attempt as Entry);
   }
 
-  /** It fitted nowhere, and waits for what may help: `rejectedBy`, filters; with none, anything. It was rejected by an "error": it is tried again after a while. */
+  /** It fitted nowhere, and waits for what may help: `rejectedBy`, filters. After an "error", and if no filter was asked because there are no nodes, it is tried again after a while. */
   fail(attempt: Attempt, rejectedBy: ReadonlySet<string> | "error"): void {
     const entry = attempt as Entry;
     const { seen } = entry;
@@ -192,7 +195,8 @@ export class SchedulingQueue {
       this.#entries.set(entry.key, entry);
     }
     entry.sinceMs = clock.uptimeMs();
-    if (rejectedBy === "error") {
+    entry.isNodeless = rejectedBy !== "error" && rejectedBy.size === 0;
+    if (rejectedBy === "error" || entry.isNodeless) {
       entry.errors++;
       return this.#backOff(entry, "ScheduleAttemptFailure");
     }
@@ -210,10 +214,11 @@ export class SchedulingQueue {
     (attempt as Entry).seen = this.#changeCount;
   }
 
-  /** Something changed: pods it may help are tried again, after their back-off. */
+  /** Something changed: pods it may help are tried again, after their back-off; those that there was no node for at once, when the first comes. */
   changed(change: ClusterChange, event: string): void {
     this.#record(change, event);
     for (const entry of [...this.#unschedulable.values()]) if (this.#isHelpedBy(entry, change, event)) this.#backOff(entry, event);
+    if (event === NODE_ADD) for (const entry of [...this.#entries.values()]) if (entry.isNodeless && entry.state === "backoff") this.#activate(entry, event);
   }
 
   /** Something changed that gates may depend on. */
@@ -229,7 +234,7 @@ export class SchedulingQueue {
       if (!this.#isGated(pod)) this.#activate(entry, "UnschedulablePodUpdate");
       return;
     }
-    if (!asksForOther(old, pod)) return;
+    if (!asksForOther(old, pod) && !(entry.state === "unschedulable" && entry.rejectedBy.has(EXTENDER))) return; // extenders are asked again whatever it was
     if (old.spec.priority !== pod.spec.priority && entry.state === "active") return this.#activate(entry, "UnschedulablePodUpdate");
     const change: ClusterChange = { of: "pod", object: pod, old, deleted: false };
     for (const event of eventsOf(change)) {
@@ -239,7 +244,7 @@ export class SchedulingQueue {
   }
 
   #isHelpedBy({ pod, rejectedBy }: Entry, change: ClusterChange, event: string): boolean {
-    return rejectedBy.size === 0 || this.#deps.mayHelp(pod, rejectedBy, change, event);
+    return this.#deps.mayHelp(pod, rejectedBy, change, event);
   }
 
   #isGated(pod: Readonly<Pod>): boolean {

@@ -18,7 +18,13 @@ import { tryWritePodStatus } from "./pod-status.ts";
 import { candidatesFor, chosen, preempt, type Preemption } from "./preempt.ts";
 
 /** What preemption came to: "" as node, whatever it was nominated to is over. */
-interface Room { readonly message: string; readonly nominatedNodeName: string | undefined; readonly victims: readonly Readonly<Pod>[] }
+interface Room {
+  readonly message: string;
+  readonly nominatedNodeName: string | undefined;
+  readonly victims: readonly Readonly<Pod>[];
+  /** It could not be found out: nothing else is told. */
+  readonly isError?: boolean;
+}
 
 const NO_ROOM: Room = { message: "", nominatedNodeName: undefined, victims: [] };
 /** A filter before DynamicResources has refused all nodes: that plugin does not find what it would have noted, says so, and nobody is asked after it. Source: dynamicresources.go PostFilter, getStateData */
@@ -92,13 +98,20 @@ export class RoomMaker {
     metrics.preemptionTried();
     const found = candidatesFor(candidate, failure, this.#surroundings(profile.preemption));
     if (found.type === "none") return this.#room(found);
-    const agreed = await victimsByExtenders(candidate.pod, new Map(found.choices.map(({ node, victims, violations }) => [node, { pods: victims, violations }])), (name) => snapshot.node(name), { extenders, log, signal });
-    return this.#room(chosen([...agreed].map(([node, { pods, violations }]) => ({ node, victims: pods, violations }))));
+    const choices = new Map(found.choices.map(({ node, victims, violations }) => [node, { pods: victims, violations }]));
+    try {
+      const agreed = await victimsByExtenders(candidate.pod, choices, (name) => snapshot.node(name), { extenders, log, signal });
+      return this.#room(chosen([...agreed].map(([node, { pods, violations }]) => ({ node, victims: pods, violations }))));
+    } catch (error) {
+      if (signal.aborted) throw error;
+      log.warn("an extender could not be asked about victims", { pod: keyOf(candidate.pod), error });
+      return { ...NO_ROOM, message: `preemption: ${error instanceof Error ? error.message : String(error)}`, isError: true };
+    }
   }
 
   /** Claims that keep the pod off all nodes may lose their devices. Says so before what preemption says. */
   #withDevices({ candidate, profile, signal }: Tried, { evaluation }: NoPlacement, room: Room): Room {
-    if (!evaluation || !profile.bindsDevices || room.nominatedNodeName) return room;
+    if (!evaluation || !profile.freesDevices || room.nominatedNodeName) return room;
     const { cluster, claims, writes } = this.#parts;
     const plan = devicePlan(candidate, cluster);
     let said = "no new claims to deallocate";
@@ -107,7 +120,7 @@ export class RoomMaker {
       said = claims.canDeallocate(pod, plan) ? "deallocation of ResourceClaim completed" : "still not schedulable";
       writes.add(claims.deallocateOne(pod, plan, signal));
     }
-    return { ...room, message: room.message ? `${said}, ${room.message}` : said };
+    return room.isError ? room : { ...room, message: room.message ? `${said}, ${room.message}` : said };
   }
 
   #surroundings(enough: NonNullable<Profile["preemption"]>): Parameters<typeof preempt>[2] {
@@ -122,7 +135,7 @@ export class RoomMaker {
   }
 }
 
-function isUnnoted({ filters, bindsDevices }: Profile, { evaluation }: NoPlacement): boolean {
+function isUnnoted({ filters, freesDevices }: Profile, { evaluation }: NoPlacement): boolean {
   const place = (name: string): number => filters.findIndex((filter) => filter.name === name);
-  return bindsDevices && evaluation?.refusal !== undefined && place(evaluation.refusal.filter) < place(DYNAMIC_RESOURCES);
+  return freesDevices && evaluation?.refusal !== undefined && place(evaluation.refusal.filter) < place(DYNAMIC_RESOURCES);
 }

@@ -247,7 +247,7 @@ test("when a binding is refused, the pod is told and tried again, and its place 
     await pod("p", {}, "1");
     await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "SchedulerError") ?? false);
     await until("p", on("a"));
-    expect(await events("FailedScheduling")).toEqual([`binding rejected: running Bind plugin "DefaultBinder": no luck`]);
+    expect(await events("FailedScheduling")).toEqual([`running Bind plugin "DefaultBinder": no luck`]);
   }, { through });
 });
 

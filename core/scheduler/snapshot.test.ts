@@ -92,3 +92,18 @@ test("nodes are counted by the images they have", () => {
   snapshot.setNode(having("b", "i"));
   expect(counts()).toEqual([1, 1]);
 });
+
+test("what a pod asks for in vain is free again once it is said to be infeasible", () => {
+  const snapshot = new Snapshot();
+  snapshot.setNode(node("n"));
+  const made = pod("p", { cpu: "1900m", metadata: { generation: 2 } });
+  const of = (reason: string) => ({
+    ...made, spec: { ...made.spec, nodeName: "n" },
+    status: { conditions: [{ type: "PodResizePending", status: "True", reason }], containerStatuses: [{ name: "c", allocatedResources: { cpu: "500m" }, resources: { requests: { cpu: "500m" } } }] },
+  }) as unknown as Pod;
+  const requested = (reason: string): unknown => {
+    snapshot.setPod(of(reason));
+    return snapshot.node("n")?.requested["cpu"];
+  };
+  expect([requested("Deferred"), requested("Infeasible"), requested("Deferred")]).toEqual([1900, 500, 1900]);
+});

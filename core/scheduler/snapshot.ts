@@ -6,6 +6,7 @@ import type { Node, Pod } from "../api/gen/core.v1.ts";
 import { labelsOf } from "../api/meta/object-meta.ts";
 import { type LiveNode, NO_IMAGES, NodeInfo, type PlacedPod, placedPod } from "./node-info.ts";
 import { PodIndex } from "./pod-index.ts";
+import { isResizeInfeasible } from "./pod-requests.ts";
 
 const NOBODY: readonly PlacedPod[] = Object.freeze([]);
 const ZONE = "topology.kubernetes.io/zone";
@@ -180,7 +181,8 @@ export function countsTheSame(before: Readonly<Pod>, after: Readonly<Pod>): bool
 }
 
 function resizing({ spec, status }: Readonly<Pod>): unknown {
-  return [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? []), ...(spec.resources && status ? [status] : [])].map(({ allocatedResources, resources }) => [allocatedResources, resources?.requests]);
+  const held = [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? []), ...(spec.resources && status ? [status] : [])].map(({ allocatedResources, resources }) => [allocatedResources, resources?.requests]);
+  return [isResizeInfeasible(status), held];
 }
 
 /** Z1: a b c, Z2: d e → a d b e c. Source: backend/cache/node_tree.go */

@@ -67,6 +67,7 @@ function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders 
     bindsVolumes: at.preBind.includes("VolumeBinding"),
     bindTimeoutMs: argsOf(config, "VolumeBinding").bindTimeoutSeconds * 1000,
     bindsDevices: at.preBind.includes("DynamicResources"),
+    freesDevices: at.postFilter.includes("DynamicResources"),
     deviceBindingTimeoutMs: parseDurationMs(bindingTimeout),
     honorsGates: at.preEnqueue.includes("SchedulingGates"),
     batching: spreadsByDefault(config, at) ? undefined : { byLabels: at.score.includes("InterPodAffinity") && !argsOf(config, "InterPodAffinity").ignorePreferredTermsOfExistingPods },

@@ -59,7 +59,7 @@ function onShape(shape: readonly { readonly utilization: number; readonly score:
   if (next < 0) return shape.at(-1)!.score * scale;
   const from = shape[next - 1]!;
   const to = shape[next]!;
-  return Math.trunc(from.score * scale + ((to.score - from.score) * scale * (utilization - from.utilization)) / (to.utilization - from.utilization));
+  return from.score * scale + Math.trunc(((to.score - from.score) * scale * (utilization - from.utilization)) / (to.utilization - from.utilization));
 }
 
 /** Whether the pod makes the use of resources more even, so that none is left over alone: 75 if it changes nothing, up to 100, down to 50. */
