@@ -35,29 +35,18 @@ export interface ContainerKill {
   readonly turn?: (graceSeconds: number) => Promise<void>;
 }
 
-export async function killContainer({ cri, clock, events, log, version }: KillDeps, kill: ContainerKill, signal: AbortSignal): Promise<void> {
-  const { pod, runtime, container, spec, message = "", reason = "" } = kill;
+export async function killContainer(deps: KillDeps, kill: ContainerKill, signal: AbortSignal): Promise<void> {
+  const { cri, clock, events } = deps;
+  const { pod, container, spec, message = "", reason = "" } = kill;
   const startedMs = clock.uptimeMs();
-  const about = containerReference(pod, spec);
   const graceSeconds = kill.graceSeconds ?? gracePeriodSeconds(pod, spec.container, reason);
   const left = (): number => graceSeconds - Math.floor((clock.uptimeMs() - startedMs) / 1000);
-  events.event(about, "Normal", "Killing", message || `Stopping container ${spec.container.name}`);
+  events.event(containerReference(pod, spec), "Normal", "Killing", message || `Stopping container ${spec.container.name}`);
 
-  const preStop = spec.container.lifecycle?.preStop;
-  if (preStop && graceSeconds > 0 && container.state === "running") {
-    const limit = new AbortController();
-    const timer = clock.after(graceSeconds * 1000, () => limit.abort());
-    try {
-      await runHook({ cri, clock, version }, { pod, container: spec.container, containerId: container.id, podIp: podIps(runtime)[0] ?? "", handler: preStop, timeoutMs: graceSeconds * 1000 }, AbortSignal.any([signal, limit.signal]));
-    } catch (error) {
-      if (!limit.signal.aborted && !signal.aborted) {
-        events.event(about, "Warning", "FailedPreStopHook", "PreStopHook failed");
-        log.warn("preStop hook failed", { pod: pod.metadata.name, namespace: pod.metadata.namespace, container: spec.container.name, error });
-      }
-    } finally {
-      timer.cancel();
-    }
-  }
+  const gone = new AbortController();
+  const hasHook = spec.container.lifecycle?.preStop && graceSeconds > 0 && container.state === "running";
+  const hook = hasHook ? runPreStop(deps, kill, graceSeconds, { signal, gone: gone.signal }) : Promise.resolve();
+  await waitAtMost(clock, graceSeconds, hook, signal); // one that takes longer goes on until its container is killed
   signal.throwIfAborted();
   if (kill.turn && left() > 0) await kill.turn(left());
   const timeout = Math.max(GRACE_SECONDS_MIN, left());
@@ -65,7 +54,30 @@ export async function killContainer({ cri, clock, events, log, version }: KillDe
     await cri.call("RuntimeService/StopContainer", { container_id: container.id, timeout }, { signal, timeoutMs: timeout * 1000 + STOP_OVERHEAD_MS });
   } catch (error) {
     if (!isCriNotFound(error)) throw error;
+  } finally {
+    gone.abort();
   }
+  await hook;
+}
+
+/** Never throws. */
+async function runPreStop({ cri, clock, events, log, version }: KillDeps, { pod, runtime, container, spec }: ContainerKill, graceSeconds: number, { signal, gone }: { readonly signal: AbortSignal; readonly gone: AbortSignal }): Promise<void> {
+  const handler = spec.container.lifecycle!.preStop!;
+  const timeoutMs = (graceSeconds + GRACE_SECONDS_MIN) * 1000;
+  try {
+    await runHook({ cri, clock, version }, { pod, container: spec.container, containerId: container.id, podIp: podIps(runtime)[0] ?? "", handler, timeoutMs }, AbortSignal.any([signal, gone]));
+  } catch (error) {
+    if (signal.aborted || (handler.sleep && gone.aborted)) return;
+    events.event(containerReference(pod, spec), "Warning", "FailedPreStopHook", "PreStopHook failed");
+    log.warn("preStop hook failed", { pod: pod.metadata.name, namespace: pod.metadata.namespace, container: spec.container.name, error });
+  }
+}
+
+/** For `done`, or until the time is up. */
+async function waitAtMost(clock: Clock, seconds: number, done: Promise<unknown>, signal: AbortSignal): Promise<void> {
+  const waiting = new AbortController();
+  await Promise.race([done, clock.sleep(seconds * 1000, AbortSignal.any([signal, waiting.signal]))]);
+  waiting.abort();
 }
 
 function gracePeriodSeconds({ metadata, spec }: Pod, { startupProbe, livenessProbe }: Container | EphemeralContainer, reason: KillReason): number {
@@ -109,9 +121,7 @@ function terminationOrder(pod: Pod, alive: readonly string[], clock: Clock, sign
       const mine = position.get(name) ?? -1;
       if (mine < 0) return;
       const before = alive.filter((other) => other !== name && (position.get(other) ?? Number.POSITIVE_INFINITY) > mine);
-      const waiting = new AbortController();
-      await Promise.race([Promise.all(before.map((other) => ends.get(other)!.promise)), clock.sleep(seconds * 1000, AbortSignal.any([signal, waiting.signal]))]);
-      waiting.abort();
+      await waitAtMost(clock, seconds, Promise.all(before.map((other) => ends.get(other)!.promise)), signal);
     },
     ended: (name) => ends.get(name)?.resolve(),
   };
