@@ -5,6 +5,7 @@
  */
 import { parseDurationMs } from "../../api/meta/duration.ts";
 import { dynamicResources, dynamicResourcesScore } from "../devices/dynamic-resources.ts";
+import type { DeviceTimeouts } from "../devices/plan.ts";
 import { interPodAffinity } from "../filters/inter-pod-affinity.ts";
 import { nodeDeclaredFeatures } from "../filters/node-declared-features.ts";
 import { nodeAffinity, nodeName, nodeUnschedulable, taintToleration } from "../filters/node.ts";
@@ -27,6 +28,11 @@ export interface PluginRow {
 
 const FILTER = ["preFilter", "filter"] as const;
 const SCORE = ["preScore", "score"] as const;
+
+function deviceTimeouts(config: Args): DeviceTimeouts {
+  const { bindingTimeout, filterTimeout } = argsOf(config, "DynamicResources");
+  return { bindingTimeoutMs: parseDurationMs(bindingTimeout), filterTimeoutMs: parseDurationMs(filterTimeout) };
+}
 
 export const PLUGINS: Readonly<Record<string, PluginRow>> = {
   SchedulingGates: { points: ["preEnqueue"] },
@@ -54,7 +60,7 @@ export const PLUGINS: Readonly<Record<string, PluginRow>> = {
   VolumeZone: { points: FILTER, filter: () => volumeZone },
   PodTopologySpread: { points: [...FILTER, ...SCORE], filter: (config) => podTopologySpread(spreadOf(config)), score: (config) => podTopologySpreadScore(spreadOf(config)) },
   InterPodAffinity: { points: [...FILTER, ...SCORE], filter: () => interPodAffinity, score: (config) => interPodAffinityScore(argsOf(config, "InterPodAffinity")) },
-  DynamicResources: { points: ["preEnqueue", ...FILTER, "postFilter", "score", "reserve", "preBind"], filter: (config) => dynamicResources({ bindingTimeoutMs: parseDurationMs(argsOf(config, "DynamicResources").bindingTimeout) }), score: () => dynamicResourcesScore },
+  DynamicResources: { points: ["preEnqueue", ...FILTER, "postFilter", "score", "reserve", "preBind"], filter: (config) => dynamicResources(deviceTimeouts(config)), score: () => dynamicResourcesScore },
   DefaultPreemption: { points: ["preEnqueue", "postFilter"] },
   NodeResourcesBalancedAllocation: { points: SCORE, score: (config) => balancedAllocation(argsOf(config, "NodeResourcesBalancedAllocation").resources.map(({ name }) => name)) },
   ImageLocality: { points: ["score"], score: () => imageLocality },

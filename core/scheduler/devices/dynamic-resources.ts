@@ -5,31 +5,31 @@ import type { Cluster } from "../cluster.ts";
 import { type Filter, type Score, toHighest } from "../plugin.ts";
 import { unresolvable } from "../rejection.ts";
 import { isExtendedResource } from "./extended-resources.ts";
-import { deviceNeeds, DevicePlan } from "./plan.ts";
+import { deviceNeeds, DevicePlan, type DeviceTimeouts } from "./plan.ts";
 
-/** How long allocated devices may take to become ready. Source: DynamicResourcesBindingTimeoutDefault */
-const BINDING_TIMEOUT_MS = 600_000;
+/** Source: DynamicResourcesBindingTimeoutDefault, DynamicResourcesFilterTimeoutDefault */
+const TIMEOUTS: DeviceTimeouts = { bindingTimeoutMs: 600_000, filterTimeoutMs: 10_000 };
 
 export const DYNAMIC_RESOURCES = "DynamicResources";
 
 /** One plan for an attempt, however many ask for it. */
-export function devicePlan(candidate: Candidate, cluster: Cluster, bindingTimeoutMs: number = BINDING_TIMEOUT_MS): DevicePlan | { readonly refused: string } | undefined {
+export function devicePlan(candidate: Candidate, cluster: Cluster, timeouts = TIMEOUTS): DevicePlan | { readonly refused: string } | undefined {
   if ((candidate.pod.spec.resourceClaims ?? []).length === 0 && !Object.keys(candidate.requests).some(isExtendedResource)) return undefined;
   let known = cluster.devicePlans.get(candidate);
-  if (!known) cluster.devicePlans.set(candidate, (known = { plan: made(candidate, cluster, bindingTimeoutMs) }));
+  if (!known) cluster.devicePlans.set(candidate, (known = { plan: made(candidate, cluster, timeouts) }));
   return known.plan;
 }
 
-function made(candidate: Candidate, { devices, clocks }: Cluster, bindingTimeoutMs: number): DevicePlan | { readonly refused: string } | undefined {
+function made(candidate: Candidate, { devices, clocks }: Cluster, timeouts: DeviceTimeouts): DevicePlan | { readonly refused: string } | undefined {
   const needs = deviceNeeds(candidate, devices);
-  return needs === undefined || "refused" in needs ? needs : new DevicePlan(candidate.pod, needs, { devices, clocks, bindingTimeoutMs });
+  return needs === undefined || "refused" in needs ? needs : new DevicePlan(candidate.pod, needs, { devices, clocks, timeouts });
 }
 
-export function dynamicResources({ bindingTimeoutMs = BINDING_TIMEOUT_MS }: { readonly bindingTimeoutMs?: number } = {}): Filter {
+export function dynamicResources(timeouts = TIMEOUTS): Filter {
   return {
     name: DYNAMIC_RESOURCES,
     prepare(candidate, cluster) {
-      const plan = devicePlan(candidate, cluster, bindingTimeoutMs);
+      const plan = devicePlan(candidate, cluster, timeouts);
       if (!plan || "refused" in plan) return plan;
       return {
         reject({ node }) {

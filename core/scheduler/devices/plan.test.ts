@@ -33,6 +33,17 @@ test.each<[string, ResourceClaim | undefined, number, string | undefined]>([
   ["its driver has failed", claim(preparing([is("Broken", "True")])), 0, "resourceclaim not available on the node"],
 ])("%s", (_, one, afterMs, expected) => {
   const cluster = { ...schedulingCluster({ nodes: [node("a")], objects: [...classes, ...(one ? [one] : [])] }), clocks: { nowMs: () => Date.parse(AT) + afterMs, uptimeMs: () => 0 } };
-  const check = dynamicResources({ bindingTimeoutMs: 60_000 }).prepare(candidate(using), cluster)!;
+  const check = dynamicResources({ bindingTimeoutMs: 60_000, filterTimeoutMs: 10_000 }).prepare(candidate(using), cluster)!;
   expect("refused" in check ? `refused: ${check.refused}` : check.reject(cluster.nodes()[0]!)?.reasons[0]).toBe(expected);
+});
+
+test("thinking about a node ends when its time is over, and the attempt with it", () => {
+  const devices = Array.from({ length: 24 }, (_, i) => ({ name: `x${i}`, attributes: { "d/card": { string: `card ${i % 3}` } } }));
+  const slice = stored("resource.k8s.io/v1", "ResourceSlice", "s", { spec: { driver: "d", nodeName: "a", pool: { name: "p", generation: 1, resourceSliceCount: 1 }, devices } });
+  const nine = claim(undefined, { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu", count: 9 } }], constraints: [{ matchAttribute: "d/card" }] } }); // of eight on a card
+  let nowMs = 0;
+  const cluster = { ...schedulingCluster({ nodes: [node("a")], objects: [...classes, slice, nine] }), clocks: { nowMs: () => nowMs, uptimeMs: () => (nowMs += 100) } };
+  const check = dynamicResources({ bindingTimeoutMs: 60_000, filterTimeoutMs: 1_000 }).prepare(candidate(using), cluster)!;
+  expect(() => "refused" in check || check.reject(cluster.nodes()[0]!)).toThrow('running "DynamicResources" filter plugin: node a: timed out trying to allocate devices');
+  expect(nowMs).toBe(1_200);
 });

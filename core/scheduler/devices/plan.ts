@@ -17,14 +17,18 @@ import { poolsFor } from "./pools.ts";
 
 /** Alternatives a request may have; the first is worth most. Source: resource/v1 FirstAvailableDeviceRequestMaxSize */
 const ALTERNATIVES_MAX = 8;
-/** Source: DynamicResourcesFilterTimeoutDefault */
-const FILTER_TIMEOUT_MS = 10_000;
-
 export interface NodeDevices {
   /** For each of the claims to allocate, in turn. */
   readonly found: readonly (readonly Found[])[];
   /** For extended resources that this node has no other way of. */
   readonly extended?: ExtendedClaim & { readonly found: readonly Found[] };
+}
+
+export interface DeviceTimeouts {
+  /** How long allocated devices may take to become ready. */
+  readonly bindingTimeoutMs: number;
+  /** How long may be thought about one node. 0: as long as it takes. */
+  readonly filterTimeoutMs: number;
 }
 
 export interface Clocks { readonly nowMs: () => number; readonly uptimeMs: () => number }
@@ -40,12 +44,12 @@ export class DevicePlan {
   readonly #resources: readonly string[];
   readonly #devices: Devices;
   readonly #clocks: Clocks;
-  readonly #bindingTimeoutMs: number;
+  readonly #timeouts: DeviceTimeouts;
   readonly #byNode = new Map<string, NodeDevices | { readonly reason: string }>();
   #slices: SlicesByNode | undefined;
   #allocated: ReturnType<Devices["allocated"]> | undefined;
 
-  constructor(pod: Readonly<Pod>, { claims, resources }: DeviceNeeds, { devices, clocks, bindingTimeoutMs }: { readonly devices: Devices; readonly clocks: Clocks; readonly bindingTimeoutMs: number }) {
+  constructor(pod: Readonly<Pod>, { claims, resources }: DeviceNeeds, { devices, clocks, timeouts }: { readonly devices: Devices; readonly clocks: Clocks; readonly timeouts: DeviceTimeouts }) {
     this.#pod = pod;
     this.#resources = resources;
     this.stale = resources.length > 0 ? devices.ownedBy(pod.metadata.uid).find((claim) => isExtendedClaimOf(claim, pod)) : undefined;
@@ -53,7 +57,7 @@ export class DevicePlan {
     this.toAllocate = claims.filter(({ status }) => !status?.allocation);
     this.#devices = devices;
     this.#clocks = clocks;
-    this.#bindingTimeoutMs = bindingTimeoutMs;
+    this.#timeouts = timeouts;
   }
 
   /** What there is for the pod on `node`, or why not. Throws what makes the claims themselves impossible. */
@@ -88,12 +92,13 @@ export class DevicePlan {
     const extended = needed.length > 0 ? extendedClaim(this.#pod, needed, { uid: `extended-resources of ${this.#pod.metadata.uid}`, classOf: (name) => this.#devices.classBehind(name) }) : undefined;
     const wanted = extended ? [...this.toAllocate, extended.claim] : this.toAllocate;
     if (wanted.length === 0) return { found: [] };
-    const startMs = this.#clocks.uptimeMs();
+    const { filterTimeoutMs } = this.#timeouts;
+    const endMs = filterTimeoutMs === 0 ? Number.POSITIVE_INFINITY : this.#clocks.uptimeMs() + filterTimeoutMs;
     this.#slices ??= new SlicesByNode(this.#devices.slices());
     const found = allocate(wanted, node, poolsFor(node, this.#slices.for(node.metadata.name)), {
       allocated: (this.#allocated ??= this.#devices.allocated()),
       classOf: (name) => this.#devices.deviceClass(name), selector: (expression) => this.#devices.selector(expression),
-      isLate: () => this.#clocks.uptimeMs() - startMs > FILTER_TIMEOUT_MS,
+      isLate: () => this.#clocks.uptimeMs() > endMs,
     });
     if (found === "late") throw new Error(`node ${node.metadata.name}: timed out trying to allocate devices`);
     if (!found) return { reason: "cannot allocate all claims" };
@@ -105,7 +110,7 @@ export class DevicePlan {
     if (!allocation) return false;
     if (allocation.nodeSelector && !matchesNodeSelector(allocation.nodeSelector, node)) return true;
     const ready = readiness(claim);
-    return ready === undefined ? isOverdue(claim, this.#clocks.nowMs(), this.#bindingTimeoutMs) : ready !== "ready";
+    return ready === undefined ? isOverdue(claim, this.#clocks.nowMs(), this.#timeouts.bindingTimeoutMs) : ready !== "ready";
   }
 }
 
