@@ -20,7 +20,7 @@ const NAMES = [
   // what is kept, and how long
   "event-ttl",
   // TLS
-  "tls-min-version", "tls-cipher-suites", "tls-cert-file", "tls-private-key-file", "tls-sni-cert-key",
+  "tls-min-version", "tls-cipher-suites", "tls-cert-file", "tls-private-key-file", "tls-sni-cert-key", "strict-transport-security-directives",
   // overload
   "max-requests-inflight", "max-mutating-requests-inflight", "enable-priority-and-fairness",
   // audit

@@ -2,11 +2,12 @@
 import { aborted } from "../core/lifecycle/aborted.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
+import { refuseLargeObject } from "../core/registry/generic/request-size.ts";
 import { SharedParts } from "../core/registry/generic/shared-parts.ts";
 import { plaintextOf } from "../storage/encryption/encryption.ts";
 import { openEtcd } from "../storage/etcd/etcd.ts";
 import { openStore } from "../storage/open.ts";
-import { type Store, StoreError, type Value } from "../storage/store.ts";
+import { type Revision, type Store, StoreError, type Value } from "../storage/store.ts";
 import { ConfigError, fromFile } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { openMended } from "./mend-datastore.ts";
@@ -57,7 +58,7 @@ export async function openDatastore({ settings, path, snapshots, wasUsed, clock,
     const parts = new SharedParts();
     const { store, mended } = await openMended({
       path, snapshots, mends: settings.mendStore, clock, log,
-      open: () => openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: isUrgent, onRoom, onTrouble }),
+      open: () => openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: isUrgent, refuseLarge, onRoom, onTrouble }),
     });
     return { store, mended, isShared: false, trouble: async () => undefined, onFull: (tell) => void tells.push(tell) };
   }
@@ -104,6 +105,12 @@ export function isUrgent(key: string, value: Value): boolean {
 }
 
 const NODES = "/registry/core/nodes/";
+
+/** What is sealed here is larger in etcd, but not by what seals it. */
+function refuseLarge(key: string, value: Value, expected: Revision): void {
+  const known = plaintextOf(value);
+  if (known) refuseLargeObject(key, known, expected);
+}
 
 /** Heartbeats and events may be lost by a crash; a lease that changes hands may not. */
 function isVolatile(key: string, value: Value | undefined, previous: Value | undefined): boolean {

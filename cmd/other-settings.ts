@@ -34,7 +34,11 @@ const nothing = (why: string, ...is: readonly string[]): OtherSetting => ({ is, 
 const several = (names: readonly string[], setting: OtherSetting): OtherSettings => Object.fromEntries(names.map((name) => [name, setting]));
 
 const IN_PROCESS = nothing("it runs within the server, which it reaches without a file and without limits");
-const LOGGING: OtherSettings = { ...several(["v", "vmodule", "log-level"], own("log-level")), "logging-format": { is: ["json"], instead: "logs are JSON" } };
+const LOGGING: OtherSettings = {
+  ...several(["v", "vmodule", "log-level"], own("log-level")), "logging-format": { is: ["json"], instead: "logs are JSON" },
+  "log-flush-frequency": nothing("logs are written at once", "*"),
+  ...several(["log-json-split-stream", "log-text-split-stream"], nothing("all logs go one way", "false")), ...several(["log-json-info-buffer-size", "log-text-info-buffer-size"], nothing("logs are written at once", "0")),
+};
 const PROFILING: OtherSettings = several(["profiling", "contention-profiling"], nothing("this program cannot be profiled over HTTP", "false"));
 /** Of what runs within the server. */
 const WITHIN: OtherSettings = {
@@ -81,6 +85,22 @@ export const OTHER_API_SERVER_SETTINGS: OtherSettings = {
   "request-timeout": always("60s", "1m", "1m0s"), "min-request-timeout": always("1800"), "goaway-chance": always("0"), "apiserver-count": nothing("servers count themselves"), "shutdown-delay-duration": always("0", "0s"),
   "kubernetes-service-node-port": always("0"), "insecure-port": always("0"), "cors-allowed-origins": nothing("no browser of another origin is let in"),
   "emulated-version": { instead: "this server is v1.36 and emulates no other version" }, "min-compatibility-version": { instead: "this server is v1.36 and emulates no other version" },
+  "admission-control": { instead: "give enable-admission-plugins and disable-admission-plugins instead" },
+  "authorization-policy-file": { instead: "there is no ABAC: write Roles and RoleBindings, or let a webhook authorize (authorization-config)" },
+  ...several(["audit-log-batch-buffer-size", "audit-log-batch-max-size", "audit-log-batch-max-wait", "audit-log-batch-throttle-burst", "audit-log-batch-throttle-enable", "audit-log-batch-throttle-qps"], nothing("the log is written line by line, as audit-log-mode=blocking has it", "*")),
+  ...several(["audit-log-truncate-enabled", "audit-webhook-truncate-enabled"], nothing("what is recorded is recorded whole", "false")),
+  ...several(["audit-log-truncate-max-batch-size", "audit-log-truncate-max-event-size", "audit-webhook-truncate-max-batch-size", "audit-webhook-truncate-max-event-size"], nothing("what is recorded is recorded whole")),
+  "coordinated-leadership-lease-duration": nothing("leaders are not coordinated", "15s"), "coordinated-leadership-renew-deadline": nothing("leaders are not coordinated", "10s"), "coordinated-leadership-retry-period": nothing("leaders are not coordinated", "2s"),
+  "debug-socket-path": nothing("this program cannot be profiled", ""), "disable-http2-serving": always("false"), "max-connection-bytes-per-sec": always("0"),
+  "http2-max-streams-per-connection": always("0", "250"), "tls-curve-preferences": nothing("curves are those of the TLS library", ""),
+  ...several(["emulation-forward-compatible", "runtime-config-emulation-forward-compatible"], nothing("this server is v1.36 and emulates no other version", "false")),
+  ...several(["etcd-count-metric-poll-period", "etcd-db-metric-poll-interval"], nothing("what metrics tell of the store is counted when they are asked for")),
+  ...several(["etcd-healthcheck-timeout", "etcd-readycheck-timeout"], always("2s")), "lease-reuse-duration-seconds": nothing("events are kept without leases of etcd", "60"),
+  "storage-initialization-timeout": nothing("the store is open before anything is answered"), "livez-grace-period": always("0s", "0"),
+  ...several(["peer-advertise-ip", "peer-advertise-port", "peer-ca-file"], nothing("all servers serve the same, and send nobody on to another", "")),
+  ...several(["send-retry-after-while-not-ready-once", "shutdown-send-retry-after"], always("false")), "shutdown-watch-termination-grace-period": always("0s", "0"),
+  "service-account-signing-endpoint": { instead: "tokens are signed with the cluster's own key, or with service-account-signing-key-file" },
+  "aggregator-reject-forwarding-redirect": { instead: "what a server behind this one answers is passed on as it is" }, "version": { instead: "ask: coracle --version" },
   "cloud-provider": nothing("there are no cloud providers in it", ""), "egress-selector-config-file": { instead: "nodes and pods are reached by the tunnels nodes hold open, without a setting" },
 };
 

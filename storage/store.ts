@@ -62,7 +62,7 @@ export interface Store {
   list(options: ListOptions): Promise<Listing>;
   /**
    * Writes if the key's last revision is `expected` (0: the key does not exist). Resolves with the new revision once the write is durable
-   * (for a volatile key: once it is visible). Throws "conflict" with the row as it is now, "full" when the disk is.
+   * (for a volatile key: once it is visible). Throws "conflict" with the row as it is now, "full" when the disk is, "too-large" (request-size.ts).
    * Nobody sees a durable write before it is on disk. A write that was refused with "full" or "unavailable" did not happen, unless the process dies before the disk works again;
    * over etcd nobody knows what became of a write that was refused with "unavailable" because no member answered for long.
    */

@@ -21,6 +21,7 @@ import { crdController } from "../core/registry/apiextensions/crd-controller.ts"
 import type { RemoteConversion } from "../core/registry/apiextensions/custom/custom-kind.ts";
 import { convert } from "../core/registry/conversions.ts";
 import { registryDefinitions } from "../core/registry/definitions.ts";
+import { refuseLargeObject } from "../core/registry/generic/request-size.ts";
 import { WatchCache } from "../core/registry/generic/watch-cache.ts";
 import { Registry } from "../core/registry/registry.ts";
 import type { Answer } from "../core/server/answer.ts";
@@ -70,7 +71,7 @@ const ADMIN: UserInfo = { name: "admin", groups: ["system:masters"] };
 export async function apiServer({ admit, audit, clock = systemClock, random = systemRandom, remoteConversion = () => undefined, special = {} }: { readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random; readonly remoteConversion?: (crd: Readonly<CustomResourceDefinition>) => RemoteConversion | undefined; readonly special?: Partial<SpecialDeps> } = {}): Promise<ApiServer> {
   const stop = new AbortController();
   const { signal } = stop;
-  const store = await memoryStore();
+  const store = await memoryStore({ refuseLarge: refuseLargeObject });
   const cache = new WatchCache(store, clock);
   const shared = new EventBytes();
   let running: Promise<void> | undefined;

@@ -11,6 +11,7 @@ import type { Pki } from "../../core/pki/pki.ts";
 import type { ColumnTexts } from "../../core/server/column-texts.ts";
 import { httpFront } from "../../core/server/http.ts";
 import type { Handler } from "../../core/server/scope.ts";
+import { strictTransport, strictTransportProblem } from "../../core/server/strict-transport.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
 import { ConfigError } from "../config/config.ts";
 import type { Settings } from "../config/flags.ts";
@@ -52,7 +53,7 @@ export function listenerOf({ settings, args, pki, extraCas, handler, columnTexts
     contexts.set(pair, context);
     return context;
   };
-  const front = httpFront({ handler, clock, log: log.with({ part: "server" }), stopping: () => server.stopping, columnTexts });
+  const front = httpFront({ handler: strictTransport(handler, strictTransportOf(args)), clock, log: log.with({ part: "server" }), stopping: () => server.stopping, columnTexts });
   const server = httpsServer({
     host: settings.bindAddress, port: settings.httpsListenPort, portFlag: "--https-listen-port",
     tls: () => material(),
@@ -76,4 +77,12 @@ function tlsPolicyOf(args: ApiServerArgs): TlsPolicy | undefined {
   } catch (cause) {
     throw new ConfigError(`--kube-apiserver-arg: ${(cause as Error).message}`, { cause });
   }
+}
+
+/** Throws ConfigError. */
+function strictTransportOf(args: ApiServerArgs): readonly string[] {
+  const directives = args.texts("strict-transport-security-directives").filter((text) => text !== "").flatMap((text) => text.split(","));
+  const problem = strictTransportProblem(directives);
+  if (problem !== undefined) throw new ConfigError(`--kube-apiserver-arg ${problem}`);
+  return directives;
 }

@@ -16,7 +16,7 @@ import { checkAcceptable } from "./acceptable.ts";
 import type { Answer } from "./answer.ts";
 import { answeredObject, shownObject } from "./answered-object.ts";
 import type { AuditRecord } from "./audit/auditor.ts";
-import { type Timed, timed } from "./deadline.ts";
+import { Deadlines, type Timed } from "./deadline.ts";
 import { deprecation } from "./deprecation.ts";
 import { type Ticket, TooManyRequests } from "./fairness/too-many-requests.ts";
 import { isLasting } from "./lasting.ts";
@@ -41,6 +41,7 @@ interface Flight {
 
 export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, ResourceHandler>>): Handler {
   const meter = requestMetrics(server.metrics);
+  const deadlines = new Deadlines(server.clock);
 
   const deprecated = new WeakMap<ServedResource, boolean>();
 
@@ -124,15 +125,14 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     let within: Timed | undefined;
     let found: Answer;
     try {
-      within = timed(request, info, server.clock);
-      found = await answer(within.request, info, flight);
+      within = deadlines.timed(request, info);
+      found = await within.inTime(answer(within.request, info, flight));
     } catch (error) {
       found = error instanceof TooManyRequests ? error.answer : failure(server, request, error);
     } finally {
       within?.done();
       flight.ticket?.done();
     }
-    found = within?.overdue() ?? found;
     if (flight.warnings.length > 0) found = { ...found, warnings: [...new Set(flight.warnings)] };
     const code = codeOf(found);
     metered.end(code, server.clock.uptimeMs() - startMs);

@@ -6,6 +6,7 @@
  */
 import type { StoreClock } from "../engine.ts";
 import { valueText } from "../json-text.ts";
+import { refuseMessage, transactionBytes } from "../request-size.ts";
 import { StoreError, type Revision, type Row, type StoreEvent } from "../store.ts";
 import type { Feed } from "./feed.ts";
 import type { Members } from "./members.ts";
@@ -25,6 +26,7 @@ const UNCERTAIN_MS = 15_000;
 export async function writeTo({ members, feed, clock }: { readonly members: Members; readonly feed: Feed; readonly clock: StoreClock }, { key, text, expected }: Write): Promise<Revision> {
   const before = feed.revision; // our own event comes later
   const keyBytes = Buffer.from(key);
+  if (text !== undefined) refuseMessage(transactionBytes({ keyBytes: keyBytes.length, valueBytes: Buffer.byteLength(text), expected }));
   let uncertain = false;
   const { header, succeeded, responses } = await members.call(TXN, {
     compare: [{ result: EQUAL, target: TARGET_MOD, key: keyBytes, mod_revision: expected }],

@@ -44,6 +44,8 @@ export interface MvccOptions extends HistoryLimits, WriteBehindOptions {
   readonly urgent?: (key: string, value: Value) => boolean;
   /** Called when room becomes short, with why, and with nothing when there is enough again. */
   readonly onRoom?: (full: StoreError | undefined) => void;
+  /** Called with a value that may be too large, before it is put. Throws "too-large" for one that is. */
+  readonly refuseLarge?: (key: string, value: Value, expected: Revision) => void;
   /** Freeze the arrays in values, too, so that a reader who changes one is caught. Objects always are; see freeze-json.ts for the price. */
   readonly freezeArrays?: boolean;
   /** Called with each value that is read when the store opens. Returns an equal one, parts of which may be those of others: they take the memory of one. */
@@ -61,6 +63,8 @@ const GROUP_BYTES_MAX = 2 * 1024 * 1024;
 const FLUSH_ROWS_MAX = 2000;
 /** While nothing can be written behind, so many rows may wait in memory for it; then new volatile rows are refused as well. */
 const BEHIND_MAX = 20_000;
+/** What is smaller is not looked at: a character is four bytes at the most, and a few say what takes many more nowhere. */
+const LARGE_SIZE = 384 * 1024;
 /** Urgent rows are written until so little is left: an eighth of what is kept free for them and for deletes. */
 const URGENT_BYTES_MIN = 4 * 1024 * 1024;
 /** What is wrong with a store that is as good as new and ought not to be. */
@@ -148,6 +152,7 @@ class MvccStore implements Store {
     assertKey(key);
     const { value: frozen, size } = freezeJson(value, { arrays: this.#options.freezeArrays ?? false });
     this.#assertOpen();
+    if (size > LARGE_SIZE) this.#options.refuseLarge?.(key, frozen, expected);
     // The row may change before its turn comes: this is only a guess at whether encoding it now is worth while.
     const payload = this.#isVolatile(key, frozen, this.#rows.get(key)?.value) ? undefined : this.#durable.codec.encode(frozen);
     return this.#enqueue({ key, value: frozen, size, expected, payload });

@@ -3,7 +3,7 @@
  */
 import type { GroupResource } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { alreadyExists, conflict, serviceUnavailable, statusError } from "../../api/meta/status-error.ts";
+import { alreadyExists, conflict, serviceUnavailable, StatusError, statusError } from "../../api/meta/status-error.ts";
 import { type Store, StoreError } from "../../../storage/store.ts";
 import { Cached, cachedOf, deepFreeze, storedOf } from "./cached.ts";
 import { SharedParts } from "./shared-parts.ts";
@@ -96,3 +96,6 @@ export function asStatus(error: unknown): unknown {
   if (error.code === "closed" || error.code === "unavailable") return serviceUnavailable("the store is not available");
   return error;
 }
+
+/** Whether the store refused what was too large for it. Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/rest.go isTooLargeError */
+export function isRequestTooLarge(error: unknown): boolean { return error instanceof StatusError && error.cause instanceof StoreError && error.cause.code === "too-large"; }

@@ -457,3 +457,24 @@ test("admission is told of what a deletion is bound to, and of what definitions 
   await own.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: { metadata: { name: "ws.example.com" }, spec: { group: "example.com", scope: "Cluster", names: { plural: "ws", kind: "W" }, versions: [{ name: "v1", served: true, storage: true, schema }] } } });
   expect(told).toEqual([["namespaces", undefined], ["namespaces", { uid: namespace.body.metadata.uid }], ["configmaps", undefined], ["configmaps", undefined], ["customresourcedefinitions", ["v1"]]]);
 });
+
+test("what etcd would not take is refused in its words, what it takes only without managers goes without, and a trial is not measured", async () => {
+  const large = (name: string, mib: number) => deployment(name, { template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: "c", image: "x", env: [{ name: "E", value: "x".repeat(mib * 1024 * 1024) }] }] } } });
+  const DEPLOYMENTS = "/apis/apps/v1/namespaces/a/deployments";
+  const asked = async (method: string, path: string, asked: Asked) => {
+    const { code, body } = await api.ask(method, path, asked);
+    return [code, body.reason, code < 400 ? body.metadata.managedFields !== undefined : body.message];
+  };
+  const refused = [500, undefined, "etcdserver: request is too large"];
+  expect(await asked("POST", DEPLOYMENTS, { body: large("fits", 1.49) })).toEqual([201, undefined, true]);
+  expect(await asked("POST", DEPLOYMENTS, { body: large("large", 1.5) })).toEqual(refused);
+  expect(await asked("POST", DEPLOYMENTS, { query: { dryRun: "All" }, body: large("large", 1.5) })).toEqual([201, undefined, true]);
+  expect(await asked("PUT", `${DEPLOYMENTS}/fits`, { body: large("fits", 1.6) })).toEqual(refused);
+  expect(await asked("POST", DEPLOYMENTS, { body: large("larger", 2.5) })).toEqual([500, undefined, expect.stringMatching(/^rpc error: code = ResourceExhausted desc = trying to send message larger than max \(2621\d{3} vs\. 2097152\)$/)]);
+
+  const data = Object.fromEntries(Array.from({ length: 8000 }, (_, i) => [`${"k".repeat(100)}${i}`, "x"]));
+  expect(await asked("POST", MAPS, { body: { metadata: { name: "many-keys" }, data } })).toEqual([201, undefined, false]);
+  expect(await asked("PUT", `${MAPS}/many-keys`, { body: { metadata: { name: "many-keys" }, data: { ...data, a: "1" } } })).toEqual([200, undefined, false]);
+  expect(await asked("PATCH", `${MAPS}/many-keys`, { headers: { "content-type": "application/merge-patch+json" }, body: { data: { ...data, b: "1" } } })).toEqual([200, undefined, false]);
+  expect(await asked("PATCH", `${MAPS}/applied-keys`, { query: { fieldManager: "m" }, headers: { "content-type": "application/apply-patch+yaml" }, body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "applied-keys" }, data } })).toEqual(refused);
+});

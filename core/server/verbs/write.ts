@@ -11,6 +11,7 @@ import { dns1123Subdomain, qualifiedName } from "../../api/meta/names.ts";
 import type { ApiObject, ObjectMeta } from "../../api/meta/object-meta.ts";
 import { conflict, forbidden, invalid, isNotFound, success } from "../../api/meta/status-error.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
+import { isRequestTooLarge } from "../../registry/generic/commits.ts";
 import { wipeSystemFields } from "../../registry/generic/object-meta.ts";
 import type { Resource, WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/stored-resource.ts";
@@ -34,7 +35,10 @@ export async function createObject(scope: Scope): Promise<Answer> {
   const { admit, ...options } = writeOptions(scope, "CREATE", query);
   await recordOwner(scope, object, undefined, options.context.nowMs);
   await admit(object, undefined);
-  const entry = await traced(scope, "Create", () => served.store!.create(object, options));
+  const entry = await roomMade((owned) => {
+    if (!owned) delete object.metadata.managedFields;
+    return traced(scope, "Create", () => served.store!.create(object, options));
+  });
   await served.ready([entry.object], scope.signal);
   return stored(201, served, entry);
 }
@@ -60,13 +64,14 @@ export async function updateObject(scope: Scope): Promise<Answer> {
   };
   if (subresource?.type === "view") return writeView(scope, query, { change: next, ownsFields: false });
   const { admit, ...options } = writeOptions(scope, "UPDATE", query);
-  const { entry, created } = await traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
+  const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
     const object = next();
     await recordOwner(scope, object, old, options.context.nowMs);
     await admit(object, old);
+    if (!owned) delete object.metadata.managedFields;
     return object;
-  }, { ...options, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" }));
+  }, { ...options, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" })));
   await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);
 }
@@ -77,7 +82,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
   const patcher = await patcherOf(scope);
   if (subresource?.type === "view") return writeView(scope, patcher.query, { change: patcher.patch, ownsFields: patcher.ownsFields, isPatch: true });
   const { admit, ...options } = writeOptions(scope, "UPDATE", patcher.query);
-  const { entry, created } = await traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
+  const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
     const next = await patcher.patch(old && (served.custom ? old : served.fromStorage(old))); // the store shows custom resources in the request's version
     if (!old && next.metadata.uid)
@@ -86,10 +91,21 @@ export async function patchObject(scope: Scope): Promise<Answer> {
     checkName(scope, next);
     if (!patcher.ownsFields) await recordOwner(scope, next, old, options.context.nowMs);
     await withVersion(next, old, () => admit(next, old));
+    if (!owned) delete next.metadata.managedFields;
     return next;
-  }, { ...options, isPatch: true, createMissing: patcher.creates && info.subresource === "" }));
+  }, { ...options, isPatch: true, createMissing: patcher.creates && info.subresource === "" })), patcher.ownsFields);
   await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);
+}
+
+/** Of an object that is too large to be stored it is left out whose fields are whose: then it may fit. Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/{create,update,patch}.go */
+async function roomMade<T>(write: (owned: boolean) => Promise<T>, isApply = false): Promise<T> {
+  try {
+    return await write(true);
+  } catch (error) {
+    if (isApply || !isRequestTooLarge(error)) throw error;
+    return await write(false);
+  }
 }
 
 /** Plug-ins are shown the version a patch has found, also where it is not bound to it: that it may be tried again is not their business. */

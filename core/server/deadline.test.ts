@@ -1,0 +1,72 @@
+import { expect, test } from "vitest";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { Answer } from "./answer.ts";
+import { Deadlines } from "./deadline.ts";
+import { requestInfo } from "./request-info.ts";
+import type { ServerRequest } from "./request.ts";
+
+const MAPS = "/api/v1/namespaces/a/configmaps";
+
+function handClock() {
+  let now = 0;
+  const alarms = new Set<{ readonly atMs: number; readonly work: () => void }>();
+  const clock = {
+    uptimeMs: () => now,
+    after: (ms: number, work: () => void) => {
+      const alarm = { atMs: now + ms, work };
+      alarms.add(alarm);
+      return { cancel: () => void alarms.delete(alarm) };
+    },
+  } as unknown as Clock;
+  const passTo = (ms: number) => {
+    now = ms;
+    for (const alarm of [...alarms]) if (alarm.atMs <= now && alarms.delete(alarm)) alarm.work();
+  };
+  return { clock, passTo, alarms };
+}
+
+function asked(path: string, more: Partial<ServerRequest> = {}): [ServerRequest, ReturnType<typeof requestInfo>] {
+  const [pathname = "", search = ""] = path.split("?");
+  const query = new URLSearchParams(search);
+  return [{ method: "GET", path: pathname, query, signal: new AbortController().signal, ...more } as ServerRequest, requestInfo("GET", pathname, query)];
+}
+
+const never = new Promise<Answer>(() => undefined);
+const DONE: Answer = { type: "raw", status: 200, headers: {}, body: "" };
+
+test("nobody waits longer than a minute, each from when it came, whatever it waits for", async () => {
+  const { clock, passTo, alarms } = handClock();
+  const deadlines = new Deadlines(clock);
+  const told: string[] = [];
+  const ask = (name: string, path: string) => void deadlines.timed(...asked(path)).inTime(never).then(({ status }: Answer & { status?: number }) => told.push(`${name} ${status}`));
+  ask("first", MAPS);
+  ask("asks for more", `${MAPS}?timeout=2m`);
+  ask("asks for none", `${MAPS}?timeout=0`);
+  ask("soon", `${MAPS}?timeout=10s`);
+  passTo(20_000);
+  await Bun.sleep(0);
+  expect(told).toEqual(["soon 504"]);
+  ask("later", MAPS);
+  passTo(60_000);
+  await Bun.sleep(0);
+  expect(told).toEqual(["soon 504", "first 504", "asks for more 504", "asks for none 504"]);
+  passTo(79_999);
+  await Bun.sleep(0);
+  expect(told).toHaveLength(4);
+  passTo(80_000);
+  await Bun.sleep(0);
+  expect(told.at(-1)).toBe("later 504");
+  expect(alarms.size).toBe(0);
+});
+
+test("who was answered leaves no alarm behind, and what lasts, or is asked within the process, has none", async () => {
+  const { clock, alarms } = handClock();
+  const deadlines = new Deadlines(clock);
+  const within = deadlines.timed(...asked(MAPS));
+  expect([await within.inTime(Promise.resolve(DONE)), alarms.size]).toEqual([DONE, 1]);
+  within.done();
+  expect(alarms.size).toBe(0);
+  for (const path of [`${MAPS}?watch=1`, "/api/v1/namespaces/a/pods/x/log", "/healthz"]) deadlines.timed(...asked(path));
+  deadlines.timed(...asked(MAPS, { user: { name: "x", groups: [] } }));
+  expect(alarms.size).toBe(0);
+});
