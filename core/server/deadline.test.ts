@@ -28,7 +28,8 @@ function handClock() {
 function asked(path: string, more: Partial<ServerRequest> = {}): [ServerRequest, ReturnType<typeof requestInfo>] {
   const [pathname = "", search = ""] = path.split("?");
   const query = new URLSearchParams(search);
-  return [{ method: "GET", path: pathname, query, signal: new AbortController().signal, ...more } as ServerRequest, requestInfo("GET", pathname, query)];
+  const { method = "GET" } = more;
+  return [{ method, path: pathname, query, signal: new AbortController().signal, ...more } as ServerRequest, requestInfo(method, pathname, query)];
 }
 
 const never = new Promise<Answer>(() => undefined);
@@ -69,4 +70,20 @@ test("who was answered leaves no alarm behind, and what lasts, or is asked withi
   for (const path of [`${MAPS}?watch=1`, "/api/v1/namespaces/a/pods/x/log", "/healthz"]) deadlines.timed(...asked(path));
   deadlines.timed(...asked(MAPS, { user: { name: "x", groups: [] } }));
   expect(alarms.size).toBe(0);
+});
+
+test("a write is waited for 34 s at the most, and what it asks for has no longer", async () => {
+  const { clock, passTo } = handClock();
+  const deadlines = new Deadlines(clock);
+  passTo(1_000);
+  const write = (method: string, path: string) => {
+    const { request, inTime } = deadlines.timed(...asked(path, { method }));
+    return { deadlineMs: request.deadlineMs, answer: inTime(never).then(({ status }: Answer & { status?: number }) => status, (error: Error) => error.message) };
+  };
+  const all = [write("POST", MAPS), write("DELETE", `${MAPS}/x?timeout=50s`), write("PATCH", `${MAPS}/x?timeout=10s`), write("DELETE", MAPS)];
+  expect(all.map(({ deadlineMs }) => deadlineMs)).toEqual([35_000, 35_000, 11_000, undefined]); // collections are not written to, one by one
+  passTo(35_000);
+  passTo(61_000);
+  const late = "Timeout: request did not complete within requested timeout - context deadline exceeded";
+  expect(await Promise.all(all.map(({ answer }) => answer))).toEqual([late, late, 504, 504]);
 });

@@ -1,8 +1,8 @@
 /**
- * How long an answer is waited for: as long as the client says (?timeout=10s), and a minute at the most. Requests that last (watches, logs, connections) have
- * their own ways to end, and callers in this process, and what is asked for that is no resource, too.
+ * How long an answer is waited for: as long as the client says (?timeout=10s), and a minute at the most, to a write 34 s. Requests that last (watches, logs,
+ * connections) have their own ways to end, and callers in this process, and what is asked for that is no resource, too.
  *
- * Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/request_deadline.go, apiserver/pkg/server/filters/timeout.go
+ * Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/request_deadline.go, apiserver/pkg/server/filters/timeout.go, apiserver/pkg/endpoints/handlers/rest.go
  */
 import { parseDurationMs } from "../api/meta/duration.ts";
 import { badRequest, timeout } from "../api/meta/status-error.ts";
@@ -14,6 +14,9 @@ import type { RequestInfo } from "./request-info.ts";
 
 /** Whoever asks for more gets this. Source: --request-timeout */
 const TIMEOUT_MS_MAX = 60_000;
+/** Source: requestTimeoutUpperBound */
+const WRITE_MS_MAX = 34_000;
+const WRITES: ReadonlySet<string> = new Set(["create", "update", "patch", "delete"]);
 
 export interface Timed {
   readonly request: ServerRequest;
@@ -26,13 +29,17 @@ const TOO_LATE = timeout("request did not complete within the allotted timeout")
 /** Nobody has said what it is: what answers in time would have, and clients in Go have words of their own for it. */
 const OVERDUE: RawAnswer = { type: "raw", status: 504, headers: { "content-type": "text/plain; charset=utf-8" }, body: `${JSON.stringify({ ...TOO_LATE.status, kind: undefined, apiVersion: undefined })}\n` };
 
+const LATE_WRITE = timeout("request did not complete within requested timeout - context deadline exceeded");
+
 export class Deadlines {
   readonly #clock: Clock;
-  readonly #waiting = new Set<Waiting>(); // in the order of their ends: all wait equally long
-  #alarm: { cancel(): void } | undefined; // Invariant: set while anybody waits
+  readonly #reads: Patience;
+  readonly #writes: Patience;
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#reads = new Patience(clock, TIMEOUT_MS_MAX);
+    this.#writes = new Patience(clock, WRITE_MS_MAX);
   }
 
   /** The request, whose signal aborts when its client waits no longer. Throws 400. */
@@ -40,8 +47,11 @@ export class Deadlines {
     const text = request.query.get("timeout");
     const lasts = info.verb === "watch" || isLasting(info);
     const askedMs = text && !lasts ? durationOf(text) : 0;
-    if (askedMs > 0 && askedMs < TIMEOUT_MS_MAX) return this.#asked(request, askedMs);
-    return lasts || request.user || !info.isResource ? { request, inTime: (work) => work, done: () => undefined } : this.#usual(request);
+    const writes = info.isResource && WRITES.has(info.verb);
+    if (askedMs > 0 && askedMs < (writes ? WRITE_MS_MAX : TIMEOUT_MS_MAX)) return this.#asked(request, askedMs);
+    if (lasts || request.user || !info.isResource) return { request, inTime: (work) => work, done: () => undefined };
+    if (!writes) return { request, ...this.#reads.wait((resolve) => resolve(OVERDUE)) };
+    return { request: { ...request, deadlineMs: this.#clock.uptimeMs() + WRITE_MS_MAX }, ...this.#writes.wait((_, reject) => reject(LATE_WRITE)) };
   }
 
   #asked(request: ServerRequest, askedMs: number): Timed {
@@ -56,16 +66,30 @@ export class Deadlines {
       done: () => timer.cancel(),
     };
   }
+}
 
-  /** Of most requests: a timer and a signal for each would cost more than many of them. */
-  #usual(request: ServerRequest): Timed {
-    const waiting: Waiting = { endMs: this.#clock.uptimeMs() + TIMEOUT_MS_MAX, late: () => undefined };
+type End = (resolve: (answer: Answer) => void, reject: (error: Error) => void) => void;
+interface Waiting { readonly endMs: number; late(): void }
+
+/** Of all that wait equally long: a timer and a signal for each would cost more than many of them. */
+class Patience {
+  readonly #clock: Clock;
+  readonly #ms: number;
+  readonly #waiting = new Set<Waiting>(); // in the order of their ends
+  #alarm: { cancel(): void } | undefined; // Invariant: set while anybody waits
+
+  constructor(clock: Clock, ms: number) {
+    this.#clock = clock;
+    this.#ms = ms;
+  }
+
+  wait(end: End): Omit<Timed, "request"> {
+    const waiting: Waiting = { endMs: this.#clock.uptimeMs() + this.#ms, late: () => undefined };
     this.#waiting.add(waiting);
-    this.#alarm ??= this.#clock.after(TIMEOUT_MS_MAX, () => this.#ring());
+    this.#alarm ??= this.#clock.after(this.#ms, () => this.#ring());
     return {
-      request,
       inTime: (work) => new Promise((resolve, reject) => {
-        waiting.late = () => resolve(OVERDUE);
+        waiting.late = () => end(resolve, reject);
         work.then(resolve, reject);
       }),
       done: () => {
@@ -90,8 +114,6 @@ export class Deadlines {
     }
   }
 }
-
-interface Waiting { readonly endMs: number; late(): void }
 
 function durationOf(text: string): number {
   try {

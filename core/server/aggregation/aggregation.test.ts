@@ -1,6 +1,8 @@
+import { Readable } from "node:stream";
 import { expect, test } from "vitest";
 import type { Swagger } from "../../api/openapi/v2.ts";
 import type { APIService } from "../../registry/apiregistration/api-service.ts";
+import { refuseRedirect } from "./aggregator.ts";
 import { resourcesIn, resourcesOfList } from "./discovered.ts";
 import { identityHeaders } from "./identity.ts";
 import { MANAGED_LABEL, planLocal, type Wanted } from "./local-plan.ts";
@@ -60,4 +62,12 @@ test("another server's OpenAPI is merged in: its group's paths alone, with what 
   expect(merged.paths).toEqual({ "/api/": {}, "/apis/g/v1/things": { get: { parameters: [{ name: "watch", in: "query" }], schema: { $ref: "#/definitions/Thing" } } } });
   expect(merged.definitions).toEqual({ Meta: { type: "object" }, Taken: { type: "string" }, Thing: { properties: { a: { $ref: "#/definitions/Taken_v2" }, m: { $ref: "#/definitions/Meta" } } }, Taken_v2: { type: "integer" } });
   expect(own.paths).toEqual({ "/api/": {} });
+});
+
+test("a server behind this one sends nobody elsewhere", () => {
+  const body = Readable.from(["gone"]);
+  const answer = (status: number, headers: Record<string, string> = {}) => ({ type: "raw", status, headers, body }) as const;
+  for (const kept of [answer(200, { location: "/created" }), answer(304), answer(404)]) expect(refuseRedirect(kept)).toBe(kept);
+  expect(refuseRedirect(answer(302, { location: "https://elsewhere" }))).toMatchObject({ status: 502, body: "the backend attempted to redirect this request, which is not permitted" });
+  expect(body.destroyed).toBe(true);
 });

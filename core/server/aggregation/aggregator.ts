@@ -26,7 +26,7 @@ import type { Log } from "../../observe/log.ts";
 import type { Metrics } from "../../observe/metrics.ts";
 import type { APIService } from "../../registry/apiregistration/api-service.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { type Answer, raw } from "../answer.ts";
+import { type Answer, raw, type RawAnswer } from "../answer.ts";
 import { forwardHttp, forwardUpgrade, isUpgrade } from "../node-proxy/forward.ts";
 import type { ServerRequest } from "../request.ts";
 import { availability } from "./availability.ts";
@@ -138,11 +138,19 @@ async function forward(deps: AggregatorDeps, apiService: Readonly<APIService>, r
       const query = request.wire?.rawQuery ?? request.query.toString();
       return await forwardUpgrade(scope, backend, `${request.path}${query === "" ? "" : `?${query}`}`, identity);
     }
-    return await forwardHttp(scope, { backend, path: request.path, prefix: "", identity });
+    return refuseRedirect(await forwardHttp(scope, { backend, path: request.path, prefix: "", identity }));
   } catch (error) {
     if (signal.aborted || !(error instanceof StatusError)) throw error;
     return plainError(error.message, error.code >= 500 ? 503 : error.code);
   }
+}
+
+/** Clients believe what they are told here: no server behind this one may send them elsewhere. Source: upgradeaware.go RejectForwardingRedirects */
+export function refuseRedirect(answer: RawAnswer): RawAnswer {
+  const { status, headers, body } = answer;
+  if (status < 300 || status > 399 || !headers["location"]) return answer;
+  if (body instanceof Readable) body.destroy();
+  return raw("the backend attempted to redirect this request, which is not permitted", "text/plain; charset=utf-8", 502);
 }
 
 /** A caller in this process, as if it had come over the network. */

@@ -11,7 +11,7 @@ import { isHandedOver } from "../../net/http-server.ts";
 import { http1Request, type HeaderPairs, type Http1Request, type Http1Response } from "../../net/http1-client.ts";
 import { askKept } from "../../net/kept-connections.ts";
 import { proxyBytes } from "../../net/proxy-bytes.ts";
-import type { Answer, RawAnswer, UpgradeAnswer } from "../answer.ts";
+import type { RawAnswer, UpgradeAnswer } from "../answer.ts";
 import type { ServerRequest } from "../request.ts";
 import type { Scope } from "../scope.ts";
 import type { Backend } from "./backend.ts";
@@ -69,7 +69,7 @@ interface Forwarding {
 /** What of a request's scope is needed here. */
 export type Forwarded = Pick<Scope, "request" | "signal"> & { readonly server: Pick<Scope["server"], "clock"> };
 
-export async function forwardHttp({ request, signal }: Forwarded, { backend, path, prefix, identity = [] }: Forwarding): Promise<Answer> {
+export async function forwardHttp({ request, signal }: Forwarded, { backend, path, prefix, identity = [] }: Forwarding): Promise<RawAnswer> {
   const query = request.wire?.rawQuery ?? request.query.toString();
   const host = request.header("host") ?? request.header(":authority") ?? backend.host;
   const hasBody = request.wire && !["GET", "HEAD"].includes(request.method) && request.header("content-length") !== "0";
