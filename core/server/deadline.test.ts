@@ -37,7 +37,7 @@ const DONE: Answer = { type: "raw", status: 200, headers: {}, body: "" };
 
 test("nobody waits longer than a minute, each from when it came, whatever it waits for", async () => {
   const { clock, passTo, alarms } = handClock();
-  const deadlines = new Deadlines(clock);
+  const deadlines = new Deadlines(clock, ({ group }) => group === "");
   const told: string[] = [];
   const ask = (name: string, path: string) => void deadlines.timed(...asked(path)).inTime(never).then(({ status }: Answer & { status?: number }) => told.push(`${name} ${status}`));
   ask("first", MAPS);
@@ -62,7 +62,7 @@ test("nobody waits longer than a minute, each from when it came, whatever it wai
 
 test("who was answered leaves no alarm behind, and what lasts, or is asked within the process, has none", async () => {
   const { clock, alarms } = handClock();
-  const deadlines = new Deadlines(clock);
+  const deadlines = new Deadlines(clock, ({ group }) => group === "");
   const within = deadlines.timed(...asked(MAPS));
   expect([await within.inTime(Promise.resolve(DONE)), alarms.size]).toEqual([DONE, 1]);
   within.done();
@@ -74,16 +74,16 @@ test("who was answered leaves no alarm behind, and what lasts, or is asked withi
 
 test("a write is waited for 34 s at the most, and what it asks for has no longer", async () => {
   const { clock, passTo } = handClock();
-  const deadlines = new Deadlines(clock);
+  const deadlines = new Deadlines(clock, ({ group }) => group === "");
   passTo(1_000);
   const write = (method: string, path: string) => {
     const { request, inTime } = deadlines.timed(...asked(path, { method }));
     return { deadlineMs: request.deadlineMs, answer: inTime(never).then(({ status }: Answer & { status?: number }) => status, (error: Error) => error.message) };
   };
-  const all = [write("POST", MAPS), write("DELETE", `${MAPS}/x?timeout=50s`), write("PATCH", `${MAPS}/x?timeout=10s`), write("DELETE", MAPS)];
-  expect(all.map(({ deadlineMs }) => deadlineMs)).toEqual([35_000, 35_000, 11_000, undefined]); // collections are not written to, one by one
+  const all = [write("POST", MAPS), write("DELETE", `${MAPS}/x?timeout=50s`), write("PATCH", `${MAPS}/x?timeout=10s`), write("DELETE", MAPS), write("POST", "/apis/elsewhere/v1/things")];
+  expect(all.map(({ deadlineMs }) => deadlineMs)).toEqual([35_000, 35_000, 11_000, undefined, undefined]); // collections are not written to, one by one
   passTo(35_000);
   passTo(61_000);
   const late = "Timeout: request did not complete within requested timeout - context deadline exceeded";
-  expect(await Promise.all(all.map(({ answer }) => answer))).toEqual([late, late, 504, 504]);
+  expect(await Promise.all(all.map(({ answer }) => answer))).toEqual([late, late, 504, 504, 504]);
 });

@@ -10,7 +10,7 @@ import type { Clock } from "../lifecycle/clock.ts";
 import type { Answer, RawAnswer } from "./answer.ts";
 import { isLasting } from "./lasting.ts";
 import type { ServerRequest } from "./request.ts";
-import type { RequestInfo } from "./request-info.ts";
+import type { RequestInfo, ResourceRequestInfo } from "./request-info.ts";
 
 /** Whoever asks for more gets this. Source: --request-timeout */
 const TIMEOUT_MS_MAX = 60_000;
@@ -33,11 +33,14 @@ const LATE_WRITE = timeout("request did not complete within requested timeout - 
 
 export class Deadlines {
   readonly #clock: Clock;
+  readonly #isOurs: (info: ResourceRequestInfo) => boolean;
   readonly #reads: Patience;
   readonly #writes: Patience;
 
-  constructor(clock: Clock) {
+  /** `isOurs`: no server behind this one answers it, which has its own patience. */
+  constructor(clock: Clock, isOurs: (info: ResourceRequestInfo) => boolean) {
     this.#clock = clock;
+    this.#isOurs = isOurs;
     this.#reads = new Patience(clock, TIMEOUT_MS_MAX);
     this.#writes = new Patience(clock, WRITE_MS_MAX);
   }
@@ -47,7 +50,7 @@ export class Deadlines {
     const text = request.query.get("timeout");
     const lasts = info.verb === "watch" || isLasting(info);
     const askedMs = text && !lasts ? durationOf(text) : 0;
-    const writes = info.isResource && WRITES.has(info.verb);
+    const writes = info.isResource && WRITES.has(info.verb) && this.#isOurs(info);
     if (askedMs > 0 && askedMs < (writes ? WRITE_MS_MAX : TIMEOUT_MS_MAX)) return this.#asked(request, askedMs);
     if (lasts || request.user || !info.isResource) return { request, inTime: (work) => work, done: () => undefined };
     if (!writes) return { request, ...this.#reads.wait((resolve) => resolve(OVERDUE)) };

@@ -41,7 +41,7 @@ interface Flight {
 
 export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, ResourceHandler>>): Handler {
   const meter = requestMetrics(server.metrics);
-  const deadlines = new Deadlines(server.clock);
+  const deadlines = new Deadlines(server.clock, ({ group, version, resource }) => server.registry.find(group, version, resource) !== undefined);
 
   const deprecated = new WeakMap<ServedResource, boolean>();
 
