@@ -9,7 +9,7 @@ test("samples in the text format: series kept or named each time are the same, b
   const duration = metrics.histogram("duration_seconds", "Durations.", [0.1, 1]);
   for (const value of [0.1, 0.5, 7]) duration.with({ verb: "GET" }).observe(value);
   metrics.gauge("unused", "Nothing.");
-  metrics.counterFrom("read_total", "Read.", () => [[{ path: 'a"b\n' }, 5]]);
+  metrics.counterFrom("read_total", "Read,\n\tby path \\ none.", () => [[{ path: 'a"b\n' }, 5]]);
   expect(metrics.render().replace(/^# HELP registered_metrics_total[\s\S]*?(?=# HELP requests)/, "")).toBe(`# HELP requests_total Requests.
 # TYPE requests_total counter
 requests_total{code="200"} 3
@@ -20,7 +20,7 @@ duration_seconds_bucket{verb="GET",le="1"} 2
 duration_seconds_bucket{verb="GET",le="+Inf"} 3
 duration_seconds_sum{verb="GET"} 7.6
 duration_seconds_count{verb="GET"} 3
-# HELP read_total Read.
+# HELP read_total Read,\\n	by path \\\\ none.
 # TYPE read_total counter
 read_total{path="a\\"b\\n"} 5
 `);

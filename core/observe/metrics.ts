@@ -142,7 +142,7 @@ export function metricsRegistry(): Metrics {
       const out: string[] = [...meta(families.values(), disabled, shown)];
       for (const { name, help, type, lines } of families.values()) {
         if (disabled.has(name) || shown?.(name) === false) continue;
-        const head = out.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
+        const head = out.push(`# HELP ${name} ${onOneLine(help)}`, `# TYPE ${name} ${type}`);
         for (const line of lines()) out.push(line);
         if (out.length === head) out.length = head - 2; // nothing was counted yet
       }
@@ -150,6 +150,9 @@ export function metricsRegistry(): Metrics {
     },
   };
 }
+
+/** Source: Prometheus' text format, escaping of HELP */
+function onOneLine(help: string): string { return help.replace(/[\\\n]/g, (c) => (c === "\n" ? "\\n" : "\\\\")); }
 
 /** How many metrics there are, by how firmly upstream stands by them. Source: component-base/metrics/registry.go */
 function* meta(families: Iterable<Family>, disabled: ReadonlySet<string>, shown: (family: string) => boolean = () => true): Iterable<string> {
