@@ -89,7 +89,7 @@ test("a group that does not answer holds a deleted Namespace, which says which i
 
 test("a deleted Namespace is looked at again at least once a minute", async () => {
   const delays: number[] = [];
-  const hasty = { ...later, after: (ms: number, work: () => void) => { delays.push(ms); return later.after(Math.min(ms, 1), work); } };
+  const hasty = { ...systemClock, after: (ms: number, work: () => void) => { delays.push(ms); return systemClock.after(Math.min(ms, 1), work); } };
   await withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
     api.fail = ({ path }) => (path === "/apis/apps/v1" ? new Error("no") : undefined);
     await api.client.resource(NAMESPACES).create(ns("apps"), call);
