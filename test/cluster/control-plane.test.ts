@@ -17,6 +17,8 @@ rules:
 `;
 const TRACING = "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: 127.0.0.1:4399\nsamplingRatePerMillion: 1000000\n";
 const PORT = 8443;
+/** A line of Prometheus' text format: a family's description or type, or a sample. */
+const METRICS_LINE = /^(# (HELP [a-z_:][\w:]* .+|TYPE [a-z_:][\w:]* (counter|gauge|histogram|summary))|[a-z_:][\w:]*(\{([a-z_]\w*="([^"\\]|\\["\\n])*",?)+\})? ([-+]?[\d.]+(e[-+]?\d+)?|[-+]Inf|NaN))$/i;
 let host: Host;
 let path: (name: string) => string;
 
@@ -125,6 +127,7 @@ test("what the server tells of itself", async () => {
   expect(await raw("/flagz")).toMatch(/\napiserver flagz[\s\S]*disable-agent=true/);
   expect(await raw("/statusz")).toMatch(/\napiserver statusz[\s\S]*Binary version: 1\.36/);
   expect(await raw("/metrics/slis")).toContain('kubernetes_healthcheck{name="etcd",type="livez"} 1');
+  for (const page of ["/metrics", "/metrics/slis"]) expect((await raw(page)).trimEnd().split("\n").filter((line) => !METRICS_LINE.test(line))).toEqual([]); // a reader of the format stops at what it does not know
   expect(await raw("/metrics")).toMatch(/kubernetes_build_info\{[^}]*major="1",minor="36"[\s\S]*apiserver_request_total\{[\s\S]*process_resident_memory_bytes \d|process_resident_memory_bytes \d[\s\S]*apiserver_request_total\{/);
   expect(await host.kubectl("get", "componentstatuses")).toMatch(/^NAME\s+STATUS\s+MESSAGE\s+ERROR\n(.*\s+Healthy\s+ok\s*\n){3}$/);
   expect(await raw("/debug/api_priority_and_fairness/dump_priority_levels")).toMatch(/^PriorityLevelName,\s+ActiveQueues,[\s\S]*exempt,/);
