@@ -25,7 +25,7 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
   const perPod = metrics.histogram("scheduler_pod_scheduling_attempts", "[STABLE] Number of attempts to successfully schedule a pod.", doubling(1, 5));
   const sli = metrics.histogram("scheduler_pod_scheduling_sli_duration_seconds", "[BETA] E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue and might involve multiple scheduling attempts.", doubling(0.01, 20));
   const incoming = metrics.counter("scheduler_queue_incoming_pods_total", "[STABLE] Number of pods added to scheduling queues by event and queue type.");
-  const victims = metrics.histogram("scheduler_preemption_victims", "[STABLE] Number of selected preemption victims", doubling(1, 7));
+  const victims = metrics.histogram("scheduler_preemption_victims", "[STABLE] Number of selected preemption victims", doubling(1, 7)).with({});
   const preemptions = metrics.counter("scheduler_preemption_attempts_total", "[STABLE] Total preemption attempts in the cluster till now");
   metrics.gaugeFrom("scheduler_pending_pods", "[STABLE] Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the number of unschedulable pods that the scheduler never attempted to schedule because they are gated.", () =>
     Object.entries(queue().sizes()).map(([name, size]) => [{ queue: name }, size] as const));

@@ -86,7 +86,9 @@ export function endpointSliceController({ client, informers, events, metrics, pe
         meter?.synced(key, service, ours, [...plans, others]);
         await writeSlices(others, { client: sliceClient, slices, owner, mayCreate: false, signal });
         if (missing.length > 0) throw new Error([...new Set(missing)].join(", "));
+        meter?.ended("success");
       } catch (error) {
+        meter?.ended("error");
         if (!signal.aborted) recorder.event(service, "Warning", "FailedToUpdateEndpointSlices", `Error updating Endpoint Slices for Service ${key}: ${messageOf(error)}`);
         throw error;
       }

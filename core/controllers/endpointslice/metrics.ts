@@ -4,16 +4,21 @@ import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { ObjectKey } from "../../api/meta/object-meta.ts";
 import type { Metrics } from "../../observe/metrics.ts";
 import type { SlicePlan } from "./plan.ts";
+import { usesTopologyMode } from "./topology-hints.ts";
 
 export interface SliceMetrics {
   /** A Service's slices were brought from `before` to what `plans` make of them. */
   synced(key: ObjectKey, service: Readonly<Service>, before: readonly Readonly<EndpointSlice>[], plans: readonly SlicePlan[]): void;
   gone(key: ObjectKey): void;
+  /** A Service has been looked at. */
+  ended(result: "success" | "error"): void;
 }
 
 interface Share { readonly endpoints: number; readonly slices: number; readonly slicesWanted: number; readonly distribution: string | undefined }
 type Slice = Pick<EndpointSlice, "addressType" | "endpoints" | "ports">;
 
+/** Prometheus' own. */
+const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** 2, doubling fourteen times. */
 const COUNTS = Array.from({ length: 15 }, (_, i) => 2 ** (i + 1));
 
@@ -30,8 +35,16 @@ export function sliceMetrics(metrics: Metrics, { perSliceMax }: { readonly perSl
   });
   const added = metrics.histogram("endpoint_slice_controller_endpoints_added_per_sync", "[BETA] Number of endpoints added on each Service sync", COUNTS);
   const removed = metrics.histogram("endpoint_slice_controller_endpoints_removed_per_sync", "[BETA] Number of endpoints removed on each Service sync", COUNTS);
+  const changes = metrics.counter("endpoint_slice_controller_changes", "[ALPHA] Number of EndpointSlice changes");
+  const changed = metrics.histogram("endpoint_slice_controller_endpointslices_changed_per_sync", "[ALPHA] Number of EndpointSlices changed on each Service sync", DEFAULT_BUCKETS);
+  const syncs = metrics.counter("endpoint_slice_controller_syncs", "[ALPHA] Number of EndpointSlice syncs");
   return {
-    synced(key, { spec }, before, plans) {
+    synced(key, service, before, plans) {
+      const { spec } = service;
+      const made = { create: count(plans, "create"), update: count(plans, "update"), delete: count(plans, "remove") };
+      for (const [operation, times] of Object.entries(made)) if (times > 0) changes.inc({ operation }, times);
+      const isAuto = usesTopologyMode(service);
+      changed.observe(made.create + made.update + made.delete, { topology: isAuto ? "Auto" : "Disabled", traffic_distribution: isAuto ? "" : spec.trafficDistribution ?? "" });
       const touched = new Set(plans.flatMap(({ update, remove }) => [...update, ...remove]).map(({ metadata }) => metadata.name));
       const after: Slice[] = [...before.filter(({ metadata }) => !touched.has(metadata.name)), ...plans.flatMap(({ create, update }) => [...create, ...update])];
       const [old, now] = [addressesOf(before), addressesOf(after)];
@@ -42,8 +55,11 @@ export function sliceMetrics(metrics: Metrics, { perSliceMax }: { readonly perSl
       shares.set(key, { endpoints: endpoints.reduce((total, count) => total + count, 0), slices: after.length, slicesWanted: Math.max(1, slicesWanted), distribution: spec.trafficDistribution });
     },
     gone: (key) => void shares.delete(key),
+    ended: (result) => syncs.inc({ result }),
   };
 }
+
+function count(plans: readonly SlicePlan[], what: keyof SlicePlan): number { return plans.reduce((total, plan) => total + plan[what].length, 0); }
 
 function portsOf({ addressType, ports }: Slice): string { return JSON.stringify([addressType, ports ?? []]); }
 

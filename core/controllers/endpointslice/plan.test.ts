@@ -75,7 +75,7 @@ function byAddress(a: Endpoint, b: Endpoint): number { return a.addresses[0]! < 
 test("how many endpoints there are, in how many slices and in how few they would fit, can be scraped under upstream's names", () => {
   const metrics = metricsRegistry();
   const told = sliceMetrics(metrics, { perSliceMax: 4 });
-  const service = (trafficDistribution?: string) => ({ spec: { trafficDistribution } }) as Service;
+  const service = (trafficDistribution?: string) => ({ metadata: { name: "web" }, spec: { trafficDistribution } }) as Service;
   const sample = (name: string): number => Number(new RegExp(`^endpoint_slice_controller_${name} (\\S+)$`, "m").exec(metrics.render())?.[1] ?? -1);
   const before = [slice("a", endpoints(1, 2)), slice("b", endpoints(3))];
   const [web, db] = [objectKey("n", "web"), objectKey("n", "db")];
@@ -84,6 +84,8 @@ test("how many endpoints there are, in how many slices and in how few they would
   expect([sample("endpoints_desired"), sample("num_endpoint_slices"), sample("desired_endpoint_slices")]).toEqual([5, 2, 3]); // one at least for each
   expect([sample("endpoints_added_per_sync_sum"), sample("endpoints_removed_per_sync_sum"), sample("endpoints_added_per_sync_count")]).toEqual([3, 1, 2]);
   expect(metrics.render()).toContain('endpoint_slice_controller_services_count_by_traffic_distribution{traffic_distribution="PreferSameZone"} 1\n');
+  expect(metrics.render()).toContain('endpoint_slice_controller_changes{operation="update"} 1\n');
+  expect(metrics.render()).toContain('endpoint_slice_controller_endpointslices_changed_per_sync_sum{topology="Disabled",traffic_distribution="PreferSameZone"} 1\n');
   told.gone(web);
   expect([sample("endpoints_desired"), sample("num_endpoint_slices"), sample("desired_endpoint_slices")]).toEqual([0, 0, 1]);
 });

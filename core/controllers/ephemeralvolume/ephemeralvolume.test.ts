@@ -2,9 +2,12 @@ import { expect, test } from "vitest";
 import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS } from "../../client/resources.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { ephemeralVolumeController } from "./ephemeralvolume.ts";
 
-test("a pod's ephemeral volume gets a claim of its own, again if that goes, and never takes another's", () => withControllers((deps) => [ephemeralVolumeController(deps)], async (api, call) => {
+const metrics = metricsRegistry();
+
+test("a pod's ephemeral volume gets a claim of its own, again if that goes, and never takes another's", () => withControllers((deps) => [ephemeralVolumeController({ ...deps, metrics })], async (api, call) => {
   const claims = api.client.resource(PERSISTENT_VOLUME_CLAIMS);
   const spec = { accessModes: ["ReadWriteOnce" as const], resources: { requests: { storage: "1Gi" } } };
   await claims.create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "web-taken", namespace: "ns" }, spec }, call);
@@ -18,4 +21,5 @@ test("a pod's ephemeral volume gets a claim of its own, again if that goes, and 
   await eventually(() => api.all(EVENTS).map(({ reason, message }) => `${reason} ${message}`), (all) => all.includes("FailedBinding ephemeral volume taken: PVC ns/web-taken was not created for pod ns/web (pod is not owner)"));
   await claims.delete(made!, {}, call);
   await eventually(scratch, (claim) => claim !== undefined && claim.metadata.uid !== made!.metadata.uid);
+  expect(metrics.render()).toMatch(/^ephemeral_volume_controller_create_total 2$[\s\S]*^ephemeral_volume_controller_create_failures_total 0$/m);
 }));

@@ -14,10 +14,12 @@ import { messageOf } from "../pod-control.ts";
 
 const PODS_BY_CLAIM: Index<Pod> = { name: "ephemeral claim", valuesOf: (pod) => ephemeralOf(pod).map((volume) => claimKey(pod, volume)) };
 
-export function ephemeralVolumeController({ client, informers, events }: Pick<ControllerDeps, "client" | "informers" | "events">): Controller {
+export function ephemeralVolumeController({ client, informers, events, metrics }: Pick<ControllerDeps, "client" | "informers" | "events" | "metrics">): Controller {
   const pods = informers.of(PODS);
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
   const claimClient = client.resource(PERSISTENT_VOLUME_CLAIMS);
+  const creations = metrics?.counter("ephemeral_volume_controller_create_total", "[ALPHA] Number of PersistentVolumeClaim creation requests").with({});
+  const failures = metrics?.counter("ephemeral_volume_controller_create_failures_total", "[ALPHA] Number of PersistentVolumeClaim creation requests").with({});
   const recorder = events.from({ component: "ephemeral_volume" });
   return {
     name: "ephemeral_volume",
@@ -48,7 +50,11 @@ export function ephemeralVolumeController({ client, informers, events }: Pick<Co
       return;
     }
     const name = claimName(pod, volume);
-    const made = await claimClient.create(claimFor(pod, volume), { signal }).catch((cause: unknown) => { throw new Error(`create PVC ${name}: ${messageOf(cause)}`, { cause }); });
+    creations?.inc();
+    const made = await claimClient.create(claimFor(pod, volume), { signal }).catch((cause: unknown) => {
+      failures?.inc();
+      throw new Error(`create PVC ${name}: ${messageOf(cause)}`, { cause });
+    });
     await claims.caughtUp([made], signal);
   }
 }

@@ -43,7 +43,7 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
   const pods = informers.of(PODS);
   const recorder = events.from({ component: "horizontal-pod-autoscaler" });
   const histories = new Map<ObjectKey, History>();
-  const meter = counted && autoscalerMetrics(counted);
+  const meter = counted && autoscalerMetrics(counted, () => autoscalers.list());
   const selectedPods = new SelectedPods({ autoscalers, pods });
 
   return {

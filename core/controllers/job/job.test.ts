@@ -21,8 +21,8 @@ function job(spec: Partial<JobSpec>): NewObject<Job> {
 }
 const now = (api: FakeApi) => api.all(JOBS)[0];
 const ended = (one: Job | undefined) => one?.status?.conditions?.find(({ type }) => type === "Complete" || type === "Failed");
-const run = (spec: Partial<JobSpec>, outcome: (pod: Readonly<Pod>) => Outcome, body: (api: FakeApi, call: { signal: AbortSignal }) => Promise<void>) =>
-  withControllers((deps) => [...jobControllers(deps), ttlAfterFinishedController(deps), fakeKubelets(deps, outcome)], async (api, call) => {
+const run = (spec: Partial<JobSpec>, outcome: (pod: Readonly<Pod>) => Outcome, body: (api: FakeApi, call: { signal: AbortSignal }) => Promise<void>, metrics = metricsRegistry()) =>
+  withControllers((deps) => [...jobControllers(deps), ttlAfterFinishedController({ ...deps, metrics }), fakeKubelets(deps, outcome)], async (api, call) => {
     await api.client.resource(JOBS).create(job(spec), call);
     await body(api, call);
   });
@@ -75,14 +75,17 @@ test("a suspended Job has no pods; resumed, it starts anew", () =>
     expect(api.all(EVENTS).map(({ reason }) => reason)).toEqual(expect.arrayContaining(["Suspended", "Resumed"]));
   }));
 
-test("a deleted Job's pods are not held back, a finished one goes in its time", () =>
-  run({ completions: 1, parallelism: 1, ttlSecondsAfterFinished: 0 }, () => "succeeded", async (api, call) => {
+test("a deleted Job's pods are not held back, a finished one goes in its time", () => {
+  const metrics = metricsRegistry();
+  return run({ completions: 1, parallelism: 1, ttlSecondsAfterFinished: 0 }, () => "succeeded", async (api, call) => {
     await eventually(() => now(api)?.metadata.deletionTimestamp, (at) => at !== undefined);
     await api.client.resource(JOBS).patch(now(api)!, "application/merge-patch+json", { metadata: { finalizers: null } }, call); // as the garbage collector does
     await eventually(() => now(api), (one) => one === undefined);
     await api.client.resource(PODS).delete(api.all(PODS)[0]!, {}, call);
     await eventually(() => api.all(PODS), (all) => all.length === 0);
-  }));
+    expect(metrics.render()).toContain("ttl_after_finished_controller_job_deletion_duration_seconds_count 1\n");
+  }, metrics);
+});
 
 test("a Job that cannot be worked on is tried again after a second, then less and less often", () =>
   withControllers((deps) => {

@@ -25,6 +25,13 @@ const EXAMINED_AT_ONCE = 8;
 /** What somebody else wrote meanwhile is here by then. */
 const CHANGED_MS = 50;
 
+/** Source: kubernetes v1.36 pkg/controller/nodelifecycle/metrics.go */
+const ZONE_GAUGES: readonly (readonly [name: string, help: string, read: (counts: { readonly nodes: number; readonly ready: number }) => number])[] = [
+  ["zone_health", "percentage of healthy nodes per zone", ({ nodes, ready }) => (100 * ready) / nodes],
+  ["zone_size", "number of registered Nodes per zones", ({ nodes }) => nodes],
+  ["unhealthy_nodes_in_zone", "number of not Ready Nodes per zones", ({ nodes, ready }) => nodes - ready],
+];
+
 interface Deps extends Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics"> { readonly settings?: NodeLifecycleSettings | undefined }
 
 export function nodeLifecycleControllers({ client, informers, events, clock, metrics, settings = NODE_LIFECYCLE }: Deps): Controller[] {
@@ -35,6 +42,7 @@ export function nodeLifecycleControllers({ client, informers, events, clock, met
   const writer = new NodeWriter({ client, nodes, recorder, clock });
   const health = new NodeHealth({ pods, leases, writer, recorder, clock, settings });
   const zones = new Zones(settings);
+  for (const [name, help, read] of ZONE_GAUGES) metrics?.gaugeFrom(`node_collector_${name}`, `[ALPHA] Gauge measuring ${help}.`, () => [...zones.counts()].map(({ zone, ...counts }) => [{ zone }, read(counts)] as const));
   const evictions = metrics?.counter("node_collector_evictions_total", "[STABLE] Number of Node evictions that happened since current instance of NodeController started.");
 
   async function taintAll(all: readonly Readonly<Node>[], signal: AbortSignal): Promise<void> {

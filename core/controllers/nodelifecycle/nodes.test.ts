@@ -29,7 +29,7 @@ const pod = (name: string, spec: Partial<Pod["spec"]>): NewObject<Pod> & { statu
 test("a node that falls silent is marked, its pods are not ready, and those that do not tolerate it are evicted; it comes back", () => {
   const clock = movableClock();
   const metrics = metricsRegistry();
-  return withControllers((deps) => [...nodeLifecycleControllers({ ...deps, metrics }), taintEvictionController(deps)], async (api, call) => {
+  return withControllers((deps) => [...nodeLifecycleControllers({ ...deps, metrics }), taintEvictionController({ ...deps, metrics })], async (api, call) => {
     const [nodes, pods] = [api.client.resource(NODES), api.client.resource(PODS)];
     for (const name of ["good", "bad"]) await nodes.create(node(name), call);
     const tolerant = { tolerations: [{ operator: "Exists" as const, tolerationSeconds: 300 }] };
@@ -51,7 +51,7 @@ test("a node that falls silent is marked, its pods are not ready, and those that
     await eventually(() => api.all(PODS).map(({ metadata: { name }, status }) => `${name} ${status?.conditions?.[0]?.status}`).sort().join(), (seen) => seen === "elsewhere True,leaves False,stays False");
     await eventually(() => api.all(EVENTS).filter(({ reason, involvedObject }) => reason === "NodeNotReady" && involvedObject.kind === "Pod").map(({ type, involvedObject, message }) => `${type} ${involvedObject.name}: ${message}`).sort().join(), (told) => told === "Warning leaves: Node is not ready,Warning stays: Node is not ready");
 
-    expect(metrics.render()).toContain('node_collector_evictions_total{zone=""} 1\n');
+    for (const sample of ['evictions_total{zone=""} 1', 'zone_health{zone=""} 50', 'zone_size{zone=""} 2', 'unhealthy_nodes_in_zone{zone=""} 1']) expect(metrics.render()).toContain(`node_collector_${sample}\n`);
 
     clock.aheadMs += 200_000; // not yet
     await beat(api.all(NODES).find(({ metadata }) => metadata.name === "good")!, "2026-01-01T00:05:00Z");
@@ -61,6 +61,7 @@ test("a node that falls silent is marked, its pods are not ready, and those that
     await beat(api.all(NODES).find(({ metadata }) => metadata.name === "good")!, "2026-01-01T00:07:00Z");
     const evicted = await eventually(() => api.all(PODS).filter(({ metadata }) => metadata.deletionTimestamp !== undefined), (all) => all.length === 1);
     expect(evicted[0]).toMatchObject({ metadata: { name: "leaves" }, status: { conditions: [{ type: "Ready" }, { type: "DisruptionTarget", reason: "DeletionByTaintManager" }] } });
+    for (const sample of ["deletions_total 1", "deletion_duration_seconds_count 1", 'deletion_duration_seconds_bucket{le="240"} 1']) await eventually(() => metrics.render(), (page) => page.includes(`taint_eviction_controller_pod_${sample}\n`));
 
     await beat(api.all(NODES).find(({ metadata }) => metadata.name === "bad")!, "2026-01-01T00:08:00Z");
     await eventually(() => api.all(NODES).find(({ metadata }) => metadata.name === "bad")?.spec?.taints ?? [], (taints) => taints.length === 0);

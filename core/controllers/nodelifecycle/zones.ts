@@ -6,7 +6,7 @@
 import type { Node } from "../../api/gen/core.v1.ts";
 import { isExcludedFromDisruption, type NodeLifecycleSettings, readyStatus, taintsPerSecond, zoneOf, zoneState, type ZoneState } from "./plan.ts";
 
-interface Zone { readonly state: ZoneState; readonly nodes: number; tokens: number; filledMs: number }
+interface Zone { readonly state: ZoneState; readonly nodes: number; readonly ready: number; tokens: number; filledMs: number }
 
 export class Zones {
   readonly #settings: NodeLifecycleSettings;
@@ -16,6 +16,11 @@ export class Zones {
 
   names(): Iterable<string> { return this.#zones.keys(); }
 
+  /** How many nodes there are in each zone, and how many of them are ready. */
+  *counts(): Iterable<{ readonly zone: string; readonly nodes: number; readonly ready: number }> {
+    for (const [zone, { nodes, ready }] of this.#zones) yield { zone, nodes, ready };
+  }
+
   judge(nodes: readonly Readonly<Node>[], nowMs: number): void {
     const next = new Map<string, Zone>();
     for (const [name, members] of Map.groupBy(nodes.filter((node) => !isExcludedFromDisruption(node)), zoneOf)) {
@@ -23,7 +28,7 @@ export class Zones {
       const state = zoneState(ready, members.length - ready, this.#settings);
       const { tokens = 1, filledMs = nowMs } = this.#zones.get(name) ?? {};
       const rate = taintsPerSecond(state, members.length, this.#settings);
-      next.set(name, { state, nodes: members.length, tokens: Math.min(1, tokens + (rate * (nowMs - filledMs)) / 1000), filledMs: nowMs });
+      next.set(name, { state, nodes: members.length, ready, tokens: Math.min(1, tokens + (rate * (nowMs - filledMs)) / 1000), filledMs: nowMs });
     }
     this.#zones = next;
   }

@@ -24,11 +24,16 @@ export function staysForMs({ spec }: Readonly<Pod>, taints: readonly Readonly<Ta
   return Math.min(Number.POSITIVE_INFINITY, ...used.flatMap(({ tolerationSeconds }) => (tolerationSeconds === undefined ? [] : [Math.max(0, tolerationSeconds) * 1000])));
 }
 
-export function taintEvictionController({ client, informers, events, clock }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock">): Controller {
+/** In seconds: 5 ms to 4 minutes. */
+const LATE = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240]; // tainteviction/metrics/metrics.go
+
+export function taintEvictionController({ client, informers, events, clock, metrics }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics">): Controller {
   const nodes = informers.of(NODES);
   const pods = informers.of(PODS);
   const podClient = client.resource(PODS);
   const recorder = events.from({ component: "taint-eviction-controller" });
+  const deletions = metrics?.counter("taint_eviction_controller_pod_deletions_total", "[ALPHA] Total number of Pods deleted by TaintEvictionController since its start.").with({});
+  const lateness = metrics?.histogram("taint_eviction_controller_pod_deletion_duration_seconds", "[ALPHA] Latency, in seconds, between the time when a taint effect has been activated for the Pod and its deletion via TaintEvictionController.", LATE).with({});
   const since = new Map<ObjectKey, number>(); // when a pod that is to be evicted later was first found so, by uptime
 
   const tell = (key: ObjectKey, what: string): void => {
@@ -70,6 +75,7 @@ export function taintEvictionController({ client, informers, events, clock }: Pi
       log.info("evicting pod from tainted node", { node: pod.spec.nodeName, taints: taints.map(({ key: taint }) => taint) });
       tell(key, "Marking for deletion");
       await evict(pod, signal);
+      lateness?.observe((clock.uptimeMs() - startMs - staysMs) / 1000);
       since.delete(key);
     },
   };
@@ -83,6 +89,7 @@ export function taintEvictionController({ client, informers, events, clock }: Pi
         await podClient.patch(pod, "application/strategic-merge-patch+json", patch, { signal, subresource: "status" });
       }
       await podClient.delete({ metadata: { name: pod.metadata.name, namespace: namespaceOf(pod) } }, { preconditions: { uid: pod.metadata.uid } }, { signal });
+      deletions?.inc();
     } catch (error) {
       if (!isNotFound(error)) throw error;
     }

@@ -19,9 +19,13 @@ function expiresMs(job: Readonly<Job>): number | undefined {
   return ttl === undefined || endedMs === undefined || isDeleting(job) ? undefined : endedMs + ttl * 1000;
 }
 
-export function ttlAfterFinishedController({ client, informers, clock }: Pick<ControllerDeps, "client" | "informers" | "clock">): Controller {
+/** In seconds: 0.1, doubling thirteen times. */
+const LATE = Array.from({ length: 14 }, (_, i) => 0.1 * 2 ** i); // ttlafterfinished/metrics/metrics.go
+
+export function ttlAfterFinishedController({ client, informers, clock, metrics }: Pick<ControllerDeps, "client" | "informers" | "clock" | "metrics">): Controller {
   const jobs = informers.of(JOBS);
   const jobClient = client.resource(JOBS);
+  const lateness = metrics?.histogram("ttl_after_finished_controller_job_deletion_duration_seconds", "[ALPHA] The time it took to delete the job since it became eligible for deletion", LATE).with({});
   return {
     name: "ttl_jobs_to_delete",
     workers: 5,
@@ -37,6 +41,7 @@ export function ttlAfterFinishedController({ client, informers, clock }: Pick<Co
         const freshMs = expiresMs(fresh);
         if (freshMs === undefined || freshMs > clock.nowMs()) return;
         await jobClient.delete(fresh, { propagationPolicy: "Foreground", preconditions: { uid: fresh.metadata.uid } }, { signal });
+        lateness?.observe((clock.nowMs() - freshMs) / 1000);
       } catch (error) {
         if (!isNotFound(error)) throw error;
       }
