@@ -14,7 +14,7 @@ import { CONTROLLER_REVISIONS, DAEMON_SETS, NODES, PODS } from "../../client/res
 import { settleAll } from "../../lifecycle/settle-all.ts";
 import { candidatesFor, claim } from "../claim.ts";
 import { sameValue } from "../conditions.ts";
-import { controllerIs, type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
+import { type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { FailureBackoff } from "../failure-backoff.ts";
 import { HashCollisionError, syncHistory, trimHistory } from "../history.ts";
@@ -50,7 +50,7 @@ export function daemonSetController({ client, informers, events, clock, complete
     watches: [
       itself(sets),
       mapped(pods, ({ object, old }) => [...setsOf(object), ...(old === undefined ? [] : setsOf(old))]),
-      controllerIs(revisions, DAEMON_SETS),
+      mapped(revisions, ({ object, old, deleted }) => (old === undefined && !deleted && controllerOf(object) !== undefined ? [] : [...setsOf(object), ...(old === undefined ? [] : setsOf(old))])), // one that comes owned changes nothing yet: a client may be about to delete the other
       mapped(nodes, ({ object, old, deleted }) => setsFor(object, deleted ? undefined : old)),
     ],
 
@@ -149,13 +149,14 @@ export function daemonSetController({ client, informers, events, clock, complete
     }
   }
 
-  function setsOf(pod: Readonly<Pod>): ObjectKey[] {
-    if (controllerOf(pod) !== undefined) {
-      const key = controllerKey(pod, DAEMON_SETS);
+  /** Whose it is; of one that is nobody's, those who may adopt it. */
+  function setsOf(object: Readonly<Pod> | Readonly<ControllerRevision>): ObjectKey[] {
+    if (controllerOf(object) !== undefined) {
+      const key = controllerKey(object, DAEMON_SETS);
       return key === undefined ? [] : [key];
     }
-    if (isDeleting(pod)) return [];
-    return [...sets.inNamespace(namespaceOf(pod))].filter((set) => labelSelector(set.spec.selector).matches(labelsOf(pod))).map(keyOf);
+    if (isDeleting(object)) return [];
+    return [...sets.inNamespace(namespaceOf(object))].filter((set) => labelSelector(set.spec.selector).matches(labelsOf(object))).map(keyOf);
   }
 
   /** The sets for which a node has become another: it comes, it goes, or its labels or taints decide differently. */

@@ -16,11 +16,15 @@ test("of two revisions of the present template the newer stays, and the pods of 
       spec: { selector: { matchLabels: { app: "agent" } }, updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } }, template: { metadata: { labels: { app: "agent" } }, spec: { containers: [{ name: "c", image: "one" }] } } },
     }, call);
     const [pod] = await eventually(() => api.all(PODS), ([first]) => first?.status?.phase === "Running");
+    await eventually(() => api.all(DAEMON_SETS)[0]?.status?.numberAvailable, (count) => count === 1);
+    await Bun.sleep(50); // it is at rest
     const [first] = api.all(CONTROLLER_REVISIONS);
     await api.client.resource(CONTROLLER_REVISIONS).create({
       apiVersion: "apps/v1", kind: "ControllerRevision", metadata: { name: "agent-other", namespace: "default", labels: { app: "agent", [REVISION_HASH_LABEL]: "other" }, ownerReferences: [controllerRef(set)] },
       data: first!.data, revision: 2,
     }, call);
+    await Bun.sleep(50);
+    expect(api.all(CONTROLLER_REVISIONS)).toHaveLength(2); // until something else happens
     await addNode("b");
     await eventually(() => api.all(PODS).map(({ metadata }) => metadata.labels?.[REVISION_HASH_LABEL]).join(), (seen) => seen === "other,other");
     await eventually(() => api.all(CONTROLLER_REVISIONS).map(({ metadata }) => metadata.name).join(), (seen) => seen === "agent-other");
