@@ -149,6 +149,14 @@ function readKeys(text: string): KeyObject[] {
   return blocks.map((pem) => createPublicKey(pem));
 }
 
+/** Whether front proxies may say a user's uid. Throws ConfigError for any header but the standard one. */
+export function proxyUids(args: ApiServerArgs): boolean {
+  const names = args.list("requestheader-uid-headers");
+  const other = names.find((name) => name.toLowerCase() !== "x-remote-uid");
+  if (other !== undefined) throw new ConfigError(`--kube-apiserver-arg requestheader-uid-headers must be X-Remote-Uid, not ${JSON.stringify(other)}`);
+  return names.length > 0;
+}
+
 export interface ExtraCas {
   readonly pem: readonly string[];
   /** With ours. The same list as long as ours is the same. */

@@ -1,5 +1,5 @@
 /** Who decides what callers may do, by kube-apiserver's settings: --authorization-mode, or --authorization-config. Without either: Node, RBAC. */
-import { authorizerUnion, superuserAuthorizer } from "../core/authz/authz.ts";
+import { authorizerUnion, countedAuthorizer, decisionsCounter, superuserAuthorizer } from "../core/authz/authz.ts";
 import type { Authorizer } from "../core/authz/authorizer.ts";
 import { authorizationConfiguration, AUTHORIZER_TYPES, type AuthorizerSettings, type AuthorizerType, type WebhookSettings } from "../core/authz/configuration.ts";
 import { webhookAuthorizer, webhookMetrics } from "../core/authz/webhook.ts";
@@ -30,7 +30,9 @@ const WEBHOOK_FLAGS = ["authorization-webhook-config-file", "authorization-webho
 /** Throws ConfigError. */
 export function authorizationSettings({ args, node, rbac, serverId, clock, log, metrics }: Options): { readonly authorizer: Authorizer; readonly parts: readonly Runnable[] } {
   const measured = webhookMetrics(metrics);
-  const made = (settings: readonly AuthorizerSettings[]): Authorizer => authorizerUnion([superuserAuthorizer, ...settings.map(({ type, name, webhook }): Authorizer => {
+  const decisions = decisionsCounter(metrics);
+  const made = (settings: readonly AuthorizerSettings[]): Authorizer => authorizerUnion([superuserAuthorizer, ...settings.map((one) => countedAuthorizer(authorizerOf(one), { ...one, decisions }))]);
+  const authorizerOf = ({ type, name, webhook }: AuthorizerSettings): Authorizer => {
     switch (type) {
       case "Node": return node;
       case "RBAC": return rbac;
@@ -38,7 +40,7 @@ export function authorizationSettings({ args, node, rbac, serverId, clock, log, 
       case "AlwaysDeny": return constant("no-opinion");
       case "Webhook": return webhookAuthorizer({ name, settings: webhook!, server: serverOf(webhook!), clock, log, metrics: measured });
     }
-  })]);
+  };
   const path = args.text("authorization-config");
   const modes = args.list("authorization-mode");
   if (path === undefined) return { authorizer: made(fromFlags(args, modes)), parts: [] };

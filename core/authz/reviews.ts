@@ -45,7 +45,8 @@ export async function evaluateReview(kind: AccessReviewKind, review: Readonly<Ac
 
 async function statusOf(authorizer: Authorizer, spec: SubjectAccessReviewSpec, user: UserInfo): Promise<SubjectAccessReviewStatus> {
   const errors: string[] = [];
-  const { decision, reason } = await authorizer.authorize(attributesOf(spec, user, errors));
+  const { decision, reason, error } = await authorizer.authorize(attributesOf(spec, user, errors));
+  if (error !== undefined) errors.unshift(error);
   return {
     allowed: decision === "allow", ...(decision === "deny" ? { denied: true } : {}), ...(reason === "" ? {} : { reason }),
     ...(errors.length > 0 ? { evaluationError: errors.join("; ") } : {}),

@@ -5,11 +5,15 @@ import type { SubjectAccessReviewSpec } from "../api/gen/authorization.v1.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
+import { metricsRegistry } from "../observe/metrics.ts";
+import { authorizerUnion, countedAuthorizer, decisionsCounter, superuserAuthorizer } from "./authz.ts";
 import { authorizationConfiguration, type WebhookSettings } from "./configuration.ts";
 import { matchCondition } from "./match-conditions.ts";
+import { evaluateReview } from "./reviews.ts";
 import { reviewSpec, webhookAuthorizer } from "./webhook.ts";
 
 const asked: SubjectAccessReviewSpec[] = [];
+const sent: string[] = [];
 let status: object = { allowed: true, reason: "because" };
 let failing = false;
 let silent = false;
@@ -19,6 +23,7 @@ const server = createServer((request, response) => {
   request.on("end", () => {
     const review = JSON.parse(body) as { spec: SubjectAccessReviewSpec };
     asked.push(review.spec);
+    sent.push(body);
     if (silent) return;
     if (failing) response.writeHead(400).end("no");
     else response.end(JSON.stringify({ ...review, status }));
@@ -47,8 +52,41 @@ test("is asked once and remembered: for long what it allows, not so long what it
 
 test("without an answer its failure policy decides", async () => {
   failing = true;
-  expect([(await webhook().authorize(get())).decision, (await webhook({ failurePolicy: "Deny" }).authorize(get())).decision]).toEqual(["no-opinion", "deny"]);
+  const error = "the server rejected our request for an unknown reason";
+  expect([await webhook().authorize(get()), await webhook({ failurePolicy: "Deny" }).authorize(get())]).toEqual([{ decision: "no-opinion", reason: "", error }, { decision: "deny", reason: "", error }]);
   failing = false;
+});
+
+test("yes and no at once is no, and an error", async () => {
+  status = { allowed: true, denied: true, reason: "both" };
+  expect(await webhook().authorize(get())).toEqual({ decision: "deny", reason: "both", error: "webhook subject access review returned both allow and deny response" });
+  status = { allowed: false, denied: true, reason: "no" };
+});
+
+test("is sent what upstream's client sends: nothing that is empty, and groups by the name of the version", async () => {
+  sent.length = 0;
+  for (const version of ["v1", "v1beta1"] as const) await webhook({ version }).authorize(get());
+  const resourceAttributes = { namespace: "a", verb: "list", version: "v1", resource: "pods" };
+  expect(sent.map((text) => JSON.stringify(JSON.parse(text)))).toEqual([
+    JSON.stringify({ kind: "SubjectAccessReview", apiVersion: "authorization.k8s.io/v1", metadata: {}, spec: { resourceAttributes, user: "jane", groups: ["g"] }, status: { allowed: false } }),
+    JSON.stringify({ kind: "SubjectAccessReview", apiVersion: "authorization.k8s.io/v1beta1", metadata: {}, spec: { resourceAttributes, user: "jane", group: ["g"] }, status: { allowed: false } }),
+  ]);
+});
+
+test("what one of several could not say is told unless another allows it", async () => {
+  failing = true;
+  const [failed, yes] = [webhook(), { ...superuserAuthorizer, authorize: () => ({ decision: "allow" as const, reason: "" }) }];
+  expect([await authorizerUnion([failed, superuserAuthorizer]).authorize(get()), await authorizerUnion([failed, yes]).authorize(get())]).toEqual([{ decision: "no-opinion", reason: "", error: "the server rejected our request for an unknown reason" }, { decision: "allow", reason: "" }]);
+  const review = { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", spec: { user: "jane", nonResourceAttributes: { path: "/x", verb: "get" } } };
+  expect(await evaluateReview("SubjectAccessReview", review as never, failed, { user: { name: "x", groups: [] } })).toMatchObject({ status: { allowed: false, evaluationError: "the server rejected our request for an unknown reason" } });
+  failing = false;
+});
+
+test("decisions are counted by who made them", () => {
+  const metrics = metricsRegistry();
+  const one = countedAuthorizer(superuserAuthorizer, { type: "Test", name: "t", decisions: decisionsCounter(metrics) });
+  for (const groups of [["system:masters"], ["system:masters"], []]) void one.authorize(get({ user: { name: "x", groups } }));
+  expect(metrics.render().split("\n").filter((line) => line.startsWith("apiserver_authorization_decisions_total{"))).toEqual(['apiserver_authorization_decisions_total{decision="allowed",name="t",type="Test"} 2']);
 });
 
 test("who does not answer in time is not asked again", async () => {

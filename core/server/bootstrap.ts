@@ -35,6 +35,8 @@ export interface BootstrapOptions {
   readonly requestHeaderCa: string;
   /** Common names of front proxies. */
   readonly proxyNames?: readonly string[] | undefined;
+  /** Whether front proxies may say a user's uid. */
+  readonly proxyUids?: boolean | undefined;
   /** The day: from when on the use of legacy tokens is noted on their Secrets, in a new cluster. */
   readonly today?: string | undefined;
 }
@@ -173,7 +175,7 @@ function dnsService(clusterDns: string): NewObject<Service> {
 }
 
 /** What aggregated API servers need to know whom to believe. */
-function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system:auth-proxy"] }: BootstrapOptions): NewObject<ConfigMap> {
+function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system:auth-proxy"], proxyUids = false }: BootstrapOptions): NewObject<ConfigMap> {
   return {
     apiVersion: "v1", kind: "ConfigMap", metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
     data: {
@@ -181,7 +183,7 @@ function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system
       "requestheader-client-ca-file": requestHeaderCa,
       "requestheader-allowed-names": JSON.stringify(proxyNames),
       "requestheader-username-headers": '["X-Remote-User"]',
-      "requestheader-uid-headers": '["X-Remote-Uid"]',
+      ...(proxyUids ? { "requestheader-uid-headers": '["X-Remote-Uid"]' } : {}),
       "requestheader-group-headers": '["X-Remote-Group"]',
       "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
     },
