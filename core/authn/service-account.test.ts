@@ -131,7 +131,8 @@ test("a token for another audience is not for us, and a review for that audience
 });
 
 test.each([
-  ["another key", (token: string) => token.replace(/\.[^.]+$/, `.${signJwt({}, key).split(".")[2]}`), "invalid signature"],
+  ["another key", (token: string) => token.replace(/\.[^.]+$/, `.${signJwt({}, key).split(".")[2]}`), "go-jose/go-jose: error in cryptographic primitive"],
+  ["a key nobody has", (token: string) => signJwt(parseJwt(token)!.claims, generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey), "invalid signature, no keys found"],
   ["another issuer", () => signJwt({ iss: "https://elsewhere", sub: "system:serviceaccount:default:web" }, key), undefined],
   ["no claims of ours", () => signJwt({ iss: ISSUER, aud: [ISSUER] }, key), "service account token claims could not be validated"],
   ["not a token", () => "abc", undefined],
@@ -153,6 +154,16 @@ describe("requests that are refused", () => {
   ])("%j %j %s", async (spec, metadata, name, message) => {
     await expect(world().request(spec, metadata, name)).rejects.toThrow(message);
   });
+});
+
+test("the version of what a token is bound to does not matter, nor whether it is one", async () => {
+  for (const apiVersion of ["", "v2", "a/b/c"]) expect((await world().request({ boundObjectRef: { kind: "Pod", apiVersion, name: "web-0" } })).status?.token).toBeTruthy();
+  await expect(world().request({ boundObjectRef: { kind: "Pod", apiVersion: "apps/v1", name: "web-0" } })).rejects.toThrow("cannot bind token to object of type apps/v1, Kind=Pod");
+});
+
+test("an issued request has its fields in the order of their types", async () => {
+  const issued = await world().request({}, { generateName: "x-", labels: { a: "b" } });
+  expect([Object.keys(issued), Object.keys(issued.metadata!)]).toEqual([["kind", "apiVersion", "metadata", "spec", "status"], ["name", "generateName", "namespace", "uid", "creationTimestamp", "labels"]]);
 });
 
 test("tokens can be bound to a Secret or a node", async () => {

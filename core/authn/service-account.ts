@@ -18,7 +18,7 @@ import { serviceAccountUser } from "../api/request/user.ts";
 import type { Lookup } from "../client/lookup.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { type Claims, parseJwt, signatureHolds, type VerifyingKeys } from "../pki/jwt.ts";
+import { type Claims, type Jwt, parseJwt, signatureHolds, type VerifyingKeys } from "../pki/jwt.ts";
 import type { Authenticated } from "./authenticator.ts";
 import { refuse } from "./authn.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
@@ -69,7 +69,7 @@ export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOpt
     }
     const jwt = parseJwt(token);
     if (!jwt || !(jwt.claims.iss === LEGACY_ISSUER || issuers.includes(jwt.claims.iss as string))) return undefined; // somebody else's
-    if (!signatureHolds(jwt, current)) throw refuse("invalid signature");
+    if (!signatureHolds(jwt, current)) throw refuse(signatureProblem(jwt, current));
     signed.set(token, { claims: jwt.claims, keys: current });
     if (signed.size > SIGNED_MAX) signed.delete(signed.keys().next().value!);
     return jwt.claims;
@@ -106,6 +106,11 @@ export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOpt
       return { user, audiences, ...(isStale ? { annotations: { "authentication.k8s.io/stale-token": `subject: ${user.name}, seconds after warning threshold: ${lateSeconds}` } } : {}) };
     },
   };
+}
+
+/** In upstream's words, and its library's. */
+function signatureProblem({ header: { kid } }: Jwt, keys: VerifyingKeys): string {
+  return typeof kid === "string" && kid !== "" && !keys.byId(kid) ? "invalid signature, no keys found" : "go-jose/go-jose: error in cryptographic primitive";
 }
 
 function list(audiences: readonly string[]): string { return `[${audiences.map(goQuote).join(" ")}]`; }
