@@ -117,7 +117,7 @@ test("what is asked: selectors as requirements, others by their path", () => {
 });
 
 describe("an AuthorizationConfiguration", () => {
-  const read = (...authorizers: object[]) => authorizationConfiguration(JSON.stringify({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AuthorizationConfiguration", authorizers }));
+  const read = (...authorizers: object[]) => authorizationConfiguration(JSON.stringify({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AuthorizationConfiguration", authorizers }), { fileProblem: (path) => (path === "/gone" ? "error loading file: stat /gone: no such file or directory" : undefined) });
   const given = { timeout: "3s", subjectAccessReviewVersion: "v1", failurePolicy: "NoOpinion", connectionInfo: { type: "KubeConfigFile", kubeConfigFile: "/x" } };
   const hook = (more: object = {}) => ({ type: "Webhook", name: "w", webhook: { ...given, ...more } });
 
@@ -129,13 +129,23 @@ describe("an AuthorizationConfiguration", () => {
     [[], "authorizers: Required value: at least one authorization mode must be defined"],
     [[{ type: "RBAC", name: "a" }, { type: "RBAC", name: "b" }], 'authorizers[1].type: Duplicate value: "RBAC"'],
     [[{ type: "Magic", name: "a" }], 'authorizers[0].type: Unsupported value: "Magic"'],
-    [[{ type: "RBAC", name: "a", webhook: given }], 'authorizers[0].webhook: Invalid value: "non-null": may only be specified when type=Webhook'],
+    [[{ type: "RBAC", name: "rbac", webhook: given }], 'authorizers[0].webhook: Invalid value: "non-null": may only be specified when type=Webhook'],
     [[{ type: "Webhook", name: "w" }], "authorizers[0].webhook: Required value: required when type=Webhook"],
     [[hook({ timeout: "1m" })], "must be > 0s and <= 30s"],
-    [[hook({ failurePolicy: undefined })], "authorizers[0].webhook.failurePolicy: Required value"],
+    [[hook({ failurePolicy: undefined })], "authorizers[0].failurePolicy: Required value"],
     [[hook({ connectionInfo: { type: "KubeConfigFile", kubeConfigFile: "x" } })], "must be an absolute path"],
     [[hook({ matchConditions: [{ expression: "true" }] })], "required if match conditions are specified"],
     [[hook({ matchConditionSubjectAccessReviewVersion: "v1", matchConditions: [{ expression: "request.verb == 'x'" }] })], "undefined field 'verb'"],
-    [[hook({ matchConditionSubjectAccessReviewVersion: "v1", matchConditions: [{ expression: "'x'" }] })], "must evaluate to bool"],
+    [[hook({ matchConditionSubjectAccessReviewVersion: "v1", matchConditions: [{ expression: "'x'" }] })], "must evaluate to bool but got string"],
+    [[hook({ timeout: "0s", authorizedTTL: "0s", unauthorizedTTL: "-1m", connectionInfo: { type: "Magic" } })], '[authorizers[0].timeout: Required value, authorizers[0].unauthorizedTTL: Invalid value: "-1m0s": must be > 0s, authorizers[0].connectionInfo.type: Unsupported value: {"Type":"Magic","KubeConfigFile":null}: supported values: "InClusterConfig", "KubeConfigFile"]'],
+    [[hook({ connectionInfo: { type: "KubeConfigFile", kubeConfigFile: "/gone" } })], 'authorizers[0].connectionInfo.kubeConfigFile: Invalid value: "/gone": error loading file: stat /gone: no such file or directory'],
+    [[{ type: "Node", name: "nodes" }], "expected name node for authorizer Node instead of nodes"],
   ])("cannot be: %#", (authorizers, told) => expect(() => read(...authorizers)).toThrow(told));
+
+  test("what the file named at first stays, but for webhooks", () => {
+    const again = (...authorizers: object[]) => () => authorizationConfiguration(JSON.stringify({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AuthorizationConfiguration", authorizers }), { required: ["RBAC", "Webhook", "Node"] });
+    expect(again(hook())).toThrow("missing required types: [Node RBAC]");
+    expect(again({ type: "RBAC", name: "r" }, hook())).toThrow("[expected name rbac for authorizer RBAC instead of r, missing required types: [Node]]");
+    expect(again({ type: "RBAC", name: "rbac" }, { type: "Node", name: "node" })).not.toThrow();
+  });
 });
