@@ -7,6 +7,7 @@ import type { StatusError } from "../api/meta/status-error.ts";
 import type { Lookup } from "../client/lookup.ts";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
+import { metricsRegistry } from "../observe/metrics.ts";
 import { jwkSet, parseJwt, signJwt, verifyingKeys } from "../pki/jwt.ts";
 import { refusalDetail } from "./authn.ts";
 import { jsonWebKeySet, openIdConfiguration } from "./openid.ts";
@@ -222,6 +223,12 @@ test("a token that should have been read again is noted", async () => {
   expect(await shown()).toBeUndefined();
   w.at(new Date(START_MS + (3607 + 90) * 1000).toISOString());
   expect(await shown()).toEqual({ "authentication.k8s.io/stale-token": "subject: system:serviceaccount:default:web, seconds after warning threshold: 90" });
+});
+
+test("what has not happened yet is counted, too", () => {
+  const metrics = metricsRegistry();
+  serviceAccountTokenAuthenticator({ ...world(), keys: () => verifyingKeys([key]), issuers: [ISSUER], apiAudiences: [ISSUER], clock: systemClock, metrics });
+  expect(metrics.render().split("\n").filter((line) => line.startsWith("serviceaccount_")).sort()).toEqual(["invalid_legacy_auto_token_uses", "legacy_auto_token_uses", "legacy_manual_token_uses", "legacy_tokens", "stale_tokens", "valid_tokens"].map((name) => `serviceaccount_${name}_total 0`));
 });
 
 test("what relying parties read", () => {

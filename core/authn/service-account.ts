@@ -49,13 +49,14 @@ const LEEWAY_MS = 60_000;
 
 export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOptions): TokenAuthenticator {
   const { keys, issuers, apiAudiences, clock, metrics } = options;
+  const counted = (name: string, help: string): { inc(): void } | undefined => metrics?.counter(name, help).with({}); // shown as 0 until there is something to count
   const counters = {
-    automatic: metrics?.counter("serviceaccount_legacy_auto_token_uses_total", "[ALPHA] Cumulative auto-generated legacy tokens used"),
-    manual: metrics?.counter("serviceaccount_legacy_manual_token_uses_total", "[ALPHA] Cumulative manually created legacy tokens used"),
-    invalidated: metrics?.counter("serviceaccount_invalid_legacy_auto_token_uses_total", "[ALPHA] Cumulative invalid auto-generated legacy tokens used"),
-    legacy: metrics?.counter("serviceaccount_legacy_tokens_total", "[ALPHA] Cumulative legacy service account tokens used"),
-    stale: metrics?.counter("serviceaccount_stale_tokens_total", "[ALPHA] Cumulative stale projected service account tokens used"),
-    valid: metrics?.counter("serviceaccount_valid_tokens_total", "[ALPHA] Cumulative valid projected service account tokens used"),
+    automatic: counted("serviceaccount_legacy_auto_token_uses_total", "[ALPHA] Cumulative auto-generated legacy tokens used"),
+    manual: counted("serviceaccount_legacy_manual_token_uses_total", "[ALPHA] Cumulative manually created legacy tokens used"),
+    invalidated: counted("serviceaccount_invalid_legacy_auto_token_uses_total", "[ALPHA] Cumulative invalid auto-generated legacy tokens used"),
+    legacy: counted("serviceaccount_legacy_tokens_total", "[ALPHA] Cumulative legacy service account tokens used"),
+    stale: counted("serviceaccount_stale_tokens_total", "[ALPHA] Cumulative stale projected service account tokens used"),
+    valid: counted("serviceaccount_valid_tokens_total", "[ALPHA] Cumulative valid projected service account tokens used"),
   };
   const signed = new Map<string, { readonly claims: Claims; readonly keys: VerifyingKeys }>(); // in the order of use, oldest first
 

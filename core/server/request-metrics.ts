@@ -160,7 +160,8 @@ function lazily<T>(make: () => T): () => T {
 
 /** One series for all who are no part of the system: there may be many. Source: pkg/endpoints/filters/metrics.go compressUsername */
 function userLabel(name: string): string {
-  return name === "system:anonymous" || name === "admin" || name === "kube-apiserver" || name.startsWith("system:kube-") || name === "system:apiserver" ? name : "other";
+  if (["admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"].includes(name)) return name;
+  return name.includes("@") ? "email_id" : "other";
 }
 
 function scopeOf(info: Extract<RequestInfo, { isResource: true }>): string {

@@ -197,6 +197,13 @@ describe("an AuthenticationConfiguration", () => {
     expect(await who(token({}), one({ issuer: { url, audiences: ["me"] } }))).toBe("oidc: authenticator not initialized"); // whose certificate we do not trust
   });
 
+  test("that it cannot be asked is told once, not for every token", async () => {
+    const told: unknown[] = [];
+    const tokens = oidcTokens({ configuration: one({ issuer: { url, audiences: ["me"], certificateAuthority: ca, discoveryURL: `${url}/other` } }), apiAudiences: ["api"], clock, log: { ...silentLog, error: (_: string, facts?: object) => void told.push(facts) } });
+    for (let i = 0; i < 3; i++) await expect(tokens.authenticateToken(token({}), ["api"], signal)).rejects.toThrow();
+    expect(told).toEqual([{ issuer: url, error: expect.objectContaining({ message: expect.stringContaining("issuer did not match the issuer returned by provider") }) }]);
+  });
+
   test("whether an issuer can be asked is known before a token is shown", async () => {
     const made = (configuration: JwtAuthenticator) => oidcTokens({ configuration, apiAudiences: ["api"], clock: { ...clock, sleep: async () => {} }, log: silentLog });
     await made(one()).initialized(AbortSignal.abort());

@@ -34,6 +34,7 @@ export function oidcTokens({ configuration, apiAudiences, clock, log, meter }: O
   const { url, discoveryUrl, ca, audiences } = issuer;
   const keys = issuerKeys({ url, discoveryUrl, ca, clock, fetched: (keySet) => meter?.fetched(url, keySet) });
   const expand = groups?.claim ? distributedClaims({ claim: groups.claim, audiences, algorithms, ca, clock }) : undefined;
+  let told: unknown; // once for each time it was asked, however many tokens are shown meanwhile
   return {
     async authenticateToken(token, wanted, signal) {
       if (untrustedIssuer(token) !== url) return undefined; // somebody else's
@@ -70,7 +71,8 @@ export function oidcTokens({ configuration, apiAudiences, clock, log, meter }: O
       return await act();
     } catch (error) {
       if (!(error instanceof NotInitialized)) throw refuse(`${what}${(error as Error).message}`);
-      log.error("an issuer of tokens cannot be asked", { issuer: url, error });
+      if (error !== told) log.error("an issuer of tokens cannot be asked", { issuer: url, error });
+      told = error;
       throw refuse("oidc: authenticator not initialized");
     }
   }
