@@ -12,7 +12,7 @@ import { generateKey, selfSign } from "../core/pki/authority.ts";
 import { readCertificatePems } from "../core/pki/pem.ts";
 import { parseCertificate } from "../core/pki/x509.ts";
 import { apiServerArgs } from "./apiserver-args.ts";
-import { authenticationSettings, extraCas, serviceAccountSettings } from "./authentication.ts";
+import { authenticationSettings, extraCas, proxyUids, serviceAccountSettings } from "./authentication.ts";
 import { authorizationSettings } from "./authorization.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "authentication-"));
@@ -58,6 +58,11 @@ test("authorities of others are trusted beside ours", async () => {
 test("anonymous: by flag, or by the file", () => {
   expect([authentication().anonymous(), authentication("anonymous-auth=false").anonymous()]).toEqual([{ enabled: true, paths: [] }, { enabled: false, paths: [] }]);
   expect(authentication(`authentication-config=${file("a.yaml", CONFIGURATION)}`).anonymous()).toEqual({ enabled: false, paths: [] });
+});
+
+test("front proxies say a uid where the setting names the header for it, and no other", () => {
+  expect([proxyUids(apiServerArgs([])), proxyUids(apiServerArgs(["requestheader-uid-headers=X-Remote-Uid"]))]).toEqual([false, true]);
+  expect(() => proxyUids(apiServerArgs(["requestheader-uid-headers=X-Uid"]))).toThrow('requestheader-uid-headers must be X-Remote-Uid, not "X-Uid"');
 });
 
 test("anonymous: nobody where all may do everything", () => {

@@ -3,10 +3,11 @@ import { createPrivateKey, createPublicKey, type KeyObject } from "node:crypto";
 import { type TokenAuthenticator, tokenUnion } from "../core/authn/bearer-token.ts";
 import { type AuthenticationConfiguration, authenticationConfiguration, oidcAuthenticator } from "../core/authn/oidc/configuration.ts";
 import { oidcMetrics } from "../core/authn/oidc/metrics.ts";
-import { oidcTokens } from "../core/authn/oidc/oidc.ts";
+import { type OidcTokens, oidcTokens } from "../core/authn/oidc/oidc.ts";
 import { staticTokenAuthenticator } from "../core/authn/static-token.ts";
 import { readTokenFile } from "../core/authn/token-file.ts";
 import { webhookTokens } from "../core/authn/webhook-token.ts";
+import { aggregate } from "../core/authz/authz.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { ReviewServer } from "../core/net/review-call.ts";
@@ -63,6 +64,8 @@ function opensToAll({ args, log }: Options): boolean {
   return open;
 }
 
+interface Issuers { readonly configuration: AuthenticationConfiguration; readonly authenticators: readonly OidcTokens[]; readonly tokens: TokenAuthenticator }
+
 interface Oidc { readonly tokens: TokenAuthenticator; current(): AuthenticationConfiguration; readonly parts: readonly Runnable[] }
 
 const OIDC_FLAGS = ["oidc-issuer-url", "oidc-client-id", "oidc-ca-file", "oidc-username-claim", "oidc-username-prefix", "oidc-groups-claim", "oidc-groups-prefix", "oidc-required-claim", "oidc-signing-algs"] as const;
@@ -72,16 +75,22 @@ function oidcSettings({ args, apiAudiences, issuers, serverId, clock, log, metri
   const flags = OIDC_FLAGS.some((name) => args.text(name) !== undefined);
   if (path !== undefined && flags) throw new ConfigError("authentication-config file and oidc-* flags are mutually exclusive");
   const meter = oidcMetrics(metrics, { serverId, clock });
-  const made = (configuration: AuthenticationConfiguration) => {
-    meter.keep(configuration.jwt.map(({ issuer }) => issuer.url));
-    return { configuration, tokens: tokenUnion(configuration.jwt.map((one) => oidcTokens({ configuration: one, apiAudiences, clock, meter }))) };
+  const made = (configuration: AuthenticationConfiguration): Issuers => {
+    const authenticators = configuration.jwt.map((one) => oidcTokens({ configuration: one, apiAudiences, clock, log, meter }));
+    return { configuration, authenticators, tokens: tokenUnion(authenticators) };
   };
   if (path === undefined) {
     const { configuration, tokens } = made({ jwt: flags ? [fromFlags(args)] : [] });
     return { tokens, current: () => configuration, parts: [] };
   }
-  const file = reloadedFile({
-    setting: "authentication-config", path, clock, log, read: (text) => made(authenticationConfiguration(text, { disallowedIssuers: issuers })),
+  const file = reloadedFile<Issuers>({
+    setting: "authentication-config", path, clock, log, read: (text, before) => made(authenticationConfiguration(text, { disallowedIssuers: issuers, before: before?.configuration })),
+    async settled({ configuration, authenticators }, signal) {
+      const ends = await Promise.allSettled(authenticators.map((one) => one.initialized(signal)));
+      const problems = ends.flatMap((end) => (end.status === "rejected" ? [(end.reason as Error).message] : []));
+      if (problems.length > 0) throw new Error(aggregate([...problems, "context deadline exceeded"]));
+      meter.keep(configuration.jwt.map(({ issuer }) => issuer.url));
+    },
     meter: reloadMeter(metrics, "authentication", { serverId, clock }),
   });
   const tokens: TokenAuthenticator = { authenticateToken: (token, audiences, signal) => file.current().tokens.authenticateToken(token, audiences, signal) };
@@ -138,6 +147,14 @@ function readKeys(text: string): KeyObject[] {
   const blocks = text.match(/-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----/g) ?? [];
   if (blocks.length === 0) throw new Error("data does not contain any valid RSA or ECDSA public keys");
   return blocks.map((pem) => createPublicKey(pem));
+}
+
+/** Whether front proxies may say a user's uid. Throws ConfigError for any header but the standard one. */
+export function proxyUids(args: ApiServerArgs): boolean {
+  const names = args.list("requestheader-uid-headers");
+  const other = names.find((name) => name.toLowerCase() !== "x-remote-uid");
+  if (other !== undefined) throw new ConfigError(`--kube-apiserver-arg requestheader-uid-headers must be X-Remote-Uid, not ${JSON.stringify(other)}`);
+  return names.length > 0;
 }
 
 export interface ExtraCas {

@@ -1,5 +1,6 @@
 /** Who decides what callers may do, by kube-apiserver's settings: --authorization-mode, or --authorization-config. Without either: Node, RBAC. */
-import { authorizerUnion, superuserAuthorizer } from "../core/authz/authz.ts";
+import { statSync } from "node:fs";
+import { authorizerUnion, countedAuthorizer, decisionsCounter, superuserAuthorizer } from "../core/authz/authz.ts";
 import type { Authorizer } from "../core/authz/authorizer.ts";
 import { authorizationConfiguration, AUTHORIZER_TYPES, type AuthorizerSettings, type AuthorizerType, type WebhookSettings } from "../core/authz/configuration.ts";
 import { webhookAuthorizer, webhookMetrics } from "../core/authz/webhook.ts";
@@ -27,10 +28,14 @@ interface Options {
 
 const WEBHOOK_FLAGS = ["authorization-webhook-config-file", "authorization-webhook-version", "authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl"] as const;
 
+interface Order { readonly types: readonly AuthorizerType[]; readonly authorizer: Authorizer }
+
 /** Throws ConfigError. */
 export function authorizationSettings({ args, node, rbac, serverId, clock, log, metrics }: Options): { readonly authorizer: Authorizer; readonly parts: readonly Runnable[] } {
   const measured = webhookMetrics(metrics);
-  const made = (settings: readonly AuthorizerSettings[]): Authorizer => authorizerUnion([superuserAuthorizer, ...settings.map(({ type, name, webhook }): Authorizer => {
+  const decisions = decisionsCounter(metrics);
+  const made = (settings: readonly AuthorizerSettings[]): Authorizer => authorizerUnion([superuserAuthorizer, ...settings.map((one) => countedAuthorizer(authorizerOf(one), { ...one, decisions }))]);
+  const authorizerOf = ({ type, name, webhook }: AuthorizerSettings): Authorizer => {
     switch (type) {
       case "Node": return node;
       case "RBAC": return rbac;
@@ -38,16 +43,20 @@ export function authorizationSettings({ args, node, rbac, serverId, clock, log, 
       case "AlwaysDeny": return constant("no-opinion");
       case "Webhook": return webhookAuthorizer({ name, settings: webhook!, server: serverOf(webhook!), clock, log, metrics: measured });
     }
-  })]);
+  };
   const path = args.text("authorization-config");
   const modes = args.list("authorization-mode");
   if (path === undefined) return { authorizer: made(fromFlags(args, modes)), parts: [] };
   if (modes.length > 0 || WEBHOOK_FLAGS.some((name) => args.text(name) !== undefined)) throw new ConfigError("authorization-config cannot be used together with authorization-mode or authorization-webhook-* settings");
-  const file = reloadedFile({
-    setting: "authorization-config", path, clock, log, read: (text) => made(authorizationConfiguration(text)),
+  const file = reloadedFile<Order>({
+    setting: "authorization-config", path, clock, log,
+    read(text, before) {
+      const settings = authorizationConfiguration(text, { required: before?.types, fileProblem });
+      return { types: settings.map(({ type }) => type), authorizer: made(settings) };
+    },
     meter: reloadMeter(metrics, "authorization", { serverId, clock }),
   });
-  return { authorizer: { authorize: (attributes) => file.current().authorize(attributes), rulesFor: (user, namespace) => file.current().rulesFor(user, namespace) }, parts: [file.part] };
+  return { authorizer: { authorize: (attributes) => file.current().authorizer.authorize(attributes), rulesFor: (user, namespace) => file.current().authorizer.rulesFor(user, namespace) }, parts: [file.part] };
 }
 
 function fromFlags(args: ApiServerArgs, modes: readonly string[]): readonly AuthorizerSettings[] {
@@ -68,6 +77,12 @@ function fromFlags(args: ApiServerArgs, modes: readonly string[]): readonly Auth
       },
     };
   });
+}
+
+function fileProblem(path: string): string | undefined {
+  const found = statSync(path, { throwIfNoEntry: false });
+  if (!found) return `error loading file: stat ${path}: no such file or directory`;
+  return found.isFile() ? undefined : "must be a regular file";
 }
 
 function serverOf({ kubeconfigFile }: WebhookSettings): ReviewServer {

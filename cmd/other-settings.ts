@@ -79,7 +79,7 @@ export const OTHER_API_SERVER_SETTINGS: OtherSettings = {
   ...several(["kubelet-certificate-authority", "kubelet-client-certificate", "kubelet-client-key", "kubelet-preferred-address-types", "kubelet-timeout", "kubelet-port"], NODES_TLS),
   "allow-privileged": always("true"), "enable-bootstrap-token-auth": always("true"), "service-account-lookup": always("true"), "enable-garbage-collector": always("true"), "enable-aggregator-routing": always("true"),
   "watch-cache": always("true"), "enable-logs-handler": nothing("/logs is the kubelet's", "false"), "endpoint-reconciler-type": always("lease"), "permit-port-sharing": always("false"), "permit-address-sharing": always("false"),
-  "requestheader-username-headers": always("X-Remote-User"), "requestheader-group-headers": always("X-Remote-Group"), "requestheader-uid-headers": always("X-Remote-Uid"), "requestheader-extra-headers-prefix": always("X-Remote-Extra-"),
+  "requestheader-username-headers": always("X-Remote-User"), "requestheader-group-headers": always("X-Remote-Group"), "requestheader-extra-headers-prefix": always("X-Remote-Extra-"),
   "audit-log-mode": always("blocking"), "audit-webhook-mode": always("batch"), "audit-log-compress": always("false"), "audit-log-version": always("audit.k8s.io/v1"), "audit-webhook-version": always("audit.k8s.io/v1"),
   ...several(["default-watch-cache-size", "watch-cache-sizes", "delete-collection-workers"], nothing("it sizes itself")),
   "request-timeout": always("60s", "1m", "1m0s"), "min-request-timeout": always("1800"), "goaway-chance": always("0"), "apiserver-count": nothing("servers count themselves"), "shutdown-delay-duration": always("0", "0s"),

@@ -29,3 +29,21 @@ test("a file is read again when it has changed; one that cannot be used changes 
     rmSync(directory, { recursive: true });
   }
 });
+
+test("what speaks of other servers holds once they are there; until then the one before does, and it is tried again", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "reloaded-")), path = join(directory, "file");
+  const seen: (string | undefined)[] = [];
+  const held: string[] = [];
+  let there = false;
+  try {
+    writeFileSync(path, "first");
+    const steps = [() => writeFileSync(path, "second"), () => undefined, () => { there = true; }, () => undefined];
+    const clock = { ...systemClock, after: () => ({ cancel: () => undefined }), async *every() { for (const step of steps) { held.push(file.current()); step(); yield; } } } as unknown as typeof systemClock;
+    const read = (text: string, before: string | undefined): string => { seen.push(before); return text; };
+    const file = reloadedFile({ setting: "s", path, read, clock, log: silentLog, settled: () => (there ? Promise.resolve() : Promise.reject(new Error("not there"))) });
+    await file.part.run(new AbortController().signal, () => undefined);
+    expect([held, seen, file.current()]).toEqual([["first", "first", "first", "second"], [undefined, "first", "first", "first"], "second"]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});

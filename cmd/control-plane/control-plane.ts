@@ -9,6 +9,7 @@ import { zpages } from "../../core/api/codec/zpages.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
 import { impersonate, impersonationOf, LastModes } from "../../core/authz/impersonate.ts";
+import { impersonationMeter } from "../../core/authz/impersonation-metrics.ts";
 import { type AccessReviewKind, evaluateReview } from "../../core/authz/reviews.ts";
 import type { Client, ResourceRef } from "../../core/client/client.ts";
 import { eventWriter } from "../../core/client/events.ts";
@@ -167,7 +168,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const scheduling = schedulerSetup(settings, clock);
   const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock });
-  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, clock, log });
+  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyUids: identity.proxyUids, clock, log });
   let customResourcesServed = false;
   const known = (...all: readonly { readonly synced: boolean }[]): boolean => all.every(({ synced }) => synced);
   const checks: HealthCheck[] = [
@@ -183,13 +184,14 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   ];
 
   const lastModes = new LastModes();
+  const impersonations = impersonationMeter(metrics, clock);
   const handler = apiHandler({
     aggregation, fairness: fairness.enter, audit, tracer,
     registry, cache, authenticator, authorizer, admission, clock, random, metrics,
     log: log.with({ part: "server" }),
     async impersonate(attributes, request) {
       const wanted = impersonationOf(request.headers());
-      return wanted ? await impersonate(wanted, attributes, { authorizer, lastModes }) : { user: attributes.user, constraint: "" };
+      return wanted ? await impersonations(() => impersonate(wanted, attributes, { authorizer, lastModes })) : { user: attributes.user, constraint: "" };
     },
     paths: [
       healthPaths(checks, metricsRegistry()), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics), podResourceMetrics(() => informers.of(refs.PODS).list()), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),

@@ -25,7 +25,7 @@ import type { Pki } from "../../core/pki/pki.ts";
 import { raw } from "../../core/server/answer.ts";
 import type { PathHandler } from "../../core/server/scope.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
-import { authenticationSettings, extraCas, type ServiceAccountSettings, serviceAccountSettings } from "../authentication.ts";
+import { authenticationSettings, extraCas, proxyUids, type ServiceAccountSettings, serviceAccountSettings } from "../authentication.ts";
 import { releasedMs } from "../version.ts";
 
 /** The common name this server shows to servers behind it. */
@@ -61,6 +61,8 @@ export interface Identity {
   readonly extraCas: { readonly clients: readonly string[]; readonly proxies: readonly string[] };
   /** Common names of front proxies that may say who a caller is. */
   readonly proxyNames: readonly string[];
+  /** Whether they may say its uid. */
+  readonly proxyUids: boolean;
   readonly parts: readonly Runnable[];
 }
 
@@ -86,15 +88,16 @@ export function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId
     ...settings.after,
   ]);
   const [clientCas, proxyCas] = [extraCas(args, "client-ca-file"), extraCas(args, "requestheader-client-ca-file")];
+  const uids = proxyUids(args);
   const proxyNames = [OUR_PROXY, ...args.list("requestheader-allowed-names")];
   return {
-    tokens, serviceAccounts, proxyNames,
+    tokens, serviceAccounts, proxyNames, proxyUids: uids,
     extraCas: { clients: clientCas.pem, proxies: proxyCas.pem },
     authenticator: authenticatorChain({
       anonymous: settings.anonymous,
       log,
       authenticators: [
-        requestHeaderAuthenticator({ roots: proxyCas.with(() => pki.authority("request-header-ca").bundle), clock, allowedNames: proxyNames }),
+        requestHeaderAuthenticator({ roots: proxyCas.with(() => pki.authority("request-header-ca").bundle), clock, allowedNames: proxyNames, uids }),
         certificateAuthenticator({ roots: clientCas.with(() => pki.authority("client-ca").bundle), clock, releasedMs: releasedMs(), metrics, revokedNodes: revokedNodes(informers.of(CONFIG_MAPS)) }),
         bearerTokenAuthenticator(tokens, apiAudiences),
       ],

@@ -140,12 +140,17 @@ describe("client certificates", () => {
 describe("front proxies", () => {
   const speaksFor: Shown["headers"] = [["x-remote-user", "jane"], ["x-remote-uid", "7"], ["x-remote-group", "dev"], ["x-remote-group", "ops, eu"], ["x-remote-extra-acme.com%2fscopes", "a"], ["x-remote-extra-acme.com%2fscopes", "b"]];
   test.each([
-    ["front-proxy CA", "client-auth-proxy", speaksFor, "jane/7 [dev ops, eu system:authenticated] acme.com/scopes=a|b"],
+    ["front-proxy CA: its word for a uid is taken by those only who are told to", "client-auth-proxy", speaksFor, "jane [dev ops, eu system:authenticated] acme.com/scopes=a|b"],
     ["front-proxy CA, but no headers: its certificate names no user", "client-auth-proxy", [], "401 Unauthorized"],
     ["a user's certificate: the headers are nobody's word", "client-admin", speaksFor, "system:admin [system:masters system:authenticated]"],
     ["no certificate", undefined, speaksFor, "system:anonymous [system:unauthenticated]"],
   ] as const)("%s", async (_name, certificate, headers, seen) => {
     expect(await who({ headers, ...(certificate === undefined ? {} : { certificate }) })).toBe(seen);
+  });
+
+  test("the uid, where it is taken", async () => {
+    const authenticator = requestHeaderAuthenticator({ roots: () => pki.authority("request-header-ca").bundle, clock, allowedNames: [], uids: true });
+    expect((await authenticator.authenticate(credentials({ headers: speaksFor, certificate: "client-auth-proxy" }), signal))?.user.uid).toBe("7");
   });
 });
 

@@ -35,7 +35,8 @@ export function authenticatorChain({ authenticators, anonymous, log }: Authentic
       }
       const { enabled, paths } = anonymous();
       if (refusal instanceof StatusError && refusal.message !== "Unauthorized") throw refusal; // a caller who is known, and is to know why
-      if (refusal !== undefined || !enabled || (paths.length > 0 && !paths.includes(credentials.path ?? ""))) throw unauthorized();
+      if (refusal !== undefined) throw refuse(refusalDetail(refusal));
+      if (!enabled || (paths.length > 0 && !paths.includes(credentials.path ?? ""))) throw unauthorized();
       return { user: ANONYMOUS };
     },
   };

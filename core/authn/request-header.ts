@@ -14,6 +14,8 @@ export interface RequestHeaderOptions {
   readonly clock: Clock;
   /** Common names a proxy may have; empty: any. */
   readonly allowedNames: readonly string[];
+  /** Whether the proxy's word for a user's uid is taken, too. Upstream's default: not. */
+  readonly uids?: boolean | undefined;
 }
 
 const USER = "x-remote-user";
@@ -21,7 +23,7 @@ const UID = "x-remote-uid";
 const GROUP = "x-remote-group";
 const EXTRA_PREFIX = "x-remote-extra-";
 
-export function requestHeaderAuthenticator({ roots, clock, allowedNames }: RequestHeaderOptions): Authenticator {
+export function requestHeaderAuthenticator({ roots, clock, allowedNames, uids = false }: RequestHeaderOptions): Authenticator {
   const verify = certificateVerifier({ roots, clock });
   return {
     async authenticate(credentials) {
@@ -39,7 +41,7 @@ export function requestHeaderAuthenticator({ roots, clock, allowedNames }: Reque
           extra.set(key, [...extra.get(key) ?? [], value]);
         }
       }
-      return { user: { name, uid: credentials.header(UID) || undefined, groups, extra: Object.fromEntries(extra) } };
+      return { user: { name, uid: uids ? credentials.header(UID) || undefined : undefined, groups, extra: Object.fromEntries(extra) } };
     },
   };
 }

@@ -45,6 +45,6 @@ export function reviewSelf(review: { readonly apiVersion: string; readonly kind:
 function userInfoV1({ name, uid, groups, extra = {} }: UserInfo): UserInfoV1 {
   return {
     username: name, ...(uid ? { uid } : {}), ...(groups.length > 0 ? { groups: [...groups] } : {}),
-    ...(Object.keys(extra).length > 0 ? { extra: Object.fromEntries(Object.entries(extra).map(([key, values]) => [key, [...values]])) } : {}),
+    ...(Object.keys(extra).length > 0 ? { extra: Object.fromEntries(Object.keys(extra).sort().map((key) => [key, [...extra[key]!]])) } : {}),
   };
 }

@@ -7,6 +7,7 @@ import type { StatusError } from "../api/meta/status-error.ts";
 import type { Lookup } from "../client/lookup.ts";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
+import { metricsRegistry } from "../observe/metrics.ts";
 import { jwkSet, parseJwt, signJwt, verifyingKeys } from "../pki/jwt.ts";
 import { refusalDetail } from "./authn.ts";
 import { jsonWebKeySet, openIdConfiguration } from "./openid.ts";
@@ -131,7 +132,8 @@ test("a token for another audience is not for us, and a review for that audience
 });
 
 test.each([
-  ["another key", (token: string) => token.replace(/\.[^.]+$/, `.${signJwt({}, key).split(".")[2]}`), "invalid signature"],
+  ["another key", (token: string) => token.replace(/\.[^.]+$/, `.${signJwt({}, key).split(".")[2]}`), "go-jose/go-jose: error in cryptographic primitive"],
+  ["a key nobody has", (token: string) => signJwt(parseJwt(token)!.claims, generateKeyPairSync("ec", { namedCurve: "prime256v1" }).privateKey), "invalid signature, no keys found"],
   ["another issuer", () => signJwt({ iss: "https://elsewhere", sub: "system:serviceaccount:default:web" }, key), undefined],
   ["no claims of ours", () => signJwt({ iss: ISSUER, aud: [ISSUER] }, key), "service account token claims could not be validated"],
   ["not a token", () => "abc", undefined],
@@ -153,6 +155,16 @@ describe("requests that are refused", () => {
   ])("%j %j %s", async (spec, metadata, name, message) => {
     await expect(world().request(spec, metadata, name)).rejects.toThrow(message);
   });
+});
+
+test("the version of what a token is bound to does not matter, nor whether it is one", async () => {
+  for (const apiVersion of ["", "v2", "a/b/c"]) expect((await world().request({ boundObjectRef: { kind: "Pod", apiVersion, name: "web-0" } })).status?.token).toBeTruthy();
+  await expect(world().request({ boundObjectRef: { kind: "Pod", apiVersion: "apps/v1", name: "web-0" } })).rejects.toThrow("cannot bind token to object of type apps/v1, Kind=Pod");
+});
+
+test("an issued request has its fields in the order of their types", async () => {
+  const issued = await world().request({}, { generateName: "x-", labels: { a: "b" } });
+  expect([Object.keys(issued), Object.keys(issued.metadata!)]).toEqual([["kind", "apiVersion", "metadata", "spec", "status"], ["name", "generateName", "namespace", "uid", "creationTimestamp", "labels"]]);
 });
 
 test("tokens can be bound to a Secret or a node", async () => {
@@ -211,6 +223,12 @@ test("a token that should have been read again is noted", async () => {
   expect(await shown()).toBeUndefined();
   w.at(new Date(START_MS + (3607 + 90) * 1000).toISOString());
   expect(await shown()).toEqual({ "authentication.k8s.io/stale-token": "subject: system:serviceaccount:default:web, seconds after warning threshold: 90" });
+});
+
+test("what has not happened yet is counted, too", () => {
+  const metrics = metricsRegistry();
+  serviceAccountTokenAuthenticator({ ...world(), keys: () => verifyingKeys([key]), issuers: [ISSUER], apiAudiences: [ISSUER], clock: systemClock, metrics });
+  expect(metrics.render().split("\n").filter((line) => line.startsWith("serviceaccount_")).sort()).toEqual(["invalid_legacy_auto_token_uses", "legacy_auto_token_uses", "legacy_manual_token_uses", "legacy_tokens", "stale_tokens", "valid_tokens"].map((name) => `serviceaccount_${name}_total 0`));
 });
 
 test("what relying parties read", () => {

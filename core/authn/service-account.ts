@@ -18,7 +18,7 @@ import { serviceAccountUser } from "../api/request/user.ts";
 import type { Lookup } from "../client/lookup.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { type Claims, parseJwt, signatureHolds, type VerifyingKeys } from "../pki/jwt.ts";
+import { type Claims, type Jwt, parseJwt, signatureHolds, type VerifyingKeys } from "../pki/jwt.ts";
 import type { Authenticated } from "./authenticator.ts";
 import { refuse } from "./authn.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
@@ -49,13 +49,14 @@ const LEEWAY_MS = 60_000;
 
 export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOptions): TokenAuthenticator {
   const { keys, issuers, apiAudiences, clock, metrics } = options;
+  const counted = (name: string, help: string): { inc(): void } | undefined => metrics?.counter(name, help).with({}); // shown as 0 until there is something to count
   const counters = {
-    automatic: metrics?.counter("serviceaccount_legacy_auto_token_uses_total", "[ALPHA] Cumulative auto-generated legacy tokens used"),
-    manual: metrics?.counter("serviceaccount_legacy_manual_token_uses_total", "[ALPHA] Cumulative manually created legacy tokens used"),
-    invalidated: metrics?.counter("serviceaccount_invalid_legacy_auto_token_uses_total", "[ALPHA] Cumulative invalid auto-generated legacy tokens used"),
-    legacy: metrics?.counter("serviceaccount_legacy_tokens_total", "[ALPHA] Cumulative legacy service account tokens used"),
-    stale: metrics?.counter("serviceaccount_stale_tokens_total", "[ALPHA] Cumulative stale projected service account tokens used"),
-    valid: metrics?.counter("serviceaccount_valid_tokens_total", "[ALPHA] Cumulative valid projected service account tokens used"),
+    automatic: counted("serviceaccount_legacy_auto_token_uses_total", "[ALPHA] Cumulative auto-generated legacy tokens used"),
+    manual: counted("serviceaccount_legacy_manual_token_uses_total", "[ALPHA] Cumulative manually created legacy tokens used"),
+    invalidated: counted("serviceaccount_invalid_legacy_auto_token_uses_total", "[ALPHA] Cumulative invalid auto-generated legacy tokens used"),
+    legacy: counted("serviceaccount_legacy_tokens_total", "[ALPHA] Cumulative legacy service account tokens used"),
+    stale: counted("serviceaccount_stale_tokens_total", "[ALPHA] Cumulative stale projected service account tokens used"),
+    valid: counted("serviceaccount_valid_tokens_total", "[ALPHA] Cumulative valid projected service account tokens used"),
   };
   const signed = new Map<string, { readonly claims: Claims; readonly keys: VerifyingKeys }>(); // in the order of use, oldest first
 
@@ -69,7 +70,7 @@ export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOpt
     }
     const jwt = parseJwt(token);
     if (!jwt || !(jwt.claims.iss === LEGACY_ISSUER || issuers.includes(jwt.claims.iss as string))) return undefined; // somebody else's
-    if (!signatureHolds(jwt, current)) throw refuse("invalid signature");
+    if (!signatureHolds(jwt, current)) throw refuse(signatureProblem(jwt, current));
     signed.set(token, { claims: jwt.claims, keys: current });
     if (signed.size > SIGNED_MAX) signed.delete(signed.keys().next().value!);
     return jwt.claims;
@@ -106,6 +107,11 @@ export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOpt
       return { user, audiences, ...(isStale ? { annotations: { "authentication.k8s.io/stale-token": `subject: ${user.name}, seconds after warning threshold: ${lateSeconds}` } } : {}) };
     },
   };
+}
+
+/** In upstream's words, and its library's. */
+function signatureProblem({ header: { kid } }: Jwt, keys: VerifyingKeys): string {
+  return typeof kid === "string" && kid !== "" && !keys.byId(kid) ? "invalid signature, no keys found" : "go-jose/go-jose: error in cryptographic primitive";
 }
 
 function list(audiences: readonly string[]): string { return `[${audiences.map(goQuote).join(" ")}]`; }

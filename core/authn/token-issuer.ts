@@ -10,7 +10,7 @@ import type { BoundObjectReference, TokenRequest } from "../api/gen/authenticati
 import type { Node, Pod, ServiceAccount } from "../api/gen/core.v1.ts";
 import { type FieldError, invalid as invalidField } from "../api/meta/field-error.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
-import { formatGvk, gvkOf } from "../api/meta/gvk.ts";
+import { formatGvk, type GroupVersionKind, gvkOf } from "../api/meta/gvk.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { badRequest, conflict, invalid, notFound } from "../api/meta/status-error.ts";
 import { type Clock, timestamp } from "../lifecycle/clock.ts";
@@ -93,9 +93,10 @@ export function tokenIssuer(options: TokenIssuerOptions): TokenIssuer {
       let expirationSeconds = request.spec?.expirationSeconds ?? EXPIRATION_SECONDS_DEFAULT;
       const problems = [...expirationProblems(expirationSeconds)];
       if (problems.length > 0) throw invalid(TOKEN_REQUEST, "", problems);
+      const { name: _, generateName, namespace: __, uid: ___, creationTimestamp: ____, ...rest } = request.metadata ?? {};
       const completed: TokenRequest = {
-        apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest",
-        metadata: { ...request.metadata, name, namespace, uid, creationTimestamp: timestamp(clock.nowMs()) },
+        kind: "TokenRequest", apiVersion: "authentication.k8s.io/v1",
+        metadata: { name, ...(generateName ? { generateName } : {}), namespace, uid, creationTimestamp: timestamp(clock.nowMs()), ...rest },
         spec: { ...request.spec, audiences, expirationSeconds },
       };
       await call.admit?.({ ...structuredClone(completed), status: { token: "", expirationTimestamp: null as never } });
@@ -138,7 +139,7 @@ async function boundTo(
   reference: Readonly<BoundObjectReference> | undefined, account: { readonly namespace: string; readonly name: string }, lookups: ServiceAccountLookups, signal: AbortSignal,
 ): Promise<Bound> {
   if (!reference) return {};
-  const gvk = gvkOf({ apiVersion: reference.apiVersion ?? "", kind: reference.kind ?? "" });
+  const gvk = boundKind(reference);
   const name = reference.name ?? "";
   const isKnown = gvk.group === "" && ["Pod", "Node", "Secret"].includes(gvk.kind);
   if (isKnown && name === "") throw badRequest("Name parameter required.");
@@ -169,6 +170,15 @@ async function boundTo(
       return { secret: refOf(secret) };
     }
     default: throw badRequest(`cannot bind token to object of type ${formatGvk(gvk)}`);
+  }
+}
+
+/** What is no version is none, and does not matter: kinds of the core group are told by their names. */
+function boundKind({ apiVersion = "", kind = "" }: Readonly<BoundObjectReference>): GroupVersionKind {
+  try {
+    return gvkOf({ apiVersion, kind });
+  } catch {
+    return { group: "", version: "", kind }; // as upstream's FromAPIVersionAndKind has it
   }
 }
 

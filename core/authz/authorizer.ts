@@ -5,6 +5,8 @@ import type { UserInfo } from "../api/request/user.ts";
 export interface Decision {
   readonly decision: "allow" | "deny" | "no-opinion";
   readonly reason: string;
+  /** Why it may not be what it would be: somebody who was to be asked could not be. Told where it is not "allow". */
+  readonly error?: string | undefined;
 }
 
 export interface ResourceRule { readonly verbs: readonly string[]; readonly apiGroups: readonly string[]; readonly resources: readonly string[]; readonly resourceNames: readonly string[] }

@@ -20,9 +20,10 @@
  */
 import { type Fields, fieldsOf } from "../api/codec/strict-fields.ts";
 import { parseYaml } from "../api/codec/yaml.ts";
-import { parseDurationNs } from "../api/meta/duration.ts";
+import { formatDurationNs, parseDurationNs } from "../api/meta/duration.ts";
 import { duplicate, type FieldError, formatFieldErrors, invalid, notSupported, required } from "../api/meta/field-error.ts";
 import { dns1123Subdomain } from "../api/meta/names.ts";
+import { aggregate } from "./authz.ts";
 import { type MatchCondition, matchCondition } from "./match-conditions.ts";
 
 export const AUTHORIZER_TYPES = ["AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"] as const;
@@ -51,44 +52,63 @@ const VERSIONS = ["v1", "v1beta1", "v1alpha1"].map((version) => `apiserver.confi
 const CONDITIONS_MAX = 64;
 const TIMEOUT_MS_MAX = 30_000;
 
-/** Throws for a file that cannot be. */
-export function authorizationConfiguration(text: string): readonly AuthorizerSettings[] {
-  const fields = fieldsOf(parseYaml(text), { kind: "AuthorizationConfiguration", apiVersions: VERSIONS });
-  const problems: FieldError[] = [];
-  const authorizers = fields.objects("authorizers").map((one) => {
-    const settings = { type: one.text("type") as AuthorizerType, name: one.text("name"), ...(one.has("webhook") ? { webhook: readWebhook(one.object("webhook"), problems) } : {}) };
-    one.any("webhook"); // it was looked at
-    one.end();
-    return { path: one.path, settings };
-  });
-  fields.end();
-  if (authorizers.length === 0) problems.push(required("authorizers", "at least one authorization mode must be defined"));
-  for (const [i, { path, settings: { type, name, webhook } }] of authorizers.entries()) {
-    const before = authorizers.slice(0, i).map(({ settings }) => settings);
-    if ((type as string) === "") problems.push(required(`${path}.type`));
-    else if (!AUTHORIZER_TYPES.includes(type)) problems.push(notSupported(`${path}.type`, type, [...AUTHORIZER_TYPES]));
-    else if (type !== "Webhook" && before.some((one) => one.type === type)) problems.push(duplicate(`${path}.type`, type));
-    if (name === "") problems.push(required(`${path}.name`));
-    else if (before.some((one) => one.name === name)) problems.push(duplicate(`${path}.name`, name));
-    else if (dns1123Subdomain(name).length > 0) problems.push(invalid(`${path}.name`, name, `authorizer name is invalid: ${dns1123Subdomain(name).join(", ")}`));
-    if (type === "Webhook" && !webhook) problems.push(required(`${path}.webhook`, "required when type=Webhook"));
-    if (type !== "Webhook" && webhook) problems.push(invalid(`${path}.webhook`, "non-null", "may only be specified when type=Webhook"));
-  }
-  if (problems.length > 0) throw new Error(formatFieldErrors(problems));
-  return authorizers.map(({ settings }) => settings);
+interface FileOptions {
+  /** Types that the file named when the server was started: they stay. */
+  readonly required?: Iterable<AuthorizerType> | undefined;
+  /** Why a file cannot be read; undefined: it can. */
+  fileProblem?(path: string): string | undefined;
 }
 
-function readWebhook(fields: Fields, problems: FieldError[]): WebhookSettings {
-  const { path } = fields;
-  const duration = (name: string, standardMs: number | undefined): number => {
-    const text = fields.text(name);
-    if (text === "") {
-      if (standardMs === undefined) problems.push(required(`${path}.${name}`));
-      return standardMs ?? 0;
+/** Throws for a file that cannot be. */
+export function authorizationConfiguration(text: string, { required: wanted = [], fileProblem = () => undefined }: FileOptions = {}): readonly AuthorizerSettings[] {
+  const fields = fieldsOf(parseYaml(text), { kind: "AuthorizationConfiguration", apiVersions: VERSIONS });
+  const problems: FieldError[] = [];
+  const list = fields.objects("authorizers");
+  if (list.length === 0) problems.push(required("authorizers", "at least one authorization mode must be defined"));
+  const before: AuthorizerSettings[] = [];
+  for (const one of list) {
+    const [type, name] = [one.text("type"), one.text("name")];
+    const inWebhook: FieldError[] = [];
+    const webhook = one.has("webhook") ? readWebhook(one.object("webhook"), one.path, { problems: inWebhook, fileProblem }) : undefined;
+    one.any("webhook"); // it was looked at
+    one.end();
+    const typeProblem = problemOfType(type, one.path, before);
+    if (typeProblem) problems.push(typeProblem);
+    else {
+      if (name === "") problems.push(required(`${one.path}.name`));
+      else if (before.some((earlier) => earlier.name === name)) problems.push(duplicate(`${one.path}.name`, name));
+      else if (dns1123Subdomain(name).length > 0) problems.push(invalid(`${one.path}.name`, name, `authorizer name is invalid: ${dns1123Subdomain(name).join(", ")}`));
+      if (type === "Webhook") problems.push(...(webhook ? inWebhook : [required(`${one.path}.webhook`, "required when type=Webhook")]));
+      else if (webhook) problems.push(invalid(`${one.path}.webhook`, "non-null", "may only be specified when type=Webhook"));
     }
-    const ms = Number(parseDurationNs(text) / 1_000_000n);
-    if (ms <= 0) problems.push(invalid(`${path}.${name}`, text, "must be > 0s"));
-    return ms;
+    before.push({ type: type as AuthorizerType, name, ...(webhook ? { webhook } : {}) });
+  }
+  fields.end();
+  if (problems.length > 0) throw new Error(formatFieldErrors(problems));
+  const others = before.filter(({ type }) => type !== "Webhook");
+  const missing = [...new Set(wanted)].filter((type) => type !== "Webhook" && !others.some((one) => one.type === type)).sort();
+  const errors = others.filter(({ type, name }) => name !== type.toLowerCase()).map(({ type, name }) => `expected name ${type.toLowerCase()} for authorizer ${type} instead of ${name}`);
+  if (missing.length > 0) errors.push(`missing required types: [${missing.join(" ")}]`);
+  if (errors.length > 0) throw new Error(aggregate(errors));
+  return before;
+}
+
+function problemOfType(type: string, path: string, before: readonly AuthorizerSettings[]): FieldError | undefined {
+  if (type === "") return required(`${path}.type`);
+  if (!AUTHORIZER_TYPES.includes(type as AuthorizerType)) return notSupported(`${path}.type`, type, [...AUTHORIZER_TYPES]);
+  return type !== "Webhook" && before.some((one) => one.type === type) ? duplicate(`${path}.type`, type) : undefined;
+}
+
+interface Reading { readonly problems: FieldError[]; fileProblem(path: string): string | undefined }
+
+/** `path`: of the authorizer, by which upstream tells of what is in its webhook, too. */
+function readWebhook(fields: Fields, path: string, { problems, fileProblem }: Reading): WebhookSettings {
+  const duration = (name: string, standardMs: number | undefined): number => {
+    const ns = parseDurationNs(fields.text(name) || "0s");
+    const ms = Number(ns / 1_000_000n);
+    if (ns === 0n && standardMs === undefined) problems.push(required(`${path}.${name}`));
+    else if (ns < 0n || (name === "timeout" && ms > TIMEOUT_MS_MAX)) problems.push(invalid(`${path}.${name}`, formatDurationNs(ns), name === "timeout" ? "must be > 0s and <= 30s" : "must be > 0s"));
+    return ns === 0n ? standardMs ?? 0 : ms;
   };
   const choice = <T extends string>(name: string, choices: readonly T[]): T => {
     const text = fields.text(name);
@@ -96,35 +116,39 @@ function readWebhook(fields: Fields, problems: FieldError[]): WebhookSettings {
     else if (!choices.includes(text as T)) problems.push(notSupported(`${path}.${name}`, text, [...choices]));
     return text as T;
   };
-  const timeoutMs = duration("timeout", undefined);
-  if (timeoutMs > TIMEOUT_MS_MAX) problems.push(invalid(`${path}.timeout`, fields.text("timeout"), "must be > 0s and <= 30s"));
-  const matchConditions = readConditions(fields, problems);
-  const settings: WebhookSettings = {
-    timeoutMs, authorizedMs: duration("authorizedTTL", 300_000), unauthorizedMs: duration("unauthorizedTTL", 30_000),
+  const [timeoutMs, authorizedMs, unauthorizedMs] = [duration("timeout", undefined), duration("authorizedTTL", 300_000), duration("unauthorizedTTL", 30_000)];
+  const version = choice("subjectAccessReviewVersion", ["v1", "v1beta1"]);
+  const inConditions: FieldError[] = [];
+  const matchConditions = readConditions(fields, path, { problems, inConditions });
+  const failurePolicy = choice("failurePolicy", ["NoOpinion", "Deny"]);
+  const kubeconfigFile = readConnection(fields.object("connectionInfo"), `${path}.connectionInfo`, { problems, fileProblem });
+  problems.push(...inConditions);
+  const settings = {
+    timeoutMs, authorizedMs, unauthorizedMs, version, failurePolicy, kubeconfigFile, matchConditions,
     cacheAuthorized: fields.boolean("cacheAuthorizedRequests") ?? true, cacheUnauthorized: fields.boolean("cacheUnauthorizedRequests") ?? true,
-    version: choice("subjectAccessReviewVersion", ["v1", "v1beta1"]), failurePolicy: choice("failurePolicy", ["NoOpinion", "Deny"]),
-    kubeconfigFile: readConnection(fields.object("connectionInfo"), problems), matchConditions,
   };
   fields.end();
   return settings;
 }
 
-function readConnection(fields: Fields, problems: FieldError[]): string | undefined {
-  const { path } = fields;
+function readConnection(fields: Fields, path: string, { problems, fileProblem }: Reading): string | undefined {
   const [type, file] = [fields.text("type"), fields.text("kubeConfigFile")];
   fields.end();
   if (type === "") problems.push(required(`${path}.type`));
   else if (type === "InClusterConfig") {
     if (file !== "") problems.push(invalid(`${path}.kubeConfigFile`, file, "can only be set when type=KubeConfigFile"));
     return undefined;
-  } else if (type !== "KubeConfigFile") problems.push(notSupported(`${path}.type`, type, ["InClusterConfig", "KubeConfigFile"]));
+  } else if (type !== "KubeConfigFile") problems.push(notSupported(`${path}.type`, { Type: type, KubeConfigFile: file || null }, ["InClusterConfig", "KubeConfigFile"]));
   else if (file === "") problems.push(required(`${path}.kubeConfigFile`));
   else if (!/^(\/|[A-Za-z]:[\\/])/.test(file)) problems.push(invalid(`${path}.kubeConfigFile`, file, "must be an absolute path"));
+  else {
+    const problem = fileProblem(file);
+    if (problem !== undefined) problems.push(invalid(`${path}.kubeConfigFile`, file, problem));
+  }
   return file;
 }
 
-function readConditions(fields: Fields, problems: FieldError[]): readonly MatchCondition[] {
-  const { path } = fields;
+function readConditions(fields: Fields, path: string, { problems, inConditions }: { readonly problems: FieldError[]; readonly inConditions: FieldError[] }): readonly MatchCondition[] {
   const list = fields.objects("matchConditions").map((one) => {
     const expression = one.text("expression");
     one.end();
@@ -133,14 +157,15 @@ function readConditions(fields: Fields, problems: FieldError[]): readonly MatchC
   const version = fields.text("matchConditionSubjectAccessReviewVersion");
   if (version === "" && list.length > 0) problems.push(required(`${path}.matchConditionSubjectAccessReviewVersion`, "required if match conditions are specified"));
   if (version !== "" && version !== "v1") problems.push(notSupported(`${path}.matchConditionSubjectAccessReviewVersion`, version, ["v1"]));
-  if (list.length > CONDITIONS_MAX) problems.push({ type: "FieldValueTooMany", field: `${path}.matchConditions`, badValue: list.length, detail: `must have at most ${CONDITIONS_MAX} items` });
+  if (list.length > CONDITIONS_MAX) inConditions.push({ type: "FieldValueTooMany", field: `${path}.matchConditions`, badValue: list.length, detail: `must have at most ${CONDITIONS_MAX} items` });
+  if (list.length > CONDITIONS_MAX) return [];
   return list.flatMap((expression, i) => {
     const at = `${path}.matchConditions[${i}].expression`;
-    if (expression.trim() === "") problems.push(required(at));
-    else if (list.indexOf(expression) < i) problems.push(duplicate(at, expression));
+    if (expression.trim() === "") inConditions.push(required(at));
+    else if (list.indexOf(expression) < i) inConditions.push(duplicate(at, expression));
     else {
       const condition = matchCondition(expression);
-      if (condition.problem !== undefined) problems.push(invalid(at, expression, condition.problem));
+      if (condition.problem !== undefined) inConditions.push(invalid(at, expression, condition.problem));
       return [condition];
     }
     return [];

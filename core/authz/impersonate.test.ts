@@ -2,8 +2,10 @@ import { describe, expect, test } from "vitest";
 import type { StatusError } from "../api/meta/status-error.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import type { UserInfo } from "../api/request/user.ts";
+import { metricsRegistry } from "../observe/metrics.ts";
 import type { Authorizer } from "./authorizer.ts";
 import { impersonate, impersonationOf, LastModes } from "./impersonate.ts";
+import { impersonationMeter } from "./impersonation-metrics.ts";
 
 /** Allows what is listed: "verb group/resource/subresource namespace/name". */
 function allowing(...allowed: string[]): Authorizer {
@@ -85,4 +87,21 @@ test("what last let a caller be somebody else is tried first, and says why all r
   expect(await become([JANE], authorizer, CALLER, lastModes)).toMatchObject({ name: "jane" });
   expect(await become(joe, authorizer, CALLER, lastModes)).toContain('users "joe" is forbidden: User "proxy" cannot impersonate resource "users"');
   expect(await become(joe, authorizer, { ...CALLER, name: "other" }, lastModes)).toContain("cannot impersonate-on:user-info:list resource");
+});
+
+test("who acts as somebody else is counted by how it was allowed, and who is refused", async () => {
+  const metrics = metricsRegistry();
+  const measured = impersonationMeter(metrics, { uptimeMs: () => 0 });
+  const user = { name: "bob", groups: [] };
+  for (const constraint of ["", "impersonate:user-info"]) await measured(async () => ({ user, constraint }));
+  await expect(measured(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
+  expect(metrics.render().split("\n").filter((line) => line.startsWith("apiserver_impersonation_attempts_total{"))).toEqual(['decision="allowed",mode="legacy"', 'decision="allowed",mode="user-info"', 'decision="denied",mode=""'].map((labels) => `apiserver_impersonation_attempts_total{${labels}} 1`));
+});
+
+test("a key of extra must be a path below a domain", async () => {
+  const wanted = (key: string) => impersonationOf([["impersonate-user", "bob"], [`impersonate-extra-${encodeURIComponent(key)}`, "v"]])!;
+  const authorizer = { authorize: ({ verb }: { verb: string }) => ({ decision: verb === "impersonate" ? "no-opinion" as const : "allow" as const, reason: "" }), rulesFor: async () => ({ resourceRules: [], pathRules: [], incomplete: false }) };
+  const act = (key: string) => impersonate(wanted(key), { isResource: false, verb: "get", path: "/x", user: { name: "ann", groups: [] } }, { authorizer, lastModes: new LastModes() });
+  expect((await act("acme.io/a/b")).user.extra).toEqual({ "acme.io/a/b": ["v"] });
+  await expect(act("-bad/b")).rejects.toThrow('impersonating an invalid key in extra is not allowed: extra.key: Invalid value: "-bad": a lowercase RFC 1123 subdomain');
 });

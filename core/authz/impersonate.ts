@@ -11,6 +11,8 @@
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/endpoints/filters/impersonation (ConstrainedImpersonation is on)
  */
+import { isDomainPrefixedPath } from "../api/meta/domains.ts";
+import { formatFieldErrors } from "../api/meta/field-error.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
 import { dns1123Label, dns1123Subdomain } from "../api/meta/names.ts";
 import { badRequest, isForbidden, notAllowed, type StatusError } from "../api/meta/status-error.ts";
@@ -164,9 +166,8 @@ async function checkExtra(extra: Wanted["extra"], { narrow, verb, check, request
 function extraProblem(entries: readonly (readonly [string, readonly string[]])[]): string | undefined {
   for (const [key, values] of entries) {
     if (key === "") return "impersonating the empty string key in extra is not allowed";
-    const slash = key.indexOf("/");
-    if (slash <= 0 || slash === key.length - 1 || dns1123Subdomain(key.slice(0, slash)).length > 0)
-      return `impersonating an invalid key in extra is not allowed: extra.key: Invalid value: ${JSON.stringify(key)}: must be a domain-prefixed path (such as "acme.io/foo")`;
+    const problems = [...isDomainPrefixedPath("extra.key", key)];
+    if (problems.length > 0) return `impersonating an invalid key in extra is not allowed: ${formatFieldErrors(problems)}`;
     if (key !== key.toLowerCase()) return `impersonating a non-lowercase key in extra is not allowed: ${JSON.stringify(key)}`;
     if (values.length === 0) return "impersonating empty values in extra is not allowed";
     if (values.includes("")) return "impersonating the empty string value in extra is not allowed";

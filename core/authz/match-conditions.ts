@@ -39,7 +39,7 @@ export function matchCondition(text: string): MatchCondition {
   const compiled = compile(text, kubernetesEnvironment().with({ variables: { request: REQUEST }, structs: STRUCTS }));
   return {
     text,
-    problem: compiled.problem !== undefined ? `compilation failed: ${compiled.problem}` : compiled.type.kind === "bool" ? undefined : "must evaluate to bool",
+    problem: compiled.problem !== undefined ? `compilation failed: ${compiled.problem}` : compiled.type.kind === "bool" ? undefined : `must evaluate to bool but got ${compiled.type.text}`,
     matches(spec) {
       if (compiled.problem !== undefined) throw new Error(compiled.problem);
       const { value } = evaluate(compiled, { request: fromJson(complete(spec)) }, { costLimit: CALL_COST_LIMIT });

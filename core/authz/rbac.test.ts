@@ -263,7 +263,9 @@ describe("reviews", () => {
   });
 
   test("what may I do here", async () => {
-    const { status } = await evaluateReview("SelfSubjectRulesReview", review("SelfSubjectRulesReview", { namespace: "default" }), w.authorizer, { user: user("x") });
+    const answer = await evaluateReview("SelfSubjectRulesReview", review("SelfSubjectRulesReview", { namespace: "default" }), w.authorizer, { user: user("x") });
+    expect(Object.keys(answer)).toEqual(["kind", "apiVersion", "metadata", "spec", "status"]);
+    const { status } = answer;
     expect(status).toEqual({
       incomplete: false,
       resourceRules: [

@@ -45,7 +45,8 @@ export async function evaluateReview(kind: AccessReviewKind, review: Readonly<Ac
 
 async function statusOf(authorizer: Authorizer, spec: SubjectAccessReviewSpec, user: UserInfo): Promise<SubjectAccessReviewStatus> {
   const errors: string[] = [];
-  const { decision, reason } = await authorizer.authorize(attributesOf(spec, user, errors));
+  const { decision, reason, error } = await authorizer.authorize(attributesOf(spec, user, errors));
+  if (error !== undefined) errors.unshift(error);
   return {
     allowed: decision === "allow", ...(decision === "deny" ? { denied: true } : {}), ...(reason === "" ? {} : { reason }),
     ...(errors.length > 0 ? { evaluationError: errors.join("; ") } : {}),
@@ -143,7 +144,7 @@ async function reviewRules(review: Readonly<SelfSubjectRulesReview>, authorizer:
   const { resourceRules, pathRules, incomplete, evaluationError } = await authorizer.rulesFor(user, namespace);
   const list = (values: readonly string[]): string[] | undefined => (values.length > 0 ? [...values] : undefined);
   return {
-    apiVersion: review.apiVersion, kind: review.kind, metadata: {} as SelfSubjectRulesReview["metadata"], spec: {},
+    kind: review.kind, apiVersion: review.apiVersion, metadata: {} as SelfSubjectRulesReview["metadata"], spec: {},
     status: {
       resourceRules: resourceRules.map(({ verbs, apiGroups, resources, resourceNames }) => ({ verbs: [...verbs], apiGroups: list(apiGroups), resources: list(resources), resourceNames: list(resourceNames) })),
       nonResourceRules: pathRules.map(({ verbs, nonResourceURLs }) => ({ verbs: [...verbs], nonResourceURLs: list(nonResourceURLs) })),

@@ -5,11 +5,15 @@ import type { SubjectAccessReviewSpec } from "../api/gen/authorization.v1.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
+import { metricsRegistry } from "../observe/metrics.ts";
+import { authorizerUnion, countedAuthorizer, decisionsCounter, superuserAuthorizer } from "./authz.ts";
 import { authorizationConfiguration, type WebhookSettings } from "./configuration.ts";
 import { matchCondition } from "./match-conditions.ts";
+import { evaluateReview } from "./reviews.ts";
 import { reviewSpec, webhookAuthorizer } from "./webhook.ts";
 
 const asked: SubjectAccessReviewSpec[] = [];
+const sent: string[] = [];
 let status: object = { allowed: true, reason: "because" };
 let failing = false;
 let silent = false;
@@ -19,6 +23,7 @@ const server = createServer((request, response) => {
   request.on("end", () => {
     const review = JSON.parse(body) as { spec: SubjectAccessReviewSpec };
     asked.push(review.spec);
+    sent.push(body);
     if (silent) return;
     if (failing) response.writeHead(400).end("no");
     else response.end(JSON.stringify({ ...review, status }));
@@ -47,8 +52,41 @@ test("is asked once and remembered: for long what it allows, not so long what it
 
 test("without an answer its failure policy decides", async () => {
   failing = true;
-  expect([(await webhook().authorize(get())).decision, (await webhook({ failurePolicy: "Deny" }).authorize(get())).decision]).toEqual(["no-opinion", "deny"]);
+  const error = "the server rejected our request for an unknown reason";
+  expect([await webhook().authorize(get()), await webhook({ failurePolicy: "Deny" }).authorize(get())]).toEqual([{ decision: "no-opinion", reason: "", error }, { decision: "deny", reason: "", error }]);
   failing = false;
+});
+
+test("yes and no at once is no, and an error", async () => {
+  status = { allowed: true, denied: true, reason: "both" };
+  expect(await webhook().authorize(get())).toEqual({ decision: "deny", reason: "both", error: "webhook subject access review returned both allow and deny response" });
+  status = { allowed: false, denied: true, reason: "no" };
+});
+
+test("is sent what upstream's client sends: nothing that is empty, and groups by the name of the version", async () => {
+  sent.length = 0;
+  for (const version of ["v1", "v1beta1"] as const) await webhook({ version }).authorize(get());
+  const resourceAttributes = { namespace: "a", verb: "list", version: "v1", resource: "pods" };
+  expect(sent.map((text) => JSON.stringify(JSON.parse(text)))).toEqual([
+    JSON.stringify({ kind: "SubjectAccessReview", apiVersion: "authorization.k8s.io/v1", metadata: {}, spec: { resourceAttributes, user: "jane", groups: ["g"] }, status: { allowed: false } }),
+    JSON.stringify({ kind: "SubjectAccessReview", apiVersion: "authorization.k8s.io/v1beta1", metadata: {}, spec: { resourceAttributes, user: "jane", group: ["g"] }, status: { allowed: false } }),
+  ]);
+});
+
+test("what one of several could not say is told unless another allows it", async () => {
+  failing = true;
+  const [failed, yes] = [webhook(), { ...superuserAuthorizer, authorize: () => ({ decision: "allow" as const, reason: "" }) }];
+  expect([await authorizerUnion([failed, superuserAuthorizer]).authorize(get()), await authorizerUnion([failed, yes]).authorize(get())]).toEqual([{ decision: "no-opinion", reason: "", error: "the server rejected our request for an unknown reason" }, { decision: "allow", reason: "" }]);
+  const review = { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", spec: { user: "jane", nonResourceAttributes: { path: "/x", verb: "get" } } };
+  expect(await evaluateReview("SubjectAccessReview", review as never, failed, { user: { name: "x", groups: [] } })).toMatchObject({ status: { allowed: false, evaluationError: "the server rejected our request for an unknown reason" } });
+  failing = false;
+});
+
+test("decisions are counted by who made them", () => {
+  const metrics = metricsRegistry();
+  const one = countedAuthorizer(superuserAuthorizer, { type: "Test", name: "t", decisions: decisionsCounter(metrics) });
+  for (const groups of [["system:masters"], ["system:masters"], []]) void one.authorize(get({ user: { name: "x", groups } }));
+  expect(metrics.render().split("\n").filter((line) => line.startsWith("apiserver_authorization_decisions_total{"))).toEqual(['apiserver_authorization_decisions_total{decision="allowed",name="t",type="Test"} 2']);
 });
 
 test("who does not answer in time is not asked again", async () => {
@@ -79,7 +117,7 @@ test("what is asked: selectors as requirements, others by their path", () => {
 });
 
 describe("an AuthorizationConfiguration", () => {
-  const read = (...authorizers: object[]) => authorizationConfiguration(JSON.stringify({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AuthorizationConfiguration", authorizers }));
+  const read = (...authorizers: object[]) => authorizationConfiguration(JSON.stringify({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AuthorizationConfiguration", authorizers }), { fileProblem: (path) => (path === "/gone" ? "error loading file: stat /gone: no such file or directory" : undefined) });
   const given = { timeout: "3s", subjectAccessReviewVersion: "v1", failurePolicy: "NoOpinion", connectionInfo: { type: "KubeConfigFile", kubeConfigFile: "/x" } };
   const hook = (more: object = {}) => ({ type: "Webhook", name: "w", webhook: { ...given, ...more } });
 
@@ -91,13 +129,23 @@ describe("an AuthorizationConfiguration", () => {
     [[], "authorizers: Required value: at least one authorization mode must be defined"],
     [[{ type: "RBAC", name: "a" }, { type: "RBAC", name: "b" }], 'authorizers[1].type: Duplicate value: "RBAC"'],
     [[{ type: "Magic", name: "a" }], 'authorizers[0].type: Unsupported value: "Magic"'],
-    [[{ type: "RBAC", name: "a", webhook: given }], 'authorizers[0].webhook: Invalid value: "non-null": may only be specified when type=Webhook'],
+    [[{ type: "RBAC", name: "rbac", webhook: given }], 'authorizers[0].webhook: Invalid value: "non-null": may only be specified when type=Webhook'],
     [[{ type: "Webhook", name: "w" }], "authorizers[0].webhook: Required value: required when type=Webhook"],
     [[hook({ timeout: "1m" })], "must be > 0s and <= 30s"],
-    [[hook({ failurePolicy: undefined })], "authorizers[0].webhook.failurePolicy: Required value"],
+    [[hook({ failurePolicy: undefined })], "authorizers[0].failurePolicy: Required value"],
     [[hook({ connectionInfo: { type: "KubeConfigFile", kubeConfigFile: "x" } })], "must be an absolute path"],
     [[hook({ matchConditions: [{ expression: "true" }] })], "required if match conditions are specified"],
     [[hook({ matchConditionSubjectAccessReviewVersion: "v1", matchConditions: [{ expression: "request.verb == 'x'" }] })], "undefined field 'verb'"],
-    [[hook({ matchConditionSubjectAccessReviewVersion: "v1", matchConditions: [{ expression: "'x'" }] })], "must evaluate to bool"],
+    [[hook({ matchConditionSubjectAccessReviewVersion: "v1", matchConditions: [{ expression: "'x'" }] })], "must evaluate to bool but got string"],
+    [[hook({ timeout: "0s", authorizedTTL: "0s", unauthorizedTTL: "-1m", connectionInfo: { type: "Magic" } })], '[authorizers[0].timeout: Required value, authorizers[0].unauthorizedTTL: Invalid value: "-1m0s": must be > 0s, authorizers[0].connectionInfo.type: Unsupported value: {"Type":"Magic","KubeConfigFile":null}: supported values: "InClusterConfig", "KubeConfigFile"]'],
+    [[hook({ connectionInfo: { type: "KubeConfigFile", kubeConfigFile: "/gone" } })], 'authorizers[0].connectionInfo.kubeConfigFile: Invalid value: "/gone": error loading file: stat /gone: no such file or directory'],
+    [[{ type: "Node", name: "nodes" }], "expected name node for authorizer Node instead of nodes"],
   ])("cannot be: %#", (authorizers, told) => expect(() => read(...authorizers)).toThrow(told));
+
+  test("what the file named at first stays, but for webhooks", () => {
+    const again = (...authorizers: object[]) => () => authorizationConfiguration(JSON.stringify({ apiVersion: "apiserver.config.k8s.io/v1", kind: "AuthorizationConfiguration", authorizers }), { required: ["RBAC", "Webhook", "Node"] });
+    expect(again(hook())).toThrow("missing required types: [Node RBAC]");
+    expect(again({ type: "RBAC", name: "r" }, hook())).toThrow("[expected name rbac for authorizer RBAC instead of r, missing required types: [Node]]");
+    expect(again({ type: "RBAC", name: "rbac" }, { type: "Node", name: "node" })).not.toThrow();
+  });
 });

@@ -6,10 +6,11 @@
 import type { FieldSelectorRequirement, LabelSelectorRequirement } from "../api/gen/meta.v1.ts";
 import type { SubjectAccessReview, SubjectAccessReviewSpec, SubjectAccessReviewStatus } from "../api/gen/authorization.v1.ts";
 import { parseFieldSelector } from "../api/meta/field-selector.ts";
+import { serverSaid } from "../api/meta/generic-response.ts";
 import { parseLabelSelector } from "../api/meta/label-selector.ts";
 import type { Attributes, ResourceAttributes } from "../api/request/attributes.ts";
 import type { Clock } from "../lifecycle/clock.ts";
-import { AnswerCache, reviewCall, type ReviewServer } from "../net/review-call.ts";
+import { AnswerCache, AnswerError, reviewCall, type ReviewServer } from "../net/review-call.ts";
 import type { Log } from "../observe/log.ts";
 import type { Counter, Histogram, Metrics } from "../observe/metrics.ts";
 import type { Authorizer, Decision } from "./authorizer.ts";
@@ -48,7 +49,7 @@ export function webhookAuthorizer({ name, settings, server, clock, log, metrics 
 
   async function ask(spec: SubjectAccessReviewSpec): Promise<SubjectAccessReviewStatus> {
     const startMs = clock.uptimeMs();
-    const review = { apiVersion: `authorization.k8s.io/${version}`, kind: "SubjectAccessReview", metadata: {}, spec: version === "v1" ? spec : oldForm(spec) } as unknown as SubjectAccessReview;
+    const review = { kind: "SubjectAccessReview", apiVersion: `authorization.k8s.io/${version}`, metadata: {}, spec: wireForm(spec, version), status: { allowed: false } } as unknown as SubjectAccessReview;
     const measured = (result: string): void => {
       metrics?.evaluations.inc({ name, result });
       metrics?.durations.observe((clock.uptimeMs() - startMs) / 1000, { name, result });
@@ -84,11 +85,11 @@ export function webhookAuthorizer({ name, settings, server, clock, log, metrics 
           return { decision: "no-opinion", reason: "" };
         }
         const { allowed, denied = false, reason = "" } = await statusOf(spec);
-        if (denied) return { decision: "deny", reason };
+        if (denied) return { decision: "deny", reason, ...(allowed ? { error: "webhook subject access review returned both allow and deny response" } : {}) };
         return { decision: allowed ? "allow" : "no-opinion", reason };
       } catch (error) {
         log.error("a webhook could not be asked whether a request is allowed", { name, error });
-        return onError;
+        return { ...onError, error: error instanceof AnswerError ? serverSaid(error.status, error.text) : (error as Error).message };
       }
     },
     rulesFor: async () => ({ resourceRules: [], pathRules: [], incomplete: true, evaluationError: "webhook authorizer does not support user rule resolution" }),
@@ -131,5 +132,11 @@ function labelRequirements({ labelSelector = "" }: ResourceAttributes): LabelSel
   }
 }
 
-/** v1beta1 names a user's groups in the singular. */
-function oldForm({ groups, ...spec }: SubjectAccessReviewSpec): object { return { ...spec, ...(groups ? { group: groups } : {}) }; }
+/** As upstream's client writes it: nothing that is empty. v1beta1 names a user's groups in the singular. */
+function wireForm({ resourceAttributes, nonResourceAttributes, user, groups = [], extra, uid }: SubjectAccessReviewSpec, version: WebhookSettings["version"]): object {
+  const set = (fields: object): object => Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== ""));
+  return {
+    ...(resourceAttributes ? { resourceAttributes: set(resourceAttributes) } : {}), ...(nonResourceAttributes ? { nonResourceAttributes: set(nonResourceAttributes) } : {}),
+    ...set({ user }), ...(groups.length > 0 ? { [version === "v1" ? "groups" : "group"]: groups } : {}), ...set({ extra, uid }),
+  };
+}

@@ -25,7 +25,7 @@ export async function reviewCall<T extends object>({ server: { url, tls, token }
       const { status, text } = await httpsFetch({ url, tls, token, timeoutMs, post: { contentType: "application/json", body: JSON.stringify(review) } }, clock, signal);
       onAnswer?.(status);
       if (status >= 200 && status < 300) return JSON.parse(text) as T;
-      throw new AnswerError(`${status}: ${text.slice(0, 200)}`, status === 429 || status >= 500);
+      throw new AnswerError(status, text.slice(0, 200));
     } catch (error) {
       if (!(error instanceof AnswerError)) onAnswer?.(undefined);
       const again = error instanceof AnswerError ? error.again : !(error instanceof SyntaxError || error instanceof LateError); // who is late is not asked to be late again
@@ -35,12 +35,17 @@ export async function reviewCall<T extends object>({ server: { url, tls, token }
   }
 }
 
-class AnswerError extends Error {
-  readonly again: boolean;
-  constructor(message: string, again: boolean) {
-    super(message);
-    this.again = again;
+/** It was answered with something else than a review. */
+export class AnswerError extends Error {
+  override readonly name = "AnswerError";
+  readonly status: number;
+  readonly text: string;
+  constructor(status: number, text: string) {
+    super(`${status}: ${text}`);
+    this.status = status;
+    this.text = text;
   }
+  get again(): boolean { return this.status === 429 || this.status >= 500; }
 }
 
 /** What was answered, kept for a while and bounded: those asked for longest ago go first. */

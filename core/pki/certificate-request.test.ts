@@ -87,3 +87,9 @@ test("no mutation of a certificate makes the reader do anything but read or refu
     }
   }
 });
+
+test("headers in a request's PEM are passed over, as Go's decoder passes them over; in a certificate's they make it none", async () => {
+  const pem = createCertificateRequest(kubeletSubject("edge-1"), NO_ALT_NAMES, await generateKey());
+  expect(parseCertificateRequest(pem.replace("REQUEST-----\n", "REQUEST-----\nComment: hello\nX: y\n\n")).signatureProblem).toBeUndefined();
+  expect(readPem("-----BEGIN CERTIFICATE-----\nA: b\n\nAAAA\n-----END CERTIFICATE-----\n")).toEqual([]);
+});

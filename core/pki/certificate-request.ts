@@ -6,7 +6,7 @@
 import type { KeyObject } from "node:crypto";
 import { type AltNames, encodeAltNames, isEmptyAltNames, NO_ALT_NAMES } from "./alt-names.ts";
 import { bitString, contextTag, expectTag, integer, octetString, oid, readBitString, readChildren, readOid, readOne, sequence, setOf, TAG, tlv } from "./asn1.ts";
-import { readPem, toPem } from "./pem.ts";
+import { readPem, toPem, withoutPemHeaders } from "./pem.ts";
 import { requestSignatureProblem, signDer, spkiOf } from "./signature.ts";
 import { decodeSubject, encodeSubject, type Subject } from "./subject.ts";
 import { altNamesFromExtensions } from "./x509.ts";
@@ -26,7 +26,7 @@ export interface CertificateRequest {
 
 /** Throws Asn1Error for what is no request, and an Error with upstream's text for PEM of another kind. */
 export function parseCertificateRequest(pem: string): CertificateRequest {
-  const block = readPem(pem)[0];
+  const block = readPem(withoutPemHeaders(pem))[0];
   if (block?.label !== "CERTIFICATE REQUEST") throw new Error("PEM block type must be CERTIFICATE REQUEST");
   const [info, algorithm, signature] = readChildren(expectTag(readOne(block.der), TAG.sequence, "certificate request"));
   const [, subject, spki, attributes] = readChildren(expectTag(info, TAG.sequence, "certificate request"));

@@ -12,6 +12,11 @@ export function readPem(text: string): PemBlock[] {
   return [...text.matchAll(BLOCK)].map(([, label = "", body = ""]) => ({ label, der: Buffer.from(body, "base64") }));
 }
 
+const HEADERS = /(-----BEGIN [A-Z0-9 ]+-----\r?\n)(?:[^:\n]+:[^\n]*\n)+\r?\n/g;
+
+/** The same without what RFC 1421 lets stand before the base64, as "Proc-Type: 4,ENCRYPTED": blocks that have it are none for `readPem`. */
+export function withoutPemHeaders(text: string): string { return text.replace(HEADERS, "$1"); }
+
 /** All certificates of a bundle, in order. */
 export function readCertificatePems(text: string): Uint8Array[] {
   return readPem(text).filter(({ label }) => label === "CERTIFICATE").map(({ der }) => der);

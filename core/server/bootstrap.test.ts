@@ -58,3 +58,12 @@ test("where names are somebody else's to answer, their Service is too: its addre
   expect(made.code).toBe(201);
   await ensureBootstrapObjects(api.client, withoutDns, api.signal); // and at the next start
 });
+
+test("aggregated servers are told of a header for uids where front proxies may say them, and of none otherwise", async () => {
+  await using api = await apiServer();
+  const told = async (options: BootstrapOptions): Promise<unknown> => {
+    await ensureBootstrapObjects(api.client, options, api.signal);
+    return (await api.ask("GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")).body.data["requestheader-uid-headers"];
+  };
+  expect([await told(OPTIONS), await told({ ...OPTIONS, proxyUids: true }), await told(OPTIONS)]).toEqual([undefined, '["X-Remote-Uid"]', undefined]);
+});

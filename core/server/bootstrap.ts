@@ -35,6 +35,8 @@ export interface BootstrapOptions {
   readonly requestHeaderCa: string;
   /** Common names of front proxies. */
   readonly proxyNames?: readonly string[] | undefined;
+  /** Whether front proxies may say a user's uid. */
+  readonly proxyUids?: boolean | undefined;
   /** The day: from when on the use of legacy tokens is noted on their Secrets, in a new cluster. */
   readonly today?: string | undefined;
 }
@@ -75,7 +77,7 @@ export async function ensureBootstrapObjects(client: Client, options: BootstrapO
   if (options.localStorage) await ensure(client, storageClasses, LOCAL_PATH, signal);
   if (options.ingress) await ensure(client, ingressClasses, INGRESS_CLASS, signal);
   if (options.clusterDns !== undefined) await ensure(client, services, dnsService(options.clusterDns), signal);
-  await replace(client, configMaps, authenticationConfig(options), signal);
+  await replace(client, configMaps, authenticationConfig(options), signal, { "requestheader-uid-headers": null });
   if (options.today !== undefined) await ensure(client, configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: LEGACY_TOKENS, namespace: "kube-system" }, data: { since: options.today } }, signal);
 }
 
@@ -119,12 +121,12 @@ async function ensure<T extends ApiObject>(client: Client, ref: ResourceRef<T>, 
   }
 }
 
-/** For what this server knows better than any earlier one: where it is. */
-async function replace<T extends ApiObject>(client: Client, ref: ResourceRef<T>, object: NewObject<T>, signal: AbortSignal): Promise<void> {
+/** For what this server knows better than any earlier one: where it is. `data`: of whose keys those that are null go. */
+async function replace<T extends ApiObject>(client: Client, ref: ResourceRef<T>, object: NewObject<T>, signal: AbortSignal, data: Readonly<Record<string, null>> = {}): Promise<void> {
   await ensure(client, ref, object, signal);
   const { apiVersion: _, kind: __, metadata, ...content } = object as NewObject<T> & { apiVersion: string; kind: string };
   const name = { metadata: { name: metadata.name!, namespace: metadata.namespace } };
-  await client.resource(ref).patch(name, "application/merge-patch+json", { metadata: { labels: metadata.labels }, ...content }, { signal });
+  await client.resource(ref).patch(name, "application/merge-patch+json", { metadata: { labels: metadata.labels }, ...content, ...("data" in content ? { data: { ...data, ...(content.data as object) } } : {}) }, { signal });
 }
 
 /** The range that was configured, which is ready from the start. */
@@ -173,7 +175,7 @@ function dnsService(clusterDns: string): NewObject<Service> {
 }
 
 /** What aggregated API servers need to know whom to believe. */
-function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system:auth-proxy"] }: BootstrapOptions): NewObject<ConfigMap> {
+function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system:auth-proxy"], proxyUids = false }: BootstrapOptions): NewObject<ConfigMap> {
   return {
     apiVersion: "v1", kind: "ConfigMap", metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
     data: {
@@ -181,7 +183,7 @@ function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system
       "requestheader-client-ca-file": requestHeaderCa,
       "requestheader-allowed-names": JSON.stringify(proxyNames),
       "requestheader-username-headers": '["X-Remote-User"]',
-      "requestheader-uid-headers": '["X-Remote-Uid"]',
+      ...(proxyUids ? { "requestheader-uid-headers": '["X-Remote-Uid"]' } : {}),
       "requestheader-group-headers": '["X-Remote-Group"]',
       "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
     },

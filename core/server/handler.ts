@@ -26,6 +26,7 @@ import { requestMetrics } from "./request-metrics.ts";
 import type { ServerRequest } from "./request.ts";
 import type { Handler, ResourceHandler, Scope, ServerDeps } from "./scope.ts";
 import type { Span } from "./tracing/tracer.ts";
+import { Undecided } from "./undecided.ts";
 
 /** What a request takes with it on its way. */
 interface Flight {
@@ -55,11 +56,11 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const startMs = server.clock.uptimeMs();
     const caller = await authenticate(server, request).catch((error: unknown) => {
       request.takeNoMore?.();
-      meter.authenticated(undefined, server.clock.uptimeMs() - startMs);
+      meter.authenticated(error instanceof StatusError && error.cause === undefined ? "failure" : "error", server.clock.uptimeMs() - startMs);
       flight.audit = server.audit?.begin(request, attributesOf(info, request, { name: "", groups: [] }), flight.auditId);
       throw error;
     });
-    meter.authenticated(caller.user.name, server.clock.uptimeMs() - startMs);
+    meter.authenticated({ user: caller.user.name }, server.clock.uptimeMs() - startMs);
     flight.shown = caller;
     if (caller.user.name === ANONYMOUS.name) request.takeNoMore?.(); // strangers get no more of HTTP/2 than of HTTP/1.1: kubernetes v1.36 apiserver/pkg/endpoints/filters/authentication.go
     return caller.user;
@@ -107,8 +108,13 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
 
   async function permit(request: ServerRequest, attributes: Attributes, { audit, span }: Flight): Promise<void> {
     const startMs = server.clock.uptimeMs();
-    const { decision, reason } = await server.authorizer.authorize(attributes);
-    meter.authorized(decision, server.clock.uptimeMs() - startMs);
+    const { decision, reason, error } = await server.authorizer.authorize(attributes);
+    const isUndecided = decision !== "allow" && error !== undefined;
+    meter.authorized(isUndecided ? "error" : decision, server.clock.uptimeMs() - startMs);
+    if (isUndecided) {
+      audit?.annotate("authorization.k8s.io/reason", "internal error");
+      throw new Undecided(error);
+    }
     audit?.annotate("authorization.k8s.io/decision", decision === "allow" ? "allow" : "forbid");
     audit?.annotate("authorization.k8s.io/reason", reason);
     span?.event("Authorization succeeded");
@@ -150,6 +156,7 @@ const AUDIT_ID_LENGTH_MAX = 64;
 
 function failure({ log }: ServerDeps, request: ServerRequest, error: unknown): Answer {
   if (error instanceof NotServed) return notServedAnswer(error, request.path);
+  if (error instanceof Undecided) return error.answer(request);
   const status = statusOf(error);
   const code = status.code ?? 500;
   if (code >= 500 && !(error instanceof StatusError) && !request.signal.aborted) log.error("request failed", { method: request.method, path: request.path, error });

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
-import { forbidden } from "../api/meta/status-error.ts";
+import { forbidden, unauthorized } from "../api/meta/status-error.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { systemRandom } from "../lifecycle/random.ts";
 import { silentLog } from "../observe/log.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
+import { refuse as refuseCredentials } from "../authn/authn.ts";
 import { apiHandler } from "./handler.ts";
 import type { ServerDeps } from "./scope.ts";
 import type { ServerRequest } from "./request.ts";
@@ -20,4 +21,23 @@ test.each<[who: string, deps: object]>([["authorization", { authorizer: refuse }
   const answer = await handler({ method: "GET", path: "/api/v1/pods", query: new URLSearchParams(), header: () => undefined, signal: new AbortController().signal, setHeader: (name: string, value: string) => void headers.set(name, value) } as unknown as ServerRequest);
   expect(answer).toMatchObject({ type: "object", status: 403 });
   expect(headers.get("X-Content-Type-Options")).toBe("nosniff");
+});
+
+test("whether something is allowed that could not be found out is answered with a text, and counted as an error", async () => {
+  const metrics = metricsRegistry();
+  const undecided = { authorize: () => ({ decision: "no-opinion", reason: "", error: "an error on the server (\"<boom>\")" }) };
+  const handler = apiHandler({
+    authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: undecided, clock: systemClock, random: systemRandom, log: silentLog, metrics,
+  } as unknown as ServerDeps, {});
+  const answer = await handler({ method: "GET", path: "/api/v1/pods", query: new URLSearchParams("watch=1&x=2"), wire: { rawQuery: "watch=1&x=2" }, header: () => undefined, signal: new AbortController().signal } as unknown as ServerRequest) as { body: unknown };
+  expect(answer).toMatchObject({ type: "raw", status: 500 });
+  expect(String(answer.body)).toBe('Internal Server Error: "/api/v1/pods?watch=1&amp;x=2": an error on the server ("&lt;boom&gt;")\n');
+  expect(metrics.render()).toContain('authorization_attempts_total{result="error"} 1');
+});
+
+test.each<[string, Error, string]>([["what does not hold", refuseCredentials("bad signature"), "error"], ["nothing where something must be", unauthorized(), "failure"]])("%s: shown to authentication, it is counted as such", async (_, refusal, result) => {
+  const metrics = metricsRegistry();
+  const handler = apiHandler({ authenticator: { authenticate: () => Promise.reject(refusal) }, clock: systemClock, random: systemRandom, log: silentLog, metrics } as unknown as ServerDeps, {});
+  await handler({ method: "GET", path: "/api/v1/pods", query: new URLSearchParams(), header: () => undefined, signal: new AbortController().signal } as unknown as ServerRequest);
+  expect(metrics.render()).toContain(`authentication_attempts{result="${result}"} 1`);
 });

@@ -76,3 +76,9 @@ test("how long a list by watch took is told by what was listed", () => {
   requestMetrics(metrics).watch(requestInfo("GET", "/api/v1/namespaces/a/pods", new URLSearchParams("watch=1"))).listed(300);
   expect(metrics.render()).toMatch(/^apiserver_watch_list_duration_seconds_bucket\{group="",resource="pods",scope="namespace",version="v1",le="0.4"\} 1$/m);
 });
+
+test.each([["admin", "admin"], ["kubelet", "kubelet"], ["system:serviceaccount:kube-system:default", "system:serviceaccount:kube-system:default"], ["jane@example.com", "email_id"], ["system:anonymous", "other"], ["jane", "other"]])("%s is counted as %s", (user, username) => {
+  const metrics = metricsRegistry();
+  requestMetrics(metrics).authenticated({ user }, 1);
+  expect(metrics.render()).toContain(`authenticated_user_requests{username="${username}"} 1`);
+});

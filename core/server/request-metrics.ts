@@ -27,9 +27,9 @@ export interface Metered {
 
 export interface RequestMeter {
   begin(request: ServerRequest, info: RequestInfo): Metered;
-  /** `user` undefined: the credentials did not hold. */
-  authenticated(user: string | undefined, durationMs: number): void;
-  authorized(decision: "allow" | "deny" | "no-opinion", durationMs: number): void;
+  /** What was shown did not hold ("error"), nothing was shown where something must be ("failure"), or it is a user. */
+  authenticated(who: "error" | "failure" | { readonly user: string }, durationMs: number): void;
+  authorized(decision: "allow" | "deny" | "no-opinion" | "error", durationMs: number): void;
   /** What is asked for is still served, but should not be used any more. */
   deprecated(info: ResourceRequestInfo): void;
   /** For one watch. */
@@ -87,9 +87,9 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
   const decisions = metrics.counter("authorization_attempts_total", "[ALPHA] Counter of authorization attempts broken down by result. It can be either 'allowed', 'denied', 'no-opinion' or 'error'.");
   const authorization = metrics.histogram("authorization_duration_seconds", "[ALPHA] Authorization duration in seconds broken out by result.", AUTH_BUCKETS);
   const outcome = (result: string): Outcome => ({ attempts: attempts.with({ result }), duration: authentication.with({ result }) });
-  const authenticated = { success: lazily(() => outcome("success")), failure: lazily(() => outcome("failure")) };
-  const decided = Object.fromEntries([["allow", "allowed"], ["deny", "denied"], ["no-opinion", "no-opinion"]].map(([decision, result]) =>
-    [decision!, lazily(() => ({ attempts: decisions.with({ result: result! }), duration: authorization.with({ result: result! }) }))])) as Record<"allow" | "deny" | "no-opinion", () => Outcome>;
+  const authenticated = { success: lazily(() => outcome("success")), failure: lazily(() => outcome("failure")), error: lazily(() => outcome("error")) };
+  const decided = Object.fromEntries([["allow", "allowed"], ["deny", "denied"], ["no-opinion", "no-opinion"], ["error", "error"]].map(([decision, result]) =>
+    [decision!, lazily(() => ({ attempts: decisions.with({ result: result! }), duration: authorization.with({ result: result! }) }))])) as Record<"allow" | "deny" | "no-opinion" | "error", () => Outcome>;
   const names = new Map<string, { inc(): void }>();
   const events = metrics.counter("apiserver_watch_events_total", "[ALPHA] Number of events sent in watch clients");
   const watchLists = metrics.histogram("apiserver_watch_list_duration_seconds", "[BETA] Response latency distribution in seconds for watch list requests broken by group, version, resource and scope.", WATCH_LIST_BUCKETS);
@@ -125,12 +125,12 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
       const counter = events.with({ group, version, resource });
       return { events: (count) => counter.inc(count), listed: (ms) => watchLists.observe(ms / 1000, { group, resource, scope: scopeOf(info), version }) };
     },
-    authenticated(user, durationMs) {
-      const { attempts: tried, duration: took } = authenticated[user === undefined ? "failure" : "success"]();
+    authenticated(who, durationMs) {
+      const { attempts: tried, duration: took } = authenticated[typeof who === "string" ? who : "success"]();
       tried.inc();
       took.observe(durationMs / 1000);
-      if (user === undefined) return;
-      const name = userLabel(user);
+      if (typeof who === "string") return;
+      const name = userLabel(who.user);
       let counter = names.get(name);
       if (!counter) names.set(name, (counter = users.with({ username: name })));
       counter.inc();
@@ -160,7 +160,8 @@ function lazily<T>(make: () => T): () => T {
 
 /** One series for all who are no part of the system: there may be many. Source: pkg/endpoints/filters/metrics.go compressUsername */
 function userLabel(name: string): string {
-  return name === "system:anonymous" || name === "admin" || name === "kube-apiserver" || name.startsWith("system:kube-") || name === "system:apiserver" ? name : "other";
+  if (["admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"].includes(name)) return name;
+  return name.includes("@") ? "email_id" : "other";
 }
 
 function scopeOf(info: Extract<RequestInfo, { isResource: true }>): string {

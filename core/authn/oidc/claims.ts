@@ -2,6 +2,7 @@
 import { goQuote } from "../../api/meta/go-quote.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import type { Claims } from "../../pki/jwt.ts";
+import { jsonKind } from "./claim-types.ts";
 import type { JwtAuthenticator } from "./configuration.ts";
 
 const CREDENTIAL_ID = "authentication.kubernetes.io/credential-id";
@@ -14,7 +15,7 @@ export function userOf(claims: Claims, configuration: JwtAuthenticator): UserInf
   const extra = extraOf(claims, configuration.extra);
   for (const [claim, wanted] of Object.entries(configuration.requiredClaims)) {
     if (!Object.hasOwn(claims, claim)) throw new Error(`oidc: required claim ${claim} not present in ID token`);
-    const value = claims[claim];
+    const value = claims[claim] ?? "";
     if (typeof value !== "string") throw new Error(`oidc: parse claim ${claim}: ${wrongType(value, "string")}`);
     if (value !== wanted) throw new Error(`oidc: required claim ${claim} value does not match. Got = ${value}, want = ${wanted}`);
   }
@@ -31,11 +32,11 @@ function usernameOf(claims: Claims, { claim, prefix, expression }: JwtAuthentica
     if (value === "") throw new Error("oidc: empty username via CEL expression is not allowed");
     return value;
   }
-  const value = claims[claim];
-  if (typeof value !== "string") throw new Error(`oidc: parse username claims ${goQuote(claim)}: ${value === undefined ? "claim not present" : wrongType(value, "string")}`);
+  const value = textOf(claims, claim, "username claims");
   if (claim === "email" && Object.hasOwn(claims, "email_verified")) {
-    if (typeof claims["email_verified"] !== "boolean") throw new Error(`oidc: parse 'email_verified' claim: ${wrongType(claims["email_verified"], "bool")}`);
-    if (!claims["email_verified"]) throw new Error("oidc: email not verified");
+    const isVerified = claims["email_verified"] ?? false;
+    if (typeof isVerified !== "boolean") throw new Error(`oidc: parse 'email_verified' claim: ${wrongType(isVerified, "bool")}`);
+    if (!isVerified) throw new Error("oidc: email not verified");
   }
   return prefix + value;
 }
@@ -44,19 +45,28 @@ function groupsOf(claims: Claims, mapping: JwtAuthenticator["groups"]): readonly
   if (!mapping) return [];
   const { claim, prefix, expression } = mapping;
   if (expression) return strings(explained("group claim expression", () => expression.evaluate(claims)), "group claim expression");
-  const value = claims[claim];
-  if (value === undefined) return [];
-  const list = typeof value === "string" ? [value] : value; // some issuers say a role as a string
-  if (!Array.isArray(list) || !list.every((one) => typeof one === "string")) throw new Error(`oidc: parse groups claim ${goQuote(claim)}: ${wrongType(value, "[]string")}`);
-  return list.map((group: string) => prefix + group);
+  const value = claims[claim] ?? [];
+  const list: readonly unknown[] = Array.isArray(value) ? value.map((one) => one ?? "") : [value]; // some issuers say a role as a string
+  return list.map((group) => {
+    if (typeof group !== "string") throw new Error(`oidc: parse groups claim ${goQuote(claim)}: ${wrongType(value, "string")}`);
+    return prefix + group;
+  });
 }
 
 function uidOf(claims: Claims, mapping: JwtAuthenticator["uid"]): string {
   if (!mapping) return "";
   const { claim, expression } = mapping;
-  const value = expression ? explained("uid claim expression", () => expression.evaluate(claims)) : claims[claim];
+  if (!expression) return textOf(claims, claim, "uid claim");
+  const value = explained("uid claim expression", () => expression.evaluate(claims));
+  if (typeof value !== "string") throw new Error("oidc: error evaluating uid claim expression: uid claim expression must return a string");
+  return value;
+}
+
+/** What is null is empty, as for Go. */
+function textOf(claims: Claims, claim: string, what: string): string {
+  const value = claims[claim] === null ? "" : claims[claim];
   if (typeof value === "string") return value;
-  throw new Error(expression ? "oidc: error evaluating uid claim expression: uid claim expression must return a string" : `oidc: parse uid claim ${goQuote(claim)}: ${value === undefined ? "claim not present" : wrongType(value, "string")}`);
+  throw new Error(`oidc: parse ${what} ${goQuote(claim)}: ${value === undefined ? "claim not present" : wrongType(value, "string")}`);
 }
 
 function extraOf(claims: Claims, mappings: JwtAuthenticator["extra"]): Record<string, readonly string[]> {
@@ -93,7 +103,4 @@ function explained<T>(what: string, evaluate: () => T): T {
   }
 }
 
-function wrongType(value: unknown, wanted: string): string {
-  const kind = value === null ? "null" : Array.isArray(value) ? "array" : typeof value === "boolean" ? "bool" : typeof value;
-  return `json: cannot unmarshal ${kind} into Go value of type ${wanted}`;
-}
+function wrongType(value: unknown, wanted: string): string { return `json: cannot unmarshal ${jsonKind(value)} into Go value of type ${wanted}`; }

@@ -12,10 +12,14 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/apis/apiserver/{types.go,validation/validation.go}, pkg/kubeapiserver/options/authentication.go
  */
+import { isDeepStrictEqual } from "node:util";
 import { type Fields, fieldsOf } from "../../api/codec/strict-fields.ts";
 import { parseYaml } from "../../api/codec/yaml.ts";
-import { duplicate, type FieldError, formatFieldErrors, invalid, required } from "../../api/meta/field-error.ts";
-import { qualifiedName } from "../../api/meta/names.ts";
+import { isDomainPrefixedPath } from "../../api/meta/domains.ts";
+import { duplicate, type FieldError, forbidden, formatFieldErrors, invalid, required } from "../../api/meta/field-error.ts";
+import { parseUrl, UrlError } from "../../cel/go-url.ts";
+import { readCertificatePems } from "../../pki/pem.ts";
+import { parseCertificate } from "../../pki/x509.ts";
 import { type ClaimExpression, claimExpression, userExpression } from "./expressions.ts";
 
 export interface PrefixedClaim { readonly claim: string; readonly prefix: string; readonly expression?: ClaimExpression | undefined }
@@ -41,8 +45,16 @@ export interface AuthenticationConfiguration {
 const VERSIONS = ["v1", "v1beta1", "v1alpha1"].map((version) => `apiserver.config.k8s.io/${version}`);
 const ISSUERS_MAX = 64;
 
-/** Throws for a file that cannot be. `disallowedIssuers`: ours. */
-export function authenticationConfiguration(text: string, { disallowedIssuers }: { readonly disallowedIssuers: readonly string[] }): AuthenticationConfiguration {
+interface FileOptions {
+  /** Ours. */
+  readonly disallowedIssuers: readonly string[];
+  /** What the file said when the server was started: who may be anonymous stays as it was. */
+  readonly before?: AuthenticationConfiguration | undefined;
+}
+
+/** Throws for a file that cannot be. */
+export function authenticationConfiguration(text: string, { disallowedIssuers, before }: FileOptions): AuthenticationConfiguration {
+  if (text === "") throw new Error("empty config data");
   const fields = fieldsOf(parseYaml(text), { kind: "AuthenticationConfiguration", apiVersions: VERSIONS });
   const problems: FieldError[] = [];
   const jwt = fields.objects("jwt").map((one) => readAuthenticator(one, { disallowedIssuers, problems }));
@@ -54,6 +66,7 @@ export function authenticationConfiguration(text: string, { disallowedIssuers }:
   const anonymous = fields.has("anonymous") ? readAnonymous(fields.object("anonymous"), problems) : undefined;
   fields.any("anonymous"); // it was looked at
   fields.end();
+  if (before && !isDeepStrictEqual(before.anonymous, anonymous)) problems.push(forbidden("anonymous", "changed from initial configuration file"));
   if (problems.length > 0) throw new Error(formatFieldErrors(problems));
   return { jwt, ...(anonymous ? { anonymous } : {}) };
 }
@@ -66,7 +79,7 @@ function readAnonymous(fields: Fields, problems: FieldError[]): { readonly enabl
     return path;
   });
   fields.end();
-  if (!enabled && paths.length > 0) problems.push(invalid("anonymous.conditions", paths.map((path) => ({ path })), "enabled should be set to true when conditions are defined"));
+  if (!enabled && paths.length > 0) problems.push(invalid("anonymous.conditions", paths.map((path) => ({ Path: path })), "enabled should be set to true when conditions are defined"));
   return { enabled, paths };
 }
 
@@ -89,7 +102,7 @@ function readAuthenticator(fields: Fields, { disallowedIssuers, problems }: Read
     } else {
       if (value !== "") problems.push(invalid(`${rule.path}.requiredValue`, value, "may not be specified when expression is set"));
       if (seen.has(expression)) problems.push(duplicate(`${rule.path}.expression`, expression));
-      else claimRules.push({ expression: compiled(expression, `${rule.path}.expression`, problems), message });
+      else claimRules.push({ expression: compiled(expression, `${rule.path}.expression`, problems, { condition: true }), message });
       seen.add(expression);
     }
   }
@@ -111,7 +124,7 @@ function readIssuer(fields: Fields, { disallowedIssuers, problems }: Reading): J
   const { path } = fields;
   const [url, discoveryUrl, ca, policy] = [fields.text("url"), fields.text("discoveryURL"), fields.text("certificateAuthority"), fields.text("audienceMatchPolicy")];
   const audiences = fields.strings("audiences");
-  if (fields.text("egressSelectorType") !== "") problems.push(invalid(`${path}.egressSelectorType`, fields.text("egressSelectorType"), "egress selector is not supported when StructuredAuthenticationConfigurationEgressSelector feature gate is disabled"));
+  const egress = fields.text("egressSelectorType");
   fields.end();
   if (url === "") problems.push(required(`${path}.url`));
   else problems.push(...urlProblems(url, `${path}.url`, disallowedIssuers));
@@ -126,18 +139,36 @@ function readIssuer(fields: Fields, { disallowedIssuers, problems }: Reading): J
   }
   if (audiences.length > 1 && policy !== "MatchAny") problems.push(invalid(`${path}.audienceMatchPolicy`, policy, "audienceMatchPolicy must be MatchAny for multiple audiences"));
   if (audiences.length === 1 && policy !== "" && policy !== "MatchAny") problems.push(invalid(`${path}.audienceMatchPolicy`, policy, "audienceMatchPolicy must be empty or MatchAny for single audience"));
-  if (ca !== "" && !ca.includes("-----BEGIN CERTIFICATE-----")) problems.push(invalid(`${path}.certificateAuthority`, "<omitted>", "data does not contain any valid RSA or ECDSA certificates"));
+  const caProblem = ca === "" ? undefined : bundleProblem(ca);
+  if (caProblem !== undefined) problems.push(invalid(`${path}.certificateAuthority`, "<omitted>", caProblem));
+  if (egress === "cluster" || egress === "controlplane") throw new Error(`oidc: egress lookup required with egress selector type "${egress}"`); // --egress-selector-config-file is not taken
+  if (egress !== "") problems.push(invalid(`${path}.egressSelectorType`, egress, "egress selector must be either controlplane or cluster"));
   return { url, discoveryUrl, audiences, ...(ca === "" ? {} : { ca }) };
 }
 
 function* urlProblems(text: string, path: string, disallowed: readonly string[]): Iterable<FieldError> {
   if (disallowed.includes(text)) yield invalid(path, text, `URL must not overlap with disallowed issuers: [${[...disallowed].sort().join(" ")}]`);
-  if (!URL.canParse(text)) return void (yield invalid(path, text, "URL scheme must be https"));
-  const url = new URL(text);
-  if (url.protocol !== "https:") yield invalid(path, text, "URL scheme must be https");
-  if (url.username !== "" || url.password !== "") yield invalid(path, text, "URL must not contain a username or password");
-  if (url.search !== "") yield invalid(path, text, "URL must not contain a query");
-  if (url.hash !== "") yield invalid(path, text, "URL must not contain a fragment");
+  try {
+    const url = parseUrl(text);
+    if (url.scheme !== "https") yield invalid(path, text, "URL scheme must be https");
+    if (url.user !== "") yield invalid(path, text, "URL must not contain a username or password");
+    if (url.rawQuery !== "") yield invalid(path, text, "URL must not contain a query");
+    if (url.fragment !== "") yield invalid(path, text, "URL must not contain a fragment");
+  } catch (error) {
+    if (!(error instanceof UrlError)) throw error;
+    yield invalid(path, text, error.message);
+  }
+}
+
+function bundleProblem(pem: string): string | undefined {
+  const certificates = readCertificatePems(pem);
+  if (certificates.length === 0) return "data does not contain any valid RSA or ECDSA certificates";
+  try {
+    certificates.forEach(parseCertificate);
+    return undefined;
+  } catch {
+    return "x509: malformed certificate";
+  }
 }
 
 function readPrefixed(fields: Fields, { problems, isRequired }: { readonly problems: FieldError[]; readonly isRequired: boolean }): PrefixedClaim | undefined {
@@ -167,11 +198,14 @@ function readExtra(list: readonly Fields[], problems: FieldError[]): JwtAuthenti
   return list.flatMap((fields) => {
     const [key, expression] = [fields.text("key"), fields.text("valueExpression")];
     fields.end();
-    const [domain = "", ...rest] = key.split("/");
-    if (rest.length !== 1 || qualifiedName(key).length > 0) problems.push(invalid(`${fields.path}.key`, key, "must be a domain-prefixed path (such as \"acme.io/foo\")"));
+    const domain = key.includes("/") ? key.slice(0, key.indexOf("/")) : "";
+    problems.push(...isDomainPrefixedPath(`${fields.path}.key`, key));
     if (key !== key.toLowerCase()) problems.push(invalid(`${fields.path}.key`, key, "must be lowercase"));
     if (/(^|\.)(kubernetes|k8s)\.io$/.test(domain)) problems.push(invalid(`${fields.path}.key`, key, "k8s.io, kubernetes.io and their subdomains are reserved for Kubernetes use"));
-    if (seen.has(key)) problems.push(duplicate(`${fields.path}.key`, key));
+    if (seen.has(key)) {
+      problems.push(duplicate(`${fields.path}.key`, key));
+      return [];
+    }
     seen.add(key);
     if (expression !== "") return [{ key, expression: compiled(expression, `${fields.path}.valueExpression`, problems) }];
     problems.push(required(`${fields.path}.valueExpression`));
@@ -196,8 +230,8 @@ function readUserRules(list: readonly Fields[], problems: FieldError[]): JwtAuth
   });
 }
 
-function compiled(text: string, path: string, problems: FieldError[]): ClaimExpression {
-  const expression = claimExpression(text);
+function compiled(text: string, path: string, problems: FieldError[], how?: { readonly condition: boolean }): ClaimExpression {
+  const expression = claimExpression(text, how);
   if (expression.problem !== undefined) problems.push(invalid(path, text, expression.problem));
   return expression;
 }

@@ -1,18 +1,25 @@
 /**
- * The keys an issuer signs with: found by its discovery document, fetched when a token names one we do not know.
+ * The keys an issuer signs with: found by its discovery document, fetched when none of those known fits a token.
  *
- * Source: kubernetes v1.36 apiserver/plugin/pkg/authenticator/token/oidc/oidc.go; OpenID Connect Discovery 1.0, RFC 7517
+ * Source: kubernetes v1.36 apiserver/plugin/pkg/authenticator/token/oidc/oidc.go, github.com/coreos/go-oidc v2 jwks.go; OpenID Connect Discovery 1.0, RFC 7517
  */
 import { createPublicKey, type JsonWebKeyInput, type KeyObject } from "node:crypto";
+import { STATUS_CODES } from "node:http";
+import { goQuote } from "../../api/meta/go-quote.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { httpsFetch } from "../../net/https-fetch.ts";
 
-export interface IssuerKey { readonly id: string; readonly key: KeyObject }
+interface IssuerKey { readonly id: string; readonly key: KeyObject }
 
 export interface IssuerKeys {
-  /** Those with this id, or all when it is "". Fetched when there is none, and not just was. Throws when the issuer cannot be asked. */
-  find(id: string, signal: AbortSignal): Promise<readonly KeyObject[]>;
+  /** Reads the discovery document, unless that was done. Throws when it cannot be had. */
+  discover(): Promise<void>;
+  /** Whether one with this id fits, or any when it is "". When none does they are fetched, unless they just were. Throws when the issuer cannot be asked. */
+  anyFits(id: string, fits: (key: KeyObject) => boolean): Promise<boolean>;
 }
+
+/** The issuer's discovery document cannot be had: nothing is known of its tokens. */
+export class NotInitialized extends Error { override readonly name = "NotInitialized"; }
 
 const TIMEOUT_MS = 30_000;
 /** Between two questions, whatever tokens are shown: an issuer is not to be flooded by who sends us nonsense. */
@@ -27,40 +34,56 @@ export function issuerKeys({ url, discoveryUrl, ca, clock, fetched = () => undef
   let asking: Promise<void> | undefined;
   let failed: Error | undefined;
 
-  async function get(address: string, signal: AbortSignal): Promise<string> {
+  async function get(address: string): Promise<{ readonly status: string; readonly text: string; readonly ok: boolean }> {
+    const { signal } = new AbortController(); // for all who wait, whoever goes away
     const { status, text } = await httpsFetch({ url: address, tls: ca === undefined ? {} : { ca }, timeoutMs: TIMEOUT_MS }, clock, signal);
-    if (status !== 200) throw new Error(`${status}: ${text.slice(0, 200)}`);
-    return text;
+    return { status: `${status} ${STATUS_CODES[status] ?? ""}`.trim(), text, ok: status === 200 };
+  }
+
+  async function findKeysUrl(): Promise<string> {
+    const { status, text, ok } = await get(discoveryUrl === "" ? `${url.replace(/\/$/, "")}/.well-known/openid-configuration` : discoveryUrl);
+    if (!ok) throw new Error(`${status}: ${text.slice(0, 200)}`);
+    const found = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    if (found["issuer"] !== url) throw new Error(`oidc: issuer did not match the issuer returned by provider, expected ${goQuote(url)} got ${goQuote(String(found["issuer"] ?? ""))}`);
+    if (typeof found["jwks_uri"] !== "string" || found["jwks_uri"] === "") throw new Error("provider did not return JWKS URL");
+    return found["jwks_uri"];
+  }
+
+  async function discover(): Promise<void> {
+    jwksUrl ??= await findKeysUrl();
   }
 
   async function fetchKeys(): Promise<void> {
-    const { signal } = new AbortController(); // for all who wait, whoever goes away
-    if (jwksUrl === undefined) {
-      const found = JSON.parse(await get(discoveryUrl === "" ? `${url.replace(/\/+$/, "")}/.well-known/openid-configuration` : discoveryUrl, signal)) as Record<string, unknown>;
-      if (found["issuer"] !== url) throw new Error(`oidc: issuer did not match the issuer returned by provider, expected ${JSON.stringify(url)} got ${JSON.stringify(found["issuer"])}`);
-      if (typeof found["jwks_uri"] !== "string") throw new Error("oidc: the provider's configuration has no jwks_uri");
-      jwksUrl = found["jwks_uri"];
+    await discover().catch((cause: Error) => { throw new NotInitialized(`oidc: authenticator not initialized: ${cause.message}`, { cause }); });
+    try {
+      const { status, text, ok } = await get(jwksUrl!);
+      if (!ok) throw new Error(`: ${status} ${text.slice(0, 200)}`);
+      const { keys: list } = JSON.parse(text) as { keys?: unknown };
+      keys = (Array.isArray(list) ? list : []).flatMap(readKey);
+      fetched(text);
+    } catch (cause) {
+      fetched(undefined);
+      throw new Error(`failed to verify signature: fetching keys oidc: get keys failed ${(cause as Error).message}`, { cause });
     }
-    const text = await get(jwksUrl, signal);
-    const { keys: list } = JSON.parse(text) as { keys?: unknown };
-    fetched(text);
-    keys = (Array.isArray(list) ? list : []).flatMap(readKey);
   }
 
-  async function refresh(): Promise<void> {
-    if (clock.uptimeMs() - askedMs < PAUSE_MS && !asking) return;
+  /** Whether they were fetched now. */
+  async function refresh(): Promise<boolean> {
+    if (clock.uptimeMs() - askedMs < PAUSE_MS && !asking) return false;
     askedMs = clock.uptimeMs();
-    asking ??= fetchKeys().then(() => { failed = undefined; }, (error: Error) => { failed = error; fetched(undefined); }).finally(() => { asking = undefined; });
+    asking ??= fetchKeys().then(() => { failed = undefined; }, (error: Error) => { failed = error; }).finally(() => { asking = undefined; });
     await asking;
+    return true;
   }
 
   return {
-    async find(id) {
-      const known = (): KeyObject[] => keys.filter((one) => id === "" || one.id === id).map(({ key }) => key);
-      if (known().length > 0) return known();
-      await refresh();
-      if (keys.length === 0 && failed) throw new Error(`oidc: authenticator not initialized: ${failed.message}`, { cause: failed });
-      return known();
+    discover,
+    async anyFits(id, fits) {
+      const found = (): boolean => keys.some((one) => (id === "" || one.id === id) && fits(one.key));
+      if (found()) return true;
+      const isNew = await refresh();
+      if (failed) throw failed;
+      return isNew && found();
     },
   };
 }

@@ -11,6 +11,7 @@ import { spkiOf } from "../../pki/signature.ts";
 import { refusalDetail } from "../authn.ts";
 import { readTokenFile } from "../token-file.ts";
 import { authenticationConfiguration, type JwtAuthenticator, oidcAuthenticator } from "./configuration.ts";
+import { silentLog } from "../../observe/log.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { oidcMetrics } from "./metrics.ts";
 import { oidcTokens } from "./oidc.ts";
@@ -49,10 +50,15 @@ beforeAll(async () => {
 });
 afterAll(() => server.close());
 
-function token(claims: object, { key = rsa, alg = "RS256", kid = "r1" }: { key?: KeyObject; alg?: string; kid?: string } = {}): string {
+interface How { readonly key?: KeyObject; readonly alg?: string; readonly kid?: string; readonly saltLength?: number }
+
+function token(claims: object, { key, alg = "RS256", kid = "r1", saltLength }: How = {}): string { return shown({ alg, ...(kid === "" ? {} : { kid }) }, claims, { key, saltLength }); }
+
+function shown(header: { readonly alg: string; readonly kid?: unknown; readonly crit?: unknown }, claims: object, { key = rsa, saltLength = constants.RSA_PSS_SALTLEN_DIGEST }: { readonly key?: KeyObject | undefined; readonly saltLength?: number | undefined } = {}): string {
+  const { alg } = header;
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
-  const signed = `${part({ alg, ...(kid === "" ? {} : { kid }) })}.${part({ iss: url, aud: "me", sub: "jane", exp: Date.now() / 1000 + 600, ...claims })}`;
-  const options = alg.startsWith("ES") ? { key, dsaEncoding: "ieee-p1363" as const } : alg.startsWith("PS") ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST } : { key };
+  const signed = `${part(header)}.${part({ iss: url, aud: "me", sub: "jane", exp: Math.floor(Date.now() / 1000) + 600, ...claims })}`;
+  const options = alg.startsWith("ES") ? { key, dsaEncoding: "ieee-p1363" as const } : alg.startsWith("PS") ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength } : { key };
   return `${signed}.${sign("sha256", Buffer.from(signed), options).toString("base64url")}`;
 }
 
@@ -62,7 +68,7 @@ const issuer = (more: object = {}) => ({ issuer: { url, audiences: ["me"], certi
 /** "name [groups]", or why not. */
 async function who(shown: string, configuration: JwtAuthenticator): Promise<string> {
   try {
-    const found = await oidcTokens({ configuration, apiAudiences: ["api"], clock }).authenticateToken(shown, ["api"], signal);
+    const found = await oidcTokens({ configuration, apiAudiences: ["api"], clock, log: silentLog }).authenticateToken(shown, ["api"], signal);
     if (!found) return "not its kind";
     const { name, uid, groups, extra = {} } = found.user;
     return `${name}${uid ? `/${uid}` : ""} [${groups.join(" ")}]${Object.entries(extra).map(([key, values]) => ` ${key}=${values.join("|")}`).join("")}`;
@@ -77,7 +83,7 @@ describe("tokens", () => {
   test("of an issuer it has found by its discovery document, with keys it has fetched once", async () => {
     served = [{ ...createPublicKey(rsa).export({ format: "jwk" }), kid: "r1", use: "sig" }];
     asked.length = 0;
-    const tokens = oidcTokens({ configuration: one(), apiAudiences: ["api"], clock });
+    const tokens = oidcTokens({ configuration: one(), apiAudiences: ["api"], clock, log: silentLog });
     const user = async (shown: string) => (await tokens.authenticateToken(shown, ["api"], signal))?.user.name;
     expect([await user(token({})), await user(token({ sub: "joe" }, { alg: "PS256" })), await user(token({ iss: "https://other" }))]).toEqual(["x:jane", "x:joe", undefined]);
     expect(asked).toEqual(["/.well-known/openid-configuration", "/keys"]);
@@ -88,11 +94,22 @@ describe("tokens", () => {
     expect(asked).toEqual(["/.well-known/openid-configuration", "/keys", "/keys"]);
   });
 
+  test("that name no key are tried with all there are, and with those an issuer has taken instead", async () => {
+    const next = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
+    served = [{ ...createPublicKey(rsa).export({ format: "jwk" }), use: "sig" }];
+    const tokens = oidcTokens({ configuration: one(), apiAudiences: ["api"], clock, log: silentLog });
+    const user = async (shown: string) => (await tokens.authenticateToken(shown, ["api"], signal))?.user.name;
+    expect(await user(token({}, { kid: "" }))).toBe("x:jane");
+    served = [{ ...createPublicKey(next).export({ format: "jwk" }), use: "sig" }];
+    uptimeMs += 11_000;
+    expect([await user(token({}, { kid: "", key: next })), await user(token({ sub: "joe" }, { kid: "", key: next, alg: "PS256", saltLength: 20 }))]).toEqual(["x:jane", "x:joe"]);
+  });
+
   test("are counted by their issuer, and when its keys were fetched is told for as long as it is configured", async () => {
     served = [{ ...createPublicKey(rsa).export({ format: "jwk" }), kid: "r1", use: "sig" }];
     const metrics = metricsRegistry();
     const meter = oidcMetrics(metrics, { serverId: "apiserver-x", clock: { nowMs: () => 5_000 } });
-    const tokens = oidcTokens({ configuration: one(), apiAudiences: ["api"], clock, meter });
+    const tokens = oidcTokens({ configuration: one(), apiAudiences: ["api"], clock, log: silentLog, meter });
     await tokens.authenticateToken(token({}), ["api"], signal);
     await expect(tokens.authenticateToken(token({ exp: 1 }), ["api"], signal)).rejects.toThrow();
     await tokens.authenticateToken(token({ iss: "https://other" }), ["api"], signal);
@@ -110,11 +127,20 @@ describe("tokens", () => {
 
   test.each<[string, () => string, RegExp]>([
     ["expired", () => token({ exp: 1 }), /^oidc: verify token: oidc: token is expired \(Token Expiry: 1970/],
-    ["for others", () => token({ aud: ["you"] }), /expected audience in \["me"\] got \["you"\]/],
+    ["for others", () => token({ aud: ["you"] }), /expected audience "me" got \["you"\]/],
     ["not yet good", () => token({ nbf: Date.now() / 1000 + 3_000 }), /before the nbf/],
     ["signed by nobody", () => token({}).replace(/\.[^.]*$/, `.${Buffer.alloc(256).toString("base64url")}`), /failed to verify signature/],
     ["a key of another kind", () => token({}, { key: ec, alg: "ES256", kid: "r1" }), /failed to verify signature/],
-    ["a weak algorithm", () => token({}, { alg: "HS256" }), /unexpected signature algorithm "HS256"/],
+    ["a weak algorithm", () => token({}, { alg: "HS256" }), /id token signed with unsupported algorithm, expected \["ES256" .* got "HS256"/],
+    ["more to it than we know of", () => shown({ alg: "RS256", kid: "r1", crit: ["exp"] }, {}), /failed to verify signature/],
+    ["a header that is none", () => `${Buffer.from("hello").toString("base64url")}.${token({}).split(".")[1]}.x`, /^oidc: verify token: oidc: malformed jwt: illegal base64 data at input byte 0$/],
+    ["no JSON", () => `${Buffer.from("hello").toString("base64url")}.${token({}).split(".")[1]}.`, /^oidc: verify token: oidc: malformed jwt: invalid character 'h' looking for beginning of value$/],
+    ["a key by number", () => shown({ alg: "RS256", kid: 5 }, {}), /malformed jwt: failed to unmarshal key ID: json: cannot unmarshal number into Go value of type string: "5"$/],
+    ["a minute too early", () => token({ nbf: Date.now() / 1000 + 100 }), /before the nbf/],
+    ["sub", () => token({ sub: 7 }), /^oidc: verify token: oidc: failed to unmarshal claims: json: cannot unmarshal number into Go struct field idToken.sub of type string$/],
+    ["aud", () => token({ aud: ["me", 5] }), /cannot unmarshal number into Go struct field idToken.aud of type string$/],
+    ["exp", () => token({ exp: "soon" }), /invalid number literal, trying to unmarshal "\\"soon\\"" into Number$/],
+    ["sources", () => token({ _claim_names: { groups: "a" }, _claim_sources: { a: 1 } }), /idToken._claim_sources of type oidc.claimSource$/],
   ])("%s: refused", async (_name, make, told) => expect(await who(make(), one())).toMatch(told));
 
   test("groups that stand elsewhere are fetched, with what the token says to show, and believed as far as the token there", async () => {
@@ -124,21 +150,20 @@ describe("tokens", () => {
     elsewhere = token({ groups });
     expect([await who(spread(), configuration), shownElsewhere]).toEqual(["jane [g:a g:b]", undefined]);
     expect([await who(spread({ access_token: "secret" }), configuration), shownElsewhere]).toEqual(["jane [g:a g:b]", "Bearer secret"]);
-    expect(await who(token({ groups: "here", _claim_names: { groups: "src" } }), configuration)).toBe("jane [g:here]"); // one that stands here is not asked for
-    expect(await who(token({ _claim_names: { mail: "src" }, _claim_sources: {} }), configuration)).toBe("jane []");
+    expect(await who(token({ groups: "here", _claim_names: { groups: "src" }, _claim_sources: { src: { endpoint: "https://x" } } }), configuration)).toBe("jane [g:here]"); // one that stands here is not asked for
+    expect(await who(token({ _claim_names: { mail: "src" }, _claim_sources: { src: {} } }), configuration)).toBe("jane []");
     expect(await who(spread({ endpoint: "", JWT: "x" }), configuration)).toBe("jane []");
     const refused = "oidc: could not expand distributed claims: ";
     for (const [answer, why] of [
-      ["", `${refused}while getting distributed claim "groups": error while getting distributed claim JWT: 500`], ["nonsense", `${refused}getting untrusted issuer from endpoint ${url}/claims failed for claim "groups": malformed token`],
+      ["", `${refused}while getting distributed claim "groups": error while getting distributed claim JWT: 500 Internal Server Error`], ["nonsense", `${refused}getting untrusted issuer from endpoint ${url}/claims failed for claim "groups": malformed token`],
       [token({}), `${refused}jwt returned by distributed claim endpoint "${url}/claims" did not contain claim: groups`],
-      [token({ groups, aud: "you" }), `${refused}verify distributed claim token: oidc: expected audience in ["me"] got ["you"]`], [token({ groups, exp: 1 }), `${refused}verify distributed claim token: oidc: token is expired`],
+      [token({ groups, aud: "you" }), `${refused}verify distributed claim token: oidc: expected audience "me" got ["you"]`], [token({ groups, exp: 1 }), `${refused}verify distributed claim token: oidc: token is expired`],
       [token({ groups }).replace(/\.[^.]*$/, `.${Buffer.alloc(256).toString("base64url")}`), `${refused}verify distributed claim token: failed to verify signature`], [token({ groups, iss: "http://other" }), `${refused}verifying untrusted issuer http://other failed`],
     ] as const) {
       elsewhere = answer;
       expect(await who(spread(), configuration)).toContain(why);
     }
-    expect(await who(token({ _claim_names: { groups: "src" } }), configuration)).toBe(`${refused}oidc: no claim sources`);
-    expect(await who(token({ _claim_names: { groups: "src" }, _claim_sources: {} }), configuration)).toBe(`${refused}id token _claim_names contained a source src missing in _claims_sources`);
+    for (const claims of [{ _claim_names: { groups: "src" } }, { _claim_names: { groups: "src" }, _claim_sources: {} }]) expect(await who(token(claims), configuration)).toBe("oidc: verify token: oidc: source does not exist");
     expect(await who(spread({ endpoint: "http://x/claims" }), configuration)).toContain("http://x/claims is not https");
   });
 
@@ -168,8 +193,38 @@ describe("an AuthenticationConfiguration", () => {
   test("its discovery document may stand elsewhere, but must be of the issuer", async () => {
     const elsewhere = (path: string) => one({ issuer: { url, audiences: ["me"], certificateAuthority: ca, discoveryURL: url + path } });
     expect(await who(token({}), elsewhere("/elsewhere"))).toBe("x:jane []");
-    expect(await who(token({}), elsewhere("/other"))).toContain("issuer did not match the issuer returned by provider");
-    expect(await who(token({}), one({ issuer: { url, audiences: ["me"] } }))).toContain("oidc: authenticator not initialized"); // whose certificate we do not trust
+    expect(await who(token({}), elsewhere("/other"))).toBe("oidc: authenticator not initialized");
+    expect(await who(token({}), one({ issuer: { url, audiences: ["me"] } }))).toBe("oidc: authenticator not initialized"); // whose certificate we do not trust
+  });
+
+  test("that it cannot be asked is told once, not for every token", async () => {
+    const told: unknown[] = [];
+    const tokens = oidcTokens({ configuration: one({ issuer: { url, audiences: ["me"], certificateAuthority: ca, discoveryURL: `${url}/other` } }), apiAudiences: ["api"], clock, log: { ...silentLog, error: (_: string, facts?: object) => void told.push(facts) } });
+    for (let i = 0; i < 3; i++) await expect(tokens.authenticateToken(token({}), ["api"], signal)).rejects.toThrow();
+    expect(told).toEqual([{ issuer: url, error: expect.objectContaining({ message: expect.stringContaining("issuer did not match the issuer returned by provider") }) }]);
+  });
+
+  test("whether an issuer can be asked is known before a token is shown", async () => {
+    const made = (configuration: JwtAuthenticator) => oidcTokens({ configuration, apiAudiences: ["api"], clock: { ...clock, sleep: async () => {} }, log: silentLog });
+    await made(one()).initialized(AbortSignal.abort());
+    const wrong = one({ issuer: { url, audiences: ["me"], certificateAuthority: ca, discoveryURL: `${url}/other` } });
+    await expect(made(wrong).initialized(AbortSignal.abort())).rejects.toThrow(`oidc: authenticator for issuer "${url}" is not healthy: oidc: issuer did not match the issuer returned by provider, expected "${url}" got "${url}/wrong"`);
+  });
+
+  test("expressions see numbers as doubles and find names that are no words; what may not be there is nobody's name", async () => {
+    const configuration = mapped({
+      username: { expression: "claims.sub" }, groups: { expression: '[dyn("roles" in claims ? "r" : ""), claims.deep.a__slash__b, claims.list[0].?x__dot__y.orValue("")]' }, extra: [{ key: "e.org/a/b", valueExpression: 'claims["a.b"]' }],
+    }, { claimValidationRules: [{ expression: "claims.exp - claims.at <= 1200.5", message: "too long" }] });
+    const claims = { "a.b": "v", deep: { "a/b": "d" }, list: [{ "x.y": "l" }], at: Math.floor(Date.now() / 1000), roles: [] };
+    expect(await who(token(claims), configuration)).toBe("jane [r d l] e.org/a/b=v");
+    expect(await who(token(claims), mapped({ username: { expression: "claims.?sub" } }))).toBe("oidc: error evaluating username claim expression: username claim expression must return a string");
+  });
+
+  test("claims that are null are empty, as they are for Go", async () => {
+    const configuration = mapped({ username: { claim: "email", prefix: "x:" }, groups: { claim: "groups", prefix: "g:" }, uid: { claim: "oid" } }, { claimValidationRules: [{ claim: "hd", requiredValue: "" }] });
+    expect(await who(token({ email: null, groups: [null, "a"], oid: null, hd: null }), configuration)).toBe("x: [g: g:a]");
+    expect(await who(token({ email: "j", email_verified: null, groups: null, oid: null, hd: null }), configuration)).toBe("oidc: email not verified");
+    expect(await who(token({ email: "j", groups: ["a", 5], oid: "1", hd: "" }), configuration)).toBe('oidc: parse groups claim "groups": json: cannot unmarshal array into Go value of type string');
   });
 
   test.each<[string, () => unknown, string]>([
@@ -185,7 +240,21 @@ describe("an AuthenticationConfiguration", () => {
     ["twice", () => read([issuer(), issuer()]), "jwt[1].issuer.url: Duplicate value"],
     ["anonymous, half", () => read([], { anonymous: { enabled: false, conditions: [{ path: "/livez" }] } }), "enabled should be set to true when conditions are defined"],
     ["unknown", () => read([], { oidc: {} }), 'unknown field "oidc"'],
+    ["a URL that is none", () => read([issuer({ issuer: { url: "https://x:port", audiences: ["a"] } })]), 'jwt[0].issuer.url: Invalid value: "https://x:port": parse "https://x:port": invalid port ":port" after host'],
+    ["an authority that is none", () => read([issuer({ issuer: { url, audiences: ["a"], certificateAuthority: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" } })]), 'jwt[0].issuer.certificateAuthority: Invalid value: "<omitted>": x509: malformed certificate'],
+    ["a way out that is none", () => read([issuer({ issuer: { url, audiences: ["a"], egressSelectorType: "etcd" } })]), 'jwt[0].issuer.egressSelectorType: Invalid value: "etcd": egress selector must be either controlplane or cluster'],
+    ["a way out that is not configured", () => read([issuer({ issuer: { url, audiences: ["a"], egressSelectorType: "cluster" } })]), 'oidc: egress lookup required with egress selector type "cluster"'],
+    ["a rule that says no truth", () => one({ claimValidationRules: [{ expression: "claims.a" }] }), 'jwt[0].claimValidationRules[0].expression: Invalid value: "claims.a": must evaluate to bool'],
+    ["a user's rule that says no truth", () => one({ userValidationRules: [{ expression: "user.username" }] }), 'jwt[0].userValidationRules[0].expression: Invalid value: "user.username": must evaluate to bool'],
+    ["a key of no domain", () => mapped({ extra: [{ key: "-a/b", valueExpression: "claims.x" }] }), 'jwt[0].claimMappings.extra[0].key: Invalid value: "-a": a lowercase RFC 1123 subdomain'],
+    ["another anonymous", () => authenticationConfiguration("apiVersion: apiserver.config.k8s.io/v1\nkind: AuthenticationConfiguration\nanonymous: {enabled: true}\n", { disallowedIssuers: [], before: { jwt: [], anonymous: { enabled: false, paths: [] } } }), "anonymous: Forbidden: changed from initial configuration file"],
+    ["empty", () => authenticationConfiguration("", { disallowedIssuers: [] }), "empty config data"],
   ])("cannot be: %s", (_name, make, told) => expect(make).toThrow(told));
+
+  test("an address counts as used where an expression says so, and nowhere else", () => {
+    for (const expression of ["'claims.email' + claims.sub", "claims.email_address", "claims.mail.email", "claims.email_verified ? claims.email : claims.sub"]) mapped({ username: { expression } });
+    for (const expression of ["claims.?email.orValue('')", "[claims.email][0]", "has(claims.email) ? 'a' : 'b'"]) expect(() => mapped({ username: { expression } })).toThrow("claims.email_verified must be used");
+  });
 
   test("anonymous", () => expect(read([], { anonymous: { enabled: true, conditions: [{ path: "/livez" }] } }).anonymous).toEqual({ enabled: true, paths: ["/livez"] }));
 });

@@ -1,13 +1,17 @@
 /**
- * Whether a JWT is of an issuer, for us, and holds now: its audience, its dates and its signature, by keys the issuer is asked for.
+ * Whether a JWT is of an issuer, for us, and holds now: its signature by keys the issuer is asked for, the types of its claims, its audience
+ * and its dates, in this order.
  *
- * Source: kubernetes v1.36 apiserver/plugin/pkg/authenticator/token/oidc/oidc.go, github.com/coreos/go-oidc verify.go
+ * Source: kubernetes v1.36 apiserver/plugin/pkg/authenticator/token/oidc/oidc.go, github.com/coreos/go-oidc v2 verify.go
  */
 import { constants, type KeyObject, verify } from "node:crypto";
+import { goQuote } from "../../api/meta/go-quote.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
-import type { Jwt } from "../../pki/jwt.ts";
-import { audiencesOf } from "../service-account-claims.ts";
+import type { Claims } from "../../pki/jwt.ts";
+import { checkClaimTypes, secondsOf } from "./claim-types.ts";
 import type { IssuerKeys } from "./issuer-keys.ts";
+import { parseSigned, type SignedToken } from "./signed-token.ts";
+import { audiencesOf } from "../service-account-claims.ts";
 
 export interface Verifier {
   readonly keys: IssuerKeys;
@@ -16,38 +20,46 @@ export interface Verifier {
   readonly clock: Clock;
 }
 
-/** go-oidc allows an issuer's clock to be ahead by this much. */
-const NOT_BEFORE_LEEWAY_MS = 300_000;
+/** An issuer's clock may be ahead by this much. */
+const NOT_BEFORE_LEEWAY_MS = 60_000;
 
-/** Throws an Error that says what is wrong. */
-export async function verifyToken(jwt: Jwt, { keys, audiences: wanted, algorithms = Object.keys(ALGORITHMS), clock }: Verifier, signal: AbortSignal): Promise<void> {
-  const { header, claims } = jwt;
+/** Its claims. Throws an Error that says what is wrong. */
+export async function verifyToken(token: string, { keys, audiences: wanted, algorithms = ALL_ALGORITHMS, clock }: Verifier): Promise<Claims> {
+  const jwt = parseSigned(token);
+  if (!algorithms.includes(jwt.algorithm) || !Object.hasOwn(ALGORITHMS, jwt.algorithm)) throw new Error(`oidc: id token signed with unsupported algorithm, expected ${list(algorithms)} got ${goQuote(jwt.algorithm)}`);
+  if (!(await keys.anyFits(jwt.keyId, (key) => holds(jwt, key)))) throw new Error("failed to verify signature: failed to verify id token signature");
+  const claims = JSON.parse(jwt.payload) as Claims;
+  checkClaimTypes(claims);
   const audiences = audiencesOf(claims);
-  if (!wanted.some((audience) => audiences.includes(audience))) throw new Error(`oidc: expected audience in ${list(wanted)} got ${list(audiences)}`);
+  if (!wanted.some((audience) => audiences.includes(audience))) throw new Error(`oidc: expected audience ${wanted.length === 1 ? goQuote(wanted[0]!) : `in ${list([...wanted].sort())}`} got ${list(audiences)}`);
   const nowMs = clock.nowMs();
-  const expiry = typeof claims["exp"] === "number" ? claims["exp"] * 1000 : 0;
-  if (expiry < nowMs) throw new Error(`oidc: token is expired (Token Expiry: ${new Date(expiry).toISOString()})`);
-  if (typeof claims["nbf"] === "number" && claims["nbf"] * 1000 > nowMs + NOT_BEFORE_LEEWAY_MS) throw new Error(`oidc: current time ${new Date(nowMs).toISOString()} before the nbf (not before) time: ${new Date(claims["nbf"] * 1000).toISOString()}`);
-  const algorithm = String(header["alg"]);
-  if (!algorithms.includes(algorithm) || !Object.hasOwn(ALGORITHMS, algorithm)) throw new Error(`oidc: malformed jwt: unexpected signature algorithm ${JSON.stringify(algorithm)}; expected ${list(algorithms)}`);
-  const found = await keys.find(typeof header["kid"] === "string" ? header["kid"] : "", signal);
-  if (!found.some((key) => holds(algorithm, jwt, key))) throw new Error("failed to verify signature: failed to verify id token signature");
+  const [expiryMs, notBeforeMs] = [secondsOf(claims["exp"]) * 1000, secondsOf(claims["nbf"]) * 1000];
+  if (expiryMs < nowMs) throw new Error(`oidc: token is expired (Token Expiry: ${goTime(expiryMs)})`);
+  if (notBeforeMs > nowMs + NOT_BEFORE_LEEWAY_MS) throw new Error(`oidc: current time ${goTime(nowMs)} before the nbf (not before) time: ${goTime(notBeforeMs)}`);
+  return claims;
 }
 
 interface Algorithm { readonly hash: string; readonly type: "rsa" | "ec"; readonly pss?: boolean; readonly curve?: string }
 
 const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
-  RS256: { hash: "sha256", type: "rsa" }, RS384: { hash: "sha384", type: "rsa" }, RS512: { hash: "sha512", type: "rsa" },
-  PS256: { hash: "sha256", type: "rsa", pss: true }, PS384: { hash: "sha384", type: "rsa", pss: true }, PS512: { hash: "sha512", type: "rsa", pss: true },
   ES256: { hash: "sha256", type: "ec", curve: "prime256v1" }, ES384: { hash: "sha384", type: "ec", curve: "secp384r1" }, ES512: { hash: "sha512", type: "ec", curve: "secp521r1" },
+  PS256: { hash: "sha256", type: "rsa", pss: true }, PS384: { hash: "sha384", type: "rsa", pss: true }, PS512: { hash: "sha512", type: "rsa", pss: true },
+  RS256: { hash: "sha256", type: "rsa" }, RS384: { hash: "sha384", type: "rsa" }, RS512: { hash: "sha512", type: "rsa" },
 };
+const ALL_ALGORITHMS = Object.keys(ALGORITHMS);
 
 /** The key must be of the algorithm's kind: what the token says is not to be believed. */
-function holds(algorithm: string, { signed, signature }: Jwt, key: KeyObject): boolean {
+function holds({ algorithm, isSpecial, signed, signature }: SignedToken, key: KeyObject): boolean {
   const { hash, type, pss, curve } = ALGORITHMS[algorithm]!;
-  if (key.asymmetricKeyType !== type || (curve !== undefined && key.asymmetricKeyDetails?.namedCurve !== curve)) return false;
-  const how = type === "ec" ? { key, dsaEncoding: "ieee-p1363" as const } : pss ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_DIGEST } : { key };
+  if (isSpecial || key.asymmetricKeyType !== type || (curve !== undefined && key.asymmetricKeyDetails?.namedCurve !== curve)) return false;
+  const how = type === "ec" ? { key, dsaEncoding: "ieee-p1363" as const } : pss ? { key, padding: constants.RSA_PKCS1_PSS_PADDING, saltLength: constants.RSA_PSS_SALTLEN_AUTO } : { key };
   return verify(hash, Buffer.from(signed), how, signature);
 }
 
-function list(values: readonly string[]): string { return `[${values.map((value) => JSON.stringify(value)).join(" ")}]`; }
+function list(values: readonly string[]): string { return `[${values.map(goQuote).join(" ")}]`; }
+
+/** As Go prints one: "2026-11-27 02:13:48 +0000 UTC". */
+function goTime(ms: number): string {
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? String(ms) : `${date.toISOString().replace("T", " ").replace(/\.?0*Z$/, "")} +0000 UTC`;
+}

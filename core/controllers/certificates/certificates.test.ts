@@ -57,7 +57,10 @@ test("a kubelet's requests are approved and signed; others are left to the admin
     const wrong = await requests.create(await request("wrong", { organization: "system:masters" }), call);
     await requests.updateStatus({ ...wrong, status: { conditions: [{ type: "Approved", status: "True" }] } }, call); // by an administrator who did not look
     const state = () => Object.fromEntries(api.all(CERTIFICATE_SIGNING_REQUESTS).map(({ metadata, status }) => [metadata.name, [...(status?.conditions ?? []).map(({ type }) => type), ...(status?.certificate ? ["issued"] : [])].join()]));
-    await eventually(state, (seen) => JSON.stringify(seen) === JSON.stringify({ bootstrap: "Approved,issued", stranger: "", serving: "Approved,issued", "forged-name": "", wrong: "Approved,Failed" }));
+    const unfit = await requests.create(await request("unfit", { usages: ["server auth"] as never }), call);
+    await requests.updateStatus({ ...unfit, status: { conditions: [{ type: "Approved", status: "True" }] } }, call);
+    await eventually(state, (seen) => JSON.stringify(seen) === JSON.stringify({ bootstrap: "Approved,issued", stranger: "", serving: "Approved,issued", "forged-name": "", wrong: "Approved,Failed", unfit: "Approved,Failed" }));
+    expect(api.all(CERTIFICATE_SIGNING_REQUESTS).find(({ metadata }) => metadata.name === "unfit")?.status?.conditions?.[1]).toMatchObject({ message: "usages did not match [client auth digital signature key encipherment]" });
     const failed = api.all(CERTIFICATE_SIGNING_REQUESTS).find(({ metadata }) => metadata.name === "wrong");
     expect(failed?.status?.conditions?.[1]).toMatchObject({ reason: "SignerValidationFailure", message: "subject organization is not system:nodes" });
     const issued = api.all(CERTIFICATE_SIGNING_REQUESTS).find(({ metadata }) => metadata.name === "bootstrap");

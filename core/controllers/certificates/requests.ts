@@ -59,7 +59,7 @@ function commonNameProblem(name: string): string | undefined { return name.start
 function usageProblem(usages: readonly string[], purpose: string): string | undefined {
   const wanted = ["digital signature", purpose].toSorted();
   const given = [...new Set(usages)].filter((usage) => usage !== "key encipherment").toSorted();
-  return given.length === wanted.length && given.every((usage, i) => usage === wanted[i]) ? undefined : `usages did not match [${wanted.join(" ")}]`;
+  return given.length === wanted.length && given.every((usage, i) => usage === wanted[i]) ? undefined : `usages did not match [${[...wanted, "key encipherment"].toSorted().join(" ")}]`;
 }
 
 function clientUsageProblem(usages: readonly string[]): string | undefined {

@@ -7,7 +7,7 @@ import { child, type FieldError, invalid, notSupported, required, tooLong } from
 import type { JobSpec } from "../../api/gen/batch.v1.ts";
 import { byteLength } from "../../api/meta/byte-length.ts";
 import { internalForm } from "../../api/schema/internal-form.ts";
-import { isDomainPrefixedPath } from "../core/checks/domains.ts";
+import { isDomainPrefixedPath } from "../../api/meta/domains.ts";
 import { nonNegative } from "../core/checks/values.ts";
 import { templateWarnings, validatePodTemplate } from "../core/pod/template.ts";
 import { validateFailurePolicy, validateSuccessPolicy } from "./policies.ts";

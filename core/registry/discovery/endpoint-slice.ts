@@ -7,7 +7,7 @@
 import { child, duplicate, type FieldError, index, invalid, notSupported, required, tooMany } from "../../api/meta/field-error.ts";
 import type { Endpoint, EndpointHints, EndpointPort, EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { dns1123Subdomain, labelValue } from "../../api/meta/names.ts";
-import { isFullyQualifiedDomainName } from "../core/checks/domains.ts";
+import { isFullyQualifiedDomainName } from "../../api/meta/domains.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
 import { endpointIp, familyOf, ipWarnings, legacyIp, strictIp } from "../core/checks/ip.ts";
 import { immutable, isDns1123Label, isDns1123Subdomain, isQualifiedName, oneOf, problems } from "../core/checks/values.ts";

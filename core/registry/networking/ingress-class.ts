@@ -7,7 +7,7 @@
 import type { IngressClass, IngressClassParametersReference } from "../../api/gen/networking.v1.ts";
 import { byteLength } from "../../api/meta/byte-length.ts";
 import { child, type FieldError, forbidden, notSupported, required, tooLong } from "../../api/meta/field-error.ts";
-import { isDomainPrefixedPath } from "../core/checks/domains.ts";
+import { isDomainPrefixedPath } from "../../api/meta/domains.ts";
 import { immutable, isDns1123Label } from "../core/checks/values.ts";
 import { defineResource } from "../generic/resource.ts";
 import { validateTypedReference } from "./typed-reference.ts";

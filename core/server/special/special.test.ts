@@ -30,3 +30,10 @@ test("a node without an address cannot be asked, and that is told as it is", asy
   for (const path of ["/api/v1/namespaces/a/pods/p/log", "/api/v1/nodes/n/proxy/"])
     expect((await api.ask("GET", path)).body).toEqual({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: "no preferred addresses found; known addresses: []", code: 500 });
 });
+
+test("what only the system says of an object is not taken from who sends a review", async () => {
+  await using api = await apiServer();
+  const metadata = { uid: "5", creationTimestamp: "2020-01-01T00:00:00Z", deletionTimestamp: "2020-01-01T00:00:00Z", deletionGracePeriodSeconds: 3, selfLink: "/x", labels: { a: "b" } };
+  const { body } = await api.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", { body: { metadata, spec: { nonResourceAttributes: { path: "/", verb: "get" } } } });
+  expect(Object.keys(body.metadata)).toEqual(["labels", "managedFields"]);
+});

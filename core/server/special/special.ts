@@ -56,12 +56,18 @@ async function answerTo(scope: Scope, answer: (object: ApiObject) => Promise<Api
   checkAcceptable(scope, false);
   const query = writeQueryOf(scope, "CreateOptions");
   const object = await decodeObject(scope);
+  wipeSystemFields(object);
   placeInNamespace(scope, object);
   await recordOwner(scope, object, undefined, scope.server.clock.nowMs());
   const { admit, validate } = writeOptions(scope, "CREATE", query);
   await admit(object, undefined);
   await validate?.(object, undefined);
   return { type: "object", status: 201, object: await answer(object) };
+}
+
+/** What the system says of objects nobody else does. Mutates `object`. Source: kubernetes v1.36 apiserver/pkg/registry/rest/meta.go WipeObjectMetaSystemFields */
+function wipeSystemFields({ metadata }: ApiObject): void {
+  for (const field of ["creationTimestamp", "uid", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"]) delete (metadata as unknown as Record<string, unknown>)[field];
 }
 
 async function createToken(scope: Scope, tokens: TokenIssuer): Promise<Answer> {

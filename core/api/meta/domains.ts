@@ -1,7 +1,6 @@
 /** Names that start with somebody's domain. Source: kubernetes v1.36 apimachinery/pkg/util/validation/validation.go */
-import { type FieldError, invalid, required } from "../../../api/meta/field-error.ts";
-import { dns1123Label, dns1123Subdomain, regexMessage } from "../../../api/meta/names.ts";
-import { problems } from "./values.ts";
+import { type FieldError, invalid, required } from "./field-error.ts";
+import { dns1123Label, dns1123Subdomain, regexMessage } from "./names.ts";
 
 const HTTP_PATH = "[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+";
 const HTTP_PATH_MATCH = new RegExp(`^${HTTP_PATH}$`);
@@ -12,7 +11,7 @@ export function* isDomainPrefixedPath(path: string, text: string): Iterable<Fiel
   const at = text.indexOf("/");
   if (at <= 0 || at === text.length - 1) { yield invalid(path, text, `must be a domain-prefixed path (such as "acme.io/foo")`); return; }
   const [host, rest] = [text.slice(0, at), text.slice(at + 1)];
-  yield* problems(path, host, dns1123Subdomain(host));
+  for (const problem of dns1123Subdomain(host)) yield invalid(path, host, problem);
   if (!HTTP_PATH_MATCH.test(rest)) yield invalid(path, rest, regexMessage("Invalid path", HTTP_PATH));
 }
 
