@@ -43,6 +43,13 @@ test("a watcher that reads slowly gets all there is, and what is not read yet is
   expect(names).toEqual(Array.from({ length: count }, (_, i) => `c-${i}`));
 });
 
+test("a status that cannot be sent is answered all the same, with an error", async () => {
+  const response = await serve({ type: "raw", status: 1000, headers: {}, body: "x" });
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
+  expect([response.statusCode, (JSON.parse(text) as { kind: string }).kind]).toEqual([500, "Status"]);
+});
+
 test("a watch over HTTP/1.1 arrives whole, however its events are batched", async () => {
   const events = Array.from({ length: 40 }, (_, i): WatchItem => ({ type: "ADDED", entry: new Cached(`${i}`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `c-${i}` } } as unknown as ApiObject, i) }));
   async function* batches(size: number): AsyncIterable<readonly WatchItem[]> {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { memoryRegistry } from "../../test/memory-registry.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
+import { CustomKind } from "../registry/apiextensions/custom/custom-kind.ts";
 import { objectVersions } from "./object-versions.ts";
 
 const { signal } = new AbortController();
@@ -20,6 +21,21 @@ test("one resource under several versions and groups, and what its subresources 
   expect(versions.kindOf(PODS, "eviction")).toEqual({ group: "policy", version: "v1", kind: "Eviction" });
   expect(versions.kindOf(PODS, "exec")).toMatchObject({ version: "v1", kind: "PodExecOptions" });
   expect(versions.kindOf({ group: "", version: "v1", resource: "nothings" }, "")).toBeUndefined();
+});
+
+test("a version that is not served is one webhooks may ask for", async () => {
+  const registry = await memoryRegistry();
+  const versionsOf = [{ name: "v1", served: true, storage: true }, { name: "v2", served: false, storage: false }].map((version) => ({ ...version, schema: { openAPIV3Schema: { type: "object" } } }));
+  const names = { plural: "boxes", kind: "Box" };
+  registry.setCustom(new CustomKind({ crd: { metadata: { name: "boxes.ops.io" }, spec: { group: "ops.io", scope: "Namespaced", names, versions: versionsOf } } as never, remote: undefined }), names);
+  const versions = objectVersions(registry);
+  const v1 = { group: "ops.io", version: "v1", resource: "boxes" }, v2 = { ...v1, version: "v2" };
+  expect([...versions.equivalents(v1)]).toEqual([v2]);
+  expect(versions.kindOf(v2, "")).toEqual({ group: "ops.io", version: "v2", kind: "Box" });
+  expect(await versions.shown({ apiVersion: "ops.io/v1", kind: "Box", metadata: { name: "b" } } as ApiObject, v2, signal)).toMatchObject({ apiVersion: "ops.io/v2" });
+  expect(registry.find("ops.io", "v2", "boxes")).toBeUndefined();
+  registry.removeCustom("ops.io", "boxes");
+  expect([...versions.equivalents(v1)]).toEqual([]);
 });
 
 test("an object is shown in another version, and what has been made of it comes back as it is stored, with its defaults", async () => {

@@ -277,12 +277,13 @@ function admissionRequest(
   { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
 ): AdmissionRequest {
   const { dryRun, ...given } = operation === "DELETE" && old ? withUid(definition, old, withGrace(definition, old, query as DeleteQuery)) : query;
-  const own = "fieldManager" in given
-    ? { ...(given.fieldManager && { fieldManager: given.fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation: given.fieldValidation }) }
-    : Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const all = dryRun && { dryRun: ["All"] };
+  const own = "fieldManager" in given // in the order Go has the fields in
+    ? { ...all, ...(given.fieldManager && { fieldManager: given.fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation: given.fieldValidation }) }
+    : { ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), ...all };
   return {
     operation, dryRun, user, signal, deadlineMs: request.deadlineMs,
-    options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...own, ...(dryRun && { dryRun: ["All"] }) },
+    options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...own },
     group: row.group, version: row.version, resource: row.plural, subresource: info.subresource, namespace: info.namespace || (operation === "CREATE" && row.group === "" && row.plural === "namespaces" ? next?.metadata.name ?? "" : ""),
     kind: next?.kind ?? row.kind,
     name: (info.verb === "create" && info.subresource === "" ? "" : info.name) || (next?.metadata?.name ?? ""),
