@@ -94,7 +94,7 @@ export function tokenIssuer(options: TokenIssuerOptions): TokenIssuer {
       const problems = [...expirationProblems(expirationSeconds)];
       if (problems.length > 0) throw invalid(TOKEN_REQUEST, "", problems);
       const completed: TokenRequest = {
-        apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest",
+        kind: "TokenRequest", apiVersion: "authentication.k8s.io/v1",
         metadata: { ...request.metadata, name, namespace, uid, creationTimestamp: timestamp(clock.nowMs()) },
         spec: { ...request.spec, audiences, expirationSeconds },
       };

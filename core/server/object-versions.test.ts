@@ -50,6 +50,12 @@ test("an object is shown in another version, and what has been made of it comes 
   expect(await versions.shown(stored, HPA_V2, signal)).toBe(stored);
 });
 
+test("webhooks are told of fields in upstream's order", async () => {
+  const versions = await world();
+  const object = { apiVersion: "v1", kind: "Service", metadata: { labels: { a: "b" }, name: "s" }, spec: { externalName: "a.b", ports: [{ port: 80, protocol: "TCP" }], type: "ExternalName" } };
+  expect(JSON.stringify(versions.inOrder(object as never))).toBe('{"kind":"Service","apiVersion":"v1","metadata":{"name":"s","labels":{"a":"b"}},"spec":{"ports":[{"protocol":"TCP","port":80,"targetPort":0}],"type":"ExternalName","externalName":"a.b"},"status":{"loadBalancer":{}}}');
+});
+
 test("what is no object of its kind is refused; unknown fields are dropped", async () => {
   const versions = await world();
   const pod = (spec: object) => ({ apiVersion: "v1", kind: "Pod", metadata: { name: "p" }, spec }) as never;

@@ -32,6 +32,10 @@ export function objectVersions(registry: Registry): ObjectVersions {
       await served.ready([copy], signal);
       return served.fromStorage(copy);
     },
+    inOrder(object) {
+      const type = builtInFacts.typeOf(gvkOf(object));
+      return type ? (canonical(type, object as unknown as JsonObject).object as unknown as ApiObject) : object;
+    },
     async restored(value, from, to, signal) {
       const object = decoded(value as JsonObject, servedOf(from));
       const served = servedOf(to);

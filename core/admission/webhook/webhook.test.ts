@@ -70,6 +70,7 @@ const plainVersions: ObjectVersions = {
   *equivalents({ group, resource }) { if (resource === "widgets") yield { group, version: "v2", resource }; },
   kindOf: ({ group, version, resource }) => ({ group, version, kind: resource === "widgets" ? "Widget" : resource === "namespaces" ? "Namespace" : "ConfigMap" }),
   schemaOf: () => undefined,
+  inOrder: (object) => object,
   shown: async (object, { group, version }) => (group === "" ? object : { ...object, apiVersion: `${group}/${version}` }),
   restored: async (value, _from, { group, version }) => ({ ...value, apiVersion: group === "" ? version : `${group}/${version}` }) as unknown as ApiObject,
 };
@@ -402,6 +403,14 @@ test("a patch that brings again what is there has changed nothing in the second 
   await chainOf({ port, mutating: [{ reinvocationPolicy: "IfNeeded" }, { reinvocationPolicy: "IfNeeded" }] }).admit(request);
   expect(mutated).toEqual({ round_0_index_0: true, round_0_index_1: true, round_1_index_0: true, round_1_index_1: false });
   expect(patches[1]).toContain('"patch":[{"op":"add","path":"/data/late","value":"1"}]');
+});
+
+test("a Namespace's part is chosen by the labels it has, a Namespace itself by those it is to have; users without extra have none", async () => {
+  const server = await webhookServer(() => ({ allowed: true }));
+  const object = { apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as unknown as ApiObject;
+  const validating = [{ namespaceSelector: { matchLabels: { env: "test" } } }];
+  for (const subresource of ["", "finalize"]) await run({ port: server.port, validating }, { ...admissionRequest({ operation: "UPDATE", resource: "namespaces", namespace: "default", object, user: { name: "jane", groups: [], extra: {} } }), subresource });
+  expect(server.asked.map(({ request }) => [request.requestSubResource, request.userInfo])).toEqual([["finalize", { username: "jane" }]]);
 });
 
 test("a validating webhook that refuses, one that fails, and one whose failure does not matter are told apart", async () => {

@@ -151,8 +151,9 @@ async function wantedBy(hook: Hook, { review, request, authorizer }: { readonly 
 
 /** The request in the version the webhook asks for. Throws 500 if its objects cannot be had in that; of webhooks that mutate it is said twice. */
 async function questionOf(invocation: Invocation, request: AdmissionRequest, { versions, uid, version, mutates }: { readonly versions: ObjectVersions; readonly uid: string; readonly version?: ReviewVersion; readonly mutates: boolean }): Promise<AdmissionReview> {
+  const ordered = (object: Readonly<ApiObject> | undefined) => object && versions.inOrder(object);
   const show = async (object: Readonly<ApiObject> | undefined) => object && (await versions.shown(object, invocation.resource, request.signal).catch((error: unknown) => { throw internalError(mutates ? internalError(error) : error); }));
-  return reviewOf(request, invocation, { uid, ...(version && { version }), requestKind: kindOf(request, resourceOf(request), versions), shown: { object: await show(request.object), oldObject: await show(request.oldObject) } });
+  return reviewOf(request, invocation, { uid, ...(version && { version }), requestKind: kindOf(request, resourceOf(request), versions), shown: { object: ordered(await show(request.object)), oldObject: await show(request.oldObject) } });
 }
 
 interface MutateDeps extends WebhookDeps { readonly reinvocation: Reinvocation; readonly rounds: Rounds }

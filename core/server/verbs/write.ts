@@ -259,6 +259,11 @@ function withGrace({ gracePeriodSeconds }: Resource, old: Readonly<ApiObject>, q
   return gracePeriodSeconds && !old.metadata.deletionTimestamp ? { ...query, gracePeriodSeconds: gracePeriodSeconds(old, query.gracePeriodSeconds) } : query;
 }
 
+/** What plug-ins have to say for the audit log. */
+export function annotations(audit: Scope["audit"]): Required<Pick<AdmissionRequest, "annotate" | "annotateInFull">> {
+  return { annotate: (key, value) => void (isAnnotationKey(key) && audit?.annotate(key, value)), annotateInFull: (key, value) => void (audit?.wantsRequest && audit.annotate(key, value())) };
+}
+
 /** What plug-ins and webhooks say under another key is left out. Source: kubernetes v1.36 apiserver/pkg/admission/attributes.go checkKeyFormat */
 function isAnnotationKey(key: string): boolean {
   const [domain = "", name = "", ...more] = key.split("/");
@@ -290,8 +295,7 @@ function admissionRequest(
     object: next,
     oldObject: old,
     warn: (text) => void warnings.push(text),
-    annotate: (key, value) => void (isAnnotationKey(key) && audit?.annotate(key, value)),
-    annotateInFull: (key, value) => void (audit?.wantsRequest && audit.annotate(key, value())),
+    ...annotations(audit),
     span,
   };
 }
