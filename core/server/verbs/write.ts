@@ -228,7 +228,7 @@ interface Admitting {
 export function writeOptions(scope: Scope, operation: Operation, query: WriteQuery | DeleteQuery): WriteOptions & UpdateOptions & Admitting {
   const { server, signal, user, served } = scope;
   const { dryRun } = query;
-  const context: WriteContext = { user, nowMs: server.clock.nowMs(), dryRun, group: scope.info.group, uuid: () => server.random.uuid() };
+  const context: WriteContext = { user, nowMs: server.clock.nowMs(), dryRun, group: scope.info.group, uuid: () => server.random.uuid(), warn: (text) => void scope.warnings.push(text) };
   const subresource = operation === "UPDATE" ? subresourceOf(scope) : undefined;
   return {
     context,
