@@ -85,8 +85,6 @@ import { controlPlaneRole } from "./node-role.ts";
 import { permissionOf } from "./permission.ts";
 import { openState } from "./state.ts";
 
-/** The identity in whose name this process does what upstream's API server does to itself. */
-const LOOPBACK: UserInfo = { name: "system:apiserver", groups: ["system:masters"] };
 /** Longer than a write may take, admission webhooks (30 s) included. */
 const CLAIM_SECONDS = 60;
 
@@ -131,7 +129,9 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const { store, datastore, encryption, pki, joinSecret, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
   const cache = new WatchCache(store, clock);
-  const loopbackClient = (): Client => clientOver(transport(LOOPBACK, "kube-apiserver"));
+  /** In whose name this process does what upstream's API server does to itself. */
+  const loopback: UserInfo = { name: "system:apiserver", uid: random.uuid(), groups: ["system:authenticated", "system:masters"] };
+  const loopbackClient = (): Client => clientOver(transport(loopback, "kube-apiserver"));
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
   const registry: Registry = new Registry([...servedResources(args.list("runtime-config")), ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal) }), { store, cache, clock, random, convert });
 
@@ -221,7 +221,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const loops = loopsOf({
     settings, paths, controlling: controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") }), scheduling, explainer, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, clock, random, log, metrics,
     clients: {
-      loopback: loopbackClient(), controllers: clientOver(transport(LOOPBACK, "kube-controller-manager")),
+      loopback: loopbackClient(), controllers: clientOver(transport(loopback, "kube-controller-manager")),
       scheduler: clientOver(transport({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler")),
     },
   });

@@ -161,9 +161,9 @@ function checkCertificateRequest(node: string, request: AdmissionRequest): void 
   if (commonNameOf(request, spec.request) !== `system:node:${node}`) throw refusal(request, `can only create a node CSR with CN=system:node:${node}`);
 }
 
-function commonNameOf(request: AdmissionRequest, base64: string): string {
+function commonNameOf(request: AdmissionRequest, base64: string | null | undefined): string {
   try {
-    return parseCertificateRequest(Buffer.from(base64, "base64").toString("latin1")).subject.commonName;
+    return parseCertificateRequest(Buffer.from(base64 ?? "", "base64").toString("latin1")).subject.commonName;
   } catch (error) {
     throw refusal(request, `unable to parse csr: ${(error as Error).message}`);
   }

@@ -126,7 +126,7 @@ describe("other objects", () => {
     expect(await ask({ resource, namespace: "", object: await request("system:node:node-1", "kubernetes.io/kube-apiserver-client-kubelet") })).toBe("ok");
     expect(await ask({ resource, namespace: "", object: await request("system:node:node-2", "kubernetes.io/kubelet-serving") })).toBe('certificatesigningrequests.certificates.k8s.io "csr" is forbidden: can only create a node CSR with CN=system:node:node-1');
     expect(await ask({ resource, namespace: "", object: await request("x", "example.com/x") })).toBe("ok");
-    expect(await ask({ resource, namespace: "", object: { metadata: { name: "csr" }, spec: { signerName: "kubernetes.io/kubelet-serving", request: "eA==" } } })).toContain("unable to parse csr: PEM block type must be CERTIFICATE REQUEST");
+    for (const text of ["eA==", null]) expect(await ask({ resource, namespace: "", object: { metadata: { name: "csr" }, spec: { signerName: "kubernetes.io/kubelet-serving", request: text } } })).toContain("unable to parse csr: PEM block type must be CERTIFICATE REQUEST");
   });
 });
 

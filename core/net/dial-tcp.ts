@@ -16,7 +16,7 @@ export async function dialTcp({ host, port, timeoutMs, allowHalfOpen = false }: 
   const fail = (reason: string, cause?: Error): Error => new Error(`dial tcp ${hostPort(host, port)}: ${reason}`, { cause });
   return await whenConnected(connect({ host, port, noDelay: true, allowHalfOpen }), {
     event: "connect", signal,
-    failure: (error) => (error ? fail(reasonOf(error), error) : fail("EOF")),
+    failure: (error) => (isUnknown(error) ? new Error(`dial tcp: lookup ${host}: no such host`, { cause: error }) : error ? fail(reasonOf(error), error) : fail("EOF")),
     limit: { clock, ms: timeoutMs, error: () => fail("i/o timeout") },
   });
 }
@@ -25,7 +25,9 @@ export function hostPort(host: string, port: number): string { return isIPv6(hos
 
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "connect: connection refused", EHOSTUNREACH: "connect: no route to host", ENETUNREACH: "connect: network is unreachable",
-  ETIMEDOUT: "i/o timeout", ECONNRESET: "connection reset by peer", ENOTFOUND: "no such host",
+  ETIMEDOUT: "i/o timeout", ECONNRESET: "connection reset by peer",
 };
+
+function isUnknown(error: NodeJS.ErrnoException | undefined): boolean { return error?.code === "ENOTFOUND"; }
 
 function reasonOf({ code, message }: NodeJS.ErrnoException): string { return REASONS[code ?? ""] ?? message; }

@@ -77,6 +77,7 @@ function namesOf(socket: TLSSocket): string {
 const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set(["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "UNABLE_TO_GET_ISSUER_CERT", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "SELF_SIGNED_CERT_IN_CHAIN", "DEPTH_ZERO_SELF_SIGNED_CERT", "CERT_SIGNATURE_FAILURE"]);
 
 function tlsReason({ code = "", message }: Pick<NodeJS.ErrnoException, "code" | "message">): string {
+  if (code === "ECONNRESET" && message.includes("before secure TLS connection")) return "EOF"; // closed by somebody who speaks something else
   if (UNKNOWN_AUTHORITY.has(code)) return "tls: failed to verify certificate: x509: certificate signed by unknown authority";
   if (code === "CERT_HAS_EXPIRED" || code === "CERT_NOT_YET_VALID") return "tls: failed to verify certificate: x509: certificate has expired or is not yet valid";
   return `tls: ${message}`;

@@ -60,6 +60,7 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
     if (!reusable || !request.release || stopSending?.() !== true) return void connection.destroy();
     detach();
     request.release(connection);
+    connection.resume(); // the end of a long body may have come faster than it was read
   };
   const onError = (error: Error): void => fail(error);
   const onEnd = (): void => (body ? body.sourceEnded() : fail(new Error("EOF")));

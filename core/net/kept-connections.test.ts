@@ -4,6 +4,8 @@ import { expect, test } from "vitest";
 import { systemClock } from "../lifecycle/clock.ts";
 import { askKept, KeptConnections } from "./kept-connections.ts";
 
+const LONG = 300_000;
+
 /** Answers each request with how many connections it has had, and how many requests came on this one; "/close" closes it afterwards, "/hang" before. */
 async function server() {
   const sockets: Socket[] = [];
@@ -20,7 +22,7 @@ async function server() {
         seen = seen.slice(end + 4 + length);
         requests++;
         if (path === "/hang") return void socket.destroy();
-        const text = `${connection}.${requests}`;
+        const text = `${connection}.${requests}`.padEnd(path === "/long" ? LONG : 0);
         socket.write(`HTTP/1.1 200 OK\r\nContent-Length: ${text.length}\r\n${path === "/close" ? "Connection: close\r\n" : ""}\r\n${text}`);
       }
     });
@@ -54,6 +56,23 @@ test("one connection carries one request after another, several at once have one
   await expect(ask("/hang")).rejects.toThrow("EOF"); // on the kept one, and on a new one
   kept.close();
   expect(kept.size).toBe(0);
+});
+
+test("a connection that brought a long answer, which was read late, brings the next one too", async () => {
+  using backend = await server();
+  const kept = new KeptConnections(systemClock);
+  const ask = async (target: string) => (await askKept((fresh) => kept.open("a", backend.dial, { fresh }), () => ({ method: "GET", target, headers: [["Host", "h"]] }), signal)).body;
+  for (let round = 1; round < 6; round += 2) {
+    const long = await ask("/long");
+    while (kept.size === 0) {
+      await systemClock.sleep(1, signal);
+      if (long.readableLength > 0) long.read();
+    }
+    let text = "";
+    for await (const chunk of await ask("/")) text += String(chunk);
+    expect(text).toBe(`1.${round + 1}`);
+  }
+  kept.close();
 });
 
 test("what nobody asks for is closed after a while", async () => {

@@ -101,7 +101,7 @@ export function readChildren(value: Asn1): Asn1[] {
 function readAt(bytes: Uint8Array, start: number): Asn1 {
   const tag = bytes[start];
   let length = bytes[start + 1];
-  if (tag === undefined || length === undefined) throw new Asn1Error("value is cut short");
+  if (tag === undefined || length === undefined) throw new Asn1Error("asn1: syntax error: data truncated");
   if ((tag & 0x1f) === 0x1f) throw new Asn1Error("tags above 30 are not used here");
   let at = start + 2;
   if (length >= 0x80) {
@@ -112,7 +112,7 @@ function readAt(bytes: Uint8Array, start: number): Asn1 {
     at += count;
     if (length < 0x80 || (count > 1 && length < 256 ** (count - 1))) throw new Asn1Error("length is not the shortest");
   }
-  if (at + length > bytes.length) throw new Asn1Error("value is cut short");
+  if (at + length > bytes.length) throw new Asn1Error("asn1: syntax error: data truncated");
   return { tag, content: bytes.subarray(at, at + length), raw: bytes.subarray(start, at + length) };
 }
 

@@ -69,7 +69,7 @@ test("certificates of other makers are read: RSA, v1, dates beyond 2050", async 
 });
 
 test.each([
-  ["", "cut short"], ["3003020101ff", "trailing data"], ["30800000", "indefinite"], ["3081050201010500", "not the shortest"], ["3082012c00", "cut short"], ["1f810100", "above 30"], ["30847fffffff", "cut short"],
+  ["", "asn1: syntax error: data truncated"], ["3003020101ff", "trailing data"], ["30800000", "indefinite"], ["3081050201010500", "not the shortest"], ["3082012c00", "data truncated"], ["1f810100", "above 30"], ["30847fffffff", "data truncated"],
 ])("DER %s is refused: %s", (hex, message) => {
   expect(() => readOne(Buffer.from(hex, "hex"))).toThrow(Asn1Error);
   expect(() => readOne(Buffer.from(hex, "hex"))).toThrow(message);

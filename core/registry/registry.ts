@@ -55,6 +55,8 @@ interface Deps {
 export class Registry {
   readonly #deps: Deps;
   readonly #served = new Map<string, ServedResource>();
+  /** Versions of custom resources that are not served. */
+  readonly #withheld = new Map<string, ServedResource>();
   readonly #stores = new Map<string, ResourceStore>();
   readonly #custom = new Map<string, { readonly keys: readonly string[]; readonly retire: AbortController }>();
   #changes = 0;
@@ -88,6 +90,16 @@ export class Registry {
 
   find(group: string, version: string, plural: string): ServedResource | undefined {
     return this.#served.get(`${group}/${version}/${plural}`);
+  }
+
+  /** Also of a version that is not served: webhooks may ask to see objects in it. */
+  known(group: string, version: string, plural: string): ServedResource | undefined {
+    const key = `${group}/${version}/${plural}`;
+    return this.#served.get(key) ?? this.#withheld.get(key);
+  }
+
+  knownRows(): readonly ResourceRow[] {
+    return [...this.rows(), ...[...this.#withheld.values()].map(({ row }) => row)];
   }
 
   rows(): readonly ResourceRow[] {
@@ -127,9 +139,8 @@ export class Registry {
         },
       }, definition, this.#deps);
       if (version.storage) this.#stores.set(`${group}/${names.plural}`, store);
-      if (!version.served) continue;
       keys.push(key);
-      this.#served.set(key, {
+      (version.served ? this.#served : this.#withheld).set(key, {
         row, apiVersion, definition, store, custom,
         toStorage: (object) => object,
         keepsSpec: false,
@@ -146,7 +157,10 @@ export class Registry {
   removeCustom(group: string, plural: string): void {
     const known = this.#custom.get(`${group}/${plural}`);
     if (!known) return;
-    for (const key of known.keys) this.#served.delete(key);
+    for (const key of known.keys) {
+      this.#served.delete(key);
+      this.#withheld.delete(key);
+    }
     this.#stores.delete(`${group}/${plural}`);
     this.#custom.delete(`${group}/${plural}`);
     known.retire.abort();

@@ -152,8 +152,11 @@ function written(response: ServerResponse, write: () => void): void {
   const { socket, req } = response;
   if (req.httpVersionMajor !== 1 || !socket) return write();
   socket.cork();
-  write();
-  socket.uncork();
+  try {
+    write();
+  } finally {
+    socket.uncork(); // also where there is no such status: what is said instead must get out
+  }
 }
 
 /** Where a body without end is written: over HTTP/1.1 the socket, with chunks that other watchers get too. */

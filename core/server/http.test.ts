@@ -18,9 +18,9 @@ import { httpFront } from "./http.ts";
 const ending: (() => Promise<void>)[] = [];
 afterEach(async () => { for (const end of ending.splice(0)) await end(); });
 
-async function serve(answer: Answer, { columnTexts = () => Promise.resolve(undefined), headers = {}, query = "" }: { readonly columnTexts?: ColumnTexts; readonly headers?: OutgoingHttpHeaders; readonly query?: string } = {}): Promise<IncomingMessage> {
+async function serve(answer: Answer, { columnTexts = () => Promise.resolve(undefined), headers = {}, query = "", header }: { readonly header?: readonly [string, string]; readonly columnTexts?: ColumnTexts; readonly headers?: OutgoingHttpHeaders; readonly query?: string } = {}): Promise<IncomingMessage> {
   const stopping = new AbortController();
-  const front = httpFront({ handler: () => Promise.resolve(answer), clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts });
+  const front = httpFront({ handler: (asked) => { if (header) asked.setHeader?.(...header); return Promise.resolve(answer); }, clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts });
   const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
   await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
   return await new Promise((resolve, reject) => { ask({ port: server.address()!.port, path: `/api/v1/configmaps?watch=1${query}`, headers }, resolve).on("error", reject).end(); });
@@ -41,6 +41,19 @@ test("a watcher that reads slowly gets all there is, and what is not read yet is
   for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
   const names = text.trim().split("\n").map((line) => (JSON.parse(line) as { object: ApiObject }).object.metadata.name);
   expect(names).toEqual(Array.from({ length: count }, (_, i) => `c-${i}`));
+});
+
+test("a status that cannot be sent is answered all the same, with an error", async () => {
+  const response = await serve({ type: "raw", status: 1000, headers: {}, body: "x" });
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
+  expect([response.statusCode, (JSON.parse(text) as { kind: string }).kind]).toEqual([500, "Status"]);
+});
+
+test("an upgrade that is refused is answered as any request is", async () => {
+  const body = { kind: "Status", apiVersion: "v1", status: "Failure", code: 403, message: "no" };
+  const response = await serve({ type: "object", status: 403, object: body, warnings: ["mind"] } as Answer, { headers: { connection: "Upgrade", upgrade: "websocket" }, header: ["Audit-Id", "7"] });
+  expect([response.statusCode, response.statusMessage, response.headers["audit-id"], response.headers["cache-control"], response.headers["warning"], response.headers.date !== undefined]).toEqual([403, "Forbidden", "7", "no-cache, private", '299 - "mind"', true]);
 });
 
 test("a watch over HTTP/1.1 arrives whole, however its events are batched", async () => {

@@ -2,7 +2,7 @@
  * HTTP on one side, the chain on the other: turns node's requests into ServerRequests and Answers into bytes on the wire.
  * Works for HTTP/1.1 and HTTP/2 alike.
  */
-import type { IncomingMessage, ServerResponse } from "node:http";
+import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex, Readable } from "node:stream";
 import { encodeJson } from "../api/codec/json.ts";
 import { assemble, lengthOf } from "../api/codec/pieces.ts";
@@ -143,7 +143,8 @@ function retryAfter(object: unknown): number | undefined {
 interface Upgrade { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer; readonly connection: Connection }
 
 async function serveUpgrade(deps: Front, { request, socket, head, connection }: Upgrade, signal: AbortSignal): Promise<void> {
-  const asked = serverRequest(request, connection, signal);
+  const headers = new Headers({ "cache-control": "no-cache, private" });
+  const asked = serverRequest(request, connection, signal, (name, value) => headers.set(name, value));
   const answer = await deps.handler(asked);
   if (answer.type === "upgrade") {
     answer.take(socket, head);
@@ -154,8 +155,8 @@ async function serveUpgrade(deps: Front, { request, socket, head, connection }: 
   const encoded = answer.type === "object" ? encodeObject(answer, how) : undefined;
   const body = encoded ? assemble(encoded.body) : Buffer.from("upgrade is not possible here\n");
   const status = encoded?.status ?? 400;
-  socket.end(Buffer.concat([
-    Buffer.from(`HTTP/1.1 ${status} ${status === 403 ? "Forbidden" : status === 404 ? "Not Found" : "Error"}\r\ncontent-type: ${encoded?.contentType ?? "text/plain"}\r\ncontent-length: ${body.length}\r\nconnection: close\r\n\r\n`),
-    body,
-  ]));
+  for (const [name, value] of Object.entries({ "content-type": encoded?.contentType ?? "text/plain", "content-length": String(body.length), "date": new Date(how.nowMs).toUTCString(), "connection": "close" })) headers.set(name, value);
+  const warnings = warningHeaders(answer.warnings ?? [], 2).map((value) => `warning: ${value}`);
+  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`, ...[...headers].map(([name, value]) => `${name}: ${value}`), ...warnings];
+  socket.end(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), body]));
 }

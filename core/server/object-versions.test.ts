@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { memoryRegistry } from "../../test/memory-registry.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
+import { CustomKind } from "../registry/apiextensions/custom/custom-kind.ts";
 import { objectVersions } from "./object-versions.ts";
 
 const { signal } = new AbortController();
@@ -22,6 +23,21 @@ test("one resource under several versions and groups, and what its subresources 
   expect(versions.kindOf({ group: "", version: "v1", resource: "nothings" }, "")).toBeUndefined();
 });
 
+test("a version that is not served is one webhooks may ask for", async () => {
+  const registry = await memoryRegistry();
+  const versionsOf = [{ name: "v1", served: true, storage: true }, { name: "v2", served: false, storage: false }].map((version) => ({ ...version, schema: { openAPIV3Schema: { type: "object" } } }));
+  const names = { plural: "boxes", kind: "Box" };
+  registry.setCustom(new CustomKind({ crd: { metadata: { name: "boxes.ops.io" }, spec: { group: "ops.io", scope: "Namespaced", names, versions: versionsOf } } as never, remote: undefined }), names);
+  const versions = objectVersions(registry);
+  const v1 = { group: "ops.io", version: "v1", resource: "boxes" }, v2 = { ...v1, version: "v2" };
+  expect([...versions.equivalents(v1)]).toEqual([v2]);
+  expect(versions.kindOf(v2, "")).toEqual({ group: "ops.io", version: "v2", kind: "Box" });
+  expect(await versions.shown({ apiVersion: "ops.io/v1", kind: "Box", metadata: { name: "b" } } as ApiObject, v2, signal)).toMatchObject({ apiVersion: "ops.io/v2" });
+  expect(registry.find("ops.io", "v2", "boxes")).toBeUndefined();
+  registry.removeCustom("ops.io", "boxes");
+  expect([...versions.equivalents(v1)]).toEqual([]);
+});
+
 test("an object is shown in another version, and what has been made of it comes back as it is stored, with its defaults", async () => {
   const versions = await world();
   const stored = { apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: { name: "h" }, spec: { maxReplicas: 3, scaleTargetRef: { kind: "Deployment", name: "d" }, metrics: [{ type: "Resource", resource: { name: "cpu", target: { type: "Utilization", averageUtilization: 50 } } }] } } as unknown as ApiObject;
@@ -32,6 +48,12 @@ test("an object is shown in another version, and what has been made of it comes 
     apiVersion: "autoscaling/v2", spec: { maxReplicas: 5, minReplicas: 1, metrics: [{ resource: { target: { averageUtilization: 60 } } }] },
   });
   expect(await versions.shown(stored, HPA_V2, signal)).toBe(stored);
+});
+
+test("webhooks are told of fields in upstream's order", async () => {
+  const versions = await world();
+  const object = { apiVersion: "v1", kind: "Service", metadata: { labels: { a: "b" }, name: "s" }, spec: { externalName: "a.b", ports: [{ port: 80, protocol: "TCP" }], type: "ExternalName" } };
+  expect(JSON.stringify(versions.inOrder(object as never))).toBe('{"kind":"Service","apiVersion":"v1","metadata":{"name":"s","labels":{"a":"b"}},"spec":{"ports":[{"protocol":"TCP","port":80,"targetPort":0}],"type":"ExternalName","externalName":"a.b"},"status":{"loadBalancer":{}}}');
 });
 
 test("what is no object of its kind is refused; unknown fields are dropped", async () => {

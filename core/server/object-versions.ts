@@ -11,10 +11,10 @@ import { builtInFacts } from "../api/schema/facts.ts";
 import type { Registry, ServedResource } from "../registry/registry.ts";
 
 export function objectVersions(registry: Registry): ObjectVersions {
-  const servedOf = ({ group, version, resource }: GroupVersionResource): ServedResource | undefined => registry.find(group, version, resource);
+  const servedOf = ({ group, version, resource }: GroupVersionResource): ServedResource | undefined => registry.known(group, version, resource);
   return {
     *equivalents({ group, version, resource }) {
-      for (const row of registry.rows()) {
+      for (const row of registry.knownRows()) {
         if (row.plural !== resource || (row.group === group && row.version === version)) continue;
         if (row.group === group || areOne(resource, group, row.group)) yield { group: row.group, version: row.version, resource };
       }
@@ -31,6 +31,10 @@ export function objectVersions(registry: Registry): ObjectVersions {
       const copy = copyOf(object); // conversions are remembered by object, and this one may still change
       await served.ready([copy], signal);
       return served.fromStorage(copy);
+    },
+    inOrder(object) {
+      const type = builtInFacts.typeOf(gvkOf(object));
+      return type ? (canonical(type, object as unknown as JsonObject).object as unknown as ApiObject) : object;
     },
     async restored(value, from, to, signal) {
       const object = decoded(value as JsonObject, servedOf(from));

@@ -22,7 +22,7 @@ import { metricsRegistry } from "../../observe/metrics.ts";
 
 const DEPLOYMENT = { group: "apps", version: "v1", kind: "Deployment" };
 const versions: ObjectVersions = {
-  equivalents: () => [], kindOf: () => DEPLOYMENT, schemaOf: () => builtInSchemas.schemaOf(DEPLOYMENT), shown: async (object) => object, restored: async (value) => value as unknown as ApiObject,
+  equivalents: () => [], inOrder: (object) => object, kindOf: () => DEPLOYMENT, schemaOf: () => builtInSchemas.schemaOf(DEPLOYMENT), shown: async (object) => object, restored: async (value) => value as unknown as ApiObject,
 };
 const rules = [{ operations: ["*"], apiGroups: ["apps"], apiVersions: ["v1"], resources: ["deployments"], scope: "*" }];
 const matchConstraints = { resourceRules: rules, matchPolicy: "Equivalent", namespaceSelector: {}, objectSelector: {} };

@@ -3,14 +3,18 @@
  *
  * Errors read as Go's HTTP client prints them: Post "https://hook.ns.svc:443/path?timeout=10s": context deadline exceeded
  *
+ * Other than upstream it goes nowhere a webhook sends it to: whoever may write configurations could look at what only this server reaches.
+ *
  * Source: kubernetes v1.36 client-go/rest/request.go, apimachinery/pkg/api/errors NewGenericServerResponse
  */
 import { Readable } from "node:stream";
+import { gunzipSync } from "node:zlib";
 import type { WebhookClientConfig } from "../../api/gen/admissionregistration.v1.ts";
 import { typeMetaOf } from "../../api/codec/body.ts";
 import { encodeJson, parseJson } from "../../api/codec/json.ts";
 import { readYaml } from "../../api/codec/yaml.ts";
 import { serverSaid } from "../../api/meta/generic-response.ts";
+import { internalError } from "../../api/meta/status-error.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { askKept, type Held } from "../../net/kept-connections.ts";
 import { addressOf, type DialDeps } from "./dial.ts";
@@ -32,6 +36,11 @@ const ANSWER_BYTES_MAX = 8 * 1024 * 1024;
 /** How often a webhook is asked again that asks for time. Source: kubernetes v1.36 client-go/rest/request.go maxRetries */
 const RETRIES_MAX = 10;
 
+const GZIP_HEADER_BYTES = 10;
+
+/** Source: kubernetes v1.36 client-go/rest/request.go maxUnstructuredResponseTextBytes */
+const TOLD_BYTES_MAX = 2048;
+
 /** Throws an Error that says why there is no answer. */
 export async function ask({ config, review, timeoutSeconds, traceparent, signal }: Question, deps: CallDeps): Promise<unknown> {
   const address = addressOf(config, deps);
@@ -43,6 +52,7 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
   try {
     for (let retries = 0; ; retries++) {
       const { status, contentType, retryAfterSeconds, text } = await exchange({ target: address.path + query, host: address.host, connect: (fresh) => address.connect(either, fresh), body, authorization: address.authorization, traceparent }, either).catch(unanswered);
+      if (contentType !== undefined && /^\s*(;|$)/.test(contentType)) throw internalError(new Error("mime: no media type"));
       if (status >= 200 && status <= 206) return parsed(text, status, contentType ?? "application/json");
       if (retryAfterSeconds === undefined || retries === RETRIES_MAX || (status !== 429 && status < 500)) throw new AnswerError(status, text, { isText: contentType === undefined || /^text\//i.test(contentType.trim()) });
       await deps.clock.sleep(Math.min(retryAfterSeconds, timeoutSeconds) * 1000, either); // a timer of more than 24 days would fire at once
@@ -53,6 +63,7 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
 
   function unanswered(cause: Error): never {
     const why = late.signal.aborted ? "context deadline exceeded" : signal.aborted ? "context canceled" : cause.message;
+    if (cause instanceof UnreadError) throw new Error(`unexpected error when reading response body. Please retry. Original error: ${why}`, { cause });
     throw new Error(`Post ${JSON.stringify(address.url + query)}: ${why}`, { cause });
   }
 }
@@ -62,7 +73,7 @@ export class AnswerError extends Error {
   override readonly name = "AnswerError";
   readonly code: number;
   constructor(code: number, text: string, { isText = true }: { readonly isText?: boolean } = {}) {
-    super(failureTold(text) ?? serverSaid(code, isText ? text : ""));
+    super(failureTold(text) ?? serverSaid(code, isText ? Buffer.from(text).subarray(0, TOLD_BYTES_MAX).toString() : ""));
     this.code = code;
   }
 }
@@ -81,18 +92,37 @@ interface Answer { readonly status: number; readonly contentType: string | undef
 interface Exchange { readonly target: string; readonly host: string; connect(fresh: boolean): Promise<Held>; readonly body: Uint8Array; readonly authorization: string | undefined; readonly traceparent: string | undefined }
 
 async function exchange({ target, host, connect, body, authorization, traceparent }: Exchange, signal: AbortSignal): Promise<Answer> {
-  const headers = [["Host", host], ["User-Agent", "kube-apiserver-admission"], ["Content-Length", String(body.length)], ["Accept", "application/json, */*"], ["Content-Type", "application/json"], ...(authorization ? [["Authorization", authorization] as const] : []), ...(traceparent ? [["Traceparent", traceparent] as const] : [])] as const;
+  const headers = [["Host", host], ["User-Agent", "kube-apiserver-admission"], ["Content-Length", String(body.length)], ["Accept", "application/json, */*"], ["Content-Type", "application/json"], ...(authorization ? [["Authorization", authorization] as const] : []), ...(traceparent ? [["Traceparent", traceparent] as const] : []), ["Accept-Encoding", "gzip"]] as const;
   const response = await askKept(connect, () => ({ method: "POST", target, headers, body: Readable.from([Buffer.from(body)]) }), signal);
+  const header = (wanted: string): string | undefined => response.headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
+  const retryAfter = header("retry-after") ?? "";
+  const content = await read(response.body as AsyncIterable<Buffer>, header("content-encoding") === "gzip").catch((cause: Error) => {
+    throw new UnreadError(cause.message, { cause });
+  });
+  return { status: response.status, contentType: header("content-type"), retryAfterSeconds: /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined, text: content.toString().replace(/^\uFEFF/, "") };
+}
+
+/** The webhook's server began to answer, and did not come to an end. */
+class UnreadError extends Error { override readonly name = "UnreadError"; }
+
+async function read(body: AsyncIterable<Buffer>, isZipped: boolean): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of response.body as AsyncIterable<Buffer>) {
+  for await (const chunk of body) {
     length += chunk.length;
     if (length > ANSWER_BYTES_MAX) throw new Error(`response body is longer than ${ANSWER_BYTES_MAX} bytes`); // leaving the loop closes the connection
     chunks.push(chunk);
   }
-  const header = (wanted: string): string | undefined => response.headers.find(([name]) => name.toLowerCase() === wanted)?.[1];
-  const retryAfter = header("retry-after") ?? "";
-  return { status: response.status, contentType: header("content-type"), retryAfterSeconds: /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined, text: Buffer.concat(chunks, length).toString() };
+  const bytes = Buffer.concat(chunks, length);
+  return isZipped ? unzipped(bytes) : bytes;
+}
+
+function unzipped(bytes: Buffer): Buffer {
+  try {
+    return gunzipSync(bytes, { maxOutputLength: ANSWER_BYTES_MAX });
+  } catch (cause) {
+    throw new Error(bytes.length < GZIP_HEADER_BYTES || (cause as NodeJS.ErrnoException).code === "Z_BUF_ERROR" ? "unexpected EOF" : "gzip: invalid header", { cause });
+  }
 }
 
 function parsed(text: string, status: number, contentType: string): unknown {

@@ -71,10 +71,10 @@ export function matchesObject({ objectSelector }: Pick<Hook, "objectSelector">, 
 }
 
 /** By the labels of its namespace. Throws 404 when there is none. */
-export async function matchesNamespace({ namespaceSelector }: Pick<Hook, "namespaceSelector">, { group, resource, namespace, operation, object, signal }: AdmissionRequest, namespaces: Lookup<Namespace>): Promise<boolean> {
+export async function matchesNamespace({ namespaceSelector }: Pick<Hook, "namespaceSelector">, { group, resource, subresource, namespace, operation, object, signal }: AdmissionRequest, namespaces: Lookup<Namespace>): Promise<boolean> {
   const isNamespace = group === "" && resource === "namespaces";
   if (namespaceSelector.empty || (namespace === "" && !isNamespace)) return true;
-  if (isNamespace && (operation === "CREATE" || operation === "UPDATE") && object?.metadata) return namespaceSelector.matches(object.metadata.labels);
+  if (isNamespace && subresource === "" && (operation === "CREATE" || operation === "UPDATE") && object?.metadata) return namespaceSelector.matches(object.metadata.labels);
   const found = await namespaces.find("", namespace, signal);
   if (!found) throw notFound({ group: "", resource: "namespaces" }, namespace);
   return namespaceSelector.matches(found.metadata.labels);

@@ -13,6 +13,8 @@ export interface ObjectVersions {
   schemaOf(resource: GroupVersionResource, subresource: string): ObjectSchema | undefined;
   /** An object as that resource shows it. May be the object itself. */
   shown(object: Readonly<ApiObject>, resource: GroupVersionResource, signal: AbortSignal): Promise<Readonly<ApiObject>>;
+  /** With its fields in the order upstream writes them in, wherever a default or a plug-in has put them. May be the object itself. */
+  inOrder(object: Readonly<ApiObject>): Readonly<ApiObject>;
   /** What a webhook has made of a `shown` object: decoded, in the form of the request's own resource as plug-ins see it, and defaulted. Throws if it is no object of its kind. */
   restored(value: JsonMap, from: GroupVersionResource, to: GroupVersionResource, signal: AbortSignal): Promise<ApiObject>;
 }

@@ -20,6 +20,8 @@ const GROUP = "admission.k8s.io";
 const KIND = "AdmissionReview";
 /** Where Go registers what it decodes from webhooks. */
 const SCHEME = "pkg/util/webhook/client.go:71";
+/** What Go knows under v1 wherever it decodes something. Source: kubernetes v1.36 apimachinery/pkg/apis/meta/v1/register.go */
+const UNVERSIONED: ReadonlySet<string> = new Set(["Status", "APIVersions", "APIGroupList", "APIGroup", "APIResourceList"]);
 /** Both are of the same form. */
 const VERSIONS = ["v1", "v1beta1"] as const;
 export type ReviewVersion = (typeof VERSIONS)[number];
@@ -41,8 +43,8 @@ export function reviewOf(request: AdmissionRequest, { resource, kind }: Pick<Inv
       ...(subresource && { requestSubResource: subresource }), ...(name && { name }), ...(namespace && { namespace }),
       operation,
       userInfo: {
-        username: user.name, ...(user.uid && { uid: user.uid }), groups: [...user.groups],
-        ...(user.extra && { extra: Object.fromEntries(Object.entries(user.extra).map(([key, values]) => [key, [...values]])) }),
+        username: user.name, ...(user.uid && { uid: user.uid }), ...(user.groups.length > 0 && { groups: [...user.groups] }),
+        ...(user.extra && Object.keys(user.extra).length > 0 && { extra: Object.fromEntries(Object.entries(user.extra).map(([key, values]) => [key, [...values]])) }),
       },
       object: object ?? null, oldObject: oldObject ?? null, dryRun, options: operation === "CONNECT" ? null : options,
     },
@@ -55,6 +57,7 @@ function plainKind({ group, version, kind }: GroupVersionKind): GroupVersionKind
 export function decodedReview(answer: unknown, version: ReviewVersion): AdmissionReview {
   const { apiVersion, kind } = typeMetaOf(answer as JsonObject);
   const given = gvkOf({ apiVersion, kind: kind || KIND });
+  if (apiVersion === "v1" && UNVERSIONED.has(given.kind)) throw new Error(`converting (v1.${given.kind}) to (${version}.${KIND}): unknown conversion`);
   if (given.version !== "" && (given.kind !== KIND || given.group !== GROUP || !VERSIONS.includes(given.version as ReviewVersion))) throw new Error(`no kind ${JSON.stringify(given.kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme ${JSON.stringify(SCHEME)}`);
   if (given.version !== "" && given.version !== version) throw new Error(`converting (${given.version}.${KIND}) to (${version}.${KIND}): unknown conversion`);
   const type = builtInFacts.typeOf({ group: GROUP, version: "v1", kind: KIND })!;

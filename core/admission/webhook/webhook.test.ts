@@ -1,6 +1,7 @@
 /** Real webhooks over HTTPS on loopback, with certificates of a CA of their own. */
 import { rmSync } from "node:fs";
 import { createServer } from "node:https";
+import { gzipSync } from "node:zlib";
 import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { admissionRequest } from "../../../test/admission-request.ts";
@@ -42,7 +43,7 @@ const closing: (() => void)[] = [];
 afterEach(() => { for (const close of closing.splice(0)) close(); });
 
 interface Asked { readonly path: string; readonly apiVersion: string; readonly request: ReviewRequest; readonly authorization: string | undefined }
-type Answer = (Omit<Partial<AdmissionResponse>, "status"> & { readonly status?: object | undefined }) | { readonly raw: string; readonly code?: number; readonly headers?: Readonly<Record<string, string>> } | undefined;
+type Answer = (Omit<Partial<AdmissionResponse>, "status"> & { readonly status?: object | undefined }) | { readonly raw: string | Uint8Array; readonly code?: number; readonly headers?: Readonly<Record<string, string>> } | undefined;
 type Answering = (asked: Asked) => Answer;
 
 /** A webhook that answers as told; undefined: never. */
@@ -69,6 +70,7 @@ const plainVersions: ObjectVersions = {
   *equivalents({ group, resource }) { if (resource === "widgets") yield { group, version: "v2", resource }; },
   kindOf: ({ group, version, resource }) => ({ group, version, kind: resource === "widgets" ? "Widget" : resource === "namespaces" ? "Namespace" : "ConfigMap" }),
   schemaOf: () => undefined,
+  inOrder: (object) => object,
   shown: async (object, { group, version }) => (group === "" ? object : { ...object, apiVersion: `${group}/${version}` }),
   restored: async (value, _from, { group, version }) => ({ ...value, apiVersion: group === "" ? version : `${group}/${version}` }) as unknown as ApiObject,
 };
@@ -175,6 +177,17 @@ describe("a webhook's answer", () => {
     ["a yes that is a word", { allowed: "yes" as never }, {}, `${CALL_FAILED}failed to call webhook: json: cannot unmarshal string into Go struct field AdmissionResponse.response.allowed of type bool`],
     ["a patch that is not in base64", { allowed: true, patchType: "JSONPatch", patch: "!!" }, {}, `${CALL_FAILED}failed to call webhook: illegal base64 data at input byte 0`],
     ["a patch that is no JSON", { allowed: true, patchType: "JSONPatch", patch: Buffer.from("x").toString("base64") }, {}, `${CALL_FAILED}received undecodable patch in webhook response: invalid character 'x' looking for beginning of value`],
+    ["a patch that is a word", { allowed: true, patchType: "JSONPatch", patch: Buffer.from('"x"').toString("base64") }, {}, `${CALL_FAILED}received undecodable patch in webhook response: json: cannot unmarshal string into Go value of type jsonpatch.Patch`],
+    ["a patch of numbers", patchOf(1 as never), {}, `${CALL_FAILED}received undecodable patch in webhook response: json: cannot unmarshal number into Go value of type jsonpatch.Operation`],
+    ["a patch that puts nothing in place of all", patchOf({ op: "replace", path: "", value: null }), {}, "500 InternalError: Internal error occurred: replace operation value must be object or array: %!w(<nil>)"],
+    ["a Status where a review should be", { raw: '{"kind":"Status","apiVersion":"v1","status":"Success"}' }, {}, `${CALL_FAILED}failed to call webhook: converting (v1.Status) to (v1.AdmissionReview): unknown conversion`],
+    ["compressed", { raw: gzipSync("boom"), code: 500, headers: { "Content-Type": "text/plain", "Content-Encoding": "gzip" } }, {}, `${CALL_FAILED}failed to call webhook: an error on the server ("boom") has prevented the request from succeeding`],
+    ["said to be compressed", { raw: "this is not compressed", headers: { "Content-Encoding": "gzip" } }, {}, `${CALL_FAILED}failed to call webhook: unexpected error when reading response body. Please retry. Original error: gzip: invalid header`],
+    ["compressed, and cut short", { raw: gzipSync("boom").subarray(0, 12), headers: { "Content-Encoding": "gzip" } }, {}, `${CALL_FAILED}failed to call webhook: unexpected error when reading response body. Please retry. Original error: unexpected EOF`],
+    ["shorter than it said", { raw: "{", headers: { "Content-Length": "100", "Connection": "close" } }, {}, `${CALL_FAILED}failed to call webhook: unexpected error when reading response body. Please retry. Original error: unexpected EOF`],
+    ["of no media type", { raw: "{}", headers: { "Content-Type": ";;" } }, {}, `${CALL_FAILED}failed to call webhook: Internal error occurred: mime: no media type`],
+    ["marked as UTF-8", { raw: "\uFEFF{}" }, {}, `${CALL_FAILED}received invalid webhook response: webhook response was absent`],
+    ["a long text", { raw: "y".repeat(3000), code: 500, headers: { "Content-Type": "text/plain" } }, {}, `${CALL_FAILED}failed to call webhook: an error on the server ("${"y".repeat(2048)}") has prevented the request from succeeding`],
     ["a patch of a kind nobody knows", { ...patchOf({ op: "add", path: "/data/b", value: "2" }), patchType: "Other" }, {}, `${CALL_FAILED}unsupported patch type "Other"`],
     ["a patch of that kind that changes nothing", { ...patchOf(), patchType: "Other" }, {}, "ok"],
     ["an error, ignored", { raw: "", code: 500 }, { failurePolicy: "Ignore" }, "ok"],
@@ -377,6 +390,27 @@ test("a webhook that refuses has changed nothing; one that patches an object who
   const request = { ...admissionRequest({ resource: "configmaps", object }), annotate: (key: string, value: string) => void (notes[key] = (JSON.parse(value) as { mutated: boolean }).mutated as never) };
   await expect(chainOf({ port, mutating: [{}, {}, {}] }).admit(request)).rejects.toThrow("denied the request");
   expect(Object.values(notes)).toEqual([true, false, false]);
+});
+
+test("a patch that brings again what is there has changed nothing in the second round; operations are noted in the order of their keys", async () => {
+  const { port } = await webhookServer(({ path, request }) => patchOf(path.startsWith("/0") ? { path: "/data/seen", op: "add", value: (request.object as unknown as { data: { late?: string } }).data.late ?? "not yet" } : { value: "1", path: "/data/late", op: "add" }));
+  const mutated: Record<string, boolean> = {};
+  const patches: string[] = [];
+  const request = {
+    ...admissionRequest({ resource: "configmaps", object: { ...configMap(), metadata: { ...configMap().metadata, managedFields: [{ manager: "m" }] } } as unknown as ApiObject }),
+    annotate: (key: string, value: string) => void (mutated[key.slice(-15)] = (JSON.parse(value) as { mutated: boolean }).mutated), annotateInFull: (_: string, value: () => string) => void patches.push(value()),
+  };
+  await chainOf({ port, mutating: [{ reinvocationPolicy: "IfNeeded" }, { reinvocationPolicy: "IfNeeded" }] }).admit(request);
+  expect(mutated).toEqual({ round_0_index_0: true, round_0_index_1: true, round_1_index_0: true, round_1_index_1: false });
+  expect(patches[1]).toContain('"patch":[{"op":"add","path":"/data/late","value":"1"}]');
+});
+
+test("a Namespace's part is chosen by the labels it has, a Namespace itself by those it is to have; users without extra have none", async () => {
+  const server = await webhookServer(() => ({ allowed: true }));
+  const object = { apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as unknown as ApiObject;
+  const validating = [{ namespaceSelector: { matchLabels: { env: "test" } } }];
+  for (const subresource of ["", "finalize"]) await run({ port: server.port, validating }, { ...admissionRequest({ operation: "UPDATE", resource: "namespaces", namespace: "default", object, user: { name: "jane", groups: [], extra: {} } }), subresource });
+  expect(server.asked.map(({ request }) => [request.requestSubResource, request.userInfo])).toEqual([["finalize", { username: "jane" }]]);
 });
 
 test("a validating webhook that refuses, one that fails, and one whose failure does not matter are told apart", async () => {

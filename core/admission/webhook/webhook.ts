@@ -22,7 +22,7 @@ import { gvkOf } from "../../api/meta/gvk.ts";
 import { badRequest, forbidden, internalError, StatusError, statusError, timeout } from "../../api/meta/status-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { applyJsonPatch } from "../../api/patch/json-patch.ts";
-import type { JsonMap } from "../../api/patch/json-value.ts";
+import { isMap, type JsonMap, jsonKindOf } from "../../api/patch/json-value.ts";
 import type { Authorizer } from "../../authz/authorizer.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Lookup } from "../../client/lookup.ts";
@@ -151,8 +151,9 @@ async function wantedBy(hook: Hook, { review, request, authorizer }: { readonly 
 
 /** The request in the version the webhook asks for. Throws 500 if its objects cannot be had in that; of webhooks that mutate it is said twice. */
 async function questionOf(invocation: Invocation, request: AdmissionRequest, { versions, uid, version, mutates }: { readonly versions: ObjectVersions; readonly uid: string; readonly version?: ReviewVersion; readonly mutates: boolean }): Promise<AdmissionReview> {
+  const ordered = (object: Readonly<ApiObject> | undefined) => object && versions.inOrder(object);
   const show = async (object: Readonly<ApiObject> | undefined) => object && (await versions.shown(object, invocation.resource, request.signal).catch((error: unknown) => { throw internalError(mutates ? internalError(error) : error); }));
-  return reviewOf(request, invocation, { uid, ...(version && { version }), requestKind: kindOf(request, resourceOf(request), versions), shown: { object: await show(request.object), oldObject: await show(request.oldObject) } });
+  return reviewOf(request, invocation, { uid, ...(version && { version }), requestKind: kindOf(request, resourceOf(request), versions), shown: { object: ordered(await show(request.object)), oldObject: await show(request.oldObject) } });
 }
 
 interface MutateDeps extends WebhookDeps { readonly reinvocation: Reinvocation; readonly rounds: Rounds }
@@ -272,9 +273,10 @@ async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps:
   if (!object || !request.object) throw internalError(new Error(`admission webhook ${JSON.stringify(name)} attempted to modify the object, which is not supported for this operation`));
   if (response.patchType !== PATCH_TYPE) throw new CallError(name, `unsupported patch type ${JSON.stringify(response.patchType)}`);
   const next = await deps.versions.restored(patchedOf(object, patch), resource, resourceOf(request), request.signal).catch((error: unknown) => { throw error instanceof StatusError ? error : internalError(error); });
-  const changed = !sameValue(request.object, next) || (rounds.isFirstPatch() && isJustOwned(request));
+  const isFirst = rounds.isFirstPatch();
+  const changed = !sameValue(request.object, next) || (isFirst && isJustOwned(request));
   replaceIn(request.object, next);
-  request.annotateInFull?.(`patch.webhook.admission.k8s.io/${deps.at}`, () => JSON.stringify({ configuration: uid.split("/")[0], webhook: name, patch, patchType: "JSONPatch" }));
+  request.annotateInFull?.(`patch.webhook.admission.k8s.io/${deps.at}`, () => JSON.stringify({ configuration: uid.split("/")[0], webhook: name, patch: patch.map(inKeyOrder), patchType: "JSONPatch" }));
   return changed;
 }
 
@@ -283,13 +285,19 @@ function isJustOwned({ object, oldObject }: AdmissionRequest): boolean {
   return (object?.metadata.managedFields?.length ?? 0) > 0 && !sameValue(object?.metadata.managedFields, oldObject?.metadata.managedFields);
 }
 
+/** An operation as Go writes it, which holds it as a map. */
+function inKeyOrder(operation: unknown): unknown {
+  return isMap(operation) ? Object.fromEntries(Object.entries(operation).toSorted(([a], [b]) => (a < b ? -1 : 1))) : operation;
+}
+
 function decodedPatch(base64: string, webhook: string): readonly unknown[] {
   if (base64 === "") return [];
   try {
     const patch: unknown = parseJson(Buffer.from(base64, "base64").toString()).value;
-    if (Array.isArray(patch)) return patch;
     if (patch === null) return [];
-    throw new Error("json: cannot unmarshal object into Go value of type jsonpatch.Patch");
+    if (!Array.isArray(patch)) throw new Error(`json: cannot unmarshal ${jsonKindOf(patch)} into Go value of type jsonpatch.Patch`);
+    for (const operation of patch) if (operation !== null && !isMap(operation)) throw new Error(`json: cannot unmarshal ${jsonKindOf(operation)} into Go value of type jsonpatch.Operation`);
+    return patch;
   } catch (error) {
     throw new CallError(webhook, `received undecodable patch in webhook response: ${(error as Error).message}`, error);
   }

@@ -17,6 +17,9 @@ export const JSON_PATCH_OPERATIONS_MAX = 10_000;
 /** kubernetes v1.36 apiserver/pkg/server/config.go JSONPatchMaxCopyBytes */
 const COPIED_BYTES_MAX = 3 * 1024 * 1024;
 
+/** What Go prints for an error that is none. */
+const GO_NO_ERROR = "%!w(<nil>)";
+
 type Container = JsonMap | readonly unknown[];
 
 export function applyJsonPatch(document: JsonMap, patch: unknown): JsonMap {
@@ -110,7 +113,7 @@ class Draft {
 
   #replace(path: string, value: unknown): void {
     if (path === "") {
-      if (typeof value !== "object" || value === null) throw new PatchError("replace operation value must be object or array");
+      if (typeof value !== "object" || value === null) throw new PatchError(`replace operation value must be object or array: ${GO_NO_ERROR}`);
       this.document = value as Container;
       return;
     }

@@ -16,6 +16,8 @@ export interface WriteContext {
   readonly group?: string | undefined;
   /** A random uuid. */
   uuid(): string;
+  /** Tells the client of what is no longer to be seen once the object is prepared. */
+  warn?(text: string): void;
 }
 
 export interface Resource<T extends ApiObject = ApiObject> {

@@ -138,7 +138,7 @@ async function forward(deps: AggregatorDeps, apiService: Readonly<APIService>, r
       const query = request.wire?.rawQuery ?? request.query.toString();
       return await forwardUpgrade(scope, backend, `${request.path}${query === "" ? "" : `?${query}`}`, identity);
     }
-    return refuseRedirect(await forwardHttp(scope, { backend, path: request.path, prefix: "", identity }));
+    return refuseRedirect(await forwardHttp(scope, { backend, path: request.path, prefix: "", identity: [["X-Forwarded-Host", backend.host], ["X-Forwarded-Proto", backend.scheme], ...identity] }));
   } catch (error) {
     if (signal.aborted || !(error instanceof StatusError)) throw error;
     return plainError(error.message, error.code >= 500 ? 503 : error.code);

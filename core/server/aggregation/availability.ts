@@ -65,8 +65,7 @@ export function availability(deps: AvailabilityDeps): Runnable {
     const { group = "", version = "" } = current.spec;
     const path = group === "" ? `/api/${version}` : `/apis/${group}/${version}`;
     const asked = Array.from({ length: ATTEMPTS }, async () => {
-      const { status } = await askExtension(current.spec, { path, accept: "application/json", user: AGGREGATOR, timeoutMs: DISCOVERY_MS, signal }, deps);
-      const url = `https://${current.spec.service?.name}.${current.spec.service?.namespace}.svc:${current.spec.service?.port ?? 443}${path}`;
+      const { status, url } = await askExtension(current.spec, { path, accept: "application/json", user: AGGREGATOR, timeoutMs: DISCOVERY_MS, signal }, deps);
       if (status < 200 || status > 299) throw new Error(`failing or missing response from ${url}: bad status from ${url}: ${status}`);
     });
     return await Promise.any(asked).then(() => PASSED, (errors: AggregateError) => failedDiscovery(messageOf(errors.errors.at(-1) as Error)));
@@ -87,7 +86,7 @@ export function availability(deps: AvailabilityDeps): Runnable {
       const queue: WorkQueue<string> = workQueue(clock, { retry: RETRY });
       const ends = [
         apiServices.onChange(({ object, old, deleted }) => {
-          if (!deleted && (!old || !Bun.deepEquals(old.spec, object.spec) || !object.status?.conditions?.length)) queue.add(object.metadata.name);
+          if (!deleted && (!old || Bun.deepEquals(old.status, object.status) || !Bun.deepEquals(old.spec, object.spec) || !object.status?.conditions?.length)) queue.add(object.metadata.name); // what is not written by us
         }),
         serviceCopies.onChange(({ object: { metadata } }) => { for (const name of servedBy(metadata.namespace ?? "", metadata.name)) queue.add(name); }),
         endpointSlices.onChange(({ object: { metadata } }) => { for (const name of servedBy(metadata.namespace ?? "", metadata.labels?.["kubernetes.io/service-name"] ?? "")) queue.add(name); }),

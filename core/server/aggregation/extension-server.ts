@@ -10,6 +10,7 @@ import { gunzipSync } from "node:zlib";
 import { type DialDeps, endpointOf, held, type Target } from "../../admission/webhook/dial.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
+import { hostPort } from "../../net/dial-tcp.ts";
 import { askKept, type Held } from "../../net/kept-connections.ts";
 import type { APIServiceSpec } from "../../registry/apiregistration/api-service.ts";
 import type { Backend } from "../node-proxy/backend.ts";
@@ -48,6 +49,8 @@ async function targetOf(deps: ExtensionDeps, at: { readonly name: string; readon
 }
 
 export interface ExtensionAnswer {
+  /** What was asked, where the Service is: as upstream names it. */
+  readonly url: string;
   readonly status: number;
   header(name: string): string | undefined;
   readonly body: Buffer;
@@ -65,6 +68,7 @@ export interface ExtensionQuestion {
 
 /** GET. Throws an Error in Go's words. */
 export async function askExtension(spec: Readonly<APIServiceSpec>, { path, accept, ifNoneMatch, user, timeoutMs, signal }: ExtensionQuestion, deps: ExtensionDeps): Promise<ExtensionAnswer> {
+  const url = `https://${await shownHost(spec, deps, signal)}${path}`;
   const late = new AbortController();
   const alarm = deps.clock.after(timeoutMs, () => late.abort());
   const either = AbortSignal.any([signal, late.signal]);
@@ -74,13 +78,21 @@ export async function askExtension(spec: Readonly<APIServiceSpec>, { path, accep
     const response = await askKept(backend.open, () => ({ method: "GET", target: path, headers }), either);
     const header = (name: string): string | undefined => response.headers.find(([given]) => given.toLowerCase() === name)?.[1];
     const body = await bytesOf(response.body);
-    return { status: response.status, header, body: header("content-encoding") === "gzip" ? gunzipSync(body, { maxOutputLength: ANSWER_BYTES_MAX }) : body };
+    return { url, status: response.status, header, body: header("content-encoding") === "gzip" ? gunzipSync(body, { maxOutputLength: ANSWER_BYTES_MAX }) : body };
   } catch (cause) {
     const why = late.signal.aborted ? "context deadline exceeded (Client.Timeout exceeded while awaiting headers)" : (cause as Error).message;
-    throw new Error(`Get ${JSON.stringify(`https://${backend.host}${path}`)}: ${why}`, { cause });
+    throw new Error(`Get ${JSON.stringify(url)}: ${why}`, { cause });
   } finally {
     alarm.cancel();
   }
+}
+
+/** Of a Service of the cluster its address, of one elsewhere its name. Source: kubernetes v1.36 apiserver/pkg/util/proxy/proxy.go ResolveCluster */
+async function shownHost({ service: at }: Readonly<APIServiceSpec>, { services }: ExtensionDeps, signal: AbortSignal): Promise<string> {
+  const { name = "", namespace = "", port = HTTPS_PORT } = at ?? {};
+  const { type, externalName = "", clusterIP = "" } = (await services.find(namespace, name, signal))?.spec ?? {};
+  if (type === "ExternalName") return `${externalName}:${port}`;
+  return hostPort(clusterIP === "" || clusterIP === "None" ? `${name}.${namespace}.svc` : clusterIP, port);
 }
 
 async function bytesOf(body: AsyncIterable<unknown>): Promise<Buffer> {

@@ -1,6 +1,6 @@
 /**
  * What extension servers say of themselves, kept: the resources they serve and their OpenAPI documents. Asked for when an APIService comes or
- * changes, again every minute, and sooner after a failure; what was known stays, marked as stale, while a server does not answer.
+ * changes, again every minute, and sooner after a failure. While a server does not answer its version is stale and has no resources; its OpenAPI stays.
  *
  * Source: kubernetes v1.36 kube-aggregator/pkg/apiserver/handler_discovery.go, pkg/controllers/{openapi,openapiv3}
  */
@@ -79,7 +79,7 @@ export class RemoteCatalog implements Runnable {
         } catch (error) {
           if (!signal.aborted) log.debug("an extension API server does not tell what it serves", { apiService: name, error });
           const known = this.of(name);
-          if (!known.stale || !this.#known.has(name)) this.#keep(name, { ...known, stale: true });
+          if (!known.stale || !this.#known.has(name)) this.#keep(name, { ...known, resources: [], stale: true });
           queue.addRateLimited(name);
         } finally {
           queue.done(name);

@@ -3,21 +3,27 @@ import type { AdmissionRequest } from "../../admission/plugin.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest } from "../../api/meta/status-error.ts";
 import type { Scope } from "../scope.ts";
+import { annotations } from "../verbs/write.ts";
 
+/** As it is written: what is false or empty is left out, but for the command. */
 export interface PodStreamOptions {
-  readonly stdin: boolean;
-  readonly stdout: boolean;
-  readonly stderr: boolean;
-  readonly tty: boolean;
-  readonly container: string;
-  readonly command: readonly string[];
+  readonly stdin?: boolean;
+  readonly stdout?: boolean;
+  readonly stderr?: boolean;
+  readonly tty?: boolean;
+  readonly container?: string;
 }
 
-export function streamOptionsOf(query: URLSearchParams): PodStreamOptions {
-  return {
-    stdin: isTrue(query.get("stdin")), stdout: isTrue(query.get("stdout")), stderr: isTrue(query.get("stderr")), tty: isTrue(query.get("tty")),
-    container: query.get("container") ?? "", command: query.getAll("command"),
-  };
+export interface PodExecOptions extends PodStreamOptions { readonly command: readonly string[] | null }
+
+export function attachOptionsOf(query: URLSearchParams): PodStreamOptions {
+  const container = query.get("container");
+  return { ...Object.fromEntries(["stdin", "stdout", "stderr", "tty"].flatMap((name) => (isTrue(query.get(name)) ? [[name, true]] : []))), ...(container && { container }) };
+}
+
+export function execOptionsOf(query: URLSearchParams): PodExecOptions {
+  const command = query.getAll("command");
+  return { ...attachOptionsOf(query), command: command.length > 0 ? command : null };
 }
 
 export function portsOf(query: URLSearchParams): readonly number[] {
@@ -33,16 +39,18 @@ export function isTrue(value: string | null): boolean {
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }
 
-/** Runs CONNECT admission. Throws what it throws, and 400 for a dry run. */
-export async function admitConnect({ server, info, user, request, served: { row }, signal, warnings, audit }: Scope, kind: string, options: Readonly<Record<string, unknown>>): Promise<void> {
+/** Runs CONNECT admission, and answers what it has made of the options. Throws what it throws, and 400 for a dry run. */
+export async function admitConnect<T>({ server, info, user, request, served: { row }, signal, warnings, audit, span }: Scope, kind: string, options: T): Promise<T> {
   if (request.query.has("dryRun")) throw badRequest("dryRun is not supported");
   const asked: AdmissionRequest = {
     operation: "CONNECT", group: row.group, version: row.version, resource: row.plural, kind, subresource: info.subresource, namespace: info.namespace, name: info.name,
     object: { kind, apiVersion: "v1", ...options } as unknown as ApiObject,
     oldObject: undefined, options: {}, dryRun: false, user, signal,
     warn: (text) => void warnings.push(text),
-    annotate: (key, value) => audit?.annotate(key, value),
+    ...annotations(audit),
+    span,
   };
   await server.admission.admit(asked);
   await server.admission.validate(asked);
+  return asked.object as T;
 }

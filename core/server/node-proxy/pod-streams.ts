@@ -13,7 +13,7 @@ import type { Answer } from "../answer.ts";
 import { attributesOf, authorize } from "../handler.ts";
 import type { Scope } from "../scope.ts";
 import { kubeletBackend, type NodeProxyDeps } from "./backend.ts";
-import { admitConnect, isTrue, portsOf, streamOptionsOf } from "./connect-options.ts";
+import { admitConnect, attachOptionsOf, execOptionsOf, isTrue, type PodStreamOptions, portsOf } from "./connect-options.ts";
 import { forwardUpgrade } from "./forward.ts";
 
 export async function podLog(deps: NodeProxyDeps, scope: Scope): Promise<Answer> {
@@ -94,30 +94,29 @@ async function textOf(body: AsyncIterable<Buffer>): Promise<string> {
 }
 
 export async function podExec(deps: NodeProxyDeps, scope: Scope): Promise<Answer> {
-  return await execOrAttach(deps, scope, "exec", "PodExecOptions");
+  const { command, ...streams } = await admitConnect(scope, "PodExecOptions", execOptionsOf(scope.request.query));
+  return await execOrAttach(deps, scope, "exec", { ...streams, command: command ?? [] });
 }
 
 export async function podAttach(deps: NodeProxyDeps, scope: Scope): Promise<Answer> {
-  return await execOrAttach(deps, scope, "attach", "PodAttachOptions");
+  return await execOrAttach(deps, scope, "attach", { ...(await admitConnect(scope, "PodAttachOptions", attachOptionsOf(scope.request.query))), command: [] });
 }
 
-async function execOrAttach(deps: NodeProxyDeps, scope: Scope, kind: "exec" | "attach", optionsKind: string): Promise<Answer> {
-  const { command, ...streams } = streamOptionsOf(scope.request.query);
-  await admitConnect(scope, optionsKind, { ...given(streams), ...(kind === "exec" && command.length > 0 ? { command } : {}) });
+async function execOrAttach(deps: NodeProxyDeps, scope: Scope, kind: "exec" | "attach", { command, container: named = "", ...streams }: PodStreamOptions & { readonly command: readonly string[] }): Promise<Answer> {
   await mayCreate(scope);
   const pod = await podOf(scope);
-  const container = containerOf(pod, streams.container);
+  const container = containerOf(pod, named);
   const nodeName = hostOf(pod);
   const params = new URLSearchParams();
   for (const [on, name] of [[streams.stdin, "input"], [streams.stdout, "output"], [streams.stderr, "error"], [streams.tty, "tty"]] as const) if (on) params.set(name, "1");
-  if (kind === "exec") for (const word of command) params.append("command", word);
+  for (const word of command) params.append("command", word);
   const backend = await kubeletBackend(deps, scope, nodeName);
   return await forwardUpgrade(scope, backend, `/${kind}/${[scope.info.namespace, pod.metadata.name, container].map(encodeURIComponent).join("/")}?${params}`);
 }
 
 export async function podPortForward(deps: NodeProxyDeps, scope: Scope): Promise<Answer> {
-  const ports = portsOf(scope.request.query);
-  await admitConnect(scope, "PodPortForwardOptions", ports.length > 0 ? { ports } : {});
+  const asked = portsOf(scope.request.query);
+  const { ports = [] } = await admitConnect<{ readonly ports?: readonly number[] }>(scope, "PodPortForwardOptions", asked.length > 0 ? { ports: asked } : {});
   await mayCreate(scope);
   const pod = await podOf(scope);
   const backend = await kubeletBackend(deps, scope, hostOf(pod));
@@ -148,9 +147,4 @@ function containerOf({ spec, metadata }: Readonly<Pod>, name: string): string {
   if (containers.length === 0) throw badRequest(`a container name must be specified for pod ${metadata.name}`);
   if (containers.length > 1) throw badRequest(`a container name must be specified for pod ${metadata.name}, choose one of: [${names.join(" ")}]`);
   return containers[0]!.name;
-}
-
-/** What is not its zero value: the way the object is written. */
-function given(options: Readonly<Record<string, boolean | string>>): Record<string, boolean | string> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== false && value !== ""));
 }

@@ -7,6 +7,7 @@ import type { Binding, Pod } from "../../api/gen/core.v1.ts";
 import { formatFieldError } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest, conflict, statusError, success } from "../../api/meta/status-error.ts";
+import { inOrder } from "../../registry/generic/object-meta.ts";
 import { bindPod as bound, validateBinding } from "../../registry/core/pod/binding.ts";
 import { checkAcceptable } from "../acceptable.ts";
 import type { Answer } from "../answer.ts";
@@ -31,6 +32,7 @@ export async function bindPod(scope: Scope): Promise<Answer> {
   if (!name) throw badRequest("Name parameter required.");
   placeInNamespace(scope, binding as unknown as ApiObject);
   await recordOwner(scope, binding as unknown as ApiObject, undefined, server.clock.nowMs());
+  binding.metadata = inOrder(binding as unknown as ApiObject).metadata;
   const { admit, validate, ...options } = writeOptions(scope, "CREATE", query);
   await admit(binding as unknown as ApiObject, undefined);
   await validate?.(binding as unknown as ApiObject, undefined);

@@ -41,13 +41,13 @@ export function nodeProxyHandlers(deps: NodeProxyDeps): (info: ResourceRequestIn
 
 async function forward(deps: NodeProxyDeps, scope: Scope, { options, locate }: Proxy): Promise<Answer> {
   const { request, info } = scope;
-  await admitConnect(scope, options, { path: info.rest });
+  const { path = "" } = await admitConnect<{ readonly path?: string }>(scope, options, info.rest === "" ? {} : { path: info.rest });
   const backend = await locate(deps, scope);
   const query = request.wire?.rawQuery ?? request.query.toString();
-  if (isUpgrade(request)) return await forwardUpgrade(scope, backend, `${info.rest === "" ? "/" : info.rest}${query === "" ? "" : `?${query}`}`);
+  if (isUpgrade(request)) return await forwardUpgrade(scope, backend, `${path === "" ? "/" : path}${query === "" ? "" : `?${query}`}`);
   // a page must know that it is below something, or its relative links miss it
   if (info.rest === "" && (request.method === "GET" || request.method === "HEAD"))
     return { ...raw("", "text/plain; charset=utf-8", 301), headers: { location: `${request.path}/${query === "" ? "" : `?${query}`}` } };
   const prefix = request.path.slice(0, request.path.length - info.rest.length);
-  return await forwardHttp(scope, { backend, path: info.rest, prefix });
+  return await forwardHttp(scope, { backend, path, prefix });
 }

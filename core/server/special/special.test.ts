@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { apiServer } from "../../../test/api-server.ts";
+import type { AdmissionRequest } from "../../admission/plugin.ts";
 import type { TokenIssuer } from "../../authn/token-issuer.ts";
 import { nodeProxyHandlers } from "./node-proxy.ts";
 
@@ -21,6 +22,20 @@ test("of a pod whose node is not there, the node is not found: by the name of th
   await api.ask("POST", "/api/v1/namespaces/a/pods", { body: { metadata: { name: "p" }, spec: { nodeName: "gone", containers: [{ name: "c", image: "i" }] } } });
   const told = async (path: string) => (await api.ask("GET", path)).body.message as string;
   expect([await told("/api/v1/namespaces/a/pods/p/log"), await told("/api/v1/nodes/gone/proxy/")]).toEqual(['pods "gone" not found', 'nodes "gone" not found']);
+});
+
+test("what admission makes of a connection's options is what is asked of the node; patches are noted, and what nobody gave is not told but for the command", async () => {
+  const told: unknown[] = [];
+  const admit = ({ subresource, object }: AdmissionRequest): void => {
+    if (!["exec", "proxy"].includes(subresource)) return;
+    told.push(structuredClone(object));
+    if (subresource === "exec") Object.assign(object!, { container: "other" });
+  };
+  await using api = await apiServer({ admit, special: { connections: nodeProxyHandlers({} as never) } });
+  await api.ask("POST", "/api/v1/namespaces/a/pods", { body: { metadata: { name: "p" }, spec: { containers: [{ name: "c", image: "i" }] } } });
+  expect((await api.ask("POST", "/api/v1/namespaces/a/pods/p/exec", { query: { stdin: "1" } })).body.message).toBe("container other is not valid for pod p");
+  await api.ask("PUT", "/api/v1/namespaces/a/pods/p/proxy");
+  expect(told).toEqual([{ kind: "PodExecOptions", apiVersion: "v1", stdin: true, command: null }, { kind: "PodProxyOptions", apiVersion: "v1" }]);
 });
 
 test("a node without an address cannot be asked, and that is told as it is", async () => {

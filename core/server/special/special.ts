@@ -4,6 +4,7 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { reviewSelf, reviewToken, type TokenReviewOptions } from "../../authn/reviews.ts";
 import { defaultExpiration, type TokenIssuer } from "../../authn/token-issuer.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
+import { inOrder } from "../../registry/generic/object-meta.ts";
 import { checkAcceptable } from "../acceptable.ts";
 import type { Answer } from "../answer.ts";
 import type { ResourceRequestInfo } from "../request-info.ts";
@@ -59,6 +60,7 @@ async function answerTo(scope: Scope, answer: (object: ApiObject) => Promise<Api
   wipeSystemFields(object);
   placeInNamespace(scope, object);
   await recordOwner(scope, object, undefined, scope.server.clock.nowMs());
+  object.metadata = inOrder(object).metadata;
   const { admit, validate } = writeOptions(scope, "CREATE", query);
   await admit(object, undefined);
   await validate?.(object, undefined);
@@ -79,13 +81,14 @@ async function createToken(scope: Scope, tokens: TokenIssuer): Promise<Answer> {
   audit?.requestObject(object);
   placeInNamespace(scope, object);
   await recordOwner(scope, object, undefined, scope.server.clock.nowMs());
+  object.metadata = inOrder(object).metadata;
   const { admit, validate } = writeOptions(scope, "CREATE", query);
   await admit(object, undefined);
   const issued = await tokens.tokenRequest({ namespace: info.namespace, name: info.name }, object as unknown as TokenRequest, {
     signal,
     warn: (text) => void warnings.push(text),
     annotate: (key, value) => audit?.annotate(key, value),
-    admit: async (request) => validate?.(request as unknown as ApiObject, undefined),
+    admit: async (request) => validate?.(inOrder(request as unknown as ApiObject), undefined),
   });
   return { type: "object", status: 201, object: issued as unknown as ApiObject };
 }

@@ -458,6 +458,21 @@ test("admission is told of what a deletion is bound to, and of what definitions 
   expect(told).toEqual([["namespaces", undefined], ["namespaces", { uid: namespace.body.metadata.uid }], ["configmaps", undefined], ["configmaps", undefined], ["customresourcedefinitions", ["v1"]]]);
 });
 
+test("AppArmor annotations are told to be deprecated where they say more than the fields", async () => {
+  const told = async (annotation: string, securityContext: object) => (await api.ask("POST", "/api/v1/namespaces/a/pods", { query: { dryRun: "All" }, body: { metadata: { name: "armed", annotations: { "container.apparmor.security.beta.kubernetes.io/c": annotation } }, spec: { securityContext, containers: [{ name: "c", image: "i" }] } } })).warnings;
+  const warning = 'metadata.annotations[container.apparmor.security.beta.kubernetes.io/c]: deprecated since v1.30; use the "appArmorProfile" field instead';
+  expect([await told("unconfined", {}), await told("unconfined", { appArmorProfile: { type: "Unconfined" } })]).toEqual([[warning], []]);
+});
+
+test("options are told in the order upstream has them in", async () => {
+  const told: string[] = [];
+  await using own = await apiServer({ admit: ({ resource, options }: AdmissionRequest) => void (resource === "configmaps" && told.push(Object.keys(options).join(" "))) });
+  await own.ask("POST", MAPS, { body: { metadata: { name: "m" } }, query: { dryRun: "All", fieldManager: "f", fieldValidation: "Ignore" } });
+  await own.ask("POST", MAPS, { body: { metadata: { name: "m" } } });
+  await own.ask("DELETE", `${MAPS}/m`, { query: { dryRun: "All", propagationPolicy: "Background", gracePeriodSeconds: "0" } });
+  expect(told).toEqual(["kind apiVersion dryRun fieldManager fieldValidation", "kind apiVersion", "kind apiVersion gracePeriodSeconds propagationPolicy dryRun"]);
+});
+
 test("what etcd would not take is refused in its words, what it takes only without managers goes without, and a trial is not measured", async () => {
   const large = (name: string, mib: number) => deployment(name, { template: { metadata: { labels: { app: name } }, spec: { containers: [{ name: "c", image: "x", env: [{ name: "E", value: "x".repeat(mib * 1024 * 1024) }] }] } } });
   const DEPLOYMENTS = "/apis/apps/v1/namespaces/a/deployments";

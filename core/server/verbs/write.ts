@@ -228,7 +228,7 @@ interface Admitting {
 export function writeOptions(scope: Scope, operation: Operation, query: WriteQuery | DeleteQuery): WriteOptions & UpdateOptions & Admitting {
   const { server, signal, user, served } = scope;
   const { dryRun } = query;
-  const context: WriteContext = { user, nowMs: server.clock.nowMs(), dryRun, group: scope.info.group, uuid: () => server.random.uuid() };
+  const context: WriteContext = { user, nowMs: server.clock.nowMs(), dryRun, group: scope.info.group, uuid: () => server.random.uuid(), warn: (text) => void scope.warnings.push(text) };
   const subresource = operation === "UPDATE" ? subresourceOf(scope) : undefined;
   return {
     context,
@@ -259,6 +259,11 @@ function withGrace({ gracePeriodSeconds }: Resource, old: Readonly<ApiObject>, q
   return gracePeriodSeconds && !old.metadata.deletionTimestamp ? { ...query, gracePeriodSeconds: gracePeriodSeconds(old, query.gracePeriodSeconds) } : query;
 }
 
+/** What plug-ins have to say for the audit log. */
+export function annotations(audit: Scope["audit"]): Required<Pick<AdmissionRequest, "annotate" | "annotateInFull">> {
+  return { annotate: (key, value) => void (isAnnotationKey(key) && audit?.annotate(key, value)), annotateInFull: (key, value) => void (audit?.wantsRequest && audit.annotate(key, value())) };
+}
+
 /** What plug-ins and webhooks say under another key is left out. Source: kubernetes v1.36 apiserver/pkg/admission/attributes.go checkKeyFormat */
 function isAnnotationKey(key: string): boolean {
   const [domain = "", name = "", ...more] = key.split("/");
@@ -277,20 +282,20 @@ function admissionRequest(
   { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
 ): AdmissionRequest {
   const { dryRun, ...given } = operation === "DELETE" && old ? withUid(definition, old, withGrace(definition, old, query as DeleteQuery)) : query;
-  const own = "fieldManager" in given
-    ? { ...(given.fieldManager && { fieldManager: given.fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation: given.fieldValidation }) }
-    : Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+  const all = dryRun && { dryRun: ["All"] };
+  const own = "fieldManager" in given // in the order Go has the fields in
+    ? { ...all, ...(given.fieldManager && { fieldManager: given.fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation: given.fieldValidation }) }
+    : { ...Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)), ...all };
   return {
     operation, dryRun, user, signal, deadlineMs: request.deadlineMs,
-    options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...own, ...(dryRun && { dryRun: ["All"] }) },
+    options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...own },
     group: row.group, version: row.version, resource: row.plural, subresource: info.subresource, namespace: info.namespace || (operation === "CREATE" && row.group === "" && row.plural === "namespaces" ? next?.metadata.name ?? "" : ""),
     kind: next?.kind ?? row.kind,
     name: (info.verb === "create" && info.subresource === "" ? "" : info.name) || (next?.metadata?.name ?? ""),
     object: next,
     oldObject: old,
     warn: (text) => void warnings.push(text),
-    annotate: (key, value) => void (isAnnotationKey(key) && audit?.annotate(key, value)),
-    annotateInFull: (key, value) => void (audit?.wantsRequest && audit.annotate(key, value())),
+    ...annotations(audit),
     span,
   };
 }

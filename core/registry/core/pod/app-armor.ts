@@ -13,14 +13,19 @@ export function appArmorFor(annotation: string): AppArmorProfile | undefined {
   return localhostProfile === "" ? undefined : { type: "Localhost", localhostProfile };
 }
 
-/** Sets the field of containers that only have the annotation. Mutates. */
-export function applyAppArmorAnnotations(pod: Pod): void {
-  if (pod.spec.os?.name === "windows") return;
+/** Sets the field of containers that only have the annotation. Answers the annotations that were needed, or could not be understood. Mutates. */
+export function applyAppArmorAnnotations(pod: Pod): string[] {
+  const deprecated: string[] = [];
+  if (pod.spec.os?.name === "windows") return deprecated;
   for (const { container } of containersOf(pod.spec)) {
-    const annotation = pod.metadata.annotations?.[APPARMOR_ANNOTATION_PREFIX + container.name];
+    const key = APPARMOR_ANNOTATION_PREFIX + container.name;
+    const annotation = pod.metadata.annotations?.[key];
     if (annotation === undefined || container.securityContext?.appArmorProfile) continue;
     const profile = appArmorFor(annotation);
-    if (!profile || [...validateAppArmor("", profile)].length > 0 || semanticEqual(profile, pod.spec.securityContext?.appArmorProfile)) continue;
-    (container.securityContext ??= {}).appArmorProfile = profile;
+    const isValid = profile !== undefined && [...validateAppArmor("", profile)].length === 0;
+    if (isValid && semanticEqual(profile, pod.spec.securityContext?.appArmorProfile)) continue;
+    deprecated.push(key);
+    if (isValid) (container.securityContext ??= {}).appArmorProfile = profile;
   }
+  return deprecated;
 }

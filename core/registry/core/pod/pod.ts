@@ -38,7 +38,7 @@ export const pods = defineResource<Pod>({
     dropDisabledFields(pod.spec);
     if ((pod.spec.schedulingGates ?? []).length > 0) setGated(pod, context);
     mergeLabelKeys(pod);
-    applyAppArmorAnnotations(pod);
+    for (const key of applyAppArmorAnnotations(pod)) context.warn?.(`metadata.annotations[${key}]: deprecated since v1.30; use the "appArmorProfile" field instead`);
   },
   prepareForUpdate(next, old) { dropDisabledFields(next.spec, old.spec); },
 

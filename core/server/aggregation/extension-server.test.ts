@@ -1,0 +1,113 @@
+/** A real server behind ours, over HTTPS on loopback. */
+import { rmSync } from "node:fs";
+import type { IncomingHttpHeaders } from "node:http";
+import { createServer, type Server } from "node:https";
+import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { testPki } from "../../../test/certificates.ts";
+import { staticInformer, stored } from "../../../test/static-informer.ts";
+import type { Service } from "../../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
+import { systemRandom } from "../../lifecycle/random.ts";
+import { dialTcp } from "../../net/dial-tcp.ts";
+import { silentLog } from "../../observe/log.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
+import { altNamesOf } from "../../pki/alt-names.ts";
+import { generateKey, keyPem } from "../../pki/authority.ts";
+import type { Pki } from "../../pki/pki.ts";
+import { spkiOf } from "../../pki/signature.ts";
+import type { APIService } from "../../registry/apiregistration/api-service.ts";
+import type { ServerRequest } from "../request.ts";
+import { aggregator } from "./aggregator.ts";
+import { availability } from "./availability.ts";
+import { askExtension } from "./extension-server.ts";
+import { AGGREGATOR } from "./identity.ts";
+import { RemoteCatalog } from "./remote-documents.ts";
+
+let pki: Pki;
+let server: Server;
+let port = 0;
+let client: { cert: string; key: string };
+/** What the server answers with; nothing but its discovery when it is well. */
+let status = 200;
+/** The headers it was asked with. */
+let got: IncomingHttpHeaders = {};
+beforeEach(() => { status = 200; });
+beforeAll(async () => {
+  pki = await testPki();
+  const key = await generateKey();
+  client = { key: keyPem(key), cert: pki.authority("server-ca").issue({ subject: { commonName: "ext", organizations: [] }, spki: spkiOf(key), usages: ["digital signature", "server auth"], altNames: altNamesOf(["ext.a.svc", "127.0.0.1"]), notBeforeMs: 0, notAfterMs: systemClock.nowMs() + 3_600_000 }) };
+  server = createServer(client, ({ headers }, response) => void (got = headers, response).writeHead(status, { "content-type": "application/json" }).end('{"resources":[{"name":"things","kind":"Thing","namespaced":true,"verbs":["get"],"singularName":"thing"}]}'));
+  await new Promise<void>((ready) => void server.listen(0, "127.0.0.1", ready));
+  ({ port } = server.address() as AddressInfo);
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+  rmSync(pki.dir, { recursive: true, force: true });
+});
+
+const { signal } = new AbortController();
+const apiService = (): APIService => stored<APIService>("apiregistration.k8s.io/v1", "APIService", "v1.g", { spec: { group: "g", version: "v1", groupPriorityMinimum: 1, versionPriority: 1, insecureSkipTLSVerify: true, service: { name: "ext", namespace: "a", port: 443 } }, status: { conditions: [{ type: "Available", status: "True", reason: "Passed", message: "all checks passed", lastTransitionTime: "2026-01-01T00:00:00Z" }] } } as never);
+
+function world(spec: object) {
+  const services = staticInformer(stored<Service>("v1", "Service", "a/ext", { spec: { type: "ClusterIP", clusterIP: "10.43.0.9", ports: [{ port: 443 }], ...spec } } as never));
+  const endpointSlices = staticInformer(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "a/ext-1", { metadata: { labels: { "kubernetes.io/service-name": "ext" } }, addressType: "IPv4", ports: [{ port }], endpoints: [{ addresses: ["127.0.0.1"] }] } as never));
+  return {
+    services, serviceCopies: services, endpointSlices, clock: systemClock, random: systemRandom, clientTls: () => client, log: silentLog, metrics: metricsRegistry(),
+    dialer: { connect: ({ host, port: to, signal: until }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 5_000 }, { clock: systemClock, signal: until }) },
+  };
+}
+
+test.each<[string, object, string]>([
+  ["of the cluster by its address", {}, "https://10.43.0.9:443/apis"],
+  ["without an address by its name", { clusterIP: "None" }, "https://ext.a.svc:443/apis"],
+  ["over IPv6 in brackets", { clusterIP: "fd00::9" }, "https://[fd00::9]:443/apis"],
+])("a Service %s is what was asked", async (_, spec, url) => {
+  expect((await askExtension(apiService().spec, { path: "/apis", accept: "application/json", user: AGGREGATOR, timeoutMs: 5_000, signal }, world(spec))).url).toBe(url);
+});
+
+test("of a Service elsewhere that is its own name", async () => {
+  await expect(askExtension(apiService().spec, { path: "/apis", accept: "application/json", user: AGGREGATOR, timeoutMs: 5_000, signal }, world({ type: "ExternalName", externalName: "localhost" }))).rejects.toThrow('Get "https://localhost:443/apis": ');
+});
+
+/** Runs it until `done`. */
+async function running(part: { run(until: AbortSignal, ready: () => void): Promise<void> }, work: () => Promise<void>): Promise<void> {
+  const stop = new AbortController();
+  const ended = part.run(stop.signal, () => undefined);
+  await work();
+  stop.abort();
+  await ended;
+}
+
+async function eventually(holds: () => boolean): Promise<void> { while (!holds()) await systemClock.sleep(5, signal); }
+
+test("an APIService that somebody changes is looked at again, and what its server serves is not told while it does not answer", async () => {
+  const apiServices = staticInformer(apiService());
+  const written: string[] = [];
+  const deps = { ...world({}), apiServices, resource: { updateStatus: async (object: APIService) => { written.push(object.status!.conditions![0]!.message!); return object; } } as never };
+  const catalog = new RemoteCatalog(deps);
+  await running(catalog, () => running(availability(deps), async () => {
+    await eventually(() => catalog.of("v1.g").resources.length === 1);
+    status = 503;
+    apiServices.put({ ...apiService(), metadata: { ...apiService().metadata, labels: { touched: "yes" } } });
+    await eventually(() => written.length > 0);
+    expect(written[0]).toBe("failing or missing response from https://10.43.0.9:443/apis/g/v1: bad status from https://10.43.0.9:443/apis/g/v1: 503");
+    apiServices.put({ ...apiService(), spec: { ...apiService().spec, versionPriority: 2 } });
+    await eventually(() => catalog.of("v1.g").stale);
+    expect(catalog.of("v1.g").resources).toEqual([]);
+  }));
+});
+
+test("a server behind this one is told where it was asked for, and how", async () => {
+  const apiServices = staticInformer<APIService>();
+  const aggregation = aggregator({ ...world({}), apiServices, registry: undefined as never, resource: undefined as never });
+  apiServices.put(apiService());
+  const request = { method: "GET", path: "/apis/g/v1/things", query: new URLSearchParams(), header: () => undefined, headers: () => [], remoteAddress: "192.0.2.1", signal, wire: { body: Readable.from([]), rawQuery: "" } } as unknown as ServerRequest;
+  const answer = await aggregation.answer(request, { name: "jane", groups: ["g"] });
+  expect(answer).toMatchObject({ type: "raw", status: 200 });
+  (answer as { body: Readable }).body.destroy();
+  expect(got).toMatchObject({ "x-forwarded-proto": "https", "x-forwarded-host": "ext.a.svc:443", "x-forwarded-uri": "/apis/g/v1/things", "x-forwarded-for": "192.0.2.1", "x-remote-user": "jane" });
+});
