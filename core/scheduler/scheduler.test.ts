@@ -223,6 +223,9 @@ test("an extended resource that a class stands behind becomes a claim, where the
   await asking("q", "1");
   await until("q", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
   expect((await get("q")).status?.conditions?.[0]?.message).toMatch(/^0\/1 nodes are available: 1 cannot allocate all claims\./);
+  await node("itself", { cpu: "2", memory: "4Gi", pods: "110", "example.com/gpu": "1" });
+  const there = await until("q", on("itself"));
+  expect(there.metadata.managedFields?.find(({ subresource }) => subresource === "status")?.fieldsV1).toMatchObject({ "f:status": { "f:nominatedNodeName": {} } }); // it was told where it would be, though nothing had to be allocated
 }));
 
 test("each scheduler name has its own profile", () => withScheduler(async ({ node, pod, until }) => {
