@@ -13,14 +13,15 @@ import { isAlreadyExists, isNotFound } from "../api/meta/status-error.ts";
 import type { ResourceClient } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
 import type { CompleteTemplate } from "./deps.ts";
-import { canonical, templateHash } from "./template-hash.ts";
+import { canonical } from "./template-hash.ts";
 
 export interface HistoryOptions {
   readonly owner: Readonly<ApiObject>;
   readonly template: Readonly<PodTemplateSpec>;
   /** Those the owner controls. */
   readonly revisions: readonly Readonly<ControllerRevision>[];
-  readonly collisionCount: number | undefined;
+  /** Of the template, or the patch that puts it in place. */
+  readonly hash: (patch: unknown) => string;
   /** The label a revision carries its hash in. */
   readonly hashLabel: string;
   readonly client: ResourceClient<ControllerRevision>;
@@ -85,8 +86,8 @@ function alike(latest: Readonly<ControllerRevision> | undefined, { template, com
   return latest && complete && canonical(complete(templateOf(latest))) === canonical(complete(template)) ? latest : undefined;
 }
 
-async function create({ owner, template, collisionCount, hashLabel, client, informer, signal }: HistoryOptions, patch: unknown, revision: number): Promise<Readonly<ControllerRevision>> {
-  const hash = templateHash(template, collisionCount);
+async function create({ owner, template, hash: hashOf, hashLabel, client, informer, signal }: HistoryOptions, patch: unknown, revision: number): Promise<Readonly<ControllerRevision>> {
+  const hash = hashOf(patch);
   const name = `${owner.metadata.name.slice(0, NAME_LENGTH_MAX - 1 - hash.length)}-${hash}`;
   const draft: NewObject<ControllerRevision> = {
     apiVersion: "apps/v1", kind: "ControllerRevision",

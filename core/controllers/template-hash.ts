@@ -1,13 +1,20 @@
 /**
  * A short name for a pod template: equal templates, equal hash. Goes into names and labels, so it is spelled with letters that form no words.
  *
- * Upstream hashes a debug print of Go structs, which cannot be reproduced; no client computes it. What counts is that it is stable.
+ * Of Deployments' and DaemonSets' templates upstream hashes a debug print of Go structs, which cannot be reproduced; no client computes it. What counts is that
+ * it is stable. Of a StatefulSet's it hashes what the ControllerRevision holds: there the hash is upstream's.
  */
+import { encodeJson } from "../api/codec/json.ts";
 
 /** FNV-1a, 32 bit, over the template as JSON with sorted keys; `collisionCount` gives a template whose name is taken another one. */
 export function templateHash(template: unknown, collisionCount?: number): string {
   const text = canonical(template) + (collisionCount === undefined ? "" : `#${collisionCount}`);
   return safeEncode(String(fnv32a(new TextEncoder().encode(text))));
+}
+
+/** Of a ControllerRevision's data, its members in the order in which they are written. FNV-1, 32 bit. Source: kubernetes v1.36 pkg/controller/history/controller_history.go HashControllerRevision */
+export function patchHash(patch: unknown, collisionCount: number): string {
+  return safeEncode(String(fnv32(new TextEncoder().encode(new TextDecoder().decode(encodeJson(patch)).trimEnd() + collisionCount))));
 }
 
 /** Upstream's util/rand.SafeEncodeString. */
@@ -16,6 +23,12 @@ function safeEncode(text: string): string {
 }
 
 const SAFE_ALPHABET = "bcdfghjklmnpqrstvwxz2456789";
+
+function fnv32(bytes: Uint8Array): number {
+  let hash = 0x811c9dc5;
+  for (const byte of bytes) hash = (Math.imul(hash, 0x01000193) ^ byte) >>> 0;
+  return hash;
+}
 
 function fnv32a(bytes: Uint8Array): number {
   let hash = 0x811c9dc5;

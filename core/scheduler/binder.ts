@@ -10,7 +10,6 @@ import { PODS } from "../client/resources.ts";
 import type { DeviceReservation } from "./devices/claim-binder.ts";
 import { devicePlan } from "./devices/dynamic-resources.ts";
 import { DevicePlan } from "./devices/plan.ts";
-import type { PlacedPod } from "./node-info.ts";
 import type { Parts, Tried } from "./parts.ts";
 import type { Reservation } from "./volume-binder.ts";
 import { tryWritePodStatus } from "./pod-status.ts";
@@ -40,13 +39,14 @@ export class Binder {
   /** From now on the pod counts on `node`. */
   go(tried: Tried, node: string): void {
     const { attempt, candidate, profile, signal } = tried;
-    const { snapshot, queue, writes, waits } = this.#parts;
-    const devices = profile.bindsDevices ? this.#reserveDevices(candidate, node) : undefined;
+    const { snapshot, cluster, queue, writes, waits } = this.#parts;
+    const plan = profile.bindsDevices ? devicePlan(candidate, cluster) : undefined;
+    const devices = plan instanceof DevicePlan ? this.#reserveDevices(candidate.pod, plan, node) : undefined;
     const reservation = profile.bindsVolumes ? this.#reserve(candidate.pod, node) : undefined;
     snapshot.assume(candidate, node);
     queue.done(attempt);
     const binding = { ...tried, node, reservation, devices };
-    if (reservation || devices) waits.add(this.#prepareAndBind(binding));
+    if (reservation || plan) waits.add(this.#prepareAndBind(binding));
     else writes.add(this.#bind(binding, signal));
   }
 
@@ -68,11 +68,10 @@ export class Binder {
     return plan && !("reasons" in plan) ? volumes.reserve(plan, nodeName) : undefined;
   }
 
-  #reserveDevices(candidate: PlacedPod, nodeName: string): DeviceReservation | undefined {
-    const { snapshot, cluster, claims } = this.#parts;
-    const plan = devicePlan(candidate, cluster);
+  #reserveDevices(pod: Readonly<Pod>, plan: DevicePlan, nodeName: string): DeviceReservation | undefined {
+    const { snapshot, claims } = this.#parts;
     const node = snapshot.node(nodeName);
-    return plan instanceof DevicePlan && node ? claims.reserve(candidate.pod, plan, node) : undefined;
+    return node && claims.reserve(pod, plan, node);
   }
 
   async #prepareAndBind(binding: Binding): Promise<void> {

@@ -30,6 +30,9 @@ interface Deps {
 /** Throws if a victim could not be deleted. The last one is told to go when all others have been, after `beforeLast`. */
 export async function evict(preemptor: Readonly<Pod>, victims: readonly Readonly<Pod>[], node: NodeInfo["name"], deps: Deps): Promise<void> {
   const { client, log, reporter, snapshot, beforeLast, signal } = deps;
+  const staying = victims.filter(({ metadata }) => metadata.deletionTimestamp == null);
+  const last = staying.pop();
+  if (!last) return; // all are on their way out: no nomination changes, either
   const outranked = snapshot.nominatedTo(node).filter(({ pod }) => (pod.spec.priority ?? 0) < (preemptor.spec.priority ?? 0) && pod.metadata.uid !== preemptor.metadata.uid);
   for (const { pod } of outranked) {
     snapshot.denominate(pod);
@@ -47,9 +50,6 @@ export async function evict(preemptor: Readonly<Pod>, victims: readonly Readonly
     log.info("pod evicted for another of higher priority", { pod: keyOf(victim), for: keyOf(preemptor), node });
     reporter.report(victim, { type: "Normal", reason: "Preempted", action: "Preempting", note: `Preempted by pod ${preemptor.metadata.uid} on node ${node}` }); // and names nobody as related, as upstream in fact does not
   };
-  const staying = victims.filter(({ metadata }) => metadata.deletionTimestamp == null);
-  const last = staying.pop();
-  if (!last) return;
   await settleAll(staying.map(tell));
   beforeLast();
   await tell(last);

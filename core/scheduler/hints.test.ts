@@ -1,6 +1,7 @@
 /** Which changes bring a pod back that a filter rejected. */
 import { expect, test } from "vitest";
 import type { PodSpec } from "../api/gen/core.v1.ts";
+import type { ResourceClaim } from "../api/gen/resource.v1.ts";
 import type { CSINode, CSIStorageCapacity } from "../api/gen/storage.v1.ts";
 import { node, pod, schedulingCluster, stored } from "../../test/scheduling-cluster.ts";
 import type { ClusterChange } from "./changes.ts";
@@ -24,6 +25,9 @@ const claim = (name: string): ClusterChange => ({ of: "claim", object: stored("v
 const volume: ClusterChange = { of: "volume", object: stored("v1", "PersistentVolume", "v"), deleted: false };
 const csiNode = (count: number) => stored<CSINode>("storage.k8s.io/v1", "CSINode", "n", { spec: { drivers: [{ name: "d", nodeID: "n", allocatable: { count } }] } } as never);
 const room = (capacity: string) => stored<CSIStorageCapacity>("storage.k8s.io/v1", "CSIStorageCapacity", "default/room", { storageClassName: "s", capacity } as never);
+const users = (count: number, isAllocated = true) => ({ status: { ...(isAllocated && { allocation: {} }), reservedFor: Array.from({ length: count }, (_, i) => ({ resource: "pods", name: `p${i}`, uid: `${i}` })) } });
+const devices = (name: string, before: object | undefined, after: object): ClusterChange => ({ of: "resource claim", object: stored("resource.k8s.io/v1", "ResourceClaim", `default/${name}`, after), ...(before && { old: stored<ResourceClaim>("resource.k8s.io/v1", "ResourceClaim", `default/${name}`, before) }), deleted: false });
+const asksForDevices: Partial<PodSpec> = { resourceClaims: [{ name: "r", resourceClaimName: "own" }] };
 
 test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, change: ClusterChange, helps: boolean]>([
   ["NodeResourcesFit", {}, "a node", added(node("n")), true],
@@ -40,6 +44,11 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["NodeResourcesFit", {}, "a pod that is scaled down", { of: "placed pod", object: pod("x", { cpu: "100m" }), old: pod("x", { cpu: "1" }), deleted: false }, true],
   ["NodeResourcesFit", {}, "the pod itself asks for less", { of: "pod", object: pod("p", { cpu: "100m" }), old: pod("p"), deleted: false }, true],
   ["NodeResourcesFit", {}, "a label for the pod itself", { of: "pod", object: pod("p", web), old: pod("p"), deleted: false }, false],
+  ["DynamicResources", asksForDevices, "another's claim gives back its devices", devices("other", users(0), users(0, false)), true],
+  ["DynamicResources", asksForDevices, "another's claim has a user less", devices("other", users(2), users(1)), false],
+  ["DynamicResources", asksForDevices, "its claim comes", devices("own", undefined, {}), true],
+  ["DynamicResources", asksForDevices, "its claim has a user less", devices("own", users(2), users(1)), true],
+  ["DynamicResources", asksForDevices, "its claim gets a label", devices("own", users(1), { ...users(1), metadata: { labels: { a: "b" } } }), false],
   ["TaintToleration", {}, "a taint taken away", became(node("n", tainted), node("n")), true],
   ["TaintToleration", {}, "another tainted node", added(node("n", tainted)), false],
   ["TaintToleration", {}, "a taint that it does not mind anyway", became(node("n"), node("n", { taints: [{ key: "k", effect: "PreferNoSchedule" }] })), false],

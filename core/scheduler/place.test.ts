@@ -143,6 +143,21 @@ test("a large cluster is searched in part, in turn", () => {
   expect(place(candidate(pod("p")), cluster, DEFAULT_PROFILE, { random: first, start })).toMatchObject({ node: "n144" });
 });
 
+test("a pod that names its node moves the turn on, too", () => {
+  const cluster = schedulingCluster({ nodes: Array.from({ length: 300 }, (_, i) => node(`n${i}`)) });
+  const start = { next: 0 };
+  const only = { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In" as const, values: ["n7"] }] }] } } } };
+  expect(place(candidate(pod("p", only)), cluster, DEFAULT_PROFILE, { random: first, start })).toMatchObject({ node: "n7" });
+  expect(start.next).toBe(1);
+});
+
+test("where nothing tells nodes apart the first that will do is taken, in turn", () => {
+  const cluster = schedulingCluster({ nodes: [node("a"), node("b", { unschedulable: true }), node("c"), node("d")] });
+  const start = { next: 0 };
+  const next = (): unknown => place(candidate(pod("p")), cluster, { ...DEFAULT_PROFILE, scores: [] }, { random: { ...first, next: () => 0.99 }, start });
+  expect([next(), next(), next(), next()]).toMatchObject([{ node: "a", feasible: 1, evaluated: 1 }, { node: "c", evaluated: 2 }, { node: "d", evaluated: 1 }, { node: "a", evaluated: 1 }]);
+});
+
 test("a nominated pod keeps its place from others of its priority or lower", () => {
   const nominated = [[pod("first", { cpu: "2", priority: 5 }), "a"]] as const;
   const at = (priority: number) => {

@@ -63,7 +63,8 @@ export interface Found {
   readonly evaluation: Evaluation;
 }
 
-export function search(candidate: Candidate, cluster: Cluster, { filters, percentageOfNodesToScore }: Profile, { start, kind }: Pick<Options, "start" | "kind">): Found | NoPlacement {
+/** `compares`: somebody tells the nodes that will do apart, by scores or as an extender. Else the first is enough. */
+export function search(candidate: Candidate, cluster: Cluster, { filters, scores, percentageOfNodesToScore }: Profile, { start, kind, compares = scores.length > 0 }: Pick<Options, "start" | "kind"> & { readonly compares?: boolean }): Found | NoPlacement {
   const all = cluster.nodes();
   if (all.length === 0) return { type: "none", message: "no nodes available to schedule pods", filters: new Set(), rejections: new Map(), evaluation: undefined };
   const evaluation = new Evaluation(candidate, cluster, filters, kind);
@@ -74,10 +75,10 @@ export function search(candidate: Candidate, cluster: Cluster, { filters, percen
   if (nominated && (onlyNodes?.has(nominated.name) ?? true) && !evaluation.reject(nominated)) return { type: "found", feasible: [nominated], evaluated: 1, rejections: new Map(), evaluation };
 
   const nodes = onlyNodes ? [...onlyNodes].flatMap((name) => cluster.node(name) ?? []) : all;
-  const wanted = onlyNodes ? nodes.length : feasibleWanted(all.length, percentageOfNodesToScore);
+  const wanted = compares ? feasibleWanted(nodes.length, percentageOfNodesToScore) : 1;
   const feasible: LiveNode[] = [];
   const rejections = new Map<string, NodeRejection>();
-  const offset = onlyNodes ? 0 : start.next % all.length;
+  const offset = start.next % all.length;
   let evaluated = 0;
   for (; evaluated < nodes.length && feasible.length < wanted; evaluated++) {
     const node = nodes[(offset + evaluated) % nodes.length]!;
@@ -85,7 +86,7 @@ export function search(candidate: Candidate, cluster: Cluster, { filters, percen
     if (rejection) rejections.set(node.name, rejection);
     else feasible.push(node);
   }
-  if (!onlyNodes) start.next = (offset + evaluated) % all.length;
+  start.next = (offset + evaluated) % all.length;
   return feasible.length > 0 ? { type: "found", feasible, evaluated, rejections, evaluation } : nowhere(cluster, { rejections, evaluation });
 }
 

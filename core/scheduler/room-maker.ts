@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 pkg/scheduler/schedule_one.go handleSchedulingFailure, framework/preemption
  */
 import type { Pod } from "../api/gen/core.v1.ts";
-import { keyOf } from "../api/meta/object-meta.ts";
+import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
 import { POD_DISRUPTION_BUDGETS } from "../client/resources.ts";
 import { victimsByExtenders } from "./ask-extenders.ts";
 import type { Binder } from "./binder.ts";
@@ -130,7 +130,7 @@ export class RoomMaker {
 
   #room(preemption: Preemption): Room {
     if (preemption.type === "none") return { message: preemption.message, nominatedNodeName: preemption.keepNomination ? undefined : "", victims: [] };
-    this.#parts.metrics.preempted(preemption.victims.length);
+    if (!preemption.victims.every(isDeleting)) this.#parts.metrics.preempted(preemption.victims.length);
     return { message: "", nominatedNodeName: preemption.node, victims: preemption.victims };
   }
 }

@@ -223,6 +223,9 @@ test("an extended resource that a class stands behind becomes a claim, where the
   await asking("q", "1");
   await until("q", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
   expect((await get("q")).status?.conditions?.[0]?.message).toMatch(/^0\/1 nodes are available: 1 cannot allocate all claims\./);
+  await node("itself", { cpu: "2", memory: "4Gi", pods: "110", "example.com/gpu": "1" });
+  const there = await until("q", on("itself"));
+  expect(there.metadata.managedFields?.find(({ subresource }) => subresource === "status")?.fieldsV1).toMatchObject({ "f:status": { "f:nominatedNodeName": {} } }); // it was told where it would be, though nothing had to be allocated
 }));
 
 test("each scheduler name has its own profile", () => withScheduler(async ({ node, pod, until }) => {
@@ -251,18 +254,35 @@ test("when a binding is refused, the pod is told and tried again, and its place 
   }, { through });
 });
 
-test("a nomination ends when a pod of higher priority is to have the node", () => withScheduler(async ({ client, call, node, pod, until }) => {
-  await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
-  await pod("low", { priority: 1, terminationGracePeriodSeconds: 30 }, "800m");
-  await until("low", on("a"));
+test("a nomination ends when others go for a pod of higher priority", () => withScheduler(async ({ client, call, node, pod, until }) => {
+  await node("a", { cpu: "2", memory: "4Gi", pods: "110" });
+  for (const name of ["low", "lower"]) {
+    await pod(name, { priority: name === "low" ? 2 : 1, terminationGracePeriodSeconds: 30 }, "900m");
+    await until(name, on("a"));
+  }
   await pod("middle", { priority: 10 }, "800m");
   await until("middle", ({ status }) => status?.nominatedNodeName === "a");
-  await pod("high", { priority: 100 }, "800m");
+  await pod("high", { priority: 100 }, "1800m");
   await until("high", ({ status }) => status?.nominatedNodeName === "a");
   await until("middle", ({ status }) => status?.nominatedNodeName === undefined);
-  await client.resource(PODS).delete({ metadata: { name: "low", namespace: "default" } }, { gracePeriodSeconds: 0 }, call);
+  for (const name of ["low", "lower"]) await client.resource(PODS).delete({ metadata: { name, namespace: "default" } }, { gracePeriodSeconds: 0 }, call);
   await until("high", on("a"));
   expect((await until("middle", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false)).spec.nodeName).toBeUndefined();
+}));
+
+test("a nomination stays when a pod of higher priority waits for the same victim, which is on its way out already", () => withScheduler(async ({ client, call, node, pod, until, events, metrics }) => {
+  await node("a");
+  await pod("victim", { priority: 1, terminationGracePeriodSeconds: 30 }, "1500m");
+  const victim = await until("victim", on("a"));
+  await client.resource(PODS).patch(victim, "application/merge-patch+json", { status: { phase: "Running" } }, { ...call, subresource: "status" });
+  await pod("middle", { priority: 10 }, "1500m");
+  await until("victim", ({ metadata }) => metadata.deletionTimestamp != null);
+  await pod("high", { priority: 100 }, "1800m");
+  const high = await until("high", ({ status }) => status?.nominatedNodeName === "a");
+  expect(high.status?.conditions?.[0]?.message).toBe("0/1 nodes are available: 1 Insufficient cpu.");
+  expect((await events("Preempted")).length).toBe(1);
+  expect((await until("middle", () => true)).status?.nominatedNodeName).toBe("a");
+  expect(metrics()).toContain("scheduler_preemption_victims_count 1");
 }));
 
 test("a pod that fits nowhere is tried again when a node's taints change, whatever kept it away, and told what does so now", () => withScheduler(async ({ client, call, node, pod, until, metrics }) => {

@@ -135,7 +135,8 @@ class Scheduler {
     const { pod } = candidate;
     this.#batch.skip();
     const asked = { extenders, log, signal };
-    const found = search(candidate, cluster, profile, { start: this.#start });
+    const compares = profile.scores.length > 0 || extenders.some(({ filters, prioritizes }) => filters || prioritizes);
+    const found = search(candidate, cluster, profile, { start: this.#start, compares });
     const feasible = found.type === "none" ? [] : await filterByExtenders(pod, found.feasible, found.rejections, asked);
     const more = feasible.length > 1 ? await scoresOfExtenders(pod, feasible, asked) : new Map<string, number>();
     this.#tookToDecide(tried, found.evaluation, feasible.length > 0 ? "node" : "none");

@@ -11,6 +11,7 @@ import { forcedBy, multiAttachMessage, planNode } from "./plan.ts";
 
 const volume = (name: string, mode = "ReadWriteOnce"): PersistentVolume => stored("v1", "PersistentVolume", name, { spec: { accessModes: [mode], csi: { driver: "d", volumeHandle: name } } });
 const attachment = (name: string, node = "n", rest: Record<string, unknown> = {}): VolumeAttachment => stored("storage.k8s.io/v1", "VolumeAttachment", attachmentName(name, "d", node), { spec: { attacher: "d", nodeName: node, source: { persistentVolumeName: name } }, status: { attached: true }, ...rest });
+const LEFT_TO_US = { annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" } };
 const node = (rest: Record<string, unknown> = {}): Node => stored("v1", "Node", "n", { spec: {}, status: { conditions: [{ type: "Ready", status: "True" }] }, ...rest });
 const mounted = { volumesInUse: ["kubernetes.io/csi/d^v"] };
 
@@ -54,7 +55,7 @@ test("who has the volume is told within the namespace only", () => {
 
 test("a volume is attached where its pod is, and taken off after it", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
   const { client } = api;
-  const made = await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n" }, spec: {} } as never, call);
+  const made = await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n", ...LEFT_TO_US }, spec: {} } as never, call);
   const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { volumeName: "v" } } as never, call);
   await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { csi: { driver: "d", volumeHandle: "h" }, claimRef: { name: "c", namespace: "ns", uid: claim.metadata.uid } } } as never, call);
   const pod = await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "ns" }, spec: { containers: [], nodeName: "n", volumes: [{ name: "x", persistentVolumeClaim: { claimName: "c" } }] } } as never, call);
@@ -75,6 +76,20 @@ test("a volume is attached where its pod is, and taken off after it", () => with
   expect(made.metadata.name).toBe("n");
 }));
 
+test("a node that sees to its volumes itself is left alone, until it no longer does", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
+  const { client } = api;
+  const nodes = await Promise.all(["itself", "n"].map((name) => client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name, ...(name === "n" && LEFT_TO_US) }, spec: {} } as never, call)));
+  for (const name of ["itself", "n"]) {
+    const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name, namespace: "ns" }, spec: { volumeName: name } } as never, call);
+    await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name }, spec: { csi: { driver: "d", volumeHandle: name }, claimRef: { name, namespace: "ns", uid: claim.metadata.uid } } } as never, call);
+    await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "ns" }, spec: { containers: [], nodeName: name, volumes: [{ name: "x", persistentVolumeClaim: { claimName: name } }] } } as never, call);
+  }
+  const at = () => api.all(VOLUME_ATTACHMENTS).map(({ spec }) => spec.nodeName).sort().join();
+  await eventually(at, (all) => all === "n");
+  await client.resource(NODES).patch(nodes[0]!, "application/merge-patch+json", { metadata: LEFT_TO_US }, call);
+  await eventually(at, (all) => all === "itself,n");
+}));
+
 test("what is taken off a node by force is counted by why", async () => {
   const silent = { ...mounted, conditions: [{ type: "Ready", status: "Unknown" }] };
   const outOfService = { taints: [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] };
@@ -82,7 +97,7 @@ test("what is taken off a node by force is counted by why", async () => {
   expect([forcedBy(node({ status: silent }), 400_000, true), forcedBy(node({ spec: outOfService, status: silent }), 0, true)]).toEqual(["timeout", "out-of-service"]);
   const metrics = metricsRegistry();
   await withControllers((deps) => [attachDetachController({ ...deps, metrics })], async (api, call) => {
-    await api.client.resource(NODES).create(node({ spec: outOfService, status: silent }), call);
+    await api.client.resource(NODES).create(node({ metadata: { name: "n", ...LEFT_TO_US }, spec: outOfService, status: silent }), call);
     await api.client.resource(PERSISTENT_VOLUMES).create(volume("v"), call);
     await api.client.resource(VOLUME_ATTACHMENTS).create(attachment("v"), call);
     await eventually(() => api.all(VOLUME_ATTACHMENTS), (all) => all.length === 0);

@@ -6,6 +6,7 @@
  *
  * Disks of iSCSI targets have no VolumeAttachment: the Node's status alone says who may use them (plan-disks.ts).
  *
+ * Nodes without the kubelet's annotation that leaves it to us see to it themselves, and are left alone.
  * A node that does not answer keeps a volume for six minutes, or with --disable-force-detach-on-timeout for good; one with the taint out-of-service, or that is gone, loses it at once.
  *
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume-attachment-v1/
@@ -14,7 +15,7 @@
 import { createHash } from "node:crypto";
 import type { AttachedVolume, Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../api/gen/storage.v1.ts";
-import { keyOf, type NewObject, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
+import { annotationsOf, keyOf, type NewObject, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
 import { CSI_DRIVERS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from "../../client/resources.ts";
@@ -30,6 +31,7 @@ import { diskKey, waits as waitsBy } from "./waits.ts";
 import { wantedVolumes } from "./wanted.ts";
 
 const AGAIN_MS = 5_000;
+const LEFT_TO_US = "volumes.kubernetes.io/controller-managed-attach-detach";
 const ATTACHMENTS_BY_NODE: Index<VolumeAttachment> = { name: "node", valuesOf: ({ spec }) => [spec.nodeName] };
 const ATTACHMENTS_BY_VOLUME: Index<VolumeAttachment> = { name: "volume", valuesOf: ({ spec }) => (spec.source.persistentVolumeName ? [spec.source.persistentVolumeName] : []) };
 const NODES_BY_DISK: Index<Node> = { name: "attached disk", valuesOf: attachedDisks };
@@ -60,12 +62,13 @@ export function attachDetachController({ client, informers, events, clock, metri
       }),
       mapped(claims, ({ object, old }) => (old?.spec.volumeName === object.spec.volumeName ? [] : nodesOf(object))),
       mapped(attachments, ({ object, deleted }) => [objectKey("", object.spec.nodeName), ...(deleted ? waitingFor(object) : [])]),
-      mapped(nodes, ({ object, old, deleted }) => (!deleted && old !== undefined && sameValue([old.status?.volumesInUse, old.status?.volumesAttached, old.spec.taints], [object.status?.volumesInUse, object.status?.volumesAttached, object.spec.taints]) ? [] : [keyOf(object), ...waitingForDisks])),
+      mapped(nodes, ({ object, old, deleted }) => (!deleted && old !== undefined && sameValue(whatMatters(old), whatMatters(object)) ? [] : [keyOf(object), ...waitingForDisks])),
       mapped(informers.of(CSI_DRIVERS), () => [...nodes.list()].map(keyOf)),
     ],
     reads: [informers.of(PERSISTENT_VOLUMES)],
     async reconcile(key, { signal }): Promise<Next> {
       const node = nodes.get(key);
+      if (node && !isLeftToUs(node)) return;
       const plan = planned(key, node);
       const disks = node ? plannedDisks(key, node) : NO_DISKS;
       if (node) await reportWith(node, plan.attached, disks, signal); // before the volume goes
@@ -162,6 +165,10 @@ export function attachDetachController({ client, informers, events, clock, metri
     waits.notIdle(name);
   }
 }
+
+function isLeftToUs(node: Readonly<Node>): boolean { return annotationsOf(node)[LEFT_TO_US] !== undefined; }
+
+function whatMatters(node: Readonly<Node>): unknown { return [isLeftToUs(node), node.status?.volumesInUse, node.status?.volumesAttached, node.spec.taints]; }
 
 const NO_DISKS: DiskPlan = { attached: [], granted: [], blocked: [], idle: [], released: [] };
 

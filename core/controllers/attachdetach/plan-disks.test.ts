@@ -13,6 +13,7 @@ const NAME = "kubernetes.io/iscsi/10.0.0.1:3260:iqn.2003-01.io.k8s:shed:1";
 const iscsi = { targetPortal: "10.0.0.1", iqn: "iqn.2003-01.io.k8s:shed", lun: 1 };
 const here = { volumesAttached: [{ name: NAME, devicePath: "" }, { name: "kubernetes.io/csi/d^v", devicePath: "" }] };
 const ready = (status: "True" | "Unknown") => ({ conditions: [{ type: "Ready", status }] });
+const LEFT_TO_US = { annotations: { "volumes.kubernetes.io/controller-managed-attach-detach": "true" } };
 const node = (status: object, rest: object = {}): Node => stored("v1", "Node", "n", { spec: {}, status, ...rest });
 const outOfService = { spec: { taints: [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] } };
 
@@ -39,7 +40,7 @@ test("a disk is one however its portal is written", () => {
 
 test("a disk for one node moves when nothing has it mounted any more; who waits is told", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
   const { client } = api;
-  const nodes = await Promise.all(["a", "b"].map((name) => client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name }, spec: {}, status: ready("True") } as never, call)));
+  const nodes = await Promise.all(["a", "b"].map((name) => client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name, ...LEFT_TO_US }, spec: {}, status: ready("True") } as never, call)));
   const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { volumeName: "v" } } as never, call);
   await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { accessModes: ["ReadWriteOnce"], iscsi, claimRef: { name: "c", namespace: "ns", uid: claim.metadata.uid } } } as unknown as PersistentVolume, call);
   const attached = (name: string) => api.all(NODES).find(({ metadata }) => metadata.name === name)?.status?.volumesAttached?.map((one) => one.name) ?? [];
@@ -59,7 +60,7 @@ test("a disk that is taken off a node by force is counted by why", async () => {
   const metrics = metricsRegistry();
   await withControllers((deps) => [attachDetachController({ ...deps, metrics })], async (api, call) => {
     const { client } = api;
-    const gone = await client.resource(NODES).create(node({ ...here, ...ready("Unknown"), volumesInUse: [NAME] }) as never, call);
+    const gone = await client.resource(NODES).create(node({ ...here, ...ready("Unknown"), volumesInUse: [NAME] }, { metadata: { name: "n", ...LEFT_TO_US } }) as never, call);
     await client.resource(NODES).patch(gone, "application/merge-patch+json", outOfService, call);
     await eventually(() => api.all(NODES)[0]!.status?.volumesAttached ?? [], (attached) => attached.length === 0);
     await eventually(() => metrics.render(), (text) => text.includes('attach_detach_controller_attachdetach_controller_forced_detaches{reason="out-of-service"} 1'));

@@ -22,6 +22,7 @@ import { isNamespaceTerminating, podControl } from "../pod-control.ts";
 import { nextAvailableInMs } from "../pod-state.ts";
 import { slowStart } from "../slow-start.ts";
 import { sameToApi } from "../same.ts";
+import { templateHash } from "../template-hash.ts";
 import { daemonStatus, type Plan, planPlacement, planRolling } from "./plan.ts";
 import { daemonPod, fitOf, REVISION_HASH_LABEL } from "./pods.ts";
 import { mergeTwins } from "./twins.ts";
@@ -97,7 +98,7 @@ export function daemonSetController({ client, informers, events, clock, complete
   async function history(set: Set, own: readonly Readonly<ControllerRevision>[], signal: AbortSignal) {
     try {
       return await syncHistory({
-        owner: set, template: set.spec.template, revisions: own, collisionCount: set.status?.collisionCount, hashLabel: REVISION_HASH_LABEL, client: revisionClient, informer: revisions, complete, signal,
+        owner: set, template: set.spec.template, revisions: own, hash: () => templateHash(set.spec.template, set.status?.collisionCount), hashLabel: REVISION_HASH_LABEL, client: revisionClient, informer: revisions, complete, signal,
       });
     } catch (error) {
       if (error instanceof HashCollisionError) {

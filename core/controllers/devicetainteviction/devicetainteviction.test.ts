@@ -5,15 +5,18 @@ import { withControllers } from "../../../test/run-controllers.ts";
 import { EVENTS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
 import { deviceTaintEvictionController, evictionMs } from "./devicetainteviction.ts";
 
-const taint: DeviceTaint = { key: "broken", effect: "NoExecute", timeAdded: "2026-01-01T00:00:00Z" };
+const effect = "NoExecute";
+const taint: DeviceTaint = { key: "broken", effect, timeAdded: "2026-01-01T00:00:00Z" };
 const addedMs = Date.parse("2026-01-01T00:00:00Z");
 
 test.each<[string, DeviceTaint[], DeviceToleration[], number | undefined]>([
   ["not tolerated", [taint], [], addedMs],
   ["of another effect", [{ ...taint, effect: "NoSchedule" }], [], undefined],
-  ["tolerated for ever", [taint], [{ key: "broken", operator: "Exists" }], undefined],
-  ["tolerated for a while: the shortest counts", [taint], [{ operator: "Exists", tolerationSeconds: 60 }, { key: "broken", operator: "Exists", tolerationSeconds: 30 }], addedMs + 30_000],
-  ["one of two is not tolerated", [taint, { ...taint, key: "gone", timeAdded: "2026-01-01T00:01:00Z" }], [{ key: "broken", operator: "Exists" }], addedMs + 60_000],
+  ["tolerated for ever", [taint], [{ key: "broken", operator: "Exists", effect }], undefined],
+  ["tolerated by what names no effect", [taint], [{ key: "broken", operator: "Exists" }], addedMs],
+  ["tolerated for a while: the shortest counts", [taint], [{ operator: "Exists", effect, tolerationSeconds: 60 }, { key: "broken", operator: "Exists", effect, tolerationSeconds: 30 }], addedMs + 30_000],
+  ["tolerated for a while and for ever", [taint], [{ operator: "Exists", effect, tolerationSeconds: 60 }, { operator: "Exists", effect }], undefined],
+  ["one of two is not tolerated", [taint, { ...taint, key: "gone", timeAdded: "2026-01-01T00:01:00Z" }], [{ key: "broken", operator: "Exists", effect }], addedMs + 60_000],
 ])("%s", (_, taints, tolerations, atMs) => {
   expect(evictionMs(taints, tolerations)).toBe(atMs);
 });

@@ -28,7 +28,7 @@ function resultsOf({ status }: Readonly<ResourceClaim>): readonly DeviceRequestA
   return status?.allocation?.devices?.results ?? [];
 }
 
-/** When a pod with this device has to go; undefined: never. */
+/** When a pod with this device has to go; undefined: never. Only what names the effect tolerates it here, though for the scheduler no effect means all of them. */
 export function evictionMs(taints: readonly DeviceTaint[], tolerations: readonly DeviceToleration[]): number | undefined {
   let earliest: number | undefined;
   for (const taint of taints) {
@@ -36,7 +36,7 @@ export function evictionMs(taints: readonly DeviceTaint[], tolerations: readonly
     const sinceMs = taint.timeAdded ? Date.parse(taint.timeAdded) : 0;
     const tolerating = tolerations.filter((one) => tolerates(one, taint));
     const seconds = tolerating.flatMap(({ tolerationSeconds }) => (tolerationSeconds === undefined ? [] : [Math.max(0, tolerationSeconds)]));
-    if (tolerating.length > 0 && seconds.length === 0) continue; // for ever
+    if (seconds.length < tolerating.length) continue; // for ever
     const atMs = tolerating.length === 0 ? sinceMs : sinceMs + Math.min(...seconds) * 1000;
     earliest = Math.min(earliest ?? Number.POSITIVE_INFINITY, atMs);
   }
@@ -44,7 +44,7 @@ export function evictionMs(taints: readonly DeviceTaint[], tolerations: readonly
 }
 
 function tolerates({ key = "", operator = "Equal", value = "", effect }: DeviceToleration, taint: DeviceTaint): boolean {
-  if ((effect && effect !== taint.effect) || (key !== "" && key !== taint.key)) return false;
+  if (effect !== taint.effect || (key !== "" && key !== taint.key)) return false;
   return operator === "Exists" || (operator === "Equal" && value === (taint.value ?? ""));
 }
 

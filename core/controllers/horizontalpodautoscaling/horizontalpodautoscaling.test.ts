@@ -86,5 +86,20 @@ test("what an autoscaler points to is found in whichever version its group has, 
     const told = (name: string, type: string) => api.all(HORIZONTAL_POD_AUTOSCALERS).find(({ metadata }) => metadata.name === name)?.status?.conditions?.find((one) => one.type === type)?.message;
     expect(await eventually(() => told("unknown", "AbleToScale"), (message) => message !== undefined)).toBe('the HPA controller was unable to get the target\'s current scale: no matches for kind "Foo" in group "x.y"');
     expect(await eventually(() => told("old", "ScalingActive"), (message) => message !== undefined)).toBe("the HPA was unable to compute the replica count: unable to get metric m: Service on ns s/none of those");
+  }, { clock: hurriedClock() });
+});
+
+test("a new autoscaler waits for its turn, one that is gone is forgotten at once", () => {
+  const added: unknown[] = [];
+  return withControllers((deps) => {
+    const controller = horizontalPodAutoscalingController(deps);
+    return [{ ...controller, watches: controller.watches.map((watch) => ({ ...watch, subscribe: () => watch.subscribe((key, afterMs) => void added.push([key, afterMs])) })) }];
+  }, async (api, call) => {
+    const autoscalers = api.client.resource(HORIZONTAL_POD_AUTOSCALERS);
+    const made = await autoscalers.create({ apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: { name: "web", namespace: "ns" }, spec: { scaleTargetRef: { kind: "Deployment", name: "web" }, maxReplicas: 3 } }, call);
+    await autoscalers.update({ ...made, spec: { ...made.spec, maxReplicas: 4 } }, call);
+    await autoscalers.delete(made, {}, call);
+    await eventually(() => added, (all) => all.length === 2);
+    expect(added).toEqual([["ns/web", 15_000], ["ns/web", 0]]);
   });
 });

@@ -11,8 +11,7 @@ import type { HorizontalPodAutoscaler, MetricStatus } from "../../api/gen/autosc
 import { keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { HORIZONTAL_POD_AUTOSCALERS, PODS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import { sameValue } from "../conditions.ts";
-import { type Controller, mapped, type Next } from "../controller.ts";
+import type { Controller, Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { messageOf } from "../pod-control.ts";
 import { type History, newHistory, normalize, withScaleEvent } from "./behavior.ts";
@@ -49,7 +48,12 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
   return {
     name: "horizontalpodautoscaler",
     workers: 5,
-    watches: [mapped(autoscalers, ({ object, old, deleted }) => (deleted || old === undefined || !sameValue(old.spec, object.spec) ? [keyOf(object)] : []))],
+    watches: [{ // one that is new or changed waits for its turn, too
+      whenSynced: (until) => autoscalers.whenSynced(until),
+      subscribe: (add) => autoscalers.onChange(({ object, old, deleted }) => {
+        if (deleted || old === undefined) add(keyOf(object), deleted ? 0 : autoscaling.periodMs);
+      }),
+    }],
     reads: [pods],
     async reconcile(key, { signal, log }): Promise<Next> {
       const autoscaler = autoscalers.get(key);

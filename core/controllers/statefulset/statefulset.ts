@@ -18,6 +18,7 @@ import type { ControllerDeps } from "../deps.ts";
 import { HashCollisionError, type History, syncHistory, templateOf, trimHistory } from "../history.ts";
 import { isNamespaceTerminating } from "../pod-control.ts";
 import { nextAvailableInMs } from "../pod-state.ts";
+import { patchHash } from "../template-hash.ts";
 import { planSteps, type Revision, statefulStatus, type World } from "./plan.ts";
 import { isMember, isWanted, REVISION_HASH_LABEL, revisionOf } from "./pods.ts";
 import { setClaims } from "./set-claims.ts";
@@ -80,15 +81,15 @@ export function statefulSetController({ client, informers, events, clock, comple
   };
 
   async function historyOf(set: Set, own: readonly Readonly<ControllerRevision>[], signal: AbortSignal): Promise<History> {
-    const collisionCount = set.status?.collisionCount;
+    const collisionCount = set.status?.collisionCount ?? 0;
     try {
       return await syncHistory({
-        owner: set, template: set.spec.template, revisions: own, collisionCount: collisionCount === 0 ? undefined : collisionCount, hashLabel: REVISION_HASH_LABEL,
+        owner: set, template: set.spec.template, revisions: own, hash: (patch) => patchHash(patch, collisionCount), hashLabel: REVISION_HASH_LABEL,
         client: revisionClient, informer: revisions, complete, signal,
       });
     } catch (error) {
       if (error instanceof HashCollisionError) {
-        const status = { replicas: 0, availableReplicas: 0, ...set.status, collisionCount: (collisionCount ?? 0) + 1 };
+        const status = { replicas: 0, availableReplicas: 0, ...set.status, collisionCount: collisionCount + 1 };
         await sets.caughtUp([await setClient.updateStatus({ ...set, status }, { signal })], signal);
       }
       throw error;

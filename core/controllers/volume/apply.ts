@@ -41,7 +41,7 @@ export class PlanApplier {
   readonly #deps: Deps;
   readonly #claims: ResourceClient<PersistentVolumeClaim>;
   readonly #volumes: ResourceClient<PersistentVolume>;
-  readonly #told = new Map<ObjectKey, { readonly message: string; readonly resourceVersion: string; readonly atMs: number }>(); // of claims that wait, what last
+  readonly #told = new Map<ObjectKey, { readonly resourceVersion: string; readonly atMs: number }>(); // of claims that wait, what last
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -150,13 +150,13 @@ export class PlanApplier {
     return written;
   }
 
-  /** What a claim waits for: not each time something else changes, but again and again. */
+  /** What a claim waits for: when it changes itself and again and again, not each time something else does. */
   #tell(claim: Claim, said: Said): Next {
     const key = keyOf(claim), { resourceVersion } = claim.metadata, nowMs = this.#deps.clock.nowMs();
     const before = this.#told.get(key);
-    const againInMs = before?.message === said.message && before.resourceVersion === resourceVersion ? before.atMs + TELL_MS - nowMs : 0;
+    const againInMs = before?.resourceVersion === resourceVersion ? before.atMs + TELL_MS - nowMs : 0;
     if (againInMs > 0) return { againInMs };
-    this.#told.set(key, { message: said.message, resourceVersion, atMs: nowMs });
+    this.#told.set(key, { resourceVersion, atMs: nowMs });
     this.#say(claim, said);
     return { againInMs: TELL_MS };
   }

@@ -133,7 +133,9 @@ test("what a claim waits for is told again while it waits, not whenever somethin
   expect([await say(claim()), told.length]).toEqual([{ againInMs: 5000 }, 1]);
   nowMs = 15_000;
   await say(claim());
-  await say({ ...claim(), metadata: { ...claim().metadata, resourceVersion: "another" } });
+  const another = { ...claim(), metadata: { ...claim().metadata, resourceVersion: "another" } };
+  await say(another);
+  await say(another, "WaitForPodScheduled"); // in a quarter of a minute, if it still does
   await say(claim(), "WaitForFirstConsumer");
   expect(told).toEqual(["FailedBinding", "FailedBinding", "FailedBinding", "WaitForFirstConsumer"]);
 });

@@ -59,7 +59,7 @@ export function volumeBinder({ client, informers, events, clock }: Deps): Contro
       itself(volumes),
       mapped(volumes, ({ object, old }) => [...claimsFor(object), ...(old === undefined ? [] : claimsFor(old))]),
       mapped(classes, ({ object }) => [...unboundOf(object.metadata.name), ...unboundOf("")]),
-      mapped(pods, ({ object, old }) => (old === undefined || old.spec.nodeName !== object.spec.nodeName ? claimsOf(object) : [])),
+      mapped(pods, ({ object, old }) => (object.spec.nodeName && old?.spec.nodeName !== object.spec.nodeName ? claimsOf(object) : [])),
     ],
     reads: [nodes],
     async reconcile(key, call) {

@@ -45,7 +45,11 @@ export function dynamicResources(timeouts = TIMEOUTS): Filter {
     mayHelp(pod, change) {
       switch (change.of) {
         case "pod": return change.object.metadata.uid === pod.metadata.uid && (!Bun.deepEquals(change.object.status?.resourceClaimStatuses, change.old?.status?.resourceClaimStatuses) || !Bun.deepEquals(change.object.status?.extendedResourceClaimStatus, change.old?.status?.extendedResourceClaimStatus));
-        case "resource claim": return change.deleted ? change.object.status?.allocation !== undefined : isOwn(pod, change.object.metadata) || (change.old?.status?.allocation !== undefined && !change.object.status?.allocation) || (change.old?.status?.reservedFor ?? []).length > (change.object.status?.reservedFor ?? []).length;
+        case "resource claim": {
+          const { object, old, deleted } = change;
+          if (deleted) return object.status?.allocation !== undefined;
+          return (old?.status?.allocation !== undefined && !object.status?.allocation) || (isOwn(pod, object.metadata) && (!old || !Bun.deepEquals(old.status, object.status)));
+        }
         case "resource slice": case "device class": return !change.deleted;
         case "node": return nodeChanged(change, ({ metadata, status }) => [metadata.labels, status?.allocatable]);
         default: return false;
