@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { assemble } from "../api/codec/pieces.ts";
 import { renderTable } from "../api/codec/table/table.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { Cached } from "../registry/generic/cached.ts";
@@ -22,7 +23,7 @@ test("rows that are kept say at any time what a printer would", () => {
     const { rows: wanted, ...rest } = renderTable({ ...request, kind: { group: "", kind: "Pod" }, objects });
     expect(head).toEqual(rest);
     expect(rows.map(({ entry }) => entry)).toEqual(entries);
-    expect(rows.map(({ text }) => JSON.parse(`{"cells":${text}}`) as unknown)).toEqual(wanted.map(({ object: _, ...row }) => row));
+    expect(rows.map(({ before, age, after }) => JSON.parse(`{"cells":${assemble([before, age, after]).toString()}}`) as unknown)).toEqual(wanted.map(({ object: _, ...row }) => row));
   }
   expect([entries[0]!.bytesHeld > 0, entries[1]!.bytesHeld]).toEqual([true, 0]);
   entries[0]!.forget();

@@ -3,17 +3,18 @@
  * to fetch most of each of them into the processor's cache, which costs more than all that is done with them.
  */
 import { jsonText } from "../api/codec/json.ts";
+import type { Piece } from "../api/codec/pieces.ts";
 import { AGE } from "../api/codec/table/columns.ts";
 import { humanDuration } from "../api/codec/table/human-duration.ts";
 import type { Printer } from "../api/codec/table/printer.ts";
 import { printerOf } from "../api/codec/table/printers.ts";
 import { renderTable, type Table, type TableRequest } from "../api/codec/table/table.ts";
 import { parseTime } from "../api/meta/time.ts";
-import type { Cached, RowText } from "../registry/generic/cached.ts";
+import type { Cached, RowBytes } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 
-/** `text`: the cells, and the conditions after them, if there are any. */
-interface Row { readonly entry: Cached; readonly text: string }
+/** Cells, and the conditions after them, if there are any: `before` the age, and `after` it. */
+export interface Row { readonly entry: Cached; readonly before: Piece; readonly age: string; readonly after: Piece }
 
 /** `head`: the Table without its rows. */
 export function tableRows(served: ServedResource, entries: readonly Cached[], request: Pick<TableRequest, "listMeta" | "nowMs" | "version" | "describe">): { readonly head: Omit<Table, "rows">; readonly rows: readonly Row[] } {
@@ -22,11 +23,22 @@ export function tableRows(served: ServedResource, entries: readonly Cached[], re
   const cellsOf = cellsEncoder();
   const { nowMs } = request;
   const agesOnly = !served.custom && printer.agesOnly !== undefined;
-  const rows = inOrder(served, entries, printer).map(({ entry, object }) => {
-    const kept = agesOnly ? entry.row(() => rowText(printer, entry, cellsOf)) : undefined;
-    return { entry, text: kept ? `${kept.before}${humanDuration(nowMs - kept.createdMs)}${kept.after}` : textOf(printer, object, cellsOf(printer.cells(object, nowMs))) };
+  const rows = inOrder(served, entries, printer).map(({ entry, object }): Row => {
+    const kept = agesOnly ? entry.row(() => rowBytes(printer, entry, cellsOf)) : undefined;
+    if (!kept) return { entry, before: textOf(printer, object, cellsOf(printer.cells(object, nowMs))), age: "", after: "" };
+    const { bytes, ageAt, createdMs } = kept;
+    return { entry, before: { bytes, start: 0, end: ageAt }, age: humanDuration(nowMs - createdMs), after: { bytes, start: ageAt, end: bytes.length } };
   });
-  return { head, rows };
+  return { head, rows: encodedAtOnce(rows) };
+}
+
+/** Thousands of short texts cost less as one. Parts of its bytes are parts of its text as long as all of it is ASCII. */
+function encodedAtOnce(rows: readonly Row[]): readonly Row[] {
+  const whole = rows.map(({ before }) => (typeof before === "string" ? before : "")).join("");
+  const bytes = Buffer.from(whole);
+  if (whole === "" || bytes.length !== whole.length) return rows;
+  let end = 0;
+  return rows.map((row) => (typeof row.before === "string" ? { ...row, before: { bytes, start: end, end: (end += row.before.length) } } : row));
 }
 
 type Shown = Readonly<Cached["object"]>;
@@ -43,12 +55,13 @@ function textOf(printer: Printer, object: Shown, cells: string): string {
 }
 
 /** Undefined: more of it than the age depends on the time. */
-function rowText(printer: Printer, { object }: Cached, cellsOf: CellsEncoder): RowText | undefined {
+function rowBytes(printer: Printer, { object }: Cached, cellsOf: CellsEncoder): RowBytes | undefined {
   const createdMs = parseTime(object.metadata.creationTimestamp ?? "");
   if (createdMs === undefined || !printer.agesOnly!(object)) return undefined;
   const cells = printer.cells(object, 0), at = printer.columns.indexOf(AGE);
   const before = cellsOf(cells.slice(0, at)).slice(0, -1), after = cellsOf(cells.slice(at + 1)).slice(1);
-  return { before: `${before},"`, createdMs, after: textOf(printer, object, `",${after}`) };
+  const start = Buffer.from(`${before},"`);
+  return { bytes: Buffer.concat([start, Buffer.from(textOf(printer, object, `",${after}`))]), ageAt: start.length, createdMs };
 }
 
 type CellsEncoder = (cells: readonly unknown[]) => string;
