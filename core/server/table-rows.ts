@@ -3,7 +3,7 @@
  * to fetch most of each of them into the processor's cache, which costs more than all that is done with them.
  */
 import { jsonText } from "../api/codec/json.ts";
-import type { Piece } from "../api/codec/pieces.ts";
+import type { Part, Piece } from "../api/codec/pieces.ts";
 import { AGE } from "../api/codec/table/columns.ts";
 import { humanDuration } from "../api/codec/table/human-duration.ts";
 import type { Printer } from "../api/codec/table/printer.ts";
@@ -14,7 +14,7 @@ import type { Cached, RowBytes } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 
 /** Cells, and the conditions after them, if there are any: `before` the age, and `after` it. */
-export interface Row { readonly entry: Cached; readonly before: Piece; readonly age: string; readonly after: Piece }
+export interface Row { readonly entry: Cached; before: Piece; readonly age: string; readonly after: Piece }
 
 /** `head`: the Table without its rows. */
 export function tableRows(served: ServedResource, entries: readonly Cached[], request: Pick<TableRequest, "listMeta" | "nowMs" | "version" | "describe">): { readonly head: Omit<Table, "rows">; readonly rows: readonly Row[] } {
@@ -23,22 +23,32 @@ export function tableRows(served: ServedResource, entries: readonly Cached[], re
   const cellsOf = cellsEncoder();
   const { nowMs } = request;
   const agesOnly = !served.custom && printer.agesOnly !== undefined;
+  const texts: string[] = [];
   const rows = inOrder(served, entries, printer).map(({ entry, object }): Row => {
     const kept = agesOnly ? entry.row(() => rowBytes(printer, entry, cellsOf)) : undefined;
-    if (!kept) return { entry, before: textOf(printer, object, cellsOf(printer.cells(object, nowMs))), age: "", after: "" };
-    const { bytes, ageAt, createdMs } = kept;
-    return { entry, before: { bytes, start: 0, end: ageAt }, age: humanDuration(nowMs - createdMs), after: { bytes, start: ageAt, end: bytes.length } };
+    if (kept) return { entry, before: partOf(kept.bytes, 0, kept.ageAt), age: ageText(nowMs - kept.createdMs), after: partOf(kept.bytes, kept.ageAt, kept.bytes.length) };
+    const before = textOf(printer, object, cellsOf(printer.cells(object, nowMs)));
+    texts.push(before);
+    return { entry, before, age: "", after: "" };
   });
-  return { head, rows: encodedAtOnce(rows) };
+  if (texts.length > 0) encodeAtOnce(rows, texts.join(""));
+  return { head, rows };
 }
 
+/** As it stands in JSON: of what a clock that was set back has made "<invalid>". */
+function ageText(ms: number): string {
+  const text = humanDuration(ms);
+  return text.startsWith("<") ? jsonText(text).slice(1, -1) : text;
+}
+
+function partOf(bytes: Buffer, start: number, end: number): Part { return { bytes, start, end }; }
+
 /** Thousands of short texts cost less as one. Parts of its bytes are parts of its text as long as all of it is ASCII. */
-function encodedAtOnce(rows: readonly Row[]): readonly Row[] {
-  const whole = rows.map(({ before }) => (typeof before === "string" ? before : "")).join("");
+function encodeAtOnce(rows: readonly Row[], whole: string): void {
   const bytes = Buffer.from(whole);
-  if (whole === "" || bytes.length !== whole.length) return rows;
+  if (bytes.length !== whole.length) return;
   let end = 0;
-  return rows.map((row) => (typeof row.before === "string" ? { ...row, before: { bytes, start: end, end: (end += row.before.length) } } : row));
+  for (const row of rows) if (typeof row.before === "string") row.before = partOf(bytes, end, (end += row.before.length));
 }
 
 type Shown = Readonly<Cached["object"]>;
@@ -59,9 +69,9 @@ function rowBytes(printer: Printer, { object }: Cached, cellsOf: CellsEncoder): 
   const createdMs = parseTime(object.metadata.creationTimestamp ?? "");
   if (createdMs === undefined || !printer.agesOnly!(object)) return undefined;
   const cells = printer.cells(object, 0), at = printer.columns.indexOf(AGE);
-  const before = cellsOf(cells.slice(0, at)).slice(0, -1), after = cellsOf(cells.slice(at + 1)).slice(1);
-  const start = Buffer.from(`${before},"`);
-  return { bytes: Buffer.concat([start, Buffer.from(textOf(printer, object, `",${after}`))]), ageAt: start.length, createdMs };
+  const start = `${cellsOf(cells.slice(0, at)).slice(0, -1)},"`, rest = cells.slice(at + 1);
+  const end = textOf(printer, object, rest.length > 0 ? `",${cellsOf(rest).slice(1)}` : '"]');
+  return { bytes: Buffer.from(start + end), ageAt: Buffer.byteLength(start), createdMs };
 }
 
 type CellsEncoder = (cells: readonly unknown[]) => string;
