@@ -130,22 +130,16 @@ function metadataPieces({ served, entries, metadata }: ListAnswer, { convert }: 
 function tablePieces({ served, entries, metadata }: ListAnswer, how: Presentation, output: Output): readonly Piece[] {
   const version = output.convert!.version as "v1" | "v1beta1";
   const { head, rows } = tableRows(served, entries, { listMeta: metadata, nowMs: how.nowMs, version, describe: how.describe });
-  const texts = encodedAtOnce(rows.map(({ text }) => text));
   const object = Buffer.from(`,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`);
   const between = Buffer.from('}},{"cells":');
   const pieces: Piece[] = [`${jsonText(head).slice(0, -1)},"rows":[`];
-  for (const [i, text] of texts.entries()) pieces.push(i === 0 ? '{"cells":' : between, text, object, metadataOf(served, rows[i]!.entry));
+  let start: Piece = '{"cells":';
+  for (const { entry, before, age, after } of rows) {
+    pieces.push(start, before, age, after, object, metadataOf(served, entry));
+    start = between;
+  }
   pieces.push(rows.length > 0 ? "}}]}\n" : "]}\n");
   return pieces;
-}
-
-/** Thousands of short texts cost less as one. Parts of its bytes are parts of its text as long as all of it is ASCII. */
-function encodedAtOnce(texts: readonly string[]): readonly Piece[] {
-  const whole = texts.join("");
-  const bytes = Buffer.from(whole);
-  if (bytes.length !== whole.length) return texts;
-  let end = 0;
-  return texts.map(({ length }) => ({ bytes, start: end, end: (end += length) }));
 }
 
 /** The metadata as it is served: the bytes that are kept, unless a conversion has changed it. */

@@ -3,17 +3,18 @@
  * to fetch most of each of them into the processor's cache, which costs more than all that is done with them.
  */
 import { jsonText } from "../api/codec/json.ts";
+import type { Part, Piece } from "../api/codec/pieces.ts";
 import { AGE } from "../api/codec/table/columns.ts";
 import { humanDuration } from "../api/codec/table/human-duration.ts";
 import type { Printer } from "../api/codec/table/printer.ts";
 import { printerOf } from "../api/codec/table/printers.ts";
 import { renderTable, type Table, type TableRequest } from "../api/codec/table/table.ts";
 import { parseTime } from "../api/meta/time.ts";
-import type { Cached, RowText } from "../registry/generic/cached.ts";
+import type { Cached, RowBytes } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 
-/** `text`: the cells, and the conditions after them, if there are any. */
-interface Row { readonly entry: Cached; readonly text: string }
+/** Cells, and the conditions after them, if there are any: `before` the age, and `after` it. */
+export interface Row { readonly entry: Cached; before: Piece; readonly age: string; readonly after: Piece }
 
 /** `head`: the Table without its rows. */
 export function tableRows(served: ServedResource, entries: readonly Cached[], request: Pick<TableRequest, "listMeta" | "nowMs" | "version" | "describe">): { readonly head: Omit<Table, "rows">; readonly rows: readonly Row[] } {
@@ -22,11 +23,32 @@ export function tableRows(served: ServedResource, entries: readonly Cached[], re
   const cellsOf = cellsEncoder();
   const { nowMs } = request;
   const agesOnly = !served.custom && printer.agesOnly !== undefined;
-  const rows = inOrder(served, entries, printer).map(({ entry, object }) => {
-    const kept = agesOnly ? entry.row(() => rowText(printer, entry, cellsOf)) : undefined;
-    return { entry, text: kept ? `${kept.before}${humanDuration(nowMs - kept.createdMs)}${kept.after}` : textOf(printer, object, cellsOf(printer.cells(object, nowMs))) };
+  const texts: string[] = [];
+  const rows = inOrder(served, entries, printer).map(({ entry, object }): Row => {
+    const kept = agesOnly ? entry.row(() => rowBytes(printer, entry, cellsOf)) : undefined;
+    if (kept) return { entry, before: partOf(kept.bytes, 0, kept.ageAt), age: ageText(nowMs - kept.createdMs), after: partOf(kept.bytes, kept.ageAt, kept.bytes.length) };
+    const before = textOf(printer, object, cellsOf(printer.cells(object, nowMs)));
+    texts.push(before);
+    return { entry, before, age: "", after: "" };
   });
+  if (texts.length > 0) encodeAtOnce(rows, texts.join(""));
   return { head, rows };
+}
+
+/** As it stands in JSON: of what a clock that was set back has made "<invalid>". */
+function ageText(ms: number): string {
+  const text = humanDuration(ms);
+  return text.startsWith("<") ? jsonText(text).slice(1, -1) : text;
+}
+
+function partOf(bytes: Buffer, start: number, end: number): Part { return { bytes, start, end }; }
+
+/** Thousands of short texts cost less as one. Parts of its bytes are parts of its text as long as all of it is ASCII. */
+function encodeAtOnce(rows: readonly Row[], whole: string): void {
+  const bytes = Buffer.from(whole);
+  if (bytes.length !== whole.length) return;
+  let end = 0;
+  for (const row of rows) if (typeof row.before === "string") row.before = partOf(bytes, end, (end += row.before.length));
 }
 
 type Shown = Readonly<Cached["object"]>;
@@ -43,12 +65,13 @@ function textOf(printer: Printer, object: Shown, cells: string): string {
 }
 
 /** Undefined: more of it than the age depends on the time. */
-function rowText(printer: Printer, { object }: Cached, cellsOf: CellsEncoder): RowText | undefined {
+function rowBytes(printer: Printer, { object }: Cached, cellsOf: CellsEncoder): RowBytes | undefined {
   const createdMs = parseTime(object.metadata.creationTimestamp ?? "");
   if (createdMs === undefined || !printer.agesOnly!(object)) return undefined;
   const cells = printer.cells(object, 0), at = printer.columns.indexOf(AGE);
-  const before = cellsOf(cells.slice(0, at)).slice(0, -1), after = cellsOf(cells.slice(at + 1)).slice(1);
-  return { before: `${before},"`, createdMs, after: textOf(printer, object, `",${after}`) };
+  const start = `${cellsOf(cells.slice(0, at)).slice(0, -1)},"`, rest = cells.slice(at + 1);
+  const end = textOf(printer, object, rest.length > 0 ? `",${cellsOf(rest).slice(1)}` : '"]');
+  return { bytes: Buffer.from(start + end), ageAt: Buffer.byteLength(start), createdMs };
 }
 
 type CellsEncoder = (cells: readonly unknown[]) => string;

@@ -8,8 +8,8 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 import type { Revision, Row } from "../../../storage/store.ts";
 import { objectBytes, type ObjectBytes } from "./object-bytes.ts";
 
-/** A row of a Table as JSON, before and after its age. */
-export interface RowText { readonly before: string; readonly createdMs: number; readonly after: string }
+/** A row of a Table as JSON, but for its age, which goes in at `ageAt`. */
+export interface RowBytes { readonly bytes: Buffer; readonly ageAt: number; readonly createdMs: number }
 
 export class Cached {
   readonly key: string;
@@ -20,7 +20,7 @@ export class Cached {
   #typeEnd = 1; // of #json: where its other members begin, if kind and apiVersion come first
   #metadata: Part | undefined; // of #json, if that was there
   #protobuf: Uint8Array | undefined;
-  #row: RowText | "changes" | undefined;
+  #row: RowBytes | "changes" | undefined;
   #used = false; // since forgetUnused was last called
 
   /** `before`: what it replaces; bytes that both have in common are taken from there. */
@@ -56,7 +56,7 @@ export class Cached {
   }
 
   /** What a Table says of it, as `make` has it the first time; undefined where that tells the time. */
-  row(make: () => RowText | undefined): RowText | undefined {
+  row(make: () => RowBytes | undefined): RowBytes | undefined {
     this.#used = true;
     const row = (this.#row ??= make() ?? "changes");
     return row === "changes" ? undefined : row;
@@ -73,7 +73,7 @@ export class Cached {
   get jsonLength(): number | undefined { return this.#json?.bytes.length; }
 
   get bytesHeld(): number {
-    return ((this.#json ?? this.#before)?.bytes.length ?? 0) + (this.#protobuf?.length ?? 0) + (this.#metadata && this.#metadata.bytes !== this.#json?.bytes ? this.#metadata.end : 0) + (typeof this.#row === "object" ? this.#row.before.length + this.#row.after.length : 0);
+    return ((this.#json ?? this.#before)?.bytes.length ?? 0) + (this.#protobuf?.length ?? 0) + (this.#metadata && this.#metadata.bytes !== this.#json?.bytes ? this.#metadata.end : 0) + (typeof this.#row === "object" ? this.#row.bytes.length : 0);
   }
 
   /** Lets go of the bytes: what is overwritten is asked for no more, but by who lags. Returns how many that were. */
@@ -94,17 +94,11 @@ export class Cached {
 
   /** A part of the object's own bytes where those are at hand: then it costs nothing to keep. */
   #cutMetadata(): Part {
+    if (this.#json) return { bytes: this.#json.bytes, start: this.#json.metadataStart, end: this.#json.metadataEnd };
     const bytes = Buffer.from(jsonText(this.object.metadata));
-    const own = { bytes, start: 0, end: bytes.length };
-    const json = this.#json?.bytes;
-    if (!json) return own;
-    const start = json.indexOf(METADATA) + METADATA.length;
-    const end = start + bytes.length;
-    return json.compare(bytes, 0, bytes.length, start, Math.min(end, json.length)) === 0 ? { bytes: json, start, end } : own;
+    return { bytes, start: 0, end: bytes.length };
   }
 }
-
-const METADATA = Buffer.from('"metadata":');
 
 /** A row as the API shows it: the revision is its resourceVersion, which is not stored. `before`: what it replaces. */
 export function cachedOf({ key, value, revision }: Row, before?: Cached): Cached {

@@ -22,6 +22,7 @@ test("an object's bytes are its JSON, whatever of it the version before had too"
   for (const version of [...versions, ...versions.toReversed()]) {
     const made = objectBytes(version, before);
     expect(made.bytes.toString()).toBe(jsonText(version));
+    if ("metadata" in version) expect(made.bytes.toString("utf8", made.metadataStart, made.metadataEnd)).toBe(jsonText(version.metadata));
     before = made;
   }
 });
@@ -49,6 +50,8 @@ test("of random objects and successions of versions the bytes are their JSON", (
       object = { ...object, metadata: record(1), ...record(0) };
       const made = objectBytes(of(object), below(4) === 0 ? undefined : before);
       expect(made.bytes.toString()).toBe(jsonText(of(object)));
+      const { metadata } = of(object);
+      if (typeof metadata === "object" && !Array.isArray(metadata)) expect(made.bytes.toString("utf8", made.metadataStart, made.metadataEnd)).toBe(metadata === null ? "" : jsonText(metadata));
       for (const { part, start, end } of made.parts) expect(made.bytes.toString("utf8", start, end)).toBe(jsonText(part));
       if (below(3) > 0) before = made;
     }

@@ -9,6 +9,9 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 export interface ObjectBytes {
   readonly bytes: Buffer;
   readonly parts: readonly PartBytes[];
+  /** Where its metadata is. */
+  readonly metadataStart: number;
+  readonly metadataEnd: number;
 }
 
 /** Where the bytes of a part are. Parts are frozen: the same part has the same bytes. */
@@ -26,6 +29,7 @@ const PLAIN = /^[\w.:-]*$/;
 export function objectBytes(object: Readonly<ApiObject>, before?: ObjectBytes): ObjectBytes {
   const pieces: Piece[] = [], parts: PartBytes[] = [];
   let text = "", length = 0;
+  let metadataStart = 0, metadataEnd = 0;
 
   function flush(): void {
     pieces.push(text);
@@ -47,6 +51,12 @@ export function objectBytes(object: Readonly<ApiObject>, before?: ObjectBytes): 
     parts.push({ part: value, start, end: length });
   }
 
+  function metadata(of: object): void {
+    metadataStart = length + Buffer.byteLength(text);
+    members(of);
+    metadataEnd = length + Buffer.byteLength(text);
+  }
+
   function members(of: object): void {
     let separator = "{";
     for (const name in of) {
@@ -57,6 +67,7 @@ export function objectBytes(object: Readonly<ApiObject>, before?: ObjectBytes): 
       if (typeof member !== "object" || member === null) text += scalar(member);
       else if (!OPENED.includes(name)) part(member);
       else if (Array.isArray(member)) items(member);
+      else if (of === object && name === "metadata") metadata(member);
       else members(member);
     }
     text += separator === "{" ? "{}" : "}";
@@ -75,7 +86,7 @@ export function objectBytes(object: Readonly<ApiObject>, before?: ObjectBytes): 
 
   members(object);
   flush();
-  return { bytes: assemble(pieces, length), parts };
+  return { bytes: assemble(pieces, length), parts, metadataStart, metadataEnd };
 }
 
 function scalar(value: unknown): string { return typeof value === "string" && PLAIN.test(value) ? `"${value}"` : jsonText(value); }

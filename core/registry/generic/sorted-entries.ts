@@ -25,6 +25,8 @@ export function startingWith(sorted: readonly Cached[], prefix: string): readonl
 
 /** In place of the entry of the same key, if there is one. */
 export function insert(sorted: Cached[], entry: Cached): void {
+  const last = sorted.at(-1);
+  if (!last || last.key < entry.key) return void sorted.push(entry); // of entries in order each is
   const at = placeOf(sorted, entry.key);
   if (sorted[at]?.key === entry.key) sorted[at] = entry;
   else sorted.splice(at, 0, entry);

@@ -6,7 +6,7 @@ import { annotationsOf } from "../../meta/object-meta.ts";
 import { formatGroupResource } from "../../meta/gvk.ts";
 import { AGE, column, CORE, fieldColumn, NAME, selectorColumn } from "./columns.ts";
 import { since } from "./human-duration.ts";
-import { formatLabels, formatSelector, listWithMore, printer } from "./printer.ts";
+import { always, formatLabels, formatSelector, listWithMore, printer } from "./printer.ts";
 
 const NETWORKING = "api.networking.v1";
 /** Hosts, endpoints and ports named before the rest is only counted. */
@@ -31,6 +31,7 @@ export const services = printer<Service>({
     since(service.metadata.creationTimestamp, nowMs),
     formatLabels(service.spec?.selector),
   ],
+  agesOnly: always,
 });
 
 function externalIp({ spec, status }: Readonly<Service>): string {
@@ -81,6 +82,7 @@ export const endpointSlices = printer<EndpointSlice>({
     listWithMore((slice.endpoints ?? []).flatMap(({ addresses }) => addresses ?? []), SHOWN_MAX),
     since(slice.metadata.creationTimestamp, nowMs),
   ],
+  agesOnly: always,
 });
 
 export const ingresses = printer<Ingress>({

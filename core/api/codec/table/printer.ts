@@ -20,6 +20,9 @@ export interface Printer<T = any> {
   compare?(a: Readonly<T>, b: Readonly<T>): number;
 }
 
+/** For `agesOnly` of kinds whose cells take work, and of which there are many. */
+export function always(): boolean { return true; }
+
 export function printer<T>(of: Printer<T>): Printer<T> { return Object.freeze(of); }
 
 /** `a=1,b=2`, sorted; `<none>` for none. */

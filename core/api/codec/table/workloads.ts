@@ -9,7 +9,7 @@ import { controllerOf } from "../../meta/object-meta.ts";
 import { parseTime } from "../../meta/time.ts";
 import { AGE, APPS, BATCH, BOOLEAN, type Column, column, CONTAINERS, CORE, fieldColumn, IMAGES, INTEGER, NAME, selectorColumn } from "./columns.ts";
 import { humanDuration, since } from "./human-duration.ts";
-import { containerCells, formatLabels, formatSelector, formatSelectorPlain, printer } from "./printer.ts";
+import { always, containerCells, formatLabels, formatSelector, formatSelectorPlain, printer } from "./printer.ts";
 
 function replicaColumns(spec: string, status: string): Column[] {
   return [
@@ -36,6 +36,7 @@ export const replicaSets = printer<ReplicaSet>({
     metadata.name, spec?.replicas ?? 0, status?.replicas ?? 0, status?.readyReplicas ?? 0, since(metadata.creationTimestamp, nowMs),
     ...containerCells(spec?.template), formatSelector(spec?.selector),
   ],
+  agesOnly: always,
 });
 
 export const deployments = printer<Deployment>({
@@ -51,6 +52,7 @@ export const deployments = printer<Deployment>({
     metadata.name, `${status?.readyReplicas ?? 0}/${spec?.replicas ?? 0}`, status?.updatedReplicas ?? 0, status?.availableReplicas ?? 0,
     since(metadata.creationTimestamp, nowMs), ...containerCells(spec?.template), formatSelectorPlain(spec?.selector),
   ],
+  agesOnly: always,
 });
 
 export const statefulSets = printer<StatefulSet>({
