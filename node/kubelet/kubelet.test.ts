@@ -104,6 +104,11 @@ async function startNode(more: Partial<KubeletSettings> = {}, others: Partial<Ku
 const isReady = (status: PodStatus | undefined): boolean => status?.conditions?.some(({ type, status: value }) => type === "Ready" && value === "True") ?? false;
 const first = (status: PodStatus | undefined) => status?.containerStatuses?.[0];
 
+test("the directories that drivers' manifests mount as ones that are there are made at the start", async () => {
+  await using _node = await startNode();
+  await eventually(() => ["plugins", "plugins_registry"].every((name) => existsSync(join(dataDir, name))), (made) => made);
+});
+
 test("a pod runs, is reported, and leaves nothing behind", async () => {
   await using node = await startNode();
   await node.create("web", { initContainers: [{ name: "i", image: "busybox:1" }], volumes: [{ name: "e", emptyDir: {} }] }, [{ volumeMounts: [{ name: "e", mountPath: "/e" }] }, {}]);

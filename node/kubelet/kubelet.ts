@@ -12,7 +12,7 @@
  */
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import { posix } from "node:path";
+import { join, posix } from "node:path";
 import type { Pod } from "../../core/api/gen/core.v1.ts";
 import { isConflict, isNotFound } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
@@ -133,7 +133,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     async run(quit, ready) {
       quit.addEventListener("abort", () => life.abort(), { once: true }); // workers and probes end first; the parts wait for them
       try {
-        await mkdir(settings.dataDir, { recursive: true, mode: 0o750 });
+        await mkdir(join(settings.dataDir, "plugins"), { recursive: true, mode: 0o750 }); // manifests of drivers mount it, as a directory that is there
         if (isLinux) ownName = await wellKnownDirectory(settings.dataDir, { path: settings.wellKnownDir, log });
         await runAll([...node.parts, ...plugins.parts, ...manifests, watch, podLife, ...house.parts, readiness(ready)], quit);
       } finally {

@@ -44,6 +44,7 @@ async function startNode() {
   const calls: string[] = [];
   const requests: Record<string, any>[] = [];
   const notified: object[] = [];
+  const events: string[][] = [];
   const mounted = new Set<string>();
   const fail: { next: RpcFailure | undefined; method?: string; empty?: boolean } = { next: undefined }; // of the method, or whatever comes next; what is published is not there
   const room = { volumes: 4 };
@@ -89,8 +90,8 @@ async function startNode() {
   const running: Runnable[] = [driver, registrar, node, watcher];
   const ended = runAll(running, stop.signal);
   await eventually(() => notified.length, (count) => count > 0);
-  const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, expander: claimExpander({ ...common, events: { event: () => undefined } }), clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
-  return { api, drivers, calls, requests, notified, fail, room, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
+  const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, expander: claimExpander({ ...common, events: { event: (_about, ...told) => void events.push(told) } }), clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
+  return { api, drivers, calls, requests, notified, events, fail, room, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
 }
 
 test("a driver registers, and a volume of it is attached, staged once, published for each pod, and taken back", async () => {
@@ -186,6 +187,20 @@ test("a volume that has grown is expanded on the node, its claim says so, and it
   await ended;
   expect(node.requests[2]).toMatchObject({ capacity_range: { required_bytes: 2 * 1024 ** 3 }, volume_path: publishTarget(dataDir, "u1", volume).target });
   expect(node.api.all(PERSISTENT_VOLUME_CLAIMS)[0]).toMatchObject({ status: { capacity: { storage: "2Gi" }, conditions: [] } });
+});
+
+test("a pod that has its volume goes on while the driver is away, also where the volume has grown meanwhile", async () => {
+  await using node = await startNode();
+  const { client } = node.api;
+  await client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
+  const pv = { metadata: { name: "pv-1" }, spec: { capacity: { storage: "2Gi" }, accessModes: ["ReadWriteOnce"] } } as unknown as PersistentVolume;
+  const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "d" }, spec: {}, status: { phase: "Bound", capacity: { storage: "1Gi" } } } as never, { signal }) as PersistentVolumeClaim;
+  const small = { ...claim, status: { ...claim.status, capacity: { storage: "2Gi" } } } as PersistentVolumeClaim;
+  const target = await node.volumes.setUp(pod("u1"), volume, { claim: small, volume: pv }, signal);
+  await node.drivers.handler.deregister({ name: DRIVER, endpoint: join(dataDir, "driver.sock") } as never, signal);
+  expect(await node.volumes.setUp(pod("u1"), volume, { claim, volume: pv }, signal)).toBe(target);
+  await expect(node.volumes.setUp(pod("u2"), volume, { claim, volume: pv }, signal)).rejects.toThrow(`failed to get CSI client: driver name ${DRIVER} not found`);
+  expect(node.events).toEqual([["Warning", "VolumeResizeFailed", `MountVolume.NodeExpandVolume failed for volume "pv-1" : driver name ${DRIVER} not found in the list of registered CSI drivers`]]);
 });
 
 test.each([["a file system", volume], ["a block device", { ...volume, fsType: "", block: true }]])("%s that grew while nobody used it is expanded where it is published, and its pod waits for that", async (_name, used) => {

@@ -65,13 +65,11 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     const before = done.get(pod.metadata.uid)?.get(volume.specName);
     if (before && !before.republish && (claimed === undefined || wantedSize(claimed.claim, claimed.volume) === undefined)) return before.target;
     return await inTurn(key, async () => {
+      if (before && claimed) await deps.expander.inUse(growing(volume, claimed, before.target, pod, signal), signal); // a pod that has it does not wait for a driver that is away
+      if (before && !before.republish) return before.target;
       const step = (name: string, block = name.replace("Mount", "Map")): string => (volume.block ? block : name);
       const driver = await attempt(step("MountVolume.SetUp"), volume, async () => withContext(volume.block ? "blockMapper.SetUpDevice failed to get CSI client" : "mounter.SetUpAt failed to get CSI client", () => drivers.get(volume.driver)));
-      const facts: DriverFacts = { fineAccessModes: await driver.can("SINGLE_NODE_MULTI_WRITER", signal), mountsGroup: await driver.can("VOLUME_MOUNT_GROUP", signal) };
-      if (before) {
-        if (claimed) await deps.expander.inUse(growing(driver, volume, claimed, before.target, pod, facts, signal), signal);
-        if (!before.republish) return before.target;
-      }
+      const facts = await factsOf(driver, signal);
       const object = await driverObject(volume.driver, signal);
       await attempt(step("MountVolume.SetUp"), volume, async () => checkLifecycle(volume, object));
       await attempt(step("MountVolume.SetUp", "MapVolume.SetUpDevice"), volume, async () => checkAlone(pod, volume));
@@ -91,7 +89,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       if (!before) unfinished.add(published);
       const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath }, signal));
       if (group.byUs && !before) await setVolumeOwnership(target, { gid: group.byDriver ?? pod.spec.securityContext!.fsGroup!, readOnly: false, onlyIfRootDiffers: pod.spec.securityContext?.fsGroupChangePolicy === "OnRootMismatch" });
-      if (claimed && !before) await deps.expander.beforeUse(growing(driver, volume, claimed, target, pod, facts, signal), signal);
+      if (claimed && !before) await deps.expander.beforeUse(growing(volume, claimed, target, pod, signal), signal);
       unfinished.delete(published);
       remember(pod, { volume, target, claim: claimName, republish: object?.spec.requiresRepublish ?? false });
       return target;
@@ -115,10 +113,15 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     return (await readNote(note)) !== undefined && (mounts.isMountPoint(target) || (volume.block && (await exists(target))));
   }
 
-  function growing(driver: CsiDriver, volume: CsiVolume, claimed: Claimed, target: string, pod: Pod, facts: DriverFacts, signal: AbortSignal): Parameters<ClaimExpander["inUse"]>[0] {
+  function growing(volume: CsiVolume, claimed: Claimed, target: string, pod: Pod, signal: AbortSignal): Parameters<ClaimExpander["inUse"]>[0] {
     const { target: staging } = stagingDirectory(dataDir, volume);
-    const of = { driver, volume, capability: capabilityOf(volume, facts, undefined), path: known(target), stagingPath: staged.has(volumeKey(volume)) ? known(staging) : "", secrets: () => calls.secretData(volume.expandSecret, signal) };
-    return { pod, ...claimed, readOnly: volume.readOnly, grow: (bytes) => growCsiVolume(of, bytes, signal) };
+    async function grow(bytes: number): Promise<boolean> {
+      const driver = drivers.get(volume.driver);
+      const capability = capabilityOf(volume, await factsOf(driver, signal), undefined);
+      const stagingPath = staged.has(volumeKey(volume)) ? known(staging) : "";
+      return await growCsiVolume({ driver, volume, capability, path: known(target), stagingPath, secrets: () => calls.secretData(volume.expandSecret, signal) }, bytes, signal);
+    }
+    return { pod, ...claimed, readOnly: volume.readOnly, grow };
   }
 
   async function driverObject(name: string, signal: AbortSignal): Promise<Readonly<CSIDriver> | undefined> {
@@ -145,6 +148,10 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     inUse: () => staged.inUse(),
     published: (podUid) => [...(done.get(podUid)?.values() ?? [])],
   };
+}
+
+async function factsOf(driver: CsiDriver, signal: AbortSignal): Promise<DriverFacts> {
+  return { fineAccessModes: await driver.can("SINGLE_NODE_MULTI_WRITER", signal), mountsGroup: await driver.can("VOLUME_MOUNT_GROUP", signal) };
 }
 
 async function attempt<T>(step: string, { specName }: CsiVolume, work: () => Promise<T>): Promise<T> {
