@@ -179,22 +179,45 @@ function fakeRuntime(socket: Duplex, head: Buffer): void {
   });
 }
 
-test("exec over WebSocket v5: what is typed comes back, closing stdin ends it, the Status is the last word", async () => {
+interface Exec { readonly url: string; readonly protocols: readonly string[]; open(socket: WebSocket): void; message?(socket: WebSocket, message: string): void }
+
+async function execOver({ url, protocols, open, message }: Exec): Promise<{ readonly socket: WebSocket; readonly got: readonly string[]; readonly code: number }> {
   const leaf = pki.leaf("client-kube-apiserver");
   const tls = { ca: pki.authority("server-ca").bundlePem, cert: leaf.certificatePem, key: leaf.keyPem };
-  const socket = new WebSocket(`wss://127.0.0.1:${server.address()!.port}/exec/shop/web/c?command=cat&input=1&output=1`, { protocols: ["v5.channel.k8s.io"], tls } as unknown as string[]);
+  const socket = new WebSocket(`wss://127.0.0.1:${server.address()!.port}/exec/shop/web/c?${url}`, { protocols, tls } as unknown as string[]);
   socket.binaryType = "arraybuffer";
   const got: string[] = [];
-  socket.onopen = () => {
-    socket.send(Buffer.from("\0hello"));
-    socket.send(Uint8Array.of(255, 0));
-  };
+  socket.onopen = () => open(socket);
   socket.onmessage = ({ data }) => {
     const bytes = Buffer.from(data as ArrayBuffer);
     got.push(`${bytes[0]} ${bytes.subarray(1)}`);
+    message?.(socket, got.at(-1)!);
   };
-  const code = await new Promise((resolve) => { socket.onclose = ({ code }) => resolve(code); });
+  const code = await new Promise<number>((resolve) => { socket.onclose = (closed) => resolve(closed.code); });
+  return { socket, got, code };
+}
+
+test("exec over WebSocket v5: what is typed comes back, closing stdin ends it, the Status is the last word", async () => {
+  const { socket, got, code } = await execOver({
+    url: "command=cat&input=1&output=1", protocols: ["v5.channel.k8s.io"],
+    open(socket) {
+      socket.send(Buffer.from("\0hello"));
+      socket.send(Uint8Array.of(255, 0));
+    },
+  });
   expect(socket.protocol).toBe("v5.channel.k8s.io");
   expect(got).toEqual(["1 ", "1 hello", "1 bye", '3 {"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}']);
   expect(code).toBe(1000);
+});
+
+test("exec over WebSocket v4 reaches the runtime as streams, too; stdin ends with the connection alone", async () => {
+  const { socket, got } = await execOver({
+    url: "command=cat&input=1&output=1", protocols: ["v4.channel.k8s.io", "v3.channel.k8s.io"],
+    open(socket) {
+      socket.send(Uint8Array.of(255, 0));
+      socket.send(Buffer.from("\0hello"));
+    },
+    message(socket, message) { if (message === "1 hello") socket.close(); },
+  });
+  expect([socket.protocol, ...got]).toEqual(["v4.channel.k8s.io", "1 ", "1 hello"]);
 });

@@ -1,9 +1,9 @@
 /**
- * exec and attach over WebSocket with v5.channel.k8s.io, which runtimes do not speak: each channel becomes a SPDY stream.
+ * exec and attach over WebSocket with v5.channel.k8s.io, which runtimes do not speak, or with v4: each channel becomes a SPDY stream.
  *
  *   channel   0 stdin   1 stdout   2 stderr   3 error (a Status, last)   4 resize   255 the client closes the channel named by its payload
  *
- * Closing stdin is what v5 is for: `echo hi | kubectl exec -i pod -- cat` ends.
+ * Closing stdin is what v5 is for, and all that v4 does not have: `echo hi | kubectl exec -i pod -- cat` ends.
  *
  * Source: kubernetes v1.36 apiserver/pkg/util/proxy/{streamtranslator,websocket}.go
  */
@@ -13,7 +13,7 @@ import { spdyClient, type SpdyStream, type SpdyStreamEvents } from "../../../cor
 import { webSocket } from "../../../core/net/websocket.ts";
 import type { StreamOptions } from "../kubelet-api.ts";
 
-export const V5 = "v5.channel.k8s.io";
+export const V4 = "v4.channel.k8s.io", V5 = "v5.channel.k8s.io";
 
 const STDIN = 0, STDOUT = 1, STDERR = 2, ERROR = 3, RESIZE = 4, CLOSE = 255;
 /** A Status is small; a runtime that sends more is not writing one. */
@@ -22,6 +22,7 @@ const STATUS_BYTES_MAX = 64 * 1024;
 const NORMAL = 1000;
 
 interface Ends {
+  readonly protocol: typeof V4 | typeof V5;
   /** After the handshakes of both. */
   readonly client: { readonly socket: Duplex; readonly early: Uint8Array };
   readonly runtime: { readonly socket: Duplex; readonly early: Uint8Array };
@@ -30,7 +31,7 @@ interface Ends {
 }
 
 /** Resolves once both connections are done with. */
-export function translateStreams({ client, runtime, options, clock }: Ends): Promise<void> {
+export function translateStreams({ protocol, client, runtime, options, clock }: Ends): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { stdin = false, stdout = false, tty = false } = options;
   const stderr = (options.stderr ?? false) && !tty;
@@ -48,7 +49,7 @@ export function translateStreams({ client, runtime, options, clock }: Ends): Pro
   function message(data: Buffer): void {
     const channel = data[0];
     if (channel === undefined) return;
-    if (channel === CLOSE) return void toRuntime.get(data[1] ?? -1)?.end();
+    if (channel === CLOSE && protocol === V5) return void toRuntime.get(data[1] ?? -1)?.end();
     const payload = data.subarray(1);
     if (payload.length > 0 && toRuntime.get(channel)?.write(payload) === false) peer.pause();
   }
