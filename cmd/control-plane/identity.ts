@@ -4,7 +4,7 @@ import { authenticatorChain } from "../../core/authn/authn.ts";
 import { bearerTokenAuthenticator, type TokenAuthenticator, tokenUnion } from "../../core/authn/bearer-token.ts";
 import { bootstrapTokenAuthenticator } from "../../core/authn/bootstrap-token.ts";
 import { legacyTokenUse } from "../../core/authn/legacy-token-use.ts";
-import { JWKS_PATH, jsonWebKeySet, OPENID_CONFIG_PATH, openIdConfiguration } from "../../core/authn/openid.ts";
+import { JWKS_PATH, openIdDocument } from "../../core/authn/openid.ts";
 import { requestHeaderAuthenticator } from "../../core/authn/request-header.ts";
 import { revokedNodes } from "../../core/authn/revoked-nodes.ts";
 import { serviceAccountTokenAuthenticator } from "../../core/authn/service-account.ts";
@@ -104,7 +104,7 @@ export function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId
     }),
     tokenIssuer: tokenIssuer({ ...lookups, key: () => signing, issuer, apiAudiences, clock, random, expirationSecondsMax, extendExpiration }),
     paths({ path }) {
-      const found = path === OPENID_CONFIG_PATH ? openIdConfiguration({ issuer, jwksUri, keys: verifying }) : path === JWKS_PATH ? jsonWebKeySet(verifying) : undefined;
+      const found = openIdDocument(path, { issuer, jwksUri, keys: verifying });
       return found && raw(found.body, found.contentType, 200, { "cache-control": found.cacheControl });
     },
     parts: settings.parts,

@@ -6,15 +6,23 @@
 import type { KeyObject } from "node:crypto";
 import { jwkSet } from "../pki/jwt.ts";
 
-export const OPENID_CONFIG_PATH = "/.well-known/openid-configuration";
+const OPENID_CONFIG_PATH = "/.well-known/openid-configuration";
 export const JWKS_PATH = "/openid/v1/jwks";
 
 export interface OpenIdDocument { readonly contentType: string; readonly cacheControl: string; readonly body: string }
 
 const CACHE_CONTROL = "public, max-age=3600";
 
+interface Issuer { readonly issuer: string; readonly jwksUri: string; readonly keys: readonly KeyObject[] }
+
+/** What is at this path, of an issuer that OpenID allows. Clients made from the OpenAPI document, the one for Python among them, ask with a slash at the end. */
+export function openIdDocument(path: string, issuer: Issuer): OpenIdDocument | undefined {
+  const asked = path.replace(/\/+$/, "");
+  return asked === OPENID_CONFIG_PATH ? openIdConfiguration(issuer) : asked === JWKS_PATH ? jsonWebKeySet(issuer.keys) : undefined;
+}
+
 /** Throws for an issuer that OpenID does not allow: then there are no documents to serve. `jwksUri`: where the key set is found, as seen by relying parties. */
-export function openIdConfiguration({ issuer, jwksUri, keys }: { readonly issuer: string; readonly jwksUri: string; readonly keys: readonly KeyObject[] }): OpenIdDocument {
+export function openIdConfiguration({ issuer, jwksUri, keys }: Issuer): OpenIdDocument {
   const url = new URL(issuer);
   if (url.protocol !== "https:") throw new Error(`issuer URL must use https scheme, got: ${issuer}`);
   if (url.search !== "") throw new Error(`issuer URL may not include a query, got: ${issuer}`);

@@ -10,7 +10,7 @@ import type { Random } from "../lifecycle/random.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
 import { jwkSet, parseJwt, signJwt, verifyingKeys } from "../pki/jwt.ts";
 import { refusalDetail } from "./authn.ts";
-import { jsonWebKeySet, openIdConfiguration } from "./openid.ts";
+import { jsonWebKeySet, openIdConfiguration, openIdDocument } from "./openid.ts";
 import { reviewSelf, reviewToken } from "./reviews.ts";
 import { serviceAccountTokenAuthenticator } from "./service-account.ts";
 import { encodeLegacyClaims } from "./service-account-claims.ts";
@@ -236,6 +236,8 @@ test("what relying parties read", () => {
   expect(body).toBe(`{"issuer":"${ISSUER}","jwks_uri":"https://10.0.0.1:6443/openid/v1/jwks","response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"]}`);
   expect([contentType, cacheControl]).toEqual(["application/json", "public, max-age=3600"]);
   expect(jsonWebKeySet([key])).toEqual({ contentType: "application/jwk-set+json", cacheControl: "public, max-age=3600", body: JSON.stringify(jwkSet([key])) });
+  for (const path of ["/.well-known/openid-configuration", "/openid/v1/jwks"]) expect(openIdDocument(`${path}/`, { issuer: ISSUER, jwksUri: "https://10.0.0.1", keys: [key] })).toMatchObject({ body: openIdDocument(path, { issuer: ISSUER, jwksUri: "https://10.0.0.1", keys: [key] })!.body });
+  expect(openIdDocument("/openid", { issuer: ISSUER, jwksUri: "https://10.0.0.1", keys: [key] })).toBeUndefined();
   expect(() => openIdConfiguration({ issuer: "http://x", jwksUri: "https://x", keys: [key] })).toThrow("issuer URL must use https scheme, got: http://x");
 });
 

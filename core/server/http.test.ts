@@ -219,3 +219,31 @@ test("a connection that is to take no more requests ends with those under way", 
   await closed;
   rmSync(pki.dir, { recursive: true, force: true });
 });
+
+test("what goes wrong is told to a person when it cannot be told as it was asked for", async () => {
+  const status = statusOf(new Error("no"));
+  const response = await serve({ type: "object", status: 406, object: status as never }, { headers: { accept: "text/plain" } });
+  expect(await text(response)).toBe(JSON.stringify(status, undefined, 2));
+});
+
+test.each<[upgrade: string]>([["websocket"], ["SPDY/3.1"]])("who wants a connection to take over (%s) where there is none has the answer that everybody has, and the connection's end", async (upgrade) => {
+  const headers = { connection: "Upgrade", upgrade, "sec-websocket-version": "13", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
+  const list: Answer = { type: "list", served, entries: [], metadata: { resourceVersion: "7" } } as never;
+  const listed = await serve(list, { headers });
+  expect([listed.statusCode, listed.headers["content-type"], listed.headers.connection, await text(listed)]).toEqual([200, "application/json", "close", '{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}\n']);
+  const refused = await serve({ type: "object", status: 400, object: statusOf(new Error("no")) as never, warnings: ["old"] }, { headers });
+  expect([refused.statusCode, refused.statusMessage, refused.headers.warning]).toEqual([400, "Bad Request", '299 - "old"']);
+  expect(await text(refused)).toMatch(/^{"kind":"Status",/);
+});
+
+test("a watch by who asks for SPDY is a watch like any", async () => {
+  async function* batches(): AsyncIterable<readonly WatchItem[]> { yield [{ type: "ADDED", entry: new Cached("1", { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c" } } as unknown as ApiObject, 1) }]; }
+  const response = await serve({ type: "watch", served, batches: batches() }, { headers: { connection: "Upgrade", upgrade: "SPDY/3.1" } });
+  expect([response.statusCode, JSON.parse(await text(response))]).toMatchObject([200, { type: "ADDED", object: { metadata: { name: "c" } } }]);
+});
+
+async function text(response: IncomingMessage): Promise<string> {
+  let whole = "";
+  for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) whole += chunk;
+  return whole;
+}

@@ -2,10 +2,11 @@
  * HTTP on one side, the chain on the other: turns node's requests into ServerRequests and Answers into bytes on the wire.
  * Works for HTTP/1.1 and HTTP/2 alike.
  */
-import { type IncomingMessage, type ServerResponse, STATUS_CODES } from "node:http";
+import { type IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Duplex, Readable } from "node:stream";
 import { encodeJson } from "../api/codec/json.ts";
-import { assemble, lengthOf } from "../api/codec/pieces.ts";
+import { lengthOf } from "../api/codec/pieces.ts";
 import { statusOf } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Connection } from "../net/connections.ts";
@@ -73,7 +74,10 @@ interface Exchange { readonly request: IncomingMessage; readonly response: Serve
 async function serve(deps: Front, { request, response, connection }: Exchange, signal: AbortSignal): Promise<void> {
   const asked = serverRequest(request, connection, signal, (name, value) => void response.setHeader(name, value));
   const answer = await deps.handler(asked);
-  if (signal.aborted) return;
+  if (!signal.aborted) await respond(deps, { request, response }, { asked, answer }, signal);
+}
+
+async function respond(deps: Front, { request, response }: Pick<Exchange, "request" | "response">, { asked, answer }: { readonly asked: ServerRequest; readonly answer: Answer }, signal: AbortSignal): Promise<void> {
   for (const value of warningHeaders(answer.warnings ?? [], request.httpVersionMajor === 2 ? 2 : 1)) response.appendHeader("warning", value);
   const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
   try {
@@ -142,21 +146,21 @@ function retryAfter(object: unknown): number | undefined {
 
 interface Upgrade { readonly request: IncomingMessage; readonly socket: Duplex; readonly head: Buffer; readonly connection: Connection }
 
+/** Who asked for a connection to take over and is answered otherwise has that answer as everybody would, and the connection's end. */
 async function serveUpgrade(deps: Front, { request, socket, head, connection }: Upgrade, signal: AbortSignal): Promise<void> {
-  const headers = new Headers({ "cache-control": "no-cache, private" });
-  const asked = serverRequest(request, connection, signal, (name, value) => headers.set(name, value));
+  const response = new ServerResponse(request);
+  const asked = serverRequest(request, connection, signal, (name, value) => void response.setHeader(name, value));
   const answer = await deps.handler(asked);
   if (answer.type === "upgrade") {
     answer.take(socket, head);
     return;
   }
-  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
-  if ((answer.type === "watch" || (answer.type === "raw" && answer.status === 200)) && canStream(asked)) return streamOverWebSocket(answer, how, { socket, head, clock: deps.clock, signal });
-  const encoded = answer.type === "object" ? encodeObject(answer, how) : undefined;
-  const body = encoded ? assemble(encoded.body) : Buffer.from("upgrade is not possible here\n");
-  const status = encoded?.status ?? 400;
-  for (const [name, value] of Object.entries({ "content-type": encoded?.contentType ?? "text/plain", "content-length": String(body.length), "date": new Date(how.nowMs).toUTCString(), "connection": "close" })) headers.set(name, value);
-  const warnings = warningHeaders(answer.warnings ?? [], 2).map((value) => `warning: ${value}`);
-  const lines = [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`, ...[...headers].map(([name, value]) => `${name}: ${value}`), ...warnings];
-  socket.end(Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), body]));
+  if ((answer.type === "watch" || (answer.type === "raw" && answer.status === 200)) && canStream(asked)) {
+    const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
+    return streamOverWebSocket(answer, how, { socket, head, clock: deps.clock, signal });
+  }
+  response.shouldKeepAlive = false;
+  response.assignSocket(socket as Socket);
+  response.on("finish", () => socket.end());
+  await respond(deps, { request, response }, { asked, answer }, signal);
 }

@@ -59,14 +59,14 @@ function otherShape(wanted: string, is: string, { apiVersion, kind }: Pick<ApiOb
   return statusError({ code: 406, reason: "NotAcceptable", message: `you requested ${wanted}, but the requested object is ${is} (*${type})` });
 }
 
-/** What went wrong is told whatever the client asked for; so is a Status that is an answer. */
+/** What went wrong is told whatever the client asked for, to a person then (responsewriters WriteRawJSON); so is a Status that is an answer. */
 function outputFor({ status, object, stored, printedAs }: ObjectAnswer, request: ServerRequest): Output {
   if (!isStatus(object)) return outputOf(request, stored?.served, (target, encoding) => convertibleToMeta(target, encoding) && (target.kind !== "Table" || printedAs !== undefined));
   try {
     return outputOf(request, undefined, () => status < 400);
   } catch (error) {
     if (status < 400) throw error;
-    return { encoding: "json", pretty: false, convert: undefined, contentType: MEDIA_TYPES.json };
+    return { encoding: "json", pretty: true, convert: undefined, contentType: MEDIA_TYPES.json };
   }
 }
 

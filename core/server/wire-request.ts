@@ -14,7 +14,7 @@ export function serverRequest(request: IncomingMessage, { peerCertificate, remot
   return {
     method: request.method ?? "GET",
     path: mark < 0 ? url : url.slice(0, mark),
-    query: mark < 0 ? NO_QUERY : new URLSearchParams(url.slice(mark + 1)),
+    query: mark < 0 ? NO_QUERY : new URLSearchParams(readable(url.slice(mark + 1))),
     header: (name) => headerOf(request, name),
     headers: () => headersOf(request),
     webSocketProtocols: protocols?.split(",").map((part) => part.trim()) ?? [],
@@ -30,6 +30,13 @@ export function serverRequest(request: IncomingMessage, { peerCertificate, remot
 
 /** Of most writes: to read from. */
 const NO_QUERY = new URLSearchParams();
+
+const UNREADABLE = /;|%(?![0-9a-f]{2})/i;
+
+/** Parameters that Go cannot read are as if they had not been sent. Source: Go net/url ParseQuery, whose errors URL.Query leaves out */
+function readable(query: string): string {
+  return UNREADABLE.test(query) ? query.split("&").filter((parameter) => !UNREADABLE.test(parameter)).join("&") : query;
+}
 
 function headerOf(request: IncomingMessage, name: string): string | undefined {
   const value = request.headers[name];

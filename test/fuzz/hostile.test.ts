@@ -21,7 +21,7 @@ import { checkGrpcHealth } from "../../node/cri/grpc-health.ts";
 import { H2Upstreams } from "../../node/ingress/h2-upstreams.ts";
 import { Upstreams } from "../../node/ingress/upstreams.ts";
 import { httpGetAction } from "../../node/kubelet/probes/http-get.ts";
-import { translateStreams } from "../../node/kubelet/server/stream-translator.ts";
+import { translateStreams, V5 } from "../../node/kubelet/server/stream-translator.ts";
 import { AgentSession } from "../../node/tunnel/agent-session.ts";
 import { spdyClient } from "../../core/net/spdy/spdy.ts";
 import { NodeSession } from "../../core/tunnel/node-session.ts";
@@ -110,7 +110,7 @@ describe("what clients send to the servers of HTTP", () => {
       host: "127.0.0.1", port: 0, portFlag: "x", log, clock, handler: front.request, limits: { drainMs: 100 },
       upgrade(request, socket, { head }) {
         socket.write(webSocketAnswer("x", undefined));
-        if (request.url === "/exec") return void translateStreams({ client: { socket, early: head }, runtime: { socket: new PassThrough(), early: new Uint8Array(0) }, options: { stdin: true, stdout: true, stderr: true, tty: false }, clock });
+        if (request.url === "/exec") return void translateStreams({ protocol: V5, client: { socket, early: head }, runtime: { socket: new PassThrough(), early: new Uint8Array(0) }, options: { stdin: true, stdout: true, stderr: true, tty: false }, clock });
         const peer = webSocket(socket, { early: head, clock, message: (data, type) => void peer.send([data], type), closed: () => undefined });
       },
     };
@@ -314,7 +314,7 @@ test("what runtimes answer over SPDY", async () => {
     streams[0]!.write(Buffer.from("x"));
     streams[1]!.end();
     streams[2]!.reset();
-    if (chance.is(0.5)) void translateStreams({ client: { socket: client, early: Buffer.from("garbage") }, runtime: { socket: sink(), early: garbledSeed(chance, seeds) }, options: { stdin: true, stdout: true, stderr: true, tty: chance.is(0.5) }, clock });
+    if (chance.is(0.5)) void translateStreams({ protocol: V5, client: { socket: client, early: Buffer.from("garbage") }, runtime: { socket: sink(), early: garbledSeed(chance, seeds) }, options: { stdin: true, stdout: true, stderr: true, tty: chance.is(0.5) }, clock });
     await Bun.sleep(5);
     spdy.close();
     for (const one of [runtime, client]) one.destroy();

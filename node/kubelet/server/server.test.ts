@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { zpages } from "../../../core/api/codec/zpages.ts";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
@@ -151,9 +151,14 @@ test("logs, and why there are none", async () => {
   expect(await get("/exec/shop/web/c?output=1&command=x", { pki })).toBe("400 Upgrade request required");
 });
 
+/** What fakeRuntime has read of stdin, of each connection. */
+const typed: string[][] = [];
+
 /** Answers a SPDY upgrade, sends stdin back on stdout, and once stdin has ended says that the command exited with 3. */
 function fakeRuntime(socket: Duplex, head: Buffer): void {
   let bytes = head;
+  const read: string[] = [];
+  typed.push(read);
   const ids = { error: 1, stdin: 3, stdout: 5 }; // in the order they are opened
   const frame = (id: number, text: string | Buffer, fin = 0): Buffer => {
     const start = Buffer.alloc(8);
@@ -169,6 +174,7 @@ function fakeRuntime(socket: Duplex, head: Buffer): void {
     while (bytes.length >= 8) {
       const length = bytes.readUInt32BE(4) & 0xff_ffff;
       if (bytes.length < 8 + length) return;
+      if (bytes.readUInt32BE(0) === ids.stdin) read.push(bytes.toString("utf8", 8, 8 + length) || "end");
       if (bytes.readUInt32BE(0) === ids.stdin && length > 0) socket.write(frame(ids.stdout, bytes.subarray(8, 8 + length)));
       if (bytes.readUInt32BE(0) === ids.stdin && bytes[4] === 1) {
         socket.write(frame(ids.error, '{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}', 1)); // before the output has ended
@@ -179,22 +185,56 @@ function fakeRuntime(socket: Duplex, head: Buffer): void {
   });
 }
 
-test("exec over WebSocket v5: what is typed comes back, closing stdin ends it, the Status is the last word", async () => {
+interface Exec { readonly url: string; readonly protocols: readonly string[]; open(socket: WebSocket): void; message?(socket: WebSocket, message: string): void }
+
+async function execOver({ url, protocols, open, message }: Exec): Promise<{ readonly socket: WebSocket; readonly got: readonly string[]; readonly code: number }> {
   const leaf = pki.leaf("client-kube-apiserver");
   const tls = { ca: pki.authority("server-ca").bundlePem, cert: leaf.certificatePem, key: leaf.keyPem };
-  const socket = new WebSocket(`wss://127.0.0.1:${server.address()!.port}/exec/shop/web/c?command=cat&input=1&output=1`, { protocols: ["v5.channel.k8s.io"], tls } as unknown as string[]);
+  const socket = new WebSocket(`wss://127.0.0.1:${server.address()!.port}/exec/shop/web/c?${url}`, { protocols, tls } as unknown as string[]);
   socket.binaryType = "arraybuffer";
   const got: string[] = [];
-  socket.onopen = () => {
-    socket.send(Buffer.from("\0hello"));
-    socket.send(Uint8Array.of(255, 0));
-  };
+  socket.onopen = () => open(socket);
   socket.onmessage = ({ data }) => {
     const bytes = Buffer.from(data as ArrayBuffer);
     got.push(`${bytes[0]} ${bytes.subarray(1)}`);
+    message?.(socket, got.at(-1)!);
   };
-  const code = await new Promise((resolve) => { socket.onclose = ({ code }) => resolve(code); });
+  const code = await new Promise<number>((resolve) => { socket.onclose = (closed) => resolve(closed.code); });
+  return { socket, got, code };
+}
+
+test("exec over WebSocket v5: what is typed comes back, closing stdin ends it, the Status is the last word", async () => {
+  const { socket, got, code } = await execOver({
+    url: "command=cat&input=1&output=1", protocols: ["v5.channel.k8s.io"],
+    open(socket) {
+      socket.send(Buffer.from("\0hello"));
+      socket.send(Uint8Array.of(255, 0));
+    },
+  });
   expect(socket.protocol).toBe("v5.channel.k8s.io");
   expect(got).toEqual(["1 ", "1 hello", "1 bye", '3 {"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}']);
   expect(code).toBe(1000);
+});
+
+test("exec over WebSocket v4 reaches the runtime as streams, too; stdin ends with the connection alone", async () => {
+  const { socket, got } = await execOver({
+    url: "command=cat&input=1&output=1", protocols: ["v4.channel.k8s.io", "v3.channel.k8s.io"],
+    open(socket) {
+      socket.send(Uint8Array.of(255, 0));
+      socket.send(Buffer.from("\0hello"));
+    },
+    message(socket, message) { if (message === "1 hello") socket.close(); },
+  });
+  expect([socket.protocol, ...got]).toEqual(["v4.channel.k8s.io", "1 ", "1 hello"]);
+});
+
+test.each<[protocol: string]>([["v4.channel.k8s.io"], ["v5.channel.k8s.io"]])("who types and goes (%s) has typed it, and its end", async (protocol) => {
+  await execOver({
+    url: "command=cat&input=1&output=1", protocols: [protocol],
+    open(socket) {
+      socket.send(Buffer.from("\0hello"));
+      socket.close();
+    },
+  });
+  await vi.waitFor(() => expect(typed.at(-1)).toEqual(["hello", "end"]));
 });

@@ -1,9 +1,9 @@
 /**
- * exec and attach over WebSocket with v5.channel.k8s.io, which runtimes do not speak: each channel becomes a SPDY stream.
+ * exec and attach over WebSocket with v5.channel.k8s.io, which runtimes do not speak, or with v4: each channel becomes a SPDY stream.
  *
  *   channel   0 stdin   1 stdout   2 stderr   3 error (a Status, last)   4 resize   255 the client closes the channel named by its payload
  *
- * Closing stdin is what v5 is for: `echo hi | kubectl exec -i pod -- cat` ends.
+ * A client that goes leaves what it has typed to the command, and the end of it. Closing stdin before that is what v5 is for, and all that v4 does not have: `echo hi | kubectl exec -i pod -- cat` ends.
  *
  * Source: kubernetes v1.36 apiserver/pkg/util/proxy/{streamtranslator,websocket}.go
  */
@@ -13,15 +13,18 @@ import { spdyClient, type SpdyStream, type SpdyStreamEvents } from "../../../cor
 import { webSocket } from "../../../core/net/websocket.ts";
 import type { StreamOptions } from "../kubelet-api.ts";
 
-export const V5 = "v5.channel.k8s.io";
+export const V4 = "v4.channel.k8s.io", V5 = "v5.channel.k8s.io";
 
 const STDIN = 0, STDOUT = 1, STDERR = 2, ERROR = 3, RESIZE = 4, CLOSE = 255;
 /** A Status is small; a runtime that sends more is not writing one. */
 const STATUS_BYTES_MAX = 64 * 1024;
+/** What the client has sent is still for the command, if that takes it by then. */
+const LINGER_MS = 10_000;
 /** RFC 6455: the Status has said what went wrong, if anything did. */
 const NORMAL = 1000;
 
 interface Ends {
+  readonly protocol: typeof V4 | typeof V5;
   /** After the handshakes of both. */
   readonly client: { readonly socket: Duplex; readonly early: Uint8Array };
   readonly runtime: { readonly socket: Duplex; readonly early: Uint8Array };
@@ -30,7 +33,7 @@ interface Ends {
 }
 
 /** Resolves once both connections are done with. */
-export function translateStreams({ client, runtime, options, clock }: Ends): Promise<void> {
+export function translateStreams({ protocol, client, runtime, options, clock }: Ends): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const { stdin = false, stdout = false, tty = false } = options;
   const stderr = (options.stderr ?? false) && !tty;
@@ -38,17 +41,22 @@ export function translateStreams({ client, runtime, options, clock }: Ends): Pro
   const status: Buffer[] = [];
   let statusBytes = 0;
   let open = 1 + (stdout ? 1 : 0) + (stderr ? 1 : 0); // streams of the runtime that have not ended
-  let done = false;
+  let told = false; // the client needs no more, or has gone
+  let lingering: { cancel(): void } | undefined;
 
   const spdy = spdyClient(runtime.socket, {
     early: runtime.early,
     drain: () => peer.resume(),
-    closed: () => finish(),
+    closed() {
+      finish();
+      lingering?.cancel();
+      resolve();
+    },
   });
   function message(data: Buffer): void {
     const channel = data[0];
     if (channel === undefined) return;
-    if (channel === CLOSE) return void toRuntime.get(data[1] ?? -1)?.end();
+    if (channel === CLOSE && protocol === V5) return void toRuntime.get(data[1] ?? -1)?.end();
     const payload = data.subarray(1);
     if (payload.length > 0 && toRuntime.get(channel)?.write(payload) === false) peer.pause();
   }
@@ -76,13 +84,23 @@ export function translateStreams({ client, runtime, options, clock }: Ends): Pro
 
   /** The Status is the last word, after all output. */
   function finish(): void {
-    if (done) return;
-    done = true;
-    const whole = open === 0;
-    const body = status.length > 0 ? Buffer.concat(status) : Buffer.from(JSON.stringify(whole ? SUCCESS : cutOff()));
-    peer.send([Uint8Array.of(ERROR), body]);
-    peer.close(NORMAL);
+    if (!told) {
+      told = true;
+      const whole = open === 0;
+      const body = status.length > 0 ? Buffer.concat(status) : Buffer.from(JSON.stringify(whole ? SUCCESS : cutOff()));
+      peer.send([Uint8Array.of(ERROR), body]);
+      peer.close(NORMAL);
+    }
     spdy.close();
+  }
+
+  function leave(): void {
+    told = true;
+    const typed = toRuntime.get(STDIN);
+    if (!typed) return spdy.close();
+    typed.end();
+    spdy.resume(); // what the command says meanwhile is for nobody, and must not stop it
+    lingering = clock.after(LINGER_MS, () => spdy.close());
   }
 
   spdy.open({ streamtype: "error" }, errors);
@@ -92,11 +110,7 @@ export function translateStreams({ client, runtime, options, clock }: Ends): Pro
   if (tty) toRuntime.set(RESIZE, spdy.open({ streamtype: "resize" }, quiet));
   const peer = webSocket(client.socket, {
     early: client.early, clock, message, drain: () => spdy.resume(),
-    closed() {
-      spdy.close();
-      done = true;
-      resolve();
-    },
+    closed: leave,
   });
   // nothing on the lowest channel tells the client that it is connected
   peer.send([Uint8Array.of(stdout ? STDOUT : stderr ? STDERR : ERROR)]);

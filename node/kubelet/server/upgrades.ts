@@ -1,8 +1,8 @@
 /**
  * exec, attach and port-forward: the client's connection is joined with one to the runtime's streaming server.
  *
- *   SPDY/3.1, WebSocket v4 and older       the runtime speaks them too: bytes go through as they are
- *   WebSocket v5.channel.k8s.io            stream-translator.ts
+ *   SPDY/3.1, WebSocket v3 and older       the runtime speaks them too: bytes go through as they are
+ *   WebSocket v5, v4 .channel.k8s.io       stream-translator.ts
  *   WebSocket SPDY/3.1+portforward.k8s.io  the payload of the messages is a SPDY connection
  *
  * When a pod ends a forwarded connection, containerd and CRI-O tell it a second later, unless the client has ended it too: an answer that ends with its
@@ -19,7 +19,7 @@ import { proxyBytes } from "../../../core/net/proxy-bytes.ts";
 import { webSocket, webSocketAnswer, webSocketProblem } from "../../../core/net/websocket.ts";
 import type { KubeletApi, PodName, StreamOptions } from "../kubelet-api.ts";
 import { AnswerError } from "./answer.ts";
-import { translateStreams, V5 } from "./stream-translator.ts";
+import { translateStreams, V4, V5 } from "./stream-translator.ts";
 
 interface Upgrade {
   readonly request: IncomingMessage;
@@ -57,13 +57,22 @@ async function execOrAttach(api: KubeletApi, { request, socket, head, parts, que
     ? () => api.exec(pod, container ?? "", query.getAll("command"), options, signal)
     : () => api.attach(pod, container ?? "", options, signal);
 
-  if (!offers(request).includes(V5)) return join(socket, head, await open(new URL(await call()), { method: request.method ?? "POST", headers: passedOn(request) }, clock, signal), clock);
+  const protocol = translated(offers(request));
+  if (protocol === undefined) return join(socket, head, await open(new URL(await call()), { method: request.method ?? "POST", headers: passedOn(request) }, clock, signal), clock);
   const problem = webSocketProblem((header) => headerOf(request, header));
   if (problem !== undefined) throw new AnswerError(400, problem);
   const url = new URL(await call());
-  const { upgraded } = accepted(await open(url, { method: "POST", headers: spdyHeaders(["v4.channel.k8s.io"]) }, clock, signal));
-  socket.write(webSocketAnswer(headerOf(request, "sec-websocket-key")!, V5));
-  await translateStreams({ client: { socket, early: head }, runtime: { socket: upgraded.connection, early: upgraded.early }, options, clock });
+  const { upgraded } = accepted(await open(url, { method: "POST", headers: spdyHeaders([V4]) }, clock, signal));
+  socket.write(webSocketAnswer(headerOf(request, "sec-websocket-key")!, protocol));
+  await translateStreams({ protocol, client: { socket, early: head }, runtime: { socket: upgraded.connection, early: upgraded.early }, options, clock });
+}
+
+/**
+ * v4 for the runtime's sake: containerd and CRI-O take a WebSocket without stdin for one whose stdin has ended, and a terminal ends with that, its output
+ * unread (`stream(…, tty=True, stdin=False)` of the client for Python).
+ */
+function translated(offered: readonly string[]): typeof V4 | typeof V5 | undefined {
+  return offered.includes(V5) ? V5 : offered[0] === V4 ? V4 : undefined;
 }
 
 async function portForward(api: KubeletApi, { request, socket, head, parts, query, clock, signal }: Upgrade): Promise<void> {
