@@ -39,6 +39,7 @@ export interface Presentation {
 export function encodeObject(answer: ObjectAnswer, how: Presentation): Encoded {
   const { status, object, stored } = answer;
   const output = outputFor(answer, how.request);
+  if (!output) return { status, contentType: MEDIA_TYPES.json, body: [Buffer.from(encodeJson(object, { pretty: true })).toString().trimEnd()] };
   if (output.convert && !isStatus(object)) {
     if (output.convert.kind === "PartialObjectMetadataList") throw otherShape("PartialObjectMetadataList", "not a list", object as Readonly<ApiObject>);
     const shown = output.convert.kind === "Table"
@@ -59,14 +60,14 @@ function otherShape(wanted: string, is: string, { apiVersion, kind }: Pick<ApiOb
   return statusError({ code: 406, reason: "NotAcceptable", message: `you requested ${wanted}, but the requested object is ${is} (*${type})` });
 }
 
-/** What went wrong is told whatever the client asked for; so is a Status that is an answer. */
-function outputFor({ status, object, stored, printedAs }: ObjectAnswer, request: ServerRequest): Output {
+/** What went wrong is told whatever the client asked for; so is a Status that is an answer. Undefined: in none of the forms it takes. */
+function outputFor({ status, object, stored, printedAs }: ObjectAnswer, request: ServerRequest): Output | undefined {
   if (!isStatus(object)) return outputOf(request, stored?.served, (target, encoding) => convertibleToMeta(target, encoding) && (target.kind !== "Table" || printedAs !== undefined));
   try {
     return outputOf(request, undefined, () => status < 400);
   } catch (error) {
     if (status < 400) throw error;
-    return { encoding: "json", pretty: false, convert: undefined, contentType: MEDIA_TYPES.json };
+    return undefined;
   }
 }
 
@@ -95,7 +96,7 @@ export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
     return { status: 200, contentType: output.contentType, body: protobufCodec.listPieces({ apiVersion: served.apiVersion, kind: `${served.row.kind}List`, metadata }, items) };
   }
   const list = listObject(answer);
-  return whole(200, output, builtIn(served) ? { ...list, items: list.items.map(withoutType) } : list);
+  return whole(200, output, builtIn(served) ? { ...list, items: list.items.map(withoutType) } : { ...list, metadata: listMeta(served, metadata) });
 }
 
 const NEWLINE = Buffer.from("\n");
@@ -103,7 +104,7 @@ const NEWLINE = Buffer.from("\n");
 /** The items' own bytes. Upstream's typed lists leave apiVersion and kind out of the items; custom resources keep them. */
 function jsonList(served: ServedResource, entries: readonly Cached[], metadata: ListMeta): readonly Piece[] {
   const { kind } = served.row;
-  const pieces: Piece[] = [`{"kind":${JSON.stringify(served.row.listKind ?? `${kind}List`)},"apiVersion":${JSON.stringify(served.apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`];
+  const pieces: Piece[] = [`{"kind":${JSON.stringify(served.row.listKind ?? `${kind}List`)},"apiVersion":${JSON.stringify(served.apiVersion)},"metadata":${JSON.stringify(listMeta(served, metadata))},"items":[`];
   const isTyped = builtIn(served);
   let before = "";
   for (const entry of entries) {
@@ -115,6 +116,9 @@ function jsonList(served: ServedResource, entries: readonly Cached[], metadata: 
   pieces.push("]}\n");
   return pieces;
 }
+
+/** Upstream's lists of custom resources say of a continuation that there is none. */
+function listMeta(served: ServedResource, metadata: ListMeta): ListMeta { return builtIn(served) ? metadata : { continue: "", ...metadata }; }
 
 function metadataPieces({ served, entries, metadata }: ListAnswer, { convert }: Output): readonly Piece[] {
   const version = `meta.k8s.io/${convert!.version}`;
