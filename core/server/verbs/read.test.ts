@@ -180,7 +180,7 @@ test("a list of custom resources says that it does not go on; one of built-in on
   const schema = { openAPIV3Schema: { type: "object" } };
   const crd = { metadata: { name: "ends.example.com" }, spec: { group: "example.com", scope: "Cluster", names: { plural: "ends", kind: "End" }, versions: [{ name: "v1", served: true, storage: true, schema }] } };
   await api.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: crd });
-  for (let list; list?.code !== 200; await systemClock.sleep(5, api.signal)) list = await api.ask("GET", "/apis/example.com/v1/ends");
+  while ((await api.ask("GET", "/apis/example.com/v1/ends")).code !== 200) await systemClock.sleep(5, api.signal);
   const told = async (path: string, query = {}) => (await api.ask("GET", path, { query })).body.metadata.continue;
   expect([await told("/apis/example.com/v1/ends"), await told("/apis/example.com/v1/ends", { pretty: "1" }), await told(MAPS)]).toEqual(["", "", undefined]);
 });
