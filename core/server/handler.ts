@@ -13,7 +13,7 @@ import type { Authenticated } from "../authn/authenticator.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import { checkAcceptable } from "./acceptable.ts";
-import type { Answer } from "./answer.ts";
+import { type Answer, raw } from "./answer.ts";
 import { answeredObject, shownObject } from "./answered-object.ts";
 import type { AuditRecord } from "./audit/auditor.ts";
 import { Deadlines, type Timed } from "./deadline.ts";
@@ -124,6 +124,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
   return async (request) => {
     const startMs = server.clock.uptimeMs();
     const info = requestInfo(request.method, request.path, request.query);
+    if (!info.isResource && info.isIncomplete) return incomplete(request);
     const auditId = server.audit || request.setHeader ? request.header("audit-id")?.slice(0, AUDIT_ID_LENGTH_MAX) || server.random.uuid() : "";
     request.setHeader?.("Audit-Id", auditId);
     const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, ticket: undefined, warnings: [] };
@@ -149,6 +150,12 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     flight.span?.end(code);
     return metered.sized && !request.user && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized } : found;
   };
+}
+
+/** Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/requestinfo.go */
+function incomplete({ path, wire }: ServerRequest): Answer {
+  const url = `${path}${wire?.rawQuery ? `?${wire.rawQuery}` : ""}`.replace(/[&<>]/g, (sign) => (sign === "&" ? "&amp;" : sign === "<" ? "&lt;" : "&gt;"));
+  return raw(`Internal Server Error: ${JSON.stringify(url)}: failed to create RequestInfo: unable to determine kind and namespace from url, ${url}\n`, "text/plain; charset=utf-8", 500, { "x-content-type-options": "nosniff" });
 }
 
 /** Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/audit_init.go */

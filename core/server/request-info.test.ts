@@ -30,6 +30,10 @@ test.each([["/api/v1/pods/", false], ["/api/v1//pods", true], ["/api/v1/pods/%2F
   expect(hasEmptyPart(path)).toBe(expected);
 });
 
+test.each(["/api/v1/watch", "/apis/apps/v1/watch/", "/api/v1/proxy"])("%s does not say what it is about", (path) => {
+  expect(requestInfo("GET", path, new URLSearchParams())).toMatchObject({ isResource: false, isIncomplete: true });
+});
+
 test.each(["/healthz", "/api", "/apis", "/apis/apps", "/apis/apps/v1", "/api/v1", "/openapi/v3/apis/apps/v1", "/version"])("%s is a path", (path) => {
   expect(requestInfo("GET", path, new URLSearchParams())).toEqual({ isResource: false, verb: "get", path });
 });

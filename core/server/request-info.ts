@@ -28,6 +28,8 @@ export interface PathRequestInfo {
   readonly isResource: false;
   readonly verb: Verb;
   readonly path: string;
+  /** What it is about is missing, so that nobody can be asked whether it is allowed. */
+  readonly isIncomplete?: boolean;
 }
 
 export type RequestInfo = ResourceRequestInfo | PathRequestInfo;
@@ -52,7 +54,7 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
 
   let verb = verbOf(method);
   if (rest[0] === "watch" || rest[0] === "proxy") { // the old forms /api/v1/watch/…, long deprecated
-    if (rest.length === 1) return other;
+    if (rest.length === 1) return { ...other, isIncomplete: true };
     if (rest[0] === "watch") verb = "watch";
     else verb = "proxy";
     rest = rest.slice(1);

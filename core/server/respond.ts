@@ -95,7 +95,7 @@ export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
     return { status: 200, contentType: output.contentType, body: protobufCodec.listPieces({ apiVersion: served.apiVersion, kind: `${served.row.kind}List`, metadata }, items) };
   }
   const list = listObject(answer);
-  return whole(200, output, builtIn(served) ? { ...list, items: list.items.map(withoutType) } : list);
+  return whole(200, output, builtIn(served) ? { ...list, items: list.items.map(withoutType) } : { ...list, metadata: listMeta(served, metadata) });
 }
 
 const NEWLINE = Buffer.from("\n");
@@ -103,7 +103,7 @@ const NEWLINE = Buffer.from("\n");
 /** The items' own bytes. Upstream's typed lists leave apiVersion and kind out of the items; custom resources keep them. */
 function jsonList(served: ServedResource, entries: readonly Cached[], metadata: ListMeta): readonly Piece[] {
   const { kind } = served.row;
-  const pieces: Piece[] = [`{"kind":${JSON.stringify(served.row.listKind ?? `${kind}List`)},"apiVersion":${JSON.stringify(served.apiVersion)},"metadata":${JSON.stringify(metadata)},"items":[`];
+  const pieces: Piece[] = [`{"kind":${JSON.stringify(served.row.listKind ?? `${kind}List`)},"apiVersion":${JSON.stringify(served.apiVersion)},"metadata":${JSON.stringify(listMeta(served, metadata))},"items":[`];
   const isTyped = builtIn(served);
   let before = "";
   for (const entry of entries) {
@@ -115,6 +115,9 @@ function jsonList(served: ServedResource, entries: readonly Cached[], metadata: 
   pieces.push("]}\n");
   return pieces;
 }
+
+/** Upstream's lists of custom resources say of a continuation that there is none. */
+function listMeta(served: ServedResource, metadata: ListMeta): ListMeta { return builtIn(served) ? metadata : { continue: "", ...metadata }; }
 
 function metadataPieces({ served, entries, metadata }: ListAnswer, { convert }: Output): readonly Piece[] {
   const version = `meta.k8s.io/${convert!.version}`;

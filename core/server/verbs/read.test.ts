@@ -176,6 +176,20 @@ test("watchers of one resource that asked for different things each get their ow
   expect(shown).toEqual([["ADDED v1 ConfigMap", "DELETED v1 ConfigMap"], metadata("v1"), metadata("v1beta1"), ["ADDED v1 ConfigMap", "DELETED v1 ConfigMap"]]);
 });
 
+test("a list of custom resources says that it does not go on; one of built-in ones says nothing of it", async () => {
+  const schema = { openAPIV3Schema: { type: "object" } };
+  const crd = { metadata: { name: "ends.example.com" }, spec: { group: "example.com", scope: "Cluster", names: { plural: "ends", kind: "End" }, versions: [{ name: "v1", served: true, storage: true, schema }] } };
+  await api.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: crd });
+  while ((await api.ask("GET", "/apis/example.com/v1/ends")).code !== 200) await systemClock.sleep(5, api.signal);
+  const told = async (path: string, query = {}) => (await api.ask("GET", path, { query })).body.metadata.continue;
+  expect([await told("/apis/example.com/v1/ends"), await told("/apis/example.com/v1/ends", { pretty: "1" }), await told(MAPS)]).toEqual(["", "", undefined]);
+});
+
+test("a watch of nothing is no request, whoever asks", async () => {
+  const answer = await api.handler({ method: "GET", path: "/api/v1/watch", query: new URLSearchParams(), header: () => undefined, headers: () => [], wire: { rawQuery: "a=<" }, signal: api.signal } as never);
+  expect(answer).toMatchObject({ type: "raw", status: 500, body: 'Internal Server Error: "/api/v1/watch?a=&lt;": failed to create RequestInfo: unable to determine kind and namespace from url, /api/v1/watch?a=&lt;\n' });
+});
+
 test("a review has no Table; nobody speaks Klingon", async () => {
   const table = { accept: "application/json;as=Table;g=meta.k8s.io;v=v1" };
   const review = await api.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", { headers: table, body: { spec: { nonResourceAttributes: { path: "/", verb: "get" } } } });
