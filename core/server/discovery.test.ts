@@ -26,6 +26,11 @@ test("all groups at once may be kept by whoever asks whether they have changed",
   expect((await ask("GET", "/apis", accept))?.headers).toMatchObject({ "cache-control": "public", vary: "Accept", etag: expect.any(String) });
 });
 
+test.each([["/api", '\n\x0f\n\0\x12\vAPIVersions'], ["/api/v1", '\n\x13\n\0\x12\x0fAPIResourceList'], ["/apis", '\n\x12\n\x02v1\x12\fAPIGroupList']])("the envelope of %s says of which version the document says to be", async (path, envelope) => {
+  const { body } = (await ask("GET", path, "application/vnd.kubernetes.protobuf")) as { body: Uint8Array };
+  expect(Buffer.from(body).toString("latin1").slice(4, 4 + envelope.length)).toBe(envelope);
+});
+
 test.each(["vnd.kubernetes.protobuf", "yaml"])("all groups at once can be had as %s", async (encoding) => {
   const accept = `application/${encoding};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList`;
   const { headers, body } = (await ask("GET", "/apis", accept)) as { headers: Record<string, string>; body: Uint8Array | string };

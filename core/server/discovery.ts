@@ -8,6 +8,7 @@ import { methodNotAllowed } from "../api/meta/status-error.ts";
 import { encodeJson } from "../api/codec/json.ts";
 import { encodeYaml } from "../api/codec/yaml.ts";
 import { protobufCodec } from "../api/codec/protobuf.ts";
+import { parseApiVersion } from "../api/meta/gvk.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Aggregation } from "./aggregation/aggregator.ts";
 import { type Answer, raw } from "./answer.ts";
@@ -83,7 +84,10 @@ function encoded({ encoding, pretty }: Pick<Output, "encoding" | "pretty">, docu
   switch (encoding) {
     case "json": return encodeJson(document, { pretty });
     case "yaml": return encodeYaml(document);
-    case "protobuf": return protobufCodec.encode({ apiVersion: "v1", ...document as { kind: string } });
+    case "protobuf": {
+      const { apiVersion = "", kind } = document as { apiVersion?: string; kind: string }; // /api and /api/v1 have never had one
+      return protobufCodec.encode({ ...document, apiVersion: apiVersion || "v1", kind }, { ...parseApiVersion(apiVersion), kind });
+    }
   }
 }
 

@@ -39,9 +39,9 @@ export class ProtobufCodec {
 
   constructor(facts: Facts) { this.#facts = facts; }
 
-  /** The complete body of a response. Throws ProtobufError for a kind that has no message. */
-  encode(object: { readonly apiVersion: string; readonly kind: string }): Uint8Array {
-    return assemble(envelopePieces(gvkOf(object), this.encodeMessage(this.#typeOf(gvkOf(object)), object)));
+  /** The complete body of a response. Throws ProtobufError for a kind that has no message. `shown`: what its envelope says it is, if not what it is. */
+  encode(object: { readonly apiVersion: string; readonly kind: string }, shown = gvkOf(object)): Uint8Array {
+    return assemble(envelopePieces(shown, this.encodeMessage(this.#typeOf(gvkOf(object)), object)));
   }
 
   /** The object's own message. Messages of items make up a list: see listPieces. */
