@@ -90,7 +90,7 @@ async function startNode() {
   const running: Runnable[] = [driver, registrar, node, watcher];
   const ended = runAll(running, stop.signal);
   await eventually(() => notified.length, (count) => count > 0);
-  const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, expander: claimExpander({ ...common, events: { event: (_about, ...told) => void events.push(told) } }), clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
+  const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, expander: claimExpander({ ...common, events: { event: (_about, type, reason, message) => void events.push([type, reason, message]) } }), clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
   return { api, drivers, calls, requests, notified, events, fail, room, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
 }
 
