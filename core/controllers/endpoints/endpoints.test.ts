@@ -46,6 +46,18 @@ test("a Service's pods become its Endpoints and EndpointSlices, and stay in step
     await eventually(() => api.all(ENDPOINTS), (all) => all.length === 0);
   }));
 
+test("a slice that has lost its owner is left so, as when a Service goes without its slices", () =>
+  withControllers((deps) => [endpointSliceController(deps)], async (api, call) => {
+    const make = (name: string) => { const made = service({ selector: { app: "web" }, ports: [{ port: 80 }] }); return api.client.resource(SERVICES).create({ ...made, metadata: { ...made.metadata, name } }, call); };
+    const ownersOf = (name: string) => api.all(ENDPOINT_SLICES).find(({ metadata }) => metadata.labels?.["kubernetes.io/service-name"] === name)?.metadata.ownerReferences?.length;
+    await make("web");
+    await eventually(() => ownersOf("web"), (count) => count === 1);
+    await api.client.resource(ENDPOINT_SLICES).patch(api.all(ENDPOINT_SLICES)[0]!, "application/merge-patch+json", { metadata: { ownerReferences: null } }, call);
+    await make("later");
+    await eventually(() => ownersOf("later"), (count) => count === 1);
+    expect(ownersOf("web")).toBeUndefined();
+  }));
+
 test("a pod on a node that is not there is no endpoint; that is told until the node comes", () =>
   withControllers((deps) => [endpointSliceController(deps)], async (api, call) => {
     await api.client.resource(PODS).create(pod("a", "10.42.0.1"), call);

@@ -52,7 +52,7 @@ export function endpointSliceController({ client, informers, events, metrics, pe
       itself(services),
       servicesOfPods({ pods, services }),
       mapped(nodes, ({ object, old, deleted }) => (!deleted && old !== undefined && zoneDigest(old) === zoneDigest(object) ? [] : [...services.list()].filter(usesTopologyMode).map(keyOf))),
-      mapped(slices, ({ object, old }) => (old === undefined ? [object] : [old, object]).filter(isOurs).map(serviceKey)),
+      mapped(slices, ({ object, old, deleted }) => (!deleted && old !== undefined && isForTheSame(old, object) ? [] : (old === undefined ? [object] : [old, object]).filter(isOurs).map(serviceKey))),
     ],
 
     async reconcile(key, { signal }) {
@@ -116,6 +116,11 @@ export function endpointSliceController({ client, informers, events, metrics, pe
 }
 
 function isOurs(slice: Readonly<EndpointSlice>): boolean { return labelsOf(slice)[MANAGED_BY_LABEL] === MANAGER; }
+
+/** Nothing but what surrounds it has changed: it may have lost its owner, as when a Service goes without its slices. */
+function isForTheSame(old: Readonly<EndpointSlice>, slice: Readonly<EndpointSlice>): boolean {
+  return old.metadata.generation === slice.metadata.generation && serviceKey(old) === serviceKey(slice) && isOurs(old) === isOurs(slice) && isDeleting(old) === isDeleting(slice);
+}
 
 export function serviceKey(slice: Readonly<EndpointSlice>): ObjectKey { return objectKey(namespaceOf(slice), labelsOf(slice)[SERVICE_NAME_LABEL] ?? ""); }
 
