@@ -52,6 +52,11 @@ export function mapped<T extends ApiObject>(informer: Informer<T>, keysOf: (chan
   };
 }
 
+/** The same keys, but later: what happens meanwhile is seen with it. */
+export function delayed(watch: Watch, ms: number): Watch {
+  return { whenSynced: (signal) => watch.whenSynced(signal), subscribe: (add) => watch.subscribe((key, afterMs = 0) => add(key, Math.max(afterMs, ms))) };
+}
+
 /** The object itself. */
 export function itself<T extends ApiObject>(informer: Informer<T>): Watch {
   return mapped(informer, ({ object }) => [keyOf(object)]);

@@ -6,6 +6,7 @@ import type { Job, JobSpec } from "../../api/gen/batch.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
 import { EVENTS, JOBS, PODS } from "../../client/resources.ts";
+import { type Clock, systemClock } from "../../lifecycle/clock.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { ttlAfterFinishedController } from "../ttlafterfinished/ttlafterfinished.ts";
 import { Indexes } from "./indexes.ts";
@@ -19,13 +20,15 @@ function job(spec: Partial<JobSpec>): NewObject<Job> {
     spec: { parallelism: 2, completions: 4, backoffLimit: 6, selector: { matchLabels: { job: "work" } }, template: { metadata: { labels: { job: "work" } }, spec: { containers: [{ name: "c" }], restartPolicy: "Never" } }, ...spec },
   };
 }
+/** Waits for other pods no longer than a moment. */
+const clock: Clock = { ...systemClock, after: (ms, work) => systemClock.after(ms === 1000 ? 1 : ms, work) };
 const now = (api: FakeApi) => api.all(JOBS)[0];
 const ended = (one: Job | undefined) => one?.status?.conditions?.find(({ type }) => type === "Complete" || type === "Failed");
 const run = (spec: Partial<JobSpec>, outcome: (pod: Readonly<Pod>) => Outcome, body: (api: FakeApi, call: { signal: AbortSignal }) => Promise<void>, metrics = metricsRegistry()) =>
   withControllers((deps) => [...jobControllers(deps), ttlAfterFinishedController({ ...deps, metrics }), fakeKubelets(deps, outcome)], async (api, call) => {
     await api.client.resource(JOBS).create(job(spec), call);
     await body(api, call);
-  });
+  }, { clock });
 const indexOf = (pod: Readonly<Pod>) => Number(pod.metadata.annotations?.["batch.kubernetes.io/job-completion-index"] ?? -1);
 
 test("a Job runs as many pods at once as it may, counts each once, and completes", () =>
@@ -74,6 +77,21 @@ test("a suspended Job has no pods; resumed, it starts anew", () =>
     expect(now(api)?.status?.failed ?? 0).toBe(0);
     expect(api.all(EVENTS).map(({ reason }) => reason)).toEqual(expect.arrayContaining(["Suspended", "Resumed"]));
   }));
+
+test("what becomes of pods within a second is looked at together: whoever succeeded beside the one that was enough has succeeded, too", async () => {
+  const waiting = new Set<() => void>();
+  const held: Clock = { ...systemClock, after: (ms, work) => (ms === 1000 ? (waiting.add(work), { cancel: () => void waiting.delete(work) }) : systemClock.after(ms, work)) };
+  const secondIsOver = (): void => { for (const work of waiting) { waiting.delete(work); work(); } };
+  await withControllers((deps) => jobControllers(deps), async (api, call) => {
+    await api.client.resource(JOBS).create(job({ completionMode: "Indexed", completions: 3, parallelism: 3, successPolicy: { rules: [{ succeededCount: 1 }] } }), call);
+    await eventually(() => api.all(PODS), (all) => all.length === 3);
+    for (const pod of api.all(PODS)) await api.client.resource(PODS).updateStatus({ ...pod, status: { phase: "Succeeded" } }, call);
+    await Bun.sleep(50);
+    expect(now(api)?.status?.succeeded ?? 0).toBe(0);
+    const done = await eventually(() => { secondIsOver(); return now(api); }, (one) => ended(one) !== undefined);
+    expect(done?.status).toMatchObject({ succeeded: 3, completedIndexes: "0-2" });
+  }, { clock: held });
+});
 
 test("a deleted Job's pods are not held back, a finished one goes in its time", () => {
   const metrics = metricsRegistry();
@@ -151,7 +169,7 @@ test("what ends is counted under upstream's names, each pod once", async () => {
     await api.client.resource(JOBS).create(job({ completionMode: "Indexed", completions: 2, backoffLimitPerIndex: 0 }), call);
     await eventually(() => now(api), (one) => ended(one) !== undefined);
     await eventually(counted, (lines) => lines.length === 3);
-  });
+  }, { clock });
   expect(counted()).toEqual([
     'job_controller_job_pods_finished_total{completion_mode="Indexed",result="failed"} 1',
     'job_controller_job_pods_finished_total{completion_mode="Indexed",result="succeeded"} 1',
@@ -177,7 +195,7 @@ test("what rules of a failure policy did is counted, and Jobs of other controlle
     const [pod] = await eventually(() => api.all(PODS), (all) => all.length === 1);
     await api.client.resource(PODS).updateStatus({ ...pod!, status: { phase: "Failed", conditions: [{ type: "Broken", status: "True" }] } }, call);
     await eventually(() => api.all(JOBS).map((one) => ended(one)?.reason), (reasons) => reasons.includes("PodFailurePolicy"));
-  });
+  }, { clock });
   expect(metrics.render()).toContain('\njob_controller_pod_failures_handled_by_failure_policy_total{action="FailJob"} 1\n');
   expect(metrics.render()).toContain('\njob_controller_jobs_by_external_controller_total{controller_name="example.com/other"} 1\n');
 });

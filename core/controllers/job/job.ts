@@ -15,7 +15,7 @@ import { timestamp } from "../../lifecycle/clock.ts";
 import { settleAll } from "../../lifecycle/settle-all.ts";
 import { candidatesFor, claim } from "../claim.ts";
 import { findCondition } from "../conditions.ts";
-import { type Call, type Controller, controllerKey, mapped, type Next } from "../controller.ts";
+import { type Call, type Change, type Controller, controllerKey, delayed, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isNamespaceTerminating, podControl } from "../pod-control.ts";
 import { slowStart } from "../slow-start.ts";
@@ -29,6 +29,12 @@ import { deadlineInMs, endOf, finishedCondition, isExternal, isSuspended, jobCon
 
 type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics">;
 type P = Readonly<Pod>;
+
+/** What becomes of pods within this time is looked at together: who succeeded or failed beside others still counts, and the status is written once. */
+const BATCH_MS = 1000; // job_controller.go SyncJobBatchPeriod
+
+/** Not its status alone has changed. */
+function isAskedAnew({ object, old, deleted }: Change<Job>): boolean { return deleted || old === undefined || old.metadata.generation !== object.metadata.generation; }
 
 export function jobControllers({ client, informers, events, clock, metrics }: Deps): Controller[] {
   const jobs = informers.of(JOBS);
@@ -46,8 +52,9 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     workers: 5,
     retry: JOB_RETRY,
     watches: [
-      mapped(jobs, (change) => { meter?.jobSeen(change); return [keyOf(change.object)]; }),
-      mapped(pods, (change) => { meter?.podSeen(change); return [...jobsOf(change.object), ...(change.old === undefined ? [] : jobsOf(change.old))]; }),
+      mapped(jobs, (change) => { meter?.jobSeen(change); return isAskedAnew(change) ? [keyOf(change.object)] : []; }),
+      delayed(mapped(jobs, (change) => (isAskedAnew(change) ? [] : [keyOf(change.object)])), BATCH_MS),
+      delayed(mapped(pods, (change) => { meter?.podSeen(change); return [...jobsOf(change.object), ...(change.old === undefined ? [] : jobsOf(change.old))]; }), BATCH_MS),
     ],
     async reconcile(key, call): Promise<Next> {
       const job = jobs.get(key);
