@@ -11,7 +11,7 @@
  */
 import { createHash } from "node:crypto";
 import { stringify } from "yaml";
-import { parseYaml } from "../core/api/codec/yaml.ts";
+import { parseStrictYaml } from "../core/api/codec/yaml.ts";
 import { aborted } from "../core/lifecycle/aborted.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Random } from "../core/lifecycle/random.ts";
@@ -112,7 +112,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
 }
 
 async function readRules(path: string, { clock, log }: Options): Promise<readonly EncryptionRule[]> {
-  const settings = fromFile("encryption-provider-config", path, (text) => encryptionSettings(parseYaml(text)));
+  const settings = fromFile("encryption-provider-config", path, (text) => encryptionSettings(parseStrictYaml(text)));
   try {
     return await encryptionRules(settings, { clock, onTrouble: (name, reason) => (reason === undefined ? log.info("the key service is well", { name }) : log.error("the key service cannot be used", { name, reason })) });
   } catch (cause) {

@@ -19,7 +19,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/apis/apiserver/{types.go,v1/defaults.go,validation/validation.go}, pkg/kubeapiserver/authorizer/modes
  */
 import { type Fields, fieldsOf } from "../api/codec/strict-fields.ts";
-import { parseYaml } from "../api/codec/yaml.ts";
+import { parseStrictYaml } from "../api/codec/yaml.ts";
 import { formatDurationNs, parseDurationNs } from "../api/meta/duration.ts";
 import { duplicate, type FieldError, formatFieldErrors, invalid, notSupported, required } from "../api/meta/field-error.ts";
 import { dns1123Subdomain } from "../api/meta/names.ts";
@@ -61,7 +61,7 @@ interface FileOptions {
 
 /** Throws for a file that cannot be. */
 export function authorizationConfiguration(text: string, { required: wanted = [], fileProblem = () => undefined }: FileOptions = {}): readonly AuthorizerSettings[] {
-  const fields = fieldsOf(parseYaml(text), { kind: "AuthorizationConfiguration", apiVersions: VERSIONS });
+  const fields = fieldsOf(parseStrictYaml(text), { kind: "AuthorizationConfiguration", apiVersions: VERSIONS });
   const problems: FieldError[] = [];
   const list = fields.objects("authorizers");
   if (list.length === 0) problems.push(required("authorizers", "at least one authorization mode must be defined"));

@@ -1,7 +1,7 @@
 /**
  * Reads configuration objects strictly: a field nobody has asked for is a mistake in the file, and is told.
  *
- *   const fields = fieldsOf(parseYaml(text), { kind: "AdmissionConfiguration", apiVersions: ["apiserver.config.k8s.io/v1"] });
+ *   const fields = fieldsOf(parseStrictYaml(text), { kind: "AdmissionConfiguration", apiVersions: ["apiserver.config.k8s.io/v1"] });
  *   for (const plugin of fields.objects("plugins")) { plugin.text("name"); …; plugin.end(); }
  *   fields.end();
  */

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { encodeYaml, parseYaml, readYaml } from "./yaml.ts";
+import { encodeYaml, parseStrictYaml, parseYaml, readYaml } from "./yaml.ts";
 
 const yamlDuplicates = (text: string): readonly string[] => readYaml(text).duplicates;
 
@@ -19,6 +19,9 @@ test("merge keys, keys that are no strings, several documents", () => {
 
 test("duplicates are named with their line, and broken text is an error", () => {
   expect(yamlDuplicates("a: 1\na: 2\nb:\n  c: 1\n  c: 2")).toEqual([`yaml: unmarshal errors:\n  line 2: key "a" already set in map\n  line 5: key "c" already set in map`]);
+  expect(() => parseStrictYaml("a: 1\na: 2")).toThrow('strict decoding error: yaml: unmarshal errors:\n  line 2: key "a" already set in map');
+  expect(() => parseStrictYaml('{"a": 1, "a": 2}')).toThrow("already set in map");
+  expect(parseStrictYaml("a: 1")).toEqual({ a: 1 });
   expect(() => parseYaml("a:\n\t- b")).toThrow("yaml: line 2: found character that cannot start any token");
   expect(() => parseYaml(`a: &a [x,x,x,x,x,x,x,x,x]\n${[..."bcdefgh"].map((key, i) => `${key}: &${key} [${Array(9).fill(`*${"abcdefgh"[i]}`).join()}]`).join("\n")}`)).toThrow();
   expect(() => parseYaml("a: .inf")).toThrow("unsupported value: +Inf");

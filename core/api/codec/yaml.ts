@@ -6,6 +6,7 @@
  * A duplicate key keeps its last value, and is named. Most of the YAML that arrives (server-side apply) is JSON, which is read as such: thirty times as fast.
  *
  *   parseYaml(text)            of a file of ours
+ *   parseStrictYaml(text)      of one that may say nothing twice
  *   readYaml(text)             of a request: with what is twice in it, and no longer than is read in a moment, since nobody else is served meanwhile
  *
  * Source: sigs.k8s.io/yaml (goyaml.v2) resolve.go, emitterc.go
@@ -68,6 +69,13 @@ export function readYaml(text: string): ReadYaml {
     const first = firstDocument(text, lines);
     return { value: sorted(valueOf(first)) as JsonValue, duplicates: duplicatesIn(first, lines) };
   });
+}
+
+/** The same of a file, where what is said twice is a mistake. Throws YamlError. */
+export function parseStrictYaml(text: string): JsonValue {
+  const { value, duplicates } = readYaml(text);
+  if (duplicates.length > 0) throw new YamlError(`strict decoding error: ${duplicates.join(", ")}`);
+  return value;
 }
 
 /** The parser and what it yields are recursive: a text that nests without end ends here. */

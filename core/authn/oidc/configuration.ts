@@ -14,7 +14,7 @@
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Fields, fieldsOf } from "../../api/codec/strict-fields.ts";
-import { parseYaml } from "../../api/codec/yaml.ts";
+import { parseStrictYaml } from "../../api/codec/yaml.ts";
 import { isDomainPrefixedPath } from "../../api/meta/domains.ts";
 import { duplicate, type FieldError, forbidden, formatFieldErrors, invalid, required } from "../../api/meta/field-error.ts";
 import { parseUrl, UrlError } from "../../cel/go-url.ts";
@@ -55,7 +55,7 @@ interface FileOptions {
 /** Throws for a file that cannot be. */
 export function authenticationConfiguration(text: string, { disallowedIssuers, before }: FileOptions): AuthenticationConfiguration {
   if (text === "") throw new Error("empty config data");
-  const fields = fieldsOf(parseYaml(text), { kind: "AuthenticationConfiguration", apiVersions: VERSIONS });
+  const fields = fieldsOf(parseStrictYaml(text), { kind: "AuthenticationConfiguration", apiVersions: VERSIONS });
   const problems: FieldError[] = [];
   const jwt = fields.objects("jwt").map((one) => readAuthenticator(one, { disallowedIssuers, problems }));
   for (const [i, { issuer }] of jwt.entries()) {

@@ -5,7 +5,7 @@
  * Source: kubernetes v1.36 staging/src/k8s.io/kube-scheduler/config/v1/types.go, pkg/scheduler/apis/config/v1/defaults.go
  */
 import type { NodeAffinity, TopologySpreadConstraint } from "../../api/gen/core.v1.ts";
-import { parseYaml } from "../../api/codec/yaml.ts";
+import { readYaml } from "../../api/codec/yaml.ts";
 import { misfits, type Shape } from "./shape.ts";
 
 export const API_VERSION = "kubescheduler.config.k8s.io/v1";
@@ -121,13 +121,14 @@ const CONFIGURATION: Shape = {
 
 /** Throws ConfigurationError with every problem of form; validate.ts judges the rest. */
 export function readConfiguration(text: string): SchedulerConfiguration {
-  const document = parseYaml(text) as Record<string, unknown> | null;
+  const { value, duplicates } = readYaml(text);
+  const document = value as Record<string, unknown> | null;
   const { apiVersion, kind } = document ?? {};
   if (typeof kind !== "string" || kind === "") throw new ConfigurationError(`Object 'Kind' is missing in '${text}'`);
   if (typeof apiVersion !== "string" || apiVersion === "") throw new ConfigurationError(`Object 'apiVersion' is missing in '${text}'`);
   if (kind !== KIND || apiVersion !== API_VERSION) throw new ConfigurationError(`no kind "${kind}" is registered for version "${apiVersion}": a ${KIND} of ${API_VERSION} is wanted`);
   const given = document as unknown as Partial<SchedulerConfiguration> & { profiles?: Partial<ProfileConfig>[] };
-  const problems = misfits(document, CONFIGURATION);
+  const problems = [...duplicates, ...misfits(document, CONFIGURATION)];
   if (problems.length > 0) throw new ConfigurationError(`strict decoding error: ${problems.join(", ")}`);
   checkArgs(given.profiles ?? []);
   const profiles: readonly Partial<ProfileConfig>[] = given.profiles?.length ? given.profiles : [{}];

@@ -47,6 +47,7 @@ const FIT = `initializing profiles: creating profile for scheduler name default-
 test.each([
   ["kind: KubeSchedulerConfiguration", "Object 'apiVersion' is missing in 'kind: KubeSchedulerConfiguration'"],
   ["kind: KubeSchedulerConfiguration\napiVersion: kubescheduler.config.k8s.io/v1beta3", `no kind "KubeSchedulerConfiguration" is registered for version "kubescheduler.config.k8s.io/v1beta3": a KubeSchedulerConfiguration of kubescheduler.config.k8s.io/v1 is wanted`],
+  [`${HEAD}parallelism: 1\nparallelism: 2\nfoo: 1`, `strict decoding error: yaml: unmarshal errors:\n  line 4: key "parallelism" already set in map, unknown field "foo"`],
   [`${HEAD}foo: 1\nprofiles: [{plugins: {filters: {}}}]`, `strict decoding error: unknown field "foo", unknown field "profiles[0].plugins.filters"`],
   [`${HEAD}parallelism: 0\npodMaxBackoffSeconds: 0`, "[parallelism: Invalid value: 0: should be an integer value greater than zero, podMaxBackoffSeconds: Invalid value: 0: must be greater than or equal to PodInitialBackoffSeconds]"],
   [`${HEAD}profiles: [{schedulerName: a}, {schedulerName: a}]`, "profiles[1].schedulerName: Duplicate value: {}"],
