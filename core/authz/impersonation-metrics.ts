@@ -1,9 +1,9 @@
 /** How often callers act as somebody else, and are refused. Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/impersonation/metrics/metrics.go */
 import type { Clock } from "../lifecycle/clock.ts";
-import type { Metrics } from "../observe/metrics.ts";
+import { doubling, type Metrics } from "../observe/metrics.ts";
 import type { Impersonated } from "./impersonate.ts";
 
-const SECONDS = Array.from({ length: 15 }, (_, i) => 0.001 * 2 ** i);
+const SECONDS = doubling(0.001, 15);
 
 /** Counts what `act` comes to. */
 export function impersonationMeter(metrics: Metrics, clock: Pick<Clock, "uptimeMs">): (act: () => Promise<Impersonated>) => Promise<Impersonated> {

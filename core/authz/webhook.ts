@@ -12,7 +12,7 @@ import type { Attributes, ResourceAttributes } from "../api/request/attributes.t
 import type { Clock } from "../lifecycle/clock.ts";
 import { AnswerCache, AnswerError, reviewCall, type ReviewServer } from "../net/review-call.ts";
 import type { Log } from "../observe/log.ts";
-import type { Counter, Histogram, Metrics } from "../observe/metrics.ts";
+import { type Counter, DEFAULT_BUCKETS, type Histogram, type Metrics } from "../observe/metrics.ts";
 import type { Authorizer, Decision } from "./authorizer.ts";
 import type { WebhookSettings } from "./configuration.ts";
 import { allMatch } from "./match-conditions.ts";
@@ -35,7 +35,7 @@ export interface WebhookMetrics { readonly evaluations: Counter; readonly durati
 export function webhookMetrics(metrics: Metrics): WebhookMetrics {
   return {
     evaluations: metrics.counter("apiserver_authorization_webhook_evaluations_total", "[ALPHA] Round-trips to authorization webhooks."),
-    durations: metrics.histogram("apiserver_authorization_webhook_duration_seconds", "[ALPHA] Request latency in seconds.", [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]),
+    durations: metrics.histogram("apiserver_authorization_webhook_duration_seconds", "[ALPHA] Request latency in seconds.", DEFAULT_BUCKETS),
     failOpen: metrics.counter("apiserver_authorization_webhook_evaluations_fail_open_total", "[ALPHA] NoOpinion results due to webhook timeout or error."),
     exclusions: metrics.counter("apiserver_authorization_match_condition_exclusions_total", "[ALPHA] Exclusions when an authorizer webhook is skipped because match conditions exclude it."),
   };

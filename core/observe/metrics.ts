@@ -41,6 +41,12 @@ export interface Metrics {
   render(shown?: (family: string) => boolean): string;
 }
 
+/** Buckets from 5 ms to 10 s, in seconds. Source: prometheus/client_golang DefBuckets */
+export const DEFAULT_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+/** Buckets of which each is twice the one before. */
+export function doubling(first: number, count: number): readonly number[] { return Array.from({ length: count }, (_, i) => first * 2 ** i); }
+
 /** The series of each of a few things, asked for once: for labels that are told apart by one text. */
 export function seriesOf<T>(make: (key: string) => T): (key: string) => T {
   const known = new Map<string, T>();

@@ -1,5 +1,5 @@
 /** What the scheduler counts, under upstream's names. Source: kubernetes v1.36 pkg/scheduler/metrics/metrics.go */
-import { type Metrics, seriesOf } from "../observe/metrics.ts";
+import { doubling, type Metrics, seriesOf } from "../observe/metrics.ts";
 import type { BatchMetrics } from "./batch.ts";
 import type { SchedulingQueue } from "./queue.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -71,7 +71,3 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
 
 /** What took longer is folded into "15+". Source: pkg/scheduler/schedule_one.go getAttemptsLabel */
 const SLI_ATTEMPTS_MAX = 15;
-
-function doubling(first: number, count: number): number[] {
-  return Array.from({ length: count }, (_, i) => Number((first * 2 ** i).toPrecision(6)));
-}

@@ -3,11 +3,10 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/metrics/metrics.go
  */
-import type { Metrics } from "../../core/observe/metrics.ts";
+import { DEFAULT_BUCKETS, type Metrics } from "../../core/observe/metrics.ts";
 import type { KubeletMetrics } from "./context.ts";
 import type { RuntimePod } from "./runtime-pod.ts";
 
-const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const START_SECONDS = [0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600];
 
 /** What runs, as the runtime has it. */
@@ -32,10 +31,10 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
   const startedContainers = metrics.counter("kubelet_started_containers_total", "[ALPHA] Cumulative number of containers started");
   const startedContainersErrors = metrics.counter("kubelet_started_containers_errors_total", "[ALPHA] Cumulative number of errors when starting containers");
   const terminated = metrics.counter("kubelet_terminated_containers_total", "[ALPHA] Cumulative number of container terminations.");
-  const synced = metrics.histogram("kubelet_pod_worker_duration_seconds", "[ALPHA] Duration in seconds to sync a single pod. Broken down by operation type: create, update, or sync", SECONDS);
+  const synced = metrics.histogram("kubelet_pod_worker_duration_seconds", "[ALPHA] Duration in seconds to sync a single pod. Broken down by operation type: create, update, or sync", DEFAULT_BUCKETS);
   const started = metrics.histogram("kubelet_pod_start_duration_seconds", "[ALPHA] Duration in seconds from kubelet seeing a pod for the first time to the pod starting to run", START_SECONDS);
-  const relisted = metrics.histogram("kubelet_pleg_relist_duration_seconds", "[ALPHA] Duration in seconds for relisting pods in PLEG.", SECONDS);
-  const interval = metrics.histogram("kubelet_pleg_relist_interval_seconds", "[ALPHA] Interval in seconds between relisting in PLEG.", SECONDS);
+  const relisted = metrics.histogram("kubelet_pleg_relist_duration_seconds", "[ALPHA] Duration in seconds for relisting pods in PLEG.", DEFAULT_BUCKETS);
+  const interval = metrics.histogram("kubelet_pleg_relist_interval_seconds", "[ALPHA] Interval in seconds between relisting in PLEG.", DEFAULT_BUCKETS);
   const preemptions = metrics.counter("kubelet_preemptions", "[ALPHA] Cumulative number of pod preemptions by preemption resource");
   const kindOf = (kind: string): string => (kind === "init" ? "init_container" : kind === "ephemeral" ? "ephemeral_container" : "container");
   return {

@@ -1,10 +1,10 @@
 /** Upstream's kubeproxy_* metrics. Source: kubernetes v1.36 pkg/proxy/metrics/metrics.go */
-import type { Counter, Metrics } from "../../core/observe/metrics.ts";
+import { type Counter, doubling, type Metrics } from "../../core/observe/metrics.ts";
 import type { Family } from "../../core/net/cidr.ts";
 import type { PortPlan } from "./desired.ts";
 import type { SyncOutcome } from "./nftables/nftables.ts";
 
-const SYNC_BUCKETS = Array.from({ length: 15 }, (_, i) => 0.001 * 2 ** i);
+const SYNC_BUCKETS = doubling(0.001, 15);
 const PROGRAMMING_BUCKETS = [0.25, 0.5, ...range(1, 1, 59), ...range(60, 5, 12), ...range(120, 30, 7)];
 
 export interface ProxyMetrics {

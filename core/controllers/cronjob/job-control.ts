@@ -6,7 +6,7 @@ import type { Client, ResourceClient } from "../../client/client.ts";
 import type { EventRecorder } from "../../client/events.ts";
 import type { Informer } from "../../client/informer.ts";
 import { JOBS } from "../../client/resources.ts";
-import type { Metrics } from "../../observe/metrics.ts";
+import { doubling, type Metrics } from "../../observe/metrics.ts";
 import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
 import { jobName } from "./plan.ts";
 import { formatInZone, UTC, zoneNamed } from "./zone.ts";
@@ -19,7 +19,7 @@ interface Deps {
 }
 
 /** 1 s, doubling nine times. */
-const SKEW_SECONDS = Array.from({ length: 10 }, (_, i) => 2 ** i);
+const SKEW_SECONDS = doubling(1, 10);
 
 export class JobControl {
   readonly #client: ResourceClient<Job>;

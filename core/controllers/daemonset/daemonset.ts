@@ -51,7 +51,7 @@ export function daemonSetController({ client, informers, events, clock, complete
     watches: [
       itself(sets),
       mapped(pods, ({ object, old }) => [...setsOf(object), ...(old === undefined ? [] : setsOf(old))]),
-      mapped(revisions, ({ object, old, deleted }) => (old === undefined && !deleted && controllerOf(object) !== undefined ? [] : [...setsOf(object), ...(old === undefined ? [] : setsOf(old))])), // one that comes owned changes nothing yet: a client may be about to delete the other
+      mapped(revisions, ({ object, old, deleted }) => (!deleted && old === undefined && controllerOf(object) ? [] : [...setsOf(object), ...(old === undefined ? [] : setsOf(old))])), // one that comes owned is no news
       mapped(nodes, ({ object, old, deleted }) => setsFor(object, deleted ? undefined : old)),
     ],
 

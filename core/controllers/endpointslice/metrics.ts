@@ -2,7 +2,7 @@
 import type { Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { ObjectKey } from "../../api/meta/object-meta.ts";
-import type { Metrics } from "../../observe/metrics.ts";
+import { DEFAULT_BUCKETS, doubling, type Metrics } from "../../observe/metrics.ts";
 import type { SlicePlan } from "./plan.ts";
 import { usesTopologyMode } from "./topology-hints.ts";
 
@@ -17,10 +17,7 @@ export interface SliceMetrics {
 interface Share { readonly endpoints: number; readonly slices: number; readonly slicesWanted: number; readonly distribution: string | undefined }
 type Slice = Pick<EndpointSlice, "addressType" | "endpoints" | "ports">;
 
-/** Prometheus' own. */
-const DEFAULT_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-/** 2, doubling fourteen times. */
-const COUNTS = Array.from({ length: 15 }, (_, i) => 2 ** (i + 1));
+const COUNTS = doubling(2, 15);
 
 export function sliceMetrics(metrics: Metrics, { perSliceMax }: { readonly perSliceMax: number }): SliceMetrics {
   const shares = new Map<ObjectKey, Share>();

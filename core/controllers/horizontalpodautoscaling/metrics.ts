@@ -1,6 +1,6 @@
 /** What the autoscaler counts. Source: kubernetes v1.36 pkg/controller/podautoscaler/monitor */
 import type { HorizontalPodAutoscaler } from "../../api/gen/autoscaling.v2.ts";
-import type { Metrics } from "../../observe/metrics.ts";
+import { doubling, type Metrics } from "../../observe/metrics.ts";
 
 export type ScaleAction = "scale_up" | "scale_down" | "none";
 
@@ -13,7 +13,7 @@ export interface AutoscalerMetrics {
 }
 
 /** 1 ms, doubling fourteen times. */
-const SECONDS = Array.from({ length: 15 }, (_, i) => 0.001 * 2 ** i);
+const SECONDS = doubling(0.001, 15);
 const ACTION = "The label 'action' should be either 'scale_down', 'scale_up', or 'none'.";
 const ERROR = "the label 'error' should be either 'spec', 'internal', or 'none'.";
 const BOTH = "Note that if both spec and internal errors happen during a reconciliation, the first one to occur is reported in `error` label.";

@@ -1,7 +1,7 @@
 /** What the Job controller counts. Source: kubernetes v1.36 pkg/controller/job/metrics/metrics.go */
 import type { Job, JobCondition, JobStatus } from "../../api/gen/batch.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
-import type { Metrics } from "../../observe/metrics.ts";
+import { doubling, type Metrics } from "../../observe/metrics.ts";
 import type { Change } from "../controller.ts";
 import { Indexes } from "./indexes.ts";
 import { isTracked } from "./pods.ts";
@@ -22,7 +22,7 @@ export interface JobMetrics {
 }
 
 /** 4 ms, doubling fourteen times. */
-const SECONDS = Array.from({ length: 15 }, (_, i) => 0.004 * 2 ** i);
+const SECONDS = doubling(0.004, 15);
 
 export function jobMetrics(metrics: Metrics): JobMetrics {
   const seconds = metrics.histogram("job_controller_job_sync_duration_seconds", "[STABLE] The time it took to sync a job", SECONDS);

@@ -8,6 +8,7 @@ import { isDeleting } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import { JOBS } from "../../client/resources.ts";
+import { doubling } from "../../observe/metrics.ts";
 import { type Controller, itself, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { finishedCondition } from "../job/view.ts";
@@ -19,8 +20,8 @@ function expiresMs(job: Readonly<Job>): number | undefined {
   return ttl === undefined || endedMs === undefined || isDeleting(job) ? undefined : endedMs + ttl * 1000;
 }
 
-/** In seconds: 0.1, doubling thirteen times. */
-const LATE = Array.from({ length: 14 }, (_, i) => 0.1 * 2 ** i); // ttlafterfinished/metrics/metrics.go
+/** In seconds. */
+const LATE = doubling(0.1, 14); // ttlafterfinished/metrics/metrics.go
 
 export function ttlAfterFinishedController({ client, informers, clock, metrics }: Pick<ControllerDeps, "client" | "informers" | "clock" | "metrics">): Controller {
   const jobs = informers.of(JOBS);

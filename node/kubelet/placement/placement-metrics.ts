@@ -1,5 +1,5 @@
 /** What the managers count, by upstream's names. Source: kubernetes v1.36 pkg/kubelet/metrics/metrics.go */
-import type { Metrics } from "../../../core/observe/metrics.ts";
+import { doubling, type Metrics } from "../../../core/observe/metrics.ts";
 import { type CpuMachine, cpusIn, unitsOf } from "./cpu-machine.ts";
 import type { CpuState } from "./cpu-policy.ts";
 import { type CpuSet, NO_CPUS } from "./cpu-set.ts";
@@ -15,7 +15,7 @@ export interface PlacementMetrics {
   aligned(scope: "container" | "pod", done: boolean): void;
 }
 
-const ADMISSION_MS_BUCKETS = Array.from({ length: 15 }, (_, i) => 0.05 * 2 ** i);
+const ADMISSION_MS_BUCKETS = doubling(0.05, 15);
 
 export function placementMetrics(metrics: Metrics, uptimeMs: () => number): PlacementMetrics {
   const cpuRequests = metrics.counter("kubelet_cpu_manager_pinning_requests_total", "[ALPHA] The number of cpu core allocations which required pinning.");

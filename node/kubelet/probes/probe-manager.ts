@@ -10,7 +10,7 @@ import type { Container, ContainerStatus, Pod, PodStatus, Probe } from "../../..
 import type { EventRecorder } from "../../../core/client/events.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
 import type { Log } from "../../../core/observe/log.ts";
-import type { Counter, Histogram, Labels, Metrics } from "../../../core/observe/metrics.ts";
+import { type Counter, DEFAULT_BUCKETS, type Histogram, type Labels, type Metrics } from "../../../core/observe/metrics.ts";
 import { containerReference, isSidecar, isTerminalPhase, type NamedContainer, restartsAfter } from "../pod-spec.ts";
 import type { ProbeKind, ProbeResult, ProbeResults } from "./probe-results.ts";
 import { FailedProbeError, type ProbeDeps, runProbe } from "./prober.ts";
@@ -42,7 +42,6 @@ interface Deps extends ProbeDeps {
 const KINDS: readonly ProbeKind[] = ["startup", "liveness", "readiness"];
 const TITLES: Readonly<Record<ProbeKind, string>> = { startup: "Startup", liveness: "Liveness", readiness: "Readiness" };
 const OUTCOMES = ["successful", "failed", "unknown"] as const;
-const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 const INITIAL: Readonly<Record<ProbeKind, ProbeResult>> = { startup: "unknown", liveness: "success", readiness: "failure" };
 
 interface Worker { readonly stop: AbortController; trigger: () => void }
@@ -50,7 +49,7 @@ interface Worker { readonly stop: AbortController; trigger: () => void }
 export function probeManager(deps: Deps): ProbeManager {
   const { clock, random, signal, log, metrics } = deps;
   const counted = metrics.counter("prober_probe_total", "[BETA] Cumulative number of a liveness, readiness or startup probe for a container by result.");
-  const took = metrics.histogram("prober_probe_duration_seconds", "[ALPHA] Duration in seconds for a probe response.", SECONDS);
+  const took = metrics.histogram("prober_probe_duration_seconds", "[ALPHA] Duration in seconds for a probe response.", DEFAULT_BUCKETS);
   const results: Readonly<Record<ProbeKind, Map<string, ProbeResult>>> = { startup: new Map(), liveness: new Map(), readiness: new Map() }; // by container id
   const workers = new Map<string, Worker>(); // by uid/container/kind
 

@@ -1,12 +1,10 @@
 /** Control groups whose changes are timed. Source: kubernetes v1.36 pkg/kubelet/cm/cgroup_manager_linux.go */
 import type { Clock } from "../../../core/lifecycle/clock.ts";
-import type { Metrics } from "../../../core/observe/metrics.ts";
+import { DEFAULT_BUCKETS, type Metrics } from "../../../core/observe/metrics.ts";
 import type { Cgroups } from "../../os/cgroup.ts";
 
-const SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
-
 export function measuredCgroups(cgroups: Cgroups, { metrics, clock }: { readonly metrics: Metrics; readonly clock: Pick<Clock, "uptimeMs"> }): Cgroups {
-  const seconds = metrics.histogram("kubelet_cgroup_manager_duration_seconds", "[ALPHA] Duration in seconds for cgroup manager operations. Broken down by method.", SECONDS);
+  const seconds = metrics.histogram("kubelet_cgroup_manager_duration_seconds", "[ALPHA] Duration in seconds for cgroup manager operations. Broken down by method.", DEFAULT_BUCKETS);
   function timed<T>(operation: "create" | "update" | "destroy", act: () => T): T {
     const startMs = clock.uptimeMs();
     try {
