@@ -93,7 +93,7 @@ test("a new autoscaler waits for its turn, one that is gone is forgotten at once
   const added: unknown[] = [];
   return withControllers((deps) => {
     const controller = horizontalPodAutoscalingController(deps);
-    return [{ ...controller, watches: controller.watches.map((watch) => ({ ...watch, subscribe: () => watch.subscribe((key, afterMs) => void added.push([key, afterMs])) })) }];
+    return [{ ...controller, watches: controller.watches.map((watch) => ({ ...watch, subscribe: () => watch.subscribe((key, afterMs = 0) => void added.push([key, afterMs])) })) }];
   }, async (api, call) => {
     const autoscalers = api.client.resource(HORIZONTAL_POD_AUTOSCALERS);
     const made = await autoscalers.create({ apiVersion: "autoscaling/v2", kind: "HorizontalPodAutoscaler", metadata: { name: "web", namespace: "ns" }, spec: { scaleTargetRef: { kind: "Deployment", name: "web" }, maxReplicas: 3 } }, call);

@@ -11,7 +11,7 @@ import type { HorizontalPodAutoscaler, MetricStatus } from "../../api/gen/autosc
 import { keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { HORIZONTAL_POD_AUTOSCALERS, PODS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import type { Controller, Next } from "../controller.ts";
+import { type Controller, delayed, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { messageOf } from "../pod-control.ts";
 import { type History, newHistory, normalize, withScaleEvent } from "./behavior.ts";
@@ -48,12 +48,10 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
   return {
     name: "horizontalpodautoscaler",
     workers: 5,
-    watches: [{ // one that is new or changed waits for its turn, too
-      whenSynced: (until) => autoscalers.whenSynced(until),
-      subscribe: (add) => autoscalers.onChange(({ object, old, deleted }) => {
-        if (deleted || old === undefined) add(keyOf(object), deleted ? 0 : autoscaling.periodMs);
-      }),
-    }],
+    watches: [ // one that is new or changed waits for its turn, too
+      delayed(mapped(autoscalers, ({ object, old, deleted }) => (!deleted && old === undefined ? [keyOf(object)] : [])), autoscaling.periodMs),
+      mapped(autoscalers, ({ object, deleted }) => (deleted ? [keyOf(object)] : [])),
+    ],
     reads: [pods],
     async reconcile(key, { signal, log }): Promise<Next> {
       const autoscaler = autoscalers.get(key);
