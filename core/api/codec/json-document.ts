@@ -95,6 +95,18 @@ export function setKey<V>(object: Record<string, V>, key: string, value: V): voi
   else object[key] = value;
 }
 
+/** A copy with its keys in order at every level, as Go writes a map; without what is undefined. */
+export function inKeyOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inKeyOrder);
+  if (typeof value !== "object" || value === null) return value;
+  const object: Record<string, unknown> = {};
+  for (const key of Object.keys(value).sort()) {
+    const item: unknown = (value as Record<string, unknown>)[key];
+    if (item !== undefined) setKey(object, key, inKeyOrder(item));
+  }
+  return object;
+}
+
 function numberOf(text: string): number | bigint {
   const value = Number(text);
   if (Number.isSafeInteger(value) || text.length > INT64_DIGITS_MAX || !/^-?\d+$/.test(text)) return value;

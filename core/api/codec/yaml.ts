@@ -14,7 +14,7 @@
 import {
   Composer, type CST, Document, isScalar, Lexer, LineCounter, Parser, Scalar, visit, type DocumentOptions, type ParseOptions, type SchemaOptions, type Tags, type YAMLParseError,
 } from "yaml";
-import { DEPTH_MAX, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
+import { DEPTH_MAX, inKeyOrder, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { parseJson } from "./json.ts";
 
 type Tag = Exclude<Tags[number], string>;
@@ -62,12 +62,12 @@ export function parseYaml(text: string): JsonValue {
 /** The same of what a client has sent, fields in alphabetical order, in which upstream then reads them. Throws YamlError. */
 export function readYaml(text: string): ReadYaml {
   const plainJson = jsonObjectIn(text);
-  if (plainJson !== undefined) return guarded(() => ({ value: sorted(plainJson) as JsonValue, duplicates: [] }));
+  if (plainJson !== undefined) return guarded(() => ({ value: inKeyOrder(plainJson) as JsonValue, duplicates: [] }));
   if (text.length > LENGTH_MAX) throw new YamlError(`yaml: document is longer than ${LENGTH_MAX} characters: send JSON instead`);
   return guarded(() => {
     const lines = new LineCounter();
     const first = firstDocument(text, lines);
-    return { value: sorted(valueOf(first)) as JsonValue, duplicates: duplicatesIn(first, lines) };
+    return { value: inKeyOrder(valueOf(first)) as JsonValue, duplicates: duplicatesIn(first, lines) };
   });
 }
 
@@ -127,7 +127,7 @@ function duplicatesIn(first: Document.Parsed | undefined, lines: LineCounter): r
 
 /** Keys sorted, lists not indented, strings quoted where another reading were possible. */
 export function encodeYaml(value: unknown): string {
-  const document = new Document(sorted(value), { version: "1.1", sortMapEntries: false, aliasDuplicateObjects: false, customTags: (tags) => tags.map((tag) => (typeof tag === "string" ? tag : withDigits(tag))) });
+  const document = new Document(inKeyOrder(value), { version: "1.1", sortMapEntries: false, aliasDuplicateObjects: false, customTags: (tags) => tags.map((tag) => (typeof tag === "string" ? tag : withDigits(tag))) });
   visit(document, {
     Scalar(_key, scalar) {
       if (typeof scalar.value !== "string") return;
@@ -205,17 +205,6 @@ function goFloat(value: number): string { return Number.isNaN(value) ? "NaN" : v
 function keyText(key: unknown): string {
   if (typeof key === "object") throw new YamlError(`yaml: unsupported map key of type: ${key === null ? "%!s(<nil>)" : "map[interface {}]interface {}"}, key: ${String(key)}`);
   return String(key);
-}
-
-function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== "object" || value === null) return value;
-  const object: Record<string, unknown> = {};
-  for (const key of Object.keys(value).sort()) {
-    const item: unknown = (value as Record<string, unknown>)[key];
-    if (item !== undefined) setKey(object, key, sorted(item));
-  }
-  return object;
 }
 
 /** Decimal, hexadecimal, octal, binary, base 60, infinity and not-a-number. */

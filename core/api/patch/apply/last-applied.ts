@@ -7,8 +7,9 @@
  * Source: kubernetes v1.36 apimachinery/pkg/util/managedfields/internal/{lastapplied,lastappliedmanager,lastappliedupdater}.go
  */
 import { jsonText, parseJson } from "../../codec/json.ts";
+import { inKeyOrder } from "../../codec/json-document.ts";
 import { byteLength } from "../../meta/byte-length.ts";
-import { isMap, type JsonMap, put, valueAt } from "../json-value.ts";
+import { isMap, type JsonMap, valueAt } from "../json-value.ts";
 import type { SchemaNode } from "../schema.ts";
 import { compareObjects } from "./compare.ts";
 import { difference, type FieldSet } from "./field-set.ts";
@@ -48,7 +49,7 @@ function annotationOf(object: JsonMap): string | undefined {
 export function withLastApplied(object: JsonMap, applied: JsonMap): JsonMap {
   if (annotationOf(object) === undefined) return object;
   const metadata = object["metadata"] as JsonMap;
-  const annotations: Record<string, unknown> = { ...(metadata["annotations"] as JsonMap), [LAST_APPLIED_ANNOTATION]: `${jsonText(sortedCopy(withoutAnnotation(applied)))}\n` };
+  const annotations: Record<string, unknown> = { ...(metadata["annotations"] as JsonMap), [LAST_APPLIED_ANNOTATION]: `${jsonText(inKeyOrder(withoutAnnotation(applied)))}\n` };
   const size = Object.entries(annotations).reduce((sum, [key, value]) => sum + byteLength(key) + byteLength(String(value)), 0);
   if (size > ANNOTATIONS_BYTES_MAX) delete annotations[LAST_APPLIED_ANNOTATION];
   return { ...object, metadata: { ...metadata, annotations } };
@@ -60,13 +61,4 @@ function withoutAnnotation(applied: JsonMap): JsonMap {
   if (!isMap(metadata) || !isMap(annotations) || valueAt(annotations, LAST_APPLIED_ANNOTATION) === undefined) return applied;
   const { [LAST_APPLIED_ANNOTATION]: _, ...rest } = annotations;
   return { ...applied, metadata: { ...metadata, annotations: rest } };
-}
-
-/** Keys sorted at every level, as Go writes maps. */
-function sortedCopy(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sortedCopy);
-  if (!isMap(value)) return value;
-  const out: Record<string, unknown> = {};
-  for (const key of Object.keys(value).sort()) put(out, key, sortedCopy(value[key]));
-  return out;
 }

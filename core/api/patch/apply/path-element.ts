@@ -10,10 +10,10 @@
  *
  * Source: sigs.k8s.io/structured-merge-diff v6 fieldpath/{element,serialize-pe}.go, typed/helpers.go
  */
-import { jsonText } from "../../codec/json.ts";
-import { parseJson } from "../../codec/json.ts";
+import { inKeyOrder } from "../../codec/json-document.ts";
+import { jsonText, parseJson } from "../../codec/json.ts";
 import { goQuote } from "../../meta/go-quote.ts";
-import { isMap, isScalar, type JsonMap, put, valueAt } from "../json-value.ts";
+import { isMap, isScalar, type JsonMap, valueAt } from "../json-value.ts";
 import type { ListSchema } from "../schema.ts";
 import { TypedError } from "./typed-error.ts";
 
@@ -70,16 +70,10 @@ export function canonicalElement(written: string): PathElement | undefined {
     case "k": {
       const key = parseJson(written.slice(2)).value;
       if (!isMap(key)) throw new Error(`not the key of a list item: ${written}`);
-      return `k:${jsonText(sorted(key))}`;
+      return `k:${jsonText(inKeyOrder(key))}`;
     }
     default: return undefined;
   }
-}
-
-function sorted(key: JsonMap): JsonMap {
-  const out: Record<string, unknown> = {};
-  for (const name of Object.keys(key).sort()) put(out, name, key[name]);
-  return out;
 }
 
 /** `.spec`, `[name="web"]`, `[="x"]`, `[3]`: as conflicts and errors print it. */

@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/schema/listtype/validation.go
  */
+import { inKeyOrder } from "../../../api/codec/json-document.ts";
 import { child, duplicate, type FieldError, index, invalid, key } from "../../../api/meta/field-error.ts";
 import { isMap } from "./prune.ts";
 import type { Structure } from "./structure.ts";
@@ -21,7 +22,7 @@ export function* validateLists(value: unknown, structure: Structure | undefined,
 }
 
 function* validateList(items: readonly unknown[], { listType, listMapKeys }: Structure, path: string): Iterable<FieldError> {
-  if (listType === "set") for (const i of repeated(items)) yield duplicate(index(path, i), items[i]);
+  if (listType === "set") for (const i of repeated(items)) yield duplicate(index(path, i), inKeyOrder(items[i]));
   if (listType !== "map") return;
   for (const [i, item] of items.entries()) {
     if (item === null || isMap(item)) continue;
@@ -29,7 +30,7 @@ function* validateList(items: readonly unknown[], { listType, listMapKeys }: Str
     return;
   }
   const keys = items.map((item) => Object.fromEntries(listMapKeys.flatMap((name) => (isMap(item) && Object.hasOwn(item, name) ? [[name, item[name]]] : []))));
-  for (const i of repeated(keys)) yield duplicate(index(path, i), keys[i]);
+  for (const i of repeated(keys)) yield duplicate(index(path, i), inKeyOrder(keys[i]));
 }
 
 /** The first repetition of each item that is repeated. */
@@ -46,8 +47,5 @@ function repeated(items: readonly unknown[]): number[] {
 }
 
 function identity(value: unknown): string {
-  return JSON.stringify(value, (_, inner: unknown) => {
-    if (typeof inner === "bigint") return { bigint: String(inner) };
-    return isMap(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner;
-  });
+  return JSON.stringify(inKeyOrder(value), (_, inner: unknown) => (typeof inner === "bigint" ? { bigint: String(inner) } : inner));
 }

@@ -101,6 +101,13 @@ test("sets and maps of a list have no item twice", () => {
   ]);
 });
 
+test("an item or a key that is a map is shown in the order of its names", () => {
+  const items = object({ b: string, a: string });
+  const structure = structureOf(object({ s: { type: "array", "x-kubernetes-list-type": "set", items }, m: { type: "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["b", "a"], items } }));
+  const twice = [{ b: "2", a: "1" }, { b: "2", a: "1" }];
+  expect([...validateLists({ s: twice, m: twice }, structure, "")].map(formatFieldError)).toEqual(['s[1]: Duplicate value: {"a":"1","b":"2"}', 'm[1]: Duplicate value: {"a":"1","b":"2"}']);
+});
+
 test("resources inside: their metadata is read, repaired if it is stored, and checked", () => {
   const structure = structureOf(object({ t: object({}, { "x-kubernetes-embedded-resource": true, ...keep }) }));
   const paths: string[] = [];
