@@ -31,7 +31,8 @@ export function created<T extends ApiObject>(definition: Resource<T>, given: Giv
   object.metadata = { ...metadata, name: metadata.name || "a", namespace: metadata.namespace ?? "default", uid: "u1", creationTimestamp: "1970-01-01T00:00:00Z" };
   if (!definition.keepsStatusOnCreate) delete (object as unknown as Record<string, unknown>)["status"];
   definition.prepareForCreate?.(object, context);
-  return outcome(definition, object, undefined, definition.validate?.(object) ?? []);
+  const { object: prepared, ...rest } = outcome(definition, object, undefined, definition.validate?.(object) ?? []);
+  return { object: definition.onceStored?.(prepared) ?? prepared, ...rest };
 }
 
 export function updated<T extends ApiObject>(definition: Resource<T>, old: T, given: Given, { subresource, context = CONTEXT }: { readonly subresource?: string; readonly context?: WriteContext } = {}): Rehearsal<T> {

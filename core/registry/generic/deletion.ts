@@ -18,8 +18,12 @@ export interface DeleteOptions {
   readonly preconditions?: { readonly uid?: string | undefined; readonly resourceVersion?: string | undefined } | undefined;
 }
 
-/** `last`: what it is when it goes, if that is another than it was. */
-export type DeletePlan = { readonly type: "remove"; readonly last?: ApiObject } | { readonly type: "keep" } | { readonly type: "mark"; readonly next: ApiObject };
+export type DeletePlan =
+  /** `last`: what it is when it goes, if that is another than it was. `steps`: what upstream makes of it, which marks first what has grace or finalizers. */
+  | { readonly type: "remove"; readonly steps: 1 | 2; readonly last?: ApiObject }
+  /** `asked`: whether plug-ins hear of it. They do not where nothing could have come of it. */
+  | { readonly type: "keep"; readonly asked: boolean }
+  | { readonly type: "mark"; readonly next: ApiObject };
 
 export function planDelete(object: Readonly<ApiObject>, definition: Resource, options: DeleteOptions, nowMs: number): DeletePlan {
   const { metadata } = object;
@@ -31,14 +35,16 @@ export function planDelete(object: Readonly<ApiObject>, definition: Resource, op
   const finalizersChanged = finalizers.join() !== (metadata.finalizers ?? []).join();
 
   const requested = options.gracePeriodSeconds === undefined ? undefined : options.gracePeriodSeconds < 0 ? 1 : options.gracePeriodSeconds;
-  if (metadata.deletionTimestamp) return planAgain({ object, next, finalizersChanged, isGraceful: definition.gracePeriodSeconds !== undefined, isHeld: isHeld(next, definition), requested, nowMs });
+  const plainSteps = (metadata.finalizers ?? []).length > 0 ? 2 : 1;
+  if (metadata.deletionTimestamp && definition.isHeld?.(object)) return { type: "keep", asked: false };
+  if (metadata.deletionTimestamp) return planAgain({ object, next, finalizersChanged, plainSteps, isGraceful: definition.gracePeriodSeconds !== undefined, isHeld: isHeld(next, definition), requested, nowMs });
 
   const graceSeconds = definition.gracePeriodSeconds?.(next, requested) ?? 0;
   const isRemoved = graceSeconds === 0 && !isHeld(next, definition);
-  if (isRemoved && !definition.gracePeriodSeconds) return { type: "remove" };
+  if (isRemoved && !definition.gracePeriodSeconds) return { type: "remove", steps: plainSteps };
   next.metadata.deletionTimestamp = timestamp(nowMs + graceSeconds * 1000);
   next.metadata.deletionGracePeriodSeconds = graceSeconds;
-  if (isRemoved) return { type: "remove", last: next };
+  if (isRemoved) return { type: "remove", steps: 2, last: next };
   if (definition.markDeleting) { // upstream's storages of such know of no grace
     delete next.metadata.deletionGracePeriodSeconds;
     definition.markDeleting(next, nowMs);
@@ -54,6 +60,8 @@ interface Again {
   readonly object: Readonly<ApiObject>;
   readonly next: ApiObject;
   readonly finalizersChanged: boolean;
+  /** Of a removal without grace. */
+  readonly plainSteps: 1 | 2;
   readonly isGraceful: boolean;
   readonly isHeld: boolean;
   readonly requested: number | undefined;
@@ -61,15 +69,15 @@ interface Again {
 }
 
 /** An object that is being deleted already: its grace may become shorter, never longer. While it runs, nothing else changes. */
-function planAgain({ object, next, finalizersChanged, isGraceful, isHeld: held, requested, nowMs }: Again): DeletePlan {
+function planAgain({ object, next, finalizersChanged, plainSteps, isGraceful, isHeld: held, requested, nowMs }: Again): DeletePlan {
   const before = object.metadata.deletionGracePeriodSeconds ?? 0;
-  if (!isGraceful || before === 0) return held ? (finalizersChanged ? { type: "mark", next } : { type: "keep" }) : { type: "remove" };
-  if (requested === undefined || requested >= before) return { type: "keep" };
+  if (!isGraceful || before === 0) return held ? (finalizersChanged ? { type: "mark", next } : { type: "keep", asked: true }) : { type: "remove", steps: plainSteps };
+  if (requested === undefined || requested >= before) return { type: "keep", asked: false };
   const deletionMs = Date.parse(object.metadata.deletionTimestamp!) + (requested - before) * 1000;
   const graceSeconds = deletionMs < nowMs && requested > 0 ? 1 : requested; // it is still for its node to end it
   next.metadata.deletionTimestamp = timestamp(Math.max(deletionMs, nowMs));
   next.metadata.deletionGracePeriodSeconds = graceSeconds;
-  return graceSeconds === 0 && !held ? { type: "remove", last: next } : { type: "mark", next };
+  return graceSeconds === 0 && !held ? { type: "remove", steps: 2, last: next } : { type: "mark", next };
 }
 
 /** The two finalizers the garbage collector looks after, as the propagation policy says. */

@@ -32,6 +32,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   statusDefaults?(object: T): void;
   /** Clears what a create may not set (status, mostly: done by default for resources with a status subresource), sets what the server decides. Mutates. */
   prepareForCreate?(object: T, context: WriteContext): void;
+  /** What is defaulted only when the object is read back from the store: whoever is asked before it is written does not see it. */
+  onceStored?(object: Readonly<T>): T;
   /** A create may set the status (nodes: a kubelet registers with its capacity). */
   readonly keepsStatusOnCreate?: boolean;
   /** Keeps what an update may not change. Status is kept by default. Mutates `next`. */

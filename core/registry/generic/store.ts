@@ -27,7 +27,7 @@ import { inOrder } from "./object-meta.ts";
 import { replaceNothing } from "./refusals.ts";
 import type { Resource } from "./resource.ts";
 import type { Selection } from "./selection.ts";
-import type { StoredResource, UpdateOptions, WriteOptions, Written } from "./stored-resource.ts";
+import type { DeletingOptions, StoredResource, UpdateOptions, WriteOptions, Written } from "./stored-resource.ts";
 import type { Target } from "./target.ts";
 import { updateOnce } from "./update.ts";
 import { ROOT, type ResourceCache, type WatchCache } from "./watch-cache.ts";
@@ -153,20 +153,20 @@ export class ResourceStore {
   }
 
   /** Deletes, or marks for deletion when grace or finalizers hold the object. `done`: it is gone. */
-  async delete(namespace: string, name: string, deleteOptions: DeleteOptions, options: WriteOptions): Promise<{ readonly entry: Cached; readonly done: boolean }> {
-    const { context, signal } = options;
+  async delete(namespace: string, name: string, deleteOptions: DeleteOptions, { context, signal, ask }: DeletingOptions): Promise<{ readonly entry: Cached; readonly done: boolean }> {
     let current: Cached | undefined = await this.get(namespace, name, signal);
     for (;;) {
       signal.throwIfAborted();
       if (!current) throw notFound(this.#groupResource, name);
       checkDeletePreconditions({ group: this.resource.group, resource: this.resource.kind }, current.object, deleteOptions.preconditions);
-      const shown = await this.#commits.shown(current, signal);
-      await options.validate?.(shown, shown);
       const plan = planDelete(current.object, this.definition, deleteOptions, context.nowMs);
+      const found = ask && (await this.#commits.shown(current, signal));
+      if (found && (plan.type !== "keep" || plan.asked)) await ask(found, found);
       if (plan.type === "keep") return { entry: current, done: false };
       const marked = this.#marked(plan, current);
       if (plan.type === "remove") {
         if (context.dryRun) return { entry: marked ? new Cached(current.key, deepFreeze(marked), current.revision, current) : current, done: true };
+        if (found && plan.steps === 2) await this.#askAgain(current, { marked, found, ask, signal });
         const outcome = await this.#commits.remove(current, { last: marked }, signal);
         if (outcome.removed) {
           await this.definition.afterDelete?.(current.object, context);
@@ -182,6 +182,16 @@ export class ResourceStore {
         if (!(error instanceof StoreError) || error.code !== "conflict") throw error;
         current = error.current && cachedOf(error.current);
       }
+    }
+  }
+
+  /** Of the second step of a removal. Who is refused there has done the first: the object stays marked. */
+  async #askAgain(current: Cached, { marked, found, ask, signal }: { readonly marked: ApiObject | undefined; readonly found: Readonly<ApiObject>; readonly ask: NonNullable<DeletingOptions["ask"]>; readonly signal: AbortSignal }): Promise<void> {
+    try {
+      await ask(marked ? deepFreeze(marked) : found, found);
+    } catch (error) {
+      if (marked) await this.#commits.put(current.key, marked, current, signal).catch(() => undefined); // somebody else was first
+      throw error;
     }
   }
 

@@ -46,6 +46,11 @@ export interface UpdateOptions extends WriteOptions {
   readonly isPatch?: boolean;
 }
 
+export interface DeletingOptions extends Pick<WriteOptions, "context" | "signal"> {
+  /** Admission, before each step: of the object as it is then, `found` as the delete came upon it. Throws to refuse. Absent: nobody is asked. */
+  ask?(object: Readonly<ApiObject>, found: Readonly<ApiObject>): Promise<void>;
+}
+
 export interface Written {
   readonly entry: Cached;
   /** For an update: whether the object was created by it. */

@@ -1,7 +1,8 @@
 /** Which function answers which verb of a stored resource. */
 import type { ResourceHandler } from "../scope.ts";
+import { deleteCollection, deleteObject } from "./delete.ts";
 import { getObject, listObjects, watchObjects } from "./read.ts";
-import { createObject, deleteCollection, deleteObject, patchObject, updateObject } from "./write.ts";
+import { createObject, patchObject, updateObject } from "./write.ts";
 
 export const VERBS: Readonly<Record<string, ResourceHandler>> = {
   get: getObject,

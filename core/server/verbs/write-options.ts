@@ -76,7 +76,7 @@ export function checkedDelete({ gracePeriodSeconds, propagationPolicy, orphanDep
     ...dryRunErrors(dryRun ?? []),
   ];
   refuse("DeleteOptions", errors);
-  return { gracePeriodSeconds, propagationPolicy, orphanDependents, preconditions, dryRun: (dryRun ?? []).length > 0 };
+  return { gracePeriodSeconds, preconditions, orphanDependents, propagationPolicy, dryRun: (dryRun ?? []).length > 0 }; // in the order Go has the fields in
 }
 
 function deleteQuery({ request: { query } }: Scope): RawDeleteOptions {

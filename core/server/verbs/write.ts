@@ -1,5 +1,5 @@
 /**
- * create, update, patch (server-side apply too), delete and deletecollection of stored resources and of their "part" and "view" subresources.
+ * create, update and patch (server-side apply too) of stored resources and of their "part" and "view" subresources; delete.ts has the rest of what changes something.
  *
  *   body → decode, default → mutating admission → registry: prepare, own fields, validate → validating admission → store
  *
@@ -9,11 +9,10 @@ import type { AdmissionRequest, Operation } from "../../admission/plugin.ts";
 import { copyOf } from "../../api/meta/copy.ts";
 import { dns1123Subdomain, qualifiedName } from "../../api/meta/names.ts";
 import type { ApiObject, ObjectMeta } from "../../api/meta/object-meta.ts";
-import { conflict, forbidden, invalid, isNotFound, success } from "../../api/meta/status-error.ts";
-import { settleEach } from "../../lifecycle/settle-all.ts";
+import { conflict, forbidden, invalid } from "../../api/meta/status-error.ts";
 import { isRequestTooLarge } from "../../registry/generic/commits.ts";
 import { wipeSystemFields } from "../../registry/generic/object-meta.ts";
-import type { Resource, WriteContext } from "../../registry/generic/resource.ts";
+import type { WriteContext } from "../../registry/generic/resource.ts";
 import type { UpdateOptions, WriteOptions } from "../../registry/generic/stored-resource.ts";
 import { type Answer, stored } from "../answer.ts";
 import { authorize } from "../handler.ts";
@@ -22,8 +21,8 @@ import { bodyReader, decodeObject, keptSpec } from "./body.ts";
 import { checkName, dropRepeatedOwners, placeInNamespace, requireName } from "./incoming.ts";
 import { keepManagers, managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
 import { patcherOf } from "./patch.ts";
-import { listObjects, subresourceOf, viewAnswer } from "./read.ts";
-import { type DeleteQuery, deleteQueryOf, type WriteQuery, writeQueryOf } from "./write-options.ts";
+import { subresourceOf, viewAnswer } from "./read.ts";
+import { type DeleteQuery, type WriteQuery, writeQueryOf } from "./write-options.ts";
 
 export async function createObject(scope: Scope): Promise<Answer> {
   const { served } = scope;
@@ -168,58 +167,6 @@ async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields, 
   return viewAnswer(scope, subresource.read(served.custom ? served.fromStorage(entry.object) : entry.object));
 }
 
-export async function deleteObject(scope: Scope): Promise<Answer> {
-  const { served, info } = scope;
-  const query = await deleteQueryOf(scope);
-  warnOfDependents(scope, query);
-  const kept = served.definition.undeletable?.(info.name);
-  if (kept !== undefined) throw forbidden({ group: served.row.group, resource: served.row.plural }, info.name, kept);
-  const { admit, validate, ...options } = writeOptions(scope, "DELETE", query);
-  const { entry, done } = await served.store!.delete(info.namespace, info.name, query, {
-    ...options,
-    async validate(current) {
-      await admit(undefined, current);
-      await validate!(current, current);
-    },
-  });
-  const status = !done && query.orphanDependents === false ? 202 : 200;
-  if (!done || served.row.returnsDeleted) await served.ready([entry.object], scope.signal);
-  if (!done || served.row.returnsDeleted) return stored(status, served, entry);
-  const { group, plural } = served.row;
-  return { type: "object", status, object: success({ name: info.name, ...(group ? { group } : {}), kind: plural, uid: entry.object.metadata.uid }) as unknown as ApiObject };
-}
-
-function warnOfDependents({ served: { definition }, warnings }: Scope, { propagationPolicy, orphanDependents }: DeleteQuery): void {
-  if (definition.deletionWarning !== undefined && propagationPolicy === undefined && orphanDependents === undefined) warnings.push(definition.deletionWarning);
-}
-
-/** Deletes what a list with the same query would show, and answers with that list. */
-/** One after the other each would wait for the disk; together they share what it takes. Upstream's default is 1 (--delete-collection-workers), and etcd's wait for each. */
-const DELETED_AT_ONCE = 16;
-
-export async function deleteCollection(scope: Scope): Promise<Answer> {
-  const { served } = scope;
-  const list = await listObjects(scope);
-  const query = await deleteQueryOf(scope);
-  warnOfDependents(scope, query);
-  const { admit, validate, ...options } = writeOptions(scope, "DELETE", query);
-  let refused: { readonly error: unknown } | undefined; // the first that is ends it
-  await settleEach(list.entries, DELETED_AT_ONCE, async ({ object: { metadata: { namespace = "", name } } }) => {
-    if (refused) return;
-    await served.store!.delete(namespace, name, query, {
-      ...options,
-      async validate(current) {
-        await admit(undefined, current);
-        await validate!(current, current);
-      },
-    }).catch((error: unknown) => {
-      if (!isNotFound(error)) refused ??= { error }; // else somebody else deleted it: what we wanted
-    });
-  });
-  if (refused) throw refused.error;
-  return list;
-}
-
 interface Admitting {
   /** Mutating admission: may change `next`, whose additions are defaulted like the rest. */
   admit(next: ApiObject | undefined, old: Readonly<ApiObject> | undefined): Promise<void>;
@@ -254,11 +201,6 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
   };
 }
 
-/** With the grace the object will have, where it has any. Source: kubernetes v1.36 apiserver/pkg/registry/rest/delete.go BeforeDelete */
-function withGrace({ gracePeriodSeconds }: Resource, old: Readonly<ApiObject>, query: DeleteQuery): DeleteQuery {
-  return gracePeriodSeconds && !old.metadata.deletionTimestamp ? { ...query, gracePeriodSeconds: gracePeriodSeconds(old, query.gracePeriodSeconds) } : query;
-}
-
 /** What plug-ins have to say for the audit log. */
 export function annotations(audit: Scope["audit"]): Required<Pick<AdmissionRequest, "annotate" | "annotateInFull">> {
   return { annotate: (key, value) => void (isAnnotationKey(key) && audit?.annotate(key, value)), annotateInFull: (key, value) => void (audit?.wantsRequest && audit.annotate(key, value())) };
@@ -270,18 +212,13 @@ function isAnnotationKey(key: string): boolean {
   return more.length === 0 && dns1123Subdomain(domain).length === 0 && qualifiedName(name).length === 0;
 }
 
-/** What is marked as deleted long before it goes is deleted as the very one it was found as. Source: kubernetes v1.36 pkg/registry/core/namespace/storage/storage.go, apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go Delete */
-function withUid({ markDeleting }: Resource, { metadata: { uid } }: Readonly<ApiObject>, query: DeleteQuery): DeleteQuery {
-  return markDeleting ? { ...query, preconditions: { uid, ...query.preconditions } } : query;
-}
-
 const OPTIONS_KINDS: Readonly<Record<Operation, string>> = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions", CONNECT: "" };
 
 function admissionRequest(
-  { served: { row, definition }, info, user, signal, warnings, request, audit, span }: Scope,
+  { served: { row }, info, user, signal, warnings, request, audit, span }: Scope,
   { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
 ): AdmissionRequest {
-  const { dryRun, ...given } = operation === "DELETE" && old ? withUid(definition, old, withGrace(definition, old, query as DeleteQuery)) : query;
+  const { dryRun, ...given } = query;
   const all = dryRun && { dryRun: ["All"] };
   const own = "fieldManager" in given // in the order Go has the fields in
     ? { ...all, ...(given.fieldManager && { fieldManager: given.fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation: given.fieldValidation }) }

@@ -17,9 +17,10 @@ export const persistentVolumeClaims = defineResource<PersistentVolumeClaim>({
   generation: false,
   defaults: defaultClaim,
   prepareForCreate(claim) {
-    claim.status = { phase: "Pending" };
+    claim.status = {};
     alignDataSources(claim.spec, undefined);
   },
+  onceStored: (claim) => ({ ...claim, status: { phase: "Pending" } }),
   prepareForUpdate(next, old) { alignDataSources(next.spec, old.spec); },
   validate: ({ spec }, old) => validateClaimSpec("spec", spec, old?.spec),
   validateUpdate: validateClaimUpdate,

@@ -1,0 +1,94 @@
+import { beforeEach, expect, test } from "vitest";
+import { apiServer } from "../../../test/api-server.ts";
+import type { AdmissionRequest } from "../../admission/plugin.ts";
+import { statusError } from "../../api/meta/status-error.ts";
+
+const MAPS = "/api/v1/namespaces/a/configmaps";
+const PODS = "/api/v1/namespaces/a/pods";
+
+let told: AdmissionRequest[] = [];
+let refusing: (request: AdmissionRequest) => boolean = () => false;
+beforeEach(() => {
+  told = [];
+  refusing = () => false;
+});
+
+const askedApi = async () => await apiServer({
+  validate(request) {
+    if (request.operation !== "DELETE") return;
+    told.push(request);
+    if (refusing(request)) throw statusError({ code: 403, reason: "Forbidden", message: "not this one" });
+  },
+});
+const pod = (name: string, spec: object = {}) => ({ metadata: { name }, spec: { containers: [{ name: "c", image: "x" }], ...spec } });
+const seen = () => told.map(({ oldObject, options }) => ({ grace: oldObject!.metadata.deletionGracePeriodSeconds, asked: options["gracePeriodSeconds"] }));
+
+test("plug-ins are asked of a pod that goes at once when it is marked, and again when it goes", async () => {
+  await using api = await askedApi();
+  await api.ask("POST", PODS, { body: pod("nowhere") });
+  await api.ask("DELETE", `${PODS}/nowhere`, { query: { dryRun: "All" } });
+  expect(seen(), "a dry run takes the first step").toEqual([{ grace: undefined, asked: 0 }]);
+  told = [];
+  expect((await api.ask("DELETE", `${PODS}/nowhere`)).code).toBe(200);
+  expect(seen()).toEqual([{ grace: undefined, asked: 0 }, { grace: 0, asked: 0 }]);
+});
+
+test("plug-ins are asked once of what has neither grace nor finalizers, and not of a pod whose time runs anyway", async () => {
+  await using api = await askedApi();
+  await api.ask("POST", MAPS, { body: { metadata: { name: "plain" } } });
+  await api.ask("DELETE", `${MAPS}/plain`);
+  await api.ask("POST", PODS, { body: pod("placed", { nodeName: "n" }) });
+  await api.ask("DELETE", `${PODS}/placed`);
+  expect(seen()).toEqual([{ grace: undefined, asked: undefined }, { grace: undefined, asked: 30 }]);
+  told = [];
+  for (const seconds of ["30", "60"]) expect((await api.ask("DELETE", `${PODS}/placed`, { query: { gracePeriodSeconds: seconds } })).code).toBe(200);
+  expect(seen()).toEqual([]);
+  await api.ask("DELETE", `${PODS}/placed`, { query: { gracePeriodSeconds: "0" } });
+  expect(seen()).toEqual([{ grace: 30, asked: 0 }, { grace: 0, asked: 0 }]);
+});
+
+test("plug-ins are asked twice where a delete takes the last finalizer away", async () => {
+  await using api = await askedApi();
+  await api.ask("POST", MAPS, { body: { metadata: { name: "fore" } } });
+  await api.ask("DELETE", `${MAPS}/fore`, { query: { propagationPolicy: "Foreground" } });
+  expect(told).toHaveLength(1);
+  await api.ask("DELETE", `${MAPS}/fore`);
+  expect(told, "held as it is").toHaveLength(2);
+  await api.ask("DELETE", `${MAPS}/fore`, { query: { propagationPolicy: "Background" } });
+  expect(told).toHaveLength(4);
+  expect((await api.ask("GET", `${MAPS}/fore`)).code).toBe(404);
+});
+
+test("plug-ins are not asked again of a namespace that is still being emptied", async () => {
+  await using api = await askedApi();
+  await api.ask("POST", "/api/v1/namespaces", { body: { metadata: { name: "emptied" } } });
+  await api.ask("DELETE", "/api/v1/namespaces/emptied");
+  await api.ask("DELETE", "/api/v1/namespaces/emptied", { query: { propagationPolicy: "Orphan" } });
+  expect(told).toHaveLength(1);
+});
+
+test("who is refused at the second step has done the first", async () => {
+  await using api = await askedApi();
+  await api.ask("POST", PODS, { body: pod("kept") });
+  refusing = ({ oldObject }) => oldObject?.metadata.deletionTimestamp !== undefined;
+  expect((await api.ask("DELETE", `${PODS}/kept`)).code).toBe(403);
+  const { body } = await api.ask("GET", `${PODS}/kept`);
+  expect(body.metadata).toMatchObject({ deletionTimestamp: expect.any(String), deletionGracePeriodSeconds: 0 });
+  refusing = () => false;
+  expect((await api.ask("DELETE", `${PODS}/kept`)).code).toBe(200);
+  expect((await api.ask("GET", `${PODS}/kept`)).code).toBe(404);
+});
+
+test("of a collection plug-ins are told what was asked for, whatever grace its pods have", async () => {
+  await using api = await askedApi();
+  await api.ask("POST", PODS, { body: pod("one") });
+  await api.ask("DELETE", PODS);
+  expect(seen()).toEqual([{ grace: undefined, asked: undefined }, { grace: 0, asked: undefined }]);
+});
+
+test("plug-ins are shown the options of a delete as Go has them, and less than no grace as a second", async () => {
+  await using api = await askedApi();
+  const { body: { metadata: { uid } } } = await api.ask("POST", MAPS, { body: { metadata: { name: "plain" } } });
+  await api.ask("DELETE", `${MAPS}/plain`, { body: { dryRun: ["All"], propagationPolicy: "Background", preconditions: { uid }, gracePeriodSeconds: -3 } });
+  expect(told.map(({ options }) => JSON.stringify(options))).toEqual([`{"kind":"DeleteOptions","apiVersion":"meta.k8s.io/v1","gracePeriodSeconds":1,"preconditions":{"uid":"${uid}"},"propagationPolicy":"Background","dryRun":["All"]}`]);
+});

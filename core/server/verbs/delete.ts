@@ -1,0 +1,80 @@
+/**
+ * delete and deletecollection of stored resources.
+ *
+ * Plug-ins are asked of each step a deletion takes (deletion.ts): of a pod that goes at once when it is marked, and again when it goes.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/delete.go, apiserver/pkg/registry/rest/delete.go
+ */
+import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { forbidden, isNotFound, success } from "../../api/meta/status-error.ts";
+import { settleEach } from "../../lifecycle/settle-all.ts";
+import type { Resource } from "../../registry/generic/resource.ts";
+import type { DeletingOptions } from "../../registry/generic/stored-resource.ts";
+import { type Answer, stored } from "../answer.ts";
+import type { Scope } from "../scope.ts";
+import { listObjects } from "./read.ts";
+import { writeOptions } from "./write.ts";
+import { type DeleteQuery, deleteQueryOf } from "./write-options.ts";
+
+export async function deleteObject(scope: Scope): Promise<Answer> {
+  const { served, info } = scope;
+  const query = await deleteQueryOf(scope);
+  warnOfDependents(scope, query);
+  const kept = served.definition.undeletable?.(info.name);
+  if (kept !== undefined) throw forbidden({ group: served.row.group, resource: served.row.plural }, info.name, kept);
+  const { entry, done } = await served.store!.delete(info.namespace, info.name, query, deletingOptions(scope, query, (found) => withUid(served.definition, found, withGrace(served.definition, found, query))));
+  const status = !done && query.orphanDependents === false ? 202 : 200;
+  if (!done || served.row.returnsDeleted) await served.ready([entry.object], scope.signal);
+  if (!done || served.row.returnsDeleted) return stored(status, served, entry);
+  const { group, plural } = served.row;
+  return { type: "object", status, object: success({ name: info.name, ...(group ? { group } : {}), kind: plural, uid: entry.object.metadata.uid }) as unknown as ApiObject };
+}
+
+function warnOfDependents({ served: { definition }, warnings }: Scope, { propagationPolicy, orphanDependents }: DeleteQuery): void {
+  if (definition.deletionWarning !== undefined && propagationPolicy === undefined && orphanDependents === undefined) warnings.push(definition.deletionWarning);
+}
+
+/** One after the other each would wait for the disk; together they share what it takes. Upstream's default is 1 (--delete-collection-workers), and etcd's wait for each. */
+const DELETED_AT_ONCE = 16;
+
+/** Deletes what a list with the same query would show, and answers with that list. */
+export async function deleteCollection(scope: Scope): Promise<Answer> {
+  const { served } = scope;
+  const list = await listObjects(scope);
+  const query = await deleteQueryOf(scope);
+  warnOfDependents(scope, query);
+  const options = deletingOptions(scope, query, () => query);
+  let refused: { readonly error: unknown } | undefined; // the first that is ends it
+  await settleEach(list.entries, DELETED_AT_ONCE, async ({ object: { metadata: { namespace = "", name } } }) => {
+    if (refused) return;
+    await served.store!.delete(namespace, name, query, options).catch((error: unknown) => {
+      if (!isNotFound(error)) refused ??= { error }; // else somebody else deleted it: what we wanted
+    });
+  });
+  if (refused) throw refused.error;
+  return list;
+}
+
+/** `shown`: what plug-ins are told was asked for, of an object as it was found. */
+function deletingOptions(scope: Scope, query: DeleteQuery, shown: (found: Readonly<ApiObject>) => DeleteQuery): DeletingOptions {
+  const { context, signal } = writeOptions(scope, "DELETE", query);
+  return {
+    context, signal,
+    async ask(object, found) {
+      const { admit, validate } = writeOptions(scope, "DELETE", shown(found));
+      await admit(undefined, object);
+      await validate!(object, object);
+    },
+  };
+}
+
+/** With the grace the object will have, where it has any; less than none is a second. Source: kubernetes v1.36 apiserver/pkg/registry/rest/delete.go BeforeDelete */
+function withGrace({ gracePeriodSeconds }: Resource, found: Readonly<ApiObject>, query: DeleteQuery): DeleteQuery {
+  const asked = query.gracePeriodSeconds === undefined || query.gracePeriodSeconds >= 0 ? query : { ...query, gracePeriodSeconds: 1 };
+  return gracePeriodSeconds && !found.metadata.deletionTimestamp ? { ...asked, gracePeriodSeconds: gracePeriodSeconds(found, asked.gracePeriodSeconds) } : asked;
+}
+
+/** What is marked as deleted long before it goes is deleted as the very one it was found as. Source: kubernetes v1.36 pkg/registry/core/namespace/storage/storage.go, apiextensions-apiserver/pkg/registry/customresourcedefinition/etcd.go Delete */
+function withUid({ markDeleting }: Resource, { metadata: { uid } }: Readonly<ApiObject>, query: DeleteQuery): DeleteQuery {
+  return markDeleting ? { ...query, preconditions: { uid, ...query.preconditions } } : query;
+}
