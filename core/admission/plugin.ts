@@ -33,6 +33,8 @@ export interface AdmissionRequest {
   annotate(key: string, value: string): void;
   /** As `annotate`, but only for audit events that hold the request's body: its level is Request or RequestResponse. */
   annotateInFull?(key: string, value: () => string): void;
+  /** How long a webhook took, for the audit event of a slow request. */
+  took?(layer: "mutating-webhook" | "validating-webhook", ms: number): void;
   /** Of the trace this request is a part of; absent: it is not traced. */
   readonly span?: AdmissionSpan | undefined;
 }

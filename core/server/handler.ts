@@ -32,6 +32,7 @@ import { Undecided } from "./undecided.ts";
 interface Flight {
   /** What is to be said of how the caller proved who it is. */
   shown: Authenticated | undefined;
+  authenticationMs: number;
   readonly auditId: string;
   readonly span: Span | undefined;
   audit: AuditRecord | undefined;
@@ -60,7 +61,8 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       flight.audit = server.audit?.begin(request, attributesOf(info, request, { name: "", groups: [] }), flight.auditId);
       throw error;
     });
-    meter.authenticated({ user: caller.user.name }, server.clock.uptimeMs() - startMs);
+    flight.authenticationMs = server.clock.uptimeMs() - startMs;
+    meter.authenticated({ user: caller.user.name }, flight.authenticationMs);
     flight.shown = caller;
     if (caller.user.name === ANONYMOUS.name) request.takeNoMore?.(); // strangers get no more of HTTP/2 than of HTTP/1.1: kubernetes v1.36 apiserver/pkg/endpoints/filters/authentication.go
     return caller.user;
@@ -71,13 +73,20 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     flight.span?.event("Authentication succeeded");
     const asCaller = attributesOf(info, request, caller);
     flight.audit = server.audit?.begin(request, asCaller, flight.auditId);
-    const { shown } = flight;
+    const { shown, authenticationMs } = flight;
+    if (!request.user) flight.audit?.took("authentication", authenticationMs);
     if (shown?.annotations) for (const [key, value] of Object.entries(shown.annotations)) flight.audit?.annotate(key, value);
+    const impersonatingMs = server.clock.uptimeMs();
     const { user, constraint } = request.user ? { user: caller, constraint: "" } : await server.impersonate(asCaller, request).catch((error: unknown) => { throw unsniffed(request, error); });
-    if (user !== caller) flight.audit?.impersonated(user, constraint);
+    if (user !== caller) {
+      flight.audit?.impersonated(user, constraint);
+      flight.audit?.took("impersonation", server.clock.uptimeMs() - impersonatingMs);
+    }
     if (server.fairness && !request.user && !isLasting(info)) {
       const entered = server.fairness(request, info, user);
+      const waitingMs = server.clock.uptimeMs();
       flight.ticket = entered instanceof Promise ? await entered : entered;
+      if (entered instanceof Promise) flight.audit?.took("apf-queue-wait", server.clock.uptimeMs() - waitingMs);
     }
     await permit(request, user === caller ? asCaller : attributesOf(info, request, user), flight);
     if (request.path.startsWith("//")) throw new NotServed(); // nothing is there, although it has been read and authorized as if it were
@@ -110,7 +119,9 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const startMs = server.clock.uptimeMs();
     const { decision, reason, error } = await server.authorizer.authorize(attributes);
     const isUndecided = decision !== "allow" && error !== undefined;
-    meter.authorized(isUndecided ? "error" : decision, server.clock.uptimeMs() - startMs);
+    const tookMs = server.clock.uptimeMs() - startMs;
+    meter.authorized(isUndecided ? "error" : decision, tookMs);
+    audit?.took("authorization", tookMs);
     if (isUndecided) {
       audit?.annotate("authorization.k8s.io/reason", "internal error");
       throw new Undecided(error);
@@ -127,7 +138,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     if (!info.isResource && info.isIncomplete) return incomplete(request);
     const auditId = server.audit || request.setHeader ? request.header("audit-id")?.slice(0, AUDIT_ID_LENGTH_MAX) || server.random.uuid() : "";
     request.setHeader?.("Audit-Id", auditId);
-    const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, ticket: undefined, warnings: [] };
+    const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, authenticationMs: 0, ticket: undefined, warnings: [] };
     const metered = meter.begin(request, info);
     let within: Timed | undefined;
     let found: Answer;
@@ -144,7 +155,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const code = codeOf(found);
     metered.end(code, server.clock.uptimeMs() - startMs);
     if (flight.audit) {
-      recordEnd(flight.audit, { request, info, code, found, nowMs: server.clock.nowMs() });
+      recordEnd(flight.audit, { request, info, code, found, nowMs: server.clock.nowMs(), tookMs: server.clock.uptimeMs() - startMs });
       await flight.audit.recorded();
     }
     flight.span?.end(code);
@@ -173,14 +184,17 @@ function failure({ log }: ServerDeps, request: ServerRequest, error: unknown): A
 function codeOf(answer: Answer): number { return "status" in answer ? answer.status : answer.type === "upgrade" ? 101 : 200; }
 
 /** Of what lasts the end is recorded when the client is gone; callers in this process last as long as it does. */
-function recordEnd(audit: AuditRecord, { request, info, code, found, nowMs }: { readonly request: ServerRequest; readonly info: RequestInfo; readonly code: number; readonly found: Answer; readonly nowMs: number }): void {
+function recordEnd(audit: AuditRecord, { request, info, code, found, nowMs, tookMs }: { readonly request: ServerRequest; readonly info: RequestInfo; readonly code: number; readonly found: Answer; readonly nowMs: number; readonly tookMs: number }): void {
   const object = audit.wantsResponse || code >= 400 || (found.type === "object" && found.object.kind === "Status") ? answeredObject(found) : undefined;
   const { kind, status, message, reason, details } = (object ?? {}) as { readonly kind?: string; readonly status?: string; readonly message?: string; readonly reason?: string; readonly details?: object };
   audit.respond(code, kind === "Status" && code !== 406 && typeof status === "string" ? { metadata: {}, status, ...(message ? { message } : {}), ...(reason ? { reason } : {}), ...(details ? { details } : {}) } : undefined);
   const lasts = code < 400 && (found.type === "watch" || found.type === "upgrade" || isLasting(info));
   if (object !== undefined && !lasts && code !== 406) audit.responseObject(audit.wantsResponse && code < 400 ? shownObject(found, request, nowMs) : object);
   if (lasts || info.verb === "watch" || isLasting(info)) audit.stage("ResponseStarted");
-  if (!lasts) return audit.stage("ResponseComplete");
+  if (!lasts) {
+    audit.tookAltogether(tookMs);
+    return audit.stage("ResponseComplete");
+  }
   if (!request.user) request.signal.addEventListener("abort", () => audit.stage("ResponseComplete"), { once: true });
 }
 

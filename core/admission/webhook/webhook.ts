@@ -197,7 +197,11 @@ async function validateBy(invocation: Invocation, request: AdmissionRequest, dep
 async function orIgnored<T>({ webhook: { name, failurePolicy } }: Hook, request: AdmissionRequest, { log, meter, clock, type }: WebhookDeps & { readonly type: WebhookType }, work: () => Promise<T>): Promise<T | undefined> {
   const { signal } = request;
   const startMs = clock.uptimeMs();
-  const count = (outcome: WebhookOutcome): void => meter?.called(name, type, request, outcome, clock.uptimeMs() - startMs);
+  const count = (outcome: WebhookOutcome): void => {
+    const tookMs = clock.uptimeMs() - startMs;
+    meter?.called(name, type, request, outcome, tookMs);
+    request.took?.(type === "admit" ? "mutating-webhook" : "validating-webhook", tookMs);
+  };
   try {
     const result = await work();
     count({ code: 200, rejected: false });

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { apiServer } from "../../../test/api-server.ts";
+import type { AdmissionRequest } from "../../admission/plugin.ts";
 import type { Attributes } from "../../api/request/attributes.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { silentLog } from "../../observe/log.ts";
@@ -130,6 +131,33 @@ test("what plug-ins note under a key of another form is left out", async () => {
   await using api = await apiServer({ admit, audit: auditor({ policy, sinks: [sink], clock: systemClock, metrics: metricsRegistry() }) });
   await api.ask("POST", "/api/v1/namespaces/a/configmaps", { body: { metadata: { name: "one" } } });
   expect(Object.keys(events.at(-1)!.annotations ?? {}).filter((key) => !key.startsWith("authorization."))).toEqual(["w.example.com/k"]);
+});
+
+test("a request that took more than half a second says where its time went, if it was not to last", async () => {
+  const events: AuditEvent[] = [];
+  const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };
+  let uptimeMs = 0;
+  const clock = { ...systemClock, uptimeMs: () => uptimeMs };
+  let took: readonly (readonly ["mutating-webhook" | "validating-webhook", number])[] = [];
+  const admit = (request: AdmissionRequest): void => {
+    for (const [layer, ms] of took) {
+      uptimeMs += ms;
+      request.took?.(layer, ms);
+    }
+    request.annotate("a.example.com/k", "v");
+  };
+  await using api = await apiServer({ admit, clock, audit: auditor({ policy: readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\nomitStages: [RequestReceived]"), sinks: [sink], clock, metrics: metricsRegistry() }) });
+  const told = async () => {
+    await api.ask("POST", "/api/v1/namespaces/a/configmaps", { body: { metadata: { generateName: "x" } } });
+    return Object.entries(events.at(-1)!.annotations!).filter(([key]) => !key.startsWith("authorization."));
+  };
+  took = [["mutating-webhook", 500]];
+  expect(await told()).toEqual([["a.example.com/k", "v"]]);
+  took = [["mutating-webhook", 200], ["mutating-webhook", 300.5], ["validating-webhook", 400], ["validating-webhook", 250]];
+  expect(await told()).toEqual([
+    ["a.example.com/k", "v"], ["apiserver.latency.k8s.io/mutating-webhook", "500.5ms"], ["apiserver.latency.k8s.io/total", "1.1505s"],
+    ["apiserver.latency.k8s.io/validating-webhook", "400ms"],
+  ]);
 });
 
 test("what is answered is recorded in the form it was asked for, and what might last has begun even if it comes to nothing", async () => {

@@ -202,8 +202,8 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
 }
 
 /** What plug-ins have to say for the audit log. */
-export function annotations(audit: Scope["audit"]): Required<Pick<AdmissionRequest, "annotate" | "annotateInFull">> {
-  return { annotate: (key, value) => void (isAnnotationKey(key) && audit?.annotate(key, value)), annotateInFull: (key, value) => void (audit?.wantsRequest && audit.annotate(key, value())) };
+export function annotations(audit: Scope["audit"]): Required<Pick<AdmissionRequest, "annotate" | "annotateInFull" | "took">> {
+  return { annotate: (key, value) => void (isAnnotationKey(key) && audit?.annotate(key, value)), took: (layer, ms) => audit?.took(layer, ms), annotateInFull: (key, value) => void (audit?.wantsRequest && audit.annotate(key, value())) };
 }
 
 /** What plug-ins and webhooks say under another key is left out. Source: kubernetes v1.36 apiserver/pkg/admission/attributes.go checkKeyFormat */
