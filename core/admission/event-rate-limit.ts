@@ -1,5 +1,5 @@
 /**
- * EventRateLimit: how many events may be written, by everybody, in a namespace, by a user, or about one object from one source. Needs a configuration:
+ * EventRateLimit: how many events may be written, by everybody, in a namespace, by a user, or about one object from one source. Of core/v1 alone: what is sent as events.k8s.io/v1 is not counted. Needs a configuration:
  *
  *   apiVersion: eventratelimit.admission.k8s.io/v1alpha1
  *   kind: Configuration
@@ -9,7 +9,7 @@
  */
 import type { Event } from "../api/gen/core.v1.ts";
 import { type FieldError, formatFieldErrors, invalid, notSupported } from "../api/meta/field-error.ts";
-import { tooManyRequests } from "../api/meta/status-error.ts";
+import { statusError } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { fieldsOf } from "../api/codec/strict-fields.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
@@ -52,14 +52,14 @@ export function eventRateLimit({ limits, clock }: { readonly limits: readonly Li
   const enforcers = limits.map(({ type, qps, burst, cacheSize }) => ({ type, keyOf: KEYS[type]!, take: buckets({ qps, burst, size: cacheSize || BUCKETS_MAX, clock }) }));
   return {
     name: "EventRateLimit",
-    handles: ({ operation, resource, group, subresource }) => (operation === "CREATE" || operation === "UPDATE") && resource === "events" && (group === "" || group === "events.k8s.io") && subresource === "",
+    handles: ({ operation, resource, group, subresource }) => (operation === "CREATE" || operation === "UPDATE") && resource === "events" && group === "" && subresource === "", // those of events.k8s.io are of another kind
     validate(request) {
       if (request.dryRun) return;
       const refused = enforcers.flatMap(({ type, keyOf, take }) => {
         const key = keyOf(request);
         return take(key) ? [] : [`limit reached on type ${type} for key ${key}`];
       });
-      if (refused.length > 0) throw tooManyRequests(joinErrors(refused));
+      if (refused.length > 0) throw statusError({ code: 429, reason: "TooManyRequests", message: `Too many requests: ${joinErrors(refused)}` });
     },
   };
 }

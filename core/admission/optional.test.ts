@@ -44,9 +44,10 @@ describe("EventRateLimit", () => {
     let nowMs = 0;
     const plugin = eventRateLimit({ limits: configuration([{ type: "Namespace", qps: 1, burst: 2 }]), clock: { uptimeMs: () => nowMs } });
     const write = (ns: string) => runPlugin(plugin, admissionRequest({ resource: "events", namespace: ns, object: { kind: "Event" } }));
-    expect([await write("a"), await write("a"), await write("a"), await write("b")]).toEqual(["ok", "ok", "429 limit reached on type Namespace for key a", "ok"]);
+    expect([await write("a"), await write("a"), await write("a"), await write("b")]).toEqual(["ok", "ok", "429 Too many requests: limit reached on type Namespace for key a", "ok"]);
+    expect(await runPlugin(plugin, { ...admissionRequest({ resource: "events", namespace: "a", object: { kind: "Event" } }), group: "events.k8s.io" })).toBe("not handled");
     nowMs = 1_000;
-    expect([await write("a"), await write("a")]).toEqual(["ok", "429 limit reached on type Namespace for key a"]);
+    expect([await write("a"), await write("a")]).toEqual(["ok", "429 Too many requests: limit reached on type Namespace for key a"]);
   });
   test.each([[[], "must not be empty"], [[{ type: "Pod", qps: 1, burst: 1 }], "limits[0].type: Unsupported value"], [[{ type: "Server", qps: 0, burst: 1 }], "limits[0].qps: Invalid value: 0: must be positive"]])("cannot be: %j", (limits, told) => {
     expect(() => configuration(limits)).toThrow(told);
