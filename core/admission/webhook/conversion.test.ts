@@ -39,7 +39,8 @@ async function convert(answer: (asked: Asked) => object, objects: readonly ApiOb
     incoming.on("data", (chunk) => { body += chunk; });
     incoming.on("end", () => {
       const asked = JSON.parse(body) as Asked;
-      outgoing.end(JSON.stringify({ apiVersion: asked.apiVersion, kind: "ConversionReview", response: { uid: asked.request.uid, result: { status: "Success" }, ...answer(asked) } }));
+      const { review = {}, ...response } = answer(asked) as { readonly review?: object };
+      outgoing.end(JSON.stringify({ apiVersion: asked.apiVersion, kind: "ConversionReview", ...review, response: { uid: asked.request.uid, result: { status: "Success" }, ...response } }));
     });
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
@@ -72,6 +73,9 @@ test.each<[string, (asked: Asked) => object, readonly ApiObject[], string]>([
   ["says no", () => ({ result: { status: "Failure", message: "not today" } }), [widget("w")], `${ONE} failed: not today`],
   ["says nothing", () => ({ result: {} }), [widget("w")], `${ONE} failed: response.result.status was '', not 'Success'`],
   ["answers another question", () => ({ uid: "other" }), [widget("w")], "expected response.uid="],
+  ["answers with something else", (asked) => ({ review: { kind: "Other" }, convertedObjects: converted(asked) }), [widget("w")], `${ONE} failed: no kind "Other" is registered for version "apiextensions.k8s.io/v1" in scheme`],
+  ["answers in another version", (asked) => ({ review: { apiVersion: "apiextensions.k8s.io/v1beta1" }, convertedObjects: converted(asked) }), [widget("w")], `${ONE} failed: converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion`],
+  ["does not say what it answers with", (asked) => ({ review: { apiVersion: "", kind: "" }, convertedObjects: converted(asked) }), [widget("w")], `${ONE} failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got `],
   ["leaves one out", (asked) => ({ convertedObjects: converted(asked).slice(1) }), [widget("w"), widget("v")], `${LIST} returned 1 objects, expected 2`],
   ["converts to another version", ({ request }) => ({ convertedObjects: request.objects }), [widget("w")], `${ONE} returned invalid object at index 0: invalid groupVersion (expected x.io/v2, received x.io/v1)`],
   ["changes the kind", (asked) => ({ convertedObjects: converted(asked).map((object) => ({ ...object, kind: "Gadget" })) }), [widget("w"), widget("v")], `${LIST} returned invalid converted object at index 0: invalid kind (expected Widget, received Gadget)`],

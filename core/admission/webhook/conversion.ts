@@ -16,13 +16,14 @@ import { statusError } from "../../api/meta/status-error.ts";
 import { isMap } from "../../api/patch/json-value.ts";
 import { joinErrors } from "../refuse.ts";
 import { ask, type CallDeps } from "./call.ts";
+import { REVIEW_VERSIONS, refuseOtherType, type ReviewVersion } from "./review-type.ts";
 
 export type Conversion = (objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal) => Promise<ApiObject[]>;
 
 /** Of the client upstream calls webhooks with. */
 const TIMEOUT_SECONDS = 30;
 const GROUP = "apiextensions.k8s.io";
-const REVIEW_VERSIONS = ["v1", "v1beta1"];
+const KIND = "ConversionReview";
 
 interface Review {
   readonly apiVersion?: string;
@@ -34,14 +35,14 @@ export function conversionBy({ spec: { conversion } }: Readonly<CustomResourceDe
   const { webhook, strategy } = conversion ?? {};
   if (strategy !== "Webhook" || !webhook?.clientConfig) return undefined;
   const { clientConfig: config, conversionReviewVersions } = webhook;
-  const version = conversionReviewVersions.find((one) => REVIEW_VERSIONS.includes(one));
+  const version = conversionReviewVersions.find((one): one is ReviewVersion => REVIEW_VERSIONS.includes(one as ReviewVersion));
   return async (objects, apiVersion, signal) => {
     const [first] = objects;
     if (!first) return [];
     const kind = gvkOf(objects.length === 1 ? first : { ...first, kind: `${first.kind}List` });
     if (!version) throw failure("no supported conversion review versions");
     const uid = deps.random.uuid();
-    const review = { kind: "ConversionReview", apiVersion: `${GROUP}/${version}`, request: { uid, desiredAPIVersion: apiVersion, objects: objects.map(unversioned) }, response: { uid: "", convertedObjects: null, result: { metadata: {} } } };
+    const review = { kind: KIND, apiVersion: `${GROUP}/${version}`, request: { uid, desiredAPIVersion: apiVersion, objects: objects.map(unversioned) }, response: { uid: "", convertedObjects: null, result: { metadata: {} } } };
     try {
       const answer = await ask({ config, review, timeoutSeconds: TIMEOUT_SECONDS, signal }, deps);
       return restored(objects, convertedOf(answer as Review, { uid, version }), { apiVersion, kind });
@@ -61,11 +62,12 @@ class Misfit extends Error { override readonly name = "Misfit"; }
 function failure(message: string, cause?: unknown): Error { return statusError({ code: 500, reason: "", message, cause }); }
 
 /** Throws an Error that says why there is nothing. */
-function convertedOf(review: Review, { uid, version }: { readonly uid: string; readonly version: string }): readonly unknown[] {
+function convertedOf(review: Review, { uid, version }: { readonly uid: string; readonly version: ReviewVersion }): readonly unknown[] {
   const { response } = review;
+  refuseOtherType({ apiVersion: textOf(review.apiVersion), kind: textOf(review.kind) }, { group: GROUP, version, kind: KIND });
   if (version === "v1") {
     const given = formatGvk(gvkOf({ apiVersion: review.apiVersion ?? "", kind: review.kind ?? "" }));
-    const expected = formatGvk({ group: GROUP, version, kind: "ConversionReview" });
+    const expected = formatGvk({ group: GROUP, version, kind: KIND });
     if (given !== expected) throw new Error(`expected webhook response of ${expected}, got ${given}`);
   }
   if (!isMap(response)) throw new Error("no response provided");

@@ -15,19 +15,12 @@ import { diagnose } from "../../api/schema/diagnose.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
 import type { AdmissionRequest } from "../plugin.ts";
 import type { Invocation } from "./match.ts";
+import { REVIEW_VERSIONS, refuseOtherType, type ReviewVersion } from "./review-type.ts";
 
 const GROUP = "admission.k8s.io";
 const KIND = "AdmissionReview";
-/** Where Go registers what it decodes from webhooks. */
-const SCHEME = "pkg/util/webhook/client.go:71";
-/** What Go knows under v1 wherever it decodes something. Source: kubernetes v1.36 apimachinery/pkg/apis/meta/v1/register.go */
-const UNVERSIONED: ReadonlySet<string> = new Set(["Status", "APIVersions", "APIGroupList", "APIGroup", "APIResourceList"]);
-/** Both are of the same form. */
-const VERSIONS = ["v1", "v1beta1"] as const;
-export type ReviewVersion = (typeof VERSIONS)[number];
-
 /** The first of those a webhook takes that we know. */
-export function reviewVersionOf(accepted: readonly string[] = []): ReviewVersion | undefined { return accepted.find((one): one is ReviewVersion => VERSIONS.includes(one as ReviewVersion)); }
+export function reviewVersionOf(accepted: readonly string[] = []): ReviewVersion | undefined { return accepted.find((one): one is ReviewVersion => REVIEW_VERSIONS.includes(one as ReviewVersion)); }
 
 export interface Shown { readonly object: Readonly<ApiObject> | undefined; readonly oldObject: Readonly<ApiObject> | undefined }
 
@@ -56,10 +49,7 @@ function plainKind({ group, version, kind }: GroupVersionKind): GroupVersionKind
 /** What was sent back, as it is typed. Throws an Error that says why it is no review. */
 export function decodedReview(answer: unknown, version: ReviewVersion): AdmissionReview {
   const { apiVersion, kind } = typeMetaOf(answer as JsonObject);
-  const given = gvkOf({ apiVersion, kind: kind || KIND });
-  if (apiVersion === "v1" && UNVERSIONED.has(given.kind)) throw new Error(`converting (v1.${given.kind}) to (${version}.${KIND}): unknown conversion`);
-  if (given.version !== "" && (given.kind !== KIND || given.group !== GROUP || !VERSIONS.includes(given.version as ReviewVersion))) throw new Error(`no kind ${JSON.stringify(given.kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme ${JSON.stringify(SCHEME)}`);
-  if (given.version !== "" && given.version !== version) throw new Error(`converting (${given.version}.${KIND}) to (${version}.${KIND}): unknown conversion`);
+  refuseOtherType({ apiVersion, kind }, { group: GROUP, version, kind: KIND });
   const type = builtInFacts.typeOf({ group: GROUP, version: "v1", kind: KIND })!;
   const { object, clean } = canonical(type, answer as JsonObject);
   const { error } = clean ? {} : diagnose(type, jsonNodeOf(answer as JsonObject));

@@ -43,7 +43,8 @@ import type { WebhookDialer } from "./dial.ts";
 import { type Hook, type HookSource, hookSource } from "./hooks.ts";
 import { type Invocation, invocationOf, isExempt, kindOf, matchesNamespace, matchesObject, resourceOf } from "./match.ts";
 import type { ObjectVersions } from "./object-versions.ts";
-import { checkResponse, decodedReview, PATCH_TYPE, Rejection, rejection, reviewOf, type ReviewVersion, reviewVersionOf } from "./review.ts";
+import { checkResponse, decodedReview, PATCH_TYPE, Rejection, rejection, reviewOf, reviewVersionOf } from "./review.ts";
+import type { ReviewVersion } from "./review-type.ts";
 import type { WebhookUsers } from "./users.ts";
 
 export interface WebhookDeps {
