@@ -90,7 +90,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     }
     await permit(request, user === caller ? asCaller : attributesOf(info, request, user), flight);
     if (request.path.startsWith("//")) throw new NotServed(); // nothing is there, although it has been read and authorized as if it were
-    const elsewhere = server.aggregation?.answer(request, user, flight.span?.traceparent);
+    const elsewhere = server.aggregation?.answer(request, user, { traceparent: flight.span?.traceparent, auditId: flight.auditId });
     if (elsewhere) return await elsewhere;
     if (!info.isResource) {
       for (const handler of server.paths) {

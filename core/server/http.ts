@@ -112,6 +112,7 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       if (typeof body === "string" || body instanceof Uint8Array)
         return bodies.send(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? (answer.status === 204 ? "" : "text/plain"), body: [typeof body === "string" ? Buffer.from(body) : body] }, signal);
       response.statusCode = answer.status;
+      if (!response.hasHeader("cache-control")) response.setHeader("cache-control", "no-cache, private");
       response.flushHeaders(); // the first line of a log may be long in coming
       return pipe(body, response, signal);
     }

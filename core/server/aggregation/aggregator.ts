@@ -31,17 +31,18 @@ import { forwardHttp, forwardUpgrade, isUpgrade } from "../node-proxy/forward.ts
 import type { ServerRequest } from "../request.ts";
 import { availability } from "./availability.ts";
 import { isAvailable } from "./availability-plan.ts";
-import { extensionBackend, type ExtensionDeps } from "./extension-server.ts";
+import { extensionBackend, type ExtensionDeps, shownHost } from "./extension-server.ts";
 import { identityHeaders } from "./identity.ts";
 import { apiServiceName } from "./local-plan.ts";
 import { localServices } from "./local-services.ts";
+import { escapedPath, sortedQuery } from "./location.ts";
 import { mergeOpenApi } from "./merge-openapi.ts";
 import { RemoteCatalog } from "./remote-documents.ts";
 
 export interface Aggregation {
   readonly parts: readonly Runnable[];
   /** What the server behind the request's path answers; undefined if there is none. */
-  answer(request: ServerRequest, user: UserInfo, traceparent?: string): Promise<Answer> | undefined;
+  answer(request: ServerRequest, user: UserInfo, known?: Known): Promise<Answer> | undefined;
   /** Grows with every change of what follows. */
   readonly changes: number;
   /** Served elsewhere. */
@@ -53,6 +54,9 @@ export interface Aggregation {
   /** For OpenAPI v2; undefined while there is nothing to add. */
   openApiV2(): { readonly hash: string; add(document: Swagger): Swagger } | undefined;
 }
+
+/** By what a request is known here and behind. */
+export interface Known { readonly traceparent?: string | undefined; readonly auditId?: string | undefined }
 
 export interface AggregatorDeps extends ExtensionDeps {
   readonly registry: Registry;
@@ -90,9 +94,9 @@ export function aggregator(deps: AggregatorDeps): Aggregation {
 
   return {
     parts: [localServices(deps), availability(deps), catalog],
-    answer(request, user, traceparent) {
+    answer(request, user, { traceparent = "", auditId = "" } = {}) {
       const found = find(request.path);
-      return found && forward(deps, found, request, [...identityHeaders(user), ...(traceparent ? [["Traceparent", traceparent] as const] : [])]);
+      return found && forward(deps, found, request, [...(auditId ? [["Audit-Id", auditId] as const] : []), ...identityHeaders(user), ...(traceparent ? [["Traceparent", traceparent] as const] : [])]);
     },
     get changes() {
       return changes + catalog.changes;
@@ -133,15 +137,15 @@ async function forward(deps: AggregatorDeps, apiService: Readonly<APIService>, r
   const { signal } = request;
   const backend = extensionBackend(apiService.spec, deps, signal);
   const scope = { request: request.wire ? request : await asWire(request), signal, server: deps };
+  const path = escapedPath(request.path);
+  const query = sortedQuery(request.wire?.rawQuery ?? request.query.toString());
   try {
-    if (isUpgrade(request)) {
-      const query = request.wire?.rawQuery ?? request.query.toString();
-      return await forwardUpgrade(scope, backend, `${request.path}${query === "" ? "" : `?${query}`}`, identity);
-    }
-    return refuseRedirect(await forwardHttp(scope, { backend, path: request.path, prefix: "", identity: [["X-Forwarded-Host", backend.host], ["X-Forwarded-Proto", backend.scheme], ...identity] }));
+    const host = await shownHost(apiService.spec, deps, signal);
+    if (isUpgrade(request)) return await forwardUpgrade(scope, backend, `${path}${query === "" ? "" : `?${query}`}`, { identity, host });
+    return refuseRedirect(await forwardHttp(scope, { backend, path, query, prefix: "", host, identity: [["X-Forwarded-Host", host], ["X-Forwarded-Proto", backend.scheme], ...identity] }));
   } catch (error) {
     if (signal.aborted || !(error instanceof StatusError)) throw error;
-    return plainError(error.message, error.code >= 500 ? 503 : error.code);
+    return plainError(error.cause instanceof Error ? error.cause.message : error.message, error.code >= 500 ? 503 : error.code);
   }
 }
 

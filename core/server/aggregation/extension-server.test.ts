@@ -4,6 +4,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { servingMaterial, testPki } from "../../../test/certificates.ts";
 import { staticInformer, stored } from "../../../test/static-informer.ts";
@@ -30,11 +31,16 @@ let client: { cert: string; key: string };
 let status = 200;
 /** The headers it was asked with. */
 let got: IncomingHttpHeaders = {};
+let asked = { url: "", body: "" };
 beforeEach(() => { status = 200; });
 beforeAll(async () => {
   pki = await testPki();
   client = servingMaterial(pki);
-  server = createServer(client, ({ headers }, response) => void (got = headers, response).writeHead(status, { "content-type": "application/json" }).end('{"resources":[{"name":"things","kind":"Thing","namespaced":true,"verbs":["get"],"singularName":"thing"}]}'));
+  server = createServer(client, async (incoming, response) => {
+    got = incoming.headers;
+    asked = { url: incoming.url!, body: await text(incoming) };
+    response.writeHead(status, { "content-type": "application/json" }).end('{"resources":[{"name":"things","kind":"Thing","namespaced":true,"verbs":["get"],"singularName":"thing"}]}');
+  });
   await new Promise<void>((ready) => void server.listen(0, "127.0.0.1", ready));
   ({ port } = server.address() as AddressInfo);
 });
@@ -96,13 +102,32 @@ test("an APIService that somebody changes is looked at again, and what its serve
   }));
 });
 
-test("a server behind this one is told where it was asked for, and how", async () => {
+/** What the server behind is asked by who asks ours. */
+async function passedOn({ method = "GET", path = "/apis/g/v1/things", rawQuery = "", headers = {}, body = "" }: { readonly method?: string; readonly path?: string; readonly rawQuery?: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }): Promise<unknown> {
   const apiServices = staticInformer<APIService>();
   const aggregation = aggregator({ ...world({}), apiServices, registry: undefined as never, resource: undefined as never });
   apiServices.put(apiService());
-  const request = { method: "GET", path: "/apis/g/v1/things", query: new URLSearchParams(), header: () => undefined, headers: () => [], remoteAddress: "192.0.2.1", signal, wire: { body: Readable.from([]), rawQuery: "" } } as unknown as ServerRequest;
-  const answer = await aggregation.answer(request, { name: "jane", groups: ["g"] });
-  expect(answer).toMatchObject({ type: "raw", status: 200 });
+  const request = { method, path, query: new URLSearchParams(rawQuery), header: (name: string) => headers[name], headers: () => Object.entries(headers), remoteAddress: "192.0.2.1", signal, wire: { body: Readable.from(body === "" ? [] : [Buffer.from(body)]), rawQuery } } as unknown as ServerRequest;
+  const answer = await aggregation.answer(request, { name: "jane", groups: ["g"] }, { auditId: "audit-7" });
   (answer as { body: Readable }).body.destroy();
-  expect(got).toMatchObject({ "x-forwarded-proto": "https", "x-forwarded-host": "ext.a.svc:443", "x-forwarded-uri": "/apis/g/v1/things", "x-forwarded-for": "192.0.2.1", "x-remote-user": "jane" });
+  return answer;
+}
+
+test("a server behind this one is told where it was asked for, and how", async () => {
+  expect(await passedOn({ path: "/apis/g/v1/a%2Fb//c/../(d)", rawQuery: "b=2&a=1", headers: { host: "api.example.com", te: "trailers", "audit-id": "theirs" } })).toMatchObject({ type: "raw", status: 200 });
+  expect(got).toMatchObject({
+    host: "10.43.0.9:443", "x-forwarded-proto": "https", "x-forwarded-host": "10.43.0.9:443", "x-forwarded-uri": "/apis/g/v1/a/b/%28d%29", "x-forwarded-for": "192.0.2.1", "x-remote-user": "jane", "audit-id": "audit-7", te: "trailers",
+  });
+  expect(asked).toEqual({ url: "/apis/g/v1/a/b//c/../%28d%29?a=1&b=2", body: "" });
+});
+
+test("a body goes on with whatever method it has, and where there is none it is said so as Go says it", async () => {
+  await passedOn({ headers: { host: "h", "content-length": "3" }, body: "abc" });
+  expect([asked.body, got["content-length"]]).toEqual(["abc", "3"]);
+  await passedOn({ method: "DELETE", headers: { host: "h", "transfer-encoding": "chunked" }, body: "abc" });
+  expect([asked.body, got["transfer-encoding"]]).toEqual(["abc", "chunked"]);
+  for (const [method, length] of [["POST", "0"], ["DELETE", undefined], ["GET", undefined]] as const) {
+    await passedOn({ method, headers: { host: "h", ...(method === "POST" ? {} : { "content-length": "0" }) } });
+    expect([method, got["content-length"], got["transfer-encoding"]]).toEqual([method, length, undefined]);
+  }
 });

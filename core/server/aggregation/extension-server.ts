@@ -88,7 +88,7 @@ export async function askExtension(spec: Readonly<APIServiceSpec>, { path, accep
 }
 
 /** Of a Service of the cluster its address, of one elsewhere its name. Source: kubernetes v1.36 apiserver/pkg/util/proxy/proxy.go ResolveCluster */
-async function shownHost({ service: at }: Readonly<APIServiceSpec>, { services }: ExtensionDeps, signal: AbortSignal): Promise<string> {
+export async function shownHost({ service: at }: Readonly<APIServiceSpec>, { services }: ExtensionDeps, signal: AbortSignal): Promise<string> {
   const { name = "", namespace = "", port = HTTPS_PORT } = at ?? {};
   const { type, externalName = "", clusterIP = "" } = (await services.find(namespace, name, signal))?.spec ?? {};
   if (type === "ExternalName") return `${externalName}:${port}`;

@@ -6,6 +6,7 @@
  *
  * Source: kubernetes v1.36 apimachinery/pkg/util/proxy/upgradeaware.go; Go net/http/httputil ReverseProxy
  */
+import { posix } from "node:path";
 import { badRequest, internalError, serviceUnavailable } from "../../api/meta/status-error.ts";
 import { isHandedOver } from "../../net/http-server.ts";
 import { http1Request, type HeaderPairs, type Http1Request, type Http1Response } from "../../net/http1-client.ts";
@@ -25,15 +26,18 @@ const BEARER_PROTOCOL = "base64url.bearer.authorization.k8s.io.";
 /** Source: upgradeaware.go removeCORSHeaders */
 const CORS: ReadonlySet<string> = new Set(["access-control-allow-credentials", "access-control-allow-headers", "access-control-allow-methods", "access-control-allow-origin"]);
 
+/** Go says of these that there is no body. */
+const SAID_TO_BE_EMPTY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
+
 export function isUpgrade(request: ServerRequest): boolean {
   return /\bupgrade\b/i.test(request.header("connection") ?? "") && isHandedOver(request.header("upgrade") ?? "");
 }
 
 /** Joins the client's connection with the backend's, once that has accepted. Throws 400 if the request is no upgrade. */
-export async function forwardUpgrade({ request, signal, server: { clock } }: Forwarded, backend: Backend, target: string, identity: HeaderPairs = []): Promise<UpgradeAnswer> {
+export async function forwardUpgrade({ request, signal, server: { clock } }: Forwarded, backend: Backend, target: string, { identity = [], host = request.header("host") ?? backend.host }: Pick<Forwarding, "identity" | "host"> = {}): Promise<UpgradeAnswer> {
   if (!isUpgrade(request)) throw badRequest("Upgrade request required");
   const connection = await backend.connect().catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
-  const headers: HeaderPairs = [["Host", request.header("host") ?? backend.host], ...passedOn(request, ({ name }) => name !== "content-length" && !isIn(identity, name)), ...identity];
+  const headers: HeaderPairs = [["Host", host], ...passedOn(request, ({ name }) => name !== "content-length" && !isIn(identity, name)), ...identity];
   const response = await http1Request(connection, { method: request.method, target, headers }, signal).catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
   const { upgraded } = response;
   if (!upgraded && response.status < 400) {
@@ -64,26 +68,39 @@ interface Forwarding {
   readonly prefix: string;
   /** Headers that tell the backend who calls, when it believes us. */
   readonly identity?: HeaderPairs;
+  /** As the backend is to have it; absent: as the client sent it. */
+  readonly query?: string;
+  /** For the Host header; absent: whom the client asked. */
+  readonly host?: string;
 }
 
 /** What of a request's scope is needed here. */
 export type Forwarded = Pick<Scope, "request" | "signal"> & { readonly server: Pick<Scope["server"], "clock"> };
 
-export async function forwardHttp({ request, signal }: Forwarded, { backend, path, prefix, identity = [] }: Forwarding): Promise<RawAnswer> {
-  const query = request.wire?.rawQuery ?? request.query.toString();
-  const host = request.header("host") ?? request.header(":authority") ?? backend.host;
-  const hasBody = request.wire && !["GET", "HEAD"].includes(request.method) && request.header("content-length") !== "0";
-  const headers: HeaderPairs = [["Host", host], ...passedOn(request, ({ name }) => !HOP_BY_HOP.has(name) && !isIn(identity, name)), ["X-Forwarded-Uri", joinPath(prefix, path)], ...identity];
+export async function forwardHttp({ request, signal }: Forwarded, { backend, path, prefix, identity = [], query = request.wire?.rawQuery ?? request.query.toString(), host = request.header("host") ?? request.header(":authority") ?? backend.host }: Forwarding): Promise<RawAnswer> {
+  const hasBody = request.wire && mayHaveBody(request);
+  const headers: HeaderPairs = [
+    ["Host", host], ...passedOn(request, ({ name }) => !HOP_BY_HOP.has(name) && (hasBody || name !== "content-length") && !isIn(identity, name)),
+    ...(hasBody || !SAID_TO_BE_EMPTY.has(request.method) ? [] : [["Content-Length", "0"] as const]), ...(/\btrailers\b/i.test(request.header("te") ?? "") ? [["Te", "trailers"] as const] : []),
+    ["X-Forwarded-Uri", joinPath(prefix, path)], ...identity,
+  ];
   const unreachable = (error: Error): never => { throw serviceUnavailable(`error trying to reach service: ${error.message}`); };
   const asked: Http1Request = { method: request.method, target: `${path === "" ? "/" : path}${query === "" ? "" : `?${query}`}`, headers, ...(hasBody ? { body: request.wire.body } : {}) };
   const response = await exchange(backend, asked, signal).catch(unreachable);
   return await answerOf(response, { prefix, backendHost: backend.host, requestHost: host });
 }
 
+/** Of HTTP/2 a body may come without a word. */
+function mayHaveBody(request: ServerRequest): boolean {
+  const length = request.header("content-length");
+  if (length !== undefined) return length !== "0";
+  return request.header("transfer-encoding") !== undefined || (request.header(":authority") !== undefined && !["GET", "HEAD"].includes(request.method));
+}
+
 /** What can be asked twice goes over a kept connection, all else over a new one, which is kept then. */
 async function exchange(backend: Backend, asked: Http1Request, signal: AbortSignal): Promise<Http1Response> {
   if (!backend.open) return await http1Request(await backend.connect(), asked, signal);
-  if (asked.method === "GET" || asked.method === "HEAD") return await askKept((fresh) => backend.open!(fresh), () => asked, signal);
+  if (!asked.body && (asked.method === "GET" || asked.method === "HEAD")) return await askKept((fresh) => backend.open!(fresh), () => asked, signal);
   const { connection, release } = await backend.open(true);
   return await http1Request(connection, { ...asked, release }, signal);
 }
@@ -138,5 +155,5 @@ function connectionTokens(headers: HeaderPairs): ReadonlySet<string> {
 }
 
 function joinPath(prefix: string, path: string): string {
-  return `${prefix.replace(/\/+$/, "")}/${path.replace(/^\/+/, "")}`;
+  return posix.normalize(`${prefix.replace(/\/+$/, "")}/${path.replace(/^\/+/, "")}`);
 }
