@@ -86,11 +86,19 @@ export function* validateMeta(
     else for (const text of dns1123Label(namespace)) yield invalid(child(path, "namespace"), namespace, text);
   } else if (namespace) yield forbidden(child(path, "namespace"), "not allowed on this type");
   if (generation < 0) yield invalid(child(path, "generation"), generation, "must be greater than or equal to 0");
-  yield* validateLabels(labels ?? {}, child(path, "labels"));
-  yield* validateAnnotations(annotations ?? {}, child(path, "annotations"));
-  yield* validateOwners(ownerReferences ?? [], child(path, "ownerReferences"));
+  yield* describedErrors({ labels, annotations, ownerReferences }, path);
   yield* validateFinalizers(finalizers ?? [], child(path, "finalizers"), anyFinalizer);
-  for (const [i, { manager = "", subresource = "" }] of (managedFields ?? []).entries()) {
+  yield* managerErrors(managedFields ?? [], path);
+}
+
+function* describedErrors({ labels = {}, annotations = {}, ownerReferences = [] }: Pick<ObjectMeta, "labels" | "annotations" | "ownerReferences">, path: string): Iterable<FieldError> {
+  yield* validateLabels(labels, child(path, "labels"));
+  yield* validateAnnotations(annotations, child(path, "annotations"));
+  yield* validateOwners(ownerReferences, child(path, "ownerReferences"));
+}
+
+function* managerErrors(managedFields: NonNullable<ObjectMeta["managedFields"]>, path: string): Iterable<FieldError> {
+  for (const [i, { manager = "", subresource = "" }] of managedFields.entries()) {
     const at = index(child(path, "managedFields"), i);
     yield* fieldManagerErrors(manager, child(at, "manager"));
     if (Buffer.byteLength(subresource) > SUBRESOURCE_BYTES_MAX) yield tooLong(child(at, "subresource"), SUBRESOURCE_BYTES_MAX);
@@ -125,7 +133,11 @@ function* validateOwners(owners: readonly NonNullable<ObjectMeta["ownerReference
 function* validateFinalizers(finalizers: readonly string[], path: string, anyFinalizer: boolean): Iterable<FieldError> {
   for (const finalizer of finalizers) for (const text of qualifiedName(finalizer)) yield invalid(path, finalizer, text);
   if (finalizers.includes(FINALIZER_ORPHAN) && finalizers.includes(FINALIZER_FOREGROUND)) yield invalid(path, finalizers, `finalizer ${FINALIZER_ORPHAN} and ${FINALIZER_FOREGROUND} cannot be both set`);
-  if (anyFinalizer) return;
+  if (!anyFinalizer) yield* unqualifiedFinalizers(finalizers, path);
+}
+
+/** What the kinds of Kubernetes itself ask of a finalizer, beyond its form. */
+export function* unqualifiedFinalizers(finalizers: readonly string[], path = "metadata.finalizers"): Iterable<FieldError> {
   for (const [i, finalizer] of finalizers.entries())
     if (!finalizer.includes("/") && ![FINALIZER_ORPHAN, FINALIZER_FOREGROUND, "kubernetes"].includes(finalizer)) yield invalid(index(path, i), finalizer, "name is neither a standard finalizer name nor is it fully qualified");
 }
@@ -142,4 +154,9 @@ export function* validateMetaUpdate(next: Readonly<ApiObject>, old: Readonly<Api
     if ((next.metadata[name] ?? "") !== (old.metadata[name] ?? "")) yield invalid(child(path, name), next.metadata[name] ?? "", FIELD_IMMUTABLE);
   for (const name of ["deletionTimestamp", "deletionGracePeriodSeconds"] as const)
     if (next.metadata[name] !== old.metadata[name]) yield invalid(child(path, name), next.metadata[name] ?? null, FIELD_IMMUTABLE);
+}
+
+/** All that upstream says of a change, what may be said of any object among it. */
+export function changeErrors(next: Readonly<ApiObject>, old: Readonly<ApiObject>): FieldError[] {
+  return [...validateMetaUpdate(next, old), ...describedErrors(next.metadata, "metadata"), ...managerErrors(next.metadata.managedFields ?? [], "metadata")];
 }

@@ -12,13 +12,16 @@ import type { Target } from "./target.ts";
 const UINT64_MAX = 2n ** 64n - 1n;
 const UINT64_DIGITS_MAX = 20;
 
-type Refusing = Pick<Target, "resource" | "definition" | "groupResource">;
+export type Refusing = Pick<Target, "resource" | "definition" | "groupResource">;
 
 export function metaErrors({ resource, definition }: Refusing, object: Readonly<ApiObject>, context: WriteContext): Iterable<FieldError> {
   const { validateName = dns1123Subdomain, anyFinalizer, anyBase, anyMeta } = definition;
   if (anyMeta?.(context)) return validateMeta(object, resource.namespaced, pathSegmentName, { anyFinalizer: true });
   return validateMeta(object, resource.namespaced, validateName, { anyFinalizer, validateBase: anyBase ? pathSegmentName : undefined });
 }
+
+/** What upstream asks of all objects, before it comes to their kinds. */
+export function metaErrorsOfAll({ resource }: Refusing, object: Readonly<ApiObject>): Iterable<FieldError> { return validateMeta(object, resource.namespaced, pathSegmentName, { anyFinalizer: true }); }
 
 /** Throws 422 if there are any: of the kind that the object says it is. */
 export function refuseInvalid({ resource: { group, kind } }: Refusing, object: Readonly<ApiObject>, errors: readonly FieldError[]): void {

@@ -9,8 +9,9 @@ import { keepTimesIfUnchanged } from "../../api/patch/apply/timestamps.ts";
 import { StoreError } from "../../../storage/store.ts";
 import { Cached, cachedOf, deepFreeze } from "./cached.ts";
 import { finishedBy } from "./deletion.ts";
-import { keepForUpdate, validateMetaUpdate } from "./object-meta.ts";
-import { metaErrors, namesVersion, refuseInvalid, refuseOthers } from "./refusals.ts";
+import { updateErrors } from "./meta-on-update.ts";
+import { keepForUpdate } from "./object-meta.ts";
+import { namesVersion, refuseInvalid, refuseOthers } from "./refusals.ts";
 import type { Resource } from "./resource.ts";
 import type { UpdateOptions } from "./stored-resource.ts";
 import type { Target } from "./target.ts";
@@ -36,7 +37,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
     draft.metadata.resourceVersion = old.metadata.resourceVersion;
     const next = keepTimesIfUnchanged(old, resource.canonical(draft, old));
     const own = subresource ? subresource.validate?.(next, old) : [...(definition.validate?.(next, old, context) ?? []), ...(definition.validateUpdate?.(next, old) ?? [])];
-    refuseInvalid(target, next, [...metaErrors(target, next, context), ...validateMetaUpdate(next, old), ...(own ?? [])]);
+    refuseInvalid(target, next, [...updateErrors(target, next, old, options), ...(own ?? [])]);
     if (options.warn) for (const text of (subresource ? subresource.warnings?.(next) : definition.warnings?.(next, old)) ?? []) options.warn(text);
     await options.validate?.(deepFreeze(next), old);
     if (finishedBy(next, definition)) {

@@ -1,0 +1,29 @@
+import { expect, test } from "vitest";
+import { apiServer } from "../../../test/api-server.ts";
+
+/** The fields that the causes of a refusal are about, each with what it says at first. */
+function causes({ body }: { readonly body: { readonly details?: { readonly causes?: readonly { readonly field: string; readonly message: string }[] } } }): string[] {
+  return (body.details?.causes ?? []).map(({ field, message }) => `${field.replace("metadata.", "")} ${message.includes("immutable") ? "immutable" : message.includes("fully qualified") ? "unqualified" : "form"}`);
+}
+
+const FORM = "annotations form";
+test.each<[kind: string, path: string, object: object, whole: string[], finalizer: string[], status: string[] | undefined]>([
+  ["both ways", "/api/v1/namespaces/a/configmaps", {}, [FORM, "uid immutable", FORM, "uid immutable", FORM, FORM], ["finalizers form", "finalizers[0] unqualified", "finalizers form", "finalizers[0] unqualified"], undefined],
+  ["as a change", "/api/v1/namespaces/a/services", { spec: { ports: [{ port: 80 }] } }, [FORM, "uid immutable", FORM, "uid immutable", FORM], ["finalizers form", "finalizers[0] unqualified"], [FORM, FORM, FORM]],
+  ["as a whole", "/api/v1/namespaces/a/limitranges", { spec: { limits: [{ type: "Pod" }] } }, [FORM, "uid immutable", FORM, FORM], ["finalizers form", "finalizers form", "finalizers[0] unqualified"], undefined],
+  ["not at all", "/apis/policy/v1/namespaces/a/poddisruptionbudgets", { spec: { selector: {} } }, [FORM, "uid immutable", FORM], ["finalizers form"], [FORM, FORM]],
+])("metadata of an update that a kind looks at once more %s is refused as often", async (_, path, object, whole, finalizer, status) => {
+  await using api = await apiServer();
+  const { body } = await api.ask("POST", path, { body: { metadata: { name: "one" }, ...object } });
+  const patch = async (metadata: object, to = "") => causes(await api.ask("PATCH", `${path}/one${to}`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata } }));
+  expect(body.metadata.name).toBe("one");
+  expect(await patch({ annotations: { a_: "x" }, uid: "another" })).toEqual(whole);
+  expect(await patch({ finalizers: ["a b"] })).toEqual(finalizer);
+  if (status) expect(await patch({ annotations: { a_: "x" } }, "/status")).toEqual(status);
+  expect(await patch({ annotations: { a: "x" } })).toEqual([]);
+});
+
+test("a create is refused once for each thing that is wrong with its metadata", async () => {
+  await using api = await apiServer();
+  expect(causes(await api.ask("POST", "/api/v1/namespaces/a/configmaps", { body: { metadata: { name: "one", annotations: { a_: "x" } } } }))).toEqual([FORM]);
+});
