@@ -37,6 +37,8 @@ interface Flight {
   readonly span: Span | undefined;
   audit: AuditRecord | undefined;
   ticket: Ticket | undefined;
+  /** It came to something that is served. */
+  isServed: boolean;
   /** Goes with whatever the answer is, a refusal too. */
   warnings: readonly string[];
 }
@@ -95,7 +97,9 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     if (!info.isResource) {
       for (const handler of server.paths) {
         const found = await handler(request, user);
-        if (found) return found;
+        if (!found) continue;
+        flight.isServed = true;
+        return found;
       }
       throw new NotServed();
     }
@@ -112,6 +116,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       flight.audit?.annotate("k8s.io/deprecated", "true");
     }
     flight.warnings = scope.warnings;
+    flight.isServed = true;
     return await handler(scope);
   }
 
@@ -138,7 +143,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     if (!info.isResource && info.isIncomplete) return incomplete(request);
     const auditId = server.audit || request.setHeader ? request.header("audit-id")?.slice(0, AUDIT_ID_LENGTH_MAX) || server.random.uuid() : "";
     request.setHeader?.("Audit-Id", auditId);
-    const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, authenticationMs: 0, ticket: undefined, warnings: [] };
+    const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, authenticationMs: 0, ticket: undefined, isServed: false, warnings: [] };
     const metered = meter.begin(request, info);
     let within: Timed | undefined;
     let found: Answer;
@@ -147,19 +152,21 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       found = await within.inTime(answer(within.request, info, flight));
     } catch (error) {
       found = error instanceof TooManyRequests ? error.answer : failure(server, request, error);
+      if (error instanceof TooManyRequests) flight.isServed = !info.isResource || server.registry.find(info.group, info.version, info.resource) !== undefined;
     } finally {
       within?.done();
       flight.ticket?.done();
     }
     if (flight.warnings.length > 0) found = { ...found, warnings: [...new Set(flight.warnings)] };
     const code = codeOf(found);
-    metered.end(code, server.clock.uptimeMs() - startMs);
+    if (flight.isServed) metered.end(code, server.clock.uptimeMs() - startMs);
+    else metered.endUnserved();
     if (flight.audit) {
       recordEnd(flight.audit, { request, info, code, found, nowMs: server.clock.nowMs(), tookMs: server.clock.uptimeMs() - startMs });
       await flight.audit.recorded();
     }
     flight.span?.end(code);
-    return metered.sized && !request.user && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized } : found;
+    return flight.isServed && !request.user && metered.sized && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized } : found;
   };
 }
 

@@ -41,3 +41,16 @@ test.each<[string, Error, string]>([["what does not hold", refuseCredentials("ba
   await handler({ method: "GET", path: "/api/v1/pods", query: new URLSearchParams(), header: () => undefined, signal: new AbortController().signal } as unknown as ServerRequest);
   expect(metrics.render()).toContain(`authentication_attempts{result="${result}"} 1`);
 });
+
+test("what is not served, or refused on the way there, has no series of its own: there is no end of such names", async () => {
+  const metrics = metricsRegistry();
+  const decided = { authorize: ({ path }: { path: string }) => ({ decision: path.includes("secret") ? "deny" : "allow", reason: "" }) };
+  const handler = apiHandler({
+    authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: decided, registry: { find: () => undefined }, paths: [], clock: systemClock, random: systemRandom, log: silentLog, metrics,
+  } as unknown as ServerDeps, {});
+  const codes = await Promise.all(["/api/v1/guess7", "/apis/guess8.example.com/v1/namespaces/a/things/b", "/api/v1/secret9", "/guess10"].map(async (path) =>
+    ((await handler({ method: "GET", path, query: new URLSearchParams(), header: () => undefined, signal: new AbortController().signal } as unknown as ServerRequest)) as { status: number }).status));
+  expect(codes).toEqual([404, 404, 403, 404]);
+  expect(metrics.render()).not.toMatch(/^apiserver_(request|response)_/m);
+  expect(metrics.render()).toContain('apiserver_current_inflight_requests{request_kind="readOnly"} 0');
+});

@@ -21,6 +21,8 @@ const CONNECTS: ReadonlySet<string> = new Set(["attach", "exec", "portforward", 
 
 export interface Metered {
   end(code: number, durationMs: number): void;
+  /** It ended before it came to anything that is served, so it has no series: there are as many resources that do not exist as strangers can think of. Upstream measures its routes alone. */
+  endUnserved(): void;
   /** How many bytes were answered; absent: they are not counted. */
   readonly sized?: ((bytes: number) => void) | undefined;
 }
@@ -96,13 +98,17 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
 
   return {
     begin(request, info) {
-      const kind = kindOf(request, info);
       const lasts = info.verb === "watch" || isLasting(info);
       const side = isReading(info) ? "readOnly" : "mutating";
       if (!lasts) inFlight[side]++;
+      let kind: Kind | undefined;
       return {
-        sized: kind.sized,
+        get sized() { return (kind ??= kindOf(request, info)).sized; },
+        endUnserved() {
+          if (!lasts) inFlight[side]--;
+        },
         end(code, durationMs) {
+          kind ??= kindOf(request, info);
           count(kind, code);
           if (code === 429) terminations.inc({ ...withoutDryRun(kind.labels), code: "429" });
           if (request.signal.aborted && !lasts) aborts.inc(withoutComponent(withoutDryRun(kind.labels)));
@@ -146,7 +152,7 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
 interface Kind { readonly labels: Labels; readonly codes: Map<number, { inc(): void }>; readonly duration: { observe(value: number): void }; readonly sli: { observe(value: number): void }; sized: ((bytes: number) => void) | undefined }
 interface Outcome { readonly attempts: { inc(): void }; readonly duration: { observe(value: number): void } }
 
-/** Whoever asks for resources that do not exist must not fill the memory. */
+/** Custom resources come and go, and their kinds stay. */
 const KINDS_MAX = 5_000;
 
 function withoutDryRun({ dry_run: _, ...labels }: Labels): Labels { return labels; }
