@@ -34,7 +34,7 @@ interface Past {
 
 export class History {
   readonly #limits: Required<HistoryLimits>;
-  #past: Past[] = []; // from #first on; what is before it is forgotten and cut off now and then
+  #past: (Past | undefined)[] = []; // from #first on; before it there is nothing any more, which is cut off now and then
   #first = 0;
   #bytes = 0;
   #floor: Revision; // states and events at and after this revision are known, except the event of the floor itself
@@ -108,7 +108,7 @@ export class History {
   #shift({ event, size }: Past): void {
     this.#floor = event.row.revision;
     this.#bytes -= size;
-    this.#first++;
+    this.#past[this.#first++] = undefined;
     if (this.#first < 1024 || this.#first < this.#past.length / 2) return;
     this.#past = this.#past.slice(this.#first);
     this.#first = 0;

@@ -265,6 +265,21 @@ test("history is forgotten by number, by bytes and by age", async () => {
   }
 });
 
+test("a value that the history has forgotten is held no longer", async () => {
+  const { store } = await watched({ historyRevisionsMax: 10 });
+  const values: WeakRef<object>[] = [];
+  let revision = 0;
+  for (let i = 0; i < 400; i++) {
+    const value = { text: `${i}${"x".repeat(1000)}` };
+    values.push(new WeakRef(value));
+    revision = await store.put("/a", value, revision);
+  }
+  await new Promise((resolve) => setTimeout(resolve, 0)); // a WeakRef holds what it refers to until then
+  Bun.gc(true);
+  expect(values.filter((one) => one.deref() !== undefined).length).toBeLessThan(50);
+  expect((await store.get("/a"))?.revision).toBe(revision);
+});
+
 test("values are frozen, also those that were put, and are no JSON only by mistake", async () => {
   const { store } = await watched();
   const value = { spec: { list: [{ a: 1 }] } };

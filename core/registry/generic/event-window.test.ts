@@ -73,3 +73,19 @@ test("an event is found by its revision", () => {
   window.forgetOld(10 * FRESH_MS);
   expect(window.at(1)).toBe(undefined);
 });
+
+test("a version that is forgotten is held no longer: large ones filled the memory with a thousand that nobody could ask for", async () => {
+  const window = new EventWindow(0);
+  const versions: WeakRef<object>[] = [];
+  let previous = cachedOf({ key: "a", value: { metadata: { name: "a" } }, revision: 0 });
+  for (let revision = 1; revision <= 900; revision++) {
+    const entry = cachedOf({ key: "a", value: { metadata: { name: "a" }, text: "x".repeat(100_000) }, revision });
+    versions.push(new WeakRef(entry));
+    window.push({ type: "MODIFIED", entry, previous }, revision);
+    previous = entry;
+  }
+  await new Promise((resolve) => setTimeout(resolve, 0)); // a WeakRef holds what it refers to until then
+  Bun.gc(true);
+  expect(versions.filter((one) => one.deref() !== undefined).length).toBeLessThan(150);
+  expect(remembered(window)).toBe(100);
+});

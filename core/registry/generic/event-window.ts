@@ -34,7 +34,7 @@ interface Past {
 }
 
 export class EventWindow {
-  #past: Past[] = []; // from #first on; what is before it is forgotten and cut off now and then
+  #past: (Past | undefined)[] = []; // from #first on; before it there is nothing any more, which is cut off now and then
   #first = 0;
   #bytes = 0;
   #held = 0; // versions that were, so far, held by the window alone
@@ -67,7 +67,7 @@ export class EventWindow {
       if (lasting || (nowMs - oldest.atMs <= FRESH_MS && this.#bytes <= BYTES_MAX)) break;
       this.#oldest = oldest.change.entry.revision;
       this.#bytes -= oldest.bytes;
-      this.#first++;
+      this.#past[this.#first++] = undefined;
     }
     if (this.#first < 1024 || this.#first < this.#past.length / 2) return;
     this.#past = this.#past.slice(this.#first);
@@ -79,7 +79,7 @@ export class EventWindow {
     if (revision < this.#oldest) throw resourceVersionTooOld(revision, this.#oldest);
     let from = this.#past.length;
     while (from > this.#first && this.#past[from - 1]!.change.entry.revision > revision) from--;
-    return this.#past.slice(from).map(({ change }) => change);
+    return this.#past.slice(from).map((one) => one!.change);
   }
 
   /** The event of that revision, if there was one lately: what is asked for has just happened. */
