@@ -251,8 +251,7 @@ depend() {
 }
 INIT
   chmod 755 "$INIT"
-  mkdir -p /etc/logrotate.d
-  printf '%s {\n  size 10M\n  rotate 1\n  missingok\n  notifempty\n  copytruncate\n}\n' "$LOG_FILE" >/etc/logrotate.d/coracle
+  rm -f /etc/logrotate.d/coracle # of before the service cut its log itself
   rc-update -q add coracle default
   rc-service -q coracle restart
   FOLLOW="tail -f $LOG_FILE" RESTART="rc-service coracle restart" STOP="rc-service coracle stop"

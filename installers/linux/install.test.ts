@@ -153,6 +153,18 @@ echo "== refused"; rm -r /var/lib/coracle/agent/tls; CORACLE_TOKEN=wrong sh inst
   expect(refused).toContain("[coracle] the token is wrong\nstatus 1");
 }, 300_000);
 
+test.skipIf(!canOverlay)("under OpenRC, too, the log is cut: what a disk has room for in three years must not hang on logrotate, which Alpine has not", () => {
+  const out = onMachine(`
+env "INSTALL_CORACLE_BINARY=$1/coracle" sh installers/linux/install.sh >/dev/null; /usr/local/lib/coracle/service stop
+head -c 11000000 /dev/zero >/var/log/coracle.log
+/usr/local/lib/coracle/service exec >>/var/log/coracle.log 2>&1 &
+for _ in $(seq 100); do [ "$(wc -c </var/log/coracle.log)" -lt 1000 ] && break; sleep 0.1; done
+echo "$(wc -c </var/log/coracle.log) bytes, and $(wc -c </var/log/coracle.log.1)"
+tr '\\0' ' ' <"/proc/$!/cmdline"
+`);
+  expect(out).toMatch(/^\d{1,3} bytes, and 11000\d\d\d\n.*\/usr\/local\/bin\/coracle server/);
+});
+
 test.skipIf(!has("shellcheck"))("shellcheck has nothing to say", () => {
   expect(spawnSync("shellcheck", ["-s", "sh", "installers/linux/install.sh", "installers/linux/service.sh", "installers/linux/uninstall.sh"], { encoding: "utf8" }).stdout).toBe("");
 });

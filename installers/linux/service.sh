@@ -3,7 +3,7 @@
 #
 #   start    a supervisor in a session of its own, which starts coracle, and starts it again when it ends: after 1 s, later up to 30 s if it keeps failing
 #   stop     ends both; containers and their runtime go on
-#   exec     becomes coracle itself, for a supervisor that is not ours (OpenRC)
+#   exec     becomes coracle itself, for a supervisor that is not ours (OpenRC); the log is cut meanwhile, for logrotate is not everywhere (not on Alpine)
 #
 # /run/coracle.pid is coracle's process, /run/coracle-supervisor.pid its supervisor's. The log is cut at 10 MB, the part before kept once.
 set -eu
@@ -39,17 +39,18 @@ become_coracle() {
 }
 
 trim_log() {
-  [ "$(wc -c <"$LOG_FILE")" -le "$LOG_BYTES_MAX" ] || { cp "$LOG_FILE" "$LOG_FILE.1" && : >"$LOG_FILE"; }
+  [ ! -f "$LOG_FILE" ] || [ "$(wc -c <"$LOG_FILE")" -le "$LOG_BYTES_MAX" ] || { cp "$LOG_FILE" "$LOG_FILE.1" && : >"$LOG_FILE"; }
 }
 
 # Until process $1 is gone. Takes the `sleep` it waits for with it when it is ended.
 trim_log_while() {
+  nap=
   trap 'kill "$nap" 2>/dev/null || true; exit 0' TERM
   while [ -d "/proc/$1" ]; do
+    trim_log
     sleep 60 &
     nap=$!
     wait "$nap" || true
-    trim_log
   done
 }
 
@@ -61,7 +62,7 @@ supervise() {
   trimmer=$!
   while [ -z "$stopping" ]; do
     started=$(date +%s)
-    "$0" exec &
+    "$0" become &
     child=$!
     echo "$child" >"$PID_FILE"
     status=0
@@ -121,6 +122,7 @@ case ${1:-} in
   restart) stop; start ;;
   status) if pid=$(child); then echo "coracle is running, process $pid"; else echo "coracle is not running"; exit 3; fi ;;
   supervise) supervise ;;
-  exec) become_coracle ;;
+  exec) trim_log_while $$ & become_coracle ;;
+  become) become_coracle ;;
   *) echo "usage: $0 start | stop | restart | status" >&2; exit 2 ;;
 esac
