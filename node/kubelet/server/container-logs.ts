@@ -33,7 +33,9 @@ export async function containerLogs(api: KubeletApi, { namespace, pod, container
 
   const file = api.logFile({ namespace, name: pod, uid: found.metadata.uid }, container, { previous: isTrue(query.get("previous")) });
   const handle = await openWhenThere(file, options.follow === true, clock, signal);
-  return { status: 200, contentType: "text/plain", body: Readable.from(readLog(file.path, handle, options, { running: () => file.running(), clock, signal }), { objectMode: false }) };
+  const body = Readable.from(readLog(file.path, handle, options, { running: () => file.running(), clock, signal }), { objectMode: false });
+  body.once("close", () => void handle.close()); // also if nobody has begun to read, because the client has gone meanwhile: the engine throws when it finds a file that nobody has closed, and the process ends
+  return { status: 200, contentType: "text/plain", body };
 }
 
 async function openWhenThere({ path, running }: LogFile, follow: boolean, clock: Clock, signal: AbortSignal) {

@@ -1,0 +1,41 @@
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Readable } from "node:stream";
+import { afterAll, expect, test } from "vitest";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import type { KubeletApi } from "../kubelet-api.ts";
+import { containerLogs } from "./container-logs.ts";
+
+const directory = mkdtempSync(join(tmpdir(), "container-logs-"));
+afterAll(() => rmSync(directory, { recursive: true }));
+const path = join(directory, "0.log");
+writeFileSync(path, "2026-01-02T03:04:05Z stdout F one\n");
+
+const api = {
+  pod: () => ({ metadata: { name: "web", namespace: "shop", uid: "u" }, spec: { containers: [{ name: "c" }] } }),
+  logFile: () => ({ path, containerId: "x", running: () => true }),
+} as unknown as KubeletApi;
+
+/** How often the log is open in this process. */
+function timesOpen(): number {
+  return readdirSync("/proc/self/fd").filter((fd) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`) === path;
+    } catch {
+      return false; // what read the directory
+    }
+  }).length;
+}
+
+test.each([["before it is read", false], ["while it is read", true]])("a log whose reader goes away %s is closed", async (_, reads) => {
+  const gone = new AbortController();
+  const { body } = await containerLogs(api, { namespace: "shop", pod: "web", container: "c", query: new URLSearchParams("follow=true"), signal: gone.signal }, systemClock) as { readonly body: Readable };
+  expect(timesOpen()).toBe(1);
+  if (reads) expect(String((await once(body, "data"))[0])).toBe("one\n");
+  gone.abort();
+  body.destroy();
+  await once(body, "close");
+  await expect.poll(timesOpen).toBe(0);
+});
