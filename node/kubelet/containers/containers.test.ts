@@ -1,3 +1,6 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Container, Pod, Service } from "../../../core/api/gen/core.v1.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
@@ -100,4 +103,19 @@ test.each<[string, string, boolean]>([["containerd", "v2.1.9", false], ["contain
   const facts = { os: "linux", pod: pod(), container: { name: "c", volumeMounts: [{ name: "v", mountPath: "/m", subPath: "etc" }] }, volumes: new Map([["v", { hostPath: undefined, readOnly: true, managed: false, image: { reference: "sha256:1", policy: undefined } }]]), environment: new Map(), podDir: "/p", hosts: undefined, recursiveReadOnly: true, imageSubPaths: can } as unknown as MountFacts;
   if (can) expect(containerMounts(facts)).toMatchObject([{ container_path: "/m", image: { image: "sha256:1" }, image_sub_path: "etc", readonly: true }]);
   else expect(() => containerMounts(facts)).toThrow('subPath of image volume "v" is not supported by the runtime: containerd can since 2.2');
+});
+
+test("a container that ends again and again leaves as many files for its last words as the runtime has containers of it", () => {
+  const podDir = mkdtempSync(join(tmpdir(), "mounts-"));
+  let dead: string[] = []; // the newest
+  let made = 0;
+  try {
+    for (let restart = 0; restart < 20; restart++) {
+      const facts = { os: "linux", pod: pod(), container: { name: "c", terminationMessagePath: "/dev/termination-log" }, volumes: new Map(), environment: new Map(), podDir, hosts: undefined, mounted: new Set(dead), random: { bytes: () => Uint8Array.of(0, 0, 0, made++) } } as unknown as MountFacts;
+      dead = [containerMounts(facts)[0]!.host_path!, ...dead].slice(0, 2);
+    }
+    expect(readdirSync(join(podDir, "containers/c")).sort()).toEqual(["00000011", "00000012", "00000013"]);
+  } finally {
+    rmSync(podDir, { recursive: true });
+  }
 });

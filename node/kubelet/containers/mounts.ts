@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (makeMounts), pkg/kubelet/kuberuntime/kuberuntime_container.go (makeMounts)
  */
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Container, EphemeralContainer, Pod, VolumeMount } from "../../../core/api/gen/core.v1.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
@@ -25,6 +25,8 @@ export interface MountFacts {
   readonly volumes: ReadonlyMap<string, ReadyVolume>;
   readonly environment: ReadonlyMap<string, string>;
   readonly podDir: string;
+  /** Paths of the host that containers of the pod have mounted, dead ones too. */
+  readonly mounted: ReadonlySet<string>;
   /** Content of /etc/hosts; undefined: the pod has no address yet, so the image's own stays. */
   readonly hosts: string | undefined;
   /** The runtime can make mounts read-only all the way down. */
@@ -48,12 +50,21 @@ export function containerMounts(facts: MountFacts): Mount[] {
   if (container.terminationMessagePath) {
     const directory = join(podDir, "containers", container.name);
     mkdirSync(directory, { recursive: true, mode: 0o750 });
+    removeUnmounted(directory, facts.mounted);
     const path = join(directory, Buffer.from(random.bytes(4)).toString("hex"));
     writeFileSync(path, "");
     chmodSync(path, 0o666); // the container may run as anyone
     result.push({ container_path: pathIn(os, container.terminationMessagePath), host_path: path });
   }
   return result;
+}
+
+/** Each container that is started has a file of its own here: of those that the runtime has forgotten they would pile up, a hundred thousand in a year where one ends again and again. */
+function removeUnmounted(directory: string, mounted: ReadonlySet<string>): void {
+  for (const entry of readdirSync(directory, { withFileTypes: true })) {
+    const path = join(directory, entry.name);
+    if (entry.isFile() && !mounted.has(path)) rmSync(path, { force: true });
+  }
 }
 
 function volumeMount(facts: MountFacts, mount: VolumeMount, index: number): Mount {
