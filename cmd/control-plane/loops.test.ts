@@ -6,7 +6,7 @@ import { informerFactory } from "../../core/client/informer-factory.ts";
 import { CRON_JOBS, EVENTS, NAMESPACES, PODS } from "../../core/client/resources.ts";
 import { systemClock as clock } from "../../core/lifecycle/clock.ts";
 import { systemRandom as random } from "../../core/lifecycle/random.ts";
-import { runAll } from "../../core/lifecycle/run-all.ts";
+import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
 import { silentLog as log } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
 import { inProcessServer } from "../../test/in-process-server.ts";
@@ -34,4 +34,21 @@ test("controllers and the scheduler tell their events each in its own name", asy
   expect(await told()).toEqual(["FailedScheduling kube-scheduler", "InvalidSchedule kube-controller-manager"]);
   stop.abort();
   await Promise.allSettled([running, server.ended]);
+});
+
+test("a server without controllers, one of several, leaves their Lease to who has them", async () => {
+  const stop = new AbortController(), { signal } = stop;
+  const server = await inProcessServer({ signal });
+  const client = server.client("loopback");
+  const informers = informerFactory({ client, clock, random, log });
+  const loopsWithout = (disable: string): readonly Runnable[] => loopsOf({
+    settings: loadSettings("server", { argv: ["--disable", disable], env: {}, readFile: () => undefined }), paths: { manifests: mkdtempSync(join(tmpdir(), "loops-")) }, controlling: {} as never, scheduling: {} as never,
+    explainer: new SchedulingExplainer({ informers, profiles: [], clock }), isShared: true, nodeName: "n1", pki: undefined as never, serviceAccounts: undefined as never,
+    clients: { loopback: client, controllers: client, scheduler: client }, informers, clock, random, log, metrics: metricsRegistry(),
+  });
+  expect(loopsWithout("controllers,dns,scheduler").map(({ name }) => name)).toEqual(["events"]);
+  expect(loopsWithout("controllers,scheduler").map(({ name }) => name)).toEqual(["events", "coracle-dns (while leader)"]);
+  expect(loopsWithout("dns,scheduler").map(({ name }) => name)).toEqual(["events", "kube-controller-manager (while leader)"]);
+  stop.abort();
+  await Promise.allSettled([server.ended]);
 });

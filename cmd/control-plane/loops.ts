@@ -58,8 +58,10 @@ export function loopsOf(options: Options): readonly Runnable[] {
   const [events, schedulerEvents] = [eventsOf(clients.controllers), eventsOf(clients.scheduler)]; // each tells in its own name
   const leader: LeadingOptions = { isShared, nodeName, client: clients.controllers, informers, events, clock, random, metrics, log };
 
-  const controllers = [events, ...leading(leader, "kube-controller-manager", ({ informers, metrics }) => [
-    ...(enabled("controllers") ? allControllers({
+  const dns = (informers: Informers): readonly Runnable[] => (enabled("dns") ? [dnsEndpoints({ client: clients.loopback, informers, ownNetwork: enabled("network"), clock, log: log.with({ part: "dns" }) })] : []);
+  /** Without controllers the Lease is left to who has them: another server, or a kube-controller-manager beside us. */
+  const led = enabled("controllers") ? leading(leader, "kube-controller-manager", ({ informers, metrics }) => [
+    ...allControllers({
       ...controlling, client: clients.controllers, informers, events, clock, random, metrics,
       log: log.with({ part: "controllers" }),
       complete: completeTemplate,
@@ -69,9 +71,10 @@ export function loopsOf(options: Options): readonly Runnable[] {
       approveServing: true, localStorage: enabled("local-storage"), ingress: enabled("ingress"), serviceLb: enabled("servicelb") ? { reserved: reservedPorts(settings) } : undefined,
       tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), serviceAccounts.signing),
       releasedMs: releasedMs(), authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
-    }) : []),
-    ...(enabled("dns") ? [dnsEndpoints({ client: clients.loopback, informers, ownNetwork: enabled("network"), clock, log: log.with({ part: "dns" }) })] : []),
-  ])];
+    }),
+    ...dns(informers),
+  ]) : enabled("dns") ? leading({ ...leader, client: clients.loopback }, "coracle-dns", ({ informers }) => dns(informers)) : [];
+  const controllers = [events, ...led];
   if (!enabled("scheduler")) return controllers;
   return [...controllers, schedulerEvents, ...leading({ ...leader, client: clients.scheduler, events: schedulerEvents }, "kube-scheduler", (deps) => [
     scheduler({ ...deps, client: clients.scheduler, nodeName, events: schedulerEvents, clock, random, log: log.with({ part: "scheduler" }), explainer, ...scheduling }),
