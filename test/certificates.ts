@@ -7,6 +7,7 @@ import { systemRandom } from "../core/lifecycle/random.ts";
 import { silentLog } from "../core/observe/log.ts";
 import { NO_ALT_NAMES } from "../core/pki/alt-names.ts";
 import { generateKey, keyPem } from "../core/pki/authority.ts";
+import { createCertificateRequest } from "../core/pki/certificate-request.ts";
 import { kubeletSubject, SERVING_NAME } from "../core/pki/identities.ts";
 import { openPki, type Pki } from "../core/pki/pki.ts";
 import { spkiOf } from "../core/pki/signature.ts";
@@ -45,4 +46,12 @@ export async function servingFrom(pki: Pki, notBeforeMs: number): Promise<{ cert
   const key = await generateKey();
   const cert = pki.authority("server-ca").issue({ subject: encodeSubject({ commonName: "node", organizations: [] }), spki: spkiOf(key), usages: ["server auth"], altNames: { ...NO_ALT_NAMES, ipAddresses: ["127.0.0.1"] }, notBeforeMs, notAfterMs: notBeforeMs + 3_600_000 });
   return { cert, key: keyPem(key) };
+}
+
+/** What asks for a certificate, and the one an authority answers with: both PEM. */
+export async function requested(pki: Pki, { seconds }: { readonly seconds: number }): Promise<{ request: string; certificate: string }> {
+  const key = await generateKey();
+  const request = createCertificateRequest({ commonName: "ann", organizations: [] }, NO_ALT_NAMES, key);
+  const certificate = pki.authority("client-ca").issue({ subject: encodeSubject({ commonName: "ann", organizations: [] }), spki: spkiOf(key), usages: ["client auth"], notBeforeMs: 0, notAfterMs: seconds * 1000 });
+  return { request, certificate };
 }

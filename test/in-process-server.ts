@@ -18,7 +18,7 @@ import { VERBS } from "../core/server/verbs/all.ts";
 import { memoryStore } from "../storage/memory.ts";
 
 /** Runs until `signal` aborts; then wait for `ended`. */
-export async function inProcessServer({ clock = systemClock, signal }: { readonly clock?: Clock; readonly signal: AbortSignal }): Promise<{ readonly client: (name: string) => Client; readonly ended: Promise<void> }> {
+export async function inProcessServer({ clock = systemClock, signal }: { readonly clock?: Clock; readonly signal: AbortSignal }): Promise<{ readonly client: (name: string) => Client; readonly registry: Registry; readonly ended: Promise<void> }> {
   const store = await memoryStore({ clock });
   const cache = new WatchCache(store, clock);
   let ended: Promise<void> = Promise.resolve();
@@ -34,5 +34,5 @@ export async function inProcessServer({ clock = systemClock, signal }: { readonl
     admission: { admit: () => Promise.resolve(), validate: () => Promise.resolve() },
     special: specialHandlers({ tokens: undefined as never, tokenReviews: undefined as never, review: () => Promise.reject(new Error("no reviews here")), connections: () => undefined }),
   }, VERBS);
-  return { client: (name) => clientOver(inProcessTransport(handler, { user: { name, groups: ["system:masters"] }, userAgent: name })), ended };
+  return { client: (name) => clientOver(inProcessTransport(handler, { user: { name, groups: ["system:masters"] }, userAgent: name })), registry, ended };
 }

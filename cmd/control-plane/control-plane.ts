@@ -54,6 +54,7 @@ import { podResourceMetrics } from "../../core/server/pod-resource-metrics.ts";
 import { runtimeConfigProblem, servedResources } from "../../core/server/runtime-config.ts";
 import { nodeProxyHandlers } from "../../core/server/special/node-proxy.ts";
 import { specialHandlers } from "../../core/server/special/special.ts";
+import { certificateMetrics } from "../../core/server/certificate-metrics.ts";
 import { storageMetrics } from "../../core/server/storage-metrics.ts";
 import { VERBS } from "../../core/server/verbs/all.ts";
 import type { Store } from "../../storage/store.ts";
@@ -162,6 +163,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const { tracer, parts: tracingParts } = tracingOf(args, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
   const { audit, parts: auditParts } = auditOf(args, { clock, metrics, log: log.with({ part: "audit" }) });
   storageMetrics(metrics, registry);
+  certificateMetrics(metrics, registry);
   if (!datastore.isShared) storageSize(metrics, paths.store);
   processMetrics(metrics, clock);
   buildMetrics(metrics, versionInfo());

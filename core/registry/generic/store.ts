@@ -39,6 +39,8 @@ interface Deps {
   readonly random: Random;
 }
 
+type Updated = (now: Readonly<ApiObject>, old: Readonly<ApiObject>) => void;
+
 export class ResourceStore {
   readonly resource: StoredResource;
   readonly definition: Resource;
@@ -48,6 +50,7 @@ export class ResourceStore {
   readonly #groupResource: GroupResource;
   readonly #commits: Commits;
   readonly #target: Target;
+  readonly #told: Updated[] = [];
 
   constructor(resource: StoredResource, definition: Resource, deps: Deps) {
     this.resource = resource;
@@ -60,6 +63,9 @@ export class ResourceStore {
     this.#commits = new Commits({ store, all, cache: this.cache, form: resource.form, groupResource: this.#groupResource });
     this.#target = { resource, definition, groupResource: this.#groupResource, cache: this.cache, commits: this.#commits, random, keyOf: (namespace, name) => this.keyOf(namespace, name) };
   }
+
+  /** `told` of what this server updates, as it is now and as it was; not of what other servers do. */
+  onUpdated(told: Updated): void { this.#told.push(told); }
 
   keyOf(namespace: string, name: string): string {
     return this.resource.namespaced ? `${this.#prefix}${namespace}/${name}` : this.#prefix + name;
@@ -145,9 +151,16 @@ export class ResourceStore {
           continue;
         }
       }
-      const next = await transform(await this.#commits.shown(current, options.signal));
+      const old = await this.#commits.shown(current, options.signal);
+      const next = await transform(old);
       const outcome = await updateOnce(this.#target, current, next, options);
-      if (outcome.entry) return { entry: outcome.entry, created: false };
+      if (outcome.entry) {
+        if (this.#told.length > 0 && !options.context.dryRun) {
+          const now = await this.#commits.shown(outcome.entry, options.signal);
+          for (const told of this.#told) told(now, old);
+        }
+        return { entry: outcome.entry, created: false };
+      }
       current = outcome.newer;
     }
   }
