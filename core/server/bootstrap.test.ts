@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { apiServer } from "../../test/api-server.ts";
+import { badRequest } from "../api/meta/status-error.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
 import { type BootstrapOptions, ensureBootstrapObjects, standingObjects } from "./bootstrap.ts";
@@ -33,6 +34,21 @@ test("what users changed of them stays at the next start, what they removed come
   expect((await api.ask("GET", "/apis/storage.k8s.io/v1/storageclasses/local-path")).body.metadata.annotations).toEqual({ "storageclass.kubernetes.io/is-default-class": "false" });
   expect((await api.ask("GET", "/apis/networking.k8s.io/v1/ingressclasses/coracle")).code).toBe(200);
   expect((await api.ask("GET", "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking")).body.data).toEqual({ since: "2026-01-01" });
+});
+
+test("a cluster of one family of addresses becomes one of both when its server is given a second range, unless that is forbidden or the first is another one", async () => {
+  let forbidden = true;
+  await using api = await apiServer({ admit: ({ operation, resource, subresource }) => { if (forbidden && operation === "UPDATE" && resource === "servicecidrs" && subresource === "") throw badRequest("not that"); } });
+  const started = async (...serviceCidrs: string[]): Promise<string[]> => {
+    await ensureBootstrapObjects(api.client, { ...OPTIONS, serviceCidrs }, api.signal);
+    return (await api.ask("GET", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes")).body.spec.cidrs;
+  };
+  expect(await started("10.43.0.0/16")).toEqual(["10.43.0.0/16"]);
+  expect(await started("10.43.0.0/16", "fd00::/112")).toEqual(["10.43.0.0/16"]);
+  forbidden = false;
+  expect(await started("fd00::/112", "10.43.0.0/16")).toEqual(["10.43.0.0/16"]);
+  expect(await started("10.43.0.0/16", "fd00::/112")).toEqual(["10.43.0.0/16", "fd00::/112"]);
+  expect(await started("10.43.0.0/16")).toEqual(["10.43.0.0/16", "fd00::/112"]);
 });
 
 test("the Service of the API comes back while the server runs, after a deletion of all Services of its namespace", async () => {

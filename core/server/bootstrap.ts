@@ -10,7 +10,7 @@ import type { IngressClass, ServiceCIDR } from "../api/gen/networking.v1.ts";
 import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
 import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
-import { isAlreadyExists, isNotFound } from "../api/meta/status-error.ts";
+import { isAlreadyExists, isNotFound, StatusError } from "../api/meta/status-error.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
@@ -129,16 +129,22 @@ async function replace<T extends ApiObject>(client: Client, ref: ResourceRef<T>,
   await client.resource(ref).patch(name, "application/merge-patch+json", { metadata: { labels: metadata.labels }, ...content, ...("data" in content ? { data: { ...data, ...(content.data as object) } } : {}) }, { signal });
 }
 
-/** The range that was configured, which is ready from the start. */
+/** The range that was configured, which is ready from the start. Where there was one and now is one of the other family too, it is both. Source: kubernetes v1.36 pkg/controlplane/controller/defaultservicecidr */
 async function ensureServiceRange(client: Client, { serviceCidrs }: BootstrapOptions, signal: AbortSignal): Promise<void> {
   const name = { metadata: { name: "kubernetes" } };
   await ensure(client, serviceRanges, { apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", ...name, spec: { cidrs: [...serviceCidrs] } }, signal);
-  const range = await client.resource(serviceRanges).get(name, { signal });
+  const found = await client.resource(serviceRanges).get(name, { signal });
+  const range = isOneOfBoth(found, serviceCidrs) ? await client.resource(serviceRanges).update({ ...found, spec: { cidrs: [...serviceCidrs] } }, { signal }).catch((problem: unknown) => {
+    if (problem instanceof StatusError) return found; // an admission policy may forbid it: the cluster goes on with what it has
+    throw problem;
+  }) : found;
   const isKnown = range.status?.conditions?.some(({ type, status }) => type === "Ready" && status !== "Unknown");
   if (isKnown || range.metadata.deletionTimestamp || !Bun.deepEquals(range.spec?.cidrs, [...serviceCidrs])) return;
   const ready = { type: "Ready", status: "True", reason: "", message: "Kubernetes default Service CIDR is ready", lastTransitionTime: range.metadata.creationTimestamp };
   await client.resource(serviceRanges).patch(name, "application/merge-patch+json", { status: { conditions: [ready] } }, { signal, subresource: "status" });
 }
+
+function isOneOfBoth({ spec: { cidrs = [] } = {} }: Readonly<ServiceCIDR>, given: readonly string[]): boolean { return cidrs.length === 1 && given.length === 2 && cidrs[0] === given[0]; }
 
 /** Directories on the nodes' disks: core/controllers/localstorage. */
 const LOCAL_PATH: NewObject<StorageClass> = {
