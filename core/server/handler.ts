@@ -66,6 +66,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     flight.authenticationMs = server.clock.uptimeMs() - startMs;
     meter.authenticated({ user: caller.user.name }, flight.authenticationMs);
     flight.shown = caller;
+    flight.warnings = caller.warnings ?? [];
     if (caller.user.name === ANONYMOUS.name) request.takeNoMore?.(); // strangers get no more of HTTP/2 than of HTTP/1.1: kubernetes v1.36 apiserver/pkg/endpoints/filters/authentication.go
     return caller.user;
   }

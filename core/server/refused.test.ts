@@ -23,6 +23,14 @@ test.each<[who: string, deps: object]>([["authorization", { authorizer: refuse }
   expect(headers.get("X-Content-Type-Options")).toBe("nosniff");
 });
 
+test("what is to be said of how somebody was known is said with a refusal, too", async () => {
+  const handler = apiHandler({
+    authenticator: { authenticate: () => Promise.resolve({ user, warnings: ["an old token"] }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: refuse, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry(),
+  } as unknown as ServerDeps, {});
+  const answer = await handler({ method: "GET", path: "/api/v1/pods", query: new URLSearchParams(), header: () => undefined, signal: new AbortController().signal, setHeader: () => undefined } as unknown as ServerRequest);
+  expect(answer).toMatchObject({ type: "object", status: 403, warnings: ["an old token"] });
+});
+
 test("whether something is allowed that could not be found out is answered with a text, and counted as an error", async () => {
   const metrics = metricsRegistry();
   const undecided = { authorize: () => ({ decision: "no-opinion", reason: "", error: "an error on the server (\"<boom>\")" }) };
