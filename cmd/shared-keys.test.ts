@@ -34,6 +34,8 @@ test("who does not belong to the cluster is refused, and keeps what it has", asy
   await share(first);
   await expect(share(dir(), { secret: "other" })).rejects.toThrow("the datastore is of a cluster with another token");
   await expect(share(dir(), { settings: { "service-cidr": "10.0.0.0/16" } })).rejects.toThrow('--service-cidr is "10.43.0.0/16" on the other servers of this cluster, not "10.0.0.0/16"');
+  await share(dir(), { settings: { "service-cidr": "10.43.0.0/16,fd00::/112" } }); // of one family, it becomes one of both
+  await expect(share(dir(), { settings: { "service-cidr": "fd00::/112,10.43.0.0/16" } })).rejects.toThrow("on the other servers of this cluster");
   writeFileSync(join(foreign, "server-ca.crt"), "another");
   await expect(share(foreign)).rejects.toThrow(`${join(foreign, "server-ca.crt")} is not that of the cluster in the datastore`);
   expect(readFileSync(join(foreign, "server-ca.crt"), "utf8")).toBe("another");

@@ -33,6 +33,7 @@ export interface SharedKeysOptions {
 }
 
 const PREFIX = "/bootstrap/";
+const RANGES: readonly string[] = ["cluster-cidr", "service-cidr"];
 
 /** Call before openPki: afterwards the directory has the cluster's keys. Throws ConfigError when this server does not belong to the cluster. */
 export async function shareKeys(options: SharedKeysOptions): Promise<void> {
@@ -62,13 +63,16 @@ export async function shareKeys(options: SharedKeysOptions): Promise<void> {
 
 function refuseOtherCluster({ files, settings: shared }: SharedBundle, { dir, given, settings, before }: SharedKeysOptions & { readonly before: SharedBundle["files"] }): void {
   for (const [name, wanted] of Object.entries(shared))
-    if (settings[name] !== undefined && settings[name] !== wanted) throw new ConfigError(`--${name} is ${JSON.stringify(wanted)} on the other servers of this cluster, not ${JSON.stringify(settings[name])}`);
+    if (settings[name] !== undefined && settings[name] !== wanted && !isOneOfBoth(name, wanted, settings[name])) throw new ConfigError(`--${name} is ${JSON.stringify(wanted)} on the other servers of this cluster, not ${JSON.stringify(settings[name])}`);
   for (const [name, text] of Object.entries(before))
     if (files[name] !== text) throw new ConfigError(`${join(dir, name)} is not that of the cluster in the datastore: this machine was part of another one; move ${dir} away to join`);
   const hash = given === undefined ? undefined : parseJoinToken(given).caHash;
   const [ca] = readCertificatePems(files["server-ca.crt"] ?? "");
   if (hash !== undefined && (!ca || certificateHash(ca) !== hash)) throw new ConfigError("--token: the CA in it is not that of the cluster in the datastore");
 }
+
+/** A cluster of one family of addresses may become one of both, a server after the other: the range it has, and one more. */
+function isOneOfBoth(name: string, before: string, now: string): boolean { return RANGES.includes(name) && !before.includes(",") && now.startsWith(`${before},`); }
 
 /** Those of SHARED_FILES that are there. */
 export async function readSharedFiles(dir: string): Promise<Record<string, string>> {
