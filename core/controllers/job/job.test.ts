@@ -44,6 +44,14 @@ test("a Job runs as many pods at once as it may, counts each once, and completes
     await eventually(() => api.all(EVENTS).map(({ reason }) => reason), (reasons) => reasons.includes("Completed"));
   }));
 
+test("who has just made a Job may change it at once: nobody else has written it yet", () =>
+  withControllers((deps) => jobControllers(deps), async (api, call) => {
+    const made = await api.client.resource(JOBS).create(job({ suspend: true }), call);
+    await Bun.sleep(5);
+    await api.client.resource(JOBS).update({ ...made, spec: { ...made.spec, parallelism: 1 } as JobSpec }, call);
+    await eventually(() => now(api), (one) => one?.status?.conditions?.[0]?.type === "Suspended");
+  }, { clock }));
+
 test("a Job whose pods fail too often fails, and its other pods are stopped", () =>
   run({ backoffLimit: 0, parallelism: 3 }, (pod) => (pod.metadata.name.endsWith("1") || pod.metadata.labels?.["fail"] ? "failed" : "ready"), async (api, call) => {
     await eventually(() => api.all(PODS), (all) => all.length === 3 && all.every(({ status }) => status?.phase === "Running" || status?.phase === "Failed"));

@@ -33,6 +33,10 @@ type P = Readonly<Pod>;
 /** What becomes of pods within this time is looked at together: who succeeded or failed beside others still counts, and the status is written once. */
 const BATCH_MS = 1000; // job_controller.go SyncJobBatchPeriod
 
+/** Who has just made a Job may change it at once, as those do who put suspended Jobs where they are to run: the object they were answered with is still the newest. */
+const UNTOUCHED_MS = 20;
+
+function isNew({ old, deleted }: Change<Job>): boolean { return old === undefined && !deleted; }
 /** Not its status alone has changed. */
 function isAskedAnew({ object, old, deleted }: Change<Job>): boolean { return deleted || old === undefined || old.metadata.generation !== object.metadata.generation; }
 
@@ -52,7 +56,8 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     workers: 5,
     retry: JOB_RETRY,
     watches: [
-      mapped(jobs, (change) => { meter?.jobSeen(change); return isAskedAnew(change) ? [keyOf(change.object)] : []; }),
+      delayed(mapped(jobs, (change) => (isNew(change) ? [keyOf(change.object)] : [])), UNTOUCHED_MS),
+      mapped(jobs, (change) => { meter?.jobSeen(change); return isAskedAnew(change) && !isNew(change) ? [keyOf(change.object)] : []; }),
       delayed(mapped(jobs, (change) => (isAskedAnew(change) ? [] : [keyOf(change.object)])), BATCH_MS),
       delayed(mapped(pods, (change) => { meter?.podSeen(change); return [...jobsOf(change.object), ...(change.old === undefined ? [] : jobsOf(change.old))]; }), BATCH_MS),
     ],
