@@ -49,20 +49,40 @@ test("sidecars count with what runs after them, other init containers only while
   expect(podRequests(pod("p", { initContainers: [init("300m", "Always")] }))["cpu"]).toBe(800);
 });
 
+const deferred = { type: "PodResizePending", status: "True" as const, reason: "Deferred" }, infeasible = { ...deferred, reason: "Infeasible" };
+const resized = (cpu: string, status: unknown, more: object = {}): number | undefined => podRequests(pod("p", { cpu, nodeName: "a", status: status as NonNullable<Pod["status"]>, ...more }))["cpu"];
+
 test("while a container is resized the most of what it has and wants counts, unless it cannot be had", () => {
-  const status = { containerStatuses: [{ name: "c", allocatedResources: { cpu: "200m" }, resources: { requests: { cpu: "200m" } } }] } as unknown as NonNullable<Pod["status"]>;
-  expect(podRequests(pod("p", { cpu: "500m", status }))["cpu"]).toBe(500);
-  expect(podRequests(pod("p", { cpu: "100m", status }))["cpu"]).toBe(200);
-  expect(podRequests(pod("p", { cpu: "500m", status: { ...status, conditions: [{ type: "PodResizePending", status: "True", reason: "Infeasible" }] } }))["cpu"]).toBe(200);
+  const status = { containerStatuses: [{ name: "c", allocatedResources: { cpu: "200m" }, resources: { requests: { cpu: "200m" } } }] };
+  expect(resized("500m", status)).toBe(500);
+  expect(resized("100m", status)).toBe(200);
+  expect(resized("500m", { ...status, conditions: [deferred] })).toBe(500);
+  expect(resized("500m", { ...status, conditions: [infeasible] })).toBe(200);
 });
 
-test("so it does while the pod as a whole is", () => {
-  const sized = (cpu: string, status: Pod["status"]): Pod => pod("p", { cpu: "10m", resources: { requests: { cpu } }, status });
+test("what was promised counts beside what is had, not alone", () => {
+  expect(resized("100m", { containerStatuses: [{ name: "c", allocatedResources: { cpu: "900m" } }] })).toBe(100);
+  expect(resized("100m", { containerStatuses: [{ name: "c", allocatedResources: { cpu: "900m" }, resources: {} }] })).toBe(900);
+});
+
+test("sidecars are resized, init containers that end are not", () => {
+  const init = (restartPolicy?: "Always"): object => ({ initContainers: [{ name: "i", image: "i", resources: { requests: { cpu: "200m" } }, ...(restartPolicy && { restartPolicy }) }] });
+  const status = { initContainerStatuses: [{ name: "i", allocatedResources: { cpu: "900m" }, resources: { requests: { cpu: "900m" } } }] };
+  expect(resized("100m", status, init("Always"))).toBe(1000);
+  expect(resized("100m", status, init())).toBe(200);
+});
+
+test("a pod that has no node yet asks for what it wants, whatever its status says", () => {
+  expect(resized("500m", { containerStatuses: [{ name: "c", allocatedResources: { cpu: "3" }, resources: { requests: { cpu: "3" } } }] }, { nodeName: undefined })).toBe(500);
+});
+
+test("a pod as a whole is resized as a container is", () => {
+  const sized = (cpu: string, status: Pod["status"]): number | undefined => resized("10m", status, { resources: { requests: { cpu } } });
   const status: Pod["status"] = { resources: { requests: { cpu: "200m" } }, allocatedResources: { cpu: "300m" } };
-  expect(podRequests(sized("500m", status))["cpu"]).toBe(500);
-  expect(podRequests(sized("100m", status))["cpu"]).toBe(300);
-  expect(podRequests(sized("500m", { ...status, conditions: [{ type: "PodResizePending", status: "True", reason: "Infeasible" }] }))["cpu"]).toBe(300);
-  expect(podRequests(pod("p", { cpu: "10m", status }))["cpu"]).toBe(10);
+  expect(sized("500m", status)).toBe(500);
+  expect(sized("100m", status)).toBe(300);
+  expect(sized("500m", { ...status, conditions: [infeasible] })).toBe(300);
+  expect(resized("10m", status)).toBe(10);
 });
 
 test("no nodes at all", () => {

@@ -1,7 +1,8 @@
 /**
  * What a pod asks of a node: the sum of its containers, or the most any init container needs while it runs, whichever is more; plus overhead.
- * Sidecars (init containers that restart always) count with the containers and with the init containers started after them. While a container
- * or the pod is being resized, the most of what it has, was promised and wants counts. Requests of the pod as a whole replace those of its containers.
+ * Sidecars (init containers that restart always) count with the containers and with the init containers started after them. While a container,
+ * a sidecar or the pod is being resized where it is, the most of what it has, was promised and wants counts; a pod without a node has nothing yet.
+ * Requests of the pod as a whole replace those of its containers.
  *
  * Source: kubernetes v1.36 component-helpers/resource/helpers.go
  */
@@ -15,16 +16,18 @@ const NOTHING: Requests = {};
 
 /** `missing`: what a container is taken to ask for that says nothing of it. */
 export function podRequests({ spec, status }: Readonly<Pod>, missing: Requests = NOTHING): Requests {
-  const statuses = new Map([...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].map((one) => [one.name, one]));
-  const infeasible = isResizeInfeasible(status);
-  const requestsOf = (container: Container): Requests => containerRequests(container, statuses.get(container.name), infeasible, missing);
+  const held = spec.nodeName ? status : undefined;
+  const statuses = new Map([...(held?.containerStatuses ?? []), ...(held?.initContainerStatuses ?? [])].map((one) => [one.name, one]));
+  const infeasible = isResizeInfeasible(held);
+  const requestsOf = (container: Container, resizable = true): Requests => containerRequests(container, resizable ? statuses.get(container.name) : undefined, infeasible, missing);
   const running: Record<string, number> = {};
   for (const container of spec.containers) add(running, requestsOf(container));
   const starting: Record<string, number> = {};
   const sidecars: Record<string, number> = {};
   for (const container of spec.initContainers ?? []) {
-    const own = requestsOf(container);
-    if (container.restartPolicy === "Always") {
+    const isSidecar = container.restartPolicy === "Always";
+    const own = requestsOf(container, isSidecar);
+    if (isSidecar) {
       add(running, own);
       add(sidecars, own);
       raise(starting, sidecars);
@@ -35,7 +38,7 @@ export function podRequests({ spec, status }: Readonly<Pod>, missing: Requests =
     }
   }
   raise(running, starting);
-  const whole = effective(amounts(spec.resources?.requests), status?.resources ? status : undefined, infeasible);
+  const whole = effective(amounts(spec.resources?.requests), held, infeasible);
   for (const name of Object.keys(spec.resources?.requests ?? {})) running[name] = whole[name] ?? 0;
   for (const [name, quantity] of Object.entries(spec.overhead ?? {})) running[name] = (running[name] ?? 0) + amount(name, quantity);
   return running;
@@ -52,7 +55,7 @@ function containerRequests({ resources }: Container, status: ContainerStatus | u
 }
 
 function effective(wanted: Record<string, number>, status: Pick<ContainerStatus, "resources" | "allocatedResources"> | undefined, infeasible: boolean): Requests {
-  if (!status?.resources && !status?.allocatedResources) return wanted;
+  if (!status?.resources) return wanted;
   const most = infeasible ? {} : wanted;
   raise(most, amounts(status.resources?.requests));
   raise(most, amounts(status.allocatedResources));

@@ -46,18 +46,19 @@ function named(requests: Amounts, limits: Amounts): Map<string, Quantity> {
   return usage;
 }
 
-/** Containers together, or the most of any init container with the sidecars before it; while a container is resized, the most of what it wants, was given and has. */
+/** Containers together, or the most of any init container with the sidecars before it; while a container or sidecar is resized, the most of what it wants, was given and has. */
 function podTotal({ spec, status }: Readonly<Pod>, which: "requests" | "limits"): Amounts {
   const statuses = new Map([...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].map((one) => [one.name, one]));
   const infeasible = (status?.conditions ?? []).some(({ type, reason }) => type === "PodResizePending" && reason === "Infeasible");
-  const of = (container: Container): Amounts => ofContainer(container, statuses.get(container.name), { which, infeasible });
+  const of = (container: Container, resizable = true): Amounts => ofContainer(container, resizable ? statuses.get(container.name) : undefined, { which, infeasible });
   let total: Map<string, Quantity> = new Map();
   for (const container of spec.containers ?? []) total = add(total, of(container));
   let sidecars: Map<string, Quantity> = new Map();
   let starting: Map<string, Quantity> = new Map();
   for (const container of spec.initContainers ?? []) {
-    const own = of(container);
-    if (container.restartPolicy === "Always") {
+    const isSidecar = container.restartPolicy === "Always";
+    const own = of(container, isSidecar);
+    if (isSidecar) {
       total = add(total, own);
       sidecars = add(sidecars, own);
       starting = most(starting, sidecars);
@@ -74,9 +75,9 @@ function podTotal({ spec, status }: Readonly<Pod>, which: "requests" | "limits")
 
 function ofContainer({ resources }: Container, status: ContainerStatus | undefined, { which, infeasible }: { readonly which: "requests" | "limits"; readonly infeasible: boolean }): Map<string, Quantity> {
   const wanted = amountsOf(resources?.[which]);
-  if (!status?.resources && !status?.allocatedResources) return wanted;
+  if (!status?.resources) return wanted;
   const held = most(amountsOf(status.resources?.[which]), which === "requests" ? amountsOf(status.allocatedResources) : new Map());
-  return infeasible && held.size > 0 ? held : most(wanted, held);
+  return infeasible ? held : most(wanted, held);
 }
 
 function most(a: Amounts, b: Amounts): Map<string, Quantity> {

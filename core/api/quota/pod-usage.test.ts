@@ -1,0 +1,38 @@
+import { expect, test } from "vitest";
+import type { Pod, PodSpec, PodStatus } from "../gen/core.v1.ts";
+import { podUsage } from "./pod-usage.ts";
+
+const requirements = (cpu: string): object => ({ requests: { cpu }, limits: { cpu } });
+
+function cpu(status: unknown, spec: Partial<PodSpec> = {}): readonly (string | undefined)[] {
+  const pod = { metadata: { name: "p" }, spec: { containers: [{ name: "c", image: "i", resources: requirements("500m") }], ...spec }, status: status as PodStatus } as Pod;
+  const usage = podUsage(pod, 0);
+  return ["requests.cpu", "limits.cpu"].map((name) => usage.get(name)?.toString());
+}
+
+const held = (amount: string): object => ({ name: "c", allocatedResources: { cpu: amount }, resources: requirements(amount) });
+const infeasible = { conditions: [{ type: "PodResizePending", status: "True", reason: "Infeasible" }] };
+
+test("while a container is resized the most of what it has and wants counts, unless it cannot be had", () => {
+  expect(cpu({})).toEqual(["500m", "500m"]);
+  expect(cpu({ containerStatuses: [held("200m")] })).toEqual(["500m", "500m"]);
+  expect(cpu({ containerStatuses: [held("900m")] })).toEqual(["900m", "900m"]);
+  expect(cpu({ containerStatuses: [held("200m")], ...infeasible })).toEqual(["200m", "200m"]);
+  expect(cpu({ containerStatuses: [{ name: "c", resources: {} }], ...infeasible })).toEqual([undefined, undefined]);
+});
+
+test("what was promised counts beside what is had, not alone", () => {
+  expect(cpu({ containerStatuses: [{ name: "c", allocatedResources: { cpu: "900m" } }] })).toEqual(["500m", "500m"]);
+  expect(cpu({ containerStatuses: [{ name: "c", allocatedResources: { cpu: "900m" }, resources: {} }] })).toEqual(["900m", "500m"]);
+});
+
+test("sidecars are resized, init containers that end are not", () => {
+  const init = (more: object): Partial<PodSpec> => ({ initContainers: [{ name: "i", image: "i", resources: requirements("600m"), ...more }] });
+  const status = { initContainerStatuses: [{ ...held("900m"), name: "i" }] };
+  expect(cpu(status, init({}))).toEqual(["600m", "600m"]);
+  expect(cpu(status, init({ restartPolicy: "Always" }))).toEqual(["1400m", "1400m"]);
+});
+
+test("a pod as a whole counts by what it wants", () => {
+  expect(cpu({ resources: requirements("900m"), allocatedResources: { cpu: "900m" } }, { resources: requirements("700m") as NonNullable<PodSpec["resources"]> })).toEqual(["700m", "700m"]);
+});
