@@ -16,7 +16,7 @@ export interface StatusChange {
   readonly nominatedNodeName?: string | undefined;
 }
 
-/** Writes only what differs. Throws what the API answers. */
+/** Writes only what differs; that the same holds for a later generation of the pod is no difference. Throws what the API answers. */
 export async function writePodStatus(pod: Readonly<Pod>, { condition, nominatedNodeName }: StatusChange, { client, clock, signal }: Omit<Deps, "log"> & { readonly signal: AbortSignal }): Promise<void> {
   const status: Record<string, unknown> = {};
   if (condition) {
@@ -26,8 +26,7 @@ export async function writePodStatus(pod: Readonly<Pod>, { condition, nominatedN
       ...(pod.metadata.generation === undefined ? {} : { observedGeneration: pod.metadata.generation }),
       lastTransitionTime: known?.status === condition.status ? known.lastTransitionTime : timestamp(clock.nowMs()),
     };
-    const { lastProbeTime: _, ...held } = known ?? ({} as Partial<PodCondition>);
-    if (!Bun.deepEquals(held, wanted)) Object.assign(status, conditionPatch(pod.status?.conditions, wanted));
+    if (known?.status !== wanted.status || known.reason !== wanted.reason || known.message !== wanted.message) Object.assign(status, conditionPatch(pod.status?.conditions, wanted));
   }
   if (nominatedNodeName !== undefined && nominatedNodeName !== (pod.status?.nominatedNodeName ?? "")) status["nominatedNodeName"] = nominatedNodeName === "" ? null : nominatedNodeName;
   if (Object.keys(status).length === 0) return;
