@@ -219,6 +219,8 @@ export class Observations {
     this.#sum += value * weight;
   }
 
+  get isEmpty(): boolean { return this.#counts.every((count) => count === 0); }
+
   *lines(name: string): Iterable<string> {
     let below = 0;
     for (const [i, le] of this.#buckets.entries()) yield `${name}_bucket${format({ ...this.#labels, le: bound(le) })} ${(below += this.#counts[i]!)}`;

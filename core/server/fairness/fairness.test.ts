@@ -174,6 +174,28 @@ test("a queue holds so many and no more", () => {
   ]) expect(text).toContain(line);
 });
 
+test("flows are counted from their first request on, those that wait for nothing as having waited for no time", () => {
+  const clock = stoppedClock();
+  const fairness = small(1, { type: "Queue", queuing: { queues: 1, handSize: 1, queueLengthLimit: 1 } }, clock);
+  const metrics = metricsRegistry();
+  flowMetrics(metrics, fairness);
+  const counts = (): readonly string[] => metrics.render().split("\n").filter((line) => /^apiserver_flowcontrol_/.test(line) && line.includes("flow_schema=") && !/_(bucket|sum)\{/.test(line)).map((line) => line.slice("apiserver_flowcontrol_".length).replace('priority_level="small",flow_schema="all"', "…")).sort();
+  expect(counts()).toEqual([]);
+
+  const first = fairness.enter(request(), POD, user("jane")) as Ticket;
+  expect(counts()).toEqual([
+    "current_executing_requests{…} 1", "current_executing_seats{…} 1", "current_inqueue_requests{…} 0", "current_inqueue_seats{…} 0", "dispatched_requests_total{…} 1",
+    "request_queue_length_after_enqueue_count{…} 1", 'request_wait_duration_seconds_count{…,execute="true"} 1', "work_estimated_seats_count{…} 1",
+  ]);
+
+  void fairness.enter(request(), POD, user("jane"));
+  expect(() => fairness.enter(request(), POD, user("jane"))).toThrow("queue-full");
+  first.done();
+  expect(counts()).toEqual(expect.arrayContaining([
+    "request_dispatch_no_accommodation_total{…} 1", 'request_execution_seconds_count{…,type="regular"} 1', "request_queue_length_after_enqueue_count{…} 2", 'request_wait_duration_seconds_count{…,execute="false"} 1',
+  ]));
+});
+
 test("a hand is of different cards of the deck, and evenly dealt", () => {
   const seen = new Array<number>(16).fill(0);
   for (let i = 0; i < 4000; i++) {

@@ -91,8 +91,14 @@ export class Fairness {
     if (level.isExempt) return this.#take(flow, seating, { afterMs: 0, info, user });
     level.demand.add(seating.seats, nowMs);
     const entered = level.queues.enter(seating, () => flowHash(flow.name, distinguisherOf(flow, info, user)), request.signal);
-    if (entered === "seated") return this.#take(flow, seating, { afterMs: work.afterMs, info, user });
-    if (typeof entered === "string") throw level.refuse(flow, seating, entered);
+    if (entered === "seated") {
+      flow.passed();
+      return this.#take(flow, seating, { afterMs: work.afterMs, info, user });
+    }
+    if (typeof entered === "string") {
+      flow.turnedAway();
+      throw level.refuse(flow, seating, entered);
+    }
     flow.queued(seating);
     this.traffic.waiting[kindOf(info)].add(1, nowMs);
     return this.#seated(entered, { level, flow, seating, afterMs: work.afterMs, info, user, signal: request.signal });

@@ -175,6 +175,14 @@ export class Flow {
     if (watchers !== undefined) this.watchers.observe(watchers);
   }
 
+  /** Through a queue, if there is one, without waiting. */
+  passed(): void {
+    this.waited.true.observe(0);
+    if (this.level.places > 0) this.queueLengths.observe(1);
+  }
+
+  turnedAway(): void { this.waited.false.observe(0); }
+
   queued({ seats, queue, arrivedMs }: Seating): void {
     this.waiting++;
     this.level.requests.waiting.add(1, arrivedMs);
