@@ -175,7 +175,8 @@ test("where nothing tells nodes apart the first that will do is taken, in turn",
   const cluster = schedulingCluster({ nodes: [node("a"), node("b", { unschedulable: true }), node("c"), node("d")] });
   const start = { next: 0 };
   const next = (): unknown => place(candidate(pod("p")), cluster, { ...DEFAULT_PROFILE, scores: [] }, { random: { ...first, next: () => 0.99 }, start });
-  expect([next(), next(), next(), next()]).toMatchObject([{ node: "a", feasible: 1, evaluated: 1 }, { node: "c", evaluated: 2 }, { node: "d", evaluated: 1 }, { node: "a", evaluated: 1 }]);
+  expect([next(), next(), next(), next()]).toMatchObject([{ node: "a", feasible: 1, evaluated: 2 }, { node: "c", evaluated: 1 }, { node: "d", evaluated: 1 }, { node: "a", evaluated: 2 }]);
+  expect(start.next).toBe(2); // the first that would have done and was not needed
 });
 
 test("a nominated pod keeps its place from others of its priority or lower", () => {

@@ -1,7 +1,7 @@
 /**
  * Where a pod goes. No I/O: the cluster as it is, the profile and a source of randomness decide.
  *
- * In large clusters the search stops once enough nodes will do, and the next one begins where it stopped.
+ * In large clusters the search stops at the first node that will do and is not needed any more, and the next one begins there.
  *
  * Source: kubernetes v1.36 pkg/scheduler/schedule_one.go
  */
@@ -80,11 +80,12 @@ export function search(candidate: Candidate, cluster: Cluster, { filters, scores
   const rejections = new Map<string, NodeRejection>();
   const offset = start.next % all.length;
   let evaluated = 0;
-  for (; evaluated < nodes.length && feasible.length < wanted; evaluated++) {
+  for (; evaluated < nodes.length; evaluated++) { // until one too many is found: the next search begins with it
     const node = nodes[(offset + evaluated) % nodes.length]!;
     const rejection = evaluation.reject(node);
     if (rejection) rejections.set(node.name, rejection);
-    else feasible.push(node);
+    else if (feasible.length < wanted) feasible.push(node);
+    else break;
   }
   start.next = (offset + evaluated) % all.length;
   return feasible.length > 0 ? { type: "found", feasible, evaluated, rejections, evaluation } : nowhere(cluster, { rejections, evaluation });
