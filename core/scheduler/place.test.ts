@@ -76,7 +76,7 @@ test("a pod that has no node yet asks for what it wants, whatever its status say
   expect(resized("500m", { containerStatuses: [{ name: "c", allocatedResources: { cpu: "3" }, resources: { requests: { cpu: "3" } } }] }, { nodeName: undefined })).toBe(500);
 });
 
-test("a pod as a whole is resized as a container is", () => {
+test("so it does while the pod as a whole is", () => {
   const sized = (cpu: string, status: Pod["status"]): number | undefined => resized("10m", status, { resources: { requests: { cpu } } });
   const status: Pod["status"] = { resources: { requests: { cpu: "200m" } }, allocatedResources: { cpu: "300m" } };
   expect(sized("500m", status)).toBe(500);

@@ -47,3 +47,15 @@ test("thinking about a node ends when its time is over, and the attempt with it"
   expect(() => "refused" in check || check.reject(cluster.nodes()[0]!)).toThrow('running "DynamicResources" filter plugin: node a: timed out trying to allocate devices');
   expect(nowMs).toBe(1_200);
 });
+
+test("where a pool contradicts itself and nothing else will do, that is why", () => {
+  const slice = (name: string, pool: string, size: number, device: string) => stored("resource.k8s.io/v1", "ResourceSlice", name, { spec: { driver: "d", nodeName: "a", pool: { name: pool, generation: 1, resourceSliceCount: size }, devices: [{ name: device }] } });
+  const twice = [slice("s1", "p", 2, "x"), slice("s2", "p", 2, "x")];
+  const rejections = (objects: readonly ReturnType<typeof slice>[]): readonly (string | undefined)[] => {
+    const cluster = schedulingCluster({ nodes: [node("a"), node("b")], objects: [...classes, claim(undefined), ...objects] });
+    const check = dynamicResources().prepare(candidate(using), cluster)!;
+    return cluster.nodes().map((one) => ("refused" in check ? check.refused : check.reject(one)?.reasons[0]));
+  };
+  expect(rejections(twice)).toEqual(["invalid resource pools were encountered", "cannot allocate all claims"]);
+  expect(rejections([...twice, slice("s3", "q", 1, "y")])).toEqual([undefined, "cannot allocate all claims"]);
+});

@@ -95,13 +95,14 @@ export class DevicePlan {
     const { filterTimeoutMs } = this.#timeouts;
     const endMs = filterTimeoutMs === 0 ? Number.POSITIVE_INFINITY : this.#clocks.uptimeMs() + filterTimeoutMs;
     this.#slices ??= new SlicesByNode(this.#devices.slices());
-    const found = allocate(wanted, node, poolsFor(node, this.#slices.for(node.metadata.name)), {
+    const pools = poolsFor(node, this.#slices.for(node.metadata.name));
+    const found = allocate(wanted, node, pools, {
       allocated: (this.#allocated ??= this.#devices.allocated()),
       classOf: (name) => this.#devices.deviceClass(name), selector: (expression) => this.#devices.selector(expression),
       isLate: () => this.#clocks.uptimeMs() > endMs,
     });
     if (found === "late") throw new Error(`node ${node.metadata.name}: timed out trying to allocate devices`);
-    if (!found) return { reason: "cannot allocate all claims" };
+    if (!found) return { reason: pools.some(({ state }) => state === "invalid") ? "invalid resource pools were encountered" : "cannot allocate all claims" };
     return extended ? { found: found.slice(0, -1), extended: { ...extended, found: found.at(-1)! } } : { found };
   }
 
