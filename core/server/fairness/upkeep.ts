@@ -11,6 +11,7 @@ import type { Log } from "../../observe/log.ts";
 import { MANDATORY_LEVELS, MANDATORY_SCHEMAS, SUGGESTED_LEVELS, SUGGESTED_SCHEMAS } from "./bootstrap-objects.ts";
 import type { Fairness } from "./fairness.ts";
 import { planUpkeep, type UpkeepAction } from "./upkeep-plan.ts";
+import { WriteLimit } from "./write-limit.ts";
 
 interface Deps {
   readonly fairness: Fairness;
@@ -25,6 +26,8 @@ interface Deps {
 const UPKEEP_MS = 60_000;
 /** How soon the status of a FlowSchema follows. */
 const STATUS_MS = 500;
+/** When what was held back is tried again. Source: apf_controller.go digestConfigObjects, 30 to 75 s */
+const HELD_BACK_MS = 30_000;
 const ADJUST_MS = 10_000;
 const PRODUCER = "api-priority-and-fairness-config-producer-v1";
 const FIELD_MANAGER = "api-priority-and-fairness-config-consumer-v1";
@@ -35,24 +38,35 @@ export function fairnessUpkeep({ fairness, schemas, levels, schemaClient, levelC
     for (const action of planUpkeep([...schemas.list()], MANDATORY_SCHEMAS, SUGGESTED_SCHEMAS)) await act(schemaClient, action, signal);
   }
 
-  async function tell(signal: AbortSignal): Promise<void> {
+  const limit = new WriteLimit();
+
+  /** Whether all is told: another server may say the opposite each time. */
+  async function tell(signal: AbortSignal): Promise<boolean> {
+    let all = true;
+    limit.keep(new Set([...schemas.list()].map(({ metadata }) => metadata.name)));
     const known = new Set([...levels.list()].map(({ metadata }) => metadata.name));
     for (const schema of [...schemas.list()]) {
       const condition = dangling(schema, known);
       if (!condition) continue;
       const { name } = schema.metadata;
+      if (!limit.take(name, clock.uptimeMs())) {
+        all = false;
+        continue;
+      }
       const said = { apiVersion: "flowcontrol.apiserver.k8s.io/v1", kind: "FlowSchema", metadata: { name }, status: { conditions: [{ ...condition, lastTransitionTime: timestamp(clock.nowMs()) }] } };
       await schemaClient.apply(said as unknown as NewObject<FlowSchema>, { signal, fieldManager: FIELD_MANAGER, force: true, subresource: "status" }).catch((error: unknown) => {
         if (!isNotFound(error)) throw error; // gone meanwhile
       });
     }
+    return all;
   }
 
-  async function attempt(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+  async function attempt<T>(work: (signal: AbortSignal) => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
     try {
-      await work(signal);
+      return await work(signal);
     } catch (error) {
       if (!signal.aborted) log.warn("the objects of priority and fairness could not be kept up", { error });
+      return undefined;
     }
   }
 
@@ -79,9 +93,12 @@ export function fairnessUpkeep({ fairness, schemas, levels, schemaClient, levelC
           (async () => {
             while (!signal.aborted) {
               stale = false;
-              await attempt(tell, signal);
+              const isTold = await attempt(tell, signal);
               await clock.sleep(STATUS_MS, signal);
-              if (!stale) await until(signal, (done) => { wake = done; });
+              if (stale) continue;
+              const again = isTold === false ? clock.after(HELD_BACK_MS, () => wake()) : undefined;
+              await until(signal, (done) => { wake = done; });
+              again?.cancel();
             }
           })(),
           repeat(ADJUST_MS, signal, () => Promise.resolve(fairness.adjust())),
