@@ -27,6 +27,8 @@ interface Room {
 }
 
 const NO_ROOM: Room = { message: "", nominatedNodeName: undefined, victims: [] };
+/** There are no nodes, or nobody to ask who could go. Source: schedule_one.go schedulingAlgorithm, clearNominatedNode */
+const NOWHERE: Room = { ...NO_ROOM, nominatedNodeName: "" };
 /** A filter before DynamicResources has refused all nodes: that plugin does not find what it would have noted, says so, and nobody is asked after it. Source: dynamicresources.go PostFilter, getStateData */
 const UNNOTED: Room = { ...NO_ROOM, message: "not found" };
 
@@ -84,7 +86,8 @@ export class RoomMaker {
 
   #preempt({ candidate, profile }: Tried, failure: NoPlacement): Room {
     const { deps: { clock }, metrics } = this.#parts;
-    if (!failure.evaluation || !profile.preemption) return NO_ROOM;
+    if (!failure.evaluation) return NOWHERE;
+    if (!profile.preemption) return profile.freesDevices ? NO_ROOM : NOWHERE;
     metrics.preemptionTried();
     const startMs = clock.uptimeMs();
     const found = preempt(candidate, failure, this.#surroundings(profile.preemption));
@@ -94,7 +97,8 @@ export class RoomMaker {
 
   async #preemptWithExtenders({ candidate, profile, signal }: Tried, failure: NoPlacement): Promise<Room> {
     const { deps: { log }, extenders, snapshot, metrics } = this.#parts;
-    if (!failure.evaluation || !profile.preemption) return NO_ROOM;
+    if (!failure.evaluation) return NOWHERE;
+    if (!profile.preemption) return profile.freesDevices ? NO_ROOM : NOWHERE;
     metrics.preemptionTried();
     const found = candidatesFor(candidate, failure, this.#surroundings(profile.preemption));
     if (found.type === "none") return this.#room(found);

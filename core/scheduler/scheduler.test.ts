@@ -254,6 +254,17 @@ test("when a binding is refused, the pod is told and tried again, and its place 
   }, { through });
 });
 
+test("a nomination ends when there are no nodes any more", () => withScheduler(async ({ client, call, node, pod, until }) => {
+  await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
+  await pod("low", { priority: 1, terminationGracePeriodSeconds: 30 }, "900m");
+  await until("low", on("a"));
+  await pod("middle", { priority: 10 }, "800m");
+  await until("middle", ({ status }) => status?.nominatedNodeName === "a");
+  await client.resource(NODES).delete({ metadata: { name: "a" } }, {}, call);
+  await client.resource(PODS).delete({ metadata: { name: "low", namespace: "default" } }, { gracePeriodSeconds: 0 }, call);
+  await until("middle", ({ status }) => status?.nominatedNodeName === undefined);
+}));
+
 test("a nomination ends when others go for a pod of higher priority", () => withScheduler(async ({ client, call, node, pod, until }) => {
   await node("a", { cpu: "2", memory: "4Gi", pods: "110" });
   for (const name of ["low", "lower"]) {
