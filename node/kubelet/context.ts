@@ -80,6 +80,22 @@ export interface KubeletMetrics {
   podRunning(seconds: number): void;
   /** The runtime was asked for all pods. `sinceLastSeconds`: absent the first time. */
   relisted(seconds: number, sinceLastSeconds: number | undefined): void;
+  /** A pod was taken charge of. */
+  podSeen(pod: Pod): void;
+  /** As it was read again. */
+  podRead(pod: Pod, nowMs: number): void;
+  podGone(uid: string): void;
+  /** It waited so long for its first look. */
+  workerStarted(seconds: number): void;
+  /** The runtime has pods that nobody knows. */
+  orphaned(): void;
+  admissionRefused(reason: string): void;
+  /** For a pod; in uptime. */
+  imagePulled(podUid: string, pull: { readonly beganMs: number; readonly endedMs: number; readonly sizeBytes: number }): void;
+  imageRemoved(reason: "age" | "space"): void;
+  sandboxStarted(handler: string, seconds: number, failed: boolean): void;
+  /** What was to be told since so long is with the API server. */
+  statusWritten(seconds: number): void;
   /** `requested`: of the pod, `mounted`: by the container that starts. */
   imageVolumes(volumes: { readonly requested: number; readonly mounted: number; readonly failed: boolean }): void;
 }

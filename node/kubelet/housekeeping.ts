@@ -17,6 +17,7 @@ import type { PullRecords } from "./images/pull-records.ts";
 import { logRotation } from "./logs/rotation.ts";
 import type { Pressure } from "./node/pressure.ts";
 import type { NodePlugins } from "./plugins/node-plugins.ts";
+import type { KubeletMetrics } from "./context.ts";
 import type { PodManager } from "./pod-manager.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import type { PodCgroups } from "./resources/pod-cgroups.ts";
@@ -44,6 +45,7 @@ interface Deps {
   readonly onNode: () => void;
   readonly events: EventRecorder;
   readonly metrics: Metrics;
+  readonly counted: Pick<KubeletMetrics, "imageRemoved">;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -55,12 +57,16 @@ export interface Housekeeping {
   readonly parts: readonly Runnable[];
 }
 
-export function housekeeping({ settings, machine, cri, cgroups, podCgroups, manager, plugins: { csi, drivers }, records, shutdownNotices, known, podsMemory, onNode, events, metrics, clock, log }: Deps): Housekeeping {
+export function housekeeping({ settings, machine, cri, cgroups, podCgroups, manager, plugins: { csi, drivers }, records, shutdownNotices, known, podsMemory, onNode, events, metrics, counted, clock, log }: Deps): Housekeeping {
   const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
   const running = (): PodWorker[] => [...manager.workers()].filter(({ stage }) => stage === "running");
   const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), locals: () => localVolumes(manager.workers()), known, periodMs: settings.volumeStatsMs, clock, log, metrics });
   const stats = nodeStats({ settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod), claimed: (uid) => claimStats?.of(uid) ?? [] });
-  const images = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference, onRemoved: (id) => records?.forget(id) }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
+  const imageRemoved = (id: string, reason: "age" | "space"): void => {
+    counted.imageRemoved(reason);
+    records?.forget(id);
+  };
+  const images = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference, onRemoved: imageRemoved }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
   const guard = eviction({
     stats, machine, settings: settings.eviction, clock, log, events, metrics, podsMemory, onPressure: onNode, pods: running,
     reclaim: async (what, quit) => await (what === "images" ? images.removeUnused(quit) : settleAll([...manager.workers()].map((worker) => worker.discardDead(quit)))),

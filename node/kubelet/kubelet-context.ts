@@ -36,14 +36,15 @@ interface Parts {
 
 export function kubeletContext(deps: KubeletDeps, { events, objects, tokens, plugins: { csi, devices, claims, expander, placement }, node, records, life }: Parts): KubeletContext {
   const { settings, client, cri, clock, random, log, machine, metrics, mounts } = deps;
+  const counted = kubeletMetrics(metrics, settings.nodeName);
   return {
     settings, cri, clock, random, log, events, mounts, exec: deps.exec, objects, services: deps.services, devices, claims, placement, machine: limitingMachine(deps), credentialProviders: deps.credentialProviders,
     pullIdentity: (pod, signal) => pullIdentity(pod, { client, tokens, signal }),
     volumes: volumeManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, node: node.current, client, objects, tokens, mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(metrics), life, onInUse: () => node.refresh() }),
-    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records }),
+    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records, onPulled: counted.imagePulled }),
     cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined, quota: settings.cpuQuota, hugepageSizes: machine.hugepages.map(({ size }) => size) }),
     handlers: runtimeHandlers(client), userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds, random, log }),
-    runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: kubeletMetrics(metrics, settings.nodeName), spans: deps.spans ?? noSpans,
+    runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: counted, spans: deps.spans ?? noSpans,
   };
 }
 

@@ -3,20 +3,49 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/metrics/metrics.go
  */
-import { DEFAULT_BUCKETS, type Metrics } from "../../core/observe/metrics.ts";
+import type { Pod } from "../../core/api/gen/core.v1.ts";
+import { DEFAULT_BUCKETS, doubling, type Metrics } from "../../core/observe/metrics.ts";
 import type { KubeletMetrics } from "./context.ts";
+import { isStaticPod, isTerminalPhase } from "./pod-spec.ts";
+import type { WorkerStage } from "./pod-worker.ts";
 import type { RuntimePod } from "./runtime-pod.ts";
+import { StartLatency } from "./start-latency.ts";
 
 const START_SECONDS = [0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600];
 
-/** What runs, as the runtime has it. */
-export function registerRunning(metrics: Metrics, workers: () => Iterable<{ readonly runtime: RuntimePod }>): void {
+const PULL_SECONDS = [1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600];
+const WRITE_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60];
+const MB = 1024 * 1024, GB = 1024 * MB;
+const SIZES: readonly (readonly [above: number, label: string])[] = [[100 * GB, "GT100GB"], [60 * GB, "60GB-100GB"], [40 * GB, "40GB-60GB"], [30 * GB, "30GB-40GB"], [20 * GB, "20GB-30GB"], [10 * GB, "10GB-20GB"], [5 * GB, "5GB-10GB"], [GB, "1GB-5GB"], [500 * MB, "500MB-1GB"], [100 * MB, "100MB-500MB"], [10 * MB, "10MB-100MB"], [0, "0-10MB"]];
+/** Others are told of together. Source: kubernetes v1.36 pkg/kubelet/kubelet.go admissionRejectionReasons */
+const REFUSALS: ReadonlySet<string> = new Set(["AppArmor", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "InvalidNodeInfo", "InitContainerRestartPolicyForbidden", "SupplementalGroupsPolicyNotSupported", "UnexpectedAdmissionError", "UnknownReason", "UnexpectedPredicateFailureType", "OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods", "PodLevelResourcesNotSupported", "PodFeatureUnsupported", "node(s) had taints that the pod didn't tolerate", "Evicted", "SysctlForbidden", "TopologyAffinityError", "NodeShutdown", "VolumeAttachmentLimitExceeded"]);
+const LIFECYCLES: readonly (readonly [lifecycle: string, is: (stage: WorkerStage) => boolean])[] = [["sync", (stage) => stage === "running"], ["terminating", (stage) => stage === "terminating"], ["terminated", (stage) => stage === "terminated"]];
+
+interface Worker { readonly pod: Pod; readonly runtime: RuntimePod; readonly stage: WorkerStage; readonly isGone: boolean }
+
+/** What runs, as the runtime has it, and what should. */
+export function registerRunning(metrics: Metrics, workers: () => Iterable<Worker>): void {
+  const count = (which: (worker: Worker) => boolean): number => [...workers()].filter(which).length;
+  const isActive = ({ pod, stage, isGone }: Worker): boolean => !isGone && stage !== "terminated" && stage !== "finished" && !isTerminalPhase(pod.status?.phase);
+  const byOrigin = (which: (worker: Worker) => boolean) => [[{ static: "" }, count((worker) => !isStaticPod(worker.pod) && which(worker))], [{ static: "true" }, count((worker) => isStaticPod(worker.pod) && which(worker))]] as const;
+  metrics.gaugeFrom("kubelet_desired_pods", "[ALPHA] The number of pods the kubelet is being instructed to run. static is true if the pod is not from the apiserver.", () => byOrigin(({ isGone }) => !isGone));
+  metrics.gaugeFrom("kubelet_active_pods", "[ALPHA] The number of pods the kubelet considers active and which are being considered when admitting new pods. static is true if the pod is not from the apiserver.", () => byOrigin(isActive));
+  metrics.gaugeFrom("kubelet_mirror_pods", "[ALPHA] The number of mirror pods the kubelet will try to create (one per admitted static pod)", () => [[{}, count(({ pod, isGone }) => isStaticPod(pod) && !isGone)]]);
+  metrics.gaugeFrom("kubelet_working_pods", "[ALPHA] Number of pods the kubelet is actually running, broken down by lifecycle phase, whether the pod is desired, orphaned, or runtime only (also orphaned), and whether the pod is static. An orphaned pod has been removed from local configuration or force deleted in the API and consumes resources that are not otherwise visible.", () =>
+    LIFECYCLES.flatMap(([lifecycle, is]) => [
+      ...(["desired", "orphan"] as const).flatMap((config) => ([false, true] as const).map((fixed) => [{ config, lifecycle, static: fixed ? "true" : "" }, count(({ pod, stage, isGone }) => is(stage) && isGone === (config === "orphan") && isStaticPod(pod) === fixed && !isRemembered(pod))] as const)),
+      [{ config: "runtime_only", lifecycle, static: "unknown" }, count(({ pod, stage }) => is(stage) && isRemembered(pod))] as const,
+    ]));
+  metrics.gaugeFrom("kubelet_managed_ephemeral_containers", "[ALPHA] Current number of ephemeral containers in pods managed by this kubelet.", () => [[{}, [...workers()].reduce((sum, { pod }) => sum + (pod.spec.ephemeralContainers?.length ?? 0), 0)]]);
   metrics.gaugeFrom("kubelet_running_pods", "[ALPHA] Number of pods that have a running pod sandbox", () => [[{}, [...workers()].filter(({ runtime }) => runtime.sandboxes.some(({ ready }) => ready)).length]]);
   metrics.gaugeFrom("kubelet_running_containers", "[ALPHA] Number of containers currently running", () => {
     const states = [...workers()].flatMap(({ runtime }) => runtime.containers.map(({ state }) => state));
     return (["created", "exited", "running", "unknown"] as const).map((state) => [{ container_state: state }, states.filter((one) => one === state).length] as const);
   });
 }
+
+/** Known only from what the runtime has of it. */
+function isRemembered({ metadata }: Pod): boolean { return metadata.creationTimestamp === ""; }
 
 export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetrics {
   metrics.gauge("kubelet_node_name", "[ALPHA] The node's name. The count is always 1.").set(1, { node: nodeName });
@@ -36,6 +65,19 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
   const relisted = metrics.histogram("kubelet_pleg_relist_duration_seconds", "[ALPHA] Duration in seconds for relisting pods in PLEG.", DEFAULT_BUCKETS);
   const interval = metrics.histogram("kubelet_pleg_relist_interval_seconds", "[ALPHA] Interval in seconds between relisting in PLEG.", DEFAULT_BUCKETS);
   const preemptions = metrics.counter("kubelet_preemptions", "[ALPHA] Cumulative number of pod preemptions by preemption resource");
+  const containers = metrics.histogram("kubelet_containers_per_pod_count", "[ALPHA] The number of containers per pod.", doubling(1, 5));
+  const startSli = metrics.histogram("kubelet_pod_start_sli_duration_seconds", "[ALPHA] Duration in seconds to start a pod, excluding time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch", START_SECONDS);
+  const startTotal = metrics.histogram("kubelet_pod_start_total_duration_seconds", "[ALPHA] Duration in seconds to start a pod since creation, including time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch", START_SECONDS);
+  const workerStarts = metrics.histogram("kubelet_pod_worker_start_duration_seconds", "[ALPHA] Duration in seconds from kubelet seeing a pod to starting a worker.", DEFAULT_BUCKETS);
+  const orphans = metrics.counter("kubelet_orphaned_runtime_pods_total", "[ALPHA] Number of pods that have been detected in the container runtime without being already known to the pod worker. This typically indicates the kubelet was restarted while a pod was force deleted in the API or in the local configuration, which is unusual.");
+  orphans.inc({}, 0);
+  const refusals = metrics.counter("kubelet_admission_rejections_total", "[ALPHA] Cumulative number pod admission rejections by the Kubelet.");
+  const pulls = metrics.histogram("kubelet_image_pull_duration_seconds", "[ALPHA] Duration in seconds to pull an image.", PULL_SECONDS);
+  const removedImages = metrics.counter("kubelet_image_garbage_collected_total", "[ALPHA] Total number of images garbage collected by the kubelet, whether through disk usage or image age.");
+  const sandboxes = metrics.histogram("kubelet_run_podsandbox_duration_seconds", "[ALPHA] Duration in seconds of the run_podsandbox operations. Broken down by RuntimeClass.Handler.", DEFAULT_BUCKETS);
+  const sandboxErrors = metrics.counter("kubelet_run_podsandbox_errors_total", "[ALPHA] Cumulative number of the run_podsandbox operation errors by RuntimeClass.Handler.");
+  const statuses = metrics.histogram("kubelet_pod_status_sync_duration_seconds", "[ALPHA] Duration in seconds to sync a pod status update. Measures time from detection of a change to pod status until the API is successfully updated for that pod, even if multiple intevening changes to pod status occur.", WRITE_SECONDS);
+  const latency = new StartLatency();
   const kindOf = (kind: string): string => (kind === "init" ? "init_container" : kind === "ephemeral" ? "ephemeral_container" : "container");
   return {
     startedPods(userNamespace) {
@@ -57,6 +99,30 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
       relisted.observe(seconds);
       if (sinceLastSeconds !== undefined) interval.observe(sinceLastSeconds);
     },
+    podSeen(pod) {
+      containers.observe(pod.spec.containers.length);
+      latency.seen(pod);
+    },
+    podRead(pod, nowMs) {
+      const start = latency.observe(pod, nowMs);
+      if (!start) return;
+      startTotal.observe(start.totalSeconds);
+      if (start.sliSeconds !== undefined) startSli.observe(start.sliSeconds);
+    },
+    podGone: (uid) => latency.forget(uid),
+    workerStarted: (seconds) => workerStarts.observe(seconds),
+    orphaned: () => orphans.inc(),
+    admissionRefused: (reason) => refusals.inc({ reason: REFUSALS.has(reason) ? reason : reason.startsWith("OutOf") ? "OutOfExtendedResources" : "Other" }),
+    imagePulled(podUid, { beganMs, endedMs, sizeBytes }) {
+      pulls.observe((endedMs - beganMs) / 1000, { image_size_in_bytes: SIZES.find(([above]) => sizeBytes > above)?.[1] ?? "N/A" });
+      latency.pulled(podUid, { beganMs, endedMs });
+    },
+    imageRemoved: (reason) => removedImages.inc({ reason }),
+    sandboxStarted(handler, seconds, failed) {
+      sandboxes.observe(seconds, { runtime_handler: handler });
+      if (failed) sandboxErrors.inc({ runtime_handler: handler });
+    },
+    statusWritten: (seconds) => statuses.observe(seconds),
     startedContainersError: (kind, code) => startedContainersErrors.inc({ container_type: kindOf(kind), code }),
   };
 }

@@ -80,7 +80,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 
   // The pods, and what tells of them.
   const mirrors = new MirrorPods({ client, log, signal, node: node.current });
-  const statuses = statusWriter({ client, clock, log, signal, objectOf: (pod) => (isStaticPod(pod) ? mirrors.of(pod) : pod) });
+  const statuses = statusWriter({ client, clock, log, signal, objectOf: (pod) => (isStaticPod(pod) ? mirrors.of(pod) : pod), onWritten: (ms) => context.metrics.statusWritten(ms / 1000) });
   const probes = probeManager({
     cri, clock, random, log, events, version: majorMinor(settings.version), startedMs: clock.uptimeMs(), signal, metrics,
     find: (uid) => {
@@ -98,9 +98,11 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     worker: { context, statuses, probes, kubeletStartedMs, deleteObject: (pod, quit) => deletePod(client, pod, quit), onStage: () => manager.retryResizes(), judgeResize: (wish) => manager.judgeResize(wish) },
   });
   registerRunning(metrics, () => manager.workers());
+  metrics.gaugeFrom("kubelet_pleg_last_seen_seconds", "[ALPHA] Timestamp in seconds when PLEG was last seen active.", () => [[{}, Math.floor((clock.nowMs() - (clock.uptimeMs() - watch.activeMs())) / 1000)]]);
+  if (isLinux) metrics.gauge("kubelet_cgroup_version", "[ALPHA] cgroup version on the hosts.").set(deps.cgroups.version);
   const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list), metrics: context.metrics });
   const manifests = settings.staticPodDir === "" ? [] : [staticPods({ directory: settings.staticPodDir, nodeName: settings.nodeName, complete: deps.completePod ?? (() => undefined), scanMs: settings.fileCheckMs, clock, log, events, onChange: (list) => manager.setStatic(list) })];
-  const house = housekeeping({ ...deps, podCgroups: context.cgroups, manager, plugins, records, shutdownNotices: deps.shutdownNotices, known, podsMemory: () => podsMemory(deps, node.podsShare), onNode: node.refresh, events });
+  const house = housekeeping({ ...deps, counted: context.metrics, podCgroups: context.cgroups, manager, plugins, records, shutdownNotices: deps.shutdownNotices, known, podsMemory: () => podsMemory(deps, node.podsShare), onNode: node.refresh, events });
 
   function wakeAll(): void {
     for (const worker of manager.workers()) worker.wake();

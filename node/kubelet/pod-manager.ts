@@ -130,6 +130,8 @@ export class PodManager {
     }
     const known = this.#workers.get(pod.metadata.uid);
     if (known) {
+      const { clock, metrics } = this.#deps.worker.context;
+      metrics.podRead(pod, clock.nowMs());
       known.update(pod);
       return;
     }
@@ -140,7 +142,10 @@ export class PodManager {
     const worker = new PodWorker(pod, this.#deps.worker);
     const refusal = this.#refusal(pod);
     this.#start(worker);
+    const { metrics } = this.#deps.worker.context;
+    metrics.podSeen(pod);
     if (!refusal) return;
+    metrics.admissionRefused(refusal.reason);
     this.#deps.worker.context.events.event(podReference(pod), "Warning", refusal.reason, refusal.message.replace(/^Pod was rejected: /, ""));
     worker.fail(refusal);
   }
@@ -232,6 +237,7 @@ export class PodManager {
       void this.#reconcileMirrors();
       return;
     }
+    this.#deps.worker.context.metrics.podGone(pod.metadata.uid);
     this.#workers.get(pod.metadata.uid)?.remove(pod);
   }
 
@@ -265,6 +271,7 @@ export class PodManager {
         const orphan = new PodWorker(rememberedPod(runtime), this.#deps.worker);
         orphan.remove();
         this.#start(orphan);
+        context.metrics.orphaned();
       }
       for (const uid of await context.volumes.leftBehind()) {
         if (this.#workers.has(uid)) continue;

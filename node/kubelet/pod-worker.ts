@@ -67,6 +67,7 @@ export class PodWorker {
   #sync: AbortController | undefined; // what is being done now
   #killGraceSeconds: number | undefined; // what it was begun with
   readonly #resize: PodResize;
+  readonly #madeMs: number;
   /** What the next look at it is for. */
   #operation: PodOperation = "create";
 
@@ -74,6 +75,7 @@ export class PodWorker {
     this.uid = pod.metadata.uid;
     this.#pod = pod;
     this.#deps = deps;
+    this.#madeMs = deps.context.clock.uptimeMs();
     const maxMs = deps.context.settings.crashBackoffMsMax;
     this.#backoff = new CrashBackoff({ minMs: Math.min(CRASH_BACKOFF.minMs, maxMs), maxMs });
     this.#resize = new PodResize(pod, { ...deps.context, judge: deps.judgeResize, onGranted: deps.onStage });
@@ -160,6 +162,7 @@ export class PodWorker {
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, log, metrics, spans } = this.#deps.context;
+    metrics.workerStarted((clock.uptimeMs() - this.#madeMs) / 1000);
     let failures = 0; // in a row
     while (!signal.aborted && this.#stage !== "finished") {
       this.#woken = Promise.withResolvers();

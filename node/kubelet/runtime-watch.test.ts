@@ -47,3 +47,19 @@ test("a runtime without events is listed every second, told of once, and asked f
   expect(asked.length).toBe(3);
   expect(Math.max(...lists.slice(1).map((ms, i) => ms - lists[i]!))).toBeLessThanOrEqual(2000);
 });
+
+test("while a runtime's events are followed it is known what happens there, however long ago it was listed", async () => {
+  const runtime = memoryRuntime({ nowMs: () => 0 });
+  let nowMs = 0;
+  const stop = new AbortController();
+  const listed = Promise.withResolvers<void>();
+  const watch = runtimeWatch({ cri: runtime, clock: { ...systemClock, uptimeMs: () => nowMs }, log: silentLog, metrics: { relisted: () => undefined }, onChange: () => undefined, onList: () => listed.resolve() });
+  expect([watch.lastListMs(), watch.activeMs()]).toEqual([0, 0]);
+  const ended = watch.run(stop.signal, () => undefined);
+  await listed.promise;
+  nowMs = 60_000;
+  expect([watch.lastListMs(), watch.activeMs()]).toEqual([0, 60_000]);
+  stop.abort();
+  await ended;
+  expect(watch.activeMs()).toBe(0);
+});

@@ -26,6 +26,8 @@ export interface RuntimeWatchDeps {
 export interface RuntimeWatch extends Runnable {
   /** When the runtime last answered, in uptime. */
   lastListMs(): number;
+  /** When it was last known what happens in the runtime: now, while its events are followed. In uptime. */
+  activeMs(): number;
 }
 
 const RELIST_MS = 300_000;
@@ -37,6 +39,7 @@ export function runtimeWatch({ cri, clock, log, metrics, onChange, onList }: Run
   let before: ReadonlyMap<string, RuntimeSummary> = new Map();
   let listedMs = clock.uptimeMs();
   let askedMs: number | undefined;
+  let isFollowing = false;
 
   async function relist(signal: AbortSignal): Promise<void> {
     const beganMs = clock.uptimeMs();
@@ -62,9 +65,11 @@ export function runtimeWatch({ cri, clock, log, metrics, onChange, onList }: Run
         if (uid !== undefined) onChange(uid);
       }
     })();
+    isFollowing = true;
     try {
       await Promise.race([listing, streaming]);
     } finally {
+      isFollowing = false;
       over.abort();
       await Promise.allSettled([listing, streaming]);
     }
@@ -82,6 +87,7 @@ export function runtimeWatch({ cri, clock, log, metrics, onChange, onList }: Run
   return {
     name: "runtime-watch",
     lastListMs: () => listedMs,
+    activeMs: () => (isFollowing ? clock.uptimeMs() : listedMs),
     async run(signal, ready) {
       ready();
       for (let failures = 0, alone = false, told = false; !signal.aborted; ) {

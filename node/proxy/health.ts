@@ -9,6 +9,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { Node } from "../../core/api/gen/core.v1.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { expose, type Exposition } from "../../core/observe/exposition.ts";
 import { isOfNode } from "../../core/observe/families.ts";
 import { type Counter, type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
 import { sliCounts } from "../../core/observe/slis.ts";
@@ -90,23 +91,23 @@ export class ServiceHealth {
 export function proxyStatusListener(metrics: Pick<Metrics, "render">): RequestListener {
   const slis = metricsRegistry();
   const count = sliCounts(slis);
-  const answers: Readonly<Record<string, () => readonly [type: string, text: string]>> = {
-    "/proxyMode": () => ["text/plain; charset=utf-8", "nftables"],
+  const answers: Readonly<Record<string, (accept: string | undefined) => Exposition>> = {
+    "/proxyMode": () => ({ contentType: "text/plain; charset=utf-8", body: "nftables" }),
     "/healthz": () => {
       count("healthz", "ping", true);
-      return ["text/plain; charset=utf-8", "ok"];
+      return { contentType: "text/plain; charset=utf-8", body: "ok" };
     },
-    "/metrics": () => ["text/plain; version=0.0.4; charset=utf-8", metrics.render(isOfNode)],
-    "/metrics/slis": () => {
+    "/metrics": (accept) => expose(metrics.render(isOfNode), accept),
+    "/metrics/slis": (accept) => {
       count("healthz", "ping", true); // nobody may have asked for long
-      return ["text/plain; version=0.0.4; charset=utf-8", slis.render()];
+      return expose(slis.render(), accept);
     },
   };
-  return ({ url }, response) => {
+  return ({ url, headers }, response) => {
     const answer = answers[url?.split("?")[0] ?? ""];
     if (!answer) return void response.writeHead(404).end("404 page not found\n");
-    const [type, text] = answer();
-    response.writeHead(200, { "content-type": type, "x-content-type-options": "nosniff" }).end(text);
+    const { contentType, body } = answer(headers.accept);
+    response.writeHead(200, { "content-type": contentType, "x-content-type-options": "nosniff" }).end(body);
   };
 }
 

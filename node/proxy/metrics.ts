@@ -32,7 +32,7 @@ export function proxyMetrics(metrics: Metrics): ProxyMetrics {
     failures: metrics.counter("kubeproxy_sync_proxy_rules_nftables_sync_failures_total", "[ALPHA] Cumulative proxy nftables sync failures"),
     healthz: metrics.counter("kubeproxy_proxy_healthz_total", "[ALPHA] Cumulative proxy healthz HTTP status"),
     livez: metrics.counter("kubeproxy_proxy_livez_total", "[ALPHA] Cumulative proxy livez HTTP status"),
-    queued: (nowMs) => lastQueued.set(nowMs / 1000),
+    queued(nowMs) { for (const ip_family of ["IPv4", "IPv6"]) lastQueued.set(nowMs / 1000, { ip_family }); },
     synced(family, outcome, seconds) {
       const labels = { ip_family: `IPv${family}` };
       all.observe(seconds, labels);

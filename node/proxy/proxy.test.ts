@@ -9,6 +9,7 @@ import { eventually, fakeApi } from "../../test/fake-api.ts";
 import type { PortPlan } from "./desired.ts";
 import { proxyStatusListener } from "./health.ts";
 import { serviceProxy } from "./proxy.ts";
+import { proxyMetrics } from "./metrics.ts";
 
 const { signal } = new AbortController();
 
@@ -84,9 +85,15 @@ test("a refused transaction is tried again as a whole, and counted; the zone of 
 test("what the proxy tells this machine: its mode and its metrics", () => {
   const ask = (url: string): string => {
     let answer = "";
-    proxyStatusListener({ render: () => "m 1\n" })({ url } as never, { writeHead(code: number) { answer = `${code} `; return this; }, end(text: string) { answer += text; } } as never);
+    proxyStatusListener({ render: () => "m 1\n" })({ url, headers: {} } as never, { writeHead(code: number) { answer = `${code} `; return this; }, end(text: string) { answer += text; } } as never);
     return answer;
   };
   expect(["/proxyMode", "/metrics", "/healthz", "/"].map(ask)).toEqual(["200 nftables", "200 m 1\n", "200 ok", "404 404 page not found\n"]);
   expect(ask("/metrics/slis")).toContain('kubernetes_healthcheck{name="ping",type="healthz"} 1');
+});
+
+test("when rules were last to be written is told of each family", () => {
+  const metrics = metricsRegistry();
+  proxyMetrics(metrics).queued(3_000);
+  expect(metrics.render().split("\n").filter((line) => line.startsWith("kubeproxy_sync_proxy_rules_last_queued"))).toEqual(['kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{ip_family="IPv4"} 3', 'kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{ip_family="IPv6"} 3']);
 });

@@ -22,7 +22,7 @@ interface Deps {
   readonly log: Log;
   readonly events: EventRecorder;
   readonly node: ObjectReference;
-  readonly onRemoved?: ((id: string) => void) | undefined;
+  readonly onRemoved?: ((id: string, reason: "age" | "space") => void) | undefined;
 }
 
 export interface ImageGc extends Runnable {
@@ -41,13 +41,13 @@ export function imageGc({ cri, disk, clock, log, events, node, onRemoved }: Deps
     return known.filter(({ id }) => !inUse.has(id));
   }
 
-  async function remove(chosen: readonly KnownImage[], signal: AbortSignal): Promise<number> {
+  async function remove(chosen: readonly KnownImage[], reason: "age" | "space", signal: AbortSignal): Promise<number> {
     let freedBytes = 0;
     for (const { id, sizeBytes } of chosen) {
       log.info("removing image", { id, sizeBytes });
       try {
         await cri.call("ImageService/RemoveImage", { image: { image: id } }, { signal });
-        onRemoved?.(id);
+        onRemoved?.(id, reason);
         freedBytes += sizeBytes;
       } catch (error) {
         if (signal.aborted) throw error;
@@ -58,18 +58,18 @@ export function imageGc({ cri, disk, clock, log, events, node, onRemoved }: Deps
   }
 
   async function collect(signal: AbortSignal): Promise<void> {
-    if (options.ageMaxMs > 0) await remove(aged(await look(signal), seen, clock.nowMs() - options.ageMaxMs), signal);
+    if (options.ageMaxMs > 0) await remove(aged(await look(signal), seen, clock.nowMs() - options.ageMaxMs), "age", signal);
     const [idle, { usedBytes, capacityBytes }] = await Promise.all([look(signal), disk(signal)]);
     if (capacityBytes === 0 || usedBytes * 100 < capacityBytes * options.highPercent) return;
     const excessBytes = usedBytes - (capacityBytes * options.lowPercent) / 100;
-    const freedBytes = await remove(victims(idle, seen, excessBytes, clock.nowMs() - options.ageMinMs), signal);
+    const freedBytes = await remove(victims(idle, seen, excessBytes, clock.nowMs() - options.ageMinMs), "space", signal);
     if (freedBytes < excessBytes) events.event(node, "Warning", "FreeDiskSpaceFailed", `Failed to garbage collect required amount of images. Attempted to free ${Math.ceil(excessBytes)} bytes, but only found ${freedBytes} bytes eligible to free.`);
   }
 
   return {
     name: "image-gc",
     async removeUnused(signal) {
-      return await remove(victims(await look(signal), seen, Number.POSITIVE_INFINITY, clock.nowMs()), signal);
+      return await remove(victims(await look(signal), seen, Number.POSITIVE_INFINITY, clock.nowMs()), "space", signal);
     },
     async run(signal, ready) {
       ready(); // nothing waits for a collection

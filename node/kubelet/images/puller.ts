@@ -50,7 +50,7 @@ export interface ImagePuller {
   waitsUntilMs(podUid: string, image: string): number | undefined;
 }
 
-export function imagePuller({ cri, clock, events, serialize, parallelMax = Number.POSITIVE_INFINITY, records }: { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly serialize: boolean; readonly parallelMax?: number | undefined; /** Absent: whatever is on the node is everybody's. */ readonly records?: PullRecords | undefined }): ImagePuller {
+export function imagePuller({ cri, clock, events, serialize, parallelMax = Number.POSITIVE_INFINITY, records, onPulled }: { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly serialize: boolean; readonly parallelMax?: number | undefined; /** Absent: whatever is on the node is everybody's. */ readonly records?: PullRecords | undefined; /** In uptime, without the wait for its turn. */ readonly onPulled?: ((podUid: string, pull: { readonly beganMs: number; readonly endedMs: number; readonly sizeBytes: number }) => void) | undefined }): ImagePuller {
   const failures = new Map<string, { readonly count: number; readonly atMs: number; readonly message: string }>();
   const slots = serialize ? 1 : parallelMax;
   let pulling = 0;
@@ -126,6 +126,7 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
     if (!pulled) throw new ImageError("ErrImagePull", `image "${asked}" is not there after it was pulled`);
     failures.delete(key);
     records?.pulled(image, pulled.id ?? "", used);
+    onPulled?.(request.pod.metadata.uid, { beganMs: startedMs, endedMs, sizeBytes: Number(pulled.size ?? 0) });
     events.event(about, "Normal", "Pulled", `Successfully pulled image "${asked}" in ${formatDuration(endedMs - startedMs)} (${formatDuration(endedMs - askedMs)} including waiting). Image size: ${pulled.size ?? 0} bytes.`);
     return pulled;
   }

@@ -5,6 +5,8 @@ export interface Answer {
   readonly status: number;
   readonly contentType: string;
   readonly body: string | Uint8Array | Readable;
+  /** Packed, for who takes it so: it is long and says much again and again. */
+  readonly mayGzip?: boolean;
 }
 
 export function text(status: number, body: string): Answer { return { status, contentType: "text/plain; charset=utf-8", body }; }

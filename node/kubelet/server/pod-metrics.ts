@@ -6,8 +6,6 @@
  */
 import type { StatsSummary } from "../kubelet-api.ts";
 
-export const METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8";
-
 export type Labels = Readonly<Record<string, string>>;
 export interface Sample { readonly labels: Labels; readonly value: number | undefined; readonly time?: string | undefined }
 export interface Family { readonly name: string; readonly type: "gauge" | "counter"; readonly help: string; readonly samples: readonly Sample[] }

@@ -1,6 +1,7 @@
 /** The paths of the kubelet's server, but for those that leave HTTP (upgrades.ts). */
 import type { ZPages } from "../../../core/api/codec/zpages.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { expose } from "../../../core/observe/exposition.ts";
 import { isOfNode, isOfProbes } from "../../../core/observe/families.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import type { Exec } from "../../os/exec.ts";
@@ -9,7 +10,7 @@ import { BadName, type LocalPathDirectories } from "../volumes/local-path.ts";
 import { type Answer, AnswerError, json, text } from "./answer.ts";
 import { containerLogs } from "./container-logs.ts";
 import type { CheckedHealth } from "./healthz.ts";
-import { METRICS_TYPE, resourceMetrics } from "./pod-metrics.ts";
+import { resourceMetrics } from "./pod-metrics.ts";
 import { logQuery } from "./log-query.ts";
 import { systemLogs } from "./system-logs.ts";
 
@@ -66,10 +67,10 @@ export async function route(asked: Routed): Promise<Answer> {
       if (rest[0] === "summary") return json(query.get("only_cpu_and_memory") === "true" ? cpuAndMemory(await api.statsSummary(signal)) : await api.statsSummary(signal));
       break;
     case "metrics":
-      if (rest.length === 0 || rest[0] === "probes") return { status: 200, contentType: METRICS_TYPE, body: metrics.render(rest.length === 0 ? isOfNode : isOfProbes) };
-      if (rest[0] === "slis") return { status: 200, contentType: METRICS_TYPE, body: asked.health.slis() };
-      if (rest[0] === "resource") return { status: 200, contentType: METRICS_TYPE, body: resourceMetrics(await api.statsSummary(signal), clock.nowMs()) };
-      if (rest[0] === "cadvisor") return { status: 200, contentType: METRICS_TYPE, body: await api.cadvisorMetrics(signal) };
+      if (rest.length === 0 || rest[0] === "probes") return { status: 200, mayGzip: true, ...expose(metrics.render(rest.length === 0 ? isOfNode : isOfProbes), asked.accept) };
+      if (rest[0] === "slis") return { status: 200, mayGzip: true, ...expose(asked.health.slis(), asked.accept) };
+      if (rest[0] === "resource") return { status: 200, mayGzip: true, ...expose(resourceMetrics(await api.statsSummary(signal), clock.nowMs()), asked.accept) };
+      if (rest[0] === "cadvisor") return { status: 200, mayGzip: true, ...expose(await api.cadvisorMetrics(signal), asked.accept) };
       break;
     case "flagz":
     case "statusz": {

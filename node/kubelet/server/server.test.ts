@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import { createGunzip } from "node:zlib";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { zpages } from "../../../core/api/codec/zpages.ts";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
@@ -80,18 +81,20 @@ afterAll(async () => {
   rmSync(dir, { recursive: true });
 });
 
-interface As { readonly pki?: Pki; readonly token?: string; readonly accept?: string }
+interface As { readonly pki?: Pki; readonly token?: string; readonly accept?: string; readonly encoding?: string }
 
-function get(path: string, { pki: from, token, accept }: As): Promise<string> {
+function get(path: string, { pki: from, token, accept, encoding }: As): Promise<string> {
   const leaf = from?.leaf("client-kube-apiserver");
   return new Promise((resolve, reject) => {
     const request = httpsRequest({
       host: "127.0.0.1", port: server.address()!.port, path, ca: pki.authority("server-ca").bundlePem, agent: false,
-      ...(leaf ? { cert: leaf.certificatePem, key: leaf.keyPem } : {}), headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...(accept ? { accept } : {}) },
+      ...(leaf ? { cert: leaf.certificatePem, key: leaf.keyPem } : {}), headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...(accept ? { accept } : {}), ...(encoding ? { "accept-encoding": encoding } : {}) },
     }, (response) => {
       let text = `${response.statusCode} `;
-      response.on("data", (chunk: Buffer) => void (text += chunk.toString()));
-      response.on("end", () => resolve(text.trimEnd()));
+      const body = response.headers["content-encoding"] === "gzip" ? response.pipe(createGunzip()) : response;
+      if (body !== response) text += "gzip ";
+      body.on("data", (chunk: Buffer) => void (text += chunk.toString()));
+      body.on("end", () => resolve(text.trimEnd()));
     });
     request.on("error", reject);
     request.end();
@@ -127,6 +130,8 @@ test("what its health checks found, at a path of its own", async () => {
   for (const name of ["ping", "log", "syncloop"]) expect(told).toContain(`kubernetes_healthcheck{name="${name}",type="healthz"} 1`);
   expect(told).toContain('kubernetes_healthchecks_total{name="syncloop",status="success",type="healthz"}');
   expect(await get("/metrics", { pki })).not.toContain("kubernetes_healthcheck");
+  expect(await get("/metrics", { pki, encoding: "deflate, gzip;q=0.5" })).toMatch(/^200 gzip # HELP /);
+  expect(await get("/metrics", { pki, encoding: "gzip;q=0" })).toMatch(/^200 # HELP /);
 });
 
 test("methods that are none are not counted one by one", async () => {

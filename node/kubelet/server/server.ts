@@ -11,6 +11,8 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Readable } from "node:stream";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import type { ZPages } from "../../../core/api/codec/zpages.ts";
 import { StatusError } from "../../../core/api/meta/status-error.ts";
 import type { Client } from "../../../core/client/client.ts";
@@ -19,7 +21,7 @@ import type { Connection } from "../../../core/net/connections.ts";
 import { type HttpsServer, httpsServer } from "../../../core/net/http-server.ts";
 import type { TlsMaterial } from "../../../core/net/tls.ts";
 import type { Log } from "../../../core/observe/log.ts";
-import type { Metrics } from "../../../core/observe/metrics.ts";
+import { DEFAULT_BUCKETS, type Labels, type Metrics } from "../../../core/observe/metrics.ts";
 import type { Certificate } from "../../../core/pki/x509.ts";
 import type { Exec } from "../../os/exec.ts";
 import { KubeletApiError, type KubeletApi } from "../kubelet-api.ts";
@@ -62,7 +64,14 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
   const authorize = authorization({ client, nodeName: api.nodeName, clock });
   const health = checkedHealth(() => api.unhealthyReason());
   const requests = metrics.counter("kubelet_http_requests_total", "[ALPHA] Number of the http requests received since the server started");
+  const took = metrics.histogram("kubelet_http_requests_duration_seconds", "[ALPHA] Duration in seconds to serve http requests", DEFAULT_BUCKETS);
   const inFlight = metrics.gauge("kubelet_http_inflight_requests", "[ALPHA] Number of the inflight http requests");
+
+  function counted(labels: Labels, beganMs: number): void {
+    inFlight.add(-1, labels);
+    requests.inc(labels);
+    took.observe((clock.uptimeMs() - beganMs) / 1000, labels);
+  }
 
   /** Throws the answer if they may not. */
   async function check(request: IncomingMessage, { peerCertificate }: Connection, path: string, signal: AbortSignal): Promise<void> {
@@ -92,7 +101,7 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
     const gone = new AbortController();
     response.on("close", () => gone.abort());
     const signal = AbortSignal.any([gone.signal, server.stopping]);
-    const labels = labelsOf(request);
+    const labels = labelsOf(request), beganMs = clock.uptimeMs();
     inFlight.add(1, labels);
     answerTo(request, connection, signal).catch((error: unknown) => answerOf(error, log))
       .then((answer) => send(response, answer, request.method === "HEAD", signal))
@@ -101,8 +110,7 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
         response.destroy();
       })
       .finally(() => {
-        inFlight.add(-1, labels);
-        requests.inc(labels);
+        counted(labels, beganMs);
       });
   }
 
@@ -125,11 +133,10 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
   const server = httpsServer({
     host, port, portFlag: "--kubelet-port", tls, handler, log, clock,
     upgrade(request, socket, how) {
-      const labels = labelsOf(request);
+      const labels = labelsOf(request), beganMs = clock.uptimeMs();
       inFlight.add(1, labels);
       void serveUpgrade(request, socket, how).finally(() => {
-        inFlight.add(-1, labels);
-        requests.inc(labels);
+        counted(labels, beganMs);
       });
     },
   });
@@ -194,7 +201,9 @@ function answerOf(error: unknown, log: Log): Answer {
   return text(500, error instanceof Error ? error.message : String(error));
 }
 
-async function send(response: ServerResponse, { status, contentType, body }: Answer, headOnly: boolean, signal: AbortSignal): Promise<void> {
+const pack = promisify(gzip);
+
+async function send(response: ServerResponse, { status, contentType, body, mayGzip = false }: Answer, headOnly: boolean, signal: AbortSignal): Promise<void> {
   if (signal.aborted) {
     if (body instanceof Readable) body.destroy();
     response.destroy();
@@ -204,7 +213,10 @@ async function send(response: ServerResponse, { status, contentType, body }: Ans
   response.setHeader("Content-Type", contentType);
   response.setHeader("X-Content-Type-Options", "nosniff");
   if (!(body instanceof Readable)) {
-    const bytes = typeof body === "string" ? Buffer.from(body) : body;
+    const plain = typeof body === "string" ? Buffer.from(body) : body;
+    const isPacked = mayGzip && takesGzip(response.req.headers["accept-encoding"]);
+    if (isPacked) response.setHeader("Content-Encoding", "gzip");
+    const bytes = isPacked ? await pack(plain) : plain;
     response.setHeader("Content-Length", bytes.length);
     response.end(headOnly ? undefined : bytes);
     return;
@@ -217,3 +229,5 @@ async function send(response: ServerResponse, { status, contentType, body }: Ans
   body.pipe(response);
   await promise;
 }
+
+function takesGzip(accepted: string | string[] | undefined): boolean { return String(accepted ?? "").split(",").some((one) => /^\s*gzip\s*(;(?!\s*q=0(\.0*)?\s*$)|$)/.test(one)); }

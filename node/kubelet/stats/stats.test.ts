@@ -43,3 +43,20 @@ test("a pod's ephemeral storage is what its containers write and its volumes on 
     rmSync(dataDir, { recursive: true });
   }
 });
+
+test("a container that has ended is not told of, what it has left on the disk is", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "stats-"));
+  try {
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u" }, spec: { containers: [] } } as unknown as Pod;
+    const containers = ["init", "main"].map((id) => ({ attributes: { id, labels: {}, metadata: { name: id } }, writable_layer: { used_bytes: { value: 32 * KI } } }));
+    const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [{ attributes: { labels: { [POD_UID]: "u", [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: { containers } }] } : {}) } as unknown as Cri;
+    const cgroups = { usage: () => undefined, children: () => [], text: () => undefined } as unknown as Cgroups;
+    const runtime = { ...emptyRuntimePod("u", "p", "d"), containers: [{ id: "init", name: "init", state: "exited" }, { id: "main", name: "main", state: "running" }] } as never;
+    const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1, pods: () => [{ pod, runtime }], podGroup: () => "/p" });
+    const [of] = (await stats.summary(new AbortController().signal)).pods;
+    expect(of?.containers.map(({ name }) => name)).toEqual(["main"]);
+    expect(of?.["ephemeral-storage"]?.usedBytes).toBe(64 * KI);
+  } finally {
+    rmSync(dataDir, { recursive: true });
+  }
+});

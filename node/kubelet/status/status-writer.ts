@@ -12,7 +12,7 @@ import { PODS } from "../../../core/client/resources.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Log } from "../../../core/observe/log.ts";
-import { statusPatch } from "./status-patch.ts";
+import { same, statusPatch } from "./status-patch.ts";
 
 export interface StatusWriter {
   /** What we last said of the pod, written or not. */
@@ -31,6 +31,8 @@ interface Entry {
   wanted: PodStatus;
   busy: boolean;
   gone: boolean;
+  /** When what is wanted was said, in uptime; undefined: it is written. */
+  saidMs: number | undefined;
   waiters: (() => void)[];
   /** Set while what others have written is to be put right. */
   reconciling: { cancel(): void } | undefined;
@@ -47,9 +49,11 @@ interface Deps {
   readonly signal: AbortSignal;
   /** The API server's object of a pod: itself, or a static pod's mirror. */
   readonly objectOf: (pod: Pod) => Pod | undefined;
+  /** The newest of a pod is written, so long after it was said. */
+  readonly onWritten?: ((ms: number) => void) | undefined;
 }
 
-export function statusWriter({ client, clock, log, signal, objectOf }: Deps): StatusWriter {
+export function statusWriter({ client, clock, log, signal, objectOf, onWritten }: Deps): StatusWriter {
   const entries = new Map<string, Entry>();
   const pods = client.resource(PODS);
 
@@ -63,6 +67,8 @@ export function statusWriter({ client, clock, log, signal, objectOf }: Deps): St
         const answer = await pods.patch(entry.known, "application/strategic-merge-patch+json", patch, { subresource: "status", signal });
         learn(entry, answer);
         last = JSON.stringify(patch);
+        if (entry.saidMs !== undefined) onWritten?.(clock.uptimeMs() - entry.saidMs);
+        entry.saidMs = undefined;
         failures = 0;
       } catch (error) {
         if (signal.aborted) break;
@@ -95,9 +101,10 @@ export function statusWriter({ client, clock, log, signal, objectOf }: Deps): St
     get: (uid) => entries.get(uid)?.wanted,
     set(pod, status) {
       const { uid } = pod.metadata;
-      const entry = entries.get(uid) ?? { known: objectOf(pod), wanted: status, busy: false, gone: false, waiters: [], reconciling: undefined };
+      const entry = entries.get(uid) ?? { known: objectOf(pod), wanted: status, busy: false, gone: false, saidMs: undefined, waiters: [], reconciling: undefined };
       entries.set(uid, entry);
       learn(entry, objectOf(pod));
+      if (entry.saidMs === undefined && !same(entry.wanted, status)) entry.saidMs = clock.uptimeMs();
       entry.wanted = status;
       if (!entry.busy) void write(uid, entry);
     },
