@@ -27,10 +27,13 @@ export interface LeadingOptions {
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Is told whether this server does what `name` stands for. */
+  readonly leads?: ((name: string, does: boolean) => void) | undefined;
 }
 
 /** `name`: also the Lease's, in kube-system. */
-export function leading({ isShared, nodeName, client, informers, events, clock, random, log, metrics }: LeadingOptions, name: string, make: (deps: { readonly informers: Informers; readonly metrics: Metrics }) => readonly Runnable[]): readonly Runnable[] {
+export function leading({ isShared, nodeName, client, informers, events, clock, random, log, metrics, leads }: LeadingOptions, name: string, make: (deps: { readonly informers: Informers; readonly metrics: Metrics }) => readonly Runnable[]): readonly Runnable[] {
+  leads?.(name, !isShared);
   if (!isShared) return make({ informers, metrics });
   const reusable = reusableMetrics(metrics);
   const work: Runnable = {
@@ -38,7 +41,12 @@ export function leading({ isShared, nodeName, client, informers, events, clock, 
     async run(signal, ready) {
       const own = informerFactory({ client, clock, random, log });
       ready();
-      await runAll([own, ...make({ informers: own, metrics: reusable })], signal);
+      leads?.(name, true);
+      try {
+        await runAll([own, ...make({ informers: own, metrics: reusable })], signal);
+      } finally {
+        leads?.(name, false);
+      }
     },
   };
   const options = { client, clock, random, log, lease: { namespace: "kube-system", name }, identity: `${nodeName}_${random.uuid()}`, events: events.from({ component: name }) };

@@ -8,13 +8,15 @@ import type { EndpointAddress, Endpoints, EndpointSubset } from "../../api/gen/c
 import type { Endpoint, EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { annotationsOf, controllerRef, isDeleting, labelsOf, namespaceOf, type TemplateMeta } from "../../api/meta/object-meta.ts";
 import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from "../../client/resources.ts";
+import { doubling, type Metrics } from "../../observe/metrics.ts";
 import { type Controller, itself, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { LEADER_ANNOTATION } from "../endpoints/endpoints.ts";
 import { repackSubsets } from "../endpoints/plan.ts";
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL, serviceKey, SLICES_BY_SERVICE } from "../endpointslice/endpointslice.ts";
-import { type Group, planSlices, TRIGGER_TIME } from "../endpointslice/plan.ts";
+import { type Group, planSlices, type SlicePlan, TRIGGER_TIME } from "../endpointslice/plan.ts";
 import { isIpv6 } from "../endpointslice/service-endpoints.ts";
+import { measured } from "../measured-controller.ts";
 import { writeSlices } from "../endpointslice/write-slices.ts";
 
 const MANAGER = "endpointslicemirroring-controller.k8s.io";
@@ -23,7 +25,15 @@ const SKIP_LABEL = "endpointslice.kubernetes.io/skip-mirror";
 /** --mirroring-max-endpoints-per-subset */
 const PER_SUBSET_MAX = 1000;
 
-export function endpointSliceMirroringController({ client, informers, events }: Pick<ControllerDeps, "client" | "informers" | "events">): Controller {
+type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics">;
+
+export function endpointSliceMirroringController({ clock, metrics, ...deps }: Deps): Controller {
+  const meter = metrics && mirrorMeter(metrics);
+  const controller = mirrors(deps, meter);
+  return meter ? measured(controller, clock, (seconds) => meter.ended(seconds)) : controller;
+}
+
+function mirrors({ client, informers, events }: Pick<Deps, "client" | "informers" | "events">, meter: MirrorMeter | undefined): Controller {
   const services = informers.of(SERVICES);
   const endpoints = informers.of(ENDPOINTS);
   const slices = informers.of(ENDPOINT_SLICES);
@@ -51,13 +61,29 @@ export function endpointSliceMirroringController({ client, informers, events }: 
       if (skipped > invalid) {
         recorder.event(source, "Warning", "TooManyAddressesToMirror", `A max of ${PER_SUBSET_MAX} addresses can be mirrored to EndpointSlices per Endpoints subset. ${skipped} addresses were skipped`);
       }
+      meter?.skipped(skipped);
       for (const addressType of ["IPv4", "IPv6"] as const) {
         const plan = planSlices(existing.filter((slice) => slice.addressType === addressType), {
           addressType, groups: groups[addressType], metadata: metadataFor(source), perSliceMax: PER_SUBSET_MAX, placeholder: false, triggerTime: undefined,
         });
+        meter?.changed(plan);
         await writeSlices(plan, { ...write, mayCreate: !isDeleting(source) });
       }
     },
+  };
+}
+
+interface MirrorMeter { skipped(addresses: number): void; changed(plan: SlicePlan): void; ended(seconds: number): void }
+
+/** Source: kubernetes v1.36 pkg/controller/endpointslicemirroring/metrics/metrics.go */
+function mirrorMeter(metrics: Metrics): MirrorMeter {
+  const took = metrics.histogram("endpoint_slice_mirroring_controller_endpoints_sync_duration", "[ALPHA] Duration of syncEndpoints() in seconds", doubling(0.001, 15));
+  const skips = metrics.histogram("endpoint_slice_mirroring_controller_addresses_skipped_per_sync", "[ALPHA] Number of addresses skipped on each Endpoints sync due to being invalid or exceeding MaxEndpointsPerSubset", doubling(2, 15));
+  const changes = metrics.counter("endpoint_slice_mirroring_controller_changes", "[ALPHA] Number of EndpointSlice changes");
+  return {
+    skipped: (addresses) => skips.observe(addresses),
+    changed({ create, update, remove }) { for (const [operation, { length }] of [["create", create], ["update", update], ["delete", remove]] as const) if (length > 0) changes.inc({ operation }, length); },
+    ended: (seconds) => took.observe(seconds),
   };
 }
 

@@ -43,6 +43,10 @@ export class FreeRanges {
     else this.#taken.delete(number);
   }
 
+  get count(): number { return Number(this.#count); }
+  /** Of `count`: what is wider than a part counts as those that it covers. */
+  get used(): number { return this.#taken.size + this.#wide.reduce((sum, { prefix }) => sum + Math.min(this.count, 2 ** (this.#prefix - prefix)), 0); }
+
   /** One that is free, and still is until it is taken; undefined: none is left. */
   next(): Cidr | undefined {
     for (let n = 0n; n < this.#count; n++) {

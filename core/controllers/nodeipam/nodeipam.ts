@@ -9,6 +9,7 @@ import type { Node } from "../../api/gen/core.v1.ts";
 import { isDeleting, keyOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { NODES } from "../../client/resources.ts";
 import { type Cidr, formatCidr, parseCidr } from "../../net/cidr.ts";
+import type { Counter } from "../../observe/metrics.ts";
 import { type Controller, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { FreeRanges } from "./free-ranges.ts";
@@ -25,7 +26,7 @@ export interface NodeIpamConfig {
 const MASK_SIZE_IPV4 = 24;
 const MASK_SIZE_IPV6 = 64;
 
-export function nodeIpamController({ client, informers, events, config }: Pick<ControllerDeps, "client" | "informers" | "events"> & { readonly config: NodeIpamConfig }): Controller {
+export function nodeIpamController({ client, informers, events, metrics, config }: Pick<ControllerDeps, "client" | "informers" | "events" | "metrics"> & { readonly config: NodeIpamConfig }): Controller {
   const nodes = informers.of(NODES);
   const nodeClient = client.resource(NODES);
   const recorder = events.from({ component: "cidrAllocator" });
@@ -36,7 +37,17 @@ export function nodeIpamController({ client, informers, events, config }: Pick<C
   for (const range of ranges) for (const text of config.serviceCidrs) range.take(mustParse(text));
   const held = new Map<ObjectKey, readonly Cidr[]>(); // by nodes
 
+  const each = (read: (range: FreeRanges) => number) => ranges.map((range, i) => [{ clusterCIDR: config.clusterCidrs[i]! }, read(range)] as const);
+  metrics?.gaugeFrom("node_ipam_controller_cirdset_max_cidrs", "[ALPHA] Maximum number of CIDRs that can be allocated.", () => each(({ count }) => count)); // as upstream spells it
+  metrics?.gaugeFrom("node_ipam_controller_cidrset_usage_cidrs", "[ALPHA] Gauge measuring percentage of allocated CIDRs.", () => each(({ used, count }) => used / count));
+  const allocations = metrics?.counter("node_ipam_controller_cidrset_cidrs_allocations_total", "[ALPHA] Counter measuring total number of CIDR allocations.");
+  const releases = metrics?.counter("node_ipam_controller_cidrset_cidrs_releases_total", "[ALPHA] Counter measuring total number of CIDR releases.");
+  const count = (counter: Counter | undefined, cidrs: number): void => { if (cidrs > 0) for (const clusterCIDR of config.clusterCidrs) counter?.inc({ clusterCIDR }); };
+
   function note(key: ObjectKey, now: readonly Cidr[]): void {
+    const before = held.get(key)?.length ?? 0;
+    count(allocations, before === 0 ? now.length : 0);
+    count(releases, now.length === 0 ? before : 0);
     for (const range of ranges) {
       for (const one of held.get(key) ?? []) range.giveBack(one);
       for (const one of now) range.take(one);

@@ -26,6 +26,10 @@ const EXAMINED_AT_ONCE = 8;
 const CHANGED_MS = 50;
 
 /** Source: kubernetes v1.36 pkg/controller/nodelifecycle/metrics.go */
+const quadrupling = (first: number): number[] => Array.from({ length: 8 }, (_, i) => first * 4 ** i);
+const ALL_SECONDS = quadrupling(0.01);
+const ONE_SECONDS = quadrupling(0.001);
+
 const ZONE_GAUGES: readonly (readonly [name: string, help: string, read: (counts: { readonly nodes: number; readonly ready: number }) => number])[] = [
   ["zone_health", "percentage of healthy nodes per zone", ({ nodes, ready }) => (100 * ready) / nodes],
   ["zone_size", "number of registered Nodes per zones", ({ nodes }) => nodes],
@@ -44,6 +48,17 @@ export function nodeLifecycleControllers({ client, informers, events, clock, met
   const zones = new Zones(settings);
   for (const [name, help, read] of ZONE_GAUGES) metrics?.gaugeFrom(`node_collector_${name}`, `[ALPHA] Gauge measuring ${help}.`, () => [...zones.counts()].map(({ zone, ...counts }) => [{ zone }, read(counts)] as const));
   const evictions = metrics?.counter("node_collector_evictions_total", "[STABLE] Number of Node evictions that happened since current instance of NodeController started.");
+  const allHealth = metrics?.histogram("node_collector_update_all_nodes_health_duration_seconds", "[ALPHA] Duration in seconds for NodeController to update the health of all nodes.", ALL_SECONDS);
+  const oneHealth = metrics?.histogram("node_collector_update_node_health_duration_seconds", "[ALPHA] Duration in seconds for NodeController to update the health of a single node.", ONE_SECONDS);
+
+  async function timed<T>(seconds: { observe(value: number): void } | undefined, work: () => Promise<T>): Promise<T> {
+    const startMs = clock.uptimeMs();
+    try {
+      return await work();
+    } finally {
+      seconds?.observe((clock.uptimeMs() - startMs) / 1000);
+    }
+  }
 
   async function taintAll(all: readonly Readonly<Node>[], signal: AbortSignal): Promise<void> {
     const { areAllSilent } = zones;
@@ -65,10 +80,10 @@ export function nodeLifecycleControllers({ client, informers, events, clock, met
     async reconcile(_key, { signal, log }): Promise<Next> {
       const all = [...nodes.list()];
       health.register(all);
-      const examined = await settleEach(all, EXAMINED_AT_ONCE, (node) => health.examine(node, signal).catch((error: unknown) => {
+      const examined = await timed(allHealth, () => settleEach(all, EXAMINED_AT_ONCE, (node) => timed(oneHealth, () => health.examine(node, signal)).catch((error: unknown) => {
         if (!signal.aborted) log.warn("node could not be examined", { error });
         return node;
-      }));
+      })));
       zones.judge(examined, clock.uptimeMs());
       for (const zone of zones.names()) evictions?.inc({ zone }, 0); // shown from the first look on
       await taintAll(examined, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("node could not be tainted", { error }); });

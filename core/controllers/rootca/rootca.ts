@@ -5,10 +5,12 @@
  */
 import type { ConfigMap } from "../../api/gen/core.v1.ts";
 import { annotationsOf, isDeleting, namespaceOf, type NewObject, objectKey } from "../../api/meta/object-meta.ts";
-import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { isAlreadyExists, isNotFound, StatusError } from "../../api/meta/status-error.ts";
 import { CONFIG_MAPS, NAMESPACES } from "../../client/resources.ts";
+import { doubling } from "../../observe/metrics.ts";
 import { type Controller, itself, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
+import { measured } from "../measured-controller.ts";
 import { isNamespaceTerminating } from "../pod-control.ts";
 import { canonical } from "../template-hash.ts";
 
@@ -17,9 +19,22 @@ const DESCRIPTION = "kubernetes.io/description";
 const TEXT = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or "
   + "kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
-interface Deps extends Pick<ControllerDeps, "client" | "informers"> { readonly rootCa: () => string }
+interface Deps extends Pick<ControllerDeps, "client" | "informers" | "clock" | "metrics"> { readonly rootCa: () => string }
 
-export function rootCaController({ client, informers, rootCa }: Deps): Controller {
+/** Kept apart by what the API server said. Source: kubernetes v1.36 pkg/controller/certificates/rootcacertpublisher/metrics.go */
+export function rootCaController({ clock, metrics, ...deps }: Deps): Controller {
+  const controller = publisher(deps);
+  if (!metrics) return controller;
+  const syncs = metrics.counter("root_ca_cert_publisher_sync_total", "[ALPHA] Number of namespace syncs happened in root ca cert publisher.");
+  const took = metrics.histogram("root_ca_cert_publisher_sync_duration_seconds", "[ALPHA] Number of namespace syncs happened in root ca cert publisher.", doubling(0.001, 15));
+  return measured(controller, clock, (seconds, error) => {
+    const code = error === undefined ? "200" : String(error instanceof StatusError ? error.status.code ?? 500 : 500);
+    syncs.inc({ code });
+    took.observe(seconds, { code });
+  });
+}
+
+function publisher({ client, informers, rootCa }: Pick<Deps, "client" | "informers" | "rootCa">): Controller {
   const namespaces = informers.of(NAMESPACES);
   const maps = informers.of(CONFIG_MAPS, { fieldSelector: `metadata.name=${NAME}` });
   const mapClient = client.resource(CONFIG_MAPS);

@@ -23,8 +23,9 @@ import { isTerminal } from "../pod-state.ts";
 import { PlanApplier } from "./apply.ts";
 import { classOfClaim, classOfVolume } from "./match.ts";
 import { ANNOTATION, type ClaimFacts, planClaim, planVolume } from "./plan.ts";
+import { volumeCounts } from "./volume-counts.ts";
 
-type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock">;
+type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics">;
 type Volume = Readonly<PersistentVolume>;
 type Claim = Readonly<PersistentVolumeClaim>;
 
@@ -40,12 +41,13 @@ export function claimsOf(pod: Readonly<Pod>): ObjectKey[] {
   });
 }
 
-export function volumeBinder({ client, informers, events, clock }: Deps): Controller {
+export function volumeBinder({ client, informers, events, clock, metrics }: Deps): Controller {
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
   const volumes = informers.of(PERSISTENT_VOLUMES);
   const classes = informers.of(STORAGE_CLASSES);
   const pods = informers.of(PODS);
   const nodes = informers.of(NODES);
+  if (metrics) volumeCounts(metrics, { volumes: () => volumes.list(), claims: () => claims.list() });
   const claimClient = client.resource(PERSISTENT_VOLUME_CLAIMS);
   const applier = new PlanApplier({ client, clock, claims, volumes, recorder: events.from({ component: "persistentvolume-controller" }) });
 
