@@ -2,7 +2,7 @@
  * Which metrics belong to which component. One process counts for all of them, upstream's components each tell their own: whoever scrapes the API server
  * and the kubelet must not get the ten thousand series of the API server twice.
  */
-const CONTROL_PLANE = /^(aggregator|apiserver|authenticated_user|authentication|authorization|etcd|konnectivity_network_proxy_server|node_collector|pod_gc_collector|pod_security|running_managed|scheduler|serviceaccount|workqueue|\w+_controller)_/;
+const CONTROL_PLANE = /^(aggregator|apiserver|authenticated_user|authentication|authorization|etcd|field_validation|konnectivity_network_proxy_server|kube_apiserver|leader_election|node_collector|pod_gc_collector|pod_security|pv_collector|root_ca_cert_publisher|running_managed|scheduler|serviceaccount|workqueue|\w+_controller)_/;
 const NODE = /^(dra|kubelet|kubeproxy|prober_probe)_/;
 const PROBES = /^(prober_probe|process_start_time_seconds)/;
 

@@ -21,6 +21,18 @@ export function processMetrics(metrics: Metrics, clock: Clock): void {
     const limit = /^Max open files\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? "";
     return [[{}, limit === "unlimited" ? Number.MAX_SAFE_INTEGER : Number(limit)]];
   });
+  metrics.gaugeFrom("process_virtual_memory_max_bytes", "Maximum amount of virtual memory available in bytes.", () => {
+    const limit = /^Max address space\s+(\S+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1] ?? "";
+    return [[{}, limit === "unlimited" ? 2 ** 64 : Number(limit)]];
+  });
+  metrics.counterFrom("process_network_receive_bytes_total", "Number of bytes received by the process over the network.", () => [[{}, octets("InOctets")]]);
+  metrics.counterFrom("process_network_transmit_bytes_total", "Number of bytes sent by the process over the network.", () => [[{}, octets("OutOctets")]]);
+}
+
+/** Of this process' network, which is often the machine's. */
+function octets(name: "InOctets" | "OutOctets"): number {
+  const [names = "", values = ""] = readFileSync("/proc/self/net/netstat", "utf8").split("\n").filter((line) => line.startsWith("IpExt:"));
+  return Number(values.split(" ")[names.split(" ").indexOf(name)] ?? 0);
 }
 
 export interface BuildLabels {
@@ -33,5 +45,7 @@ export function buildMetrics(metrics: Metrics, version: BuildLabels): void {
     build_date: version.buildDate, compiler: version.compiler, git_commit: version.gitCommit, git_tree_state: version.gitTreeState, git_version: version.gitVersion,
     go_version: version.goVersion, major: version.major, minor: version.minor, platform: version.platform,
   };
+  const emulation = `${version.major}.${version.minor}`;
+  metrics.gaugeFrom("version_info", "[ALPHA] Provides the compatibility version info of the component. The component label is the name of the component, usually kube, but is relevant for aggregated-apiservers.", () => [[{ binary: version.gitVersion.replace(/^v|\+.*$/g, ""), component: "kube", emulation, min_compat: `${version.major}.${Number(version.minor) - 1}` }, 1]]);
   metrics.gaugeFrom("kubernetes_build_info", "[BETA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.", () => [[labels, 1]]);
 }
