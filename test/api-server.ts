@@ -16,9 +16,11 @@ import type { Clock } from "../core/lifecycle/clock.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { type Random, systemRandom } from "../core/lifecycle/random.ts";
 import { silentLog } from "../core/observe/log.ts";
-import { metricsRegistry } from "../core/observe/metrics.ts";
+import { type Metrics, metricsRegistry } from "../core/observe/metrics.ts";
 import { crdController } from "../core/registry/apiextensions/crd-controller.ts";
 import type { RemoteConversion } from "../core/registry/apiextensions/custom/custom-kind.ts";
+import { ruleMeter } from "../core/registry/apiextensions/rules/rule-meter.ts";
+import { allocationMeter } from "../core/registry/core/service/allocator/allocation-metrics.ts";
 import { convert } from "../core/registry/conversions.ts";
 import { registryDefinitions } from "../core/registry/definitions.ts";
 import { refuseLargeObject } from "../core/registry/generic/request-size.ts";
@@ -58,6 +60,9 @@ export interface Told {
 export interface ApiServer extends AsyncDisposable {
   readonly client: Client;
   readonly handler: Handler;
+  readonly registry: Registry;
+  readonly cache: WatchCache;
+  readonly metrics: Metrics;
   readonly signal: AbortSignal;
   /** As over HTTP: bytes in, bytes out. */
   ask(method: string, path: string, asked?: Asked): Promise<Told>;
@@ -74,16 +79,17 @@ export async function apiServer({ admit, validate, audit, clock = systemClock, r
   const store = await memoryStore({ refuseLarge: refuseLargeObject });
   const cache = new WatchCache(store, clock);
   const shared = new EventBytes();
+  const metrics = metricsRegistry();
   let running: Promise<void> | undefined;
   await new Promise<void>((ready) => (running = cache.run(signal, ready, silentLog)));
-  const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random }), {
-    store, cache, clock, random, convert,
+  const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random, allocations: allocationMeter(metrics, clock) }), {
+    store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock),
   });
   const definitions = crdController({ registry, remoteConversion, clock, random, log: silentLog });
   let serving: Promise<void> | undefined;
   await new Promise<void>((ready) => (serving = definitions.run(signal, ready)));
   const handler = apiHandler({
-    registry, cache, clock, random, log: silentLog, metrics: metricsRegistry(), paths: [],
+    registry, cache, clock, random, log: silentLog, metrics, paths: [],
     authenticator: { authenticate: () => Promise.resolve(undefined) },
     authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
     impersonate: ({ user }) => Promise.resolve({ user, constraint: "" }),
@@ -108,6 +114,9 @@ export async function apiServer({ admit, validate, audit, clock = systemClock, r
   return {
     client: clientOver(inProcessTransport(handler, { user: ADMIN, userAgent: "test/1" })),
     handler,
+    registry,
+    cache,
+    metrics,
     signal,
     async ask(method, path, asked = {}) {
       const asking = request(method, path, asked);

@@ -29,10 +29,12 @@ import { buildMetrics, processMetrics } from "../../core/observe/process-metrics
 import { FRONT_PROXY } from "../../core/pki/identities.ts";
 import type { Pki } from "../../core/pki/pki.ts";
 import { certificateRotation } from "../../core/pki/rotate.ts";
+import { ruleMeter } from "../../core/registry/apiextensions/rules/rule-meter.ts";
 import { crdController } from "../../core/registry/apiextensions/crd-controller.ts";
 import type { APIService } from "../../core/registry/apiregistration/api-service.ts";
 import { convert } from "../../core/registry/conversions.ts";
 import { EVENT_TTL_MS, eventExpiry } from "../../core/registry/core/event-expiry.ts";
+import { allocationMeter } from "../../core/registry/core/service/allocator/allocation-metrics.ts";
 import type { Claims } from "../../core/registry/core/service/allocator/claims.ts";
 import { registryDefinitions } from "../../core/registry/definitions.ts";
 import { WatchCache } from "../../core/registry/generic/watch-cache.ts";
@@ -49,6 +51,7 @@ import { indexPaths } from "../../core/server/index-paths.ts";
 import { apiServerId, kubernetesEndpoints } from "../../core/server/kubernetes-endpoints.ts";
 import { METRICS_ROWS, metricsHandlers } from "../../core/server/metrics-api/metrics-api.ts";
 import type { NodeProxyDeps } from "../../core/server/node-proxy/backend.ts";
+import { logMeter } from "../../core/server/node-proxy/log-metrics.ts";
 import { openApiPaths } from "../../core/server/openapi.ts";
 import { podResourceMetrics } from "../../core/server/pod-resource-metrics.ts";
 import { runtimeConfigProblem, servedResources } from "../../core/server/runtime-config.ts";
@@ -134,7 +137,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const loopback: UserInfo = { name: "system:apiserver", uid: random.uuid(), groups: ["system:authenticated", "system:masters"] };
   const loopbackClient = (): Client => clientOver(transport(loopback, "kube-apiserver"));
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
-  const registry: Registry = new Registry([...servedResources(args.list("runtime-config")), ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal) }), { store, cache, clock, random, convert });
+  const registry: Registry = new Registry([...servedResources(args.list("runtime-config")), ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal), allocations: allocationMeter(metrics, clock) }), { store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock) });
 
   const serverId = apiServerId(node.name);
   const identity = identityOf({ args, pki, joinSecret, clusterDomain: settings.clusterDomain, url, serverId, client: loopbackClient(), informers, clock, random, log, metrics });
@@ -145,7 +148,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const endpoints = kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise });
   const tunnel = serverTunnel({ nodeName: node.name, serverCount: () => endpoints.serverCount(), informers, authenticator, stopping: () => listener.server.stopping, clock, random, metrics, log: log.with({ part: "tunnel" }) });
   const nodes: NodeProxyDeps = {
-    dialer: tunnel.dialer,
+    dialer: tunnel.dialer, logMeter: logMeter(metrics),
     kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem, releasedMs: releasedMs() }),
   };
   const nodeProxy = nodeProxyHandlers(nodes);
@@ -162,7 +165,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const fairness = fairnessOf(args, { client: loopbackClient(), informers, registry: () => registry, clock, metrics, log: log.with({ part: "fairness" }) });
   const { tracer, parts: tracingParts } = tracingOf(args, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
   const { audit, parts: auditParts } = auditOf(args, { clock, metrics, log: log.with({ part: "audit" }) });
-  storageMetrics(metrics, registry);
+  storageMetrics(metrics, registry, cache);
   certificateMetrics(metrics, registry);
   if (!datastore.isShared) storageSize(metrics, paths.store);
   processMetrics(metrics, clock);
@@ -215,7 +218,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     return inProcessTransport((request) => handler(request), { user, userAgent });
   }
 
-  const listener = listenerOf({ settings, args, pki, extraCas, handler, columnTexts: columnTexts(loadDescriptions), tunnel, clock, log });
+  const listener = listenerOf({ settings, args, pki, extraCas, handler, metrics, columnTexts: columnTexts(loadDescriptions), tunnel, clock, log });
   const events = eventWriter({ client: loopbackClient(), clock, random, log });
   const tellOfStore = (reason: string, message: string): void => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", reason, message);
   datastore.onFull((message) => tellOfStore("DatastoreFull", message));

@@ -6,6 +6,7 @@ import { httpsServer, type HttpsServer } from "../../core/net/http-server.ts";
 import { type TlsPolicy, tlsPolicy } from "../../core/net/tls-policy.ts";
 import { type TlsMaterial, tlsOptions } from "../../core/net/tls.ts";
 import type { Log } from "../../core/observe/log.ts";
+import type { Metrics } from "../../core/observe/metrics.ts";
 import { SERVING_NAME } from "../../core/pki/identities.ts";
 import type { Pki } from "../../core/pki/pki.ts";
 import type { ColumnTexts } from "../../core/server/column-texts.ts";
@@ -32,6 +33,7 @@ interface Options {
   readonly pki: Pki;
   readonly extraCas: Identity["extraCas"];
   readonly handler: Handler;
+  readonly metrics: Metrics;
   readonly columnTexts: ColumnTexts;
   /** Takes what nodes dial in for. */
   readonly tunnel: Pick<ServerTunnel, "handler">;
@@ -40,7 +42,7 @@ interface Options {
 }
 
 /** Throws ConfigError. */
-export function listenerOf({ settings, args, pki, extraCas, handler, columnTexts, tunnel, clock, log }: Options): Listener {
+export function listenerOf({ settings, args, pki, extraCas, handler, metrics, columnTexts, tunnel, clock, log }: Options): Listener {
   const policy = tlsPolicyOf(args);
   const given = givenCertificates(args, { clusterCas: () => pki.authority("server-ca").bundle, clock, log: log.with({ part: "https" }) });
   const material = (shown: KeyPair | undefined = given.standard()): TlsMaterial => {
@@ -54,7 +56,9 @@ export function listenerOf({ settings, args, pki, extraCas, handler, columnTexts
     return context;
   };
   const front = httpFront({ handler: strictTransport(handler, strictTransportOf(args)), clock, log: log.with({ part: "server" }), stopping: () => server.stopping, columnTexts });
+  const failedHandshakes = metrics.counter("apiserver_tls_handshake_errors_total", "[ALPHA] Number of requests dropped with 'TLS handshake error from' error").with({});
   const server = httpsServer({
+    handshakeFailed: () => failedHandshakes.inc(),
     host: settings.bindAddress, port: settings.httpsListenPort, portFlag: "--https-listen-port",
     tls: () => material(),
     certificateFor: given.named && ((serverName) => {

@@ -37,7 +37,7 @@ export function webhookMetrics(metrics: Metrics): WebhookMetrics {
     evaluations: metrics.counter("apiserver_authorization_webhook_evaluations_total", "[ALPHA] Round-trips to authorization webhooks."),
     durations: metrics.histogram("apiserver_authorization_webhook_duration_seconds", "[ALPHA] Request latency in seconds.", DEFAULT_BUCKETS),
     failOpen: metrics.counter("apiserver_authorization_webhook_evaluations_fail_open_total", "[ALPHA] NoOpinion results due to webhook timeout or error."),
-    exclusions: metrics.counter("apiserver_authorization_match_condition_exclusions_total", "[ALPHA] Exclusions when an authorizer webhook is skipped because match conditions exclude it."),
+    exclusions: metrics.counter("apiserver_authorization_match_condition_exclusions_total", "[ALPHA] Total number of exclusions when an authorization webhook is skipped because match conditions exclude it."),
   };
 }
 

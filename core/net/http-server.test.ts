@@ -355,3 +355,12 @@ test("who asks for a name is shown its certificate, and their own is seen all th
   }
   expect(seen).toEqual([true, true]);
 });
+
+test("a handshake that fails is told of", async () => {
+  let failed = 0;
+  const { port } = await start({ handshakeFailed: () => void failed++ });
+  const socket = net.connect(port, "127.0.0.1", () => socket.write("GET / HTTP/1.1\r\n\r\n"));
+  socket.on("error", () => undefined);
+  await expect.poll(() => failed).toBe(1);
+  socket.destroy();
+});

@@ -80,6 +80,7 @@ export interface HttpsServerOptions extends HttpServerOptions {
   readonly tls: () => TlsMaterial;
   /** What a client is shown that asks for this name; undefined: what `tls` gives. */
   readonly certificateFor?: ((serverName: string) => tls.SecureContext | undefined) | undefined;
+  readonly handshakeFailed?: (() => void) | undefined;
 }
 
 export interface HttpsServer extends Runnable {
@@ -96,7 +97,7 @@ export function httpsServer(options: HttpsServerOptions): HttpsServer { return m
 /** Without TLS: HTTP/1.1 only. */
 export function httpServer(options: HttpServerOptions): HttpsServer { return makeServer(options, undefined); }
 
-function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1, limits: given = {} }: HttpServerOptions, security: Pick<HttpsServerOptions, "tls" | "certificateFor"> | undefined): HttpsServer {
+function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1, limits: given = {} }: HttpServerOptions, security: Pick<HttpsServerOptions, "tls" | "certificateFor" | "handshakeFailed"> | undefined): HttpsServer {
   const limits = { ...SERVER_LIMITS, ...given };
   const connections = new Connections(limits, { clock, log });
   const h1 = http1Server(), h2 = http2Server();
@@ -104,12 +105,13 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1,
   const listener: net.Server = secure ?? net.createServer(accept);
   let opening: Tracked | undefined; // whose "session" event comes while its socket is handed over: the session itself does not tell
 
-  function secureListener({ tls: material, certificateFor }: Pick<HttpsServerOptions, "tls" | "certificateFor">): tls.Server {
+  function secureListener({ tls: material, certificateFor, handshakeFailed }: Pick<HttpsServerOptions, "tls" | "certificateFor" | "handshakeFailed">): tls.Server {
     const chosen = certificateFor && { SNICallback: (name: string, done: (error: Error | null, context?: tls.SecureContext) => void) => done(null, certificateFor(name)) };
     const made = tls.createServer({ ...tlsOptions(material()), ...chosen, ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: limits.firstRequestMs }, accept);
     const tellNotTls = notTls(made);
     made.on("tlsClientError", (error, socket) => {
       tellNotTls(error, socket);
+      handshakeFailed?.();
       log.debug("TLS handshake failed", { remoteAddress: plainAddress(socket.remoteAddress), error: error.message });
       socket.destroy();
     });

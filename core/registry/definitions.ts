@@ -36,6 +36,7 @@ import { replicationControllers } from "./core/replication-controller.ts";
 import { resourceQuotas } from "./core/resource-quota.ts";
 import { secrets } from "./core/secret.ts";
 import { serviceAccounts } from "./core/service-account.ts";
+import type { AllocationMeter } from "./core/service/allocator/allocation-metrics.ts";
 import type { Claims } from "./core/service/allocator/claims.ts";
 import { parsePortRange } from "./core/service/allocator/port-range.ts";
 import { serviceDefinition } from "./core/service/service.ts";
@@ -76,11 +77,12 @@ interface Options {
   readonly random: Random;
   /** Where other servers write to the same store. */
   readonly claims?: Claims | undefined;
+  readonly allocations?: AllocationMeter | undefined;
 }
 
-export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, random, claims }: Options): readonly Resource[] {
+export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, random, claims, allocations }: Options): readonly Resource[] {
   const services = serviceDefinition({
-    serviceCidrs, random, nodePortRange: parsePortRange(nodePortRange), claims,
+    serviceCidrs, random, nodePortRange: parsePortRange(nodePortRange), claims, meter: allocations,
     existing: () => objectsOf<Service>(storeOf("", "services")),
     ranges: () => objectsOf<ServiceCIDR>(storeOf("networking.k8s.io", "servicecidrs")),
     addresses: () => objectsOf<IPAddress>(storeOf("networking.k8s.io", "ipaddresses")),

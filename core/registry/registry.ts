@@ -15,6 +15,7 @@ import { customRow } from "./apiextensions/custom/custom-row.ts";
 import type { CustomKind } from "./apiextensions/custom/custom-kind.ts";
 import { customResource } from "./apiextensions/custom/custom-resource.ts";
 import { CustomVersion } from "./apiextensions/custom/custom-version.ts";
+import type { RuleMeter } from "./apiextensions/rules/rule-meter.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Store } from "../../storage/store.ts";
@@ -50,6 +51,8 @@ interface Deps {
   readonly clock: Clock;
   readonly random: Random;
   readonly convert: Convert;
+  /** Absent: nobody asks how long rules take. */
+  readonly ruleMeter?: RuleMeter | undefined;
 }
 
 export class Registry {
@@ -128,7 +131,7 @@ export class Registry {
       const custom = new CustomVersion(kind, version, retire.signal);
       const { apiVersion } = custom;
       const structure = kind.structure(version.name);
-      const definition = customResource({ spec: kind.crd.spec, names, version, structure });
+      const definition = customResource({ spec: kind.crd.spec, names, version, structure, ruleMeter: this.#deps.ruleMeter });
       const store = new ResourceStore({
         group, version: version.name, plural: names.plural, kind: names.kind, namespaced: row.namespaced, hasStatus: version.subresources?.status !== undefined,
         canonical: (object) => canonicalCustom(object as never).object as unknown as ApiObject,

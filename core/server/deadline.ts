@@ -27,7 +27,7 @@ export interface Timed {
 
 const TOO_LATE = timeout("request did not complete within the allotted timeout");
 /** Nobody has said what it is: what answers in time would have, and clients in Go have words of their own for it. */
-const OVERDUE: RawAnswer = { type: "raw", status: 504, headers: { "content-type": "text/plain; charset=utf-8" }, body: `${JSON.stringify({ ...TOO_LATE.status, kind: undefined, apiVersion: undefined })}\n` };
+export const OVERDUE: RawAnswer = { type: "raw", status: 504, headers: { "content-type": "text/plain; charset=utf-8" }, body: `${JSON.stringify({ ...TOO_LATE.status, kind: undefined, apiVersion: undefined })}\n` };
 
 const LATE_WRITE = timeout("request did not complete within requested timeout - context deadline exceeded");
 

@@ -16,16 +16,16 @@ import { checkAcceptable } from "./acceptable.ts";
 import { type Answer, raw } from "./answer.ts";
 import { answeredObject, shownObject } from "./answered-object.ts";
 import type { AuditRecord } from "./audit/auditor.ts";
-import { Deadlines, type Timed } from "./deadline.ts";
+import { Deadlines, OVERDUE, type Timed } from "./deadline.ts";
 import { deprecation } from "./deprecation.ts";
 import { type Ticket, TooManyRequests } from "./fairness/too-many-requests.ts";
 import { isLasting } from "./lasting.ts";
 import { NotServed, notServedAnswer } from "./not-served.ts";
 import { hasEmptyPart, type RequestInfo, requestInfo, type ResourceRequestInfo } from "./request-info.ts";
-import { requestMetrics } from "./request-metrics.ts";
+import { type Metered, requestMetrics } from "./request-metrics.ts";
 import type { ServerRequest } from "./request.ts";
 import type { Handler, ResourceHandler, Scope, ServerDeps } from "./scope.ts";
-import type { Span } from "./tracing/tracer.ts";
+import { handlerName, requestFields, type Span } from "./tracing/tracer.ts";
 import { Undecided } from "./undecided.ts";
 
 /** What a request takes with it on its way. */
@@ -34,17 +34,18 @@ interface Flight {
   shown: Authenticated | undefined;
   authenticationMs: number;
   readonly auditId: string;
-  readonly span: Span | undefined;
+  span: Span | undefined;
   audit: AuditRecord | undefined;
   ticket: Ticket | undefined;
-  /** It came to something that is served. */
-  isServed: boolean;
+  metered: Metered;
+  /** For its turn. */
+  waitedMs: number;
   /** Goes with whatever the answer is, a refusal too. */
   warnings: readonly string[];
 }
 
 export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, ResourceHandler>>): Handler {
-  const meter = requestMetrics(server.metrics);
+  const meter = requestMetrics(server.metrics, server.clock);
   const deadlines = new Deadlines(server.clock, ({ group, version, resource }) => server.registry.find(group, version, resource) !== undefined);
 
   const deprecated = new WeakMap<ServedResource, boolean>();
@@ -72,8 +73,11 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
   }
 
   async function answer(request: ServerRequest, info: RequestInfo, flight: Flight): Promise<Answer> {
+    const beganMs = server.clock.uptimeMs();
     const caller = request.user ?? (await identify(request, info, flight));
-    flight.span?.event("Authentication succeeded");
+    flight.span?.askedBy(caller.groups);
+    if (flight.span?.isRecorded === false) flight.span = undefined;
+    if (!request.user) flight.span?.child("authentication", 1, {}, beganMs).end();
     const asCaller = attributesOf(info, request, caller);
     flight.audit = server.audit?.begin(request, asCaller, flight.auditId);
     const { shown, authenticationMs } = flight;
@@ -86,21 +90,25 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       flight.audit?.took("impersonation", server.clock.uptimeMs() - impersonatingMs);
     }
     if (server.fairness && !request.user && !isLasting(info)) {
+      const arrivedMs = server.clock.uptimeMs();
+      const turn = flight.span?.child("priorityandfairness", 1, {});
       const entered = server.fairness(request, info, user);
       const waitingMs = server.clock.uptimeMs();
       flight.ticket = entered instanceof Promise ? await entered : entered;
       if (entered instanceof Promise) flight.audit?.took("apf-queue-wait", server.clock.uptimeMs() - waitingMs);
+      flight.waitedMs = server.clock.uptimeMs() - arrivedMs;
+      meter.waited(flight.waitedMs);
+      turn?.end();
     }
     await permit(request, user === caller ? asCaller : attributesOf(info, request, user), flight);
     if (request.path.startsWith("//")) throw new NotServed(); // nothing is there, although it has been read and authorized as if it were
     const elsewhere = server.aggregation?.answer(request, user, { traceparent: flight.span?.traceparent, auditId: flight.auditId });
     if (elsewhere) return await elsewhere;
     if (!info.isResource) {
+      flight.metered.served();
       for (const handler of server.paths) {
         const found = await handler(request, user);
-        if (!found) continue;
-        flight.isServed = true;
-        return found;
+        if (found) return found;
       }
       throw new NotServed();
     }
@@ -111,18 +119,25 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     if (info.verb === "watch" && request.method !== "GET") throw methodNotAllowed(); // POST …/watch/pods and the like
     if (request.method === "HEAD" && !served.custom && info.subresource !== "proxy") throw methodNotAllowed(); // upstream's router knows none
     const handler = server.special(info) ?? genericHandler(verbs, info, served);
-    const scope: Scope = { request, info, served, user, server, signal: shown?.ends && info.verb === "watch" ? AbortSignal.any([request.signal, shown.ends]) : request.signal, warnings: [...(shown?.warnings ?? []), ...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, watched: info.verb === "watch" ? meter.watch(info) : undefined };
+    const scope: Scope = { request, info, served, user, server, signal: shown?.ends && info.verb === "watch" ? AbortSignal.any([request.signal, shown.ends]) : request.signal, warnings: [...(shown?.warnings ?? []), ...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, metered: flight.metered, watched: info.verb === "watch" ? meter.watch(request, info) : undefined };
     if (isDeprecated(served)) {
       meter.deprecated(info);
       flight.audit?.annotate("k8s.io/deprecated", "true");
     }
     flight.warnings = scope.warnings;
-    flight.isServed = true;
-    return await handler(scope);
+    flight.metered.served();
+    if (!flight.span) return await handler(scope);
+    const part = flight.span.child(handlerName(info.verb), 1, requestFields({ request, info, auditId: flight.auditId }));
+    try {
+      return await handler({ ...scope, span: part });
+    } finally {
+      part.end();
+    }
   }
 
   async function permit(request: ServerRequest, attributes: Attributes, { audit, span }: Flight): Promise<void> {
     const startMs = server.clock.uptimeMs();
+    const part = span?.child("authorization", 1, {});
     const { decision, reason, error } = await server.authorizer.authorize(attributes);
     const isUndecided = decision !== "allow" && error !== undefined;
     const tookMs = server.clock.uptimeMs() - startMs;
@@ -134,7 +149,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     }
     audit?.annotate("authorization.k8s.io/decision", decision === "allow" ? "allow" : "forbid");
     audit?.annotate("authorization.k8s.io/reason", reason);
-    span?.event("Authorization succeeded");
+    part?.end();
     if (decision !== "allow") throw unsniffed(request, refused(attributes, reason));
   }
 
@@ -144,8 +159,8 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     if (!info.isResource && info.isIncomplete) return incomplete(request);
     const auditId = server.audit || request.setHeader ? request.header("audit-id")?.slice(0, AUDIT_ID_LENGTH_MAX) || server.random.uuid() : "";
     request.setHeader?.("Audit-Id", auditId);
-    const flight: Flight = { auditId, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, authenticationMs: 0, ticket: undefined, isServed: false, warnings: [] };
     const metered = meter.begin(request, info);
+    const flight: Flight = { auditId, metered, waitedMs: 0, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, authenticationMs: 0, ticket: undefined, warnings: [] };
     let within: Timed | undefined;
     let found: Answer;
     try {
@@ -153,21 +168,21 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       found = await within.inTime(answer(within.request, info, flight));
     } catch (error) {
       found = error instanceof TooManyRequests ? error.answer : failure(server, request, error);
-      if (error instanceof TooManyRequests) flight.isServed = !info.isResource || server.registry.find(info.group, info.version, info.resource) !== undefined;
+      if (error instanceof TooManyRequests && (!info.isResource || server.registry.find(info.group, info.version, info.resource))) metered.served();
     } finally {
       within?.done();
       flight.ticket?.done();
     }
+    const isOverdue = found === OVERDUE;
     if (flight.warnings.length > 0) found = { ...found, warnings: [...new Set(flight.warnings)] };
     const code = codeOf(found);
-    if (flight.isServed) metered.end(code, server.clock.uptimeMs() - startMs);
-    else metered.endUnserved();
+    metered.end(code, { durationMs: server.clock.uptimeMs() - startMs, waitedMs: flight.waitedMs, isOverdue });
     if (flight.audit) {
       recordEnd(flight.audit, { request, info, code, found, nowMs: server.clock.nowMs(), tookMs: server.clock.uptimeMs() - startMs });
       await flight.audit.recorded();
     }
     flight.span?.end(code);
-    return flight.isServed && !request.user && metered.sized && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized } : found;
+    return metered.sized && !request.user && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized } : found;
   };
 }
 

@@ -28,7 +28,7 @@ test.each<[string, string, number | undefined, string]>([
 });
 
 test("what the checks find can be scraped", async () => {
-  const answer = (await handler({ path: "/metrics/slis", query: new URLSearchParams() } as ServerRequest, ANONYMOUS)) as RawAnswer;
+  const answer = (await handler({ path: "/metrics/slis", query: new URLSearchParams(), header: () => undefined } as unknown as ServerRequest, ANONYMOUS)) as RawAnswer;
   expect(answer.body).toContain('kubernetes_healthcheck{name="informer-sync",type="readyz"} 0');
   expect(answer.body).toMatch(/kubernetes_healthchecks_total\{name="ping",status="success",type="livez"\} \d/);
 });

@@ -6,10 +6,12 @@
 import { checkRoute, MEDIA_TYPES } from "../api/codec/negotiate.ts";
 import type { ZPages } from "../api/codec/zpages.ts";
 import { methodNotAllowed } from "../api/meta/status-error.ts";
+import { expose } from "../observe/exposition.ts";
 import { isOfControlPlane } from "../observe/families.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import { sliCounts } from "../observe/slis.ts";
 import { raw, type RawAnswer } from "./answer.ts";
+import type { ServerRequest } from "./request.ts";
 import type { PathHandler } from "./scope.ts";
 
 export interface HealthCheck {
@@ -44,10 +46,11 @@ export function healthPaths(checks: readonly HealthCheck[], slis?: Metrics): Pat
     return problem;
   }
 
-  return async ({ path, query }) => {
+  return async (request) => {
+    const { path, query } = request;
     if (slis && path === "/metrics/slis") {
       for (const one of checks) for (const endpoint of ["healthz", ...one.endpoints] as const) await ask(endpoint, one); // nobody may have asked for long
-      return shown(slis);
+      return shown(slis, request);
     }
     const [, endpoint = "", ...rest] = path.split("/");
     if ((endpoint !== "healthz" && endpoint !== "livez" && endpoint !== "readyz") || path.endsWith("/")) return undefined;
@@ -99,7 +102,10 @@ export function versionPath({ major, minor, ...build }: VersionInfo): PathHandle
 }
 
 export function metricsPath(metrics: Metrics): PathHandler {
-  return ({ path }) => (path === "/metrics" ? shown(metrics, isOfControlPlane) : undefined);
+  return (request) => (request.path === "/metrics" ? shown(metrics, request, isOfControlPlane) : undefined);
 }
 
-function shown(metrics: Metrics, isShown: (family: string) => boolean = () => true): RawAnswer { return raw(metrics.render(isShown), "text/plain; version=0.0.4; charset=utf-8"); }
+export function shown(metrics: Metrics, request: ServerRequest, isShown: (family: string) => boolean = () => true): RawAnswer {
+  const { body, contentType } = expose(metrics.render(isShown), request.header("accept"));
+  return raw(body, contentType);
+}

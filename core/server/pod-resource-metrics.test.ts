@@ -14,7 +14,7 @@ test("what pods ask for and may use, until they are over: upstream's series", as
     pod("waits", { containers: [container({ cpu: "100m" })], initContainers: [container({ cpu: "2" })] }, "Failed"),
     pod("over", { nodeName: "n1", containers: [container({ cpu: "1" })] }, "Succeeded"),
   ]);
-  const answer = (await handler({ path: "/metrics/resources" } as ServerRequest, ANONYMOUS)) as RawAnswer;
+  const answer = (await handler({ path: "/metrics/resources", header: () => undefined } as unknown as ServerRequest, ANONYMOUS)) as RawAnswer;
   expect(String(answer.body).split("\n").filter((line) => !line.startsWith("# HELP"))).toEqual([
     "# TYPE kube_pod_resource_limit gauge",
     'kube_pod_resource_limit{namespace="a",node="n1",pod="web",priority="0",resource="cpu",scheduler="default-scheduler",unit="cores"} 1.05',

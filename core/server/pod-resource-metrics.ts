@@ -7,7 +7,7 @@ import { podResources } from "../admission/pod-resources.ts";
 import type { Pod } from "../api/gen/core.v1.ts";
 import { addQuantity, parseQuantity, type Quantity } from "../api/meta/quantity.ts";
 import { type Labels, metricsRegistry } from "../observe/metrics.ts";
-import { raw } from "./answer.ts";
+import { shown } from "./health.ts";
 import type { PathHandler } from "./scope.ts";
 
 const HELP = "broken down by pod. This shows the resource usage the scheduler and kubelet expect per pod for resources along with the unit for the resource if any.";
@@ -18,7 +18,7 @@ export function podResourceMetrics(pods: () => Iterable<Readonly<Pod>>): PathHan
   const metrics = metricsRegistry();
   metrics.gaugeFrom("kube_pod_resource_limit", `[STABLE] Resources limit for workloads on the cluster, ${HELP}`, () => samples(pods(), "limits"));
   metrics.gaugeFrom("kube_pod_resource_request", `[STABLE] Resources requested by workloads on the cluster, ${HELP}`, () => samples(pods(), "requests"));
-  return ({ path }) => (path === "/metrics/resources" ? raw(metrics.render((family) => FAMILIES.includes(family)), "text/plain; version=0.0.4; charset=utf-8") : undefined);
+  return (request) => (request.path === "/metrics/resources" ? shown(metrics, request, (family) => FAMILIES.includes(family)) : undefined);
 }
 
 function* samples(pods: Iterable<Readonly<Pod>>, which: "requests" | "limits"): Iterable<readonly [Labels, number]> {

@@ -5,6 +5,7 @@ import { systemRandom } from "../lifecycle/random.ts";
 import { silentLog } from "../observe/log.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
 import { refuse as refuseCredentials } from "../authn/authn.ts";
+import { TooManyRequests } from "./fairness/too-many-requests.ts";
 import { apiHandler } from "./handler.ts";
 import type { ServerDeps } from "./scope.ts";
 import type { ServerRequest } from "./request.ts";
@@ -59,6 +60,16 @@ test("what is not served, or refused on the way there, has no series of its own:
   const codes = await Promise.all(["/api/v1/guess7", "/apis/guess8.example.com/v1/namespaces/a/things/b", "/api/v1/secret9", "/guess10"].map(async (path) =>
     ((await handler({ method: "GET", path, query: new URLSearchParams(), header: () => undefined, signal: new AbortController().signal } as unknown as ServerRequest)) as { status: number }).status));
   expect(codes).toEqual([404, 404, 403, 404]);
-  expect(metrics.render()).not.toMatch(/^apiserver_(request|response)_/m);
-  expect(metrics.render()).toContain('apiserver_current_inflight_requests{request_kind="readOnly"} 0');
+  expect(metrics.render()).not.toMatch(/^apiserver_(request_(?!filter_)|response_)/m);
+});
+
+test("who is told to come again later is counted, of what is served", async () => {
+  const metrics = metricsRegistry();
+  const handler = apiHandler({
+    authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), fairness: () => { throw new TooManyRequests("queue-full", 1); }, registry: { find: (_: string, __: string, resource: string) => (resource === "pods" ? {} : undefined) },
+    clock: systemClock, random: systemRandom, log: silentLog, metrics,
+  } as unknown as ServerDeps, {});
+  for (const resource of ["pods", "guesses"]) expect(await handler({ method: "GET", path: `/api/v1/${resource}`, query: new URLSearchParams(), header: () => undefined, signal: new AbortController().signal } as unknown as ServerRequest)).toMatchObject({ status: 429 });
+  expect(metrics.render()).toMatch(/^apiserver_request_total\{code="429",.*resource="pods"/m);
+  expect(metrics.render()).not.toContain("guesses");
 });

@@ -1,30 +1,40 @@
 /**
  * What is counted of every request, under upstream's names: dashboards and alerts rely on them.
  *
+ * A request is counted once somebody answers it: who is not let in, and what nobody serves, is not, as at upstream. What lasts is counted when it ends.
  * Series are looked up by a text of what tells them apart, once for each kind of request: counting costs a look into a map.
  *
- * Source: kubernetes v1.36 apiserver/pkg/endpoints/metrics/metrics.go, pkg/endpoints/filters/metrics.go
+ * Source: kubernetes v1.36 apiserver/pkg/endpoints/metrics/metrics.go, apiserver/pkg/endpoints/handlers/metrics/metrics.go, apiserver/pkg/endpoints/filterlatency, pkg/endpoints/filters/metrics.go
  */
+import type { Clock } from "../lifecycle/clock.ts";
 import type { Labels, Metrics } from "../observe/metrics.ts";
 import { isReading } from "./fairness/max-in-flight.ts";
 import { isLasting } from "./lasting.ts";
 import type { RequestInfo, ResourceRequestInfo } from "./request-info.ts";
+import { earlyLabels, requestKey, requestLabels, scopeOf } from "./request-labels.ts";
 import type { ServerRequest } from "./request.ts";
+import { Watermark } from "./watermark.ts";
 
 const DURATION_BUCKETS = [0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60];
 const SLI_BUCKETS = DURATION_BUCKETS.filter((seconds) => seconds >= 0.05);
 const WATCH_LIST_BUCKETS = [0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 2, 4, 6, 8, 10, 15, 20, 30, 45, 60];
 const SIZE_BUCKETS = [1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
 const AUTH_BUCKETS = [0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.128, 0.256, 0.512, 1.024, 2.048, 4.096, 8.192, 16.384];
-const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
-const CONNECTS: ReadonlySet<string> = new Set(["attach", "exec", "portforward", "proxy"]);
+const FILTER_BUCKETS = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 5, 10, 15, 30];
+/** From 50 KB, in steps of 100 KB. */
+const BODY_BUCKETS = Array.from({ length: 31 }, (_, i) => 50_000 + i * 100_000);
+/** What upstream's loops within the API server call themselves. */
+const OWN_AGENT = "kube-apiserver";
 
 export interface Metered {
-  end(code: number, durationMs: number): void;
-  /** It ended before it came to anything that is served, so it has no series: there are as many resources that do not exist as strangers can think of. Upstream measures its routes alone. */
-  endUnserved(): void;
+  /** Something answers it: what nobody does, and whoever is not let in, is not counted. */
+  served(): void;
+  /** `waitedMs`: of `durationMs`, for its turn. `isOverdue`: it was given up. */
+  end(code: number, how: { readonly durationMs: number; readonly waitedMs: number; readonly isOverdue?: boolean }): void;
   /** How many bytes were answered; absent: they are not counted. */
   readonly sized?: ((bytes: number) => void) | undefined;
+  /** Its body has so many. */
+  sent(bytes: number): void;
 }
 
 export interface RequestMeter {
@@ -32,43 +42,50 @@ export interface RequestMeter {
   /** What was shown did not hold ("error"), nothing was shown where something must be ("failure"), or it is a user. */
   authenticated(who: "error" | "failure" | { readonly user: string }, durationMs: number): void;
   authorized(decision: "allow" | "deny" | "no-opinion" | "error", durationMs: number): void;
+  /** It had its turn after so long. */
+  waited(ms: number): void;
   /** What is asked for is still served, but should not be used any more. */
   deprecated(info: ResourceRequestInfo): void;
   /** For one watch. */
-  watch(info: RequestInfo): WatchMeter;
+  watch(request: ServerRequest, info: ResourceRequestInfo): WatchMeter;
 }
 
 export interface WatchMeter {
+  began(): void;
+  ended(): void;
   /** So many events are sent. */
   events(count: number): void;
   /** What there was at the start (sendInitialEvents) has been sent, this long after it was asked for. */
   listed(ms: number): void;
 }
 
-export function requestMetrics(metrics: Metrics): RequestMeter {
+export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">): RequestMeter {
   const total = metrics.counter("apiserver_request_total", "[STABLE] Counter of apiserver requests broken out for each verb, dry run value, group, version, resource, scope, component, and HTTP response code.");
   const duration = metrics.histogram("apiserver_request_duration_seconds", "[STABLE] Response latency distribution in seconds for each verb, dry run value, group, version, resource, subresource, scope and component.", DURATION_BUCKETS);
   const sli = metrics.histogram("apiserver_request_sli_duration_seconds", "[ALPHA] Response latency distribution (not counting webhook duration and priority & fairness queue wait times) in seconds for each verb, group, version, resource, subresource, scope and component.", SLI_BUCKETS);
+  const validation = metrics.histogram("field_validation_request_duration_seconds", "[ALPHA] Response latency distribution in seconds for each field validation value", SLI_BUCKETS);
   const lasting = metrics.gauge("apiserver_longrunning_requests", "[STABLE] Gauge of all active long-running apiserver requests broken out by verb, group, version, resource, scope and component. Not all requests are tracked this way.");
   const terminations = metrics.counter("apiserver_request_terminations_total", "[ALPHA] Number of requests which apiserver terminated in self-defense.");
   const aborts = metrics.counter("apiserver_request_aborts_total", "[ALPHA] Number of requests which apiserver aborted possibly due to a timeout, for each group, version, verb, resource, subresource and scope");
   const sizes = metrics.histogram("apiserver_response_sizes", "[STABLE] Response size distribution in bytes for each group, version, verb, resource, subresource, scope and component.", SIZE_BUCKETS);
+  const bodies = metrics.histogram("apiserver_request_body_size_bytes", "[ALPHA] Apiserver request body size in bytes broken out by resource and verb.", BODY_BUCKETS);
+  const own = metrics.counter("apiserver_selfrequest_total", "[ALPHA] Counter of apiserver self-requests broken out for each verb, API resource and subresource.");
   const deprecated = metrics.gauge("apiserver_requested_deprecated_apis", "[STABLE] Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and removed_release.");
-  const inFlight = { readOnly: 0, mutating: 0 };
+  const inFlight = { readOnly: new Watermark(), mutating: new Watermark() };
   metrics.gaugeFrom("apiserver_current_inflight_requests", "[STABLE] Maximal number of currently used inflight request limit of this apiserver per request kind in last second.", () =>
-    [[{ request_kind: "mutating" }, inFlight.mutating], [{ request_kind: "readOnly" }, inFlight.readOnly]]);
+    (["mutating", "readOnly"] as const).map((request_kind) => [{ request_kind }, inFlight[request_kind].read(clock.uptimeMs())]));
   const kinds = new Map<string, Kind>();
 
-  function kindOf(request: ServerRequest, info: RequestInfo): Kind {
-    const verb = verbOf(request, info);
-    const dryRun = request.query.has("dryRun") ? "All" : "";
-    const key = info.isResource ? `${verb}|${dryRun}|${info.group}|${info.version}|${info.resource}|${info.subresource}|${scopeOf(info)}` : `${verb}|${dryRun}|${pathOf(info.path)}`;
-    const known = kinds.get(key);
-    if (known) return known;
-    const labels: Labels = info.isResource
-      ? { component: "apiserver", dry_run: dryRun, group: info.group, resource: info.resource, scope: scopeOf(info), subresource: info.subresource, verb, version: info.version }
-      : { component: "apiserver", dry_run: dryRun, group: "", resource: "", scope: "", subresource: pathOf(info.path), verb, version: "" };
-    const made: Kind = { labels, codes: new Map(), duration: duration.with(labels), sli: sli.with(withoutDryRun(labels)), sized: undefined };
+  function kindOf(request: ServerRequest, info: RequestInfo): Kind | undefined {
+    const key = requestKey(request, info);
+    const known = key === undefined ? undefined : kinds.get(key);
+    if (key === undefined || known) return known;
+    const labels = requestLabels(request, info);
+    const { verb = "", group = "", resource = "", subresource = "" } = labels;
+    const made: Kind = {
+      labels, codes: new Map(), duration: duration.with(labels), sli: labels["dry_run"] === "" ? lazily(() => sli.with(withoutDryRun(labels))) : undefined,
+      own: lazily(() => own.with({ group, resource, subresource, verb })), sent: lazily(() => bodies.with({ group, resource, verb: info.verb === "deletecollection" ? "delete_collection" : info.verb })), sized: undefined,
+    };
     if (verb === "GET" || verb === "LIST") { // of what is read alone
       const size = sizes.with(withoutDryRun(labels));
       made.sized = (bytes) => size.observe(bytes);
@@ -77,10 +94,14 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
     return made;
   }
 
-  function count(kind: Kind, code: number): void {
+  function count(request: ServerRequest, kind: Kind, code: number, durationMs: number): void {
     let counter = kind.codes.get(code);
     if (!counter) kind.codes.set(code, (counter = total.with({ code: String(code), ...kind.labels })));
     counter.inc();
+    kind.duration.observe(durationMs / 1000);
+    if (request.user && request.header("user-agent") === OWN_AGENT) kind.own().inc();
+    const asked = request.query.get("fieldValidation");
+    if (asked !== null) validation.observe(durationMs / 1000, { field_validation: FIELD_VALIDATIONS.has(asked) ? asked : "invalid" });
   }
 
   const users = metrics.counter("authenticated_user_requests", "[ALPHA] Counter of authenticated requests broken out by username.");
@@ -96,45 +117,76 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
   const events = metrics.counter("apiserver_watch_events_total", "[ALPHA] Number of events sent in watch clients");
   const watchLists = metrics.histogram("apiserver_watch_list_duration_seconds", "[BETA] Response latency distribution in seconds for watch list requests broken by group, version, resource and scope.", WATCH_LIST_BUCKETS);
 
+  const filters = metrics.histogram("apiserver_request_filter_duration_seconds", "[ALPHA] Request filter latency distribution in seconds, for each filter type", FILTER_BUCKETS);
+  const filtered = { authentication: filters.with({ filter: "authentication" }), authorization: filters.with({ filter: "authorization" }), priorityandfairness: filters.with({ filter: "priorityandfairness" }) };
+
+  /** From now until it is gone. */
+  function lasts(request: ServerRequest, info: RequestInfo, ended: () => void): { end(): void } {
+    const labels = earlyLabels(request, info);
+    lasting.add(1, labels);
+    return {
+      end() {
+        lasting.add(-1, labels);
+        ended();
+      },
+    };
+  }
+
   return {
     begin(request, info) {
-      const lasts = info.verb === "watch" || isLasting(info);
-      const side = isReading(info) ? "readOnly" : "mutating";
-      if (!lasts) inFlight[side]++;
-      let kind: Kind | undefined;
+      const startMs = clock.uptimeMs();
+      const isWatch = info.verb === "watch", isConnection = isLasting(info);
+      const now = isWatch || isConnection ? undefined : inFlight[isReading(info) ? "readOnly" : "mutating"];
+      now?.add(1, startMs);
+      let isServed = false;
+      let kind: Kind | undefined; // of what is served alone: there are as many resources that do not exist as strangers can think of
       return {
-        get sized() { return (kind ??= kindOf(request, info)).sized; },
-        endUnserved() {
-          if (!lasts) inFlight[side]--;
+        get sized() { return kind?.sized; },
+        served() {
+          isServed = true;
+          kind = kindOf(request, info);
         },
-        end(code, durationMs) {
-          kind ??= kindOf(request, info);
-          count(kind, code);
-          if (code === 429) terminations.inc({ ...withoutDryRun(kind.labels), code: "429" });
-          if (request.signal.aborted && !lasts) aborts.inc(withoutComponent(withoutDryRun(kind.labels)));
-          if (!lasts) {
-            inFlight[side]--;
-            kind.duration.observe(durationMs / 1000);
-            kind.sli.observe(durationMs / 1000);
-          } else if (!request.user && code < 400) {
-            const labels = withoutDryRun(kind.labels);
-            lasting.add(1, labels);
-            request.signal.addEventListener("abort", () => lasting.add(-1, labels), { once: true });
+        sent: (bytes) => kind?.sent().observe(bytes),
+        end(code, { durationMs, waitedMs, isOverdue = false }) {
+          now?.add(-1, clock.uptimeMs());
+          if (!isServed) return;
+          if (code === 429 || isOverdue) terminations.inc({ ...earlyLabels(request, info), code: String(code) });
+          if (request.signal.aborted && now) aborts.inc(withoutComponent(earlyLabels(request, info)));
+          if (!kind) return;
+          if (code < 400 && isWatch) return; // is counted when it ends, by its own meter
+          if (code < 400 && isConnection && !request.user) {
+            const counted = kind;
+            const { end } = lasts(request, info, () => count(request, counted, code, clock.uptimeMs() - startMs));
+            if (request.signal.aborted) end();
+            else request.signal.addEventListener("abort", end, { once: true });
+            return;
           }
+          count(request, kind, code, durationMs);
+          kind.sli?.().observe(Math.max(0, durationMs - waitedMs) / 1000);
         },
       };
     },
+    waited: (ms) => filtered.priorityandfairness.observe(ms / 1000),
     deprecated: ({ group, version, resource, subresource }) => deprecated.set(1, { group, version, resource, subresource, removed_release: "" }),
-    watch(info) {
-      if (!info.isResource) return { events: () => undefined, listed: () => undefined };
+    watch(request, info) {
       const { group, version, resource } = info;
       const counter = events.with({ group, version, resource });
-      return { events: (count) => counter.inc(count), listed: (ms) => watchLists.observe(ms / 1000, { group, resource, scope: scopeOf(info), version }) };
+      const startMs = clock.uptimeMs();
+      let lasting: { end(): void } | undefined;
+      return {
+        began() {
+          lasting = lasts(request, info, () => count(request, kindOf(request, info)!, 200, clock.uptimeMs() - startMs));
+        },
+        ended: () => lasting?.end(),
+        events: (count) => counter.inc(count),
+        listed: (ms) => watchLists.observe(ms / 1000, { group, resource, scope: scopeOf(info), version }),
+      };
     },
     authenticated(who, durationMs) {
       const { attempts: tried, duration: took } = authenticated[typeof who === "string" ? who : "success"]();
       tried.inc();
       took.observe(durationMs / 1000);
+      filtered.authentication.observe(durationMs / 1000);
       if (typeof who === "string") return;
       const name = userLabel(who.user);
       let counter = names.get(name);
@@ -145,12 +197,24 @@ export function requestMetrics(metrics: Metrics): RequestMeter {
       const { attempts: tried, duration: took } = decided[decision]();
       tried.inc();
       took.observe(durationMs / 1000);
+      filtered.authorization.observe(durationMs / 1000);
     },
   };
 }
 
-interface Kind { readonly labels: Labels; readonly codes: Map<number, { inc(): void }>; readonly duration: { observe(value: number): void }; readonly sli: { observe(value: number): void }; sized: ((bytes: number) => void) | undefined }
+interface Kind {
+  readonly labels: Labels;
+  readonly codes: Map<number, { inc(): void }>;
+  readonly duration: { observe(value: number): void };
+  /** Absent: nothing was promised of it. */
+  readonly sli: (() => { observe(value: number): void }) | undefined;
+  readonly own: () => { inc(): void };
+  readonly sent: () => { observe(value: number): void };
+  sized: ((bytes: number) => void) | undefined;
+}
 interface Outcome { readonly attempts: { inc(): void }; readonly duration: { observe(value: number): void } }
+
+const FIELD_VALIDATIONS: ReadonlySet<string> = new Set(["Ignore", "Warn", "Strict"]);
 
 /** Custom resources come and go, and their kinds stay. */
 const KINDS_MAX = 5_000;
@@ -168,26 +232,4 @@ function lazily<T>(make: () => T): () => T {
 function userLabel(name: string): string {
   if (["admin", "client", "kube_proxy", "kubelet", "system:serviceaccount:kube-system:default"].includes(name)) return name;
   return name.includes("@") ? "email_id" : "other";
-}
-
-function scopeOf(info: Extract<RequestInfo, { isResource: true }>): string {
-  return info.name !== "" || info.verb === "create" ? "resource" : info.namespace !== "" ? "namespace" : "cluster";
-}
-
-/** The first part of a path: /healthz/etcd is /healthz, and what nobody serves is nothing in particular. */
-function pathOf(path: string): string {
-  const [, first = ""] = path.split("/");
-  return PATHS.has(first) ? `/${first}` : "";
-}
-const PATHS: ReadonlySet<string> = new Set(["api", "apis", "healthz", "livez", "readyz", "metrics", "openapi", "version", "debug", "logs", "flagz", "statusz", ".well-known"]);
-
-function verbOf(request: ServerRequest, info: RequestInfo): string {
-  const method = METHODS.has(request.method) ? request.method : "other";
-  if (!info.isResource) return method === "HEAD" ? "GET" : method;
-  if (info.verb === "watch") return "WATCH";
-  if (CONNECTS.has(info.subresource)) return "CONNECT";
-  if (info.verb === "deletecollection") return "DELETECOLLECTION";
-  if (info.verb === "list") return "LIST";
-  if (method === "PATCH" && request.header("content-type")?.startsWith("application/apply-patch")) return "APPLY";
-  return method === "HEAD" ? "GET" : method;
 }

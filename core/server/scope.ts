@@ -14,8 +14,8 @@ import type { Answer } from "./answer.ts";
 import type { Auditor, AuditRecord } from "./audit/auditor.ts";
 import type { Ticket } from "./fairness/too-many-requests.ts";
 import type { RequestInfo, ResourceRequestInfo } from "./request-info.ts";
-import type { WatchMeter } from "./request-metrics.ts";
-import type { ServerRequest } from "./request.ts";
+import type { Metered, WatchMeter } from "./request-metrics.ts";
+import type { RequestBody, ServerRequest } from "./request.ts";
 import type { Span, Tracer } from "./tracing/tracer.ts";
 
 /** Answers requests that are not about a resource: health, discovery, OpenAPI, metrics. Undefined: not one of its paths. */
@@ -61,8 +61,16 @@ export interface Scope {
   readonly audit?: AuditRecord | undefined;
   /** Absent: this request is not traced. */
   readonly span?: Span | undefined;
+  readonly metered?: Pick<Metered, "sent"> | undefined;
   /** Of a watch. */
   readonly watched?: WatchMeter | undefined;
 }
 
 export type Handler = (request: ServerRequest) => Promise<Answer>;
+
+/** What the request brings with it. Throws 413 when it is too large. */
+export async function bodyOf({ request, metered }: Scope): Promise<RequestBody> {
+  const body = await request.body();
+  if (body.type === "bytes") metered?.sent(body.bytes.length);
+  return body;
+}

@@ -79,15 +79,17 @@ export class ResourceStore {
     return this.cache.get(this.keyOf(namespace, name)) ?? fail(notFound(this.#groupResource, name));
   }
 
-  /** What is in the cache now, in key order. */
-  select({ namespace, name, nodeName, label: wanted, isFound, matches }: Selection): readonly Cached[] {
+  /** What is in the cache now, in key order. `looked` is told at how many objects. */
+  select({ namespace, name, nodeName, label: wanted, isFound, matches }: Selection, looked?: (objects: number) => void): readonly Cached[] {
     const label = nodeName === undefined ? wanted : { key: ON_NODE, value: nodeName };
     if (label && matches && name === undefined) {
       const found = this.cache.labelled(this.prefixOf(namespace), label.key, label.value);
+      looked?.(found.length);
       return isFound ? found : found.filter(({ object }) => matches(object));
     }
     const entry = name !== undefined && (namespace !== "" || !this.resource.namespaced) ? this.cache.get(this.keyOf(namespace, name)) : undefined;
     const all = name === undefined || (namespace === "" && this.resource.namespaced) ? this.cache.under(this.prefixOf(namespace)) : entry ? [entry] : [];
+    looked?.(all.length);
     const named = name === undefined || entry ? all : all.filter(({ object }) => object.metadata.name === name);
     return matches ? named.filter(({ object }) => matches(object)) : named;
   }

@@ -14,6 +14,7 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import type { Log } from "../../observe/log.ts";
 import { type Revision, type Row, type Store, StoreError, type StoreEvent } from "../../../storage/store.ts";
 import { Audience, type CacheEvent, type Listener, type Topic } from "./audience.ts";
+import { CacheCounts } from "./cache-counts.ts";
 import { type Cached, cachedOf, storedOf } from "./cached.ts";
 import { EventWindow } from "./event-window.ts";
 import { LabelIndex } from "./label-index.ts";
@@ -30,8 +31,7 @@ const LAG_MAX = 16_384;
 /** The objects under one key prefix ("/registry/pods/"), in key order when listed. */
 export class ResourceCache {
   readonly prefix: string;
-  /** Events of the store, since the start. */
-  received = 0;
+  readonly counts = new CacheCounts();
   readonly #entries = new Map<string, Cached>();
   /** In key order; made when it is first asked for, and kept up to date from then on. */
   #sorted: Cached[] | undefined;
@@ -100,7 +100,10 @@ export class ResourceCache {
   listen(listener: Listener, topic?: Topic): () => void { return this.#audience.add(listener, topic); }
 
   /** What happened up to `revision` is not remembered. */
-  begin(revision: Revision): void { this.#window.begin(revision); }
+  begin(revision: Revision): void {
+    this.counts.loads++;
+    this.#window.begin(revision);
+  }
 
   load(row: Row): void {
     const entry = cachedOf(row);
@@ -129,7 +132,7 @@ export class ResourceCache {
   }
 
   apply(event: StoreEvent): void {
-    this.received++;
+    this.counts.received++;
     const { key } = event.row;
     const previous = this.#entries.get(key);
     const ending = event.type === "delete" ? this.#endings.get(key) : undefined;
@@ -146,6 +149,7 @@ export class ResourceCache {
     this.#byLabel.replace(previous, event.type === "delete" ? undefined : entry);
     const change: CacheEvent = { type: event.type === "delete" ? "DELETED" : previous ? "MODIFIED" : "ADDED", entry, previous };
     this.#window.push(change, this.#clock.uptimeMs());
+    this.counts.dispatched++;
     this.#audience.tell(change);
     if (previous) this.#overwritten.add(previous);
   }
@@ -209,6 +213,7 @@ export class WatchCache {
           else byResource.set(cache, new Map([[row.key, row]]));
         }
         const events = [...byResource].flatMap(([cache, found]) => [...cache.difference(found, revision)].map((event) => ({ cache, event })));
+        for (const cache of byResource.keys()) cache.counts.loads++;
         for (const { cache, event } of events.sort((a, b) => a.event.row.revision - b.event.row.revision)) cache.apply(event);
         log.info("watch cache read again", { objects: rows.length, changes: events.length, revision });
         return this.#reached(revision);
@@ -224,6 +229,7 @@ export class WatchCache {
     const found = this.#resources.get(prefix);
     if (found) return found;
     const made = new ResourceCache(prefix, this.#revision, { clock: this.#clock, overwritten: this.#overwritten });
+    if (this.#revision > 0) made.counts.loads++; // of what has come since all was read
     this.#resources.set(prefix, made);
     return made;
   }
@@ -280,6 +286,7 @@ export class WatchCache {
  */
 export async function* follow(cache: ResourceCache, revision: Revision, signal: AbortSignal, topic?: Topic): AsyncIterable<readonly CacheEvent[]> {
   let pending = cache.after(revision);
+  cache.counts.initial += pending.length;
   let lost = false;
   let wake: (() => void) | undefined;
   const stop = cache.listen((event) => {
@@ -287,6 +294,7 @@ export async function* follow(cache: ResourceCache, revision: Revision, signal: 
     pending.push(event);
     if (pending.length > LAG_MAX) {
       lost = true;
+      cache.counts.terminated++;
       pending = [];
       stop();
     }

@@ -172,6 +172,8 @@ test("a queue holds so many and no more", () => {
     'apiserver_flowcontrol_request_dispatch_no_accommodation_total{priority_level="small",flow_schema="all"} 2',
     'apiserver_flowcontrol_rejected_requests_total{priority_level="small",flow_schema="all",reason="queue-full"} 1', 'apiserver_flowcontrol_nominal_limit_seats{priority_level="small"} 1',
   ]) expect(text).toContain(line);
+  clock.pass(1_000);
+  expect(metrics.render()).toContain('apiserver_current_inqueue_requests{request_kind="mutating"} 2\napiserver_current_inqueue_requests{request_kind="readOnly"} 0');
 });
 
 test("flows are counted from their first request on, those that wait for nothing as having waited for no time", () => {

@@ -17,6 +17,7 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import { Observations } from "../../observe/metrics.ts";
 import type { ServerRequest } from "../request.ts";
 import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
+import { Watermark } from "../watermark.ts";
 import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from "./bootstrap-objects.ts";
 import { allocate, claimOf, limitsOf, sharesOf } from "./borrowing.ts";
 import { concerns, inOrder, matches } from "./match.ts";
@@ -45,6 +46,8 @@ export class Fairness {
   #stale = true;
   #fraction = 0;
   #last: Flow | undefined;
+  /** How many requests have waited at once, at most. */
+  readonly waiting = { readOnly: new Watermark(), mutating: new Watermark() };
   /** How many requests there are of all levels, as shares of what may wait and of all seats. */
   readonly traffic: Readonly<Record<"waiting" | "executing", Readonly<Record<RequestKind, TimeWeighted>>>>;
 
@@ -101,6 +104,7 @@ export class Fairness {
     }
     flow.queued(seating);
     this.traffic.waiting[kindOf(info)].add(1, nowMs);
+    this.waiting[kindOf(info)].add(1, nowMs);
     return this.#seated(entered, { level, flow, seating, afterMs: work.afterMs, info, user, signal: request.signal });
   }
 
@@ -109,6 +113,7 @@ export class Fairness {
     const nowMs = this.#deps.clock.uptimeMs();
     flow.unqueued(seating, refusal === undefined, nowMs);
     this.traffic.waiting[kindOf(info)].add(-1, nowMs);
+    this.waiting[kindOf(info)].add(-1, nowMs);
     if (refusal !== undefined) {
       const refused = level.refuse(flow, seating, refusal);
       throw refusal === "cancelled" && signal.reason instanceof StatusError ? signal.reason : refused; // its time was up

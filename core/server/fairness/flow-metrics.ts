@@ -25,6 +25,7 @@ export function flowMetrics(metrics: Metrics, fairness: Fairness): void {
     for (const flow of fairness.flows) for (const [reason, count] of flow.rejected) yield [{ ...labelsOf(flow), reason }, count] as const;
   });
   byFlow("counterFrom", "dispatched_requests_total", "[BETA] Number of requests executed by API Priority and Fairness subsystem", ({ dispatched }) => dispatched);
+  metrics.gaugeFrom("apiserver_current_inqueue_requests", "[ALPHA] Maximal number of queued requests in this apiserver per request kind in last second.", () => (["mutating", "readOnly"] as const).map((request_kind) => [{ request_kind }, fairness.waiting[request_kind].read(fairness.nowMs)]));
   byFlow("gaugeFrom", "current_inqueue_requests", "[BETA] Number of requests currently pending in queues of the API Priority and Fairness subsystem", ({ waiting }) => waiting, hasQueued);
   byFlow("gaugeFrom", "current_inqueue_seats", "[ALPHA] Number of seats currently pending in queues of the API Priority and Fairness subsystem", ({ waitingSeats }) => waitingSeats, hasQueued);
   byFlow("gaugeFrom", "current_executing_requests", "[BETA] Number of requests in initial (for a WATCH) or any (for a non-WATCH) execution stage in the API Priority and Fairness subsystem", ({ executing }) => executing);

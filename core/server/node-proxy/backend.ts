@@ -24,6 +24,14 @@ export interface NodeProxyDeps {
   readonly dialer: NodeDialer;
   /** Asked for each connection: certificates are renewed while running. */
   readonly kubeletTls: () => KubeletTls;
+  /** Absent: nobody counts who reads logs. */
+  readonly logMeter?: LogMeter | undefined;
+}
+
+export interface LogMeter {
+  asked(verified: boolean): void;
+  /** What the kubelet showed is not to be believed. */
+  notVerified(): void;
 }
 
 export interface Backend {

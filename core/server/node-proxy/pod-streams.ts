@@ -23,19 +23,27 @@ export async function podLog(deps: NodeProxyDeps, scope: Scope): Promise<Answer>
   if (errors.length > 0) throw invalid({ group: "", kind: "PodLogOptions" }, info.name, errors);
   const pod = await podOf(scope);
   const container = containerOf(pod, query.get("container") ?? "");
+  const verify = !isTrue(query.get("insecureSkipTLSVerifyBackend"));
+  deps.logMeter?.asked(verify);
   if (!pod.spec.nodeName) return { type: "raw", status: 204, headers: {}, body: "" };
 
   const params = new URLSearchParams();
   for (const name of ["follow", "previous", "timestamps"] as const) if (options[name]) params.set(name, "true");
   for (const name of ["sinceSeconds", "sinceTime", "tailLines", "limitBytes"] as const) if (options[name] !== undefined) params.set(name, String(options[name]));
-  const backend = await kubeletBackend(deps, scope, pod.spec.nodeName, { verify: !isTrue(query.get("insecureSkipTLSVerifyBackend")) });
+  const backend = await kubeletBackend(deps, scope, pod.spec.nodeName, { verify });
   const target = `/containerLogs/${[info.namespace, info.name, container].map(encodeURIComponent).join("/")}${params.size > 0 ? `?${params}` : ""}`;
   const unreachable = (error: Error): never => { throw internalError(new Error(`Get "https://${backend.host}${target}": ${error.message}`, { cause: error })); };
-  const connection = await backend.connect().catch(unreachable);
+  const connection = await backend.connect().catch((error: Error) => {
+    if (isUntrusted(error)) deps.logMeter?.notVerified();
+    return unreachable(error);
+  });
   const { status, body } = await http1Request(connection, { method: "GET", target, headers: [["Host", backend.host], ["User-Agent", "kube-apiserver"]] }, scope.signal).catch(unreachable);
   if (status < 200 || status > 206) throw kubeletRefusal(status, await textOf(body), info.name);
   return { type: "raw", status: 200, headers: { "content-type": "text/plain" }, body };
 }
+
+/** By Go's words for it. */
+function isUntrusted({ message }: Error): boolean { return message.includes("x509: ") || message.includes("failed to verify certificate"); }
 
 interface LogOptions {
   readonly follow: boolean; readonly previous: boolean; readonly timestamps: boolean;

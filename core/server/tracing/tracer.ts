@@ -1,15 +1,17 @@
 /**
  * Traces: one span for each request that is sampled, with what happened in it as events, handed over when it is done.
  *
- * The API server is a public endpoint: whether a trace is recorded is its own decision, whatever context a client sends; it passes its own on.
+ * The API server is a public endpoint: whether a trace is recorded is its own decision, whatever context a client sends; it passes its own on. Only of who may do or watch everything
+ * the request is a part of the trace it is sent in.
  *
- * Source: kubernetes v1.36 component-base/tracing, apiserver/pkg/endpoints/filters/traces.go
+ * Source: kubernetes v1.36 component-base/tracing, apiserver/pkg/endpoints/filters/traces.go, apiserver/pkg/endpoints/handlers/trace_util.go
  */
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
-import type { SpanStart } from "../../observe/spans.ts";
+import type { SpanAttributes, SpanStart } from "../../observe/spans.ts";
 import type { ServerRequest } from "../request.ts";
-import type { RequestInfo } from "../request-info.ts";
+import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
+import { scopeOf, verbOf } from "../request-labels.ts";
 
 export type AttributeValue = string | number | boolean;
 
@@ -37,21 +39,62 @@ const PER_MILLION = 1_000_000;
 export function tracer({ samplingRatePerMillion, clock, random, record }: { readonly samplingRatePerMillion: number; readonly clock: Clock; readonly random: Random; readonly record: (span: SpanData) => void }): Tracer {
   return {
     start(request, info, auditId) {
-      if (random.next() * PER_MILLION >= samplingRatePerMillion) return undefined;
-      return new Span({ clock, random, record }, {
-        traceId: random.bytes(16), parentSpanId: undefined, name: "KubernetesAPI", kind: 2,
+      const isSampled = random.next() * PER_MILLION < samplingRatePerMillion;
+      const outer = TRACE_PARENT.exec(request.header("traceparent") ?? "")?.groups;
+      if (!isSampled && !isRecorded(outer)) return undefined;
+      const query = request.query.toString();
+      const span = new Span({ clock, random, record }, {
+        traceId: random.bytes(16), parentSpanId: undefined, name: nameOf(request.method, info), kind: 2,
         attributes: {
-          "http.request.method": request.method, "url.path": request.path, "user_agent.original": request.header("user-agent") ?? "", "client.address": request.remoteAddress, "audit-id": auditId, "k8s.request.verb": info.verb,
+          "http.request.method": request.method, "url.scheme": "https", "url.path": request.path, "http.target": query === "" ? request.path : `${request.path}?${query}`, "user_agent.original": request.header("user-agent") ?? "",
+          "client.address": request.remoteAddress, "network.peer.address": request.remoteAddress, "audit-id": auditId, "k8s.request.verb": info.verb,
           ...(info.isResource ? { "k8s.api.group": info.group, "k8s.api.version": info.version, "k8s.resource.name": info.resource, "k8s.namespace.name": info.namespace } : {}),
         },
       });
+      span.asks({ isSampled, outer: outer && { traceId: Buffer.from(outer["trace"]!, "hex"), spanId: Buffer.from(outer["span"]!, "hex"), isRecorded: isRecorded(outer) } });
+      return span;
     },
   };
 }
 
+/** API: https://www.w3.org/TR/trace-context/ */
+const TRACE_PARENT = /^00-(?<trace>(?!0{32})[0-9a-f]{32})-(?<span>(?!0{16})[0-9a-f]{16})-(?<flags>[0-9a-f]{2})$/;
+/** Theirs is the trace that they are in. */
+const TRUSTED: ReadonlySet<string> = new Set(["system:masters", "system:monitoring"]);
+
+function isRecorded(outer: Readonly<Record<string, string>> | undefined): boolean { return outer !== undefined && (Number.parseInt(outer["flags"]!, 16) & 1) === 1; }
+
+/** What is asked for, whoever and wherever it is. */
+function nameOf(method: string, info: RequestInfo): string {
+  if (!info.isResource) return method;
+  const { group, version, namespace, resource, name, subresource } = info;
+  const parts = [group === "" ? "api" : `apis/${group}`, version, ...(namespace === "" ? [] : ["namespaces/{:namespace}"]), resource, ...(name === "" ? [] : ["{:name}"]), ...(subresource === "" ? [] : [subresource])];
+  return `${method} /${parts.join("/")}`;
+}
+
+/** Of what is done for a request that somebody answers. */
+export function requestFields({ request, info, auditId }: { readonly request: ServerRequest; readonly info: ResourceRequestInfo; readonly auditId: string }): SpanAttributes {
+  const { group, version, name, subresource, namespace, resource } = info;
+  return {
+    accept: request.header("accept") ?? "", "audit-id": auditId, client: request.remoteAddress, "api-group": group, "api-version": version, name, subresource, namespace, resource, scope: scopeOf(info),
+    url: request.path, "user-agent": request.header("user-agent") ?? "", verb: verbOf(request, info),
+  };
+}
+
+const HANDLERS: Readonly<Record<string, string>> = { get: "Get", list: "List", watch: "List", create: "Create", update: "Update", patch: "Patch", delete: "Delete", deletecollection: "Delete" };
+
+/** What upstream calls who answers it. */
+export function handlerName(verb: string): string { return HANDLERS[verb] ?? verb; }
+
 /** Traces that begin on our side. Undefined: not this one. */
 export function rootSpans({ samplingRatePerMillion, ...deps }: SpanDeps & { readonly samplingRatePerMillion: number }): (name: string, start: SpanStart) => Span | undefined {
   return (name, { kind, attributes }) => (deps.random.next() * PER_MILLION >= samplingRatePerMillion ? undefined : new Span(deps, { traceId: deps.random.bytes(16), parentSpanId: undefined, name, kind, attributes }));
+}
+
+interface Asking {
+  readonly isSampled: boolean;
+  /** Absent: it is sent in none. */
+  readonly outer: { readonly traceId: Uint8Array; readonly spanId: Uint8Array; readonly isRecorded: boolean } | undefined;
 }
 
 interface SpanDeps { readonly clock: Clock; readonly random: Random; readonly record: (span: SpanData) => void }
@@ -59,19 +102,37 @@ type Begun = Pick<SpanData, "traceId" | "parentSpanId" | "name" | "kind" | "attr
 
 export class Span {
   readonly #deps: SpanDeps;
-  readonly #begun: Begun;
+  #begun: Begun;
   readonly #spanId: Uint8Array;
   readonly #startMs: number;
   readonly #startUptimeMs: number;
   readonly #events: { name: string; atMs: number }[] = [];
+  #asking: Asking | undefined;
+  #isDropped = false;
 
-  constructor(deps: SpanDeps, begun: Begun) {
+  constructor(deps: SpanDeps, begun: Begun, sinceUptimeMs = deps.clock.uptimeMs()) {
     this.#deps = deps;
     this.#begun = begun;
     this.#spanId = deps.random.bytes(8);
-    this.#startMs = deps.clock.nowMs();
-    this.#startUptimeMs = deps.clock.uptimeMs();
+    this.#startMs = deps.clock.nowMs() - (deps.clock.uptimeMs() - sinceUptimeMs);
+    this.#startUptimeMs = sinceUptimeMs;
   }
+
+  /** Whether it is recorded, and as a part of what, is known when the caller is. */
+  asks(asking: Asking): void {
+    this.#asking = asking;
+    this.#isDropped = !asking.isSampled;
+  }
+
+  /** Nothing has been made of it before. */
+  askedBy(groups: readonly string[]): void {
+    const outer = this.#asking?.outer;
+    if (!outer || !groups.some((group) => TRUSTED.has(group))) return;
+    this.#isDropped = !outer.isRecorded;
+    this.#begun = { ...this.#begun, traceId: outer.traceId, parentSpanId: outer.spanId };
+  }
+
+  get isRecorded(): boolean { return !this.#isDropped; }
 
   /** For the header of that name, in requests made on behalf of this one. API: https://www.w3.org/TR/trace-context/ */
   get traceparent(): string {
@@ -82,13 +143,14 @@ export class Span {
     this.#events.push({ name, atMs: this.#nowMs() });
   }
 
-  /** A part of this one: end it before. */
-  child(name: string, kind: 1 | 3, attributes: Readonly<Record<string, AttributeValue>>): Span {
-    return new Span(this.#deps, { traceId: this.#begun.traceId, parentSpanId: this.#spanId, name, kind, attributes });
+  /** A part of this one: end it before. It may have begun a while ago. */
+  child(name: string, kind: 1 | 3, attributes: Readonly<Record<string, AttributeValue>>, sinceUptimeMs?: number): Span {
+    return new Span(this.#deps, { traceId: this.#begun.traceId, parentSpanId: this.#spanId, name, kind, attributes }, sinceUptimeMs);
   }
 
   /** `code`: of HTTP, if there is one. */
   end(code?: number, isError: boolean = code !== undefined && code >= 500): void {
+    if (this.#isDropped) return;
     const { attributes } = this.#begun;
     this.#deps.record({
       ...this.#begun, spanId: this.#spanId, startMs: this.#startMs, endMs: this.#nowMs(), events: this.#events,

@@ -9,7 +9,8 @@ import type { ServerRequest } from "../request.ts";
 import { OtlpExporter } from "./exporter.ts";
 import { type SpanData, tracer } from "./tracer.ts";
 
-const request = { method: "GET", path: "/api/v1/namespaces/a/pods", remoteAddress: "10.0.0.9", header: () => "kubectl" } as unknown as ServerRequest;
+const asking = (headers: Readonly<Record<string, string>> = {}): ServerRequest => ({ method: "GET", path: "/api/v1/namespaces/a/pods", query: new URLSearchParams("limit=5"), remoteAddress: "10.0.0.9", header: (name: string) => headers[name] }) as unknown as ServerRequest;
+const request = asking({ "user-agent": "kubectl" });
 const info = requestInfo("GET", request.path, new URLSearchParams());
 
 /** Fields of a message by number, nested as far as `path` says. */
@@ -34,10 +35,36 @@ test("a request that is sampled becomes a span with its parts, of one trace", ()
   span.event("Authentication succeeded");
   span.child("webhook", 3, {}).end();
   span.end(503);
-  expect(spans.map(({ name, kind, isError, events }) => [name, kind, isError, events.length])).toEqual([["webhook", 3, false, 0], ["KubernetesAPI", 2, true, 1]]);
+  expect(spans.map(({ name, kind, isError, events }) => [name, kind, isError, events.length])).toEqual([["webhook", 3, false, 0], ["GET /api/v1/namespaces/{:namespace}/pods", 2, true, 1]]);
   expect(spans[0]!.parentSpanId).toEqual(spans[1]!.spanId);
   expect(spans[0]!.traceId).toEqual(spans[1]!.traceId);
-  expect(spans[1]!.attributes).toMatchObject({ "http.request.method": "GET", "http.response.status_code": 503, "k8s.resource.name": "pods", "audit-id": "id" });
+  expect(spans[1]!.attributes).toMatchObject({ "http.request.method": "GET", "http.response.status_code": 503, "k8s.resource.name": "pods", "audit-id": "id", "http.target": "/api/v1/namespaces/a/pods?limit=5" });
+});
+
+test.each([
+  ["GET", "/version", "GET"], ["GET", "/apis/apps/v1/deployments", "GET /apis/apps/v1/deployments"],
+  ["PUT", "/apis/apps/v1/namespaces/a/deployments/b/status", "PUT /apis/apps/v1/namespaces/{:namespace}/deployments/{:name}/status"],
+])("%s %s is called %s", (method, path, name) => {
+  const spans: SpanData[] = [];
+  const named = { ...request, method, path };
+  tracer({ samplingRatePerMillion: 1_000_000, clock: systemClock, random: systemRandom, record: (span) => void spans.push(span) }).start(named, requestInfo(method, path, new URLSearchParams()), "id")!.end(200);
+  expect(spans[0]!.name).toBe(name);
+});
+
+test("only of who may do everything a request is a part of the trace it is sent in, recorded or not", () => {
+  const [trace, outer] = ["0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"];
+  const recorded = (samplingRatePerMillion: number, flags: string, groups: readonly string[]): string[] => {
+    const spans: SpanData[] = [];
+    const span = tracer({ samplingRatePerMillion, clock: systemClock, random: systemRandom, record: (one) => void spans.push(one) }).start(asking({ traceparent: `00-${trace}-${outer}-${flags}` }), info, "id");
+    span?.askedBy(groups);
+    span?.end(200);
+    return spans.map(({ traceId, parentSpanId }) => `${Buffer.from(traceId).toString("hex") === trace ? "theirs" : "ours"} ${parentSpanId === undefined ? "" : Buffer.from(parentSpanId).toString("hex")}`.trim());
+  };
+  expect(recorded(0, "01", ["system:masters"])).toEqual([`theirs ${outer}`]);
+  expect(recorded(1_000_000, "01", ["system:monitoring"])).toEqual([`theirs ${outer}`]);
+  expect(recorded(1_000_000, "00", ["system:masters"])).toEqual([]);
+  expect(recorded(0, "01", ["system:authenticated"])).toEqual([]);
+  expect(recorded(1_000_000, "01", ["system:authenticated"])).toEqual(["ours"]);
 });
 
 test("a collector gets the spans over gRPC, with the headers it wants", async () => {
@@ -60,7 +87,7 @@ test("a collector gets the spans over gRPC, with the headers it wants", async ()
   await running;
   collector.forceShutdown();
   expect(key).toBe("k");
-  expect(fields(body, [1, 2, 2, 5]).map((name) => Buffer.from(name).toString())).toEqual(["KubernetesAPI"]);
+  expect(fields(body, [1, 2, 2, 5]).map((name) => Buffer.from(name).toString())).toEqual(["GET /api/v1/namespaces/{:namespace}/pods"]);
   expect(fields(body, [1, 2, 2, 1]).map((id) => id.length)).toEqual([16]);
   expect(fields(body, [1, 1, 1, 2, 1]).map((value) => Buffer.from(value).toString())).toEqual(["apiserver"]);
 });

@@ -14,14 +14,14 @@ import { builtInFacts, type StructType } from "../../api/schema/facts.ts";
 import { wrapIntegers } from "../../api/schema/wrap-integers.ts";
 import { MalformedError } from "../../registry/apiextensions/custom/embedded.ts";
 import type { RequestBody } from "../request.ts";
-import type { Scope } from "../scope.ts";
+import { bodyOf, type Scope } from "../scope.ts";
 
 /** The body as an object of the request's resource or subresource, in the storage version, defaulted. Throws 400, 415. */
 export async function decodeObject(scope: Scope): Promise<ApiObject> { return (await bodyReader(scope))(); }
 
 /** Makes the object of the body anew each time it is called: cheaper than a copy for the one write in thousands that is prepared again. */
 export async function bodyReader(scope: Scope): Promise<() => ApiObject> {
-  const body = await scope.request.body();
+  const body = await bodyOf(scope);
   let isRecorded = false;
   return () => {
     const object = readObject(scope, body);

@@ -19,7 +19,7 @@ import { applyStrategicMerge } from "../../api/patch/strategic-merge.ts";
 import { diagnose, diagnoseUntyped } from "../../api/schema/diagnose.ts";
 import { builtInFacts, Facts, type Type } from "../../api/schema/facts.ts";
 import type { RequestBody } from "../request.ts";
-import type { Scope } from "../scope.ts";
+import { bodyOf, type Scope } from "../scope.ts";
 import { expectedKind, appliedObject, patchedObject, unfitPatch } from "./body.ts";
 import { requireName } from "./incoming.ts";
 import { ownableFields, schemaOf, withVersions } from "./managed-fields.ts";
@@ -49,7 +49,7 @@ type Json = Record<string, never>;
 export async function patcherOf(scope: Scope): Promise<Patcher> {
   const schema = builtInSchemas.schemaOf(expectedKind(scope));
   const accepted = schema?.strategic && !scope.served.custom ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_YAML] : [JSON_PATCH, MERGE_PATCH, APPLY_YAML];
-  const body = await scope.request.body();
+  const body = await bodyOf(scope);
   const type = body.contentType.split(";")[0]!.trim();
   if (!accepted.includes(type)) throw scope.served.custom ? unsupportedMediaType(accepted) : routerUnsupported();
   requireName(scope);

@@ -92,16 +92,33 @@ export async function listObjects(scope: Scope): Promise<ListAnswer> {
   const isExact = options.versionMatch === "Exact" || (options.versionMatch === "" && options.limit > 0 && Number(options.resourceVersion) > 0);
   if (isExact) return listFrom(scope, options, selection, { revision: Number(options.resourceVersion), after: undefined });
   const limit = options.resourceVersion === "0" ? 0 : options.limit; // whoever takes what there is gets all of it
-  await reach(scope, options.resourceVersion);
+  await reachToList(scope, options.resourceVersion);
   signal.throwIfAborted();
   await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
   const revision = server.cache.revision;
-  const found = served.store!.select(selection);
+  let looked = 0;
+  const found = served.store!.select(selection, (objects) => (looked = objects));
   const entries = limit > 0 ? found.slice(0, limit) : found;
+  served.store!.cache.counts.list(selection.nodeName === undefined ? "" : "f:spec.nodeName", looked, entries.length);
   const last = found.length > entries.length ? entries.at(-1) : undefined;
   const next: ListMeta = last ? { continue: encodeContinue(revision, last.key, served.store!.prefixOf(selection.namespace)), ...remaining(scope, selection, entries.length) } : {};
   await converted(scope, entries);
   return { type: "list", served, entries, metadata: { resourceVersion: String(revision), ...next } };
+}
+
+/** `reach`, with how long it took. */
+async function reachToList(scope: Scope, resourceVersion: string): Promise<void> {
+  const { served: { store }, server: { clock } } = scope, { counts } = store!.cache;
+  const startMs = clock.uptimeMs();
+  try {
+    await reach(scope, resourceVersion);
+    if (resourceVersion === "") counts.consistentReads.served++;
+  } catch (error) {
+    if (resourceVersion === "") counts.consistentReads.failed++;
+    throw error;
+  } finally {
+    if (resourceVersion !== "0") counts.waited(clock.uptimeMs() - startMs, { group: store!.resource.group, resource: store!.resource.plural });
+  }
 }
 
 /** What is selected by fields is selected by those of the version that is asked for. */
@@ -135,19 +152,23 @@ async function listFrom(scope: Scope, options: ListOptions, selection: Selection
   const prefix = store.prefixOf(selection.namespace);
   if (from.revision > server.cache.revision) throw resourceVersionTooLarge(from.revision, server.cache.revision, 0); // nobody waits for it, as in etcd
   const entries: Cached[] = [];
-  let after = from.after;
+  let after = from.after, fetched = 0;
   for (;;) {
     const wanted = options.limit > 0 ? options.limit - entries.length : 0;
     const page = await store.listAt({ prefix, after, limit: wanted, revision: from.revision }).catch((error: unknown) => {
       throw expired(error, options, prefix);
     });
+    fetched += page.entries.length;
     await readyToSelect(scope, selection, () => page.entries);
     for (const entry of page.entries)
       if ((selection.name === undefined || entry.object.metadata.name === selection.name) && (selection.matches?.(entry.object) ?? true)) entries.push(entry);
     after = page.entries.at(-1)?.key;
     const metadata = { resourceVersion: String(from.revision) };
     const isLast = !page.more || after === undefined || (options.limit > 0 && entries.length >= options.limit);
-    if (isLast) await served.ready(objectsOf(entries), signal);
+    if (isLast) {
+      store.cache.counts.storeList(fetched, entries.length);
+      await served.ready(objectsOf(entries), signal);
+    }
     if (!page.more || after === undefined) return { type: "list", served, entries, metadata };
     if (options.limit > 0 && entries.length >= options.limit) {
       const left = selection.matches || selection.name !== undefined ? {} : { remainingItemCount: page.remaining };
@@ -212,6 +233,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const after = fromNow ? server.cache.revision : Number(options.resourceVersion);
   if (sendInitial) await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
   const initial = sendInitial ? served.store!.select(selection) : [];
+  served.store!.cache.counts.initial += initial.length;
   await converted(scope, initial);
 
   const seconds = integer(query, "timeoutSeconds");
@@ -237,13 +259,19 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
   const signal = AbortSignal.any([scope.signal, ended.signal, ...(served.custom ? [served.custom.retired] : [])]);
   const timer = server.clock.after(plan.timeoutMs, () => ended.abort());
   const bookmark = new BookmarkTimer(server.clock);
+  scope.watched?.began();
   try {
     await reachToFollow(scope, plan.after);
     const changes = follow(cache, plan.after, signal, topic)[Symbol.asyncIterator]();
     let next = changes.next(); // from here on nothing is missed, however long it takes to send what there is already
     next.catch(() => undefined); // is told below
-    for (let i = 0; i < plan.initial.length; i += INITIAL_EVENTS_MAX) yield plan.initial.slice(i, i + INITIAL_EVENTS_MAX).map((entry) => ({ type: "ADDED", entry }) as const);
+    for (let i = 0; i < plan.initial.length; i += INITIAL_EVENTS_MAX) {
+      const entries = plan.initial.slice(i, i + INITIAL_EVENTS_MAX);
+      scope.watched?.events(entries.length);
+      yield entries.map((entry) => ({ type: "ADDED", entry }) as const);
+    }
     if (plan.streaming) {
+      scope.watched?.events(1);
       yield [{ type: "BOOKMARK", resourceVersion: String(plan.after), initialEventsEnd: true }];
       scope.watched?.listed(server.clock.uptimeMs() - plan.startMs);
     }
@@ -251,6 +279,7 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
     while (!signal.aborted) {
       const batch = await bookmark.or(next);
       if (batch === undefined) {
+        scope.watched?.events(1);
         yield [{ type: "BOOKMARK", resourceVersion: String(server.cache.revision) }];
         bookmark.wait();
         continue;
@@ -274,6 +303,7 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
     timer.cancel();
     bookmark.cancel();
     ended.abort();
+    scope.watched?.ended();
   }
 }
 

@@ -11,7 +11,7 @@ import type { GroupVersionKind } from "../../api/meta/gvk.ts";
 import { invalid } from "../../api/meta/status-error.ts";
 import type { DeleteOptions } from "../../registry/generic/deletion.ts";
 import { isTrue } from "../request-info.ts";
-import type { Scope } from "../scope.ts";
+import { bodyOf, type Scope } from "../scope.ts";
 import { integer } from "./options.ts";
 
 export interface WriteQuery {
@@ -90,8 +90,9 @@ function deleteQuery({ request: { query } }: Scope): RawDeleteOptions {
 
 const DELETE_OPTIONS: GroupVersionKind = { group: "", version: "v1", kind: "DeleteOptions" };
 
-async function deleteBody({ request, audit }: Scope): Promise<RawDeleteOptions | undefined> {
-  const body = await request.body();
+async function deleteBody(scope: Scope): Promise<RawDeleteOptions | undefined> {
+  const { audit } = scope;
+  const body = await bodyOf(scope);
   if (body.type === "value") return (body.value ?? undefined) as RawDeleteOptions | undefined;
   if (body.bytes.length === 0) return undefined;
   const encoding = negotiateInput(body.contentType);

@@ -36,7 +36,7 @@ export async function createObject(scope: Scope): Promise<Answer> {
   await admit(object, undefined);
   const entry = await roomMade((owned) => {
     if (!owned) delete object.metadata.managedFields;
-    return traced(scope, "Create", () => served.store!.create(object, options));
+    return traced(scope, "Create etcd3", () => served.store!.create(object, options));
   });
   await served.ready([entry.object], scope.signal);
   return stored(201, served, entry);
@@ -63,7 +63,7 @@ export async function updateObject(scope: Scope): Promise<Answer> {
   };
   if (subresource?.type === "view") return writeView(scope, query, { change: next, ownsFields: false });
   const { admit, ...options } = writeOptions(scope, "UPDATE", query);
-  const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
+  const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate etcd3", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
     const object = next();
     await recordOwner(scope, object, old, options.context.nowMs);
@@ -81,7 +81,7 @@ export async function patchObject(scope: Scope): Promise<Answer> {
   const patcher = await patcherOf(scope);
   if (subresource?.type === "view") return writeView(scope, patcher.query, { change: patcher.patch, ownsFields: patcher.ownsFields, isPatch: true });
   const { admit, ...options } = writeOptions(scope, "UPDATE", patcher.query);
-  const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate", () => served.store!.update(info.namespace, info.name, async (old) => {
+  const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate etcd3", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
     const next = await patcher.patch(old && (served.custom ? old : served.fromStorage(old))); // the store shows custom resources in the request's version
     if (!old && next.metadata.uid)
@@ -117,10 +117,10 @@ async function withVersion({ metadata }: ApiObject, old: Readonly<ApiObject> | u
   if (metadata.resourceVersion === version) metadata.resourceVersion = "";
 }
 
-/** A part of the request's trace: admission of the object and its way into the store. */
+/** A part of the request's trace: admission of the object and its way into the store, by upstream's name, whichever store it is. */
 async function traced<T>({ span, info }: Scope, name: string, work: () => Promise<T>): Promise<T> {
   if (!span) return await work();
-  const part = span.child(name, 1, { "k8s.resource.name": info.resource });
+  const part = span.child(name, 1, { group: info.group, resource: info.resource });
   try {
     return await work();
   } finally {

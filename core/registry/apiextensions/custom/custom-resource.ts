@@ -16,6 +16,7 @@ import { qualifiedName } from "../../../api/meta/names.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
 import type { Resource, Subresource } from "../../generic/resource.ts";
 import { STATUS_PART } from "../../generic/status-part.ts";
+import type { RuleMeter } from "../rules/rule-meter.ts";
 import { ruleTree } from "../rules/rule-tree.ts";
 import { Correlated } from "./correlate.ts";
 import { validateEmbedded } from "./embedded.ts";
@@ -31,6 +32,7 @@ export interface CustomResourceOptions {
   readonly names: { readonly plural: string; readonly kind: string };
   readonly version: CustomResourceDefinitionVersion;
   readonly structure: Structure;
+  readonly ruleMeter?: RuleMeter | undefined;
 }
 
 type Part = Extract<Subresource, { type: "part" }>;
@@ -39,10 +41,10 @@ type Part = Extract<Subresource, { type: "part" }>;
 const BLOCKING: ReadonlySet<FieldError["type"]> = new Set<FieldError["type"]>(["FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"]);
 const STANDARD_FINALIZERS = ["orphan", "foregroundDeletion", "kubernetes"];
 
-export function customResource({ spec: { group }, names: { plural, kind }, version, structure }: CustomResourceOptions): Resource {
+export function customResource({ spec: { group }, names: { plural, kind }, version, structure, ruleMeter }: CustomResourceOptions): Resource {
   const apiVersion = formatApiVersion({ group, version: version.name });
   const { status: hasStatus, scale } = version.subresources ?? {};
-  const rules = ruleTree(structure);
+  const rules = ruleTree(structure, ruleMeter && { meter: ruleMeter });
   /** Of rules that what has not changed does not keep. */
   const excused = new WeakMap<object, string[]>();
   const selectable = (version.selectableFields ?? []).map(({ jsonPath }) => ({ name: jsonPath.replace(/^\./, ""), path: compileJsonPath(jsonPath) }));

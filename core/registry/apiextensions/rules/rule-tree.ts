@@ -22,6 +22,7 @@ import { type Correlated, itemKey } from "../custom/correlate.ts";
 import { isMap, type JsonMap } from "../custom/prune.ts";
 import type { Structure } from "../custom/structure.ts";
 import { compileRules, type CompiledRule, UndeclaredError } from "./compiled-rule.ts";
+import { type RuleMeter, unmeasured } from "./rule-meter.ts";
 
 const MESSAGE_BYTES_MAX = 5 * 1024;
 const BUDGET_SPENT = "validation failed due to running out of cost budget, no further validation rules will be run";
@@ -46,19 +47,21 @@ export interface Checked {
 }
 
 /** `root`: whether the structure is a resource. */
-export function ruleTree(structure: Structure, { root = true }: { readonly root?: boolean } = {}): RuleTree | undefined {
+export function ruleTree(structure: Structure, { root = true, meter = unmeasured }: { readonly root?: boolean; readonly meter?: RuleMeter } = {}): RuleTree | undefined {
   if (!structure.has.rules) return undefined;
   const environment = kubernetesEnvironment();
   let node: RuleNode | undefined;
   return {
     check(object, { old, correlated, path = "", budget = RUNTIME_COST_BUDGET, warn = () => undefined }) {
       const round: Round = { errors: [], budget, warn };
-      node ??= new RuleNode(structure, root, environment);
-      node.check({ path, value: object, old, past: { current: correlated, parent: undefined } }, round);
+      const asked = (node ??= new RuleNode(structure, root, { environment, meter }));
+      meter.evaluated(() => asked.check({ path, value: object, old, past: { current: correlated, parent: undefined } }, round));
       return { errors: round.errors, budget: round.budget };
     },
   };
 }
+
+interface Compiling { readonly environment: Environment; readonly meter: RuleMeter }
 
 /** One object being checked. */
 interface Round {
@@ -84,11 +87,11 @@ interface Past {
 class RuleNode {
   readonly #structure: Structure;
   readonly #root: boolean;
-  readonly #environment: Environment;
+  readonly #how: Compiling;
   #compiled: readonly CompiledRule[] | UndeclaredError | undefined;
   readonly #below = new Map<Structure, RuleNode>();
 
-  constructor(structure: Structure, root: boolean, environment: Environment) { this.#structure = structure; this.#root = root; this.#environment = environment; }
+  constructor(structure: Structure, root: boolean, how: Compiling) { this.#structure = structure; this.#root = root; this.#how = how; }
 
   check(place: Place, round: Round): void {
     const { value } = place;
@@ -126,7 +129,7 @@ class RuleNode {
   #node(structure: Structure): RuleNode {
     const known = this.#below.get(structure);
     if (known) return known;
-    const node = new RuleNode(structure, structure.embedded, this.#environment);
+    const node = new RuleNode(structure, structure.embedded, this.#how);
     this.#below.set(structure, node);
     return node;
   }
@@ -134,7 +137,7 @@ class RuleNode {
   #rules(): readonly CompiledRule[] | UndeclaredError {
     if (this.#compiled) return this.#compiled;
     try {
-      return (this.#compiled = compileRules(this.#structure.schema, { root: this.#root, environment: this.#environment }).rules);
+      return (this.#compiled = this.#how.meter.compiled(() => compileRules(this.#structure.schema, { root: this.#root, environment: this.#how.environment }).rules));
     } catch (error) {
       if (error instanceof UndeclaredError) return (this.#compiled = error);
       throw error;

@@ -13,6 +13,7 @@ import type { Random } from "../../../../lifecycle/random.ts";
 import type { Allocation } from "../../../generic/resource.ts";
 import { bitsOf, type Family, formatAddress, parseAddress, parseRange } from "../../checks/ip.ts";
 import { mayHaveNodePorts, needsClusterIp, needsHealthCheck, needsNodePorts, nodePortsOf } from "../shape.ts";
+import type { AllocationMeter, Usage } from "./allocation-metrics.ts";
 import { initFamilies, staysPreferDual } from "./ip-families.ts";
 import { Pool, type PoolRange } from "./pool.ts";
 
@@ -29,6 +30,7 @@ export interface AllocatorOptions {
   /** Addresses that are taken, by services that are about to be written and by whoever else. */
   readonly addresses?: (() => Iterable<Readonly<IPAddress>>) | undefined;
   readonly random: Random;
+  readonly meter?: AllocationMeter | undefined;
 }
 
 export interface ServiceAllocation extends Allocation {
@@ -49,6 +51,7 @@ export class ServiceAllocator {
 
   constructor(options: AllocatorOptions) {
     this.#options = options;
+    options.meter?.follow(() => this.usage());
     this.#families = options.serviceCidrs.map((cidr) => this.#poolOf(cidr).family);
     const { first, last } = options.nodePortRange;
     const size = last - first + 1;
@@ -117,12 +120,18 @@ export class ServiceAllocator {
 
   #takeAddress(service: Readonly<Service>, family: Family, wanted: string, taken: Taken): string {
     const ranges = this.#rangesOf(family);
+    const { meter } = this.#options;
+    const sinceMs = meter?.nowMs() ?? 0;
+    const counted = (cidr: string | undefined, failed: boolean): void => {
+      if (!taken.dryRun && cidr !== undefined) meter?.address(cidr, wanted === "" ? "dynamic" : "static", { failed, sinceMs });
+    };
     const inUse = this.#addressesInUse(family);
     if (wanted === "") {
       const [first] = ranges;
       if (taken.dryRun && first) return formatAddress({ family, value: first.pool.range.first - 1n });
-      for (const { pool } of ranges) {
+      for (const { cidr, pool } of ranges) {
         const value = pool.takeAny(inUse);
+        counted(cidr, value === undefined);
         if (value === undefined) continue;
         taken.add(pool, value);
         return formatAddress({ family, value });
@@ -136,9 +145,25 @@ export class ServiceAllocator {
     const problem = !shown ? "the provided network does not match the current range"
       : !shown.pool.has(value) ? `the provided IP (${wanted}) is not in the valid range. The range of valid IPs is ${shown.cidr}`
         : !shown.pool.take(value, inUse) ? "provided IP is already allocated" : undefined;
+    counted(shown?.cidr, problem !== undefined);
     if (problem !== undefined || !range) throw refused(service, "spec.clusterIPs", service.spec.clusterIPs, `failed to allocate IP ${wanted}: ${problem}`);
     taken.add(range.pool, value);
     return wanted;
+  }
+
+  /** Of each range, and of the ports. */
+  usage(): Usage {
+    const { length } = [...this.#portsInUse()].filter((port) => this.#ports.has(port));
+    return {
+      ranges: this.#families.flatMap((family) => {
+        const inUse = [...this.#addressesInUse(family)];
+        return this.#rangesOf(family).map(({ cidr, pool }) => {
+          const allocated = inUse.filter((value) => pool.has(value)).length;
+          return { cidr, allocated, available: Number(sizeOf(pool)) - allocated };
+        });
+      }),
+      ports: { allocated: length, available: Number(sizeOf(this.#ports)) - length },
+    };
   }
 
   #addressesInUse(family: Family): Set<bigint> {
@@ -191,10 +216,11 @@ export class ServiceAllocator {
       taken.add(this.#ports, value);
       return undefined;
     }
-    if (!this.#ports.has(value)) return `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
-    if (!this.#ports.take(value, this.#portsInUse())) return "provided port is already allocated";
-    taken.add(this.#ports, value);
-    return undefined;
+    const problem = !this.#ports.has(value) ? `provided port is not in the valid range. The range of valid ports is ${first}-${last}`
+      : !this.#ports.take(value, this.#portsInUse()) ? "provided port is already allocated" : undefined;
+    this.#options.meter?.port("static", problem !== undefined);
+    if (problem === undefined) taken.add(this.#ports, value);
+    return problem;
   }
 
   #takeAnyPort(taken: Taken, what: string): number {
@@ -204,6 +230,7 @@ export class ServiceAllocator {
       return Number(value + 1n);
     }
     const value = this.#ports.takeAny(this.#portsInUse());
+    this.#options.meter?.port("dynamic", value === undefined);
     if (value === undefined) throw internalError(new Error(`${what}range is full`));
     taken.add(this.#ports, value);
     return Number(value);
@@ -278,6 +305,8 @@ function addressRange(cidr: string): { readonly family: Family; readonly range: 
   const last = base + size - (family === "IPv4" ? 2n : 1n);
   return { family, range: { first: base + 1n, last, reserved: reservedOf(Number(size), { step: 16, max: 256 }) } };
 }
+
+function sizeOf({ range: { first, last } }: Pool): bigint { return last - first + 1n; }
 
 function contains(cidr: string, value: bigint): boolean {
   const { address: { family }, base, prefix } = parseRange(cidr)!;
