@@ -47,6 +47,7 @@ test("without a network pods reach the API server, by its name, and their node b
   await ready("alone");
   const { hostIP } = (await pod("alone")).status!;
   expect(hostIP).toBe("192.0.2.1");
+  await eventually("the node's DNS has the address that came with its first pod", async () => host.kubectl("exec", "alone", "--", "nslookup", "kubernetes.default.svc.cluster.local"));
   await host.kubectl("exec", "alone", "--", "nc", "-w", "20", "kubernetes.default", "443", "-e", "true");
   await host.kubectl("exec", "alone", "--", "nc", "-w", "20", hostIP!, "10250", "-e", "true");
 });
