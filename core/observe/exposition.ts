@@ -7,6 +7,9 @@
  *
  * Source: prometheus/common v0.67 expfmt/encode.go (Negotiate); API: https://github.com/prometheus/client_model/blob/v0.6.2/io/prometheus/client/metrics.proto
  */
+import { doubleField, intField, nest, textField } from "../protobuf/fields.ts";
+import { BackwardWriter } from "../protobuf/wire.ts";
+
 export interface Exposition { readonly contentType: string; readonly body: string | Uint8Array }
 
 const ESCAPINGS: ReadonlySet<string> = new Set(["allow-utf-8", "underscores", "dots", "values"]);
@@ -35,78 +38,88 @@ function clausesOf(accept: string): { readonly type: string; readonly parameters
   return clauses.toSorted((a, b) => b.q - a.q);
 }
 
-/** Each family with its length before it. */
+/** Each family with its length before it; written from the last to the first, as the writer goes. */
 function delimited(text: string): Uint8Array {
-  const messages: Buffer[] = [];
-  for (const family of text.split(/^(?=# HELP )/m)) {
+  const writer = new BackwardWriter();
+  for (const family of text.split(/^(?=# HELP )/m).toReversed()) {
     const [help = "", type = "", ...lines] = family.split("\n").filter((line) => line !== "");
     if (!help.startsWith("# HELP ")) continue;
     const [, , name = ""] = help.split(" ", 3);
     const kind = type.split(" ")[3] ?? "untyped";
-    const message = Buffer.concat([field(1, name), field(2, unescaped(help.slice(`# HELP ${name} `.length))), number(3, TYPES[kind] ?? 3), ...(kind === "histogram" ? histograms(name, lines) : lines.map((line) => value(kind, line)))]);
-    messages.push(varint(message.length), message);
+    const before = writer.length;
+    if (kind === "histogram") for (const one of histogramsOf(name, lines).toReversed()) writeHistogram(writer, one);
+    else for (const line of lines.toReversed()) writeValue(writer, kind, sampleOf(line));
+    intField(writer, 3, TYPES[kind] ?? 3);
+    textField(writer, 2, unescaped(help.slice(`# HELP ${name} `.length)));
+    textField(writer, 1, name);
+    writer.varint(writer.length - before);
   }
-  return Buffer.concat(messages);
+  return writer.finish();
 }
 
+type Labels = readonly (readonly [name: string, value: string])[];
+
 /** `atMs`: since 1970, of what was seen before it was asked for. */
-interface Sample { readonly name: string; readonly labels: readonly (readonly [name: string, value: string])[]; readonly value: number; readonly atMs: number | undefined }
+interface Sample { readonly name: string; readonly labels: Labels; readonly value: number; readonly atMs: number | undefined }
+
+interface Bucket { readonly count: number; readonly upTo: number }
+interface Histogram { readonly labels: Labels; readonly buckets: readonly Bucket[]; readonly sum: number; readonly count: number }
 
 const LINE = /^([^{ ]+)(?:\{(.*)\})? (\S+)(?: (\d+))?$/;
 
 function sampleOf(line: string): Sample {
   const [, name = "", inside = "", shown = "", at] = LINE.exec(line) ?? [];
   const labels = [...inside.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)].map(([, label, text]) => [label!, unescaped(text!)] as const);
-  return { name, labels, value: shown === "+Inf" ? Number.POSITIVE_INFINITY : shown === "-Inf" ? Number.NEGATIVE_INFINITY : Number(shown), atMs: at === undefined ? undefined : Number(at) };
+  return { name, labels, value: numberOf(shown), atMs: at === undefined ? undefined : Number(at) };
 }
 
-function value(kind: string, line: string): Buffer {
-  const { labels, value: is, atMs } = sampleOf(line);
-  return field(4, Buffer.concat([...labels.map(pair), field(kind === "gauge" ? 2 : kind === "counter" ? 3 : 5, double(1, is)), ...(atMs === undefined ? [] : [number(6, atMs)])]));
-}
-
-/** Of each series its buckets, then its sum, then its count. */
-function histograms(family: string, lines: readonly string[]): Buffer[] {
-  const metrics: Buffer[] = [];
-  let buckets: Buffer[] = [], sum = 0;
+/** Of each series there are its buckets, then its sum, then its count. */
+function histogramsOf(family: string, lines: readonly string[]): Histogram[] {
+  const found: Histogram[] = [];
+  let buckets: Bucket[] = [], sum = 0;
   for (const line of lines) {
-    const { name, labels, value: is } = sampleOf(line);
-    if (name === `${family}_bucket`) {
-      const le = labels.at(-1)![1];
-      buckets.push(field(3, Buffer.concat([number(1, is), double(2, le === "+Inf" ? Number.POSITIVE_INFINITY : Number(le))])));
-    } else if (name === `${family}_sum`) sum = is;
+    const { name, labels, value } = sampleOf(line);
+    if (name === `${family}_bucket`) buckets.push({ count: value, upTo: numberOf(labels.at(-1)![1]) });
+    else if (name === `${family}_sum`) sum = value;
     else {
-      metrics.push(field(4, Buffer.concat([...labels.map(pair), field(7, Buffer.concat([number(1, is), double(2, sum), ...buckets]))])));
+      found.push({ labels, buckets, sum, count: value });
       buckets = [];
     }
   }
-  return metrics;
+  return found;
 }
 
-function pair([name, text]: readonly [string, string]): Buffer { return field(1, Buffer.concat([field(1, name), field(2, text)])); }
+function writeValue(writer: BackwardWriter, kind: string, { labels, value, atMs }: Sample): void {
+  nest(writer, 4, () => {
+    if (atMs !== undefined) intField(writer, 6, atMs);
+    nest(writer, kind === "gauge" ? 2 : kind === "counter" ? 3 : 5, () => doubleField(writer, 1, value));
+    writeLabels(writer, labels);
+  });
+}
+
+function writeHistogram(writer: BackwardWriter, { labels, buckets, sum, count }: Histogram): void {
+  nest(writer, 4, () => {
+    nest(writer, 7, () => {
+      for (const bucket of buckets.toReversed())
+        nest(writer, 3, () => {
+          doubleField(writer, 2, bucket.upTo);
+          intField(writer, 1, bucket.count);
+        });
+      doubleField(writer, 2, sum);
+      intField(writer, 1, count);
+    });
+    writeLabels(writer, labels);
+  });
+}
+
+function writeLabels(writer: BackwardWriter, labels: Labels): void {
+  for (const [name, text] of labels.toReversed())
+    nest(writer, 1, () => {
+      textField(writer, 2, text);
+      textField(writer, 1, name);
+    });
+}
+
+function numberOf(shown: string): number { return shown === "+Inf" ? Number.POSITIVE_INFINITY : shown === "-Inf" ? Number.NEGATIVE_INFINITY : Number(shown); }
 
 function unescaped(text: string): string { return text.replace(/\\(.)/g, (_, sign: string) => (sign === "n" ? "\n" : sign)); }
-
-function field(at: number, content: string | Buffer): Buffer {
-  const bytes = typeof content === "string" ? Buffer.from(content) : content;
-  return Buffer.concat([varint(at * 8 + 2), varint(bytes.length), bytes]);
-}
-
-function number(at: number, is: number): Buffer { return Buffer.concat([varint(at * 8), varint(is)]); }
-
-function double(at: number, is: number): Buffer {
-  const bytes = Buffer.alloc(9);
-  bytes[0] = at * 8 + 1;
-  bytes.writeDoubleLE(is, 1);
-  return bytes;
-}
-
-function varint(is: number): Buffer {
-  const bytes: number[] = [];
-  let rest = Math.max(0, Math.round(is));
-  while (rest >= 128) {
-    bytes.push((rest % 128) + 128);
-    rest = Math.floor(rest / 128);
-  }
-  return Buffer.from([...bytes, rest]);
-}

@@ -11,6 +11,8 @@
  * Source: sigs.k8s.io/apiserver-network-proxy konnectivity-client/proto/client/client.proto
  */
 import { GRPC_PREFIX_BYTES, writeGrpcPrefix } from "../net/grpc/frames.ts";
+import { intField, textField } from "../protobuf/fields.ts";
+import { BackwardWriter, LENGTH_DELIMITED, ProtobufError, VARINT, WireReader } from "../protobuf/wire.ts";
 
 export type Packet =
   | { readonly type: "DIAL_REQ"; /** "tcp" */ readonly protocol: string; /** host:port */ readonly address: string; readonly random: bigint }
@@ -35,37 +37,19 @@ export class PacketError extends Error {
   override readonly name = "PacketError";
 }
 
-const VARINT = 0, FIXED64 = 1, BYTES = 2, FIXED32 = 5;
+/** Of a packet without its data: most are far shorter. */
+const HEAD_BYTES = 64;
 
-/** A gRPC frame with the packet in it. */
+/** A gRPC frame with the packet in it; data is copied once. */
 export function encodePacket(packet: Exclude<Packet, { type: "unknown" }>): Buffer {
-  if (packet.type === "DATA") return encodeData(packet);
+  const data = packet.type === "DATA" ? packet.data : EMPTY;
   const [number, field] = KINDS[packet.type];
-  const message = encodeMessage(packet);
-  const content = [...(number === 0 ? [] : [1 << 3, ...varint(number)]), ...varint((field << 3) | BYTES), ...varint(message.length), ...message];
-  const frame = Buffer.allocUnsafe(GRPC_PREFIX_BYTES + content.length);
-  writeGrpcPrefix(frame, content.length);
-  frame.set(content, GRPC_PREFIX_BYTES);
-  return frame;
-}
-
-function encodeMessage(packet: Exclude<Packet, { type: "unknown" | "DATA" }>): readonly number[] {
-  switch (packet.type) {
-    case "DIAL_REQ": return [...text(1, packet.protocol), ...text(2, packet.address), ...int(3, packet.random)];
-    case "DIAL_RSP": return [...text(1, packet.error), ...int(2, packet.connectId), ...int(3, packet.random)];
-    case "DIAL_CLS": return int(1, packet.random);
-    case "CLOSE_REQ": return int(1, packet.connectId);
-    case "CLOSE_RSP": return [...text(1, packet.error), ...int(2, packet.connectId)];
-    case "DRAIN": return [];
-    case "FLOW": return [...int(1, packet.connectId), ...int(2, packet.credit), ...int(3, packet.end ? 1 : 0)];
-  }
-}
-
-/** The one there are many of: one buffer, the data copied once. */
-function encodeData({ connectId, error, data }: Extract<Packet, { type: "DATA" }>): Buffer {
-  const [number, field] = KINDS.DATA;
-  const fields = [...int(1, connectId), ...text(2, error), ...(data.length === 0 ? [] : [(3 << 3) | BYTES, ...varint(data.length)])];
-  const head = [1 << 3, number, (field << 3) | BYTES, ...varint(fields.length + data.length), ...fields];
+  const writer = new BackwardWriter(HEAD_BYTES);
+  writeFields(writer, packet);
+  writer.varint(writer.length + data.length);
+  writer.tag(field, LENGTH_DELIMITED);
+  if (number !== 0) intField(writer, 1, number);
+  const head = writer.finish();
   const frame = Buffer.allocUnsafe(GRPC_PREFIX_BYTES + head.length + data.length);
   writeGrpcPrefix(frame, head.length + data.length);
   frame.set(head, GRPC_PREFIX_BYTES);
@@ -73,21 +57,40 @@ function encodeData({ connectId, error, data }: Extract<Packet, { type: "DATA" }
   return frame;
 }
 
-function text(field: number, value: string): number[] {
-  if (value === "") return [];
-  const bytes = Buffer.from(value);
-  return [(field << 3) | BYTES, ...varint(bytes.length), ...bytes];
+/** The last first, as the writer goes. Of data, which is at the end, the bytes themselves are left to the caller. */
+function writeFields(writer: BackwardWriter, packet: Exclude<Packet, { type: "unknown" }>): void {
+  switch (packet.type) {
+    case "DIAL_REQ":
+      int(writer, 3, packet.random);
+      text(writer, 2, packet.address);
+      return text(writer, 1, packet.protocol);
+    case "DIAL_RSP":
+      int(writer, 3, packet.random);
+      int(writer, 2, packet.connectId);
+      return text(writer, 1, packet.error);
+    case "DIAL_CLS": return int(writer, 1, packet.random);
+    case "CLOSE_REQ": return int(writer, 1, packet.connectId);
+    case "CLOSE_RSP":
+      int(writer, 2, packet.connectId);
+      return text(writer, 1, packet.error);
+    case "DATA":
+      if (packet.data.length > 0) {
+        writer.varint(packet.data.length);
+        writer.tag(3, LENGTH_DELIMITED);
+      }
+      text(writer, 2, packet.error);
+      return int(writer, 1, packet.connectId);
+    case "DRAIN": return;
+    case "FLOW":
+      int(writer, 3, packet.end ? 1 : 0);
+      int(writer, 2, packet.credit);
+      return int(writer, 1, packet.connectId);
+  }
 }
 
-function int(field: number, value: number | bigint): number[] { return Number(value) === 0 ? [] : [field << 3, ...varint(value)]; }
+function text(writer: BackwardWriter, field: number, value: string): void { if (value !== "") textField(writer, field, value); }
 
-function varint(value: number | bigint): number[] {
-  const bytes: number[] = [];
-  let rest = BigInt.asUintN(64, BigInt(value));
-  for (; rest > 0x7fn; rest >>= 7n) bytes.push(Number(rest & 0x7fn) | 0x80);
-  bytes.push(Number(rest));
-  return bytes;
-}
+function int(writer: BackwardWriter, field: number, value: number | bigint): void { if (Number(value) !== 0) intField(writer, field, value); }
 
 /** The packet in a gRPC message; `data` is a view of it. Throws PacketError. */
 export function decodePacket(message: Buffer): Packet {
@@ -115,44 +118,18 @@ const EMPTY = Buffer.alloc(0);
 /** By number; of a field that comes twice, the last counts. */
 function readFields(bytes: Buffer): Map<number, Value> {
   const fields = new Map<number, Value>();
-  let at = 0;
-
-  function readVarint(): number | bigint {
-    let value = 0;
-    for (let shift = 0; shift < 49; shift += 7) { // as a number while it is one
-      const byte = bytes[at++];
-      if (byte === undefined) throw new PacketError("a packet ends in the middle of a number");
-      value += (byte & 0x7f) * 2 ** shift;
-      if (byte < 0x80) return value;
+  const reader = new WireReader(bytes);
+  try {
+    while (!reader.done) {
+      const tag = reader.varint();
+      const field = Math.floor(tag / 8), type = tag % 8;
+      if (type === VARINT) fields.set(field, reader.int64());
+      else if (type === LENGTH_DELIMITED) fields.set(field, reader.bytes());
+      else reader.skip(type);
     }
-    let wide = BigInt(value);
-    for (let shift = 49n; shift < 70n; shift += 7n) {
-      const byte = bytes[at++];
-      if (byte === undefined) throw new PacketError("a packet ends in the middle of a number");
-      wide |= BigInt(byte & 0x7f) << shift;
-      if (byte < 0x80) return BigInt.asIntN(64, wide);
-    }
-    throw new PacketError("a number of more than 64 bits");
-  }
-
-  function readBytes(length: number): Buffer {
-    const end = at + length;
-    if (end > bytes.length) throw new PacketError("a packet ends in the middle of a field");
-    const found = bytes.subarray(at, end);
-    at = end;
-    return found;
-  }
-
-  while (at < bytes.length) {
-    const tag = Number(readVarint());
-    const field = Math.floor(tag / 8);
-    switch (tag % 8) {
-      case VARINT: fields.set(field, readVarint()); break;
-      case BYTES: fields.set(field, readBytes(Number(readVarint()))); break;
-      case FIXED64: readBytes(8); break;
-      case FIXED32: readBytes(4); break;
-      default: throw new PacketError(`a field of wire type ${tag % 8}`);
-    }
+  } catch (error) {
+    if (!(error instanceof ProtobufError)) throw error;
+    throw new PacketError(`a packet that cannot be read: ${error.message}`, { cause: error });
   }
   return fields;
 }

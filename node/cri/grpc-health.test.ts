@@ -21,13 +21,13 @@ async function startServer(): Promise<{ port: number; stop: () => void }> {
 
 test("what a server says of itself", async () => {
   const { port, stop } = await startServer();
-  const check = (service: string, at = port) => checkGrpcHealth({ host: "127.0.0.1", port: at, service, timeoutMs: 500, userAgent: "kube-probe/1.36", nowMs: Date.now });
+  const check = (service: string, { at = port, timeoutMs = 60_000 } = {}) => checkGrpcHealth({ host: "127.0.0.1", port: at, service, timeoutMs, userAgent: "kube-probe/1.36", nowMs: Date.now });
   try {
     expect(await check("")).toEqual({ healthy: true, message: "service healthy" });
     expect(await check("down")).toEqual({ healthy: false, message: `service unhealthy (responded with "NOT_SERVING")` });
-    expect(await check("silent")).toEqual({ healthy: false, message: "timeout: health rpc did not complete within 0.5s" });
+    expect(await check("silent", { timeoutMs: 500 })).toEqual({ healthy: false, message: "timeout: health rpc did not complete within 0.5s" });
     expect((await check("unknown")).message).toBe("error: health rpc probe failed: rpc error: code = NotFound desc = no such service");
-    expect((await check("", 1)).message).toContain(`timeout: failed to connect service "127.0.0.1:1" within 0.5s`);
+    expect((await check("", { at: 1, timeoutMs: 500 })).message).toContain(`timeout: failed to connect service "127.0.0.1:1" within 0.5s`);
   } finally {
     stop();
   }

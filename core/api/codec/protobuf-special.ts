@@ -8,7 +8,7 @@ import { timestamp } from "../../lifecycle/clock.ts";
 import type { Special } from "../schema/facts.ts";
 import type { JsonValue } from "./json-document.ts";
 import { decodeText, jsonText, parseJson } from "./json.ts";
-import { LENGTH_DELIMITED, ProtobufError, VARINT, type BackwardWriter, type WireReader } from "./protobuf-wire.ts";
+import { LENGTH_DELIMITED, ProtobufError, VARINT, type BackwardWriter, type WireReader } from "../../protobuf/wire.ts";
 
 const MICROS_PER_S = 1_000_000;
 /** 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z: what a time can be written as. */

@@ -13,7 +13,7 @@ import { FieldSets } from "./field-sets.ts";
 import { setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { assemble, type Part, type Piece } from "./pieces.ts";
 import { isPlainSpecial, readRawJson, readSpecial, writeSpecial } from "./protobuf-special.ts";
-import { BackwardWriter, FIXED64, LENGTH_DELIMITED, ProtobufError, putVarint, VARINT, varintBytes, WireReader } from "./protobuf-wire.ts";
+import { BackwardWriter, FIXED64, LENGTH_DELIMITED, ProtobufError, putVarint, VARINT, varintBytes, WireReader } from "../../protobuf/wire.ts";
 
 export { ProtobufError };
 

@@ -4,7 +4,7 @@
  * Both take the object already encoded, and say what goes around it: an event for a thousand watchers encodes its object once.
  */
 import type { Piece } from "./pieces.ts";
-import { LENGTH_DELIMITED, putVarint, varintBytes } from "./protobuf-wire.ts";
+import { LENGTH_DELIMITED, putVarint, varintBytes } from "../../protobuf/wire.ts";
 
 export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
 

@@ -4,7 +4,8 @@
  *
  * Source: github.com/google/gnostic-models openapiv2/OpenAPIv2.proto, openapiv3/OpenAPIv3.proto
  */
-import { type BackwardWriter, FIXED64, LENGTH_DELIMITED, VARINT } from "../codec/protobuf-wire.ts";
+import { boolField, doubleField, intField, nest, textField } from "../../protobuf/fields.ts";
+import type { BackwardWriter } from "../../protobuf/wire.ts";
 
 export type Json = Readonly<Record<string, unknown>>;
 /** Writes the content of a message. */
@@ -32,23 +33,17 @@ export function message(fields: readonly Field[], extensions?: number): Message 
 }
 
 export function writeField(writer: BackwardWriter, number: number, type: Field["type"], value: unknown): void {
-  if (type === "string") { writer.text(value as string); writer.tag(number, LENGTH_DELIMITED); }
-  else if (type === "bool") { writer.varint(value === true ? 1 : 0); writer.tag(number, VARINT); }
-  else if (type === "int64") { writer.int64(value as number); writer.tag(number, VARINT); }
-  else if (type === "double") { writer.double(value as number); writer.tag(number, FIXED64); }
+  if (type === "string") textField(writer, number, value as string);
+  else if (type === "bool") boolField(writer, number, value === true);
+  else if (type === "int64") intField(writer, number, value as number);
+  else if (type === "double") doubleField(writer, number, value as number);
   else nest(writer, number, () => type(writer, value));
-}
-
-export function nest(writer: BackwardWriter, number: number, write: () => void): void {
-  const before = writer.length;
-  write();
-  writer.close(number, before);
 }
 
 /** { name = 1, value = 2 } */
 function named(writer: BackwardWriter, name: string, writeValue: () => void): void {
   nest(writer, 2, writeValue);
-  writer.text(name); writer.tag(1, LENGTH_DELIMITED);
+  textField(writer, 1, name);
 }
 
 /** A map: repeated named values in field `number`. */
@@ -57,4 +52,4 @@ export function mapOf(number: number, value: Message): Message {
 }
 
 /** Any { yaml = 2 } */
-export function anyValue(writer: BackwardWriter, value: unknown): void { writer.text(JSON.stringify(value)); writer.tag(2, LENGTH_DELIMITED); }
+export function anyValue(writer: BackwardWriter, value: unknown): void { textField(writer, 2, JSON.stringify(value)); }

@@ -5,8 +5,9 @@
  *
  * Source: github.com/google/gnostic-models openapiv2/OpenAPIv2.proto
  */
-import { BackwardWriter } from "../codec/protobuf-wire.ts";
-import { anyValue, field, type Json, many, mapOf, message, type Message, nest, writeField } from "./gnostic.ts";
+import { nest } from "../../protobuf/fields.ts";
+import { BackwardWriter } from "../../protobuf/wire.ts";
+import { anyValue, field, type Json, many, mapOf, message, type Message, writeField } from "./gnostic.ts";
 import type { Swagger } from "./v2.ts";
 
 /** What clients accept, in the two spellings that are about. */

@@ -3,8 +3,9 @@
  *
  * Source: github.com/google/gnostic-models openapiv3/OpenAPIv3.proto, OpenAPIv3.go (defaults that are no scalars are empty)
  */
-import { BackwardWriter, FIXED64, VARINT } from "../codec/protobuf-wire.ts";
-import { anyValue, field, type Json, many, mapOf, message, type Message, nest, writeField } from "./gnostic.ts";
+import { boolField, doubleField, nest, textField } from "../../protobuf/fields.ts";
+import { BackwardWriter } from "../../protobuf/wire.ts";
+import { anyValue, field, type Json, many, mapOf, message, type Message, writeField } from "./gnostic.ts";
 
 /** What clients accept, in the two spellings that are about. */
 export const OPENAPI_V3_PROTOBUF = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
@@ -34,9 +35,9 @@ function additionalProperties(writer: BackwardWriter, value: unknown): void {
 
 /** { number = 1 | boolean = 2 | string = 3 }; what is none of them leaves nothing. */
 function defaultValue(writer: BackwardWriter, value: unknown): void {
-  if (typeof value === "number") { writer.double(value); writer.tag(1, FIXED64); }
-  else if (typeof value === "boolean") { writer.varint(value ? 1 : 0); writer.tag(2, VARINT); }
-  else if (typeof value === "string") writeField(writer, 3, "string", value);
+  if (typeof value === "number") doubleField(writer, 1, value);
+  else if (typeof value === "boolean") boolField(writer, 2, value);
+  else if (typeof value === "string") textField(writer, 3, value);
 }
 
 const schema = message([

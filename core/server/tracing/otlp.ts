@@ -3,7 +3,8 @@
  *
  * API: https://github.com/open-telemetry/opentelemetry-proto/blob/v1.5.0/opentelemetry/proto/trace/v1/trace.proto
  */
-import { BackwardWriter, FIXED64, VARINT } from "../../api/codec/protobuf-wire.ts";
+import { boolField, bytesField, intField, nest, textField } from "../../protobuf/fields.ts";
+import { BackwardWriter, FIXED64 } from "../../protobuf/wire.ts";
 import type { AttributeValue, SpanData } from "./tracer.ts";
 
 export type ResourceAttributes = Readonly<Record<string, string>>;
@@ -16,7 +17,7 @@ export function encodeSpans(resource: ResourceAttributes, spans: readonly SpanDa
   nest(writer, 1, () => { // resource_spans
     nest(writer, 2, () => { // scope_spans
       for (const span of spans.toReversed()) nest(writer, 2, () => writeSpan(writer, span));
-      nest(writer, 1, () => text(writer, 1, SCOPE));
+      nest(writer, 1, () => textField(writer, 1, SCOPE));
     });
     nest(writer, 1, () => attributes(writer, 1, resource));
   });
@@ -25,53 +26,32 @@ export function encodeSpans(resource: ResourceAttributes, spans: readonly SpanDa
 
 /** Fields are written last to first, as the writer goes. */
 function writeSpan(writer: BackwardWriter, { traceId, spanId, parentSpanId, name, kind, startMs, endMs, attributes: own, events, isError }: SpanData): void {
-  if (isError) nest(writer, 15, () => number(writer, 3, STATUS_ERROR));
+  if (isError) nest(writer, 15, () => intField(writer, 3, STATUS_ERROR));
   for (const { name: what, atMs } of events.toReversed())
     nest(writer, 11, () => {
-      text(writer, 2, what);
+      textField(writer, 2, what);
       time(writer, 1, atMs);
     });
   attributes(writer, 9, own);
   time(writer, 8, endMs);
   time(writer, 7, startMs);
-  number(writer, 6, kind);
-  text(writer, 5, name);
-  if (parentSpanId) bytes(writer, 4, parentSpanId);
-  bytes(writer, 2, spanId);
-  bytes(writer, 1, traceId);
+  intField(writer, 6, kind);
+  textField(writer, 5, name);
+  if (parentSpanId) bytesField(writer, 4, parentSpanId);
+  bytesField(writer, 2, spanId);
+  bytesField(writer, 1, traceId);
 }
 
 function attributes(writer: BackwardWriter, field: number, values: Readonly<Record<string, AttributeValue>>): void {
   for (const [key, value] of Object.entries(values).toReversed())
     nest(writer, field, () => {
       nest(writer, 2, () => {
-        if (typeof value === "string") text(writer, 1, value);
-        else if (typeof value === "boolean") number(writer, 2, value ? 1 : 0);
-        else number(writer, 3, value);
+        if (typeof value === "string") textField(writer, 1, value);
+        else if (typeof value === "boolean") boolField(writer, 2, value);
+        else intField(writer, 3, value);
       });
-      text(writer, 1, key);
+      textField(writer, 1, key);
     });
-}
-
-function nest(writer: BackwardWriter, field: number, content: () => void): void {
-  const before = writer.length;
-  content();
-  writer.close(field, before);
-}
-
-function text(writer: BackwardWriter, field: number, value: string): void {
-  writer.text(value);
-  writer.tag(field, 2);
-}
-
-function bytes(writer: BackwardWriter, field: number, value: Uint8Array): void {
-  writer.bytes(value);
-  writer.tag(field, 2);
-}
-
-function number(writer: BackwardWriter, field: number, value: number): void {
-  writer.int64(value);
-  writer.tag(field, VARINT);
 }
 
 /** Nanoseconds since 1970. */

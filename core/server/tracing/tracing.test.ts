@@ -1,6 +1,6 @@
 import { Server, ServerCredentials } from "@grpc/grpc-js";
 import { expect, test } from "vitest";
-import { WireReader } from "../../api/codec/protobuf-wire.ts";
+import { WireReader } from "../../protobuf/wire.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { systemRandom } from "../../lifecycle/random.ts";
 import { silentLog } from "../../observe/log.ts";

@@ -2,6 +2,9 @@
  * Protobuf's wire format: a reader with bounds, and a writer that fills its buffer from the end.
  *
  * Writing backwards, last field first, means the length of a nested message is known when its tag is due, so nothing is measured twice or moved.
+ * Objects of the API, CRI, etcd, the tunnel, traces and metrics are written with it.
+ *
+ * API: https://protobuf.dev/programming-guides/encoding/
  */
 export const VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, FIXED32 = 5;
 
@@ -54,6 +57,11 @@ export class WireReader {
   double(): number {
     const start = this.#advance(8);
     return this.#buffer.readDoubleLE(start);
+  }
+
+  float(): number {
+    const start = this.#advance(4);
+    return this.#buffer.readFloatLE(start);
   }
 
   text(): string {
@@ -167,6 +175,11 @@ export class BackwardWriter {
   double(value: number): void {
     this.#reserve(8);
     this.#buffer.writeDoubleLE(value, (this.#at -= 8));
+  }
+
+  float(value: number): void {
+    this.#reserve(4);
+    this.#buffer.writeFloatLE(value, (this.#at -= 4));
   }
 
   text(value: string): void {
