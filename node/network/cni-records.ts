@@ -4,7 +4,7 @@
  *
  * Source: cni v1.3 libcni/api.go (cachedInfo), SPEC.md
  */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import type { Log } from "../../core/observe/log.ts";
 import { type Exec, ExecError } from "../os/exec.ts";
@@ -52,6 +52,17 @@ export function readRecords(options: RecordsOptions): { readonly path: string; r
 export function sandboxOf({ netns, ifName, result }: CniRecord): string | undefined {
   return netns || result?.interfaces?.find(({ name, sandbox }) => name === ifName && sandbox)?.sandbox;
 }
+
+/** Whether the pod's namespace is still mounted there: when a pod ends, the file stays a little longer. Source: containernetworking/plugins v1.7 pkg/ns/ns_linux.go IsNSorErr */
+export function isNamespace(path: string): boolean {
+  try {
+    return statfsSync(path).type === NSFS_MAGIC;
+  } catch {
+    return false;
+  }
+}
+
+const NSFS_MAGIC = 0x6e736673;
 
 export interface PluginCall { readonly plugin: string; readonly id: string; readonly netns: string; readonly env: Readonly<Record<string, string>>; readonly config: string }
 

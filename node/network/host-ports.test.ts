@@ -10,6 +10,7 @@ import { ensureHostPorts, portmapCall } from "./host-ports.ts";
 
 const config = Buffer.from(cniConfig({ podCidrs: ["10.42.0.0/24"], mtu: 1450, ipamDir: "/ipam" })).toString("base64");
 const PORTS = [{ HostPort: 18080, ContainerPort: 8080, Protocol: "tcp", HostIP: "" }];
+const NETNS = "/proc/self/ns/net";
 const record = (id: string, netns: string, more: object = {}): string => JSON.stringify({
   kind: "cniCacheV1", containerId: id, config, ifName: "eth0", networkName: "coracle", capabilityArgs: { portMappings: PORTS },
   result: { cniVersion: "1.0.0", interfaces: [{ name: "cni0" }, { name: "eth0", sandbox: netns }], ips: [{ address: "10.42.0.2/24", interface: 1 }] }, ...more,
@@ -41,10 +42,11 @@ test("only pods whose rules are gone are written again, after what is left of th
     }, new AbortController().signal);
     await ensure();
     expect(asked).toBe(0);
-    put("there", dir);
-    put("lost", dir);
+    put("there", NETNS);
+    put("lost", NETNS);
     put("ended", join(dir, "no-such-namespace"));
-    writeFileSync(join(results, "coracle-other-eth0"), record("other", dir, { networkName: "other" }));
+    put("ending", dir); // what it was mounted on
+    writeFileSync(join(results, "coracle-other-eth0"), record("other", NETNS, { networkName: "other" }));
     writeFileSync(join(results, "coracle-half-eth0"), "{");
     await ensure();
     expect(runs).toEqual(["/cni/portmap DEL lost /bin-of-ours true", "/cni/portmap ADD lost /bin-of-ours true"]);

@@ -7,11 +7,10 @@
  *
  * Source: plugins v1.7 plugins/meta/portmap/portmap_nftables.go
  */
-import { existsSync } from "node:fs";
 import type { Log } from "../../core/observe/log.ts";
 import { type Exec, exec } from "../os/exec.ts";
 import type { Nft } from "../os/exec-nft.ts";
-import { CNI_RESULTS, type CniRecord, type PluginCall, pluginCall, readRecords, runPlugin } from "./cni-records.ts";
+import { CNI_RESULTS, type CniRecord, isNamespace, type PluginCall, pluginCall, readRecords, runPlugin } from "./cni-records.ts";
 
 /** What the portmap plugin makes. */
 const HOST_PORT_TABLE = "cni_hostport";
@@ -42,7 +41,7 @@ export async function ensureHostPorts({ network, cniBinDir, binDir, nft, log, re
   if (calls.length === 0) return;
   const chains = await Promise.all((["ip", "ip6"] as const).flatMap((family) => CHAINS.map((chain) => nft.chain(family, HOST_PORT_TABLE, chain, { signal }))));
   const rules = chains.join("\n");
-  for (const call of calls.filter(({ id, netns }) => !rules.includes(id) && existsSync(netns))) {
+  for (const call of calls.filter(({ id, netns }) => !rules.includes(id) && isNamespace(netns))) {
     log.warn("the host ports of a pod are gone from the kernel, writing them again", { sandbox: call.id });
     for (const command of ["DEL", "ADD"] as const) await runPlugin(command, call, { cniBinDirs: [cniBinDir], binDir, run }, signal); // what is left of them would be there twice
   }

@@ -26,7 +26,7 @@ test("a pod's interface that is off the bridge is put back; those of others, and
 test("a pod's interface that has been deleted is made again with its addresses and noted, unless the pod is just ending; one that was renamed is there", async () => {
   const dir = mkdtempSync(join(tmpdir(), "results-"));
   const config = Buffer.from(cniConfig({ podCidrs: ["10.42.0.0/24"], mtu: 1450, ipamDir: "/ipam" })).toString("base64");
-  const put = (id: string, { veth = `veth${id}`, mac = `0a:${id}`, netns = dir } = {}): void => writeFileSync(join(dir, `coracle-${id}-eth0`), JSON.stringify({
+  const put = (id: string, { veth = `veth${id}`, mac = `0a:${id}`, netns = "/proc/self/ns/net" } = {}): void => writeFileSync(join(dir, `coracle-${id}-eth0`), JSON.stringify({
     kind: "cniCacheV1", containerId: id, config, ifName: "eth0", networkName: "coracle", cniArgs: [["K8S_POD_NAMESPACE", "default"], ["K8S_POD_NAME", id]],
     result: { cniVersion: "1.0.0", interfaces: [{ name: "cni0" }, { name: veth, mac }, { name: "eth0", sandbox: netns }], ips: [{ address: "10.42.0.2/24", interface: 2 }], dns: { of: id } },
   }));
@@ -44,6 +44,7 @@ test("a pod's interface that has been deleted is made again with its addresses a
   put("lost");
   put("ending");
   put("ended", { netns: join(dir, "no-such-namespace") });
+  put("unmounted", { netns: dir });
   await look(signal);
   expect(runs, "seen once").toEqual([]);
   rmSync(join(dir, "coracle-ending-eth0"));
@@ -55,5 +56,27 @@ test("a pod's interface that has been deleted is made again with its addresses a
   await look(signal);
   await look(signal);
   expect(runs.length).toBe(2);
+  rmSync(dir, { recursive: true });
+});
+
+test("of a pod that ends while its interface is made again nothing stays, and nothing is told", async () => {
+  const dir = mkdtempSync(join(tmpdir(), "results-"));
+  const path = join(dir, "coracle-1-eth0");
+  const config = Buffer.from(cniConfig({ podCidrs: ["10.42.0.0/24"], mtu: 1450, ipamDir: "/ipam" })).toString("base64");
+  const told: unknown[] = [];
+  const heard = { ...log, warn: (...all: unknown[]) => void told.push(all), error: (...all: unknown[]) => void told.push(all) } as typeof log;
+  for (const failing of [false, true]) {
+    writeFileSync(path, JSON.stringify({ kind: "cniCacheV1", containerId: "1", config, ifName: "eth0", networkName: "coracle", result: { interfaces: [{ name: "veth1" }, { name: "eth0", sandbox: "/proc/self/ns/net" }] } }));
+    const runs: string[] = [];
+    const run: Exec = async (_command, _args, { env = {} } = {}) => {
+      runs.push(env["CNI_COMMAND"]!);
+      if (env["CNI_COMMAND"] === "ADD") rmSync(path);
+      return { exitCode: failing && env["CNI_COMMAND"] === "ADD" ? 1 : 0, stdout: "{}", stderr: "" };
+    };
+    const look = lostPodLinks({ network: "coracle", links: () => [], cniBinDirs: ["/cni"], binDir: "/bin", resultsDir: dir, log: heard, run });
+    await look(new AbortController().signal);
+    await look(new AbortController().signal);
+    expect([runs, told]).toEqual([failing ? ["DEL", "ADD"] : ["DEL", "ADD", "DEL"], []]);
+  }
   rmSync(dir, { recursive: true });
 });

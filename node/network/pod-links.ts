@@ -14,7 +14,7 @@ import { dirname, join } from "node:path";
 import type { Log } from "../../core/observe/log.ts";
 import { type Exec, exec } from "../os/exec.ts";
 import type { Link, Netlink } from "../os/netlink.ts";
-import { CNI_RESULTS, type CniInterface, type CniRecord, type CniResult, pluginCall, readRecords, recordPaths, runPlugin } from "./cni-records.ts";
+import { CNI_RESULTS, type CniInterface, type CniRecord, type CniResult, isNamespace, pluginCall, readRecords, recordPaths, runPlugin } from "./cni-records.ts";
 
 export interface PodLinksOptions {
   /** Its index. */
@@ -55,15 +55,17 @@ export function lostPodLinks({ network, links, cniBinDirs, binDir, log, resultsD
   async function remake(path: string, record: CniRecord, signal: AbortSignal): Promise<void> {
     const ips = (record.result?.ips ?? []).flatMap(({ address }) => address?.split("/")[0] ?? []);
     const call = pluginCall(record, "bridge", { args: { cni: { ips } } });
-    if (!call || !existsSync(call.netns) || !existsSync(path)) return;
+    const isThere = (): boolean => call !== undefined && isNamespace(call.netns) && existsSync(path);
+    if (!call || !isThere()) return;
     const pod = ["K8S_POD_NAMESPACE", "K8S_POD_NAME"].map((name) => record.cniArgs?.find(([key]) => key === name)?.[1] ?? "").join("/");
     try {
       await runPlugin("DEL", call, { cniBinDirs, binDir, run }, signal); // its addresses are held for it, and would be refused
       const { interfaces = [] } = JSON.parse(await runPlugin("ADD", call, { cniBinDirs, binDir, run }, signal)) as CniResult;
+      if (!isThere()) return void (await runPlugin("DEL", call, { cniBinDirs, binDir, run }, signal)); // it has ended meanwhile, and nobody else gives its addresses back
       note(path, { ...record, result: { ...record.result, interfaces } });
       log.warn("the interface of a pod had been deleted, made again", { pod, ips });
     } catch (error) {
-      if (!signal.aborted) log.error("the interface of a pod has been deleted and cannot be made again: a new pod in its place has one", { pod, ips, error });
+      if (!signal.aborted && isThere()) log.error("the interface of a pod has been deleted and cannot be made again: a new pod in its place has one", { pod, ips, error });
     }
   }
 
