@@ -12,6 +12,7 @@ import type { CustomResourceDefinition } from "../core/api/gen/apiextensions.v1.
 import { builtInResources } from "../core/api/schema/resources.ts";
 import type { Client } from "../core/client/client.ts";
 import { clientOver } from "../core/client/resource-client.ts";
+import { IP_ADDRESSES } from "../core/client/resources.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { type Random, systemRandom } from "../core/lifecycle/random.ts";
@@ -82,13 +83,14 @@ export async function apiServer({ admit, validate, audit, clock = systemClock, r
   const metrics = metricsRegistry();
   let running: Promise<void> | undefined;
   await new Promise<void>((ready) => (running = cache.run(signal, ready, silentLog)));
-  const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random, allocations: allocationMeter(metrics, clock) }), {
+  const own = clientOver(inProcessTransport((request) => handler(request), { user: { name: "system:apiserver", groups: ["system:authenticated", "system:masters"] }, userAgent: "kube-apiserver" }));
+  const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({ serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random, allocations: allocationMeter(metrics, clock), ipAddresses: own.resource(IP_ADDRESSES) }), {
     store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock),
   });
   const definitions = crdController({ registry, remoteConversion, clock, random, log: silentLog });
   let serving: Promise<void> | undefined;
   await new Promise<void>((ready) => (serving = definitions.run(signal, ready)));
-  const handler = apiHandler({
+  const handler: Handler = apiHandler({
     registry, cache, clock, random, log: silentLog, metrics, paths: [],
     authenticator: { authenticate: () => Promise.resolve(undefined) },
     authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },

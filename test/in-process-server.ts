@@ -2,6 +2,7 @@
 import { builtInResources } from "../core/api/schema/resources.ts";
 import type { Client } from "../core/client/client.ts";
 import { clientOver } from "../core/client/resource-client.ts";
+import { IP_ADDRESSES } from "../core/client/resources.ts";
 import { type Clock, systemClock } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { silentLog } from "../core/observe/log.ts";
@@ -12,6 +13,7 @@ import { WatchCache } from "../core/registry/generic/watch-cache.ts";
 import { Registry } from "../core/registry/registry.ts";
 import { discoveryPaths } from "../core/server/discovery.ts";
 import { apiHandler } from "../core/server/handler.ts";
+import type { Handler } from "../core/server/scope.ts";
 import { inProcessTransport } from "../core/server/in-process.ts";
 import { specialHandlers } from "../core/server/special/special.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
@@ -23,10 +25,11 @@ export async function inProcessServer({ clock = systemClock, signal }: { readonl
   const cache = new WatchCache(store, clock);
   let ended: Promise<void> = Promise.resolve();
   await new Promise<void>((ready) => { ended = cache.run(signal, ready, silentLog); });
+  const clientOf = (name: string): Client => clientOver(inProcessTransport((request) => handler(request), { user: { name, groups: ["system:masters"] }, userAgent: name }));
   const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({
-    serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random: systemRandom,
+    serviceCidrs: ["10.43.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random: systemRandom, ipAddresses: clientOf("system:apiserver").resource(IP_ADDRESSES),
   }), { store, cache, clock, random: systemRandom, convert });
-  const handler = apiHandler({
+  const handler: Handler = apiHandler({
     registry, cache, clock, random: systemRandom, log: silentLog, metrics: metricsRegistry(), paths: [discoveryPaths(registry, "10.0.0.1:6443")],
     authenticator: { authenticate: () => Promise.resolve(undefined) },
     authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
@@ -34,5 +37,5 @@ export async function inProcessServer({ clock = systemClock, signal }: { readonl
     admission: { admit: () => Promise.resolve(), validate: () => Promise.resolve() },
     special: specialHandlers({ tokens: undefined as never, tokenReviews: undefined as never, review: () => Promise.reject(new Error("no reviews here")), connections: () => undefined }),
   }, VERBS);
-  return { client: (name) => clientOver(inProcessTransport(handler, { user: { name, groups: ["system:masters"] }, userAgent: name })), registry, ended };
+  return { client: clientOf, registry, ended };
 }

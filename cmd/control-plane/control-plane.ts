@@ -137,7 +137,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const loopback: UserInfo = { name: "system:apiserver", uid: random.uuid(), groups: ["system:authenticated", "system:masters"] };
   const loopbackClient = (): Client => clientOver(transport(loopback, "kube-apiserver"));
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
-  const registry: Registry = new Registry([...servedResources(args.list("runtime-config")), ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal), allocations: allocationMeter(metrics, clock) }), { store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock) });
+  const registry: Registry = new Registry([...servedResources(args.list("runtime-config")), ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal), allocations: allocationMeter(metrics, clock), ipAddresses: loopbackClient().resource(refs.IP_ADDRESSES) }), { store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock) });
 
   const serverId = apiServerId(node.name);
   const identity = identityOf({ args, pki, joinSecret, clusterDomain: settings.clusterDomain, url, serverId, client: loopbackClient(), informers, clock, random, log, metrics });

@@ -36,6 +36,7 @@ import { replicationControllers } from "./core/replication-controller.ts";
 import { resourceQuotas } from "./core/resource-quota.ts";
 import { secrets } from "./core/secret.ts";
 import { serviceAccounts } from "./core/service-account.ts";
+import type { AddressClient } from "./core/service/allocator/address-objects.ts";
 import type { AllocationMeter } from "./core/service/allocator/allocation-metrics.ts";
 import type { Claims } from "./core/service/allocator/claims.ts";
 import { parsePortRange } from "./core/service/allocator/port-range.ts";
@@ -78,15 +79,17 @@ interface Options {
   /** Where other servers write to the same store. */
   readonly claims?: Claims | undefined;
   readonly allocations?: AllocationMeter | undefined;
+  /** Who makes and deletes the objects of services' addresses. Without it there are none. */
+  readonly ipAddresses?: AddressClient | undefined;
 }
 
-export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, random, claims, allocations }: Options): readonly Resource[] {
+export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, random, claims, allocations, ipAddresses: client }: Options): readonly Resource[] {
   const services = serviceDefinition({
     serviceCidrs, random, nodePortRange: parsePortRange(nodePortRange), claims, meter: allocations,
     existing: () => objectsOf<Service>(storeOf("", "services")),
     ranges: () => objectsOf<ServiceCIDR>(storeOf("networking.k8s.io", "servicecidrs")),
     addresses: () => objectsOf<IPAddress>(storeOf("networking.k8s.io", "ipaddresses")),
-    addressObjects: () => storeOf("networking.k8s.io", "ipaddresses"),
+    addressObjects: client && { client, find: (name) => storeOf("networking.k8s.io", "ipaddresses")?.select({ namespace: "", name })[0]?.object as IPAddress | undefined },
   });
   const namespaceLabels = (name: string): Readonly<Record<string, string>> => {
     const [namespace] = storeOf("", "namespaces")?.select({ namespace: "", name }) ?? [];

@@ -10,7 +10,7 @@ import type { Client } from "../../core/client/client.ts";
 import { eventWriter, silentEvents } from "../../core/client/events.ts";
 import { type Informers, informerFactory } from "../../core/client/informer-factory.ts";
 import { clientOver } from "../../core/client/resource-client.ts";
-import { NODES, PODS, RESOURCE_QUOTAS } from "../../core/client/resources.ts";
+import { IP_ADDRESSES, NODES, PODS, RESOURCE_QUOTAS } from "../../core/client/resources.ts";
 import type { Informer } from "../../core/client/informer.ts";
 import type { ApiRequest, Transport } from "../../core/client/transport.ts";
 import { allControllers } from "../../core/controllers/all.ts";
@@ -83,13 +83,13 @@ export class SimulatedCluster {
     const store = await memoryStore({ disk: this.#disk, clock });
     const cache = new WatchCache(store, clock);
     await new Promise<void>((ready) => { this.#live(cache.run(signal, ready, silentLog)); });
-    const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({
-      serviceCidrs: ["10.96.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random,
-    }), { store, cache, clock, random, convert });
     const own = clientOver(inProcessTransport((request) => handler(request), { user: { name: "system:apiserver", groups: ["system:masters"] }, userAgent: "kube-apiserver" }));
+    const registry: Registry = new Registry(builtInResources.rows(), registryDefinitions({
+      serviceCidrs: ["10.96.0.0/16"], nodePortRange: "30000-32767", storeOf: (group, plural) => registry.storeOf(group, plural), random, ipAddresses: own.resource(IP_ADDRESSES),
+    }), { store, cache, clock, random, convert });
     const informers = informerFactory({ client: own, clock, random, log: silentLog });
     const admission = admissionChain([...this.#plugins({ client: own, informers }), resourceQuotaAdmission({ quotas: informers.of(RESOURCE_QUOTAS), client: own.resource(RESOURCE_QUOTAS), clock })]);
-    const handler = apiHandler({
+    const handler: Handler = apiHandler({
       registry, cache, clock, random, log: silentLog, metrics: metricsRegistry(), paths: [discoveryPaths(registry, "10.0.0.1:6443")],
       authenticator: { authenticate: () => Promise.resolve(undefined) },
       authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },

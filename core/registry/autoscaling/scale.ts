@@ -4,9 +4,11 @@
  * Source: kubernetes v1.36 pkg/registry/apps/deployment/storage/storage.go ScaleREST, pkg/apis/autoscaling/validation/validation.go ValidateScale
  */
 import type { FieldError } from "../../api/meta/field-error.ts";
+import { dns1123Subdomain } from "../../api/meta/names.ts";
 import type { Scale } from "../../api/gen/autoscaling.v1.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { nonNegative } from "../core/checks/values.ts";
+import { validateMeta } from "../generic/object-meta.ts";
 import type { Subresource } from "../generic/resource.ts";
 
 interface Scaled<T extends ApiObject> {
@@ -32,6 +34,10 @@ export function scaleView<T extends ApiObject>({ replicas, current, selector, se
       };
     },
     write(object, view) { setReplicas(object, (view as Scale).spec?.replicas ?? 0); },
-    validate: (view): Iterable<FieldError> => nonNegative("spec.replicas", (view as Scale).spec?.replicas),
+    isOfItself: true,
+    *validate(view): Iterable<FieldError> {
+      yield* validateMeta(view, true, dns1123Subdomain);
+      yield* nonNegative("spec.replicas", (view as Scale).spec?.replicas);
+    },
   };
 }

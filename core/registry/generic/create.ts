@@ -62,7 +62,6 @@ async function createOnce(target: Target, draft: ApiObject, { context, signal, v
     if (!context.dryRun) refuseVersion(given);
     const key = target.keyOf(object.metadata.namespace ?? "", object.metadata.name);
     const stored = await commits.stored(definition.onceStored?.(object) ?? object, signal);
-    if (!context.dryRun) await allocation?.prepare?.();
     const entry = context.dryRun ? commits.dryRun(key, stored, cache.get(key) !== undefined) : await commits.put(key, stored, undefined, signal, recognized);
     if (context.dryRun) await allocation?.rollback();
     else await allocation?.commit();

@@ -82,8 +82,6 @@ export interface Resource<T extends ApiObject = ApiObject> {
 }
 
 export interface Allocation {
-  /** The object is going to be written: nothing else is in the way. Not called in a dry run. Throws what the client is to be told. */
-  prepare?(): Promise<void>;
   commit(): Promise<void> | void;
   rollback(): Promise<void> | void;
 }
@@ -103,6 +101,8 @@ export type Subresource<T extends ApiObject = ApiObject> =
   /** Another kind seen through the object: scale. */
   | {
       readonly type: "view";
+      /** Whether a patch that gives it another uid is refused; without it, that says nothing. */
+      readonly isOfItself?: true;
       read(object: Readonly<T>): ApiObject;
       /** What a GET answers with, where that is not what `read` gives. May throw a StatusError. */
       show?(object: Readonly<T>): ApiObject;

@@ -52,7 +52,6 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
       await allocation?.rollback();
       return { entry: current };
     }
-    if (!context.dryRun) await allocation?.prepare?.();
     const entry = context.dryRun ? commits.dryRun(current.key, stored, false) : await commits.put(current.key, stored, current, signal);
     if (context.dryRun) await allocation?.rollback();
     else await allocation?.commit();

@@ -158,7 +158,10 @@ async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields, 
     const next = copyOf(old!) as ApiObject;
     if (view.metadata.resourceVersion) next.metadata.resourceVersion = view.metadata.resourceVersion;
     else next.metadata.resourceVersion = "";
-    if (view.metadata.uid) next.metadata.uid = view.metadata.uid;
+    const { uid } = view.metadata;
+    if (uid && !isPatch) next.metadata.uid = uid;
+    else if (uid && uid !== next.metadata.uid && subresource.isOfItself)
+      throw conflict({ group: info.group, resource: `${info.resource}/${info.subresource}` }, info.name, `Precondition failed: UID in precondition: ${uid}, UID in object meta: ${next.metadata.uid}`);
     subresource.write(next, view);
     next.metadata.managedFields = managedFieldsWithView(served, next, view);
     return next;

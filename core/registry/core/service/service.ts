@@ -11,7 +11,7 @@ import type { Service } from "../../../api/gen/core.v1.ts";
 import { dns1123Label } from "../../../api/meta/names.ts";
 import { defineResource, type Resource } from "../../generic/resource.ts";
 import { statusPart } from "../status-part.ts";
-import { addressesOf, type AddressStore, releaseAddresses, withAddressObjects } from "./allocator/address-objects.ts";
+import { type AddressObjects, addressesOf, releaseAddresses, withAddressObjects } from "./allocator/address-objects.ts";
 import { type AllocatorOptions, ServiceAllocator } from "./allocator/allocator.ts";
 import { allocateWithClaims, type Claims } from "./allocator/claims.ts";
 import { defaultService } from "./defaults.ts";
@@ -20,7 +20,7 @@ import { validateLoadBalancerStatus, validateService, validateServiceUpdate } fr
 import { serviceWarnings } from "./warnings.ts";
 
 /** `claims`: where other servers allocate from the same ranges. `addressObjects`: where there is an object for each address. */
-export function serviceDefinition({ claims, addressObjects, ...options }: AllocatorOptions & { readonly claims?: Claims | undefined; readonly addressObjects?: () => AddressStore | undefined }): Resource<Service> {
+export function serviceDefinition({ claims, addressObjects, ...options }: AllocatorOptions & { readonly claims?: Claims | undefined; readonly addressObjects?: AddressObjects | undefined }): Resource<Service> {
   const allocator = new ServiceAllocator(options);
   const allocated = (next: Service, old: Readonly<Service> | undefined, dryRun: boolean) => (claims && !dryRun ? allocateWithClaims(allocator, next, old, claims) : allocator.allocate(next, old, { dryRun }));
   return defineResource<Service>({
@@ -43,13 +43,12 @@ export function serviceDefinition({ claims, addressObjects, ...options }: Alloca
       dropInternalPolicy(next);
     },
     async allocate(next, old, context) {
+      const named = [...(next.spec.clusterIPs ?? [])];
       const allocation = await allocated(next, old, context.dryRun);
-      const store = context.dryRun ? undefined : addressObjects?.();
-      return store ? withAddressObjects(allocation, { next, old, store, context }) : allocation;
+      return addressObjects && !context.dryRun ? await withAddressObjects(allocation, { next, old, named, objects: addressObjects }) : allocation;
     },
-    async afterDelete(service, context) {
-      const store = addressObjects?.();
-      if (store) await releaseAddresses(store, addressesOf(service), service, context);
+    async afterDelete(service) {
+      if (addressObjects) await releaseAddresses(addressObjects, addressesOf(service), service);
     },
 
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiServer, type ApiServer } from "../../../../../test/api-server.ts";
+import { forbidden } from "../../../../api/meta/status-error.ts";
 
 const SERVICES = "/api/v1/namespaces/a/services";
 const ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses";
@@ -65,4 +66,39 @@ test("an IPAddress that somebody has made keeps the address from services, and s
   await api.ask("POST", ADDRESSES, { body: { ...own, metadata: { name: "10.43.7.8" } } });
   await api.ask("DELETE", `${SERVICES}/early`);
   expect((await address("10.43.7.8")).spec.parentRef.resource).toBe("things");
+});
+
+test("plug-ins are asked of IPAddresses as of any the API server makes itself, and who refuses one refuses the service", async () => {
+  const asked: { operation: string; resource: string; name: string; user: string; groups: readonly string[]; options: unknown; dryRun: boolean }[] = [];
+  let refused = "";
+  await using own = await apiServer({
+    admit: ({ operation, resource, name, object, user: { name: user, groups }, options, dryRun }) => {
+      asked.push({ operation, resource, name: name || (object?.metadata.name ?? ""), user, groups, options, dryRun });
+      if (resource === "ipaddresses" && operation === refused) throw forbidden({ group: "networking.k8s.io", resource: "ipaddresses" }, name, "none of those");
+    },
+  });
+  const make = (name: string, spec: object = {}, query = {}) => own.ask("POST", SERVICES, { body: service(name, spec), query });
+  await make("web", { clusterIP: "10.43.1.1" });
+  expect(asked).toMatchObject([
+    { operation: "CREATE", resource: "services", user: "admin" },
+    { operation: "CREATE", resource: "ipaddresses", name: "10.43.1.1", user: "system:apiserver", groups: ["system:authenticated", "system:masters"], options: { kind: "CreateOptions", apiVersion: "meta.k8s.io/v1" }, dryRun: false },
+  ]);
+  asked.length = 0;
+  expect((await make("bad", { clusterIP: "10.43.1.2", sessionAffinity: "Never" })).code).toBe(422);
+  expect(asked.map(({ operation, resource }) => `${operation} ${resource}`)).toEqual(["CREATE services", "CREATE ipaddresses", "DELETE ipaddresses"]);
+  asked.length = 0;
+  await make("tried", {}, { dryRun: "All" });
+  expect(asked).toHaveLength(1);
+
+  refused = "CREATE";
+  expect((await make("named", { clusterIP: "10.43.1.2" })).body).toMatchObject({
+    code: 422, reason: "Invalid",
+    message: 'Service "named" is invalid: spec.clusterIPs: Invalid value: ["10.43.1.2"]: failed to allocate IP 10.43.1.2: ipaddresses.networking.k8s.io "10.43.1.2" is forbidden: none of those',
+  });
+  expect((await make("any")).body.message).toMatch(/^Service "any" is invalid: spec.clusterIPs: Invalid value: \[""\]: failed to allocate IP: ipaddresses.networking.k8s.io "10.43.\d+.\d+" is forbidden: none of those$/);
+  refused = "";
+  expect((await make("named", { clusterIP: "10.43.1.2" })).code).toBe(201);
+  refused = "DELETE";
+  expect((await own.ask("DELETE", `${SERVICES}/named`)).code).toBe(200);
+  expect((await own.ask("GET", `${ADDRESSES}/10.43.1.2`)).code).toBe(200);
 });
