@@ -15,6 +15,8 @@ export class Cached {
   readonly key: string;
   readonly object: Readonly<ApiObject>;
   readonly revision: Revision;
+  /** What a write begins with: `object`, where readers are not shown less than is stored. */
+  readonly stored: Readonly<ApiObject>;
   #json: ObjectBytes | undefined;
   #before: ObjectBytes | undefined; // of the version before, until #json is made
   #typeEnd = 1; // of #json: where its other members begin, if kind and apiVersion come first
@@ -24,9 +26,10 @@ export class Cached {
   #used = false; // since forgetUnused was last called
 
   /** `before`: what it replaces; bytes that both have in common are taken from there. */
-  constructor(key: string, object: Readonly<ApiObject>, revision: Revision, before?: Cached) {
+  constructor(key: string, object: Readonly<ApiObject>, revision: Revision, before?: Cached, stored = object) {
     this.key = key;
     this.object = object;
+    this.stored = stored;
     this.revision = revision;
     this.#before = before && (before.#json ?? before.#before);
   }
@@ -100,10 +103,14 @@ export class Cached {
   }
 }
 
+/** What readers are shown of an object as it is stored. */
+export type Reading = (stored: Readonly<ApiObject>) => Readonly<ApiObject>;
+
 /** A row as the API shows it: the revision is its resourceVersion, which is not stored. `before`: what it replaces. */
-export function cachedOf({ key, value, revision }: Row, before?: Cached): Cached {
-  const stored = value as unknown as ApiObject;
-  return new Cached(key, deepFreeze({ ...stored, metadata: { ...stored.metadata, resourceVersion: String(revision) } }), revision, before);
+export function cachedOf({ key, value, revision }: Row, { before, read }: { readonly before?: Cached | undefined; readonly read?: Reading | undefined } = {}): Cached {
+  const row = value as unknown as ApiObject;
+  const stored = deepFreeze({ ...row, metadata: { ...row.metadata, resourceVersion: String(revision) } });
+  return new Cached(key, read ? deepFreeze(read(stored)) : stored, revision, before, stored);
 }
 
 /** What is stored of an object: all but its resourceVersion, whose place among the fields is kept. */

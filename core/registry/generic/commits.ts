@@ -5,7 +5,7 @@ import type { GroupResource } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { alreadyExists, conflict, serviceUnavailable, StatusError, statusError } from "../../api/meta/status-error.ts";
 import { type Store, StoreError } from "../../../storage/store.ts";
-import { Cached, cachedOf, deepFreeze, storedOf } from "./cached.ts";
+import { Cached, deepFreeze, storedOf } from "./cached.ts";
 import { SharedParts } from "./shared-parts.ts";
 import type { StoredForm } from "./stored-resource.ts";
 import type { ResourceCache, WatchCache } from "./watch-cache.ts";
@@ -33,7 +33,7 @@ export class Commits {
   /** As its resource shows it. */
   async shown(entry: Cached, signal: AbortSignal): Promise<Readonly<ApiObject>> {
     const { form } = this.#deps;
-    if (!form) return entry.object;
+    if (!form) return entry.stored;
     await form.ready([entry.object], signal);
     return form.shown(entry.object);
   }
@@ -55,7 +55,7 @@ export class Commits {
       const spec = value["spec"];
       if (recognized.text !== undefined && typeof spec === "object" && spec !== null) this.#shared.remember(recognized.text, spec);
       const entry = cache.get(key);
-      return entry?.revision === revision ? entry : cachedOf({ key, value, revision });
+      return entry?.revision === revision ? entry : cache.entryOf({ key, value, revision });
     } catch (error) {
       if (error instanceof StoreError && error.code === "conflict") {
         if (!before) throw alreadyExists(groupResource, object.metadata.name);
@@ -72,19 +72,19 @@ export class Commits {
     try {
       const revision = await store.delete(current.key, current.revision);
       await all.reach(revision, signal);
-      return { removed: cache.deleted(current.key, revision) ?? cachedOf({ key: current.key, value: storedOf(last ?? current.object), revision }) };
+      return { removed: cache.deleted(current.key, revision) ?? cache.entryOf({ key: current.key, value: storedOf(last ?? current.stored), revision }) };
     } catch (error) {
       stays?.();
       if (!(error instanceof StoreError) || error.code !== "conflict") throw asStatus(error);
       if (named) throw conflict(groupResource, current.object.metadata.name);
-      return { newer: error.current && cachedOf(error.current) };
+      return { newer: error.current && cache.entryOf(error.current) };
     }
   }
 
   /** What `put` would come to. */
   dryRun(key: string, object: ApiObject, exists: boolean): Cached {
     if (exists) throw alreadyExists(this.#deps.groupResource, object.metadata.name);
-    return new Cached(key, deepFreeze(object), 0);
+    return new Cached(key, deepFreeze(this.#deps.cache.read(object)), 0);
   }
 }
 

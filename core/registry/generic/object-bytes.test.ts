@@ -69,7 +69,7 @@ test("parts that two versions have in common are written once", () => {
 test("a version has the bytes of the one before also when that one has let go of them, or has never had its own", () => {
   let written = 0;
   const spec = { text: LONG, toJSON() { written++; return LONG; } } as never;
-  const version = (revision: number, before?: ReturnType<typeof cachedOf>) => cachedOf({ key: "/a", revision, value: { kind: "Thing", apiVersion: "v1", metadata: { name: "a" }, spec } }, before);
+  const version = (revision: number, before?: ReturnType<typeof cachedOf>) => cachedOf({ key: "/a", revision, value: { kind: "Thing", apiVersion: "v1", metadata: { name: "a" }, spec } }, { before });
   const first = version(1);
   first.json();
   const second = version(2, first);

@@ -34,6 +34,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   prepareForCreate?(object: T, context: WriteContext): void;
   /** What is defaulted only when the object is read back from the store: whoever is asked before it is written does not see it. */
   onceStored?(object: Readonly<T>): T;
+  /** What readers are shown of what is stored, where that is less. Never mutates. */
+  onRead?(object: Readonly<T>): Readonly<T>;
   /** A create may set the status (nodes: a kubelet registers with its capacity). */
   readonly keepsStatusOnCreate?: boolean;
   /** Keeps what an update may not change. Status is kept by default. Mutates `next`. */

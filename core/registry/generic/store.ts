@@ -18,7 +18,7 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import { type Revision, type Row, type Store, StoreError } from "../../../storage/store.ts";
 import type { Topic } from "./audience.ts";
-import { Cached, cachedOf, deepFreeze } from "./cached.ts";
+import { Cached, deepFreeze } from "./cached.ts";
 import { asStatus, Commits } from "./commits.ts";
 import { create } from "./create.ts";
 import { checkDeletePreconditions, type DeleteOptions, type DeletePlan, planDelete } from "./deletion.ts";
@@ -59,6 +59,7 @@ export class ResourceStore {
     this.#deps = deps;
     this.#groupResource = { group: resource.askedIn ?? resource.group, resource: resource.plural };
     this.cache = deps.cache.resource(this.#prefix);
+    if (definition.onRead) this.cache.readAs(definition.onRead);
     const { store, cache: all, random } = deps;
     this.#commits = new Commits({ store, all, cache: this.cache, form: resource.form, groupResource: this.#groupResource });
     this.#target = { resource, definition, groupResource: this.#groupResource, cache: this.cache, commits: this.#commits, random, keyOf: (namespace, name) => this.keyOf(namespace, name) };
@@ -117,7 +118,7 @@ export class ResourceStore {
   /** A row that has not changed since is in the cache, with its bytes. */
   #entryOf(row: Row): Cached {
     const entry = this.cache.get(row.key);
-    return entry?.revision === row.revision ? entry : cachedOf(row);
+    return entry?.revision === row.revision ? entry : this.cache.entryOf(row);
   }
 
   /** `object` is fresh and of the storage version; its metadata names it. Throws 409 AlreadyExists, 422, or what `validate` throws. */
@@ -174,7 +175,7 @@ export class ResourceStore {
       signal.throwIfAborted();
       if (!current) throw notFound(this.#groupResource, name);
       checkDeletePreconditions({ group: this.resource.group, resource: this.resource.kind }, current.object, deleteOptions.preconditions);
-      const plan = planDelete(current.object, this.definition, deleteOptions, context.nowMs);
+      const plan = planDelete(current.stored, this.definition, deleteOptions, context.nowMs);
       const found = ask && (await this.#commits.shown(current, signal));
       if (found && (plan.type !== "keep" || plan.asked)) await ask(found, found);
       if (plan.type === "keep") return { entry: current, done: false };
@@ -195,7 +196,7 @@ export class ResourceStore {
         return { entry: await this.#commits.put(current.key, marked!, current, signal), done: false };
       } catch (error) {
         if (!(error instanceof StoreError) || error.code !== "conflict") throw error;
-        current = error.current && cachedOf(error.current);
+        current = error.current && this.cache.entryOf(error.current);
       }
     }
   }

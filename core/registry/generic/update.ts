@@ -7,7 +7,7 @@ import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict } from "../../api/meta/status-error.ts";
 import { keepTimesIfUnchanged } from "../../api/patch/apply/timestamps.ts";
 import { StoreError } from "../../../storage/store.ts";
-import { Cached, cachedOf, deepFreeze } from "./cached.ts";
+import { Cached, deepFreeze } from "./cached.ts";
 import { finishedBy } from "./deletion.ts";
 import { updateErrors } from "./meta-on-update.ts";
 import { keepForUpdate } from "./object-meta.ts";
@@ -39,16 +39,16 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
     const own = subresource ? subresource.validate?.(next, old) : [...(definition.validate?.(next, old, context) ?? []), ...(definition.validateUpdate?.(next, old) ?? [])];
     refuseInvalid(target, next, [...updateErrors(target, next, old, options), ...(own ?? [])]);
     if (options.warn) for (const text of (subresource ? subresource.warnings?.(next) : definition.warnings?.(next, old)) ?? []) options.warn(text);
-    await options.validate?.(deepFreeze(next), old);
+    await options.validate?.(deepFreeze(next), target.cache.read(old));
     if (finishedBy(next, definition)) {
       const outcome = context.dryRun ? undefined : await commits.remove(current, { named }, signal);
       await allocation?.rollback();
       if (outcome?.removed) await definition.afterDelete?.(old, context);
       if (outcome && !outcome.removed) return { newer: outcome.newer };
-      return { entry: new Cached(current.key, deepFreeze(next), current.revision) };
+      return { entry: new Cached(current.key, deepFreeze(target.cache.read(next)), current.revision) };
     }
     const stored = await commits.stored(next, signal);
-    if (Bun.deepEquals(stored, current.object)) {
+    if (Bun.deepEquals(stored, current.stored)) {
       await allocation?.rollback();
       return { entry: current };
     }
@@ -60,7 +60,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
     await allocation?.rollback();
     if (error instanceof StoreError && error.code === "conflict") {
       if (named) throw conflict(target.groupResource, old.metadata.name);
-      return { newer: error.current && cachedOf(error.current) };
+      return { newer: error.current && target.cache.entryOf(error.current) };
     }
     throw error;
   }

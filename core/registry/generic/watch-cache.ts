@@ -15,7 +15,7 @@ import type { Log } from "../../observe/log.ts";
 import { type Revision, type Row, type Store, StoreError, type StoreEvent } from "../../../storage/store.ts";
 import { Audience, type CacheEvent, type Listener, type Topic } from "./audience.ts";
 import { CacheCounts } from "./cache-counts.ts";
-import { type Cached, cachedOf, storedOf } from "./cached.ts";
+import { type Cached, cachedOf, type Reading, storedOf } from "./cached.ts";
 import { EventWindow } from "./event-window.ts";
 import { LabelIndex } from "./label-index.ts";
 import { Overwritten } from "./overwritten.ts";
@@ -42,6 +42,7 @@ export class ResourceCache {
   readonly #overwritten: Overwritten;
   /** Of objects that are about to go, by key: what they are when they do. */
   readonly #endings = new Map<string, Ending>();
+  #read: Reading | undefined;
 
   constructor(prefix: string, revision: Revision, { clock, overwritten }: { readonly clock: UptimeClock; readonly overwritten: Overwritten }) {
     this.prefix = prefix;
@@ -62,6 +63,13 @@ export class ResourceCache {
   get(key: string): Cached | undefined {
     return this.#entries.get(key);
   }
+
+  /** Before anything is loaded: what readers are shown of what is stored. */
+  readAs(read: Reading): void { this.#read = read; }
+  read(stored: Readonly<ApiObject>): Readonly<ApiObject> { return this.#read?.(stored) ?? stored; }
+
+  /** A row as this resource shows it. */
+  entryOf(row: Row, before?: Cached): Cached { return cachedOf(row, { before, read: this.#read }); }
 
   /** Entries whose key starts with `prefix`, in key order: as they are now, whatever happens while they are read. */
   under(prefix: string): readonly Cached[] {
@@ -106,7 +114,7 @@ export class ResourceCache {
   }
 
   load(row: Row): void {
-    const entry = cachedOf(row);
+    const entry = this.entryOf(row);
     this.#entries.set(row.key, entry);
     this.#sorted = undefined;
     this.#byLabel.replace(undefined, entry);
@@ -115,7 +123,7 @@ export class ResourceCache {
   /** The events that make of what is here what the store has at `revision`. */
   *difference(rows: ReadonlyMap<string, Row>, revision: Revision): Iterable<StoreEvent> {
     for (const row of rows.values()) if (this.#entries.get(row.key)?.revision !== row.revision) yield { type: "put", row };
-    for (const { key, object } of this.#entries.values()) if (!rows.has(key)) yield { type: "delete", row: { key, value: object as unknown as Row["value"], revision } };
+    for (const { key, stored } of this.#entries.values()) if (!rows.has(key)) yield { type: "delete", row: { key, value: stored as unknown as Row["value"], revision } };
   }
 
   /** Lets go of what was made for reads and has not been asked for since this was last called: bytes of objects, labels to find them by; and of old events. Returns how many bytes of the first. */
@@ -136,7 +144,7 @@ export class ResourceCache {
     const { key } = event.row;
     const previous = this.#entries.get(key);
     const ending = event.type === "delete" ? this.#endings.get(key) : undefined;
-    const entry = cachedOf(ending && ending.revision === previous?.revision ? { ...event.row, value: storedOf(ending.last) } : event.row, previous);
+    const entry = this.entryOf(ending && ending.revision === previous?.revision ? { ...event.row, value: storedOf(ending.last) } : event.row, previous);
     if (event.type === "delete") {
       this.#endings.delete(key);
       if (!previous) return;

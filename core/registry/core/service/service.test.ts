@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { apiServer } from "../../../../test/api-server.ts";
 import type { Service, ServiceSpec } from "../../../api/gen/core.v1.ts";
 import { formatFieldError } from "../../../api/meta/field-error.ts";
 import { StatusError } from "../../../api/meta/status-error.ts";
@@ -147,11 +148,27 @@ test("headless and external services", async () => {
   const { write } = cluster();
   expect(await write("h", { ...http, clusterIP: "None", selector: { a: "b" } })).toMatchObject({ clusterIPs: ["None"], ipFamilies: ["IPv4"], ipFamilyPolicy: "SingleStack" });
   expect(await write("n", { clusterIP: "None" })).toMatchObject({ ipFamilies: ["IPv4", "IPv6"], ipFamilyPolicy: "RequireDualStack" });
-  const external = await write("e", { type: "ExternalName", externalName: "example.com.", internalTrafficPolicy: "Cluster" });
-  expect(external).toEqual({ type: "ExternalName", externalName: "example.com.", sessionAffinity: "None" });
+  expect(await write("e", { type: "ExternalName", externalName: "example.com." })).toEqual({ type: "ExternalName", externalName: "example.com.", sessionAffinity: "None" });
   expect((await write("e", http)).clusterIP).toBe("10.43.0.17");
   const back = await write("e", { ...(await write("e", http)), type: "ExternalName", externalName: "x" });
-  expect([back.clusterIP, back.ipFamilies, back.internalTrafficPolicy]).toEqual([undefined, undefined, undefined]);
+  expect([back.clusterIP, back.ipFamilies]).toEqual([undefined, undefined]);
+});
+
+test("an alias shows no internalTrafficPolicy, but plug-ins see what it keeps, and it has that again when it is none any more", async () => {
+  const seen: string[] = [];
+  const shown = (object: unknown): string => (object as Service | undefined)?.spec.internalTrafficPolicy ?? "-";
+  const note = (step: string) => ({ object, oldObject }: { object: unknown; oldObject: unknown }) => void seen.push(`${step} ${shown(object)} ${shown(oldObject)}`);
+  await using api = await apiServer({ admit: note("admit"), validate: note("validate") });
+  const path = "/api/v1/namespaces/a/services";
+  const patched = async (spec: object) => shown((await api.ask("PATCH", `${path}/s`, { headers: { "content-type": "application/merge-patch+json" }, body: { spec } })).body);
+  await api.ask("POST", path, { body: { metadata: { name: "s" }, spec: { ...http, clusterIP: "None", internalTrafficPolicy: "Local" } } });
+  seen.length = 0;
+  expect(await patched({ type: "ExternalName", externalName: "example.com", clusterIP: null, clusterIPs: null })).toBe("-");
+  expect(shown((await api.ask("GET", `${path}/s`)).body)).toBe("-");
+  expect(shown((await api.ask("GET", path)).body.items[0])).toBe("-");
+  expect((await api.events(path, 1)).map(({ object }) => shown(object))).toEqual(["-"]);
+  expect(await patched({ type: "ClusterIP", externalName: null, clusterIP: "None" })).toBe("Local");
+  expect(seen).toEqual(["admit Local Local", "validate Local Local", "admit Local Local", "validate Local -"]);
 });
 
 test("families follow the policy", async () => {

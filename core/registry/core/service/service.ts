@@ -29,18 +29,17 @@ export function serviceDefinition({ claims, addressObjects, ...options }: Alloca
     generation: false,
     validateName: dns1123Label,
     defaults: defaultService,
+    onRead: withoutInternalPolicy,
 
     prepareForCreate(service) {
       service.status = { loadBalancer: {} };
       const { spec } = service;
       if (spec.clusterIP && !spec.clusterIPs?.length) spec.clusterIPs = [spec.clusterIP];
-      dropInternalPolicy(service);
     },
     prepareForUpdate(next, old) {
       keepAllocated(next, old);
       alignClusterIps(next, old);
       dropForType(next, old);
-      dropInternalPolicy(next);
     },
     async allocate(next, old, context) {
       const named = [...(next.spec.clusterIPs ?? [])];
@@ -93,9 +92,11 @@ function alignClusterIps({ spec }: Service, { spec: before }: Readonly<Service>)
   }
 }
 
-/** An alias has none, whatever is sent; what cannot be one is left for validation to refuse. Mutates `service`. */
-function dropInternalPolicy({ spec }: Service): void {
-  if (spec.type === "ExternalName" && (spec.internalTrafficPolicy === "Cluster" || spec.internalTrafficPolicy === "Local")) delete spec.internalTrafficPolicy;
+/** An alias keeps what it was given, for when it is none any more, and shows none. */
+function withoutInternalPolicy(service: Readonly<Service>): Readonly<Service> {
+  if (service.spec.type !== "ExternalName" || service.spec.internalTrafficPolicy === undefined) return service;
+  const { internalTrafficPolicy: _, ...spec } = service.spec;
+  return { ...service, spec };
 }
 
 /** What the old type had and the new one cannot have goes, unless the client has changed it: then validation says so. Mutates `next`. */
