@@ -5,7 +5,7 @@
  */
 import { formatApiVersion } from "../api/meta/gvk.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
-import { canonicalOwn } from "../api/schema/canonical.ts";
+import { canonicalOwn, canonicalSent } from "../api/schema/canonical.ts";
 import { declaredDefaults } from "../api/schema/declared-defaults.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
 import { builtInResources, type ResourceRow } from "../api/schema/resources.ts";
@@ -215,7 +215,8 @@ export class Registry {
         {
           group, version, plural, kind: row.kind, namespaced: row.namespaced,
           hasStatus: row.subresources.some(({ name }) => name === "status"), ...(isHome ? {} : { askedIn: row.group }),
-          canonical: type ? (object, known) => canonicalOwn(type, object, known) : (object) => object,
+          canonical: type ? (object, known, forgot) => canonicalOwn(type, object, known, forgot) : (object) => object,
+          ...(type && { asSent: (object) => canonicalSent(type, object) }),
         },
         definition,
         this.#deps,

@@ -1,6 +1,6 @@
 /** What admission webhooks see of the registry: the versions of resources, and objects in each of them. */
 import type { ObjectVersions } from "../admission/webhook/object-versions.ts";
-import { type JsonObject, jsonNodeOf } from "../api/codec/json-document.ts";
+import { inKeyOrder, type JsonObject, jsonNodeOf } from "../api/codec/json-document.ts";
 import { copyOf } from "../api/meta/copy.ts";
 import { type GroupVersionKind, type GroupVersionResource, gvkOf } from "../api/meta/gvk.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
@@ -34,7 +34,7 @@ export function objectVersions(registry: Registry): ObjectVersions {
     },
     inOrder(object) {
       const type = builtInFacts.typeOf(gvkOf(object));
-      return type ? (canonical(type, object as unknown as JsonObject).object as unknown as ApiObject) : object;
+      return (type ? canonical(type, object as unknown as JsonObject).object : inKeyOrder(object)) as unknown as ApiObject;
     },
     async restored(value, from, to, signal) {
       const object = decoded(value as JsonObject, servedOf(from));

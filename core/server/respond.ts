@@ -1,5 +1,6 @@
 /** An answer in the encoding the client asked for: JSON, YAML or protobuf; the objects themselves, Tables, or only their metadata. */
 import { goPackage } from "../api/codec/body.ts";
+import { keysInOrder } from "../api/codec/json-document.ts";
 import { encodeJson, jsonText } from "../api/codec/json.ts";
 import { type Convertible, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
 import { assemble, type Piece } from "../api/codec/pieces.ts";
@@ -10,6 +11,7 @@ import { encodeYaml } from "../api/codec/yaml.ts";
 import { type GroupKind, gvkOf, parseApiVersion } from "../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
 import { type StatusError, statusError, statusOf } from "../api/meta/status-error.ts";
+import { metadataAlone } from "../api/schema/canonical-custom.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
 import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
@@ -95,16 +97,17 @@ export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
     return { status: 200, contentType: output.contentType, body: protobufCodec.listPieces({ apiVersion: served.apiVersion, kind: `${served.row.kind}List`, metadata }, items) };
   }
   const list = listObject(answer);
-  return whole(200, output, builtIn(served) ? { ...list, items: list.items.map(withoutType) } : { ...list, metadata: listMeta(served, metadata) });
+  return whole(200, output, builtIn(served) ? { ...list, items: list.items.map(withoutType) } : keysInOrder({ ...list, metadata: listMeta(served, metadata) }));
 }
 
 const NEWLINE = Buffer.from("\n");
 
-/** The items' own bytes. Upstream's typed lists leave apiVersion and kind out of the items; custom resources keep them. */
+/** The items' own bytes. Upstream's typed lists leave apiVersion and kind out of the items; custom resources keep them, and their lists are written as maps, too. */
 function jsonList(served: ServedResource, entries: readonly Cached[], metadata: ListMeta): readonly Piece[] {
   const { kind } = served.row;
-  const pieces: Piece[] = [`{"kind":${JSON.stringify(served.row.listKind ?? `${kind}List`)},"apiVersion":${JSON.stringify(served.apiVersion)},"metadata":${JSON.stringify(listMeta(served, metadata))},"items":[`];
   const isTyped = builtIn(served);
+  const [ofKind, ofVersion, ofMeta] = [`"kind":${JSON.stringify(served.row.listKind ?? `${kind}List`)},`, `"apiVersion":${JSON.stringify(served.apiVersion)},`, `"metadata":${JSON.stringify(listMeta(served, metadata))}`];
+  const pieces: Piece[] = [isTyped ? `{${ofKind}${ofVersion}${ofMeta},"items":[` : `{${ofVersion}"items":[`];
   let before = "";
   for (const entry of entries) {
     if (!isTyped) pieces.push(before, jsonOf(served, entry));
@@ -112,12 +115,12 @@ function jsonList(served: ServedResource, entries: readonly Cached[], metadata: 
     else pieces.push(before, jsonText(withoutType(served.fromStorage(entry.object))));
     before = ",";
   }
-  pieces.push("]}\n");
+  pieces.push(isTyped ? "]}\n" : `],${ofKind}${ofMeta}}\n`);
   return pieces;
 }
 
 /** Upstream's lists of custom resources say of a continuation that there is none. */
-function listMeta(served: ServedResource, metadata: ListMeta): ListMeta { return builtIn(served) ? metadata : { continue: "", ...metadata }; }
+function listMeta(served: ServedResource, metadata: ListMeta): ListMeta { return builtIn(served) ? metadata : keysInOrder({ continue: "", ...metadata }); }
 
 function metadataPieces({ served, entries, metadata }: ListAnswer, { convert }: Output): readonly Piece[] {
   const version = `meta.k8s.io/${convert!.version}`;
@@ -145,11 +148,10 @@ function tablePieces({ served, entries, metadata }: ListAnswer, how: Presentatio
   return pieces;
 }
 
-/** The metadata as it is served: the bytes that are kept, unless a conversion has changed it. */
+/** The metadata as it is served: of built-in kinds the bytes that are kept. */
 function metadataOf(served: ServedResource, entry: Cached): Piece {
   if (!served.custom) return entry.metadataJson(); // versions of built-in kinds share their metadata
-  const { metadata } = served.fromStorage(entry.object);
-  return metadata === entry.object.metadata ? entry.metadataJson() : jsonText(metadata);
+  return jsonText(metadataAlone(served.fromStorage(entry.object)));
 }
 
 /** The protobuf message in the version that is served: the bytes that are kept, if it is stored in that version. */
@@ -210,8 +212,8 @@ function tableOf(kind: GroupKind, objects: readonly Readonly<ApiObject>[], listM
   });
 }
 
-function metadataOnly({ metadata }: Readonly<ApiObject>, { convert }: Output): object {
-  return { kind: "PartialObjectMetadata", apiVersion: `meta.k8s.io/${convert!.version}`, metadata };
+function metadataOnly(object: Readonly<ApiObject>, { convert }: Output): object {
+  return { kind: "PartialObjectMetadata", apiVersion: `meta.k8s.io/${convert!.version}`, metadata: metadataAlone(object) };
 }
 
 function isChange(item: WatchItem | BookmarkItem | ErrorItem): item is WatchItem { return item.type !== "BOOKMARK" && item.type !== "ERROR"; }

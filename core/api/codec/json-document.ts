@@ -96,6 +96,13 @@ export function setKey<V>(object: Record<string, V>, key: string, value: V): voi
 }
 
 /** A copy with its keys in order at every level, as Go writes a map; without what is undefined. */
+/** Its own keys in alphabetical order; what is below is shared. */
+export function keysInOrder<T extends object>(value: T): T {
+  const object = {} as Record<string, unknown>;
+  for (const key of Object.keys(value).sort()) setKey(object, key, (value as Record<string, unknown>)[key]);
+  return object as T;
+}
+
 export function inKeyOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inKeyOrder);
   if (typeof value !== "object" || value === null) return value;

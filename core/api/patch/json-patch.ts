@@ -2,7 +2,8 @@
  * JSON Patch (RFC 6902), with the liberties clients of the API rely on: negative indices count from the end, `replace` of a key that is
  * not there adds it, `test` for null passes where nothing is.
  *
- * The document is not changed; what no operation touches is shared with the result.
+ * The document is not changed; what no operation touches is shared with the result. Maps on the way of an operation have their keys in alphabetical order, which arbitrary JSON in an
+ * object is stored in.
  * Throws a StatusError: 400 for what is no patch, 413 for too many operations, 422 if it does not apply (the `cause` says why, the answer does not).
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go, gopkg.in/evanphx/json-patch.v4
@@ -30,7 +31,7 @@ export function applyJsonPatch(document: JsonMap, patch: unknown): JsonMap {
   try {
     const draft = new Draft(document);
     for (const operation of operations) draft.apply(operation);
-    return draft.document as JsonMap;
+    return draft.finish() as JsonMap;
   } catch (cause) {
     if (!(cause instanceof PatchError)) throw cause;
     throw statusError({ code: 422, reason: "Invalid", message: "the server rejected our request due to an error in our request", details: {}, cause });
@@ -54,6 +55,8 @@ class Draft {
   document: Container;
   /** Containers that are ours to change. */
   readonly #own = new Set<Container>();
+  /** Copies of those that were looked into. */
+  readonly #opened = new Set<Container>();
   #copiedBytes = 0;
 
   constructor(document: Container) { this.document = document; }
@@ -71,6 +74,12 @@ class Draft {
     }
   }
 
+  /** The document, when there are no more operations. */
+  finish(): Container {
+    for (const container of this.#opened) if (!Array.isArray(container)) sortKeys(container as Record<string, unknown>);
+    return this.document;
+  }
+
   #move(from: string, operation: JsonMap): void {
     const value = this.#get(from, "move operation does not apply: doc is missing from path", `error in move for path: '${lastOf(from)}'`);
     this.#remove(from, "move");
@@ -85,7 +94,7 @@ class Draft {
 
   /** `refusal`: what is said where the way there is missing; `where`: with what is said of an index. */
   #get(path: string, refusal: string, where: string): unknown {
-    const found = this.#find(path, false);
+    const found = this.#find(path);
     if (!found) throw new PatchError(`${refusal}: ${path}: missing value`);
     const { container, key } = found;
     return Array.isArray(container) ? container[indexIn(container, key, where)] : valueAt(container as JsonMap, key) ?? null;
@@ -94,7 +103,7 @@ class Draft {
   #add(path: string, value: unknown): void { this.#put(path, value, "add"); }
 
   #put(path: string, value: unknown, verb: "add" | "move" | "copy"): void {
-    const found = this.#find(path, true);
+    const found = this.#find(path);
     if (!found) throw new PatchError(`${verb} operation does not apply: doc is missing ${verb === "add" ? `path: "${path}"` : `destination path: ${path}`}: missing value`);
     const { container, key } = found;
     if (Array.isArray(container)) container.splice(key === "-" ? container.length : indexIn(container, key, verb === "copy" ? "error while adding value during copy" : `error in ${verb} for path: '${path}'`, 1), 0, value);
@@ -102,7 +111,7 @@ class Draft {
   }
 
   #remove(path: string, verb: "remove" | "move" = "remove"): void {
-    const found = this.#find(path, true);
+    const found = this.#find(path);
     if (!found) throw new PatchError(`remove operation does not apply: doc is missing path: "${path}": missing value`);
     const { container, key } = found;
     const where = `error in ${verb} for path: '${verb === "move" ? key : path}'`;
@@ -117,7 +126,7 @@ class Draft {
       this.document = value as Container;
       return;
     }
-    const found = this.#find(path, true);
+    const found = this.#find(path);
     if (!found) throw new PatchError(`replace operation does not apply: doc is missing path: ${path}: missing value`);
     const { container, key } = found;
     if (!Array.isArray(container)) { put(container as Record<string, unknown>, key, value); return; }
@@ -131,16 +140,16 @@ class Draft {
     if (!equalJson(actual, expected)) throw new PatchError(`testing value ${path} failed: test failed`);
   }
 
-  /** The container a path ends in and the key within, undefined if the way there is missing. `toChange` makes all of the way ours. */
-  #find(path: string, toChange: boolean): { readonly container: Container; readonly key: string } | undefined {
+  /** The container a path ends in and the key within, undefined if the way there is missing. Makes all of the way ours. */
+  #find(path: string): { readonly container: Container; readonly key: string } | undefined {
     const parts = path.split("/").map(decodePart);
     if (parts.length < 2) return undefined;
-    if (toChange) this.document = this.#owned(this.document);
+    this.document = this.#owned(this.document);
     let container = this.document;
     for (const part of parts.slice(1, -1)) {
       const next = Array.isArray(container) ? container[arrayIndex(container, part) ?? -1] : valueAt(container as JsonMap, part);
       if (typeof next !== "object" || next === null) return undefined;
-      const child = toChange ? this.#owned(next as Container) : (next as Container);
+      const child = this.#owned(next as Container);
       if (child !== next) {
         if (Array.isArray(container)) container[arrayIndex(container, part)!] = child;
         else put(container as Record<string, unknown>, part, child);
@@ -154,6 +163,7 @@ class Draft {
     if (this.#own.has(container)) return container;
     const copy: Container = Array.isArray(container) ? [...container] : { ...container };
     this.#own.add(copy);
+    this.#opened.add(copy);
     return copy;
   }
 
@@ -170,6 +180,12 @@ class Draft {
       this.#share((value as JsonMap)[key]);
     }
   }
+}
+
+function sortKeys(map: Record<string, unknown>): void {
+  const sorted = Object.entries(map).sort(([a], [b]) => (a < b ? -1 : 1));
+  for (const [key] of sorted) delete map[key];
+  for (const [key, value] of sorted) put(map, key, value);
 }
 
 function pathOf(operation: JsonMap, field: "path" | "from"): string {

@@ -121,3 +121,11 @@ test.each([
 ])("strategic merge %j fails", (patch, message) => {
   expect(caught(() => applyStrategicMerge({ spec: { containers: [{ name: "a" }] } }, patch, POD)).message).toBe(message);
 });
+
+test("what a patch has looked into has its keys in order, the rest is as it was", () => {
+  const document = frozen({ z: 1, data: { y: { q: 1, b: 2 }, c: { f: 1, e: 2 } }, b: 0 });
+  expect(JSON.stringify(applyJsonPatch(document, [{ op: "test", path: "/data/y/q", value: 1 }, { op: "add", path: "/a", value: { d: 1, c: 2 } }])))
+    .toBe('{"a":{"d":1,"c":2},"b":0,"data":{"c":{"f":1,"e":2},"y":{"b":2,"q":1}},"z":1}');
+  expect(JSON.stringify(applyMergePatch(document, { a: { d: 1, c: [{ x: 1, a: 2 }] }, data: { c: { g: 3 } } })))
+    .toBe('{"a":{"c":[{"a":2,"x":1}],"d":1},"b":0,"data":{"c":{"e":2,"f":1,"g":3},"y":{"q":1,"b":2}},"z":1}');
+});

@@ -1,14 +1,22 @@
 /**
- * Canonical custom resources: keys sorted at every level, as Go writes a map, and metadata as every object's metadata is.
+ * Canonical custom resources: keys sorted at every level, as Go writes a map, metadata too, which has what every object's metadata has.
  *
  * What is in the rest of the object is its schema's business. `clean` is false if metadata did not fit; diagnose() has the words for it.
  */
 import { inKeyOrder, type JsonObject } from "../codec/json-document.ts";
+import { gvkOf } from "../meta/gvk.ts";
+import type { ApiObject } from "../meta/object-meta.ts";
 import { canonical, type Canonical } from "./canonical.ts";
 import { builtInFacts } from "./facts.ts";
 
 export function canonicalCustom(object: JsonObject): Canonical {
-  const type = builtInFacts.structNamed("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")!;
-  const metadata = canonical(type, object["metadata"] ?? {});
+  const metadata = canonical(META, object["metadata"] ?? {});
   return { object: inKeyOrder({ ...object, metadata: metadata.object }) as JsonObject, clean: metadata.clean };
 }
+
+/** Metadata as it is written alone: a custom resource's like that of any object. */
+export function metadataAlone(object: Readonly<ApiObject>): object {
+  return builtInFacts.typeOf(gvkOf(object)) ? object.metadata : canonical(META, object.metadata).object;
+}
+
+const META = builtInFacts.structNamed("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")!;

@@ -30,14 +30,18 @@ export function canonical(type: StructType, value: unknown, known?: object): Can
 
 /**
  * What is stored. For objects we made ourselves: throws if they do not fit their type, because that is a bug of ours. What `object` has taken over as it is from `known`, which is
- * canonical (a status from the object that is replaced, or the containers of its spec), is not walked again.
+ * canonical (a status from the object that is replaced, or the containers of its spec), is not walked again. `forgot`: told if what was sent empty is stored as none.
  */
-export function canonicalOwn<T extends object>(type: StructType, object: T, known?: Readonly<T>): T {
+export function canonicalOwn<T extends object>(type: StructType, object: T, known?: Readonly<T>, forgot?: () => void): T {
   const walk = new Walk("stored");
   const result: Canonical = { object: walk.struct(type, object, known, true), clean: walk.clean };
   if (!result.clean) throw new Error(`not a valid ${type.goName}: ${JSON.stringify(object).slice(0, 500)}`);
+  if (walk.forgot) forgot?.();
   return result.object as unknown as T;
 }
+
+/** What was sent, as it is shown before it is stored: empty lists are empty. */
+export function canonicalSent<T extends object>(type: StructType, object: T): T { return canonical(type, object).object as unknown as T; }
 
 /** Built-in objects are stored as protobuf, which does not tell an empty list from none; the rest is stored as JSON. */
 function forgetsEmpty(type: StructType): boolean { return type.name.startsWith("io.k8s.api."); }
@@ -82,6 +86,8 @@ function ascending(a: number, b: number): number { return a - b; }
 
 class Walk {
   clean = true;
+  /** Whether a list or a map was sent empty, and is stored as none. */
+  forgot = false;
   readonly #form: "sent" | "stored";
 
   constructor(form: "sent" | "stored") { this.#form = form; }
@@ -145,7 +151,9 @@ class Walk {
     if (field.pointer) return value;
     if (type.kind === "list" ? (value as JsonValue[]).length === 0 : type.kind === "map" && isEmptyObject(value)) {
       if (field.omitEmpty) return TOLD_APART.has(`${owner.name}.${field.name}`) ? value : undefined;
-      return this.#form === "stored" && forgetsEmpty(owner) && field.name !== "items" ? null : value;
+      if (this.#form !== "stored" || !forgetsEmpty(owner) || field.name === "items") return value;
+      this.forgot = true;
+      return null;
     }
     if (type.kind === "scalar" && field.omitEmpty && (value === "" || value === 0 || value === false)) return undefined;
     if (type.kind === "special" && field.omitZero && value === null) return undefined;

@@ -4,9 +4,9 @@
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/controller-revision-v1/
  * Source: kubernetes v1.36 pkg/registry/apps/controllerrevision/strategy.go, pkg/apis/apps/validation/validation.go
  */
-import { required } from "../../api/meta/field-error.ts";
+import { FIELD_IMMUTABLE, invalid, required } from "../../api/meta/field-error.ts";
 import type { ControllerRevision } from "../../api/gen/apps.v1.ts";
-import { immutable, nonNegative } from "../core/checks/values.ts";
+import { nonNegative } from "../core/checks/values.ts";
 import { defineResource } from "../generic/resource.ts";
 
 export const controllerRevisions = defineResource<ControllerRevision>({
@@ -18,5 +18,7 @@ export const controllerRevisions = defineResource<ControllerRevision>({
     if (data === undefined || data === null) yield required("data", "data is mandatory");
     else if (typeof data !== "object" || Array.isArray(data)) yield required("data", "data must be a valid JSON object");
   },
-  validateUpdate: (next, old) => immutable("data", next.data, old.data),
+  *validateUpdate(next, old) {
+    if (JSON.stringify(next.data) !== JSON.stringify(old.data)) yield invalid("data", next.data, FIELD_IMMUTABLE); // it is compared as it is written, keys in another order are another text
+  },
 });

@@ -2,6 +2,7 @@
  * One object of the world, held once: frozen, with its bytes (JSON, protobuf) beside it once somebody has asked for them, and as long as somebody does.
  * Lists are concatenations of those bytes; watchers and in-process informers share the object.
  */
+import { keysInOrder } from "../../api/codec/json-document.ts";
 import { jsonText } from "../../api/codec/json.ts";
 import type { Part } from "../../api/codec/pieces.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
@@ -113,8 +114,9 @@ export function cachedOf({ key, value, revision }: Row, { before, read }: { read
   return new Cached(key, read ? deepFreeze(read(stored)) : stored, revision, before, stored);
 }
 
-/** What is stored of an object: all but its resourceVersion, whose place among the fields is kept. */
-export function storedOf(object: Readonly<ApiObject>): Readonly<Record<string, unknown>> {
+/** What is stored of an object: all but its resourceVersion, whose place among the fields is kept. `byName`: fields are in the order of their names, as those of custom resources. */
+export function storedOf(object: Readonly<ApiObject>, { byName = false }: { readonly byName?: boolean } = {}): Readonly<Record<string, unknown>> {
+  if (byName) return { ...object, metadata: keysInOrder({ ...object.metadata, resourceVersion: "" }) };
   const { name, generateName, namespace, uid, resourceVersion: _, ...rest } = object.metadata;
   const metadata = { name, ...(generateName && { generateName }), ...(namespace && { namespace }), uid, resourceVersion: "", ...rest };
   return { ...object, metadata };

@@ -47,9 +47,9 @@ export class Commits {
 
   /** `before`: what is replaced; undefined: nothing is there. Throws 409 AlreadyExists if there is; a StoreError "conflict" where another version is: then the caller prepares the write again. */
   async put(key: string, object: ApiObject, before: Cached | undefined, signal: AbortSignal, recognized: Recognized = NEVER_MET): Promise<Cached> {
-    const { store, all, cache, groupResource } = this.#deps;
+    const { store, all, cache, form, groupResource } = this.#deps;
     try {
-      const value = storedOf(this.#shared.share(object, before?.object, recognized.spec));
+      const value = storedOf(this.#shared.share(object, before?.object, recognized.spec), { byName: form !== undefined });
       const revision = await store.put(key, value, before?.revision ?? 0);
       await all.reach(revision, signal);
       const spec = value["spec"];
@@ -67,12 +67,13 @@ export class Commits {
 
   /** `named`: the client named the version it wants gone, so that losing to a newer one is its to know. `last`: what it is when it goes, where that is another than it was. */
   async remove(current: Cached, { named = false, last }: { readonly named?: boolean; readonly last?: ApiObject | undefined }, signal: AbortSignal): Promise<{ removed: Cached } | { removed?: undefined; newer: Cached | undefined }> {
-    const { store, all, cache, groupResource } = this.#deps;
-    const stays = last && cache.ending(current.key, current.revision, last);
+    const { store, all, cache, form, groupResource } = this.#deps;
+    const final = last && storedOf(last, { byName: form !== undefined });
+    const stays = final && cache.ending(current.key, current.revision, final);
     try {
       const revision = await store.delete(current.key, current.revision);
       await all.reach(revision, signal);
-      return { removed: cache.deleted(current.key, revision) ?? cache.entryOf({ key: current.key, value: storedOf(last ?? current.stored), revision }) };
+      return { removed: cache.deleted(current.key, revision) ?? cache.entryOf({ key: current.key, value: final ?? storedOf(current.stored, { byName: form !== undefined }), revision }) };
     } catch (error) {
       stays?.();
       if (!(error instanceof StoreError) || error.code !== "conflict") throw asStatus(error);

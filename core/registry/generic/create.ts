@@ -53,12 +53,14 @@ async function createOnce(target: Target, draft: ApiObject, { context, signal, v
   const allocation = await definition.allocate?.(draft, undefined, context);
   try {
     const recognized = commits.recognize(draft);
-    const object = recognized.spec ? resource.canonical({ ...draft, spec: recognized.spec } as ApiObject, { spec: recognized.spec } as unknown as ApiObject) : resource.canonical(draft);
+    let seen: ApiObject | undefined;
+    const forgot = (): void => { if (validate) seen = resource.asSent?.(draft); };
+    const object = recognized.spec ? resource.canonical({ ...draft, spec: recognized.spec } as ApiObject, { spec: recognized.spec } as unknown as ApiObject, forgot) : resource.canonical(draft, undefined, forgot);
     const own = [...(definition.validate?.(object, undefined, context) ?? [])];
     const isOwnFirst = own.length > 0 && definition.anyMeta?.(context) === true; // upstream's strategy says nothing of metadata then, and what is looked at after it is not reached
     refuseInvalid(target, object, isOwnFirst ? own : [...metaErrors(target, object, context), ...own]);
     if (warn) for (const text of definition.warnings?.(object, undefined) ?? []) warn(text);
-    await validate?.(deepFreeze(object), undefined);
+    await validate?.(deepFreeze(seen ?? object), undefined);
     if (!context.dryRun) refuseVersion(given);
     const key = target.keyOf(object.metadata.namespace ?? "", object.metadata.name);
     const stored = await commits.stored(definition.onceStored?.(object) ?? object, signal);

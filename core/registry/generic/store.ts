@@ -9,6 +9,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/registry/generic/registry/store.go, apiserver/pkg/registry/rest/delete.go
  */
+import { keysInOrder } from "../../api/codec/json-document.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import type { GroupResource } from "../../api/meta/gvk.ts";
 import { pathSegmentName } from "../../api/meta/names.ts";
@@ -214,7 +215,7 @@ export class ResourceStore {
   /** What a deletion makes of an object: what is left of it, or what it is when it goes. */
   #marked(plan: DeletePlan, current: Cached): ApiObject | undefined {
     const made = plan.type === "mark" ? plan.next : plan.type === "remove" ? plan.last : undefined;
-    const marked = made && inOrder(made);
+    const marked = made && (this.resource.form ? { ...made, metadata: keysInOrder(made.metadata) } : inOrder(made));
     const { generation, markDeleting } = this.definition; // a definition that knows of no grace tells of no generation
     if (marked?.metadata.generation !== undefined && generation !== false && !markDeleting && !current.object.metadata.deletionTimestamp) marked.metadata.generation++;
     return marked;

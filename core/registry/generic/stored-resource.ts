@@ -14,8 +14,10 @@ export interface StoredResource {
   readonly kind: string;
   readonly namespaced: boolean;
   readonly hasStatus: boolean;
-  /** The object in its canonical form: fields in order, empty ones gone. `known`: a canonical one, parts of which it may have. */
-  canonical(object: ApiObject, known?: Readonly<ApiObject>): ApiObject;
+  /** The object in its canonical form: fields in order, empty ones gone. `known`: a canonical one, parts of which it may have. `forgot`: called if a list that was sent empty is stored as none. */
+  canonical(object: ApiObject, known?: Readonly<ApiObject>, forgot?: () => void): ApiObject;
+  /** With lists that were sent empty, as plug-ins are shown them. Absent: as it is stored. */
+  asSent?(object: ApiObject): ApiObject;
   /** Where objects are not stored as this store shows them: other versions, older schemas. */
   readonly form?: StoredForm | undefined;
 }

@@ -35,11 +35,12 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
   const allocation = subresource ? undefined : await definition.allocate?.(draft, old, context);
   try {
     draft.metadata.resourceVersion = old.metadata.resourceVersion;
-    const next = keepTimesIfUnchanged(old, resource.canonical(draft, old));
+    let seen: ApiObject | undefined;
+    const next = keepTimesIfUnchanged(old, resource.canonical(draft, old, () => { if (options.validate && resource.asSent) seen = keepTimesIfUnchanged(old, resource.asSent(draft)); }));
     const own = subresource ? subresource.validate?.(next, old) : [...(definition.validate?.(next, old, context) ?? []), ...(definition.validateUpdate?.(next, old) ?? [])];
     refuseInvalid(target, next, [...updateErrors(target, next, old, options), ...(own ?? [])]);
     if (options.warn) for (const text of (subresource ? subresource.warnings?.(next) : definition.warnings?.(next, old)) ?? []) options.warn(text);
-    await options.validate?.(deepFreeze(next), target.cache.read(old));
+    await options.validate?.(deepFreeze(seen ?? next), target.cache.read(old));
     if (finishedBy(next, definition)) {
       const outcome = context.dryRun ? undefined : await commits.remove(current, { named }, signal);
       await allocation?.rollback();

@@ -15,7 +15,7 @@ import type { Log } from "../../observe/log.ts";
 import { type Revision, type Row, type Store, StoreError, type StoreEvent } from "../../../storage/store.ts";
 import { Audience, type CacheEvent, type Listener, type Topic } from "./audience.ts";
 import { CacheCounts } from "./cache-counts.ts";
-import { type Cached, cachedOf, type Reading, storedOf } from "./cached.ts";
+import { type Cached, cachedOf, type Reading } from "./cached.ts";
 import { EventWindow } from "./event-window.ts";
 import { LabelIndex } from "./label-index.ts";
 import { Overwritten } from "./overwritten.ts";
@@ -96,7 +96,7 @@ export class ResourceCache {
   }
 
   /** Of the object that is there at `revision`: when it goes, `last` is what watchers are told of. What this returns is called if it does not go. */
-  ending(key: string, revision: Revision, last: Readonly<ApiObject>): () => void {
+  ending(key: string, revision: Revision, last: Row["value"]): () => void {
     const known = this.#endings.get(key);
     if (known?.revision === revision) return () => undefined;
     const ending = { revision, last };
@@ -144,7 +144,7 @@ export class ResourceCache {
     const { key } = event.row;
     const previous = this.#entries.get(key);
     const ending = event.type === "delete" ? this.#endings.get(key) : undefined;
-    const entry = this.entryOf(ending && ending.revision === previous?.revision ? { ...event.row, value: storedOf(ending.last) } : event.row, previous);
+    const entry = this.entryOf(ending && ending.revision === previous?.revision ? { ...event.row, value: ending.last } : event.row, previous);
     if (event.type === "delete") {
       this.#endings.delete(key);
       if (!previous) return;
@@ -163,7 +163,7 @@ export class ResourceCache {
   }
 }
 
-interface Ending { readonly revision: Revision; readonly last: Readonly<ApiObject> }
+interface Ending { readonly revision: Revision; readonly last: Row["value"] }
 
 export class WatchCache {
   readonly #store: Store;

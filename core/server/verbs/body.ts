@@ -1,12 +1,14 @@
 /** The object in a request's body: decoded, checked as `fieldValidation` asks, in the version it is stored in, and defaulted. */
 import { decodeBody, decodeUntypedBody, enforceFieldValidation, type FieldValidation, kindError, withReset } from "../../api/codec/body.ts";
 import { type JsonObject, type JsonValue, jsonNodeOf } from "../../api/codec/json-document.ts";
+import { jsonText } from "../../api/codec/json.ts";
 import { ENCODINGS, ENCODINGS_CUSTOM, negotiateInput } from "../../api/codec/negotiate.ts";
 import { copyOf } from "../../api/meta/copy.ts";
 import { invalid as invalidField } from "../../api/meta/field-error.ts";
 import { formatApiVersion, formatGvk, type GroupVersion, type GroupVersionKind } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest, invalid, statusError } from "../../api/meta/status-error.ts";
+import { badRequest, internalError, invalid, statusError } from "../../api/meta/status-error.ts";
+import { jsonKindOf } from "../../api/patch/json-value.ts";
 import { canonical } from "../../api/schema/canonical.ts";
 import { diagnoseValue } from "../../api/schema/diagnose-value.ts";
 import { diagnose, type Diagnosis } from "../../api/schema/diagnose.ts";
@@ -58,7 +60,9 @@ export function patchedObject(scope: Scope, value: unknown, { shown, repeated, o
   const expected = expectedKind(scope);
   const isTyped = builtInFacts.typeOf(expected) !== undefined;
   if (namesKind && isTyped && !(value as Partial<ApiObject>).apiVersion) throw badRequest(`the name of the object (${scope.info.name} based on URL) was undeterminable: name must be provided`); // of no version nothing is read
-  const another = namesKind && isTyped ? kindError(value as JsonValue, expected) : undefined;
+  const another = !namesKind ? undefined : isTyped ? kindError(value as JsonValue, expected) : customKindError(value as JsonObject);
+  if (another !== undefined && !isTyped) throw unfitPatch(shown(), another);
+  if (!isTyped && !(value as Partial<ApiObject>).apiVersion) throw internalError(new Error("Object 'apiVersion' is missing in 'object has no apiVersion field'"));
   const kept = keptSpec(scope, old);
   const { object, error, strict } = readValue(scope, value, { isMap: !namesKind, ...(kept === undefined ? {} : { known: { spec: kept } }) });
   const findings = [...repeated, ...strict];
@@ -66,6 +70,17 @@ export function patchedObject(scope: Scope, value: unknown, { shown, repeated, o
   if (refused !== undefined) throw unfitPatch(shown(), refused);
   if (fieldValidationOf(scope) === "Warn") scope.warnings.push(...findings);
   return finishObject(scope, object, kept);
+}
+
+/** Why what a patch has made of a custom resource is of no kind. */
+function customKindError(value: JsonObject): string | undefined {
+  for (const name of ["kind", "apiVersion"] as const) {
+    const given = value[name] ?? "";
+    if (typeof given !== "string") return `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonKindOf(given)} into Go struct field .${name} of type string`;
+  }
+  if (!value["kind"]) return `Object 'Kind' is missing in '${jsonText(value)}'`;
+  const version = (value["apiVersion"] ?? "") as string;
+  return version.split("/").length > 2 ? `unexpected GroupVersion string: ${version}` : undefined;
 }
 
 export function unfitPatch(shown: string, why: string): Error { return invalid({ group: "", kind: "" }, "", [invalidField("patch", shown, why)]); }

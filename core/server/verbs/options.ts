@@ -19,7 +19,7 @@ export function selectionOf({ request, served, info }: Scope): Selection {
   const fields = fieldText === "" ? undefined : attempt(() => parseFieldSelector(fieldText));
   const namespace = served.row.namespaced ? info.namespace : "";
   const name = info.name || undefined; // of a path that names one object, or of the only field asked for
-  if (fields) checkFieldsSupported(fields, served.definition.fields && Object.keys(fieldsOf(served, emptyOf(served))), served.row.kind);
+  if (fields) checkFieldsSupported(fields, served.definition.fields || served.custom ? Object.keys(fieldsOf(served, emptyOf(served))) : undefined, served.row.kind);
   const selected = fields?.exactMatch("metadata.name");
   if (name !== undefined && fields && selected !== name) throw badRequest("fieldSelector metadata.name doesn't match requested name");
   if (!labels && (fields?.requirements.length ?? 0) === (selected === undefined ? 0 : 1)) return { namespace, name: selected ?? name };

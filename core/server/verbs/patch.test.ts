@@ -226,3 +226,56 @@ test("whole numbers that are not written so count in patches that make values, a
   expect((await apply("m", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"replicas":4e0}}`, { force: "true" })).body.spec.replicas).toBe(4);
   expect((await patch("strategic", `{"spec":{"replicas":1e400}}`)).body).toMatchObject({ code: 400, message: "json: cannot unmarshal number 1e400 into Go value of type float64" });
 });
+
+test("a custom resource is written as a map: all keys in order, in a list too; its metadata alone is as any object's", async () => {
+  const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
+  await api!.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: { metadata: { name: "maps.a.b" }, spec: { group: "a.b", scope: "Namespaced", names: { kind: "Map", plural: "maps" }, versions: [{ name: "v1", served: true, storage: true, schema }] } } });
+  const path = "/apis/a.b/v1/namespaces/a/maps";
+  await expect.poll(async () => (await api!.ask("GET", path)).code).toBe(200);
+  const keys = (object: { metadata: object }): string => `${Object.keys(object).join()} ${Object.keys(object.metadata).join()}`;
+  const metadata = "creationTimestamp,finalizers,generation,labels,managedFields,name,namespace,resourceVersion,uid";
+  const made = await api!.ask("POST", path, { body: { apiVersion: "a.b/v1", kind: "Map", metadata: { name: "m", labels: { a: "b" }, finalizers: ["a.b/c"] }, z: 1, a: 2 } });
+  expect(keys(made.body)).toBe(`a,apiVersion,kind,metadata,z ${metadata}`);
+  expect(keys((await api!.ask("GET", `${path}/m`)).body)).toBe(`a,apiVersion,kind,metadata,z ${metadata}`);
+  const { body: list } = await api!.ask("GET", path);
+  expect([keys(list), keys(list.items[0])]).toEqual(["apiVersion,items,kind,metadata continue,resourceVersion", `a,apiVersion,kind,metadata,z ${metadata}`]);
+  expect((await api!.events(path, 1)).map(({ object }) => keys(object))).toEqual([`a,apiVersion,kind,metadata,z ${metadata}`]);
+  const alone = await api!.ask("GET", `${path}/m`, { headers: { accept: "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io" } });
+  expect(keys(alone.body)).toBe("kind,apiVersion,metadata name,namespace,uid,resourceVersion,generation,creationTimestamp,labels,finalizers,managedFields");
+  expect(Object.keys((await api!.ask("DELETE", `${path}/m`)).body.metadata)).toEqual(metadata.replace("finalizers", "deletionGracePeriodSeconds,deletionTimestamp,finalizers").split(","));
+
+  const patched = async (...operations: object[]) => (await api!.ask("PATCH", `${path}/m`, { headers: { "content-type": TYPES.json }, body: operations })).body;
+  expect(await patched({ op: "replace", path: "/kind", value: 5 })).toMatchObject({ code: 422, message: expect.stringMatching(/: couldn't get version\/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string$/) });
+  expect(await patched({ op: "remove", path: "/kind" })).toMatchObject({ code: 422, message: expect.stringContaining("Object 'Kind' is missing in '{") });
+  expect(await patched({ op: "replace", path: "/apiVersion", value: "a/b/c" })).toMatchObject({ code: 422, message: expect.stringContaining(": unexpected GroupVersion string: a/b/c") });
+  expect(await patched({ op: "remove", path: "/apiVersion" })).toMatchObject({ code: 500, message: "Internal error occurred: Object 'apiVersion' is missing in 'object has no apiVersion field'" });
+  expect((await api!.ask("GET", path, { query: { fieldSelector: "a=b" } })).body.message).toBe("field label not supported: a");
+});
+
+test("a strategic merge patch leaves arbitrary JSON in the order of its keys, and a state that never changes is another one then", async () => {
+  const classes = "/apis/resource.k8s.io/v1/deviceclasses";
+  const config = [{ opaque: { driver: "d.example.com", parameters: { z: 1, a: { y: 1, b: 2 } } } }];
+  const parameters = ({ body }: { body: { spec: { config: { opaque: { parameters: object } }[] } } }): string => JSON.stringify(body.spec.config[0]!.opaque.parameters);
+  expect(parameters(await api!.ask("POST", classes, { body: { metadata: { name: "c" }, spec: { config } } }))).toBe('{"z":1,"a":{"y":1,"b":2}}');
+  expect(parameters(await api!.ask("PATCH", `${classes}/c`, { headers: { "content-type": TYPES.merge }, body: { metadata: { labels: { a: "b" } } } }))).toBe('{"z":1,"a":{"y":1,"b":2}}');
+  expect(parameters(await api!.ask("PATCH", `${classes}/c`, { headers: { "content-type": TYPES.strategic }, body: { metadata: { labels: { a: "c" } } } }))).toBe('{"a":{"b":2,"y":1},"z":1}');
+
+  const revisions = "/apis/apps/v1/namespaces/a/controllerrevisions";
+  await api!.ask("POST", revisions, { body: { metadata: { name: "r" }, revision: 1, data: { z: 1, a: 2 } } });
+  expect((await api!.ask("PATCH", `${revisions}/r`, { headers: { "content-type": TYPES.merge }, body: { metadata: { labels: { a: "b" } } } })).code).toBe(200);
+  expect((await api!.ask("PATCH", `${revisions}/r`, { headers: { "content-type": TYPES.strategic }, body: { metadata: { labels: { a: "c" } } } })).body.message)
+    .toBe('ControllerRevision.apps "r" is invalid: data: Invalid value: {"a":2,"z":1}: field is immutable');
+});
+
+test("a list that is sent empty is empty for plug-ins, and none once it is stored", async () => {
+  const seen: unknown[] = [];
+  const note = ({ object }: { object: unknown }): void => void seen.push((object as { endpoints: unknown }).endpoints);
+  await using own = await apiServer({ admit: note, validate: note });
+  const path = "/apis/discovery.k8s.io/v1/namespaces/a/endpointslices";
+  const slice = { metadata: { name: "s" }, addressType: "IPv4", endpoints: [], ports: [] };
+  const { body: made } = await own.ask("POST", path, { body: slice });
+  const { body: again } = await own.ask("PUT", `${path}/s`, { body: slice });
+  await own.ask("PATCH", `${path}/s`, { headers: { "content-type": TYPES.merge }, body: { metadata: { labels: { a: "b" } } } });
+  expect([made, again].map(({ endpoints, ports }) => [endpoints, ports])).toEqual([[null, null], [null, null]]);
+  expect(seen).toEqual([[], [], [], [], null, null]);
+});

@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go
  */
 import { strictWarnings } from "../../api/codec/body.ts";
-import { endlessNumber, jsonNodeOf, type JsonNode, parseJsonDocument } from "../../api/codec/json-document.ts";
+import { endlessNumber, inKeyOrder, jsonNodeOf, type JsonNode, parseJsonDocument } from "../../api/codec/json-document.ts";
 import { decodeText, jsonText, parseJson } from "../../api/codec/json.ts";
 import { readYaml } from "../../api/codec/yaml.ts";
 import { formatApiVersion } from "../../api/meta/gvk.ts";
@@ -44,6 +44,9 @@ const APPLY_YAML = "application/apply-patch+yaml";
 /** A JSON patch as it is decoded to tell what is strange in it. */
 const OPERATIONS: Type = { kind: "list", named: undefined, items: new Facts(["P apiserver/handlers\nT jsonPatchOp\n op - s\n path - s\n from - s\n value - any"]).structNamed("io.k8s.apiserver.handlers.jsonPatchOp")! };
 
+/** Kinds with arbitrary JSON in them: a strategic merge patch leaves all of it in the order of its keys, as upstream makes maps of it meanwhile. */
+const WITH_RAW: ReadonlySet<string> = new Set(["ControllerRevision", "DeviceClass", "ResourceClaim", "ResourceClaimTemplate"]);
+
 type Json = Record<string, never>;
 
 export async function patcherOf(scope: Scope): Promise<Patcher> {
@@ -78,7 +81,10 @@ function changer(scope: Scope, query: WriteQuery, { body, type }: { readonly bod
     switch (type) {
       case JSON_PATCH: return applyJsonPatch(document, patch);
       case MERGE_PATCH: return applyMergePatch(document, patch);
-      default: return strategicallyMerged(() => applyStrategicMerge(document, patch ?? {}, schema!));
+      default: {
+        const merged = strategicallyMerged(() => applyStrategicMerge(document, patch ?? {}, schema!));
+        return WITH_RAW.has(scope.served.row.kind) ? inKeyOrder(merged) : merged;
+      }
     }
   };
   return {

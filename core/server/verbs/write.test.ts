@@ -241,6 +241,9 @@ test("through its scale, replicas change hands", async () => {
   expect(owners.filter(({ fieldsV1 }) => "f:replicas" in fieldsV1["f:spec"]).map(({ manager, subresource }) => [manager, subresource])).toEqual([["scaler", "scale"]]);
   expect((await api.ask("PATCH", `${path}/scaled/scale`, { headers: { "content-type": "application/merge-patch+json" }, body: { spec: { replicas: -1 } } })).body.message)
     .toBe('Scale.autoscaling "scaled" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0');
+  const merged = async (metadata: object) => (await api.ask("PATCH", `${path}/scaled/scale`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata } })).body;
+  expect(await merged({ labels: { "a!": "b" } })).toMatchObject({ code: 422, details: { name: "scaled", group: "autoscaling", kind: "Scale", causes: [{ field: "metadata.labels" }] } });
+  expect(await merged({ uid: "u" })).toMatchObject({ code: 409, message: `Operation cannot be fulfilled on deployments/scale.apps "scaled": Precondition failed: UID in precondition: u, UID in object meta: ${scale.body.metadata.uid}` });
 });
 
 test.each([[{ uid: "" }, "the UID in the precondition () does not match"], [{ resourceVersion: "" }, "the ResourceVersion in the precondition () does not match"]])("a delete of %j is of no object there is", async (preconditions, why) => {

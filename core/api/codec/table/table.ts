@@ -10,6 +10,7 @@
 import type { GroupKind } from "../../meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../../meta/object-meta.ts";
 import { badRequest } from "../../meta/status-error.ts";
+import { metadataAlone } from "../../schema/canonical-custom.ts";
 import type { Column } from "./columns.ts";
 import type { Cell, Printer, RowCondition } from "./printer.ts";
 import { printerOf } from "./printers.ts";
@@ -77,7 +78,7 @@ function included(object: Readonly<ApiObject>, include: IncludeObject, version: 
   switch (include) {
     case "None": return null;
     case "Object": return present ? present(object) : object;
-    case "Metadata": return { kind: "PartialObjectMetadata", apiVersion: `meta.k8s.io/${version}`, metadata: object.metadata };
+    case "Metadata": return { kind: "PartialObjectMetadata", apiVersion: `meta.k8s.io/${version}`, metadata: metadataAlone(object) };
   }
 }
 

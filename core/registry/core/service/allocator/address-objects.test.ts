@@ -68,6 +68,11 @@ test("an IPAddress that somebody has made keeps the address from services, and s
   expect((await address("10.43.7.8")).spec.parentRef.resource).toBe("things");
 });
 
+test("of a service without a name no address can have one", async () => {
+  expect((await api.ask("POST", SERVICES, { body: { spec: {} } })).body.message)
+    .toMatch(/^Service "" is invalid: spec.clusterIPs: Invalid value: \[""\]: failed to allocate IP: IPAddress.networking.k8s.io "10.43.\d+.\d+" is invalid: spec.parentRef.name: Required value$/);
+});
+
 test("plug-ins are asked of IPAddresses as of any the API server makes itself, and who refuses one refuses the service", async () => {
   const asked: { operation: string; resource: string; name: string; user: string; groups: readonly string[]; options: unknown; dryRun: boolean }[] = [];
   let refused = "";

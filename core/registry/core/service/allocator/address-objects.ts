@@ -46,7 +46,7 @@ function addressFor(name: string, { metadata }: Readonly<Service>): NewObject<IP
   return {
     apiVersion: "networking.k8s.io/v1", kind: "IPAddress",
     metadata: { name, labels: { [ADDRESS_FAMILY]: name.includes(":") ? "IPv6" : "IPv4", [MANAGED_BY]: ALLOCATOR } },
-    spec: { parentRef: { resource: "services", namespace: metadata.namespace ?? "", name: metadata.name } },
+    spec: { parentRef: { resource: "services", namespace: metadata.namespace ?? "", name: metadata.name ?? "" } },
   };
 }
 
@@ -87,7 +87,7 @@ export async function withAddressObjects(allocation: Allocation, { next, old, na
 function refused({ metadata, spec }: Readonly<Service>, error: Error, { named, i }: { readonly named: readonly string[]; readonly i: number }): StatusError {
   const asked = (spec.clusterIPs ?? []).map((_, at) => named[at] ?? "");
   const why = isAlreadyExists(error) ? "provided IP is already allocated" : error.message; // since it was looked for
-  return invalidObject({ group: "", kind: "Service" }, metadata.name, [invalid("spec.clusterIPs", asked, `failed to allocate IP${asked[i] ? ` ${asked[i]}` : ""}: ${why}`)]);
+  return invalidObject({ group: "", kind: "Service" }, metadata.name ?? "", [invalid("spec.clusterIPs", asked, `failed to allocate IP${asked[i] ? ` ${asked[i]}` : ""}: ${why}`)]);
 }
 
 /** The service is what counts, and is written: what cannot be deleted now is cleaned up later, and what is not its own stays. */
