@@ -95,7 +95,6 @@ export function setKey<V>(object: Record<string, V>, key: string, value: V): voi
   else object[key] = value;
 }
 
-/** A copy with its keys in order at every level, as Go writes a map; without what is undefined. */
 /** Its own keys in alphabetical order; what is below is shared. */
 export function keysInOrder<T extends object>(value: T): T {
   const object = {} as Record<string, unknown>;
@@ -103,6 +102,7 @@ export function keysInOrder<T extends object>(value: T): T {
   return object as T;
 }
 
+/** A copy with its keys in order at every level, as Go writes a map; without what is undefined. */
 export function inKeyOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inKeyOrder);
   if (typeof value !== "object" || value === null) return value;
