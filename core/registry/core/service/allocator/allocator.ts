@@ -11,7 +11,7 @@ import type { IPAddress, ServiceCIDR } from "../../../../api/gen/networking.v1.t
 import { internalError, invalid as invalidObject, statusError, type StatusError } from "../../../../api/meta/status-error.ts";
 import type { Random } from "../../../../lifecycle/random.ts";
 import type { Allocation } from "../../../generic/resource.ts";
-import { bitsOf, type Family, formatAddress, parseAddress, parseRange } from "../../checks/ip.ts";
+import { type Address, bitsOf, type Family, formatAddress, parseAddress, parseRange } from "../../checks/ip.ts";
 import { mayHaveNodePorts, needsClusterIp, needsHealthCheck, needsNodePorts, nodePortsOf } from "../shape.ts";
 import type { AllocationMeter, Usage } from "./allocation-metrics.ts";
 import { initFamilies, staysPreferDual } from "./ip-families.ts";
@@ -47,6 +47,7 @@ export class ServiceAllocator {
   readonly #pools = new Map<string, FamilyPool>(); // by CIDR
   readonly #inFlight: Readonly<Record<Family, Set<bigint>>> = { IPv4: new Set(), IPv6: new Set() };
   readonly #ports: Pool;
+  readonly #read = new WeakMap<object, readonly Address[]>();
   readonly #options: AllocatorOptions;
 
   constructor(options: AllocatorOptions) {
@@ -168,18 +169,21 @@ export class ServiceAllocator {
 
   #addressesInUse(family: Family): Set<bigint> {
     const inUse = new Set<bigint>();
-    for (const { spec } of this.#options.existing()) {
-      if (spec.type === "ExternalName") continue;
-      for (const ip of spec.clusterIPs ?? []) {
-        const address = parseAddress(ip);
-        if (address?.family === family) inUse.add(address.value);
-      }
-    }
-    for (const { metadata } of this.#options.addresses?.() ?? []) {
-      const address = parseAddress(metadata.name);
-      if (address?.family === family) inUse.add(address.value);
-    }
+    const add = (object: object, texts: () => readonly string[]): void => {
+      for (const address of this.#addressesOf(object, texts)) if (address.family === family) inUse.add(address.value);
+    };
+    for (const service of this.#options.existing()) if (service.spec.type !== "ExternalName") add(service, () => service.spec.clusterIPs ?? []);
+    for (const object of this.#options.addresses?.() ?? []) add(object, () => [object.metadata.name]);
     return inUse;
+  }
+
+  /** Read once: versions of objects never change, and there may be ten thousand of them. */
+  #addressesOf(object: object, texts: () => readonly string[]): readonly Address[] {
+    const known = this.#read.get(object);
+    if (known) return known;
+    const addresses = texts().flatMap((text) => parseAddress(text) ?? []);
+    this.#read.set(object, addresses);
+    return addresses;
   }
 
   /** A port number that stands for several protocols shares one node port. */
