@@ -1,14 +1,14 @@
 import { expect, test } from "vitest";
 import type { CacheEvent } from "./audience.ts";
 import { cachedOf } from "./cached.ts";
-import { EventWindow } from "./event-window.ts";
+import { EventWindow, type WindowBytes } from "./event-window.ts";
 
 const FRESH_MS = 75_000;
 
 /** A window that has been told of `count` updates of one object of so many bytes, one each millisecond from 0 on. */
-function told(count: number, bytes: number): EventWindow {
-  const window = new EventWindow(0);
-  const version = (revision: number) => cachedOf({ key: "a", value: { metadata: { name: "a" }, text: "x".repeat(bytes) }, revision });
+function told(count: number, bytes: number, all?: WindowBytes): EventWindow {
+  const window = new EventWindow(0, all), text = "x".repeat(bytes);
+  const version = (revision: number) => cachedOf({ key: "a", value: { metadata: { name: "a" }, text }, revision });
   for (let i = 1; i <= count; i++) window.push({ type: "MODIFIED", entry: version(i), previous: version(i - 1) } satisfies CacheEvent, i);
   return window;
 }
@@ -32,6 +32,27 @@ test("large versions are remembered by their bytes, the last hundred always", ()
   expect(remembered(large)).toBeLessThan(130);
   large.forgetOld(10 * FRESH_MS);
   expect(remembered(large)).toBe(100);
+});
+
+test("large versions of many kinds take no more memory together than a small machine has", () => {
+  const all = { sum: 0 };
+  const windows = Array.from({ length: 20 }, () => told(100, 1_000_000, all));
+  expect(all.sum).toBeLessThan(190 * 1024 * 1024);
+  expect(windows.map(remembered).every((count) => count > 5)).toBe(true); // what is fresh, up to 6 MiB
+  for (const window of windows) window.forgetOld(10 * FRESH_MS);
+  expect(all.sum).toBeLessThan(66 * 1024 * 1024);
+  expect(windows.every((window) => remembered(window) > 0)).toBe(true);
+});
+
+test("a large version among small ones counts as what it is, where that is known", () => {
+  const window = new EventWindow(0);
+  const version = (revision: number, bytes: number) => cachedOf({ key: "a", value: { metadata: { name: "a" }, text: "x".repeat(bytes) }, revision });
+  for (let i = 1; i <= 160; i++) {
+    const previous = version(i - 1, i % 16 === 2 ? 1_000_000 : 10);
+    previous.json();
+    window.push({ type: "MODIFIED", entry: version(i, 10), previous }, i);
+  }
+  expect(remembered(window)).toBeLessThan(120);
 });
 
 test("a version that has been written as JSON is not written again to be measured", () => {

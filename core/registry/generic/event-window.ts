@@ -4,7 +4,7 @@
  *   … forgotten ──▶ oldest │ event │ event │ … │ newest
  *
  * A client has 75 s to come back, as at upstream's watch cache, however much happens meanwhile: a burst of thousands of pods must not tell everybody who lags to list them
- * all again. Less long only where what is remembered takes much memory, and longer where it takes little.
+ * all again. Less long only where what is remembered takes much memory, and longer where it takes little, or all windows together do.
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/storage/cacher/watch_cache.go (DefaultEventFreshDuration)
  */
@@ -20,12 +20,18 @@ const BYTES_MAX = 6 * 1024 * 1024;
 /** What is not fresh any more is kept as well, up to so many events and bytes. */
 const LASTING_EVENTS = 1024;
 const LASTING_BYTES = 4 * 1024 * 1024;
-/** However large they are, so many remain. */
+/** However large they are, so many remain, as long as all windows together take no more than ALL_BYTES_MAX. */
 const EVENTS_MIN = 100;
+/** A sixteenth of a small machine's memory: objects may be of a megabyte, and of many kinds. Beyond it each window has what is fresh, and so many bytes. */
+const ALL_BYTES_MAX = 64 * 1024 * 1024;
+const BYTES_MIN = 1024 * 1024;
 /** An event beside the version that it holds. */
 const EVENT_BYTES = 100;
 /** One version in so many is measured. */
 const MEASURED_EVERY = 16;
+
+/** What windows that share it take together. */
+export interface WindowBytes { sum: number }
 
 interface Past {
   readonly change: CacheEvent;
@@ -40,9 +46,11 @@ export class EventWindow {
   #held = 0; // versions that were, so far, held by the window alone
   #averageBytes = 0;
   #oldest: Revision;
+  readonly #all: WindowBytes;
 
-  constructor(revision: Revision) {
+  constructor(revision: Revision, all: WindowBytes = { sum: 0 }) {
     this.#oldest = revision;
+    this.#all = all;
   }
 
   /** Watches may start after any revision ≥ this one. */
@@ -56,22 +64,33 @@ export class EventWindow {
   push(change: CacheEvent, nowMs: number): void {
     const bytes = EVENT_BYTES + this.#bytesHeld(change);
     this.#past.push({ change, bytes, atMs: nowMs });
-    this.#bytes += bytes;
+    this.#count(bytes);
     this.forgetOld(nowMs);
   }
 
   forgetOld(nowMs: number): void {
-    while (this.#size > EVENTS_MIN) {
+    while (this.#size > 1) {
       const oldest = this.#past[this.#first]!;
-      const lasting = this.#size <= LASTING_EVENTS && this.#bytes <= LASTING_BYTES;
-      if (lasting || (nowMs - oldest.atMs <= FRESH_MS && this.#bytes <= BYTES_MAX)) break;
+      if (this.#isKept(nowMs - oldest.atMs)) break;
       this.#oldest = oldest.change.entry.revision;
-      this.#bytes -= oldest.bytes;
+      this.#count(-oldest.bytes);
       this.#past[this.#first++] = undefined;
     }
     if (this.#first < 1024 || this.#first < this.#past.length / 2) return;
     this.#past = this.#past.slice(this.#first);
     this.#first = 0;
+  }
+
+  /** Whether the oldest is, of that age. */
+  #isKept(ageMs: number): boolean {
+    if (ageMs <= FRESH_MS && this.#bytes <= BYTES_MAX) return true;
+    if (this.#all.sum > ALL_BYTES_MAX) return this.#size <= LASTING_EVENTS && this.#bytes <= BYTES_MIN;
+    return this.#size <= EVENTS_MIN || (this.#size <= LASTING_EVENTS && this.#bytes <= LASTING_BYTES);
+  }
+
+  #count(bytes: number): void {
+    this.#bytes += bytes;
+    this.#all.sum += bytes;
   }
 
   /** Remembered events after `revision`. Throws 410 if some of those are forgotten. */
@@ -94,14 +113,15 @@ export class EventWindow {
     for (let i = this.#first; i < this.#past.length; i++) yield this.#past[i]!.change;
   }
 
-  /** Of the version that nothing else needs from now on: the one before, or the last one of what was deleted. About: only some are measured. */
+  /** Of the version that nothing else needs from now on: the one before, or the last one of what was deleted. About: where its JSON is not there, only some are measured. */
   #bytesHeld({ type, entry, previous }: CacheEvent): number {
     const version = type === "DELETED" ? entry : previous;
     if (!version) return 0;
+    const known = version.jsonLength;
     if (this.#held++ % MEASURED_EVERY === 0) {
-      const bytes = version.jsonLength ?? jsonText(version.object).length;
+      const bytes = known ?? jsonText(version.object).length;
       this.#averageBytes = this.#averageBytes === 0 ? bytes : (this.#averageBytes * 3 + bytes) / 4;
     }
-    return this.#averageBytes;
+    return known ?? this.#averageBytes;
   }
 }

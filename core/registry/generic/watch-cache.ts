@@ -16,7 +16,7 @@ import { type Revision, type Row, type Store, StoreError, type StoreEvent } from
 import { Audience, type CacheEvent, type Listener, type Topic } from "./audience.ts";
 import { CacheCounts } from "./cache-counts.ts";
 import { type Cached, cachedOf, type Reading } from "./cached.ts";
-import { EventWindow } from "./event-window.ts";
+import { EventWindow, type WindowBytes } from "./event-window.ts";
 import { LabelIndex } from "./label-index.ts";
 import { Overwritten } from "./overwritten.ts";
 import { insert, remove, sortedByKey, startingWith } from "./sorted-entries.ts";
@@ -44,10 +44,10 @@ export class ResourceCache {
   readonly #endings = new Map<string, Ending>();
   #read: Reading | undefined;
 
-  constructor(prefix: string, revision: Revision, { clock, overwritten }: { readonly clock: UptimeClock; readonly overwritten: Overwritten }) {
+  constructor(prefix: string, revision: Revision, { clock, overwritten, windows }: { readonly clock: UptimeClock; readonly overwritten: Overwritten; readonly windows: WindowBytes }) {
     this.prefix = prefix;
     this.#overwritten = overwritten;
-    this.#window = new EventWindow(revision);
+    this.#window = new EventWindow(revision, windows);
     this.#clock = clock;
   }
 
@@ -172,6 +172,7 @@ export class WatchCache {
   #revision: Revision = 0;
   #waiters: { readonly revision: Revision; readonly resolve: () => void }[] = [];
   readonly #overwritten = new Overwritten();
+  readonly #windows: WindowBytes = { sum: 0 };
 
   constructor(store: Store, clock: UptimeClock) {
     this.#store = store;
@@ -236,7 +237,7 @@ export class WatchCache {
   resource(prefix: string): ResourceCache {
     const found = this.#resources.get(prefix);
     if (found) return found;
-    const made = new ResourceCache(prefix, this.#revision, { clock: this.#clock, overwritten: this.#overwritten });
+    const made = new ResourceCache(prefix, this.#revision, { clock: this.#clock, overwritten: this.#overwritten, windows: this.#windows });
     if (this.#revision > 0) made.counts.loads++; // of what has come since all was read
     this.#resources.set(prefix, made);
     return made;
