@@ -52,7 +52,8 @@ export async function ask({ config, review, timeoutSeconds, traceparent, signal 
   try {
     for (let retries = 0; ; retries++) {
       const { status, contentType, retryAfterSeconds, text } = await exchange({ target: address.path + query, host: address.host, connect: (fresh) => address.connect(either, fresh), body, authorization: address.authorization, traceparent }, either).catch(unanswered);
-      if (contentType !== undefined && /^\s*(;|$)/.test(contentType)) throw internalError(new Error("mime: no media type"));
+      const problem = contentType === undefined ? undefined : mediaTypeProblem(contentType);
+      if (problem !== undefined) throw internalError(new Error(`mime: ${problem}`));
       if (status >= 200 && status <= 206) return parsed(text, status, contentType ?? "application/json");
       if (retryAfterSeconds === undefined || retries === RETRIES_MAX || (status !== 429 && status < 500)) throw new AnswerError(status, text, { isText: contentType === undefined || /^text\//i.test(contentType.trim()) });
       await deps.clock.sleep(Math.min(retryAfterSeconds, timeoutSeconds) * 1000, either); // a timer of more than 24 days would fire at once
@@ -73,10 +74,26 @@ export class AnswerError extends Error {
   override readonly name = "AnswerError";
   readonly code: number;
   constructor(code: number, text: string, { isText = true }: { readonly isText?: boolean } = {}) {
-    super(failureTold(text) ?? serverSaid(code, isText ? Buffer.from(text).subarray(0, TOLD_BYTES_MAX).toString() : ""));
+    super(failureTold(text) ?? serverSaid(code, isText ? Buffer.from(text).subarray(0, TOLD_BYTES_MAX).toString() : "unknown"));
     this.code = code;
   }
 }
+
+const TOKEN = "[!#$%&'*+.^_`|~0-9A-Za-z-]";
+const MEDIA_TYPE = new RegExp(`^(${TOKEN}*)(?:(/)(${TOKEN}*))?(.*)$`, "s");
+const PARAMETERS = new RegExp(`^(?:\\s*;\\s*${TOKEN}+=(?:${TOKEN}+|"(?:[^"\\\\]|\\\\.)*"))*\\s*;?\\s*$`, "s");
+
+/** What is wrong with a Content-Type. Source: Go mime.ParseMediaType */
+function mediaTypeProblem(text: string): string | undefined {
+  const end = text.indexOf(";");
+  const [, type, slash, subtype, rest] = MEDIA_TYPE.exec((end < 0 ? text : text.slice(0, end)).trim())!;
+  if (type === "") return "no media type";
+  if (slash === undefined) return rest === "" ? parameterProblem(end < 0 ? "" : text.slice(end)) : "expected slash after first token";
+  if (subtype === "") return "expected token after slash";
+  return rest === "" ? parameterProblem(end < 0 ? "" : text.slice(end)) : "unexpected content after media subtype";
+}
+
+function parameterProblem(text: string): string | undefined { return PARAMETERS.test(text) ? undefined : "invalid media parameter"; }
 
 /** Of a Status: it says more than its code. */
 function failureTold(text: string): string | undefined {

@@ -40,7 +40,8 @@ async function convert(answer: (asked: Asked) => object, objects: readonly ApiOb
     incoming.on("end", () => {
       const asked = JSON.parse(body) as Asked;
       const { review = {}, ...response } = answer(asked) as { readonly review?: object };
-      outgoing.end(JSON.stringify({ apiVersion: asked.apiVersion, kind: "ConversionReview", ...review, response: { uid: asked.request.uid, result: { status: "Success" }, ...response } }));
+      if ("whole" in response) outgoing.end(JSON.stringify(response.whole));
+      else outgoing.end(JSON.stringify({ apiVersion: asked.apiVersion, kind: "ConversionReview", ...review, response: { uid: asked.request.uid, result: { status: "Success" }, ...response } }));
     });
   });
   await new Promise<void>((resolve) => void server.listen(0, "127.0.0.1", resolve));
@@ -76,6 +77,19 @@ test.each<[string, (asked: Asked) => object, readonly ApiObject[], string]>([
   ["answers with something else", (asked) => ({ review: { kind: "Other" }, convertedObjects: converted(asked) }), [widget("w")], `${ONE} failed: no kind "Other" is registered for version "apiextensions.k8s.io/v1" in scheme`],
   ["answers in another version", (asked) => ({ review: { apiVersion: "apiextensions.k8s.io/v1beta1" }, convertedObjects: converted(asked) }), [widget("w")], `${ONE} failed: converting (v1beta1.ConversionReview) to (v1.ConversionReview): unknown conversion`],
   ["does not say what it answers with", (asked) => ({ review: { apiVersion: "", kind: "" }, convertedObjects: converted(asked) }), [widget("w")], `${ONE} failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got `],
+  ["answers nothing", () => ({ whole: null }), [widget("w")], `${ONE} failed: expected webhook response of apiextensions.k8s.io/v1, Kind=ConversionReview, got /, Kind=`],
+  ["answers with a text", () => ({ whole: { apiVersion: "apiextensions.k8s.io/v1", kind: "ConversionReview", response: "x" } }), [widget("w")], `${ONE} failed: json: cannot unmarshal string into Go struct field ConversionReview.response of type v1.ConversionResponse`],
+  ["has a number for a uid", () => ({ uid: 5 }), [widget("w")], `${ONE} failed: json: cannot unmarshal number into Go struct field ConversionResponse.response.uid of type types.UID`],
+  ["has no result", () => ({ result: null }), [widget("w")], `${ONE} failed: response.result.status was '', not 'Success'`],
+  ["has a text for a result", () => ({ result: "Success" }), [widget("w")], `${ONE} failed: json: cannot unmarshal string into Go struct field ConversionResponse.response.result of type v1.Status`],
+  ["has no objects", () => ({ convertedObjects: null }), [widget("w")], `${ONE} returned 0 objects, expected 1`],
+  ["has a map of objects", () => ({ convertedObjects: {} }), [widget("w")], `${ONE} failed: json: cannot unmarshal object into Go struct field ConversionResponse.response.convertedObjects of type []runtime.RawExtension`],
+  ["makes nothing of an object", () => ({ convertedObjects: [null] }), [widget("w")], "500 unexpected end of JSON input"],
+  ["makes a list of an object", () => ({ convertedObjects: [[]] }), [widget("w")], "500 json: cannot unmarshal array into Go value of type map[string]interface {}"],
+  ["makes an object of no kind", () => ({ convertedObjects: [{ apiVersion: "x.io/v2", kind: "" }] }), [widget("w")], `500 Object 'Kind' is missing in '{"apiVersion":"x.io/v2","kind":""}'`],
+  ["makes an object of no kind among others", (asked) => ({ convertedObjects: [converted(asked)[0], {}] }), [widget("w"), widget("v")], `${LIST} returned invalid converted object at index 1: Object 'Kind' is missing in '{}'`],
+  ["has a text for metadata", (asked) => ({ convertedObjects: converted(asked).map((object) => ({ ...object, metadata: "x" })) }), [widget("w")], `${ONE} returned invalid object: must have the same name: w != `],
+  ["annotates too much", (asked) => ({ convertedObjects: converted(asked).map((object) => ({ ...object, metadata: { ...(object as ApiObject).metadata, annotations: { a: "x".repeat(262_144) } } })) }), [widget("w")], `${ONE} returned invalid metadata: metadata.annotation: Too long: may not be more than 262144 bytes`],
   ["leaves one out", (asked) => ({ convertedObjects: converted(asked).slice(1) }), [widget("w"), widget("v")], `${LIST} returned 1 objects, expected 2`],
   ["converts to another version", ({ request }) => ({ convertedObjects: request.objects }), [widget("w")], `${ONE} returned invalid object at index 0: invalid groupVersion (expected x.io/v2, received x.io/v1)`],
   ["changes the kind", (asked) => ({ convertedObjects: converted(asked).map((object) => ({ ...object, kind: "Gadget" })) }), [widget("w"), widget("v")], `${LIST} returned invalid converted object at index 0: invalid kind (expected Widget, received Gadget)`],

@@ -7,29 +7,27 @@
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/conversion/webhook_converter.go
  */
 import type { CustomResourceDefinition } from "../../api/gen/apiextensions.v1.ts";
-import { type FieldError, formatFieldError, invalid } from "../../api/meta/field-error.ts";
+import { type FieldError, formatFieldError, invalid, tooLong } from "../../api/meta/field-error.ts";
 import { formatApiVersion, formatGvk, type GroupVersionKind, gvkOf } from "../../api/meta/gvk.ts";
+import { goQuote } from "../../api/meta/go-quote.ts";
 import { validateLabels } from "../../api/meta/label-selector.ts";
 import { qualifiedName } from "../../api/meta/names.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { statusError } from "../../api/meta/status-error.ts";
+import { StatusError, statusError } from "../../api/meta/status-error.ts";
 import { isMap } from "../../api/patch/json-value.ts";
 import { joinErrors } from "../refuse.ts";
 import { ask, type CallDeps } from "./call.ts";
+import { decodeObject, decodeReview } from "./conversion-response.ts";
 import { REVIEW_VERSIONS, refuseOtherType, type ReviewVersion } from "./review-type.ts";
 
 export type Conversion = (objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal) => Promise<ApiObject[]>;
 
 /** Of the client upstream calls webhooks with. */
 const TIMEOUT_SECONDS = 30;
+/** Source: kubernetes v1.36 apimachinery/pkg/api/validation/objectmeta.go TotalAnnotationSizeLimitB */
+const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 const GROUP = "apiextensions.k8s.io";
 const KIND = "ConversionReview";
-
-interface Review {
-  readonly apiVersion?: string;
-  readonly kind?: string;
-  readonly response?: { readonly uid?: string; readonly convertedObjects?: readonly unknown[]; readonly result?: { readonly status?: string; readonly message?: string } };
-}
 
 export function conversionBy({ spec: { conversion } }: Readonly<CustomResourceDefinition>, deps: CallDeps): Conversion | undefined {
   const { webhook, strategy } = conversion ?? {};
@@ -45,8 +43,9 @@ export function conversionBy({ spec: { conversion } }: Readonly<CustomResourceDe
     const review = { kind: KIND, apiVersion: `${GROUP}/${version}`, request: { uid, desiredAPIVersion: apiVersion, objects: objects.map(unversioned) }, response: { uid: "", convertedObjects: null, result: { metadata: {} } } };
     try {
       const answer = await ask({ config, review, timeoutSeconds: TIMEOUT_SECONDS, signal }, deps);
-      return restored(objects, convertedOf(answer as Review, { uid, version }), { apiVersion, kind });
+      return restored(objects, convertedOf(answer, { uid, version }), { apiVersion, kind });
     } catch (error) {
+      if (error instanceof StatusError) throw error;
       if (error instanceof Misfit) throw failure(`conversion webhook for ${formatGvk(kind)} returned ${error.message}`, error);
       throw failure(`conversion webhook for ${formatGvk(kind)} failed: ${(error as Error).message}`, error);
     }
@@ -62,17 +61,17 @@ class Misfit extends Error { override readonly name = "Misfit"; }
 function failure(message: string, cause?: unknown): Error { return statusError({ code: 500, reason: "", message, cause }); }
 
 /** Throws an Error that says why there is nothing. */
-function convertedOf(review: Review, { uid, version }: { readonly uid: string; readonly version: ReviewVersion }): readonly unknown[] {
-  const { response } = review;
-  refuseOtherType({ apiVersion: textOf(review.apiVersion), kind: textOf(review.kind) }, { group: GROUP, version, kind: KIND });
+function convertedOf(answer: unknown, { uid, version }: { readonly uid: string; readonly version: ReviewVersion }): readonly unknown[] {
+  const { apiVersion, kind, response } = decodeReview(answer, version);
+  refuseOtherType({ apiVersion, kind }, { group: GROUP, version, kind: KIND });
   if (version === "v1") {
-    const given = formatGvk(gvkOf({ apiVersion: review.apiVersion ?? "", kind: review.kind ?? "" }));
+    const given = formatGvk(gvkOf({ apiVersion, kind }));
     const expected = formatGvk({ group: GROUP, version, kind: KIND });
     if (given !== expected) throw new Error(`expected webhook response of ${expected}, got ${given}`);
   }
-  if (!isMap(response)) throw new Error("no response provided");
-  const { uid: told = "", result: { status = "", message = "" } = {}, convertedObjects = [] } = response as NonNullable<Review["response"]>;
-  if (version === "v1" && told !== uid) throw new Error(`expected response.uid=${JSON.stringify(uid)}, got ${JSON.stringify(told)}`);
+  if (!response) throw new Error("no response provided");
+  const { uid: told, status, message, convertedObjects } = response;
+  if (version === "v1" && told !== uid) throw new Error(`expected response.uid=${goQuote(uid)}, got ${goQuote(told)}`);
   if (status !== "Success") throw new Error(message || `response.result.status was '${status}', not 'Success'`);
   return convertedObjects;
 }
@@ -80,9 +79,8 @@ function convertedOf(review: Review, { uid, version }: { readonly uid: string; r
 function restored(objects: readonly Readonly<ApiObject>[], converted: readonly unknown[], { apiVersion }: { readonly apiVersion: string; readonly kind: GroupVersionKind }): ApiObject[] {
   if (converted.length !== objects.length) throw new Misfit(`${converted.length} objects, expected ${objects.length}`);
   return objects.map((original, i) => {
-    const object = converted[i];
     const at = objects.length === 1 ? "invalid object at index 0" : `invalid converted object at index ${i}`;
-    if (!isMap(object)) throw new Misfit(`${at}: Object 'Kind' is missing in 'null'`);
+    const object = decoded(converted[i], objects.length === 1 ? undefined : at);
     const given = gvkOf({ apiVersion: textOf(object["apiVersion"]), kind: textOf(object["kind"]) });
     if (formatApiVersion(given) !== apiVersion) throw new Misfit(`${at}: invalid groupVersion (expected ${apiVersion}, received ${formatApiVersion(given)})`);
     if (given.kind !== original.kind) throw new Misfit(`${at}: invalid kind (expected ${original.kind}, received ${given.kind})`);
@@ -90,17 +88,27 @@ function restored(objects: readonly Readonly<ApiObject>[], converted: readonly u
   });
 }
 
+/** Throws a Misfit, or, of one alone, what is wrong and nothing else, as upstream. */
+function decoded(value: unknown, at: string | undefined): Readonly<Record<string, unknown>> {
+  try {
+    return decodeObject(value);
+  } catch (error) {
+    throw at === undefined ? failure((error as Error).message, error) : new Misfit(`${at}: ${(error as Error).message}`);
+  }
+}
+
 const IDENTITY = [["name", "name"], ["namespace", "namespace"], ["uid", "UID"]] as const;
 
 /** Throws Misfit. */
 function withMetadata(object: Readonly<Record<string, unknown>>, original: Readonly<ApiObject>, what: { readonly object: string; readonly metadata: string }): ApiObject {
   const { metadata: told } = object;
-  if (told !== undefined && !isMap(told)) throw new Misfit(`${what.metadata}: invalid metadata of type ${goType(told)} in converted object`);
+  const identity = isMap(told) ? told : {};
   for (const [field, name] of IDENTITY) {
-    const [before, after] = [original.metadata[field] ?? "", told?.[field] ?? ""];
+    const [before, after] = [original.metadata[field] ?? "", identity[field] ?? ""];
     if (before !== after) throw new Misfit(`${what.object}: must have the same ${name}: ${before} != ${textOf(after)}`);
   }
   if (told === undefined) throw new Misfit(`${what.metadata}: missing metadata in converted object`);
+  if (!isMap(told)) throw new Misfit(`${what.metadata}: invalid metadata of type ${goType(told)} in converted object`);
   const { labels: _, annotations: __, ...kept } = original.metadata;
   const changed = Object.fromEntries((["labels", "annotations"] as const).flatMap((field) => {
     const value = told[field];
@@ -120,7 +128,8 @@ function checked(field: "labels" | "annotations", value: unknown, original: Read
 }
 
 function annotationErrors(annotations: Readonly<Record<string, string>>): FieldError[] {
-  return Object.keys(annotations).flatMap((key) => qualifiedName(key.toLowerCase()).map((problem) => invalid("metadata.annotation", key, problem)));
+  const bytes = Object.entries(annotations).reduce((sum, [key, value]) => sum + Buffer.byteLength(key) + Buffer.byteLength(value), 0);
+  return [...Object.keys(annotations).flatMap((key) => qualifiedName(key.toLowerCase()).map((problem) => invalid("metadata.annotation", key, problem))), ...(bytes > ANNOTATIONS_BYTES_MAX ? [tooLong("metadata.annotation", ANNOTATIONS_BYTES_MAX)] : [])];
 }
 
 function textOf(value: unknown): string { return typeof value === "string" ? value : ""; }
