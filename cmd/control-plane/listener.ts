@@ -33,6 +33,8 @@ interface Options {
   readonly pki: Pki;
   readonly extraCas: Identity["extraCas"];
   readonly handler: Handler;
+  /** Whether another server answers at the path. */
+  readonly isPassedOn: (path: string) => boolean;
   readonly metrics: Metrics;
   readonly columnTexts: ColumnTexts;
   /** Takes what nodes dial in for. */
@@ -42,7 +44,7 @@ interface Options {
 }
 
 /** Throws ConfigError. */
-export function listenerOf({ settings, args, pki, extraCas, handler, metrics, columnTexts, tunnel, clock, log }: Options): Listener {
+export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn, metrics, columnTexts, tunnel, clock, log }: Options): Listener {
   const policy = tlsPolicyOf(args);
   const given = givenCertificates(args, { clusterCas: () => pki.authority("server-ca").bundle, clock, log: log.with({ part: "https" }) });
   const material = (shown: KeyPair | undefined = given.standard()): TlsMaterial => {
@@ -65,7 +67,7 @@ export function listenerOf({ settings, args, pki, extraCas, handler, metrics, co
       const pair = given.named?.(serverName);
       return pair && contextFor(pair);
     }),
-    handler: tunnel.handler(front.request), upgrade: front.upgrade, log: log.with({ part: "https" }), clock,
+    handler: tunnel.handler(front.request), upgrade: front.upgrade, handsOver: isPassedOn, log: log.with({ part: "https" }), clock,
   });
   const reloadCertificates = (): void => {
     contexts.clear();

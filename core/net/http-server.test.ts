@@ -4,6 +4,7 @@ import * as http2 from "node:http2";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import * as net from "node:net";
 import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import * as tls from "node:tls";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { servingMaterial, testPki } from "../../test/certificates.ts";
@@ -112,10 +113,27 @@ describe("requests", () => {
     ["garbage", "\x00\x01\x02\r\n\r\n", /^HTTP\/1.1 400 Bad Request/],
     ["two lengths", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", /^HTTP\/1.1 400 Bad Request/],
     ["length and chunks", "POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", /^HTTP\/1.1 400 Bad Request/],
-    ["CONNECT", "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", /^$/],
-  ])("%s", async (_name, text, answer) => {
+    ["CONNECT", "CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n", /^HTTP\/1.1 200 [\s\S]*Connection: close[\s\S]*url=$/],
+    ["CONNECT to a path", "CONNECT /a HTTP/1.1\r\nHost: x\r\n\r\n", /^HTTP\/1.1 200 [\s\S]*url=\/a$/],
+    ["a method nobody knows", "FOO /a?b HTTP/1.1\r\nHost: x\r\nX-A: 1\r\nX-A: 2\r\n\r\n", /^HTTP\/1.1 200 [\s\S]*Connection: close[\s\S]*url=\/a\?b$/],
+    ["a method nobody knows, and no Host", "FOO /a HTTP/1.1\r\n\r\n", /^HTTP\/1.1 400 Bad Request/],
+    ["what is expected and nobody knows", "POST /a HTTP/1.1\r\nHost: x\r\nExpect: foo\r\nContent-Length: 1\r\n\r\na", /^HTTP\/1.1 417 Expectation Failed\r\n[\s\S]*Content-Length: 0\r\n/],
+    ["that a connection is kept goes without saying", "GET /a HTTP/1.1\r\nHost: x\r\n\r\n", /^HTTP\/1.1 200 OK\r\n(?![\s\S]*Connection:)[\s\S]*url=\/a$/],
+  ])("%s", async (_name, asked, answer) => {
     const { port } = await start({ handler: (request, response) => void response.end(`url=${request.url}`) });
-    expect(await raw(port, text, { until: /url=/ })).toMatch(answer);
+    expect(await raw(port, asked, { until: /url=|417[^]*\r\n\r\n/ })).toMatch(answer);
+  });
+
+  test("a method nobody knows has a body, whole or in parts", async () => {
+    const { port } = await start({ handler: (request, response) => void text(request).then((body) => response.end(`url=${request.method} ${body}`)) });
+    expect(await raw(port, "FOO /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", { until: /url=/ })).toMatch(/url=FOO abc$/);
+  });
+
+  test("where whatever is asked for is handed over, it is", async () => {
+    const { port } = await start({ handler: (request, response) => void response.end(`url=${request.url}`), handsOver: (path) => path === "/there", upgrade: (request, socket) => void socket.end(`url=${request.headers.upgrade}`) });
+    const asking = (path: string): string => `GET ${path}?x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: foo\r\n\r\n`;
+    expect(await raw(port, asking("/there"), { until: /url=/ })).toBe("url=foo");
+    expect(await raw(port, asking("/here"), { until: /url=/ })).toMatch(/url=\/here\?x$/);
   });
 
   test("headers have a limit, and tokens fit below it", async () => {

@@ -24,6 +24,7 @@ import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import { type Connection, type ConnectionLimits, Connections, type Tracked } from "./connections.ts";
 import { notTls } from "./not-tls.ts";
+import { lastResponse, oddRequest } from "./odd-requests.ts";
 import { peerCertificateOf, plainAddress, tlsOptions, type TlsMaterial } from "./tls.ts";
 
 export interface ServerLimits extends ConnectionLimits {
@@ -55,8 +56,10 @@ export interface HttpServerOptions {
   readonly portFlag: string;
   /** HTTP/2 requests come in node's compatibility form. Must not throw. */
   readonly handler: (request: http.IncomingMessage, response: http.ServerResponse, connection: Connection) => void;
-  /** For `Upgrade: websocket` and `Upgrade: SPDY/3.1`. The socket is the callee's from here on. */
+  /** For `Upgrade: websocket` and `Upgrade: SPDY/3.1`, and where `handsOver` says so. The socket is the callee's from here on. */
   readonly upgrade: (request: http.IncomingMessage, socket: Duplex, upgrade: { readonly head: Buffer; readonly connection: Connection }) => void;
+  /** Of a path: whether a connection is handed over to whatever protocol is asked for there. */
+  readonly handsOver?: ((path: string) => boolean) | undefined;
   /** Serves connections over HTTP/1.1 instead of node's server: for whoever does no more than pass them on. */
   readonly http1?: ((socket: net.Socket, seat: Http1Seat) => void) | undefined;
   readonly log: Log;
@@ -97,7 +100,7 @@ export function httpsServer(options: HttpsServerOptions): HttpsServer { return m
 /** Without TLS: HTTP/1.1 only. */
 export function httpServer(options: HttpServerOptions): HttpsServer { return makeServer(options, undefined); }
 
-function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1, limits: given = {} }: HttpServerOptions, security: Pick<HttpsServerOptions, "tls" | "certificateFor" | "handshakeFailed"> | undefined): HttpsServer {
+function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, clock, http1, limits: given = {} }: HttpServerOptions, security: Pick<HttpsServerOptions, "tls" | "certificateFor" | "handshakeFailed"> | undefined): HttpsServer {
   const limits = { ...SERVER_LIMITS, ...given };
   const connections = new Connections(limits, { clock, log });
   const h1 = http1Server(), h2 = http2Server();
@@ -151,13 +154,14 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1,
   function begin(connection: Tracked, response: http.ServerResponse | http2.Http2ServerResponse): void {
     connections.began(connection);
     if (connections.isLast(connection)) response.setHeader("Connection", "close");
+    else if ("shouldKeepAlive" in response && response.shouldKeepAlive && !/\bclose\b/i.test(response.req.headers.connection ?? "")) response.removeHeader("Connection"); // that it is kept goes without saying
     response.once("close", () => connections.ended(connection));
   }
 
   function http1Server(): http.Server {
     const made = http.createServer({
       maxHeaderSize: limits.headerBytesMax, keepAliveTimeout: 0, headersTimeout: 0, requestTimeout: 0,
-      shouldUpgradeCallback: (request) => isHandedOver(request.headers.upgrade ?? ""), // others are requests like any
+      shouldUpgradeCallback: ({ headers, url = "/" }) => isHandedOver(headers.upgrade ?? "") || (handsOver?.(originForm(url).replace(/\?.*/, "")) ?? false), // others are requests like any
     });
     made.on("request", (request, response) => {
       const connection = connections.of(request.socket);
@@ -179,8 +183,27 @@ function makeServer({ host, port, portFlag, handler, upgrade, log, clock, http1,
       request.url = originForm(request.url ?? "/");
       upgrade(request, socket, { head, connection });
     });
-    made.on("clientError", (error: NodeJS.ErrnoException, socket) => refuse(socket, error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request"));
+    made.on("checkExpectation", (_, response) => {
+      response.shouldKeepAlive = false;
+      response.writeHead(417, { "Content-Length": 0 }).end();
+    });
+    made.on("connect", (request, socket) => serveLast(request, socket as net.Socket));
+    made.on("clientError", (error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket) => {
+      const odd = error.code === "HPE_INVALID_METHOD" && error.rawPacket && oddRequest(socket as net.Socket, error.rawPacket);
+      if (odd) return serveLast(odd, socket as net.Socket);
+      refuse(socket, error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request");
+    });
     return made;
+
+    function serveLast(request: http.IncomingMessage, socket: net.Socket): void {
+      const connection = connections.of(socket);
+      if (!connection) return void socket.destroy();
+      const response = lastResponse(request, socket);
+      begin(connection, response);
+      const url = originForm(request.url ?? "/");
+      request.url = url.startsWith("/") || request.method !== "CONNECT" ? url : ""; // a server that somebody wants to reach is no path
+      handler(request, response, connection);
+    }
   }
 
   function http2Server(): http2.Http2Server {

@@ -6,10 +6,13 @@
  *   response.body.pipe(…)              closes the connection at its end, or when it is destroyed
  *   if (response.upgraded) …           the connection is the caller's again
  */
+import type { Socket } from "node:net";
 import { type Duplex, Readable } from "node:stream";
+import { hostPort } from "./dial-tcp.ts";
 import { headEnd } from "./head-end.ts";
+import { type Framing, type Head, HeadError, type HeaderPairs, readHead, statusLine } from "./response-head.ts";
 
-export type HeaderPairs = readonly (readonly [name: string, value: string])[];
+export type { HeaderPairs } from "./response-head.ts";
 
 export interface Http1Request {
   readonly method: string;
@@ -19,6 +22,10 @@ export interface Http1Request {
   readonly headers: HeaderPairs;
   /** Sent with its Content-Length if the headers have one, else in chunks. */
   readonly body?: Readable | undefined;
+  /** It asks for a connection to take over: whatever comes first is the answer, also one before others. */
+  readonly isUpgrade?: boolean | undefined;
+  /** Is told of answers before the answer. */
+  readonly onEarly?: ((early: { readonly status: number; readonly headers: HeaderPairs }) => void) | undefined;
   /** Is given the connection once the exchange is over, if another one can follow on it. Absent: each connection is closed. */
   readonly release?: ((connection: Duplex) => void) | undefined;
 }
@@ -27,6 +34,10 @@ export interface Http1Response {
   readonly status: number;
   readonly statusText: string;
   readonly headers: HeaderPairs;
+  /** Names of headers that were to follow the body. They are not kept. */
+  readonly trailerNames: readonly string[];
+  /** Undefined: until its end comes. */
+  readonly length: number | undefined;
   /** The status line and the headers as they came. */
   readonly head: Buffer;
   readonly body: Readable;
@@ -36,6 +47,8 @@ export interface Http1Response {
 
 /** Go's limit for response headers, which is what backends are written against: 10 MiB; ours is for a machine with less memory. */
 const HEAD_BYTES_MAX = 1024 * 1024;
+/** Answers before the answer. */
+const EARLY_MAX = 100;
 /** A chunk's size and its extensions. */
 const CHUNK_LINE_BYTES_MAX = 4096;
 
@@ -62,8 +75,8 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
     request.release(connection);
     connection.resume(); // the end of a long body may have come faster than it was read
   };
-  const onError = (error: Error): void => fail(error);
-  const onEnd = (): void => (body ? body.sourceEnded() : fail(new Error("EOF")));
+  const onError = (error: NodeJS.ErrnoException): void => fail(error.code === "ECONNRESET" ? wasReset(connection, error) : error);
+  const onEnd = (): void => (body ? body.sourceEnded() : fail(endedEarly()));
   const onClose = (): void => {
     signal.removeEventListener("abort", quit);
     onEnd();
@@ -74,29 +87,50 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
     try {
       head();
     } catch (error) {
-      fail(error as Error);
+      fail(error instanceof HeadError ? broken(error) : (error as Error));
     }
   };
 
+  /** There was nothing, or the beginning of a head. */
+  function endedEarly(): Error {
+    if (pending.length === 0) return new Error(request.isUpgrade ? "unexpected EOF" : "EOF");
+    try {
+      readHead(pending.toString("latin1"), request.method);
+    } catch (error) {
+      return broken(error as Error);
+    }
+    return broken(new Error("unexpected EOF"));
+  }
+
+  function broken(error: Error): Error {
+    return request.isUpgrade ? error : new Error(`net/http: HTTP/1.x transport connection broken: ${error.message}`, { cause: error });
+  }
+
   function head(): void {
-    for (;;) {
+    for (let count = 0; ; count++) {
       const end = headEnd(pending);
       if (end < 0) {
         if (pending.length > HEAD_BYTES_MAX) throw new Error("net/http: server response headers exceeded limit");
+        const lineEnd = pending.indexOf(10);
+        if (lineEnd >= 0) statusLine(pending.toString("latin1", 0, lineEnd).trimEnd());
         return;
       }
       const bytes = pending.subarray(0, end);
-      const parsed = parseHead(bytes.toString("latin1").trimEnd());
+      const parsed = readHead(bytes.toString("latin1"), request.method);
       pending = pending.subarray(end);
-      if (parsed.status < 200 && parsed.status !== 101) continue; // 100 Continue, 103 Early Hints
+      if (parsed.status >= 100 && parsed.status < 200 && parsed.status !== 101 && !request.isUpgrade) { // 100 Continue, 103 Early Hints
+        if (count === EARLY_MAX) throw new Error("net/http: too many 1xx informational responses");
+        request.onEarly?.(parsed);
+        continue;
+      }
       if (parsed.status === 101) {
         detach();
         connection.on("error", () => connection.destroy());
         connection.pause();
-        return resolve({ ...parsed, head: bytes, body: Readable.from([]), upgraded: { connection, early: pending } });
+        return resolve({ ...parsed, length: 0, head: bytes, body: Readable.from([]), upgraded: { connection, early: pending } });
       }
-      body = new BodyReader(connection, framingOf(request.method, parsed), (clean) => finished(clean && staysOpen(bytes, parsed)));
-      resolve({ ...parsed, head: bytes, body: body.readable });
+      body = new BodyReader(connection, parsed.framing, (clean) => finished(clean && staysOpen(bytes, parsed)));
+      resolve({ ...parsed, length: parsed.framing.type === "length" ? parsed.framing.length : undefined, head: bytes, body: body.readable });
       if (pending.length > 0) body.take(pending);
       else body.take(Buffer.alloc(0));
       return;
@@ -108,6 +142,12 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
   if (signal.aborted) quit();
   else stopSending = sendRequest(connection, request);
   return promise;
+}
+
+/** In Go's words. */
+function wasReset(connection: Duplex, cause: Error): Error {
+  const { localAddress = "", localPort = 0, remoteAddress = "", remotePort = 0 } = connection as Partial<Socket>;
+  return new Error(`read tcp ${remoteAddress === "" ? "" : `${hostPort(localAddress, localPort)}->${hostPort(remoteAddress, remotePort)}: `}read: connection reset by peer`, { cause });
 }
 
 /** Returns what ends it, and tells whether all has been sent. */
@@ -142,33 +182,6 @@ function sendRequest(connection: Duplex, { method, target, headers, body }: Http
 /** Whether the server will take another request on this connection. */
 function staysOpen(head: Buffer, { headers }: Head): boolean {
   return head.toString("latin1", 0, 8) === "HTTP/1.1" && !headers.some(([name, value]) => name.toLowerCase() === "connection" && /\bclose\b/i.test(value));
-}
-
-interface Head { readonly status: number; readonly statusText: string; readonly headers: HeaderPairs }
-
-function parseHead(text: string): Head {
-  const [first = "", ...lines] = text.split(/\r?\n/);
-  const match = /^HTTP\/1\.[01] (\d{3})(?: (.*))?$/.exec(first);
-  if (!match) throw new Error(`malformed HTTP response ${JSON.stringify(first.slice(0, 80))}`);
-  const headers = lines.map((line): [string, string] => {
-    const colon = line.indexOf(":");
-    if (colon <= 0) throw new Error(`malformed MIME header line: ${line.slice(0, 80)}`);
-    return [line.slice(0, colon), line.slice(colon + 1).trim()];
-  });
-  return { status: Number(match[1]), statusText: match[2] ?? "", headers };
-}
-
-/** Undefined length: until the connection ends. */
-type Framing = { readonly type: "length"; readonly length: number | undefined } | { readonly type: "chunked" };
-
-function framingOf(method: string, { status, headers }: Head): Framing {
-  if (method === "HEAD" || status === 204 || status === 304) return { type: "length", length: 0 };
-  const value = (name: string): string | undefined => headers.find(([one]) => one.toLowerCase() === name)?.[1];
-  if (/\bchunked\b/i.test(value("transfer-encoding") ?? "")) return { type: "chunked" };
-  const length = value("content-length");
-  if (length === undefined) return { type: "length", length: undefined };
-  if (!/^\d+$/.test(length)) throw new Error(`bad Content-Length ${JSON.stringify(length)}`);
-  return { type: "length", length: Number(length) };
 }
 
 /** Takes the framing off a body. */

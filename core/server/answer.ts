@@ -6,6 +6,7 @@ import type { Duplex, Readable } from "node:stream";
 import type { Printer } from "../api/codec/table/printer.ts";
 import type { GroupKind } from "../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
+import type { HeaderPairs } from "../net/response-head.ts";
 import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 
@@ -61,9 +62,16 @@ export interface RawAnswer {
   readonly type: "raw";
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  /** The one header whose values cannot stand in one line. */
-  readonly setCookies?: readonly string[];
+  /** Of a proxy: what the server behind said, which is passed on beside what this one says itself. `headers` has it joined. */
+  readonly passedOn?: PassedOn | undefined;
   readonly body: string | Uint8Array | Readable;
+}
+
+export interface PassedOn {
+  /** As they came, each as often. */
+  readonly headers: HeaderPairs;
+  /** Of the body; undefined: until its end. */
+  readonly length: number | undefined;
 }
 
 /** The connection leaves HTTP: whoever gets the socket speaks on it. */

@@ -12,6 +12,7 @@ import { until } from "../lifecycle/until.ts";
 import { BlockPool } from "./block-pool.ts";
 import { CHUNK_ROOM, ChunkFrames, framedInPlace } from "./chunk-frames.ts";
 import type { ServerRequest } from "./request.ts";
+import { setStatus } from "./status-line.ts";
 import type { Encoded, EventBatch } from "./respond.ts";
 
 /** Smaller answers are not worth compressing. Source: apiserver endpoints/handlers/responsewriters defaultGzipThresholdBytes */
@@ -37,7 +38,7 @@ export class BodySender {
   readonly #gzipBlocks = new BlockPool(GZIP_BLOCK_BYTES, GZIP_BLOCKS_KEPT_MAX);
 
   async send(request: ServerRequest, response: ServerResponse, { status, contentType, body }: Encoded, signal: AbortSignal): Promise<void> {
-    response.statusCode = status;
+    setStatus(response, status);
     if (contentType) response.setHeader("content-type", contentType);
     if (!response.hasHeader("cache-control")) response.setHeader("cache-control", "no-cache, private");
     const length = lengthOf(body);

@@ -18,7 +18,7 @@ import { answeredObject, shownObject } from "./answered-object.ts";
 import type { AuditRecord } from "./audit/auditor.ts";
 import { Deadlines, OVERDUE, type Timed } from "./deadline.ts";
 import { deprecation } from "./deprecation.ts";
-import { type Ticket, TooManyRequests } from "./fairness/too-many-requests.ts";
+import { FLOW_HEADERS, type Ticket, TooManyRequests } from "./fairness/too-many-requests.ts";
 import { isLasting } from "./lasting.ts";
 import { NotServed, notServedAnswer } from "./not-served.ts";
 import { hasEmptyPart, type RequestInfo, requestInfo, type ResourceRequestInfo } from "./request-info.ts";
@@ -174,6 +174,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       flight.ticket?.done();
     }
     const isOverdue = found === OVERDUE;
+    if (isOverdue) for (const name of FLOW_HEADERS) request.setHeader?.(name, undefined); // upstream answers before what has set them
     if (flight.warnings.length > 0) found = { ...found, warnings: [...new Set(flight.warnings)] };
     const code = codeOf(found);
     metered.end(code, { durationMs: server.clock.uptimeMs() - startMs, waitedMs: flight.waitedMs, isOverdue });

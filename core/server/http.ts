@@ -9,6 +9,7 @@ import { encodeJson } from "../api/codec/json.ts";
 import { lengthOf } from "../api/codec/pieces.ts";
 import { statusOf } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import { cutOff } from "../net/http-body.ts";
 import type { Connection } from "../net/connections.ts";
 import type { Log } from "../observe/log.ts";
 import type { Answer } from "./answer.ts";
@@ -17,9 +18,11 @@ import type { ColumnTexts } from "./column-texts.ts";
 import { EventBytes } from "./event-bytes.ts";
 import { RequestSignals } from "./request-signals.ts";
 import type { ServerRequest } from "./request.ts";
+import { BrokenOff, earlyTeller, sendPassedOn } from "./passed-on.ts";
 import { encodeList, encodeObject, type Presentation, watchEncoder } from "./respond.ts";
 import type { Handler } from "./scope.ts";
 import { warningHeaders } from "./warning-headers.ts";
+import { setStatus } from "./status-line.ts";
 import { canStream, streamOverWebSocket } from "./websocket-answer.ts";
 import { serverRequest } from "./wire-request.ts";
 
@@ -54,7 +57,7 @@ export function httpFront(given: Deps): HttpFront {
       });
       void serve(deps, { request, response, connection }, signal).catch((error: unknown) => {
         if (!isGone) deps.log.error("a response failed", { path: request.url, error });
-        response.destroy();
+        cutOff(response);
       });
     },
     upgrade(request, socket, { head, connection }) {
@@ -72,9 +75,16 @@ export function httpFront(given: Deps): HttpFront {
 interface Exchange { readonly request: IncomingMessage; readonly response: ServerResponse; readonly connection: Connection }
 
 async function serve(deps: Front, { request, response, connection }: Exchange, signal: AbortSignal): Promise<void> {
-  const asked = serverRequest(request, connection, signal, (name, value) => void response.setHeader(name, value));
+  const asked = serverRequest(request, connection, signal, { setHeader: headerSetter(response), tellEarly: earlyTeller(response) });
   const answer = await deps.handler(asked);
   if (!signal.aborted) await respond(deps, { request, response }, { asked, answer }, signal);
+}
+
+function headerSetter(response: ServerResponse): NonNullable<ServerRequest["setHeader"]> {
+  return (name, value) => {
+    if (value === undefined) response.removeHeader(name);
+    else response.setHeader(name, value);
+  };
 }
 
 async function respond(deps: Front, { request, response }: Pick<Exchange, "request" | "response">, { asked, answer }: { readonly asked: ServerRequest; readonly answer: Answer }, signal: AbortSignal): Promise<void> {
@@ -83,7 +93,7 @@ async function respond(deps: Front, { request, response }: Pick<Exchange, "reque
   try {
     await send(answer, how, response, deps, signal);
   } catch (error) {
-    if (response.headersSent) throw error;
+    if (response.headersSent || error instanceof BrokenOff) throw error;
     const status = statusOf(error);
     await deps.bodies.send(asked, response, { status: status.code ?? 500, contentType: "application/json", body: [encodeJson(status)] }, signal);
   }
@@ -95,7 +105,7 @@ function describeOf({ columnTexts, log }: Front, asked: ServerRequest): Promise<
   return columnTexts().catch((error: unknown) => void log.warn("what describes the columns of Tables cannot be read", { error }));
 }
 
-async function send(answer: Answer, how: Presentation, response: ServerResponse, { bodies }: Pick<Front, "bodies">, signal: AbortSignal): Promise<void> {
+async function send(answer: Answer, how: Presentation, response: ServerResponse, { bodies, clock }: Pick<Front, "bodies" | "clock">, signal: AbortSignal): Promise<void> {
   switch (answer.type) {
     case "object":
     case "list": {
@@ -106,12 +116,12 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       return bodies.send(how.request, response, { status, contentType, body }, signal);
     }
     case "raw": {
+      const { body, passedOn } = answer;
+      if (passedOn) return sendPassedOn(answer, { ...passedOn, isHead: how.request.method === "HEAD" }, { response, clock, signal });
       for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
-      if (answer.setCookies) response.setHeader("set-cookie", [...answer.setCookies]);
-      const { body } = answer;
       if (typeof body === "string" || body instanceof Uint8Array)
         return bodies.send(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? (answer.status === 204 ? "" : "text/plain"), body: [typeof body === "string" ? Buffer.from(body) : body] }, signal);
-      response.statusCode = answer.status;
+      setStatus(response, answer.status);
       if (!response.hasHeader("cache-control")) response.setHeader("cache-control", "no-cache, private");
       response.flushHeaders(); // the first line of a log may be long in coming
       return pipe(body, response, signal);
@@ -150,7 +160,7 @@ interface Upgrade { readonly request: IncomingMessage; readonly socket: Duplex; 
 /** Who asked for a connection to take over and is answered otherwise has that answer as everybody would, and the connection's end. */
 async function serveUpgrade(deps: Front, { request, socket, head, connection }: Upgrade, signal: AbortSignal): Promise<void> {
   const response = new ServerResponse(request);
-  const asked = serverRequest(request, connection, signal, (name, value) => void response.setHeader(name, value));
+  const asked = serverRequest(request, connection, signal, { setHeader: headerSetter(response) });
   const answer = await deps.handler(asked);
   if (answer.type === "upgrade") {
     answer.take(socket, head);

@@ -1,5 +1,6 @@
 /** A request as the chain sees it: from the network, or from a caller in this process. */
 import type { Readable } from "node:stream";
+import type { HeaderPairs } from "../net/response-head.ts";
 import type { PeerCertificate } from "../authn/authenticator.ts";
 import type { UserInfo } from "../api/request/user.ts";
 
@@ -23,8 +24,10 @@ export interface ServerRequest {
   readonly remoteAddress: string;
   /** Set for callers in this process, whose identity needs no proof. */
   readonly user?: UserInfo | undefined;
-  /** Sets a header of the answer, whatever that will be. Absent for callers in this process. */
-  readonly setHeader?: ((name: string, value: string) => void) | undefined;
+  /** Sets a header of the answer, whatever that will be; undefined: takes it back. Absent for callers in this process. */
+  readonly setHeader?: ((name: string, value: string | undefined) => void) | undefined;
+  /** Sends an answer before the answer (1xx). Absent for callers in this process. */
+  readonly tellEarly?: ((status: number, headers: HeaderPairs) => void) | undefined;
   /** The connection takes no further requests. Absent where there is at most one at a time. */
   readonly takeNoMore?: (() => void) | undefined;
   /** What a proxy passes on as it came: absent for callers in this process. Whoever takes the body must not call `body()`. */

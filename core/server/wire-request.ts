@@ -7,7 +7,7 @@ import type { RequestBody, ServerRequest } from "./request.ts";
 /** Source: apiserver MaxRequestBodyBytes */
 const BODY_BYTES_MAX = 3 * 1024 * 1024;
 
-export function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddress, takeNoMore }: Connection, signal: AbortSignal, setHeader?: ServerRequest["setHeader"]): ServerRequest {
+export function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddress, takeNoMore }: Connection, signal: AbortSignal, { setHeader, tellEarly }: Pick<ServerRequest, "setHeader" | "tellEarly"> = {}): ServerRequest {
   const url = request.url ?? "/";
   const mark = url.indexOf("?");
   const protocols = headerOf(request, "sec-websocket-protocol");
@@ -21,6 +21,7 @@ export function serverRequest(request: IncomingMessage, { peerCertificate, remot
     peerCertificate,
     remoteAddress,
     setHeader,
+    tellEarly,
     takeNoMore,
     wire: { body: request, rawQuery: mark < 0 ? "" : url.slice(mark + 1) },
     body: () => readBody(request),

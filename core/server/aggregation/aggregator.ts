@@ -27,7 +27,7 @@ import type { Metrics } from "../../observe/metrics.ts";
 import type { APIService } from "../../registry/apiregistration/api-service.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { type Answer, raw, type RawAnswer } from "../answer.ts";
-import { forwardHttp, forwardUpgrade, isUpgrade } from "../node-proxy/forward.ts";
+import { asksForUpgrade, forwardHttp, forwardUpgrade } from "../node-proxy/forward.ts";
 import type { ServerRequest } from "../request.ts";
 import { availability } from "./availability.ts";
 import { isAvailable } from "./availability-plan.ts";
@@ -43,6 +43,8 @@ export interface Aggregation {
   readonly parts: readonly Runnable[];
   /** What the server behind the request's path answers; undefined if there is none. */
   answer(request: ServerRequest, user: UserInfo, known?: Known): Promise<Answer> | undefined;
+  /** Whether there is one behind the path. */
+  serves(path: string): boolean;
   /** Grows with every change of what follows. */
   readonly changes: number;
   /** Served elsewhere. */
@@ -98,6 +100,7 @@ export function aggregator(deps: AggregatorDeps): Aggregation {
       const found = find(request.path);
       return found && forward(deps, found, request, [...(auditId ? [["Audit-Id", auditId] as const] : []), ...identityHeaders(user), ...(traceparent ? [["Traceparent", traceparent] as const] : [])]);
     },
+    serves: (path) => find(path) !== undefined,
     get changes() {
       return changes + catalog.changes;
     },
@@ -134,6 +137,7 @@ function plainError(text: string, status: number): Answer {
 
 async function forward(deps: AggregatorDeps, apiService: Readonly<APIService>, request: ServerRequest, identity: HeaderPairs): Promise<Answer> {
   if (!isAvailable(apiService)) return plainError("service unavailable", 503);
+  if (request.method === "CONNECT") return plainError("client sent unsupported CONNECT request", 503);
   const { signal } = request;
   const backend = extensionBackend(apiService.spec, deps, signal);
   const scope = { request: request.wire ? request : await asWire(request), signal, server: deps };
@@ -141,8 +145,8 @@ async function forward(deps: AggregatorDeps, apiService: Readonly<APIService>, r
   const query = sortedQuery(request.wire?.rawQuery ?? request.query.toString());
   try {
     const host = await shownHost(apiService.spec, deps, signal);
-    if (isUpgrade(request)) return await forwardUpgrade(scope, backend, `${path}${query === "" ? "" : `?${query}`}`, { identity, host });
-    return refuseRedirect(await forwardHttp(scope, { backend, path, query, prefix: "", host, identity: [["X-Forwarded-Host", host], ["X-Forwarded-Proto", backend.scheme], ...identity] }));
+    if (asksForUpgrade(request)) return await forwardUpgrade(scope, backend, `${path}${query === "" ? "" : `?${query}`}`, { identity, host });
+    return refuseRedirect(await forwardHttp(scope, { backend, path, query, prefix: "", origin: `${backend.scheme}://${host}`, host, identity: [["X-Forwarded-Host", host], ["X-Forwarded-Proto", backend.scheme], ...identity] }));
   } catch (error) {
     if (signal.aborted || !(error instanceof StatusError)) throw error;
     return plainError(error.cause instanceof Error ? error.cause.message : error.message, error.code >= 500 ? 503 : error.code);

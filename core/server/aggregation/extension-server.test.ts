@@ -3,8 +3,9 @@ import { rmSync } from "node:fs";
 import type { IncomingHttpHeaders } from "node:http";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
-import { Readable } from "node:stream";
+import { PassThrough, Readable } from "node:stream";
 import { text } from "node:stream/consumers";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
 import { servingMaterial, testPki } from "../../../test/certificates.ts";
 import { staticInformer, stored } from "../../../test/static-informer.ts";
@@ -16,6 +17,7 @@ import { dialTcp } from "../../net/dial-tcp.ts";
 import { silentLog } from "../../observe/log.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import type { APIService } from "../../registry/apiregistration/api-service.ts";
+import type { RawAnswer, UpgradeAnswer } from "../answer.ts";
 import type { ServerRequest } from "../request.ts";
 import { aggregator } from "./aggregator.ts";
 import { availability } from "./availability.ts";
@@ -39,6 +41,10 @@ beforeAll(async () => {
   server = createServer(client, async (incoming, response) => {
     got = incoming.headers;
     asked = { url: incoming.url!, body: await text(incoming) };
+    if (incoming.url!.startsWith("/apis/g/v1/raw/")) {
+      incoming.socket.end(RAW[incoming.url!.slice("/apis/g/v1/raw/".length)]!);
+      return;
+    }
     response.writeHead(status, { "content-type": "application/json" }).end('{"resources":[{"name":"things","kind":"Thing","namespaced":true,"verbs":["get"],"singularName":"thing"}]}');
   });
   await new Promise<void>((ready) => void server.listen(0, "127.0.0.1", ready));
@@ -49,6 +55,21 @@ afterAll(() => {
   server.close();
   rmSync(pki.dir, { recursive: true, force: true });
 });
+
+const ZIPPED = gzipSync("zipped");
+/** Whole answers, as they go over the wire. */
+const RAW: Readonly<Record<string, string | Buffer>> = {
+  gzip: Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Type: a/b\r\nContent-Encoding: gzip\r\nContent-Length: ${ZIPPED.length}\r\n\r\n`), ZIPPED]),
+  switched: "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: foo\r\n\r\n",
+  repeated: "HTTP/1.1 200 OK\r\nX-A: 1\r\nx-a: 2\r\nAccess-Control-Allow-Origin: *\r\nConnection: X-Hop\r\nX-Hop: 1\r\nTransfer-Encoding: chunked\r\nTrailer: x-sum\r\n\r\n0\r\nX-Sum: 1\r\n\r\n",
+  created: "HTTP/1.1 201 Created\r\nLocation: /apis/g/v1/new\r\nContent-Length: 0\r\n\r\n",
+  page: 'HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 14\r\n\r\n<a href="/x">a',
+  junk: "hello there\r\n\r\n",
+  cut: "HTTP/1.1 200 OK\r\nX-A",
+  early: "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n",
+  forbidden: "HTTP/1.1 403 Forbidden\r\nX-A: 1\r\n\r\nno",
+  chunked: "HTTP/1.1 403 Forbidden\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nno\r\n0\r\n\r\n",
+};
 
 const { signal } = new AbortController();
 const apiService = (): APIService => stored<APIService>("apiregistration.k8s.io/v1", "APIService", "v1.g", { spec: { group: "g", version: "v1", groupPriorityMinimum: 1, versionPriority: 1, insecureSkipTLSVerify: true, service: { name: "ext", namespace: "a", port: 443 } }, status: { conditions: [{ type: "Available", status: "True", reason: "Passed", message: "all checks passed", lastTransitionTime: "2026-01-01T00:00:00Z" }] } } as never);
@@ -112,6 +133,62 @@ async function passedOn({ method = "GET", path = "/apis/g/v1/things", rawQuery =
   (answer as { body: Readable }).body.destroy();
   return answer;
 }
+
+/** What becomes of one of RAW: how it is passed on, and its body. */
+async function answered(key: string, headers: Readonly<Record<string, string>> = {}, method = "GET"): Promise<{ readonly answer: RawAnswer; readonly body: string }> {
+  const apiServices = staticInformer<APIService>();
+  const aggregation = aggregator({ ...world({}), apiServices, registry: undefined as never, resource: undefined as never });
+  apiServices.put(apiService());
+  const all = { host: "h", ...headers };
+  const request = { method, path: `/apis/g/v1/raw/${key}`, query: new URLSearchParams(), header: (name: string) => (all as Record<string, string>)[name], headers: () => Object.entries(all), remoteAddress: "192.0.2.1", signal, wire: { body: Readable.from([]), rawQuery: "" } } as unknown as ServerRequest;
+  const answer = (await aggregation.answer(request, { name: "jane", groups: [] })) as RawAnswer | UpgradeAnswer;
+  if (answer.type === "raw") return { answer, body: answer.body instanceof Readable ? await text(answer.body) : Buffer.from(answer.body as string).toString() };
+  const socket = new PassThrough();
+  answer.take(socket, Buffer.alloc(0));
+  return { answer: answer as never, body: await text(socket) };
+}
+
+test("what is asked for in our own name is unpacked, what the client asked for is its own to unpack", async () => {
+  const { answer, body } = await answered("gzip");
+  expect([got["accept-encoding"], answer.passedOn, body]).toEqual(["gzip", { headers: [["Content-Type", "a/b"]], length: undefined }, "zipped"]);
+  for (const headers of [{ "accept-encoding": "gzip" }, { "range": "bytes=0-1" }]) {
+    const same = await answered("gzip", headers);
+    expect([got["accept-encoding"], same.answer.headers["content-encoding"], same.answer.passedOn!.length]).toEqual([(headers as Record<string, string>)["accept-encoding"], "gzip", ZIPPED.length]);
+  }
+});
+
+test("headers are passed on each as often as it came, but for those of one hop, and that trailers were to follow", async () => {
+  expect((await answered("repeated")).answer).toMatchObject({ headers: { "x-a": "1, 2" }, passedOn: { headers: [["X-A", "1"], ["x-a", "2"], ["Trailer", "X-Sum"]], length: undefined } });
+});
+
+test("links lead to the server behind", async () => {
+  expect((await answered("created")).answer.headers["location"]).toBe("https://10.43.0.9:443/apis/g/v1/new");
+  expect((await answered("page")).body).toBe('<a href="https://10.43.0.9:443/x">a');
+});
+
+const BROKEN = "error trying to reach service: net/http: HTTP/1.x transport connection broken: ";
+const ASKING = { connection: "Upgrade", upgrade: "foo" };
+test.each<[string, string, Readonly<Record<string, string>>, string]>([
+  ["is no HTTP", "junk", {}, `${BROKEN}malformed HTTP status code "there"\n`],
+  ["breaks off in its head", "cut", {}, `${BROKEN}malformed MIME header: missing colon: "X-A"\n`],
+  ["switches unasked", "switched", {}, 'backend tried to switch protocol "foo" when "" was requested\n'],
+  ["does not switch, as it was asked to", "created", ASKING, "invalid upgrade response: status code 201\n"],
+  ["says something before it switches", "early", ASKING, "invalid upgrade response: status code 103\n"],
+  ["is no HTTP when it was asked to switch", "junk", ASKING, 'malformed HTTP status code "there"\n'],
+])("a server behind this one that %s", async (_, key, headers, expected) => {
+  const { answer, body } = await answered(key, headers);
+  expect([answer.status, body]).toEqual([503, expected]);
+});
+
+test("who is refused another protocol has that answer, and its connection's end", async () => {
+  expect((await answered("forbidden", ASKING)).body).toBe("HTTP/1.1 403 Forbidden\r\nX-A: 1\r\nConnection: close\r\n\r\nno");
+  expect((await answered("chunked", ASKING)).body).toBe(RAW["chunked"]);
+  expect(got).toMatchObject({ connection: "Upgrade", upgrade: "foo", "user-agent": "Go-http-client/1.1" });
+});
+
+test("nobody is connected to a server behind", async () => {
+  expect((await answered("gzip", {}, "CONNECT")).body).toBe("client sent unsupported CONNECT request\n");
+});
 
 test("a server behind this one is told where it was asked for, and how", async () => {
   expect(await passedOn({ path: "/apis/g/v1/a%2Fb//c/../(d)", rawQuery: "b=2&a=1", headers: { host: "api.example.com", te: "trailers", "audit-id": "theirs" } })).toMatchObject({ type: "raw", status: 200 });

@@ -25,7 +25,7 @@ import { Flow, Level } from "./level.ts";
 import type { Refusal, Seating } from "./queue-set.ts";
 import { flowHash } from "./shuffle-shard.ts";
 import { TimeWeighted } from "./time-weighted.ts";
-import type { Ticket } from "./too-many-requests.ts";
+import { FLOW_HEADERS, type Ticket } from "./too-many-requests.ts";
 import { estimateWork, type ResourceSize } from "./work-estimate.ts";
 
 export interface FairnessDeps {
@@ -85,8 +85,8 @@ export class Fairness {
   enter(request: ServerRequest, info: RequestInfo, user: UserInfo): Ticket | Promise<Ticket> {
     const flow = this.#flowOf(info, user);
     const { level } = flow;
-    request.setHeader?.("X-Kubernetes-PF-FlowSchema-UID", flow.uid);
-    request.setHeader?.("X-Kubernetes-PF-PriorityLevel-UID", level.uid);
+    request.setHeader?.(FLOW_HEADERS[0], flow.uid);
+    request.setHeader?.(FLOW_HEADERS[1], level.uid);
     const nowMs = this.#deps.clock.uptimeMs();
     const work = estimateWork(info, request.query, this.#deps.sizeOf, level.seatsMax);
     const seating: Seating = { seats: work.seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs, unaccommodated: () => void flow.unaccommodated++ };

@@ -16,5 +16,8 @@ export class TooManyRequests extends Error {
   }
 }
 
+/** What tells a client whose turn it took. */
+export const FLOW_HEADERS = ["X-Kubernetes-PF-FlowSchema-UID", "X-Kubernetes-PF-PriorityLevel-UID"] as const;
+
 /** What a request holds while it is served. */
 export interface Ticket { done(): void }

@@ -7,6 +7,8 @@
  * Source: kubernetes v1.36 apimachinery/pkg/util/proxy/upgradeaware.go; Go net/http/httputil ReverseProxy
  */
 import { posix } from "node:path";
+import { pipeline, type Readable, Transform } from "node:stream";
+import { createGunzip } from "node:zlib";
 import { badRequest, internalError, serviceUnavailable } from "../../api/meta/status-error.ts";
 import { isHandedOver } from "../../net/http-server.ts";
 import { http1Request, type HeaderPairs, type Http1Request, type Http1Response } from "../../net/http1-client.ts";
@@ -19,9 +21,9 @@ import type { Backend } from "./backend.ts";
 import { rewriteHtml, rewriteLocation, type Rewriting } from "./rewrite.ts";
 
 /** Source: RFC 9110 section 7.6.1, as ReverseProxy has it */
-const HOP_BY_HOP: ReadonlySet<string> = new Set(["connection", "proxy-connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade", "http2-settings"]);
-const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "x-remote-user", "x-remote-group", "x-remote-uid"]);
-const CREDENTIAL_PREFIXES = ["impersonate-", "x-remote-extra-"];
+const HOP_BY_HOP: ReadonlySet<string> = new Set(["connection", "proxy-connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade"]);
+const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "x-remote-user", "x-remote-group", "x-remote-uid", "impersonate-user", "impersonate-group", "impersonate-uid"]);
+const CREDENTIAL_PREFIXES = ["impersonate-extra-", "x-remote-extra-"];
 const BEARER_PROTOCOL = "base64url.bearer.authorization.k8s.io.";
 /** Source: upgradeaware.go removeCORSHeaders */
 const CORS: ReadonlySet<string> = new Set(["access-control-allow-credentials", "access-control-allow-headers", "access-control-allow-methods", "access-control-allow-origin"]);
@@ -29,16 +31,20 @@ const CORS: ReadonlySet<string> = new Set(["access-control-allow-credentials", "
 /** Go says of these that there is no body. */
 const SAID_TO_BE_EMPTY: ReadonlySet<string> = new Set(["POST", "PUT", "PATCH"]);
 
-export function isUpgrade(request: ServerRequest): boolean {
-  return /\bupgrade\b/i.test(request.header("connection") ?? "") && isHandedOver(request.header("upgrade") ?? "");
-}
+/** Whatever it asks for. Source: kubernetes v1.36 apimachinery/pkg/util/httpstream/httpstream.go IsUpgradeRequest */
+export function asksForUpgrade(request: Pick<ServerRequest, "header">): boolean { return /upgrade/i.test(request.header("connection") ?? ""); }
+
+/** To what everybody's connection is handed over. */
+export function isUpgrade(request: Pick<ServerRequest, "header">): boolean { return asksForUpgrade(request) && isHandedOver(request.header("upgrade") ?? ""); }
+
+const GO_CLIENT = ["User-Agent", "Go-http-client/1.1"] as const;
 
 /** Joins the client's connection with the backend's, once that has accepted. Throws 400 if the request is no upgrade. */
 export async function forwardUpgrade({ request, signal, server: { clock } }: Forwarded, backend: Backend, target: string, { identity = [], host = request.header("host") ?? backend.host }: Pick<Forwarding, "identity" | "host"> = {}): Promise<UpgradeAnswer> {
-  if (!isUpgrade(request)) throw badRequest("Upgrade request required");
+  if (!asksForUpgrade(request)) throw badRequest("Upgrade request required");
   const connection = await backend.connect().catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
-  const headers: HeaderPairs = [["Host", host], ...passedOn(request, ({ name }) => name !== "content-length" && !isIn(identity, name)), ...identity];
-  const response = await http1Request(connection, { method: request.method, target, headers }, signal).catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
+  const headers: HeaderPairs = [["Host", host], ...(request.header("user-agent") === undefined ? [GO_CLIENT] : []), ...passedOn(request, ({ name }) => name !== "content-length" && !isIn(identity, name), true), ...identity];
+  const response = await http1Request(connection, { method: request.method, target, headers, isUpgrade: true }, signal).catch((error: Error) => { throw internalError(error); });
   const { upgraded } = response;
   if (!upgraded && response.status < 400) {
     response.body.destroy();
@@ -48,10 +54,10 @@ export async function forwardUpgrade({ request, signal, server: { clock } }: For
     type: "upgrade",
     take(socket, head) {
       socket.on("error", () => socket.destroy());
-      socket.write(response.head);
+      socket.write(upgraded || response.length !== undefined || isChunked(response) ? response.head : closing(response.head));
       if (!upgraded) {
         response.body.on("error", () => socket.destroy());
-        response.body.pipe(socket);
+        (isChunked(response) ? response.body.pipe(chunks()) : response.body).pipe(socket);
         return;
       }
       if (upgraded.early.length > 0) socket.write(upgraded.early);
@@ -59,6 +65,19 @@ export async function forwardUpgrade({ request, signal, server: { clock } }: For
     },
   };
 }
+
+function isChunked({ headers }: Http1Response): boolean { return headers.some(([name, value]) => name.toLowerCase() === "transfer-encoding" && value.toLowerCase() === "chunked"); }
+
+/** A body as its head says it goes. */
+function chunks(): Transform {
+  return new Transform({
+    transform: (chunk: Buffer, _, done) => done(null, Buffer.concat([Buffer.from(`${chunk.length.toString(16)}\r\n`), chunk, Buffer.from("\r\n")])),
+    flush: (done) => done(null, "0\r\n\r\n"),
+  });
+}
+
+/** Of an answer that ends with its connection: says so. */
+function closing(head: Buffer): Buffer { return Buffer.from(head.toString("latin1").replace(/(\r?\n)\r?\n$/, "$1Connection: close\r\n\r\n"), "latin1"); }
 
 interface Forwarding {
   readonly backend: Backend;
@@ -72,12 +91,14 @@ interface Forwarding {
   readonly query?: string;
   /** For the Host header; absent: whom the client asked. */
   readonly host?: string;
+  /** What links to it in pages begin with, where that is not the client's own server. */
+  readonly origin?: string;
 }
 
 /** What of a request's scope is needed here. */
 export type Forwarded = Pick<Scope, "request" | "signal"> & { readonly server: Pick<Scope["server"], "clock"> };
 
-export async function forwardHttp({ request, signal }: Forwarded, { backend, path, prefix, identity = [], query = request.wire?.rawQuery ?? request.query.toString(), host = request.header("host") ?? request.header(":authority") ?? backend.host }: Forwarding): Promise<RawAnswer> {
+export async function forwardHttp({ request, signal }: Forwarded, { backend, path, prefix, origin, identity = [], query = request.wire?.rawQuery ?? request.query.toString(), host = request.header("host") ?? request.header(":authority") ?? backend.host }: Forwarding): Promise<RawAnswer> {
   const hasBody = request.wire && mayHaveBody(request);
   const headers: HeaderPairs = [
     ["Host", host], ...passedOn(request, ({ name }) => !HOP_BY_HOP.has(name) && (hasBody || name !== "content-length") && !isIn(identity, name)),
@@ -85,10 +106,29 @@ export async function forwardHttp({ request, signal }: Forwarded, { backend, pat
     ["X-Forwarded-Uri", joinPath(prefix, path)], ...identity,
   ];
   const unreachable = (error: Error): never => { throw serviceUnavailable(`error trying to reach service: ${error.message}`); };
-  const asked: Http1Request = { method: request.method, target: `${path === "" ? "/" : path}${query === "" ? "" : `?${query}`}`, headers, ...(hasBody ? { body: request.wire.body } : {}) };
+  const zips = request.method !== "HEAD" && request.header("accept-encoding") === undefined && request.header("range") === undefined;
+  const asked: Http1Request = {
+    method: request.method, target: `${path === "" ? "/" : path}${query === "" ? "" : `?${query}`}`,
+    headers: zips ? [...headers, ["Accept-Encoding", "gzip"]] : headers, ...(hasBody ? { body: request.wire.body } : {}), onEarly: (early) => request.tellEarly?.(early.status, withoutHops(early.headers)),
+  };
   const response = await exchange(backend, asked, signal).catch(unreachable);
-  return await answerOf(response, { prefix, backendHost: backend.host, requestHost: host });
+  if (response.upgraded) {
+    response.upgraded.connection.destroy();
+    throw internalError(new Error(`backend tried to switch protocol ${JSON.stringify(headerOf(response, "upgrade") ?? "")} when "" was requested`));
+  }
+  return await answerOf(zips ? unzipped(response) : response, { prefix, origin, backendHost: backend.host, requestHost: host });
 }
+
+/** What was asked for in our own name, not the client's. */
+function unzipped(response: Http1Response): Http1Response {
+  if (headerOf(response, "content-encoding")?.toLowerCase() !== "gzip" || response.length === 0) return response;
+  const body = createGunzip();
+  pipeline(response.body, body, () => undefined); // whoever reads it hears of its end
+  return { ...response, length: undefined, headers: response.headers.filter(([name]) => !["content-encoding", "content-length"].includes(name.toLowerCase())), body };
+}
+
+function headerOf({ headers }: Http1Response, wanted: string): string | undefined { return headers.find(([name]) => name.toLowerCase() === wanted)?.[1]; }
+
 
 /** Of HTTP/2 a body may come without a word. */
 function mayHaveBody(request: ServerRequest): boolean {
@@ -106,36 +146,42 @@ async function exchange(backend: Backend, asked: Http1Request, signal: AbortSign
 }
 
 async function answerOf(response: Http1Response, rewriting: Rewriting): Promise<RawAnswer> {
-  const named = connectionTokens(response.headers);
+  const { status, trailerNames } = response;
+  let { body, length }: { body: Readable | Uint8Array; length: number | undefined } = response;
+  let passed = withoutHops(response.headers).filter(([name]) => !CORS.has(name.toLowerCase()));
+  const location = headerOf(response, "location") ?? "";
+  if (location !== "") passed = passed.map(([name, value]) => [name, name.toLowerCase() === "location" ? rewriteLocation(location, rewriting) : value] as const);
+  else if ((headerOf(response, "content-type") ?? "").split(";")[0]!.trim() === "text/html") {
+    body = await rewriteHtml(response.body, headerOf(response, "content-encoding") ?? "", rewriting);
+    if (body instanceof Uint8Array) {
+      passed = passed.filter(([name]) => name.toLowerCase() !== "content-length");
+      length = body.length;
+    }
+  }
+  if (trailerNames.length > 0) passed = [...passed, ["Trailer", trailerNames.join(", ")]];
   const headers: Record<string, string> = {};
-  const setCookies: string[] = [];
-  for (const [given, value] of response.headers) {
+  for (const [given, value] of passed) {
     const name = given.toLowerCase();
-    if (HOP_BY_HOP.has(name) || named.has(name) || CORS.has(name)) continue;
-    if (name === "set-cookie") setCookies.push(value);
-    else headers[name] = Object.hasOwn(headers, name) ? `${headers[name]}, ${value}` : value;
+    headers[name] = Object.hasOwn(headers, name) ? `${headers[name]}, ${value}` : value;
   }
-  const answer = { type: "raw", status: response.status, headers, ...(setCookies.length > 0 ? { setCookies } : {}) } as const;
-  const location = headers["location"];
-  if (location !== undefined) {
-    headers["location"] = rewriteLocation(location, rewriting);
-    return { ...answer, body: response.body };
-  }
-  if ((headers["content-type"] ?? "").split(";")[0]!.trim() !== "text/html") return { ...answer, body: response.body };
-  const body = await rewriteHtml(response.body, headers["content-encoding"] ?? "", rewriting);
-  if (body instanceof Uint8Array) delete headers["content-length"];
-  return { ...answer, body };
+  return { type: "raw", status, headers, passedOn: { headers: passed, length }, body };
+}
+
+/** What is for one hop only goes no further. */
+function withoutHops(headers: HeaderPairs): HeaderPairs {
+  const named = connectionTokens(headers);
+  return headers.filter(([name]) => !HOP_BY_HOP.has(name.toLowerCase()) && !named.has(name.toLowerCase()));
 }
 
 /** The headers a backend gets, with the client's address among X-Forwarded-For. */
-function passedOn(request: ServerRequest, wanted: (header: { readonly name: string }) => boolean): HeaderPairs {
+function passedOn(request: ServerRequest, wanted: (header: { readonly name: string }) => boolean, keepsHops = false): HeaderPairs {
   const all = [...request.headers()];
-  const named = connectionTokens(all);
+  const named = keepsHops ? new Set<string>() : connectionTokens(all);
   const pairs: [string, string][] = [];
   let forwardedFor = request.remoteAddress;
   for (const [name, value] of all) {
     if (name === "host" || name.startsWith(":") || CREDENTIALS.has(name) || CREDENTIAL_PREFIXES.some((prefix) => name.startsWith(prefix)) || !wanted({ name })) continue;
-    if (named.has(name) && name !== "upgrade") continue;
+    if (named.has(name)) continue;
     if (name === "x-forwarded-uri") continue;
     if (name === "x-forwarded-for") forwardedFor = `${value}, ${forwardedFor}`;
     else if (name === "sec-websocket-protocol") {

@@ -14,6 +14,8 @@ export interface Rewriting {
   readonly backendHost: string;
   /** The Host the client sent. */
   readonly requestHost: string;
+  /** scheme://host:port that all links have, if they are not to stay within the server they came from. */
+  readonly origin?: string | undefined;
 }
 
 /** Pages are rewritten whole; larger ones go through as they are. */
@@ -25,14 +27,15 @@ const URL_ATTRIBUTES: Readonly<Record<string, readonly string[]>> = {
   input: ["src", "usemap", "formaction"], ins: ["cite"], link: ["href"], object: ["classid", "codebase", "data", "usemap"], q: ["cite"], script: ["src"], source: ["src"], video: ["poster", "src"],
 };
 
-export function rewriteLocation(url: string, { prefix, backendHost, requestHost }: Rewriting): string {
+export function rewriteLocation(url: string, { prefix, backendHost, requestHost, origin: given }: Rewriting): string {
   const match = /^(?:([a-z][a-z0-9+.-]*):)?(?:\/\/([^/?#]*))?([^?#]*)(.*)$/is.exec(url);
   if (!match) return url;
   const [, scheme, host, path = "", rest = ""] = match;
   const elsewhere = (host ?? "") !== "" && host !== backendHost && host !== requestHost;
   if (elsewhere || !path.startsWith("/")) return url;
-  if (path.startsWith(prefix)) return host === requestHost && scheme !== undefined ? url : `${path}${rest}`;
-  const origin = host === requestHost && scheme !== undefined ? `${scheme}://${host}` : "";
+  if (path.startsWith(prefix) && given === undefined) return host === requestHost && scheme !== undefined ? url : `${path}${rest}`;
+  if (path.startsWith(prefix)) return `${given}${path}${rest}`;
+  const origin = given !== undefined ? given : host === requestHost && scheme !== undefined ? `${scheme}://${host}` : "";
   return `${origin}${cleanJoin(prefix, path)}${rest}`;
 }
 
