@@ -8,12 +8,12 @@
  */
 import type { CustomResourceDefinition } from "../../api/gen/apiextensions.v1.ts";
 import { type FieldError, formatFieldError, invalid, tooLong } from "../../api/meta/field-error.ts";
-import { formatApiVersion, formatGvk, type GroupVersionKind, gvkOf } from "../../api/meta/gvk.ts";
+import { formatApiVersion, formatGvk, gvkOf } from "../../api/meta/gvk.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { validateLabels } from "../../api/meta/label-selector.ts";
 import { qualifiedName } from "../../api/meta/names.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { StatusError, statusError } from "../../api/meta/status-error.ts";
+import { statusError } from "../../api/meta/status-error.ts";
 import { isMap } from "../../api/patch/json-value.ts";
 import { joinErrors } from "../refuse.ts";
 import { ask, type CallDeps } from "./call.ts";
@@ -34,29 +34,47 @@ export function conversionBy({ spec: { conversion } }: Readonly<CustomResourceDe
   if (strategy !== "Webhook" || !webhook?.clientConfig) return undefined;
   const { clientConfig: config, conversionReviewVersions } = webhook;
   const version = conversionReviewVersions.find((one): one is ReviewVersion => REVIEW_VERSIONS.includes(one as ReviewVersion));
-  return async (objects, apiVersion, signal) => {
+
+  async function convert(objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal): Promise<ApiObject[]> {
     const [first] = objects;
     if (!first) return [];
-    const kind = gvkOf(objects.length === 1 ? first : { ...first, kind: `${first.kind}List` });
     if (!version) throw failure("no supported conversion review versions");
+    const kind = formatGvk(gvkOf(first));
     const uid = deps.random.uuid();
     const review = { kind: KIND, apiVersion: `${GROUP}/${version}`, request: { uid, desiredAPIVersion: apiVersion, objects: objects.map(unversioned) }, response: { uid: "", convertedObjects: null, result: { metadata: {} } } };
     try {
       const answer = await ask({ config, review, timeoutSeconds: TIMEOUT_SECONDS, signal }, deps);
-      return restored(objects, convertedOf(answer, { uid, version }), { apiVersion, kind });
+      return restored(objects, convertedOf(answer, { uid, version }), apiVersion);
     } catch (error) {
-      if (error instanceof StatusError) throw error;
-      if (error instanceof Misfit) throw failure(`conversion webhook for ${formatGvk(kind)} returned ${error.message}`, error);
-      throw failure(`conversion webhook for ${formatGvk(kind)} failed: ${(error as Error).message}`, error);
+      if (error instanceof Misfit && objects.length > 1) return await oneByOne(objects, apiVersion, signal);
+      if (error instanceof Misfit) throw failure(error.isAll ? error.message : `conversion webhook for ${kind} returned ${error.message}`, error);
+      throw failure(`conversion webhook for ${kind} failed: ${(error as Error).message}`, error);
     }
-  };
+  }
+
+  /** As upstream always asks: what is wrong with the first that does not fit is then told of that one. */
+  async function oneByOne(objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal): Promise<ApiObject[]> {
+    const all: ApiObject[] = [];
+    for (const object of objects) all.push(...(await convert([object], apiVersion, signal)));
+    return all;
+  }
+
+  return convert;
 }
 
 /** As it is stored: the store knows its version. */
 function unversioned({ metadata: { resourceVersion: _, ...metadata }, ...object }: Readonly<ApiObject>): object { return { ...object, metadata }; }
 
 /** What came back is not what was asked for. */
-class Misfit extends Error { override readonly name = "Misfit"; }
+class Misfit extends Error {
+  override readonly name = "Misfit";
+  /** Nothing else is told. */
+  readonly isAll: boolean;
+  constructor(message: string, { isAll = false, ...options }: ErrorOptions & { readonly isAll?: boolean } = {}) {
+    super(message, options);
+    this.isAll = isAll;
+  }
+}
 
 function failure(message: string, cause?: unknown): Error { return statusError({ code: 500, reason: "", message, cause }); }
 
@@ -76,54 +94,53 @@ function convertedOf(answer: unknown, { uid, version }: { readonly uid: string; 
   return convertedObjects;
 }
 
-function restored(objects: readonly Readonly<ApiObject>[], converted: readonly unknown[], { apiVersion }: { readonly apiVersion: string; readonly kind: GroupVersionKind }): ApiObject[] {
+/** Throws Misfit. */
+function restored(objects: readonly Readonly<ApiObject>[], converted: readonly unknown[], apiVersion: string): ApiObject[] {
   if (converted.length !== objects.length) throw new Misfit(`${converted.length} objects, expected ${objects.length}`);
   return objects.map((original, i) => {
-    const at = objects.length === 1 ? "invalid object at index 0" : `invalid converted object at index ${i}`;
-    const object = decoded(converted[i], objects.length === 1 ? undefined : at);
+    const object = decoded(converted[i]);
     const given = gvkOf({ apiVersion: textOf(object["apiVersion"]), kind: textOf(object["kind"]) });
-    if (formatApiVersion(given) !== apiVersion) throw new Misfit(`${at}: invalid groupVersion (expected ${apiVersion}, received ${formatApiVersion(given)})`);
-    if (given.kind !== original.kind) throw new Misfit(`${at}: invalid kind (expected ${original.kind}, received ${given.kind})`);
-    return withMetadata(object, original, objects.length === 1 ? { object: "invalid object", metadata: "invalid metadata" } : { object: at, metadata: `invalid metadata in object at index ${i}` });
+    if (formatApiVersion(given) !== apiVersion) throw new Misfit(`invalid object at index 0: invalid groupVersion (expected ${apiVersion}, received ${formatApiVersion(given)})`);
+    if (given.kind !== original.kind) throw new Misfit(`invalid object at index 0: invalid kind (expected ${original.kind}, received ${given.kind})`);
+    return withMetadata(object, original);
   });
 }
 
-/** Throws a Misfit, or, of one alone, what is wrong and nothing else, as upstream. */
-function decoded(value: unknown, at: string | undefined): Readonly<Record<string, unknown>> {
+function decoded(value: unknown): Readonly<Record<string, unknown>> {
   try {
     return decodeObject(value);
-  } catch (error) {
-    throw at === undefined ? failure((error as Error).message, error) : new Misfit(`${at}: ${(error as Error).message}`);
+  } catch (cause) {
+    throw new Misfit((cause as Error).message, { cause, isAll: true });
   }
 }
 
 const IDENTITY = [["name", "name"], ["namespace", "namespace"], ["uid", "UID"]] as const;
 
 /** Throws Misfit. */
-function withMetadata(object: Readonly<Record<string, unknown>>, original: Readonly<ApiObject>, what: { readonly object: string; readonly metadata: string }): ApiObject {
+function withMetadata(object: Readonly<Record<string, unknown>>, original: Readonly<ApiObject>): ApiObject {
   const { metadata: told } = object;
   const identity = isMap(told) ? told : {};
   for (const [field, name] of IDENTITY) {
     const [before, after] = [original.metadata[field] ?? "", identity[field] ?? ""];
-    if (before !== after) throw new Misfit(`${what.object}: must have the same ${name}: ${before} != ${textOf(after)}`);
+    if (before !== after) throw new Misfit(`invalid object: must have the same ${name}: ${before} != ${textOf(after)}`);
   }
-  if (told === undefined) throw new Misfit(`${what.metadata}: missing metadata in converted object`);
-  if (!isMap(told)) throw new Misfit(`${what.metadata}: invalid metadata of type ${goType(told)} in converted object`);
+  if (told === undefined) throw new Misfit(`invalid metadata: missing metadata in converted object`);
+  if (!isMap(told)) throw new Misfit(`invalid metadata: invalid metadata of type ${goType(told)} in converted object`);
   const { labels: _, annotations: __, ...kept } = original.metadata;
   const changed = Object.fromEntries((["labels", "annotations"] as const).flatMap((field) => {
     const value = told[field];
     if (value === undefined || value === null) return [];
-    return [[field, checked(field, value, original, what.metadata)]];
+    return [[field, checked(field, value, original)]];
   }));
   return { ...object, metadata: { ...kept, ...changed } } as unknown as ApiObject;
 }
 
-function checked(field: "labels" | "annotations", value: unknown, original: Readonly<ApiObject>, what: string): Readonly<Record<string, string>> {
-  if (!isMap(value)) throw new Misfit(`${what}: invalid metadata.${field} of type ${goType(value)} in converted object`);
-  for (const [key, text] of Object.entries(value)) if (typeof text !== "string") throw new Misfit(`${what}: metadata.${field}[${key}] must be a string, but is ${goType(text)} in converted object`);
+function checked(field: "labels" | "annotations", value: unknown, original: Readonly<ApiObject>): Readonly<Record<string, string>> {
+  if (!isMap(value)) throw new Misfit(`invalid metadata: invalid metadata.${field} of type ${goType(value)} in converted object`);
+  for (const [key, text] of Object.entries(value)) if (typeof text !== "string") throw new Misfit(`invalid metadata: metadata.${field}[${key}] must be a string, but is ${goType(text)} in converted object`);
   const texts = value as Readonly<Record<string, string>>;
   const errors = Bun.deepEquals(original.metadata[field] ?? {}, texts) ? [] : field === "labels" ? validateLabels(texts, "metadata.labels") : annotationErrors(texts);
-  if (errors.length > 0) throw new Misfit(`${what}: ${joinErrors(errors.map(formatFieldError))}`);
+  if (errors.length > 0) throw new Misfit(`invalid metadata: ${joinErrors(errors.map(formatFieldError))}`);
   return texts;
 }
 
