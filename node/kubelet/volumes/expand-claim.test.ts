@@ -106,3 +106,17 @@ test("a file system that cannot grow says so", async () => {
   const ext4 = async (program: string): Promise<ExecResult> => (program === "blkid" ? { exitCode: 0, stdout: "TYPE=ext4\n", stderr: "" } : { exitCode: 1, stdout: "", stderr: "bad" });
   await expect(growFileSystem(ext4, { device: "/dev/x", target: "/m" }, signal)).rejects.toThrow("resize of device /dev/x failed: exit status 1. resize2fs output: bad");
 });
+
+test("of a volume that no pod has any more nothing is remembered", async () => {
+  const expander = claimExpander({ client: fakeApi().client, events: { event: () => undefined }, clock: systemClock, log: silentLog, nodeName: "n" });
+  const use = (uid: string): Promise<void> => expander.inUse({
+    pod: { ...pod, metadata: { ...pod.metadata, uid } }, volume: { ...volume, spec: { capacity: { storage: "3Gi" } } } as unknown as PersistentVolume, readOnly: false, grow: async () => true,
+    claim: { kind: "PersistentVolumeClaim", metadata: { name: "c" }, spec: { accessModes: ["ReadWriteMany"] }, status: { phase: "Bound", capacity: { storage: "1Gi" } } } as unknown as PersistentVolumeClaim,
+  }, signal).catch(() => undefined);
+  await use("a");
+  await use("b");
+  expander.released("a");
+  expect(expander.size).toBe(1);
+  expander.released("b");
+  expect(expander.size).toBe(0);
+});

@@ -39,6 +39,10 @@ export interface ClaimExpander {
   beforeUse(growing: Growing, signal: AbortSignal): Promise<void>;
   /** While it is used: a failure is told, and the next try comes later and later; the pod goes on. */
   inUse(growing: Growing, signal: AbortSignal): Promise<void>;
+  /** The pod has its volumes no more. */
+  released(podUid: string): void;
+  /** Of how many volumes something is remembered. */
+  readonly size: number;
 }
 
 interface Deps {
@@ -80,8 +84,14 @@ function sharedSize(claim: Readonly<PersistentVolumeClaim>, { spec: { capacity }
 
 export function claimExpander({ client, events, clock, log, nodeName }: Deps): ClaimExpander {
   const claims = client.resource(PERSISTENT_VOLUME_CLAIMS);
+  const users = new Map<string, Set<string>>(); // pods, by volume: of what none of them uses nothing is remembered
   const sizes = new Map<string, string>(); // by volume, of those that many nodes may use: as it is on this one
   const failures = new Map<string, { readonly count: number; readonly untilMs: number }>(); // by volume, of those in use
+
+  function use({ pod, volume }: Growing): void {
+    const { name } = volume.metadata;
+    users.set(name, (users.get(name) ?? new Set<string>()).add(pod.metadata.uid));
+  }
 
   async function write(claim: Readonly<PersistentVolumeClaim>, status: Record<string, unknown>, signal: AbortSignal): Promise<Readonly<PersistentVolumeClaim>> {
     return await claims.patch(claim, "application/merge-patch+json", { status }, { subresource: "status", signal });
@@ -125,11 +135,20 @@ export function claimExpander({ client, events, clock, log, nodeName }: Deps): C
   }
 
   return {
+    get size() { return new Set([...users.keys(), ...sizes.keys(), ...failures.keys()]).size; },
+    released(podUid) {
+      for (const [name, pods] of users) {
+        if (!pods.delete(podUid) || pods.size > 0) continue;
+        for (const known of [users, sizes, failures]) known.delete(name);
+      }
+    },
     async beforeUse(growing, signal) {
+      use(growing);
       failures.delete(growing.volume.metadata.name);
       await expand(growing, signal);
     },
     async inUse(growing, signal) {
+      use(growing);
       const { name } = growing.volume.metadata;
       const before = failures.get(name);
       if (before && clock.uptimeMs() < before.untilMs) return;

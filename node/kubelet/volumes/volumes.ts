@@ -117,6 +117,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     const podDir = podDirectory(dataDir, podUid);
     for (const table of [failures, pending, known]) for (const key of table.keys()) if (key.startsWith(`${podUid}/`)) table.delete(key);
     await deps.csi?.tearDown(podUid, signal);
+    deps.expander.released(podUid);
     deps.tokens.forget(podUid);
     await unmountNfs(deps, podDir, signal);
     mounts.unmountAll(podDir);
