@@ -5,7 +5,7 @@ import { systemRandom } from "../lifecycle/random.ts";
 import { silentLog } from "../observe/log.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
 import { refuse as refuseCredentials } from "../authn/authn.ts";
-import { TooManyRequests } from "./fairness/too-many-requests.ts";
+import { FLOW_HEADERS, TooManyRequests } from "./fairness/too-many-requests.ts";
 import { apiHandler } from "./handler.ts";
 import type { ServerDeps } from "./scope.ts";
 import type { ServerRequest } from "./request.ts";
@@ -72,4 +72,16 @@ test("who is told to come again later is counted, of what is served", async () =
   for (const resource of ["pods", "guesses"]) expect(await handler({ method: "GET", path: `/api/v1/${resource}`, query: new URLSearchParams(), header: () => undefined, signal: new AbortController().signal } as unknown as ServerRequest)).toMatchObject({ status: 429 });
   expect(metrics.render()).toMatch(/^apiserver_request_total\{code="429",.*resource="pods"/m);
   expect(metrics.render()).not.toContain("guesses");
+});
+
+test("who is answered that it took too long is not told whose turn it took, as upstream answers before it knows", async () => {
+  const headers = new Map<string, string>();
+  const handler = apiHandler({
+    authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: { authorize: () => ({ decision: "allow", reason: "" }) },
+    fairness: ({ setHeader }: ServerRequest) => { for (const name of FLOW_HEADERS) setHeader!(name, "uid"); return { done: () => undefined }; }, aggregation: { answer: () => new Promise(() => undefined) },
+    registry: { find: () => undefined }, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry(),
+  } as unknown as ServerDeps, {});
+  const setHeader = (name: string, value: string | undefined): void => void (value === undefined ? headers.delete(name) : headers.set(name, value));
+  expect(await handler({ method: "GET", path: "/apis/g/v1/things", query: new URLSearchParams("timeout=50ms"), header: () => undefined, signal: new AbortController().signal, setHeader } as unknown as ServerRequest)).toMatchObject({ status: 504 });
+  expect([...headers.keys()]).toEqual(["Audit-Id"]);
 });
