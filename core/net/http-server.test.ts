@@ -129,6 +129,23 @@ describe("requests", () => {
     expect(await raw(port, "FOO /a HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\n\r\nabc", { until: /url=/ })).toMatch(/url=FOO abc$/);
   });
 
+  test("a method nobody knows behind another request is refused, and that request is not served again", async () => {
+    let served = 0;
+    const { port } = await start({ handler: (_, response) => { served++; setTimeout(() => void response.end("url=done"), 50); } });
+    for (const method of ["FOO /b", "CONNECT b:1"]) await raw(port, `GET /a HTTP/1.1\r\nHost: x\r\n\r\n${method} HTTP/1.1\r\nHost: x\r\n\r\n`, { until: /400|url=/ });
+    expect(served).toBe(2);
+  });
+
+  test("a method nobody knows may follow an answer", async () => {
+    const { port } = await start({ handler: (request, response) => void response.end(`url=${request.method}`) });
+    const got = await new Promise<string>((resolve) => {
+      let all = "";
+      const socket = tls.connect({ port, host: "127.0.0.1", ...trust(), ALPNProtocols: ["http/1.1"] }, () => socket.write("GET /a HTTP/1.1\r\nHost: x\r\n\r\n"));
+      socket.on("data", (chunk: Buffer) => { all += chunk.toString(); if (all.endsWith("url=GET")) socket.write("FOO /b HTTP/1.1\r\nHost: x\r\n\r\n"); }).on("close", () => resolve(all)).on("error", () => undefined);
+    });
+    expect(got).toMatch(/url=GETHTTP\/1.1 200 OK\r\n[\s\S]*url=FOO$/);
+  });
+
   test("where whatever is asked for is handed over, it is", async () => {
     const { port } = await start({ handler: (request, response) => void response.end(`url=${request.url}`), handsOver: (path) => path === "/there", upgrade: (request, socket) => void socket.end(`url=${request.headers.upgrade}`) });
     const asking = (path: string): string => `GET ${path}?x HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: foo\r\n\r\n`;

@@ -189,7 +189,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     });
     made.on("connect", (request, socket) => serveLast(request, socket as net.Socket));
     made.on("clientError", (error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket) => {
-      const odd = error.code === "HPE_INVALID_METHOD" && error.rawPacket && oddRequest(socket as net.Socket, error.rawPacket);
+      const odd = error.code === "HPE_INVALID_METHOD" && error.rawPacket && connections.of(socket)?.active === 0 && oddRequest(socket as net.Socket, error.rawPacket);
       if (odd) return serveLast(odd, socket as net.Socket);
       refuse(socket, error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request");
     });
@@ -197,7 +197,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
 
     function serveLast(request: http.IncomingMessage, socket: net.Socket): void {
       const connection = connections.of(socket);
-      if (!connection) return void socket.destroy();
+      if (!connection || connection.active > 0) return void socket.destroy(); // another answer has the socket yet
       const response = lastResponse(request, socket);
       begin(connection, response);
       const url = originForm(request.url ?? "/");

@@ -6,7 +6,7 @@
  *
  * A body must have a length. Whoever sends methods of his own and chunks is told 400.
  */
-import { IncomingMessage, ServerResponse } from "node:http";
+import { IncomingMessage, METHODS, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { headEnd } from "./head-end.ts";
 import { fieldReader, readRequestHead } from "./http1-head.ts";
@@ -16,7 +16,7 @@ const readFields = fieldReader();
 export function oddRequest(socket: Socket, bytes: Buffer): IncomingMessage | undefined {
   const end = headEnd(bytes);
   const head = end < 0 ? 400 : readRequestHead(bytes.toString("latin1", 0, end).trimEnd(), readFields);
-  if (typeof head === "number" || head.framing === "chunked") return undefined;
+  if (typeof head === "number" || head.framing === "chunked" || METHODS.includes(head.method)) return undefined; // what comes before it is answered already
   const request = new IncomingMessage(socket);
   request.method = head.method;
   request.url = head.target;
