@@ -76,6 +76,13 @@ test("no answer, and no HTTP, are errors", async () => {
   await expect(http1Request(other.dial(), GET, never)).rejects.toThrow("malformed HTTP response");
 });
 
+test("a connection that was reset is told of in Go's words", async () => {
+  using server = await backend([], (socket) => void socket.resetAndDestroy());
+  const connection = server.dial();
+  await new Promise((resolve) => { connection.once("connect", resolve); });
+  await expect(http1Request(connection, GET, never)).rejects.toThrow(/^read tcp 127\.0\.0\.1:\d+->127\.0\.0\.1:\d+: read: connection reset by peer$/);
+});
+
 test("a request body without a length goes in chunks, a header cannot bring another with it", async () => {
   using server = await backend(["HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]);
   const { body } = await http1Request(server.dial(), { method: "POST", target: "/", headers: [["Host", "h"], ["X", "a\r\nEvil: yes"]], body: Readable.from([Buffer.from("hello")]) }, never);

@@ -57,6 +57,7 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
   const { promise, resolve, reject } = Promise.withResolvers<Http1Response>();
   let pending: Buffer = Buffer.alloc(0);
   let body: BodyReader | undefined;
+  const ends = endsOf(connection); // a connection that was reset does not tell any more
 
   const fail = (error: Error): void => {
     reject(error);
@@ -75,7 +76,7 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
     request.release(connection);
     connection.resume(); // the end of a long body may have come faster than it was read
   };
-  const onError = (error: NodeJS.ErrnoException): void => fail(error.code === "ECONNRESET" ? wasReset(connection, error) : error);
+  const onError = (error: NodeJS.ErrnoException): void => fail(error.code === "ECONNRESET" ? new Error(`${ends}read: connection reset by peer`, { cause: error }) : error);
   const onEnd = (): void => (body ? body.sourceEnded() : fail(endedEarly()));
   const onClose = (): void => {
     signal.removeEventListener("abort", quit);
@@ -144,10 +145,10 @@ export function http1Request(connection: Duplex, request: Http1Request, signal: 
   return promise;
 }
 
-/** In Go's words. */
-function wasReset(connection: Duplex, cause: Error): Error {
-  const { localAddress = "", localPort = 0, remoteAddress = "", remotePort = 0 } = connection as Partial<Socket>;
-  return new Error(`read tcp ${remoteAddress === "" ? "" : `${hostPort(localAddress, localPort)}->${hostPort(remoteAddress, remotePort)}: `}read: connection reset by peer`, { cause });
+/** As Go names a connection in its errors; "" where there is no socket to be seen. */
+function endsOf(connection: Duplex): string {
+  const { localAddress, localPort = 0, remoteAddress, remotePort = 0 } = connection as Partial<Socket>;
+  return localAddress === undefined || remoteAddress === undefined ? "" : `read tcp ${hostPort(localAddress, localPort)}->${hostPort(remoteAddress, remotePort)}: `;
 }
 
 /** Returns what ends it, and tells whether all has been sent. */
