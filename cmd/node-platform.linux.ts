@@ -39,7 +39,7 @@ import { unpackInChild } from "./unpack.ts";
 const OTHERS_CNI_CONF_DIR = "/etc/cni/net.d";
 
 export function linuxPlatform(options: PlatformOptions): NodePlatform {
-  const { settings, paths, node, informers, mounts, machine, kubelet, isPodHere, clock, metrics, log } = options;
+  const { settings, paths, node, informers, mounts, machine, kubelet, isPodHere, onBridge, clock, metrics, log } = options;
   const external = settings.containerRuntimeEndpoint?.replace(/^unix:\/\//, "");
   const plain = criClient({ socket: external ?? runtimePaths(paths.dataDir).socket, imageSocket: kubelet.imageServiceEndpoint || undefined, nowMs: clock.nowMs, timeoutMs: kubelet.runtimeTimeoutMs });
   const asset = nodeBundle();
@@ -57,7 +57,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   const remakeLinks = lostPodLinks({ network: CNI_NETWORK, links: linksNow, cniBinDirs: [cniBinDir, pluginDir], binDir, log: log.with({ part: "network" }) });
   const network = nodeNetwork({
     informers, nodeName: node.name, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), uplink,
-    cniConfDir: runtime.cniConfDir, stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink),
+    cniConfDir: runtime.cniConfDir, stateDir: join(paths.agent, "network"), nft, netlink: openNetlink, overlay: overlayOf(options, uplink), onBridge,
     ingressPorts: settings.disable.includes("ingress") ? [] : INGRESS_PORTS, addresses: external ? undefined : stableAddresses({ pluginDir, recordDir: addresses, ipamDir: ipam, isPodHere }), onFlushed: renew,
     ensureLinks: async (signal) => { if (foreign?.hasOurs("bridge") !== false) await remakeLinks(signal); },
     ensureHostPorts: async (signal) => {

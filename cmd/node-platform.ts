@@ -24,6 +24,8 @@ export interface PlatformOptions {
   readonly kubelet: Pick<KubeletSettings, "imageServiceEndpoint" | "runtimeTimeoutMs" | "streamIdleMs">;
   /** The pod's directory is still there. */
   readonly isPodHere: (uid: string) => boolean;
+  /** The pods' bridge has its addresses. Nobody tells where there is none. */
+  readonly onBridge: () => Promise<void>;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Log;

@@ -108,7 +108,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   if (agentSettings.processPriority !== undefined) setPriority(agentSettings.processPriority);
   if (process.platform === "linux") adjustOomScore(agentSettings.oomScoreAdjust, log);
   const isPodHere = (uid: string): boolean => existsSync(podDirectory(agentSettings.dataDir, uid));
-  const platformOptions = { isPodHere, kubelet: agentSettings, settings, paths, node, client, informers, mounts, machine, clock, metrics, log };
+  const platformOptions = { isPodHere, onBridge: () => dns.look(), kubelet: agentSettings, settings, paths, node, client, informers, mounts, machine, clock, metrics, log };
   const { cri, runtime, network, proxy, policies } = process.platform === "win32" ? windowsPlatform(platformOptions) : linuxPlatform(platformOptions);
 
   const traces = kubeletTracing(agentSettings.configuration, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
@@ -132,9 +132,11 @@ export function nodeParts(options: NodeOptions): NodeParts {
   });
   certificateMetrics({ metrics, clock, serving: () => options.kubeletTls.material().cert, client: options.kubeletTls.client });
   options.kubeletTls.onReload?.(() => agentServer.reloadCertificates());
+  const hasBridge = process.platform === "linux" && enabled("network");
   const dns = dnsServer({
     informers, clusterDomain: settings.clusterDomain, cidrs: [...settings.clusterCidr.split(","), ...settings.serviceCidr.split(",")], clients: () => node.ips,
     listen: () => dnsAddresses(informers.of(NODES).get(objectKey("", node.name)) ?? { metadata: {}, spec: {} }, { ownNetwork: enabled("network") }).map((address) => ({ address, port: DNS_PORT })),
+    onListenChange: hasBridge ? undefined : (look) => informers.of(NODES).onChange(({ object }) => { if (object.metadata.name === node.name) look(); }),
     upstreams: hostUpstreams({ exclude: () => [...node.ips, settings.clusterDns], clock }), clock, random, metrics, log: log.with({ part: "dns" }),
   });
   const ingress = nodeIngress({ client, informers, addresses: node.ips, fallbackCertificate: () => fallbackCertificate(random, clock.nowMs()), clock, random, metrics, log: log.with({ part: "ingress" }) });

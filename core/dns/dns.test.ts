@@ -114,3 +114,37 @@ test("an address that is not there yet is tried again soon, and less and less of
   await dnsServer({ informers, clusterDomain: "cluster.local", cidrs: [], clients: () => [], listen: () => [{ address: "192.0.2.1", port: 1 }], upstreams: () => [], clock, random: systemRandom, log: silentLog, metrics: metricsRegistry() }).run(stop.signal, () => {});
   expect(delays).toEqual([100, 200, 400, 800, 1600, 2000, 2000]);
 });
+
+test("an address that has come is served before whoever tells of it goes on, and the next look is not waited for", async () => {
+  const stop = new AbortController(), asleep = Promise.withResolvers<void>(), port = await freePort();
+  const informers = informerFactory({ client: fakeApi().client, clock: systemClock, random: systemRandom, log: silentLog });
+  const clock: Clock = { ...systemClock, async sleep(_ms, ended) { asleep.resolve(); await new Promise<void>((resolve) => ended.addEventListener("abort", () => resolve())); } };
+  let addresses: string[] = [], tell: () => void = () => {}, told = true;
+  const dns = dnsServer({
+    informers, clusterDomain: "cluster.local", cidrs: [], clients: () => [], listen: () => addresses.map((address) => ({ address, port })), upstreams: () => [],
+    onListenChange: (look) => { tell = look; return () => { told = false; }; }, clock, random: systemRandom, log: silentLog, metrics: metricsRegistry(),
+  });
+  await dns.look(); // nobody serves yet, and nobody is held up
+  const ended = dns.run(stop.signal, () => {});
+  await asleep.promise;
+  addresses = ["127.0.0.1"];
+  await dns.look();
+  expect(await overUdpOnce(port)).toBe(true);
+  addresses = [];
+  tell();
+  await dns.look();
+  expect(await overUdpOnce(port)).toBe(false);
+  stop.abort();
+  await ended;
+  expect(told).toBe(false);
+});
+
+/** Whether one question has an answer: the port of nobody refuses it. */
+function overUdpOnce(port: number): Promise<boolean> {
+  const socket = createSocket("udp4");
+  return new Promise<boolean>((resolve) => {
+    socket.on("message", () => resolve(true));
+    socket.on("error", () => resolve(false));
+    socket.connect(port, "127.0.0.1", () => socket.send(question("web.default.svc.cluster.local")));
+  }).finally(() => socket.close());
+}

@@ -34,8 +34,10 @@ export interface DnsServerOptions {
   readonly cidrs: readonly string[];
   /** Who else may ask: this node's addresses. Loopback always may. */
   readonly clients: () => readonly string[];
-  /** May change: asked every other second. Addresses that are not there yet are tried again. */
+  /** May change: asked every other second, and whenever somebody says so. Addresses that are not there yet are tried again. */
   readonly listen: () => readonly Address[];
+  /** Is given what to call when `listen` may say something else; returns what ends that. Absent: nobody knows. */
+  readonly onListenChange?: ((look: () => void) => () => void) | undefined;
   readonly upstreams: () => readonly string[];
   readonly clock: Clock;
   readonly random: Random;
@@ -45,10 +47,15 @@ export interface DnsServerOptions {
 
 const ALIASES_MAX = 8;
 const LOOK_MS = 2000;
-/** After a boot the bridge, and with it the address, is there a moment later; the first pods do not wait long. */
+/** For what nobody tells: a port that another has, an address of a network that is not ours. */
 const RETRY = { minMs: 100, maxMs: LOOK_MS };
 
-export function dnsServer(options: DnsServerOptions): Runnable {
+export interface DnsServer extends Runnable {
+  /** Looks at `listen` at once: an address of it has come. Resolved when it is served, or cannot be. */
+  look(): Promise<void>;
+}
+
+export function dnsServer(options: DnsServerOptions): DnsServer {
   const { informers, clusterDomain, clock, random, log } = options;
   const sources = { services: informers.of(SERVICES), slices: informers.of(ENDPOINT_SLICES), namespaces: informers.of(NAMESPACES) };
   const configured = informers.of(CONFIG_MAPS, { namespace: DNS_SETTINGS.namespace, fieldSelector: `metadata.name=${DNS_SETTINGS.name}` });
@@ -129,14 +136,21 @@ export function dnsServer(options: DnsServerOptions): Runnable {
     return { ...reply, answers: [...reply.answers.filter((record) => !isAddress(record)), ...addresses] };
   }
 
+  let look = async (): Promise<void> => {}; // until it runs
+
   return {
     name: "dns",
+    look: () => look(),
     async run(signal, ready) {
       const open = listeners({
         clock, log, signal,
         mayAsk: (address) => { const may = mayAsk(address); if (!may) refusals.inc(); return may; },
         respond: (message, proto) => respond(message, proto, signal),
       });
+      let last = Promise.resolve(true); // one update after the other
+      const update = (): Promise<boolean> => (last = last.then(() => signal.aborted || open.update(options.listen())));
+      look = async () => void (await update());
+      const unwatchListen = options.onListenChange?.(() => void look());
       const unwatch = configured.onChange(({ object, deleted }) => {
         settings = deleted ? NO_DNS_SETTINGS : dnsSettings(object);
         log.info("DNS settings", { upstreams: settings.upstreams, stubDomains: Object.fromEntries(settings.stubs) });
@@ -146,11 +160,13 @@ export function dnsServer(options: DnsServerOptions): Runnable {
       try {
         let failures = 0; // in a row
         while (!signal.aborted) {
-          failures = (await open.update(options.listen())) ? 0 : failures + 1;
+          failures = (await update()) ? 0 : failures + 1;
           await clock.sleep(failures === 0 ? LOOK_MS : backoffMs(failures, RETRY), signal);
         }
       } finally {
         unwatch();
+        unwatchListen?.();
+        await last;
         await open.close();
       }
     },

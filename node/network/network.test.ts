@@ -35,12 +35,13 @@ test.skipIf(process.platform !== "linux")("a node with a pod CIDR gets its confi
   const api = fakeApi();
   const stop = new AbortController();
   const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
-  const scripts: string[] = [], synced: string[] = [];
+  const scripts: string[] = [], synced: string[] = [], bridged: boolean[] = [], config = join(dir.path, "net.d/10-coracle.conflist");
   let refusal: Error | undefined = new Error("this kernel has no nf_tables");
   const network = nodeNetwork({
     informers, nodeName: "n1", clusterCidrs: ["10.42.0.0/16"], serviceCidrs: ["10.43.0.0/16"], cniConfDir: join(dir.path, "net.d"), stateDir: join(dir.path, "state"), uplink: { interfaceName: undefined, mtu: 1500 },
     nft: { async apply(text) { if (refusal) throw refusal; scripts.push(text); }, names: async () => undefined, chain: async () => undefined },
     overlay: { ...noOverlay, overheadBytes: 50, async sync(own, others) { synced.push(`${own.name}: ${others.map((peer) => `${peer.name}=${peer.podCidrs.join()}@${peer.ips.join()}`).join(" ")}`); } },
+    async onBridge() { await systemClock.sleep(10, signal); bridged.push(existsSync(config)); },
     cpus: 1, prepare: async () => ({ bridgeNetfilter: true }), clock: systemClock, log: silentLog,
   });
   const ended = Promise.all([informers.run(stop.signal, () => {}), network.run(stop.signal, () => {})]);
@@ -52,9 +53,10 @@ test.skipIf(process.platform !== "linux")("a node with a pod CIDR gets its confi
   refusal = undefined;
   await eventually(() => synced.at(-1), (last) => last === "n1: n2=10.42.2.0/24@172.30.0.2");
   await eventually(() => network.problem(), (problem) => problem === undefined);
-  const config = JSON.parse(readFileSync(join(dir.path, "net.d/10-coracle.conflist"), "utf8")) as { plugins: [{ mtu: number; ipam: { ranges: unknown; dataDir: string } }, { backend: string }] };
-  expect(config.plugins[0]).toMatchObject({ type: "bridge", bridge: "cni0", mtu: 1450, hairpinMode: true, ipMasq: false, ipam: { type: "host-local", ranges: [[{ subnet: "10.42.1.0/24" }]], dataDir: join(dir.path, "state/ipam") } });
-  expect(config.plugins[1]).toMatchObject({ type: "portmap", backend: "nftables" });
+  expect(bridged[0]).toBe(false); // whoever serves pods there is ready before there are any
+  const { plugins } = JSON.parse(readFileSync(config, "utf8")) as { plugins: [{ mtu: number; ipam: { ranges: unknown; dataDir: string } }, { backend: string }] };
+  expect(plugins[0]).toMatchObject({ type: "bridge", bridge: "cni0", mtu: 1450, hairpinMode: true, ipMasq: false, ipam: { type: "host-local", ranges: [[{ subnet: "10.42.1.0/24" }]], dataDir: join(dir.path, "state/ipam") } });
+  expect(plugins[1]).toMatchObject({ type: "portmap", backend: "nftables" });
   expect(scripts.map((text) => /table (.*)/.exec(text)![1])).toEqual(["ip coracle-masq", "inet coracle-tunnel"]);
 
   const syncs = synced.length;
@@ -64,7 +66,7 @@ test.skipIf(process.platform !== "linux")("a node with a pod CIDR gets its confi
   expect(synced.length).toBe(syncs + 1);
   stop.abort();
   await ended;
-  expect(existsSync(join(dir.path, "net.d/10-coracle.conflist"))).toBe(true); // pods live on
+  expect(existsSync(config)).toBe(true); // pods live on
 });
 
 test.skipIf(process.platform !== "linux")("addresses of before a reboot are forgotten, those of before a restart are not", async () => {

@@ -58,6 +58,8 @@ export interface NodeNetworkOptions {
   /** openNetlink; absent: the CNI plugin makes the bridge with the first pod. */
   readonly netlink?: (() => Netlink) | undefined;
   readonly overlay: Overlay;
+  /** The bridge has its addresses. No pod is made before that is done. */
+  readonly onBridge?: (() => Promise<void>) | undefined;
   /** Absent: pods that are made anew get new addresses. */
   readonly addresses?: StableAddresses | undefined;
   /** Somebody has emptied the kernel's packet filter: what is there besides our rules is gone as well. */
@@ -113,6 +115,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     }
     const mtu = uplink.mtu - overlay.overheadBytes;
     makeBridge(podCidrs, mtu);
+    await options.onBridge?.();
     writeConfig(cniConfig({ podCidrs, mtu, ipamDir: paths.ipam, ipam: options.addresses?.plugin }), podCidrs);
     const self = peerOf(own), others = [...nodes.list()].filter(({ metadata }) => metadata.name !== nodeName).flatMap((node) => peerOf(node) ?? []);
     const { udpPort } = overlay;
