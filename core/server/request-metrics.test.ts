@@ -107,6 +107,18 @@ test("how many requests are served at once is told of the second before, at its 
   expect(shown()).toEqual(["mutating 0", "readOnly 0"]);
 });
 
+test("webhooks' time is not the server's: of those that mutate all of it, of those that validate the slowest's", () => {
+  const metrics = metricsRegistry();
+  const { request, info } = ask("POST", "/api/v1/namespaces/a/pods");
+  const served = requestMetrics(metrics, clock).begin(request, info);
+  served.served();
+  for (const ms of [200, 300]) served.took("mutating-webhook", ms);
+  for (const ms of [400, 250]) served.took("validating-webhook", ms);
+  served.end(201, { durationMs: 1130, waitedMs: 200 });
+  const sum = (name: string): number[] => lines(metrics, new RegExp(`^apiserver_request_${name}_seconds_sum`)).map((line) => Number(line.split(" ")[1]));
+  expect([sum("duration"), sum("sli_duration")]).toEqual([[1.13], [0.03]]);
+});
+
 test("what is given up has no component; what is promised of a request's duration starts at 50 ms, without the wait for its turn, and is of what is done in earnest", () => {
   const metrics = metricsRegistry();
   const meter = requestMetrics(metrics, clock);

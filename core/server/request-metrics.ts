@@ -35,6 +35,8 @@ export interface Metered {
   readonly sized?: ((bytes: number) => void) | undefined;
   /** Its body has so many. */
   sent(bytes: number): void;
+  /** A webhook took so long: that is not the server's own time. */
+  took(layer: "mutating-webhook" | "validating-webhook", ms: number): void;
 }
 
 export interface RequestMeter {
@@ -139,6 +141,7 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
       const now = isWatch || isConnection ? undefined : inFlight[isReading(info) ? "readOnly" : "mutating"];
       now?.add(1, startMs);
       let isServed = false;
+      let mutatingMs = 0, validatingMs = 0; // those that validate are asked all at once: kubernetes v1.36 apiserver/pkg/endpoints/request/webhook_duration.go
       let kind: Kind | undefined; // of what is served alone: there are as many resources that do not exist as strangers can think of
       return {
         get sized() { return kind?.sized; },
@@ -147,6 +150,10 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
           kind = kindOf(request, info);
         },
         sent: (bytes) => kind?.sent().observe(bytes),
+        took(layer, ms) {
+          if (layer === "mutating-webhook") mutatingMs += ms;
+          else validatingMs = Math.max(validatingMs, ms);
+        },
         end(code, { durationMs, waitedMs, isOverdue = false }) {
           now?.add(-1, clock.uptimeMs());
           if (!isServed) return;
@@ -162,7 +169,7 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
             return;
           }
           count(request, kind, code, durationMs);
-          kind.sli?.().observe(Math.max(0, durationMs - waitedMs) / 1000);
+          kind.sli?.().observe(Math.max(0, durationMs - waitedMs - mutatingMs - validatingMs) / 1000);
         },
       };
     },

@@ -61,7 +61,7 @@ export interface Scope {
   readonly audit?: AuditRecord | undefined;
   /** Absent: this request is not traced. */
   readonly span?: Span | undefined;
-  readonly metered?: Pick<Metered, "sent"> | undefined;
+  readonly metered?: Pick<Metered, "sent" | "took"> | undefined;
   /** Of a watch. */
   readonly watched?: WatchMeter | undefined;
 }

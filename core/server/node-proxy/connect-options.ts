@@ -40,14 +40,14 @@ export function isTrue(value: string | null): boolean {
 }
 
 /** Runs CONNECT admission, and answers what it has made of the options. Throws what it throws, and 400 for a dry run. */
-export async function admitConnect<T>({ server, info, user, request, served: { row }, signal, warnings, audit, span }: Scope, kind: string, options: T): Promise<T> {
+export async function admitConnect<T>({ server, info, user, request, served: { row }, signal, warnings, audit, metered, span }: Scope, kind: string, options: T): Promise<T> {
   if (request.query.has("dryRun")) throw badRequest("dryRun is not supported");
   const asked: AdmissionRequest = {
     operation: "CONNECT", group: row.group, version: row.version, resource: row.plural, kind, subresource: info.subresource, namespace: info.namespace, name: info.name,
     object: { kind, apiVersion: "v1", ...options } as unknown as ApiObject,
     oldObject: undefined, options: {}, dryRun: false, user, signal,
     warn: (text) => void warnings.push(text),
-    ...annotations(audit),
+    ...annotations({ audit, metered }),
     span,
   };
   await server.admission.admit(asked);

@@ -204,9 +204,16 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
   };
 }
 
-/** What plug-ins have to say for the audit log. */
-export function annotations(audit: Scope["audit"]): Required<Pick<AdmissionRequest, "annotate" | "annotateInFull" | "took">> {
-  return { annotate: (key, value) => void (isAnnotationKey(key) && audit?.annotate(key, value)), took: (layer, ms) => audit?.took(layer, ms), annotateInFull: (key, value) => void (audit?.wantsRequest && audit.annotate(key, value())) };
+/** What plug-ins have to say for the audit log, and how long webhooks took, for the metrics as well. */
+export function annotations({ audit, metered }: Pick<Scope, "audit" | "metered">): Required<Pick<AdmissionRequest, "annotate" | "annotateInFull" | "took">> {
+  return {
+    annotate: (key, value) => void (isAnnotationKey(key) && audit?.annotate(key, value)),
+    annotateInFull: (key, value) => void (audit?.wantsRequest && audit.annotate(key, value())),
+    took(layer, ms) {
+      audit?.took(layer, ms);
+      metered?.took(layer, ms);
+    },
+  };
 }
 
 /** What plug-ins and webhooks say under another key is left out. Source: kubernetes v1.36 apiserver/pkg/admission/attributes.go checkKeyFormat */
@@ -218,7 +225,7 @@ function isAnnotationKey(key: string): boolean {
 const OPTIONS_KINDS: Readonly<Record<Operation, string>> = { CREATE: "CreateOptions", UPDATE: "UpdateOptions", DELETE: "DeleteOptions", CONNECT: "" };
 
 function admissionRequest(
-  { served: { row }, info, user, signal, warnings, request, audit, span }: Scope,
+  { served: { row }, info, user, signal, warnings, request, audit, metered, span }: Scope,
   { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
 ): AdmissionRequest {
   const { dryRun, ...given } = query;
@@ -235,7 +242,7 @@ function admissionRequest(
     object: next,
     oldObject: old,
     warn: (text) => void warnings.push(text),
-    ...annotations(audit),
+    ...annotations({ audit, metered }),
     span,
   };
 }
