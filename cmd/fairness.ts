@@ -41,7 +41,7 @@ export function fairnessOf(args: ApiServerArgs, { client, informers, registry, c
   const schemas = informers.of(FLOW_SCHEMAS);
   const levels = informers.of(PRIORITY_LEVEL_CONFIGURATIONS);
   const fairness = new Fairness({
-    seats: reading + writing, schemas: () => schemas.list(), levels: () => levels.list(), clock,
+    seats: reading + writing, schemas: () => schemas.list(), levels: () => levels.list(), clock, later: (work) => void setImmediate(work),
     sizeOf: (info) => sizeIn(registry(), info),
   });
   flowMetrics(metrics, fairness);

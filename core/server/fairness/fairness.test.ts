@@ -45,8 +45,11 @@ const user = (name: string, ...groups: string[]): UserInfo => ({ name, groups: [
 const request = (signal: AbortSignal = new AbortController().signal): ServerRequest => ({ query: new URLSearchParams(), signal }) as unknown as ServerRequest;
 const POD = info("/api/v1/namespaces/a/pods/b");
 
+const later = (work: () => void): void => void setImmediate(work);
+const turn = (): Promise<void> => new Promise(later);
+
 function server({ seats = 600, schemas = SUGGESTED_SCHEMAS, levels = SUGGESTED_LEVELS, clock = stoppedClock() }: { seats?: number; schemas?: readonly FlowSchema[]; levels?: readonly PriorityLevelConfiguration[]; clock?: Clock } = {}): Fairness {
-  return new Fairness({ seats, schemas: () => schemas, levels: () => levels, sizeOf: () => undefined, clock });
+  return new Fairness({ seats, schemas: () => schemas, levels: () => levels, sizeOf: () => undefined, clock, later });
 }
 
 /** One level with `seats` seats and everybody in it. */
@@ -112,13 +115,14 @@ test("seats are shared by nominal shares", () => {
   });
 });
 
-test("what a level without queues has no seat for is refused; the exempt one has seats for all", () => {
+test("what a level without queues has no seat for is refused; the exempt one has seats for all", async () => {
   const fairness = small(2, { type: "Reject" }, stoppedClock());
   const held = [0, 1].map(() => fairness.enter(request(), POD, user("jane")) as Ticket);
   expect(() => fairness.enter(request(), POD, user("jane"))).toThrow("too many requests: concurrency-limit");
   for (let i = 0; i < 10; i++) void fairness.enter(request(), POD, user("admin", "system:masters"));
   held[0]!.done();
   held[0]!.done(); // once is enough
+  await turn();
   expect(fairness.levels.get("small")!.queues.seatsInUse).toBe(1);
 });
 
@@ -147,12 +151,70 @@ test("who waits is served in turn, whoever came first with however many; who wai
   expect(order.filter((one) => one.includes(":")).sort()).toEqual(["leaver: too many requests: cancelled"]);
   expect(order.filter((one) => !one.includes(":")).indexOf("mouse")).toBeLessThan(4);
 
+  await turn();
   const holder = fairness.enter(request(), POD, user("elephant")) as Ticket;
   ask("mouse");
   clock.pass(15_000);
   await waiting.at(-1);
   expect(order.at(-1)).toBe("mouse: too many requests: time-out");
   holder.done();
+});
+
+/** Clients that ask again once they are answered, over connections that are looked at once a turn. Counts what each user got, until `ms` have been worked for. */
+async function closedLoop(fairness: Fairness, clock: ReturnType<typeof stoppedClock>, { ms, users }: { readonly ms: number; readonly users: readonly { readonly name: string; readonly clients: number; readonly costMs: number }[] }): Promise<Record<string, number>> {
+  const served: Record<string, number> = {};
+  let arriving: (() => Promise<void>)[] = [];
+  const client = (name: string, costMs: number) => async (): Promise<void> => {
+    const entered = fairness.enter(request(), POD, user(name));
+    const ticket = entered instanceof Promise ? await entered : entered; // one that need not wait is served before the next is looked at
+    served[name] = (served[name] ?? 0) + 1;
+    clock.pass(costMs);
+    ticket.done();
+    arriving.push(client(name, costMs));
+  };
+  for (const { name, clients, costMs } of users) for (let i = 0; i < clients; i++) arriving.push(client(name, costMs));
+  while (clock.uptimeMs() < ms) {
+    const come = arriving;
+    arriving = [];
+    for (const one of come) void one();
+    await turn();
+  }
+  return served;
+}
+
+/** A level of one seat for each of them, and no other. */
+function each(names: readonly string[], seats: number, clock: Clock): Fairness {
+  const levels = names.map((name) => ({ metadata: { name }, spec: { type: "Limited", limited: { nominalConcurrencyShares: 1000, limitResponse: { type: "Queue", queuing: { queues: 100, handSize: 1, queueLengthLimit: 50 } } } } }) as unknown as PriorityLevelConfiguration);
+  const schemas = names.map((name) => ({ metadata: { name }, spec: { matchingPrecedence: 2, priorityLevelConfiguration: { name }, distinguisherMethod: { type: "ByUser" }, rules: [{ subjects: [{ kind: "User", user: { name } }], resourceRules: [{ verbs: ["*"], apiGroups: ["*"], resources: ["*"], namespaces: ["*"], clusterScope: true }] }] } }) as unknown as FlowSchema);
+  return server({ seats: seats * names.length, schemas, levels, clock });
+}
+
+test("a level that many ask gets no more of this process than one that few ask, though each request is done before the next is looked at", async () => {
+  const clock = stoppedClock();
+  const fairness = each(["elephant", "mouse"], 1, clock);
+  expect([...fairness.levels.values()].map(({ queues }) => queues.limit)).toEqual(expect.arrayContaining([1, 1]));
+  const { elephant, mouse } = await closedLoop(fairness, clock, { ms: 400, users: [{ name: "elephant", clients: 50, costMs: 0.25 }, { name: "mouse", clients: 3, costMs: 0.25 }] });
+  expect(elephant! / mouse!).toBeGreaterThan(0.8);
+  expect(elephant! / mouse!).toBeLessThan(1.25);
+});
+
+test("of levels with as many seats one with long requests gets as much of this process as one with short ones, not as many", async () => {
+  const clock = stoppedClock();
+  const { long, short } = await closedLoop(each(["long", "short"], 4, clock), clock, { ms: 2000, users: [{ name: "long", clients: 40, costMs: 5 }, { name: "short", clients: 40, costMs: 0.5 }] });
+  expect((long! * 5) / (short! * 0.5)).toBeGreaterThan(0.8);
+  expect((long! * 5) / (short! * 0.5)).toBeLessThan(1.25);
+});
+
+test("who has seats enough waits for no turn, and none is looked for", async () => {
+  const clock = stoppedClock();
+  let looks = 0;
+  const fairness = new Fairness({ seats: 600, schemas: () => SUGGESTED_SCHEMAS, levels: () => SUGGESTED_LEVELS, sizeOf: () => undefined, clock, later: (work) => { looks++; later(work); } });
+  for (let i = 0; i < 24; i++) (fairness.enter(request(), POD, user("jane")) as Ticket).done();
+  expect(looks).toBe(0);
+  (fairness.enter(request(), POD, user("jane")) as Ticket).done();
+  expect([looks, fairness.levels.get("global-default")!.queues.seatsInUse]).toEqual([1, 25]);
+  await turn();
+  expect(fairness.levels.get("global-default")!.queues.seatsInUse).toBe(0);
 });
 
 test("a queue holds so many and no more", () => {
@@ -176,7 +238,7 @@ test("a queue holds so many and no more", () => {
   expect(metrics.render()).toContain('apiserver_current_inqueue_requests{request_kind="mutating"} 2\napiserver_current_inqueue_requests{request_kind="readOnly"} 0');
 });
 
-test("flows are counted from their first request on, those that wait for nothing as having waited for no time", () => {
+test("flows are counted from their first request on, those that wait for nothing as having waited for no time", async () => {
   const clock = stoppedClock();
   const fairness = small(1, { type: "Queue", queuing: { queues: 1, handSize: 1, queueLengthLimit: 1 } }, clock);
   const metrics = metricsRegistry();
@@ -193,6 +255,7 @@ test("flows are counted from their first request on, those that wait for nothing
   void fairness.enter(request(), POD, user("jane"));
   expect(() => fairness.enter(request(), POD, user("jane"))).toThrow("queue-full");
   first.done();
+  await turn();
   expect(counts()).toEqual(expect.arrayContaining([
     "request_dispatch_no_accommodation_total{…} 1", 'request_execution_seconds_count{…,type="regular"} 1', "request_queue_length_after_enqueue_count{…} 2", 'request_wait_duration_seconds_count{…,execute="false"} 1',
   ]));

@@ -26,6 +26,7 @@ import type { Refusal, Seating } from "./queue-set.ts";
 import { flowHash } from "./shuffle-shard.ts";
 import { TimeWeighted } from "./time-weighted.ts";
 import { FLOW_HEADERS, type Ticket } from "./too-many-requests.ts";
+import { Turns } from "./turns.ts";
 import { estimateWork, type ResourceSize } from "./work-estimate.ts";
 
 export interface FairnessDeps {
@@ -35,10 +36,13 @@ export interface FairnessDeps {
   readonly levels: () => Iterable<Readonly<PriorityLevelConfiguration>>;
   readonly sizeOf: (info: ResourceRequestInfo) => ResourceSize | undefined;
   readonly clock: Clock;
+  /** Runs it when this turn of the event loop is over: setImmediate. */
+  readonly later: (work: () => void) => void;
 }
 
 export class Fairness {
   readonly #deps: FairnessDeps;
+  readonly #turns: Turns;
   readonly #levels = new Map<string, Level>();
   #flows: Flow[] = [];
   /** Those that can be a user's at all. A connection's requests are all of one user, the same object. */
@@ -53,6 +57,7 @@ export class Fairness {
 
   constructor(deps: FairnessDeps) {
     this.#deps = deps;
+    this.#turns = new Turns(deps);
     const nowMs = deps.clock.uptimeMs();
     const both = (phase: string) => ({ readOnly: trafficOf(phase, "readOnly", nowMs), mutating: trafficOf(phase, "mutating", nowMs) });
     this.traffic = { waiting: both("waiting"), executing: both("executing") };
@@ -89,7 +94,7 @@ export class Fairness {
     request.setHeader?.(FLOW_HEADERS[1], level.uid);
     const nowMs = this.#deps.clock.uptimeMs();
     const work = estimateWork(info, request.query, this.#deps.sizeOf, level.seatsMax);
-    const seating: Seating = { seats: work.seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs, unaccommodated: () => void flow.unaccommodated++ };
+    const seating: Seating = { seats: work.seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs, ranMs: 0, unaccommodated: () => void flow.unaccommodated++ };
     flow.estimated(work);
     if (level.isExempt) return this.#take(flow, seating, { afterMs: 0, info, user });
     level.demand.add(seating.seats, nowMs);
@@ -125,6 +130,7 @@ export class Fairness {
     const { clock } = this.#deps;
     const executing = this.traffic.executing[kindOf(asked.info)];
     const ticket = flow.level.take(flow, seating, asked);
+    this.#turns.begins(flow.level.queues, seating, flow.level.isExempt);
     executing.add(1, seating.startedMs);
     let isDone = false;
     return {
@@ -154,7 +160,7 @@ export class Fairness {
     for (const name of this.#levels.keys()) if (!specs.has(name)) this.#levels.delete(name);
     for (const [name, object] of specs) {
       let level = this.#levels.get(name);
-      if (!level) this.#levels.set(name, (level = new Level(name, clock)));
+      if (!level) this.#levels.set(name, (level = new Level(name, clock, this.#turns)));
       level.configure(object, limitsOf(object.spec!, seats, shares));
     }
     const known = new Map(this.#flows.map((flow) => [flow.name, flow]));

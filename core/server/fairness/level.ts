@@ -6,7 +6,7 @@ import { Observations } from "../../observe/metrics.ts";
 import type { RequestInfo } from "../request-info.ts";
 import { type Limits, smoothed } from "./borrowing.ts";
 import { DroppedRequests } from "./dropped.ts";
-import { QueueSet, type Refusal, type Seating } from "./queue-set.ts";
+import { QueueSet, type Refusal, type Seating, type TurnEnd } from "./queue-set.ts";
 import { TimeWeighted } from "./time-weighted.ts";
 import { type Ticket, TooManyRequests } from "./too-many-requests.ts";
 import type { WorkEstimate } from "./work-estimate.ts";
@@ -47,10 +47,10 @@ export class Level {
   peak = 0;
   readonly counted = { dispatched: 0, rejected: 0, timedOut: 0, cancelled: 0 };
 
-  constructor(name: string, clock: Clock) {
+  constructor(name: string, clock: Clock, turns: TurnEnd) {
     this.name = name;
     this.#clock = clock;
-    this.queues = new QueueSet(clock);
+    this.queues = new QueueSet(clock, turns);
     const nowMs = clock.uptimeMs();
     this.demand = new TimeWeighted(nowMs, new Observations({ priority_level: name }, DEMAND_BUCKETS));
     this.utilization = new TimeWeighted(nowMs, new Observations({ priority_level: name, phase: "executing" }, UTILIZATION_BUCKETS));

@@ -4,10 +4,11 @@
  * A request that finds a seat takes it. One that finds none waits in a queue of its flow's hand, the one with the least work before it; when a seat
  * becomes free, the queue whose first request would be finished first, if every queue were served bit by bit at the same speed, is served.
  *
- *   R    how far such a service would have got in each queue; it advances while anything is served
+ *   R    how far such a service would have got in each queue; it advances by what is served
  *   nextDispatchR    of a queue: where its next request would begin. Until a request is done, how long it takes is guessed.
  *
- * While less than half of the seats are taken nobody keeps books: there is nothing to be fair about.
+ * While less than half of the seats are taken nobody keeps books: there is nothing to be fair about. Seats of requests that are done are free again at the end of a turn of the
+ * event loop (turns.ts), which is asked for only once half of them are such.
  *
  * Source: kubernetes v1.36 apiserver/pkg/util/flowcontrol/fairqueuing/queueset/{queueset,queue}.go
  */
@@ -27,16 +28,29 @@ export interface Seating {
   readonly arrivedMs: number;
   queue: Queue | undefined;
   startedMs: number;
+  /** How long this process has been at it, while others waited. */
+  ranMs: number;
   /** Is told each time it was its turn and there was no seat. */
   readonly unaccommodated?: (() => void) | undefined;
   /** Ends the wait, one way or the other. */
   settle?: ((refusal: Refusal | undefined) => void) | undefined;
 }
 
+/** turns.ts */
+export interface TurnEnd {
+  /** These have seats to give back at the end of this turn, or requests that get them. */
+  wake(queues: QueueSet): void;
+}
+
 export interface Queue { readonly index: number; readonly waiting: Seating[]; nextDispatchR: number; executing: number; seatsInUse: number }
 
 export class QueueSet {
   readonly #clock: Clock;
+  readonly #turns: TurnEnd;
+  /** Served; their seats are free when the turn is over. */
+  #done: { readonly seating: Seating; readonly endedMs: number }[] = [];
+  #doneSeats = 0;
+  readonly #seated: Seating[] = [];
   #queuing: QueuingConfiguration | undefined;
   #queues: Queue[] = [];
   #limit = 0;
@@ -44,12 +58,13 @@ export class QueueSet {
   #executing = 0;
   #waiting = 0;
   #r = 0;
-  #rAtMs: number;
   #lastServed = -1;
+  /** Milliseconds of this process for each seat: turns.ts. */
+  used = 0;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, turns: TurnEnd) {
     this.#clock = clock;
-    this.#rAtMs = clock.uptimeMs();
+    this.#turns = turns;
   }
 
   get seatsInUse(): number { return this.#seatsInUse; }
@@ -57,7 +72,9 @@ export class QueueSet {
   get limit(): number { return this.#limit; }
   get queues(): readonly Queue[] { return this.#queues; }
   get currentR(): number { return this.#r; }
-  get isIdle(): boolean { return this.#executing === 0 && this.#waiting === 0; }
+  /** Waited, have seats, and are to be served. */
+  get seated(): number { return this.#seated.length; }
+  get isIdle(): boolean { return this.#executing === this.#done.length && this.#waiting === 0; }
 
   /** Undefined: what finds no seat is refused. Queues that are taken away are served until they are empty. */
   configure(queuing: QueuingConfiguration | undefined): void {
@@ -69,7 +86,7 @@ export class QueueSet {
 
   setLimit(limit: number): void {
     this.#limit = limit;
-    this.#dispatch();
+    if (this.#waiting > 0) this.#turns.wake(this);
   }
 
   /** "seated", or what the request waits for, or why it is refused at once. `hash` is asked only if somebody has to wait. */
@@ -85,7 +102,6 @@ export class QueueSet {
       this.#seat(seating, undefined);
       return "seated";
     }
-    this.#advance();
     const queue = this.#choose(hash(), queuing);
     if (isFree) {
       this.#wake(queue);
@@ -97,18 +113,34 @@ export class QueueSet {
     return this.#wait(seating, queue, signal);
   }
 
-  leave(seating: Seating, nowMs: number): void {
-    this.#executing--;
-    this.#seatsInUse -= seating.seats;
-    const { queue } = seating;
-    if (queue) {
-      this.#advance();
-      queue.executing--;
-      queue.seatsInUse -= seating.seats;
-      queue.nextDispatchR -= seating.seats * (GUESSED_SECONDS - (nowMs - seating.startedMs) / 1000);
-    }
-    if (this.#waiting > 0) this.#dispatch();
+  leave(seating: Seating, endedMs: number): void {
+    this.#done.push({ seating, endedMs });
+    this.#doneSeats += seating.seats;
+    if (this.#waiting > 0 || !this.#queuing || this.#doneSeats * 2 > this.#limit) this.#turns.wake(this);
   }
+
+  /** The turn is over: seats of what is done go to those who wait. Returns how many have theirs, and are to be served. */
+  giveBack(): number {
+    const done = this.#done;
+    this.#done = [];
+    this.#doneSeats = 0;
+    for (const { seating, endedMs } of done) this.#free(seating, Math.max(seating.ranMs, endedMs - seating.startedMs) / 1000);
+    while (this.#waiting > 0 && this.#seatNext());
+    return this.#seated.length;
+  }
+
+  #free({ seats, queue }: Seating, seconds: number): void {
+    this.#executing--;
+    this.#seatsInUse -= seats;
+    if (!queue) return;
+    this.#r += (seats * seconds) / this.#queues.reduce((active, { waiting, executing }) => active + (waiting.length > 0 || executing > 0 ? 1 : 0), 0);
+    queue.executing--;
+    queue.seatsInUse -= seats;
+    queue.nextDispatchR -= seats * (GUESSED_SECONDS - seconds);
+  }
+
+  /** So long has this process been at a request of these seats. */
+  use(ms: number): void { this.used += ms / Math.max(1, this.#limit); }
 
   #fits(seats: number): boolean {
     return seats > this.#limit ? this.#executing === 0 && this.#limit > 0 : this.#seatsInUse + seats <= this.#limit;
@@ -128,22 +160,6 @@ export class QueueSet {
   /** A queue that was idle has not been saving up. */
   #wake(queue: Queue): void {
     if (queue.waiting.length === 0 && queue.executing === 0) queue.nextDispatchR = this.#r;
-  }
-
-  /** R moves with the speed at which each of the queues in use would be served. */
-  #advance(): void {
-    const nowMs = this.#clock.uptimeMs();
-    const passed = (nowMs - this.#rAtMs) / 1000;
-    this.#rAtMs = nowMs;
-    if (passed <= 0) return;
-    let active = 0;
-    let demand = 0;
-    for (const { waiting, executing, seatsInUse } of this.#queues) {
-      if (waiting.length === 0 && executing === 0) continue;
-      active++;
-      demand += seatsInUse + waiting.reduce((sum, { seats }) => sum + seats, 0);
-    }
-    if (active > 0) this.#r += (passed * Math.min(demand, this.#limit)) / active;
   }
 
   #choose(hash: bigint, { queues = 1, handSize = 1 }: QueuingConfiguration): Queue {
@@ -173,7 +189,9 @@ export class QueueSet {
       queue.waiting.push(seating);
       this.#waiting++;
       signal.addEventListener("abort", gone, { once: true });
-      this.#dispatch();
+      const first = this.#next()?.waiting[0];
+      if (first && this.#fits(first.seats)) this.#turns.wake(this);
+      else first?.unaccommodated?.();
     });
   }
 
@@ -185,21 +203,23 @@ export class QueueSet {
     seating.settle?.(refusal);
   }
 
-  #dispatch(): void {
-    while (this.#waiting > 0) {
-      const queue = this.#next();
-      const first = queue?.waiting[0];
-      if (!queue || !first) return;
-      if (!this.#fits(first.seats)) {
-        first.unaccommodated?.();
-        return;
-      }
-      queue.waiting.shift();
-      this.#waiting--;
-      this.#lastServed = queue.index;
-      this.#seat(first, queue);
-      first.settle?.(undefined);
-    }
+  #seatNext(): boolean {
+    const queue = this.#next()!, first = queue.waiting[0]!;
+    if (!this.#fits(first.seats)) return false;
+    queue.waiting.shift();
+    this.#waiting--;
+    this.#lastServed = queue.index;
+    this.#seat(first, queue);
+    this.#seated.push(first);
+    return true;
+  }
+
+  /** The first of those that waited, and have seats now. */
+  serve(): void {
+    const first = this.#seated.shift();
+    if (!first) return;
+    first.startedMs = this.#clock.uptimeMs();
+    first.settle?.(undefined);
   }
 
   /** The queue whose first request would be finished first; among equals, round and round. */
