@@ -64,11 +64,12 @@ export interface Store {
    * Writes if the key's last revision is `expected` (0: the key does not exist). Resolves with the new revision once the write is durable
    * (for a volatile key: once it is visible). Throws "conflict" with the row as it is now, "full" when the disk is, "too-large" (request-size.ts).
    * Nobody sees a durable write before it is on disk. A write that was refused with "full" or "unavailable" did not happen, unless the process dies before the disk works again;
-   * over etcd nobody knows what became of a write that was refused with "unavailable" because no member answered for long.
+   * over etcd nobody knows what became of a write that was refused with "unavailable" because no member answered for long. There it is tried until `signal` aborts: whoever
+   * wanted it has been told that it came to nothing.
    */
-  put(key: string, value: Value, expected: Revision): Promise<Revision>;
+  put(key: string, value: Value, expected: Revision, signal?: AbortSignal): Promise<Revision>;
   /** Like put. Throws "conflict" also if there is no such key. Where room is short, deletes still work. */
-  delete(key: string, expected: Revision): Promise<Revision>;
+  delete(key: string, expected: Revision, signal?: AbortSignal): Promise<Revision>;
   /**
    * Batches of events after `options.after`, in revision order, none twice, none missing. Throws "compacted" if that history is gone (list again
    * and start from there), "future" if it is still to come, and "overrun" if the consumer is too slow for the bounded history. Ends without

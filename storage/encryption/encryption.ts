@@ -149,11 +149,11 @@ export function encryptedStore(beneath: Store, providersFor: (key: string) => re
       const listing = await beneath.list(options);
       return listing.rows.some(({ value }) => isSealed(value)) ? { ...listing, rows: await Promise.all(listing.rows.map(open)) } : listing;
     },
-    async put(key, value, expected) {
+    async put(key, value, expected, signal) {
       const sealed = seal(key, value);
-      return await withOpenConflict(beneath.put(key, sealed instanceof Promise ? await sealed : sealed, expected)); // in the order of the calls
+      return await withOpenConflict(beneath.put(key, sealed instanceof Promise ? await sealed : sealed, expected, signal)); // in the order of the calls
     },
-    delete: async (key, expected) => await withOpenConflict(beneath.delete(key, expected)),
+    delete: async (key, expected, signal) => await withOpenConflict(beneath.delete(key, expected, signal)),
     async *watch(options, signal) {
       for await (const { events, revision } of beneath.watch(options, signal)) {
         const opened: StoreEvent[] = [];

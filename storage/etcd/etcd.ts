@@ -153,16 +153,16 @@ class EtcdStore implements Store {
     }
   }
 
-  async put(key: string, value: Value, expected: Revision): Promise<Revision> {
+  async put(key: string, value: Value, expected: Revision, signal?: AbortSignal): Promise<Revision> {
     assertKey(key);
     const { value: frozen } = freezeJson(value, { arrays: false });
     this.#assertOpen();
-    return await this.#write({ key, text: valueText(frozen), expected });
+    return await this.#write({ key, text: valueText(frozen), expected, signal });
   }
 
-  async delete(key: string, expected: Revision): Promise<Revision> {
+  async delete(key: string, expected: Revision, signal?: AbortSignal): Promise<Revision> {
     this.#assertOpen();
-    return await this.#write({ key, text: undefined, expected });
+    return await this.#write({ key, text: undefined, expected, signal });
   }
 
   async *watch(options: WatchOptions, signal: AbortSignal): AsyncGenerator<WatchBatch, void, void> {

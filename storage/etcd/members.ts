@@ -37,6 +37,8 @@ export interface MembersOptions {
 export interface CallLimits {
   /** All tries together; default: the option. */
   readonly timeoutMs?: number | undefined;
+  /** Ends the try that is under way, and there is no other. */
+  readonly signal?: AbortSignal | undefined;
   /** A try failed although the call may have been carried out. */
   readonly onUncertain?: (() => void) | undefined;
 }
@@ -45,6 +47,7 @@ export interface CallLimits {
 const TRY_MS = 3_000;
 /** All tries: an election of etcd takes 1 to 2 s, and a call may meet more than one member that is gone. */
 const CALL_MS = 15_000;
+const NOBODY_WAITS = "nobody waits for the answer any more";
 const PAUSE_MS_MIN = 50;
 const PAUSE_MS_MAX = 1_000;
 /** A connection over which nothing came for so long is asked for a sign of life, and given up without one. etcd allows one ask in 5 s. */
@@ -67,18 +70,20 @@ export class Members {
     this.#members = options.endpoints.map((endpoint) => ({ endpoint, client: connect(endpoint, options.tls ?? {}) }));
   }
 
-  async call<Read, Request>(method: Method<Read, never, Request>, request: Request, { timeoutMs = this.#options.callTimeoutMs ?? CALL_MS, onUncertain }: CallLimits = {}): Promise<Read> {
+  async call<Read, Request>(method: Method<Read, never, Request>, request: Request, { timeoutMs = this.#options.callTimeoutMs ?? CALL_MS, signal, onUncertain }: CallLimits = {}): Promise<Read> {
     const { clock } = this.#options;
     const endMs = clock.uptimeMs() + timeoutMs;
     for (let pauseMs = PAUSE_MS_MIN; ; pauseMs = Math.min(2 * pauseMs, PAUSE_MS_MAX)) {
       if (this.#closed) throw new StoreError("closed");
+      if (signal?.aborted) throw new StoreError("unavailable", { reason: NOBODY_WAITS });
       const index = this.#current;
       try {
-        return await this.#try(this.#members[index]!, method, request, Math.min(TRY_MS, endMs - clock.uptimeMs()));
+        return await this.#try(this.#members[index]!, method, request, { limitMs: Math.min(TRY_MS, endMs - clock.uptimeMs()), signal });
       } catch (error) {
         const meaning = meaningOf(error as ServiceError, this.#members[index]!.endpoint);
         if (meaning.code !== "unavailable" || meaning.fields["final"]) throw meaning;
         if (this.#closed) throw new StoreError("closed", {}, { cause: meaning });
+        if (signal?.aborted) throw new StoreError("unavailable", { reason: NOBODY_WAITS }, { cause: meaning });
         onUncertain?.();
         this.failed(index, String(meaning.fields["reason"]));
         if (clock.uptimeMs() + pauseMs >= endMs) throw meaning;
@@ -119,12 +124,15 @@ export class Members {
     for (const { client } of this.#members) client.close();
   }
 
-  #try<Read, Request>({ client }: Member, { path, request: type, response }: Method<Read, never, Request>, request: Request, limitMs: number): Promise<Read> {
+  #try<Read, Request>({ client }: Member, { path, request: type, response }: Method<Read, never, Request>, request: Request, { limitMs, signal }: { readonly limitMs: number; readonly signal: AbortSignal | undefined }): Promise<Read> {
     return new Promise((resolve, reject) => {
       const options: CallOptions = {};
-      const alarm = this.#options.clock.after(Math.max(1, limitMs), () => call.cancel());
+      const cancel = (): void => call.cancel();
+      const alarm = this.#options.clock.after(Math.max(1, limitMs), cancel);
+      signal?.addEventListener("abort", cancel, { once: true });
       const call = client.makeUnaryRequest<Request, Read>(path, type.encode, response.decode, request, options, (error, answer) => {
         alarm.cancel();
+        signal?.removeEventListener("abort", cancel);
         if (error) reject(error);
         else resolve(answer!);
       });

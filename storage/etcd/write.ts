@@ -18,12 +18,14 @@ export interface Write {
   /** JSON; undefined: delete. */
   readonly text: string | undefined;
   readonly expected: Revision;
+  /** Nobody wants it any more: it is not tried again. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 /** How long events are waited for that tell what became of a write. */
 const UNCERTAIN_MS = 15_000;
 
-export async function writeTo({ members, feed, clock }: { readonly members: Members; readonly feed: Feed; readonly clock: StoreClock }, { key, text, expected }: Write): Promise<Revision> {
+export async function writeTo({ members, feed, clock }: { readonly members: Members; readonly feed: Feed; readonly clock: StoreClock }, { key, text, expected, signal }: Write): Promise<Revision> {
   const before = feed.revision; // our own event comes later
   const keyBytes = Buffer.from(key);
   if (text !== undefined) refuseMessage(transactionBytes({ keyBytes: keyBytes.length, valueBytes: Buffer.byteLength(text), expected }));
@@ -32,7 +34,7 @@ export async function writeTo({ members, feed, clock }: { readonly members: Memb
     compare: [{ result: EQUAL, target: TARGET_MOD, key: keyBytes, mod_revision: expected }],
     success: [text === undefined ? { request_delete_range: { key: keyBytes } } : { request_put: { key: keyBytes, value: Buffer.from(text) } }],
     failure: [{ request_range: { key: keyBytes } }],
-  }, { onUncertain: () => { uncertain = true; } });
+  }, { onUncertain: () => { uncertain = true; }, signal });
   const [response] = responses;
   const done = succeeded && (text !== undefined || (response?.response_delete_range?.deleted ?? 0) > 0);
   if (done) return header!.revision;

@@ -143,6 +143,23 @@ test("events that were compacted before they arrived: watchers are told to start
   await Promise.all([store.close(), other.close()]);
 }, 30_000);
 
+test("a write that nobody waits for any more is not carried out when etcd is back", async () => {
+  const store = await open();
+  await Promise.all(etcd.members.map((member) => member.kill()));
+  const stop = new AbortController();
+  const refused = failure(store.put("/asked/unwanted", {}, 0, stop.signal));
+  const wanted = store.put("/asked/wanted", {}, 0, new AbortController().signal);
+  await Bun.sleep(200);
+  stop.abort();
+  expect((await refused).code).toBe("unavailable");
+  expect((await failure(store.put("/asked/late", {}, 0, stop.signal))).code).toBe("unavailable");
+  await Promise.all(etcd.members.map((member) => member.start()));
+  await wanted;
+  await store.put("/asked/then", {}, 0);
+  expect((await store.list({ prefix: "/asked/" })).rows.map(({ key }) => key)).toEqual(["/asked/then", "/asked/wanted"]);
+  await store.close();
+}, 60_000);
+
 test("of all servers one compacts, each time to where etcd was a round ago", async () => {
   const stores = await Promise.all([1, 2, 3].map(() => open({ compactEveryMs: 300 })));
   const first = await stores[0]!.put("/r/a", { n: 1 }, 0);

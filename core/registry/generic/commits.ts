@@ -50,7 +50,7 @@ export class Commits {
     const { store, all, cache, form, groupResource } = this.#deps;
     try {
       const value = storedOf(this.#shared.share(object, before?.object, recognized.spec), { byName: form !== undefined });
-      const revision = await store.put(key, value, before?.revision ?? 0);
+      const revision = await store.put(key, value, before?.revision ?? 0, signal);
       await all.reach(revision, signal);
       const spec = value["spec"];
       if (recognized.text !== undefined && typeof spec === "object" && spec !== null) this.#shared.remember(recognized.text, spec);
@@ -71,7 +71,7 @@ export class Commits {
     const final = last && storedOf(last, { byName: form !== undefined });
     const stays = final && cache.ending(current.key, current.revision, final);
     try {
-      const revision = await store.delete(current.key, current.revision);
+      const revision = await store.delete(current.key, current.revision, signal);
       await all.reach(revision, signal);
       return { removed: cache.deleted(current.key, revision) ?? cache.entryOf({ key: current.key, value: final ?? storedOf(current.stored, { byName: form !== undefined }), revision }) };
     } catch (error) {
