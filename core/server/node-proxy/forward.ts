@@ -129,7 +129,6 @@ function unzipped(response: Http1Response): Http1Response {
 
 function headerOf({ headers }: Http1Response, wanted: string): string | undefined { return headers.find(([name]) => name.toLowerCase() === wanted)?.[1]; }
 
-
 /** Of HTTP/2 a body may come without a word. */
 function mayHaveBody(request: ServerRequest): boolean {
   const length = request.header("content-length");
