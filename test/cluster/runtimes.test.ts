@@ -77,7 +77,9 @@ test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172
   await eventually("it is restarted", async () => container(await pod("web"))?.restartCount === 1 || undefined);
   await inside("rm /www/sick").catch(() => undefined);
 
-  // Coracle is killed, containerd is: what runs goes on. Then all goes, with nothing left.
+  // Coracle is killed, containerd is: what runs goes on. Then all goes, with nothing left. (A shim that it was just starting is forgotten by containerd 1.6, and nobody's from then on: nothing is to start.)
+  await kubectl("delete", "pod", "again");
+  await kubectl("wait", "pod/web", "--for=condition=Ready", "--timeout=300s");
   const before = container(await pod("terminal"))?.containerID;
   await host.kill("KILL");
   await host.sh("kill -9 $(pgrep -f '^/run/debian/containerd --config')");
@@ -89,6 +91,6 @@ test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172
   expect(container(await pod("terminal"))).toMatchObject({ containerID: before, restartCount: 0 });
   await kubectl("wait", "pods", "--all", "--for=delete", "--timeout=300s");
   expect(await log).toMatch(/PRE\n(TERM\n)?$/);
-  await eventually("nothing is left", async () => (await host.sh(`pgrep -f '[c]ontainerd-shim'; ls /sys/class/net | grep '^veth'; grep -o '${host.dataDir}/agent/kubelet/pods/[^ ]*' /proc/self/mountinfo; find /sys/fs/cgroup -type d -path '*kubepods*' -name 'pod*'; true`)) === "");
+  await eventually("nothing is left", async () => expect(await host.sh(`pgrep -af '[c]ontainerd-shim'; ls /sys/class/net | grep '^veth'; grep -o '${host.dataDir}/agent/kubelet/pods/[^ ]*' /proc/self/mountinfo; find /sys/fs/cgroup -type d -path '*kubepods*' -name 'pod*'; true`)).toBe("") ?? true);
   expect(host.log()).not.toMatch(/"level":"(fatal|error)"/);
 });
