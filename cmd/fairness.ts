@@ -28,6 +28,8 @@ interface Deps {
 
 export interface ServerFairness {
   readonly enter: NonNullable<ServerDeps["fairness"]>;
+  /** Requests wait, and what each takes is taken down. */
+  readonly isCrowded: () => boolean;
   readonly paths: readonly PathHandler[];
   readonly parts: readonly Runnable[];
 }
@@ -36,7 +38,7 @@ export interface ServerFairness {
 export function fairnessOf(args: ApiServerArgs, { client, informers, registry, clock, log, metrics }: Deps): ServerFairness {
   const reading = args.integer("max-requests-inflight") ?? 400;
   const writing = args.integer("max-mutating-requests-inflight") ?? 200;
-  if (!args.boolean("enable-priority-and-fairness", true)) return { enter: maxInFlight({ reading, writing }), paths: [], parts: [] };
+  if (!args.boolean("enable-priority-and-fairness", true)) return { enter: maxInFlight({ reading, writing }), isCrowded: () => false, paths: [], parts: [] };
   if (reading + writing <= 0) throw new ConfigError("--kube-apiserver-arg max-requests-inflight and max-mutating-requests-inflight must not both be 0 with priority and fairness");
   const schemas = informers.of(FLOW_SCHEMAS);
   const levels = informers.of(PRIORITY_LEVEL_CONFIGURATIONS);
@@ -47,6 +49,7 @@ export function fairnessOf(args: ApiServerArgs, { client, informers, registry, c
   flowMetrics(metrics, fairness);
   return {
     enter: (request, info, user) => fairness.enter(request, info, user),
+    isCrowded: () => fairness.isCrowded,
     paths: [fairnessDebugPaths(fairness, clock)],
     parts: [fairnessUpkeep({ fairness, schemas, levels, schemaClient: client.resource(FLOW_SCHEMAS), levelClient: client.resource(PRIORITY_LEVEL_CONFIGURATIONS), clock, log })],
   };

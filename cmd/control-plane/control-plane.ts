@@ -41,6 +41,7 @@ import { WatchCache } from "../../core/registry/generic/watch-cache.ts";
 import { Registry } from "../../core/registry/registry.ts";
 import { SchedulingExplainer } from "../../core/scheduler/explainer.ts";
 import { aggregator } from "../../core/server/aggregation/aggregator.ts";
+import { inCohorts } from "../../core/server/cohorts.ts";
 import { columnTexts } from "../../core/server/column-texts.ts";
 import { discoveryPaths } from "../../core/server/discovery.ts";
 import { featureGateProblem, featureMetrics } from "../../core/server/feature-gates.ts";
@@ -218,7 +219,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     return inProcessTransport((request) => handler(request), { user, userAgent });
   }
 
-  const listener = listenerOf({ settings, args, pki, extraCas, handler, isPassedOn: (path) => aggregation.serves(path), metrics, columnTexts: columnTexts(loadDescriptions), tunnel, clock, log });
+  const listener = listenerOf({ settings, args, pki, extraCas, handler: inCohorts(handler, { later: (work) => void setImmediate(work), isApart: fairness.isCrowded }), isPassedOn: (path) => aggregation.serves(path), metrics, columnTexts: columnTexts(loadDescriptions), tunnel, clock, log });
   const events = eventWriter({ client: loopbackClient(), clock, random, log });
   const tellOfStore = (reason: string, message: string): void => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", reason, message);
   datastore.onFull((message) => tellOfStore("DatastoreFull", message));

@@ -78,6 +78,11 @@ export class Fairness {
     return this.#flows;
   }
 
+  /** Requests wait for their turn: what each takes is taken down, by level. */
+  get isCrowded(): boolean {
+    return this.#turns.isBusy;
+  }
+
   get nowMs(): number {
     return this.#deps.clock.uptimeMs();
   }

@@ -19,7 +19,6 @@ export class Turns implements TurnEnd {
   /** With seats to give back, or requests that wait or have just got theirs. */
   readonly #awake = new Set<QueueSet>();
   #isEnding = false;
-  /** Somebody waits. */
   #isBusy = false;
   #running: { readonly queues: QueueSet; readonly seating: Seating } | undefined;
   #sinceMs = 0;
@@ -31,6 +30,11 @@ export class Turns implements TurnEnd {
   constructor({ clock, later }: { readonly clock: Pick<Clock, "uptimeMs">; readonly later: (work: () => void) => void }) {
     this.#clock = clock;
     this.#later = later;
+  }
+
+  /** Somebody waits: what each request takes is taken down. */
+  get isBusy(): boolean {
+    return this.#isBusy;
   }
 
   wake(queues: QueueSet): void {
