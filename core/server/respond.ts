@@ -11,13 +11,13 @@ import { encodeYaml } from "../api/codec/yaml.ts";
 import { type GroupKind, gvkOf, parseApiVersion } from "../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
 import { type StatusError, statusError, statusOf } from "../api/meta/status-error.ts";
-import { metadataAlone } from "../api/schema/canonical-custom.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
 import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
 import type { BookmarkItem, ErrorItem, ListAnswer, ObjectAnswer, WatchAnswer, WatchItem } from "./answer.ts";
 import { type EventBytes, SHARED_ITEMS_MAX } from "./event-bytes.ts";
 import { bookmarkObject, listObject } from "./in-process.ts";
+import { metadataEvent, metadataJson, metadataList, partialMetadata } from "./partial-metadata.ts";
 import type { ServerRequest } from "./request.ts";
 import { tableRows } from "./table-rows.ts";
 
@@ -45,7 +45,7 @@ export function encodeObject(answer: ObjectAnswer, how: Presentation): Encoded {
     if (output.convert.kind === "PartialObjectMetadataList") throw otherShape("PartialObjectMetadataList", "not a list", object as Readonly<ApiObject>);
     const shown = output.convert.kind === "Table"
       ? tableOf(answer.printedAs!, [stored && !stored.served.custom ? stored.entry.object : (object as Readonly<ApiObject>)], undefined, how, output, stored?.served, answer.printer)
-      : metadataOnly(object as Readonly<ApiObject>, output);
+      : partialMetadata(object as Readonly<ApiObject>, output.convert.version);
     return whole(status, output, shown);
   }
   if (stored && !output.pretty && isShownAsStored(stored.served, stored.entry)) {
@@ -87,9 +87,10 @@ export function encodeList(answer: ListAnswer, how: Presentation): Encoded {
   }
   if (output.convert) {
     if (output.convert.kind === "PartialObjectMetadata") throw otherShape("PartialObjectMetadata", "a list", { apiVersion: served.apiVersion, kind: served.row.listKind ?? `${served.row.kind}List` });
-    if (plain) return { status: 200, contentType: output.contentType, body: metadataPieces(answer, output) };
-    const items = entries.map(({ object }) => metadataOnly(served.custom ? served.fromStorage(object) : object, output));
-    return whole(200, output, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${output.convert.version}`, metadata, items: items.length > 0 ? items : null });
+    const { encoding, pretty, contentType, convert: { version } } = output;
+    if (encoding !== "yaml" && !pretty) return { status: 200, contentType, body: metadataList(answer, encoding, version) };
+    const items = entries.map(({ object }) => partialMetadata(served.custom ? served.fromStorage(object) : object, version));
+    return whole(200, output, { kind: "PartialObjectMetadataList", apiVersion: `meta.k8s.io/${version}`, metadata, items: items.length > 0 ? items : null });
   }
   if (plain) return { status: 200, contentType: output.contentType, body: jsonList(served, entries, metadata) };
   if (output.encoding === "protobuf") {
@@ -122,16 +123,6 @@ function jsonList(served: ServedResource, entries: readonly Cached[], metadata: 
 /** Upstream's lists of custom resources say of a continuation that there is none. */
 function listMeta(served: ServedResource, metadata: ListMeta): ListMeta { return builtIn(served) ? metadata : keysInOrder({ continue: "", ...metadata }); }
 
-function metadataPieces({ served, entries, metadata }: ListAnswer, { convert }: Output): readonly Piece[] {
-  const version = `meta.k8s.io/${convert!.version}`;
-  const head = `{"kind":"PartialObjectMetadata","apiVersion":"${version}","metadata":`;
-  const between = Buffer.from(`},${head}`);
-  const pieces: Piece[] = [`{"kind":"PartialObjectMetadataList","apiVersion":"${version}","metadata":${JSON.stringify(metadata)},"items":`];
-  for (const [i, entry] of entries.entries()) pieces.push(i === 0 ? `[${head}` : between, metadataOf(served, entry));
-  pieces.push(entries.length > 0 ? "}]}\n" : "null}\n"); // as Go writes a list that was never made
-  return pieces;
-}
-
 /** Rows with the metadata of their objects, as kubectl asks for them. */
 function tablePieces({ served, entries, metadata }: ListAnswer, how: Presentation, output: Output): readonly Piece[] {
   const version = output.convert!.version as "v1" | "v1beta1";
@@ -141,17 +132,11 @@ function tablePieces({ served, entries, metadata }: ListAnswer, how: Presentatio
   const pieces: Piece[] = [`${jsonText(head).slice(0, -1)},"rows":[`];
   let start: Piece = '{"cells":';
   for (const { entry, before, age, after } of rows) {
-    pieces.push(start, before, age, after, object, metadataOf(served, entry));
+    pieces.push(start, before, age, after, object, metadataJson(served, entry));
     start = between;
   }
   pieces.push(rows.length > 0 ? "}}]}\n" : "]}\n");
   return pieces;
-}
-
-/** The metadata as it is served: of built-in kinds the bytes that are kept. */
-function metadataOf(served: ServedResource, entry: Cached): Piece {
-  if (!served.custom) return entry.metadataJson(); // versions of built-in kinds share their metadata
-  return jsonText(metadataAlone(served.fromStorage(entry.object)));
 }
 
 /** The protobuf message in the version that is served: the bytes that are kept, if it is stored in that version. */
@@ -212,10 +197,6 @@ function tableOf(kind: GroupKind, objects: readonly Readonly<ApiObject>[], listM
   });
 }
 
-function metadataOnly(object: Readonly<ApiObject>, { convert }: Output): object {
-  return { kind: "PartialObjectMetadata", apiVersion: `meta.k8s.io/${convert!.version}`, metadata: metadataAlone(object) };
-}
-
 function isChange(item: WatchItem | BookmarkItem | ErrorItem): item is WatchItem { return item.type !== "BOOKMARK" && item.type !== "ERROR"; }
 
 /** Events one after another: bytes that other watchers are sent too, or pieces for this one. */
@@ -237,6 +218,7 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly
 
   /** One event, from the object's own bytes where they are at hand. */
   function piecesOf({ type, entry }: WatchItem): readonly Piece[] {
+    if (output.convert && !isTable && output.encoding !== "yaml") return metadataEvent(type, { served, entry }, output.encoding, output.convert.version);
     if (output.convert || !isShownAsStored(served, entry)) return frame(type, shown(entry.object));
     if (output.encoding === "protobuf") return protobufWatchPieces(type, envelopePieces(gvkOf(entry.object), messageOf(served, entry)));
     return jsonWatchPieces(type, entry.json());
@@ -258,7 +240,7 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly
       headersSent = true;
       return table;
     }
-    return output.convert ? metadataOnly(served.custom ? served.fromStorage(object) : object, output) : served.fromStorage(object);
+    return served.fromStorage(object);
   }
 
   async function* batches(): AsyncIterable<EventBatch> {
@@ -271,13 +253,13 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly
         if (item.type === "ERROR") return frame("ERROR", statusOf(item.error));
         if (item.type !== "BOOKMARK") return piecesOf(item);
         const object = bookmarkObject(served.apiVersion, served.row.kind, item.resourceVersion, item.initialEventsEnd);
-        return frame("BOOKMARK", output.convert?.kind === "Table" ? emptyTable(object) : output.convert ? metadataOnly(object, output) : object);
+        return frame("BOOKMARK", output.convert?.kind === "Table" ? emptyTable(object) : output.convert ? partialMetadata(object, output.convert.version) : object);
       });
     }
   }
 
   function emptyTable(object: ApiObject): object {
-    return { kind: "Table", apiVersion: `meta.k8s.io/${output.convert!.version}`, metadata: { resourceVersion: object.metadata.resourceVersion }, columnDefinitions: null, rows: [{ cells: [], object: metadataOnly(object, output) }] };
+    return { kind: "Table", apiVersion: `meta.k8s.io/${output.convert!.version}`, metadata: { resourceVersion: object.metadata.resourceVersion }, columnDefinitions: null, rows: [{ cells: [], object: partialMetadata(object, output.convert!.version) }] };
   }
 
   return { contentType: output.contentType, batches: batches() };

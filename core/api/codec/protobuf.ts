@@ -296,6 +296,13 @@ export function envelopePieces(gvk: GroupVersionKind, raw: Uint8Array): readonly
   return [head, raw, tail];
 }
 
+/** The first field of a message, tag and all; of an object's that is its metadata. A copy: a view would hold the whole. */
+export function firstField(message: Uint8Array): Uint8Array {
+  const reader = new WireReader(message);
+  reader.skip(reader.varint() & 7);
+  return message.slice(0, reader.at);
+}
+
 /** contentType and contentEncoding, both empty. */
 const ENVELOPE_TAIL = Uint8Array.of(3 * 8 + LENGTH_DELIMITED, 0, 4 * 8 + LENGTH_DELIMITED, 0);
 /** A tag of one byte, and a length of up to five: no message is longer than 4 GB. */

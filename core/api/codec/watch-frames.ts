@@ -13,7 +13,7 @@ const TYPE_TAG = 1 * 8 + LENGTH_DELIMITED, OBJECT_TAG = 2 * 8 + LENGTH_DELIMITED
 const RAW_TAG = 1 * 8 + LENGTH_DELIMITED; // of RawExtension, which the object is in
 
 /** `object` is JSON text in UTF-8, without a final newline. */
-export function jsonWatchPieces(type: WatchEventType, object: Uint8Array): readonly Piece[] { return [`{"type":"${type}","object":`, object, "}\n"]; }
+export function jsonWatchPieces(type: WatchEventType, ...object: readonly Piece[]): readonly Piece[] { return [`{"type":"${type}","object":`, ...object, "}\n"]; }
 
 /** `object` is a complete protobuf body, envelope included, in parts. */
 export function protobufWatchPieces(type: WatchEventType, object: readonly Uint8Array[]): readonly Piece[] {

@@ -23,6 +23,7 @@ export class Cached {
   #typeEnd = 1; // of #json: where its other members begin, if kind and apiVersion come first
   #metadata: Part | undefined; // of #json, if that was there
   #protobuf: Uint8Array | undefined;
+  #metadataProtobuf: Uint8Array | undefined;
   #row: RowBytes | "changes" | undefined;
   #used = false; // since forgetUnused was last called
 
@@ -59,6 +60,12 @@ export class Cached {
     return (this.#protobuf ??= encode(this.object));
   }
 
+  /** The message of its metadata alone, which `make` makes of it the first time, or cuts out of the object's own where that is at hand. */
+  metadataProtobuf(make: (metadata: Readonly<ApiObject["metadata"]>, own: Uint8Array | undefined) => Uint8Array): Uint8Array {
+    this.#used = true;
+    return (this.#metadataProtobuf ??= make(this.object.metadata, this.#protobuf));
+  }
+
   /** What a Table says of it, as `make` has it the first time; undefined where that tells the time. */
   row(make: () => RowBytes | undefined): RowBytes | undefined {
     this.#used = true;
@@ -77,13 +84,13 @@ export class Cached {
   get jsonLength(): number | undefined { return this.#json?.bytes.length; }
 
   get bytesHeld(): number {
-    return ((this.#json ?? this.#before)?.bytes.length ?? 0) + (this.#protobuf?.length ?? 0) + (this.#metadata && this.#metadata.bytes !== this.#json?.bytes ? this.#metadata.end : 0) + (typeof this.#row === "object" ? this.#row.bytes.length : 0);
+    return ((this.#json ?? this.#before)?.bytes.length ?? 0) + (this.#protobuf?.length ?? 0) + (this.#metadataProtobuf?.length ?? 0) + (this.#metadata && this.#metadata.bytes !== this.#json?.bytes ? this.#metadata.end : 0) + (typeof this.#row === "object" ? this.#row.bytes.length : 0);
   }
 
   /** Lets go of the bytes: what is overwritten is asked for no more, but by who lags. Returns how many that were. */
   forget(): number {
     const bytes = this.bytesHeld;
-    this.#json = this.#before = this.#metadata = this.#protobuf = this.#row = undefined;
+    this.#json = this.#before = this.#metadata = this.#protobuf = this.#metadataProtobuf = this.#row = undefined;
     return bytes;
   }
 

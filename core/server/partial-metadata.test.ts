@@ -1,0 +1,39 @@
+import { expect, test } from "vitest";
+import { jsonText } from "../api/codec/json.ts";
+import { assemble } from "../api/codec/pieces.ts";
+import { protobufCodec } from "../api/codec/protobuf.ts";
+import { protobufWatchPieces } from "../api/codec/watch-frames.ts";
+import { builtInFacts } from "../api/schema/facts.ts";
+import { Cached } from "../registry/generic/cached.ts";
+import type { ServedResource } from "../registry/registry.ts";
+import type { ListAnswer } from "./answer.ts";
+import { metadataEvent, metadataList } from "./partial-metadata.ts";
+
+const POD = builtInFacts.typeOf({ group: "", version: "v1", kind: "Pod" })!;
+const entries = ["a", "b".repeat(40), "c".repeat(400)].map((name, i) => new Cached(name, {
+  kind: "Pod", apiVersion: "v1", metadata: { name, namespace: "n", uid: `u${i}`, resourceVersion: String(i), creationTimestamp: "2026-01-01T00:00:00Z", ...(i > 0 && { labels: { app: name.slice(0, 60) }, finalizers: ["x/y"] }) },
+  spec: { containers: [{ name: "c", image: "i" }] }, status: {},
+} as never, i));
+const served = { custom: undefined, fromStorage: (object: unknown) => object } as unknown as ServedResource;
+const partial = entries.map(({ object: { metadata } }) => ({ kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata }));
+const list = { kind: "PartialObjectMetadataList", apiVersion: "meta.k8s.io/v1", metadata: { resourceVersion: "9" } };
+const answer = { type: "list", served, entries, metadata: list.metadata } as unknown as ListAnswer;
+
+test.each(["encoded by itself", "cut out of the object's own message, where that is at hand", "as it was kept"])("metadata is what it would be if it were encoded anew: %s", (how) => {
+  if (how.startsWith("cut")) for (const entry of entries) {
+    entry.forget();
+    entry.protobuf((object) => protobufCodec.encodeMessage(POD, object));
+  }
+  expect(assemble(metadataList(answer, "protobuf", "v1")).equals(protobufCodec.encode({ ...list, items: partial } as never))).toBe(true);
+  expect(assemble(metadataList(answer, "json", "v1")).toString()).toBe(`${jsonText({ ...list, items: partial })}\n`);
+  for (const [i, entry] of entries.entries()) {
+    expect(assemble(metadataEvent("ADDED", { served, entry }, "json", "v1")).toString()).toBe(`${jsonText({ type: "ADDED", object: partial[i]! })}\n`);
+    expect(assemble(metadataEvent("ADDED", { served, entry }, "protobuf", "v1")).equals(assemble(protobufWatchPieces("ADDED", [protobufCodec.encode(partial[i]!)])))).toBe(true);
+  }
+});
+
+test("an empty list: Go's null as JSON, nothing as protobuf", () => {
+  const none = { ...answer, entries: [] };
+  expect(assemble(metadataList(none, "json", "v1")).toString()).toBe(`${jsonText({ ...list, items: null })}\n`);
+  expect(assemble(metadataList(none, "protobuf", "v1")).equals(protobufCodec.encode({ ...list, items: [] } as never))).toBe(true);
+});
