@@ -129,7 +129,9 @@ export async function apiServer({ admit, validate, audit, clock = systemClock, r
       const answer = await handler(asking);
       if (answer.type !== "watch") throw new Error(JSON.stringify(told(asking, answer, clock.nowMs()).body));
       const events: unknown[] = [];
-      for await (const chunk of watchEncoder(answer, { request: asking, nowMs: clock.nowMs(), describe: undefined, events: shared }).batches) {
+      const { encode } = watchEncoder(answer, { request: asking, nowMs: clock.nowMs(), describe: undefined, events: shared });
+      for await (const batch of answer.batches) {
+        const chunk = encode(batch);
         events.push(...(chunk instanceof Uint8Array ? Buffer.from(chunk) : assemble(chunk)).toString().trim().split("\n").map((line) => JSON.parse(line) as unknown));
         if (events.length >= count) break;
       }

@@ -58,9 +58,10 @@ export class BodySender {
   }
 
   /** Until there are no more, or `signal` aborts. */
-  async sendEvents(response: ServerResponse, batches: AsyncIterable<EventBatch>, signal: AbortSignal): Promise<void> {
+  async sendEvents<T>(response: ServerResponse, { batches, encode }: { readonly batches: AsyncIterable<T>; encode(batch: T): EventBatch }, signal: AbortSignal): Promise<void> {
     const { out, write } = streamOf(response, this.#frames);
-    for await (const batch of batches) {
+    for await (const items of batches) {
+      const batch = encode(items);
       const length = batch instanceof Uint8Array ? batch.length : lengthOf(batch);
       if (batch instanceof Uint8Array) write(batch);
       else if (length <= EVENTS_AT_ONCE_BYTES_MAX) write(assemble(batch, length));
@@ -160,11 +161,13 @@ function written(response: ServerResponse, write: () => void): void {
   }
 }
 
-/** Where a body without end is written: over HTTP/1.1 the socket, with chunks that other watchers get too. */
+/** Where a body without end is written: over HTTP/1.1 the socket, with chunks that other watchers get too; over HTTP/2 its stream. */
 function streamOf(response: ServerResponse, frames: ChunkFrames): { readonly out: Writable; write(chunk: Uint8Array): void } {
   const socket = chunkedSocketOf(response);
   if (socket) return { out: socket, write: (chunk) => { if (chunk.length > 0 && socket.writable) socket.write(frames.of(chunk)); } };
-  return { out: response, write: (chunk) => void written(response, () => void response.write(chunk)) };
+  if (response.req.httpVersionMajor !== 2) return { out: response, write: (chunk) => void written(response, () => void response.write(chunk)) };
+  const { stream } = response as unknown as Http2ServerResponse;
+  return { out: stream, write: (chunk) => { if (stream.writable) stream.write(chunk); } };
 }
 
 /** The socket, if a body without a length is a row of chunks on it. */

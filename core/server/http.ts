@@ -127,12 +127,12 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       return pipe(body, response, signal);
     }
     case "watch": {
-      const { contentType, batches } = watchEncoder(answer, how);
+      const { contentType, encode } = watchEncoder(answer, how);
       response.statusCode = 200;
       response.setHeader("content-type", contentType);
       response.setHeader("cache-control", "no-cache, private");
       response.flushHeaders();
-      return bodies.sendEvents(response, batches, signal);
+      return bodies.sendEvents(response, { batches: answer.batches, encode }, signal);
     }
     case "upgrade": {
       const status = { kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", message: "Upgrade request required", reason: "BadRequest", code: 400 };

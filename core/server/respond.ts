@@ -199,11 +199,19 @@ function tableOf(kind: GroupKind, objects: readonly Readonly<ApiObject>[], listM
 
 function isChange(item: WatchItem | BookmarkItem | ErrorItem): item is WatchItem { return item.type !== "BOOKMARK" && item.type !== "ERROR"; }
 
+type WatchBatch = readonly (WatchItem | BookmarkItem | ErrorItem)[];
+
 /** Events one after another: bytes that other watchers are sent too, or pieces for this one. */
 export type EventBatch = Uint8Array | readonly Piece[];
 
+export interface WatchEncoder {
+  readonly contentType: string;
+  /** Of one watcher, in order: its first Table has columns. */
+  encode(batch: WatchBatch): EventBatch;
+}
+
 /** What each event of a watch is sent as. Throws 406, and 400 for a Table of what there is not. */
-export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly contentType: string; readonly batches: AsyncIterable<EventBatch> } {
+export function watchEncoder(answer: WatchAnswer, how: Presentation): WatchEncoder {
   const { served } = answer;
   const custom = !builtIn(served);
   const output = negotiateStream({ accept: how.request.header("accept"), encodings: custom ? ENCODINGS_CUSTOM : ENCODINGS });
@@ -243,24 +251,19 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): { readonly
     return served.fromStorage(object);
   }
 
-  async function* batches(): AsyncIterable<EventBatch> {
-    for await (const batch of answer.batches) {
-      if (isShared && batch.every(isChange)) {
-        yield how.events && batch.length <= SHARED_ITEMS_MAX ? how.events.of(encoding, batch, eventOf) : batch.flatMap(piecesOf);
-        continue;
-      }
-      yield batch.flatMap((item) => {
-        if (item.type === "ERROR") return frame("ERROR", statusOf(item.error));
-        if (item.type !== "BOOKMARK") return piecesOf(item);
-        const object = bookmarkObject(served.apiVersion, served.row.kind, item.resourceVersion, item.initialEventsEnd);
-        return frame("BOOKMARK", output.convert?.kind === "Table" ? emptyTable(object) : output.convert ? partialMetadata(object, output.convert.version) : object);
-      });
-    }
+  function encode(batch: WatchBatch): EventBatch {
+    if (isShared && batch.every(isChange)) return how.events && batch.length <= SHARED_ITEMS_MAX ? how.events.of(encoding, batch, eventOf) : batch.flatMap(piecesOf);
+    return batch.flatMap((item) => {
+      if (item.type === "ERROR") return frame("ERROR", statusOf(item.error));
+      if (item.type !== "BOOKMARK") return piecesOf(item);
+      const object = bookmarkObject(served.apiVersion, served.row.kind, item.resourceVersion, item.initialEventsEnd);
+      return frame("BOOKMARK", output.convert?.kind === "Table" ? emptyTable(object) : output.convert ? partialMetadata(object, output.convert.version) : object);
+    });
   }
 
   function emptyTable(object: ApiObject): object {
     return { kind: "Table", apiVersion: `meta.k8s.io/${output.convert!.version}`, metadata: { resourceVersion: object.metadata.resourceVersion }, columnDefinitions: null, rows: [{ cells: [], object: partialMetadata(object, output.convert!.version) }] };
   }
 
-  return { contentType: output.contentType, batches: batches() };
+  return { contentType: output.contentType, encode };
 }

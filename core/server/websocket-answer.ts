@@ -59,7 +59,11 @@ function chunksOf(answer: RawAnswer | WatchAnswer, how: Presentation): AsyncIter
 }
 
 async function* wholeBatches(answer: WatchAnswer, how: Presentation): AsyncIterable<Uint8Array> {
-  for await (const batch of watchEncoder(answer, how).batches) yield batch instanceof Uint8Array ? batch : assemble(batch);
+  const { encode } = watchEncoder(answer, how);
+  for await (const batch of answer.batches) {
+    const events = encode(batch);
+    yield events instanceof Uint8Array ? events : assemble(events);
+  }
 }
 
 async function* once(bytes: Uint8Array): AsyncIterable<Uint8Array> {

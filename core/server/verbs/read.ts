@@ -122,8 +122,8 @@ async function reachToList(scope: Scope, resourceVersion: string): Promise<void>
 }
 
 /** What is selected by fields is selected by those of the version that is asked for. */
-async function readyToSelect(scope: Scope, { matches }: Selection, entries: () => Iterable<Cached>): Promise<void> {
-  if (scope.served.custom && matches) await converted(scope, entries());
+function readyToSelect(scope: Scope, { matches }: Selection, entries: () => Iterable<Cached>): Promise<void> | undefined {
+  return scope.served.custom && matches ? converted(scope, entries()) : undefined;
 }
 
 /** Upstream answers lists and watches from a cache of the version, which has nothing as long as a webhook fails: the client is to try again. Throws 429. */
@@ -286,7 +286,8 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
       }
       if (batch.done) return;
       next = changes.next();
-      await readyToSelect(scope, plan.selection, () => batch.value.flatMap(({ entry, previous }) => (previous ? [entry, previous] : [entry])));
+      const converting = readyToSelect(scope, plan.selection, () => batch.value.flatMap(({ entry, previous }) => (previous ? [entry, previous] : [entry])));
+      if (converting) await converting;
       const items = selectedOf(batch.value, plan.selection);
       if (served.custom) await served.ready(items.map(({ entry }) => entry.object), signal);
       if (items.length > 0) {
