@@ -3,8 +3,8 @@ import { memoryStore } from "../../../storage/memory.ts";
 import { type Store, StoreError, type WatchOptions } from "../../../storage/store.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { silentLog } from "../../observe/log.ts";
-import type { CacheEvent } from "./audience.ts";
-import { follow, WatchCache } from "./watch-cache.ts";
+import { Changes } from "./changes.ts";
+import { WatchCache } from "./watch-cache.ts";
 
 const KEY = "/registry/core/pods/default/";
 
@@ -75,16 +75,22 @@ test("a watch whose client does not read is ended, and can begin again after wha
   const life = cache.run(stop.signal, ready.resolve, silentLog);
   await ready.promise;
   const pods = cache.resource("/registry/core/pods/");
-  const watch = follow(pods, cache.revision, stop.signal)[Symbol.asyncIterator]();
-  const first = watch.next();
+  const watch = new Changes(pods, { after: cache.revision, signal: stop.signal });
+  const happens = watch.happens();
   const revision = await store.put(`${KEY}read`, pod("read", 1), 0);
-  expect((await first).value.map(({ entry }: CacheEvent) => entry.revision)).toEqual([revision]);
+  await happens;
+  expect(watch.take()?.map(({ entry }) => entry.revision)).toEqual([revision]);
+  expect([watch.take(), watch.isOver]).toEqual([undefined, false]);
   await Promise.all(Array.from({ length: 16_385 }, (_, i) => store.put(`${KEY}${i}`, pod(String(i), 1), 0)));
   await cache.fresh(stop.signal);
-  expect(await watch.next()).toEqual({ done: true, value: undefined });
-  const again = follow(pods, revision, stop.signal)[Symbol.asyncIterator]();
-  expect((await again.next()).value).toHaveLength(16_385);
+  expect([watch.take(), watch.isOver]).toEqual([undefined, true]);
+  const again = new Changes(pods, { after: revision, signal: stop.signal });
+  expect(again.take()).toHaveLength(16_385);
+  const ends = again.happens();
   stop.abort();
+  await ends;
+  expect(again.isOver).toBe(true);
+  again.stop();
   await life;
 });
 

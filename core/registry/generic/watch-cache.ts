@@ -25,9 +25,6 @@ export const ROOT = "/registry/";
 
 type UptimeClock = Pick<Clock, "uptimeMs">;
 
-/** Events a consumer may lag behind before its watch is ended: bounds memory when a client stops reading. */
-const LAG_MAX = 16_384;
-
 /** The objects under one key prefix ("/registry/pods/"), in key order when listed. */
 export class ResourceCache {
   readonly prefix: string;
@@ -286,41 +283,5 @@ export class WatchCache {
   /** "/registry/apps/deployments/ns/name" and "/registry/core/pods/…": group and resource name the cache. */
   #of(key: string): ResourceCache {
     return this.resource(key.slice(0, key.indexOf("/", key.indexOf("/", ROOT.length) + 1) + 1));
-  }
-}
-
-/**
- * The events of `cache` after `revision`, in batches as they come; with a topic those of it, and perhaps others that had happened already. Throws 410 for a forgotten revision.
- * Ends when `signal` aborts, and when the consumer lags too far behind: what it was given last is where it may begin again, as at upstream.
- */
-export async function* follow(cache: ResourceCache, revision: Revision, signal: AbortSignal, topic?: Topic): AsyncIterable<readonly CacheEvent[]> {
-  let pending = cache.after(revision);
-  cache.counts.initial += pending.length;
-  let lost = false;
-  let wake: (() => void) | undefined;
-  const stop = cache.listen((event) => {
-    if (event.entry.revision <= revision) return; // of a watch that starts in the future
-    pending.push(event);
-    if (pending.length > LAG_MAX) {
-      lost = true;
-      cache.counts.terminated++;
-      pending = [];
-      stop();
-    }
-    wake?.();
-  }, topic);
-  const onAbort = (): void => wake?.();
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    while (!signal.aborted && !lost) {
-      if (pending.length > 0) {
-        const batch = pending;
-        pending = [];
-        yield batch;
-      } else await new Promise<void>((resolve) => (wake = resolve));
-    }
-  } finally {
-    stop();
-    signal.removeEventListener("abort", onAbort);
   }
 }

@@ -12,7 +12,7 @@ import { Cached } from "../../registry/generic/cached.ts";
 import type { Subresource } from "../../registry/generic/resource.ts";
 import type { Selection } from "../../registry/generic/selection.ts";
 import { STATUS_PART } from "../../registry/generic/status-part.ts";
-import { follow } from "../../registry/generic/watch-cache.ts";
+import { Changes } from "../../registry/generic/changes.ts";
 import { type Answer, type BookmarkItem, type ErrorItem, type ListAnswer, stored, type WatchItem } from "../answer.ts";
 import { NotServed } from "../not-served.ts";
 import { isTrue } from "../request-info.ts";
@@ -258,13 +258,12 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
   const ended = new AbortController();
   const signal = AbortSignal.any([scope.signal, ended.signal, ...(served.custom ? [served.custom.retired] : [])]);
   const timer = server.clock.after(plan.timeoutMs, () => ended.abort());
-  const bookmark = new BookmarkTimer(server.clock);
+  let changes: Changes | undefined;
+  const bookmark = new BookmarkTimer(server.clock, () => changes?.wake());
   scope.watched?.began();
   try {
     await reachToFollow(scope, plan.after);
-    const changes = follow(cache, plan.after, signal, topic)[Symbol.asyncIterator]();
-    let next = changes.next(); // from here on nothing is missed, however long it takes to send what there is already
-    next.catch(() => undefined); // is told below
+    changes = new Changes(cache, { after: plan.after, signal, topic }); // from here on nothing is missed, however long it takes to send what there is already
     for (let i = 0; i < plan.initial.length; i += INITIAL_EVENTS_MAX) {
       const entries = plan.initial.slice(i, i + INITIAL_EVENTS_MAX);
       scope.watched?.events(entries.length);
@@ -276,26 +275,27 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
       scope.watched?.listed(server.clock.uptimeMs() - plan.startMs);
     }
     if (plan.bookmarks) bookmark.wait();
-    while (!signal.aborted) {
-      const batch = await bookmark.or(next);
-      if (batch === undefined) {
+    while (!changes.isOver) {
+      const batch = changes.take();
+      if (!batch) {
+        if (!bookmark.isDue) {
+          await changes.happens();
+          continue;
+        }
         scope.watched?.events(1);
         yield [{ type: "BOOKMARK", resourceVersion: String(server.cache.revision) }];
         bookmark.wait();
         continue;
       }
-      if (batch.done) return;
-      next = changes.next();
-      const converting = readyToSelect(scope, plan.selection, () => batch.value.flatMap(({ entry, previous }) => (previous ? [entry, previous] : [entry])));
+      const converting = readyToSelect(scope, plan.selection, () => batch.flatMap(({ entry, previous }) => (previous ? [entry, previous] : [entry])));
       if (converting) await converting;
-      const items = selectedOf(batch.value, plan.selection);
+      const items = selectedOf(batch, plan.selection);
       if (served.custom) await served.ready(items.map(({ entry }) => entry.object), signal);
       if (items.length > 0) {
         scope.watched?.events(items.length);
         yield items;
       }
     }
-    await next;
   } catch (error) {
     if (signal.aborted) return;
     if (!isExpired(error)) throw error;
@@ -303,6 +303,7 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
   } finally {
     timer.cancel();
     bookmark.cancel();
+    changes?.stop();
     ended.abort();
     scope.watched?.ended();
   }
@@ -317,32 +318,24 @@ async function reachToFollow(scope: Scope, revision: number): Promise<void> {
   }
 }
 
-/** When a bookmark is due. Not a promise to race with: each race would stay on it, with its batch, until the bookmark comes. */
+/** When a bookmark is due, of which `ring` tells. What has happened already comes first: a bookmark promises that it was sent. */
 class BookmarkTimer {
   readonly #clock: Clock;
+  readonly #ring: () => void;
   #alarm: { cancel(): void } | undefined;
-  #due = false;
-  #ring = (): void => {};
+  isDue = false;
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, ring: () => void) {
     this.#clock = clock;
+    this.#ring = ring;
   }
 
   wait(): void {
-    this.#due = false;
+    this.isDue = false;
     const dueMs = Math.ceil((this.#clock.uptimeMs() + BOOKMARK_PERIOD_MS) / BOOKMARK_STEP_MS) * BOOKMARK_STEP_MS;
     this.#alarm = this.#clock.after(dueMs - this.#clock.uptimeMs(), () => {
-      this.#due = true;
+      this.isDue = true;
       this.#ring();
-    });
-  }
-
-  /** What `next` brings, or undefined if a bookmark is due before. What has happened already comes first: a bookmark promises that it was sent. */
-  or<T>(next: Promise<T>): Promise<T | undefined> {
-    return new Promise((resolve, reject) => {
-      next.then(resolve, reject);
-      this.#ring = () => resolve(undefined);
-      if (this.#due) this.#alarm = this.#clock.after(0, this.#ring);
     });
   }
 
