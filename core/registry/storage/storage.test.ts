@@ -37,3 +37,8 @@ test("what stays as it was made", () => {
   expect(updated(csiNodes, node, { spec: { drivers: [{ name: "d", nodeID: "1", allocatable: { count: 2 } }] } }).errors).toEqual([]);
   expect(updated(csiNodes, node, { spec: { drivers: [{ name: "d", nodeID: "2" }] } }).errors).toHaveLength(1);
 });
+
+test("a volume stays with its node and driver", () => {
+  const { object } = created(volumeAttachments, { spec: { attacher: "a", nodeName: "n", source: { persistentVolumeName: "p" } } });
+  expect(updated(volumeAttachments, object, { spec: { ...object.spec, nodeName: "m" } }).errors).toEqual(['spec: Invalid value: {"Attacher":"a","Source":{"PersistentVolumeName":"p","InlineVolumeSpec":null},"NodeName":"m"}: field is immutable']);
+});
