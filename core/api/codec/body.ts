@@ -213,10 +213,10 @@ function notRegistered(gvk: GroupVersionKind, scheme: string): string { return `
 function schemeOf({ group }: GroupVersionKind): string { return SCHEMES[group] ?? SCHEME; }
 
 /** Why what a patch has made of an object is one of another kind; undefined: it is not. */
-export function kindError(value: JsonValue, expected: GroupVersionKind): string | undefined {
+export function kindError(value: JsonValue, expected: GroupVersionKind, scheme = schemeOf(expected)): string | undefined {
   try {
     const gvk = withDefaults(withPrefix("couldn't get version/kind; json parse error: ", () => typeMetaOf(value)), expected);
-    return !builtInFacts.typeOf(gvk) ? notRegistered(gvk, schemeOf(expected)) : gvk.kind === expected.kind ? undefined : noConversion(gvk, expected);
+    return !builtInFacts.typeOf(gvk) ? notRegistered(gvk, scheme) : gvk.kind === expected.kind ? undefined : noConversion(gvk, expected);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

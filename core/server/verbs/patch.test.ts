@@ -56,6 +56,14 @@ test.each<[kind: string, body: object, why: string]>([
 test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<string, string>, code: number, message: string]>([
   ["no patch", "json", "{}", {}, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"],
   ["no JSON", "merge", "{", {}, 400, "error decoding patch: unexpected end of JSON input"],
+  ["no patch, unasked", "json", "{}", { fieldValidation: "Ignore" }, 400, "json: cannot unmarshal object into Go value of type jsonpatch.Patch"],
+  ["no operation, unasked", "json", "[5]", { fieldValidation: "Ignore" }, 400, "json: cannot unmarshal number into Go value of type jsonpatch.Operation"],
+  ["no JSON, unasked", "merge", "{", { fieldValidation: "Ignore" }, 400, "Invalid JSON Patch"],
+  ["a number, unasked", "merge", "5", { fieldValidation: "Ignore" }, 400, "Invalid JSON Patch"],
+  ["a list, unasked", "merge", "[]", { fieldValidation: "Ignore" }, 422, ` "" is invalid: patch: Invalid value: "[]": couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct {`],
+  ["a list in the object's place", "json", [{ op: "replace", path: "", value: [] }], {}, 422, ` "" is invalid: patch: Invalid value: "[]": couldn't get version/kind; json parse error: json: cannot unmarshal array`],
+  ["no version any more, strictly", "json", [{ op: "replace", path: "", value: { kind: "Deployment", spec: {}, metadata: {} } }], { fieldValidation: "Strict" }, 422,
+    String.raw` "" is invalid: patch: Invalid value: "{\"kind\":\"Deployment\",\"spec\":{},\"metadata\":{}}": strict decoding error: unknown field "metadata", unknown field "spec"`],
   ["a failing test", "json", [{ op: "test", path: "/spec/replicas", value: 7 }], {}, 422, "the server rejected our request due to an error in our request"],
   ["a wrong type", "merge", { spec: { replicas: "two" } }, {}, 422, ' "" is invalid: patch: Invalid value: "{'],
   ["a strategic wrong type", "strategic", { spec: { replicas: "two" } }, {}, 422, ' "" is invalid: patch: Invalid value: "map[spec:map[replicas:two]]": unrecognized type: int32'],
@@ -125,6 +133,10 @@ test("an unknown kind of patch is upstream's router's to refuse", async () => {
   expect([told.code, told.body.reason, told.body.message, told.body.details]).toEqual([415, "UnsupportedMediaType", "415: Unsupported Media Type", {}]);
 });
 
+test("who takes the version from an object is told what is not known of it then", async () => {
+  expect((await patch("merge", { apiVersion: null })).warnings).toEqual(["metadata", "spec", "status"].map((name) => `unknown field "${name}"`));
+});
+
 test("a custom resource has no strategic merge patch, nor its scale; who tries is told which there are", async () => {
   const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
   const version = { name: "v1", served: true, storage: true, schema, subresources: { scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" } } };
@@ -134,6 +146,13 @@ test("a custom resource has no strategic merge patch, nor its scale; who tries i
     const told = await api!.ask("PATCH", `/apis/a.b/v1/namespaces/a/things/${path}`, { headers: { "content-type": TYPES.strategic }, body: {} });
     expect([told.code, told.body.message]).toEqual([415, `the body of the request was in an unknown format - accepted media types include: ${TYPES.json}, ${TYPES.merge}, ${TYPES.apply}`]);
   }
+  const things = "/apis/a.b/v1/namespaces/a/things";
+  await api!.ask("POST", things, { body: { apiVersion: "a.b/v1", kind: "Thing", metadata: { name: "t" }, spec: { replicas: 0 } } });
+  const merge = async (path: string, body: object) => (await api!.ask("PATCH", `${things}/${path}`, { headers: { "content-type": TYPES.merge }, body })).body;
+  expect((await merge("t/scale", { apiVersion: null, spec: { replicas: 2 } })).spec).toEqual({ replicas: 2 });
+  expect((await merge("t/scale", { kind: "Other" })).message).toContain('no kind "Other" is registered for version "autoscaling/v1" in scheme "k8s.io/client-go/scale/util.go:146"');
+  expect((await merge("t", { apiVersion: "v9" })).message).toBe('Thing "t" is invalid: apiVersion: Invalid value: "v9": must be a.b/v1');
+  expect((await api!.ask("PUT", `${things}/t/scale`, { body: { kind: "Scale", apiVersion: "autoscaling/v1", metadata: { name: "t" }, spec: { replicas: "2" } } })).body.message).toBe('no kind is registered for the type v1.Scale in scheme "pkg/apiserver/customresource_handler.go:781"');
 });
 
 test("who writes in one version owns fields of that version, whichever is stored", async () => {

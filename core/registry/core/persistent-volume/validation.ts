@@ -99,6 +99,7 @@ const RENAMED_LABELS: Readonly<Record<string, string>> = {
 const SOURCE = "io.k8s.api.core.v1.PersistentVolumeSource";
 
 export function* validateVolumeUpdate(next: Readonly<PersistentVolume>, old: Readonly<PersistentVolume>): Iterable<FieldError> {
+  yield* validateVolumeSpec("spec", next.spec, next.metadata.name, old.spec); // once more, as upstream does: the message has each error once, the causes twice
   const [before, after] = [sourceOf(old.spec), sourceOf(next.spec)];
   if (before.csi && !before.csi.controllerExpandSecretRef && after.csi?.controllerExpandSecretRef) {
     const { controllerExpandSecretRef: _, ...csi } = after.csi;
