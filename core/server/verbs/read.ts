@@ -1,4 +1,5 @@
 /** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
+import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
 import { parseJson } from "../../api/codec/json.ts";
 import { formatGvk, parseApiVersion } from "../../api/meta/gvk.ts";
@@ -17,7 +18,7 @@ import { type Answer, type BookmarkItem, type ErrorItem, type ListAnswer, stored
 import { NotServed } from "../not-served.ts";
 import { isTrue } from "../request-info.ts";
 import type { Scope } from "../scope.ts";
-import { badVersion, integer, type ListOptions, listOptionsOf, selectionOf, versionError } from "./options.ts";
+import { badVersion, integer, type ListOptions, listingOf, versionError } from "./options.ts";
 
 /** How long a read waits for a revision that has not been reached yet. Source: apiserver storage/cacher blockTimeout */
 const REACH_TIMEOUT_MS = 3_000;
@@ -80,8 +81,7 @@ async function reach({ server: { cache, clock }, signal }: Scope, resourceVersio
 
 export async function listObjects(scope: Scope): Promise<ListAnswer> {
   const { served, server, signal } = scope;
-  const options = listOptionsOf(scope);
-  const selection = selectionOf(scope);
+  const { options, selection } = listingOf(scope);
   if (options.continue !== "") {
     const { revision, after } = decodeContinue(options.continue, served.store!.prefixOf(selection.namespace));
     if (options.resourceVersion !== "" && options.resourceVersion !== "0") throw badRequest("specifying resource version is not allowed when using continue");
@@ -208,11 +208,17 @@ function readContinue(token: string): ContinueToken {
   const illegal = token.length % 4 === 1 ? token.length - 1 : token.search(/[^\w-]/);
   if (illegal >= 0) throw badContinue(`: illegal base64 data at input byte ${illegal}`);
   try {
-    const value = parseJson(Buffer.from(token, "base64url").toString()).value;
+    const value = parseJson(textOf(Buffer.from(token, "base64url"))).value;
     return value !== null && typeof value === "object" ? value as ContinueToken : {};
   } catch (error) {
     throw badContinue(`: ${(error as Error).message}`);
   }
+}
+
+/** Throws for what begins as no text does: Go tells of the byte as of a character. */
+function textOf(bytes: Buffer): string {
+  if (bytes.length > 0 && bytes[0]! > 0x7f && !isUtf8(bytes)) throw new Error(`invalid character '${String.fromCharCode(bytes[0]!)}' looking for beginning of value`);
+  return bytes.toString();
 }
 
 function badContinue(why: string): StatusError {
@@ -223,8 +229,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const { request, served, server } = scope;
   const { query } = request;
   const startMs = server.clock.uptimeMs();
-  const options = listOptionsOf(scope);
-  const selection = selectionOf(scope);
+  const { options, selection } = listingOf(scope);
   const sendInitial = query.has("sendInitialEvents") ? isTrue(query.get("sendInitialEvents")) : options.resourceVersion === "" || options.resourceVersion === "0";
   const bookmarks = isTrue(query.get("allowWatchBookmarks"));
   const streaming = query.has("sendInitialEvents") && sendInitial && bookmarks;
