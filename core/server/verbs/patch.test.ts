@@ -133,6 +133,13 @@ test("an unknown kind of patch is upstream's router's to refuse", async () => {
   expect([told.code, told.body.reason, told.body.message, told.body.details]).toEqual([415, "UnsupportedMediaType", "415: Unsupported Media Type", {}]);
 });
 
+test("what somebody owns in a version that the kind is not served in is nobody's", async () => {
+  const entry = (apiVersion: string) => ({ manager: "other", operation: "Update", apiVersion, fieldsType: "FieldsV1", fieldsV1: { "f:spec": { "f:replicas": {} } }, time: "2026-01-01T00:00:00Z" });
+  const managers = async (apiVersion: string) => (await patch("merge", { metadata: { managedFields: [entry(apiVersion)] } })).body.metadata.managedFields?.map(({ manager }: { manager: string }) => manager);
+  expect([await managers("apps/v1"), await managers("apps/v9"), await managers("v1")]).toEqual([["other"], undefined, undefined]);
+  expect((await patch("merge", { metadata: { managedFields: [entry("apps/v1"), entry("x/y/z")] } })).body.metadata.managedFields).toBeUndefined();
+});
+
 test("who takes the version from an object is told what is not known of it then", async () => {
   expect((await patch("merge", { apiVersion: null })).warnings).toEqual(["metadata", "spec", "status"].map((name) => `unknown field "${name}"`));
 });
