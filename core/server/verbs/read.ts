@@ -79,7 +79,8 @@ async function reach({ server: { cache, clock }, signal }: Scope, resourceVersio
   }
 }
 
-export async function listObjects(scope: Scope): Promise<ListAnswer> {
+/** `forDeletion`: of what is to go, which is not read from upstream's cache. */
+export async function listObjects(scope: Scope, { forDeletion = false }: { readonly forDeletion?: boolean } = {}): Promise<ListAnswer> {
   const { served, server, signal } = scope;
   const { options, selection } = listingOf(scope);
   if (options.continue !== "") {
@@ -94,7 +95,8 @@ export async function listObjects(scope: Scope): Promise<ListAnswer> {
   const limit = options.resourceVersion === "0" ? 0 : options.limit; // whoever takes what there is gets all of it
   await reachToList(scope, options.resourceVersion);
   signal.throwIfAborted();
-  await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
+  const isCached = !forDeletion && limit === 0;
+  await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)), isCached);
   const revision = server.cache.revision;
   let looked = 0;
   const found = served.store!.select(selection, (objects) => (looked = objects));
@@ -102,7 +104,7 @@ export async function listObjects(scope: Scope): Promise<ListAnswer> {
   served.store!.cache.counts.list(selection.nodeName === undefined ? "" : "f:spec.nodeName", looked, entries.length);
   const last = found.length > entries.length ? entries.at(-1) : undefined;
   const next: ListMeta = last ? { continue: encodeContinue(revision, last.key, served.store!.prefixOf(selection.namespace)), ...remaining(scope, selection, entries.length) } : {};
-  await converted(scope, entries);
+  await converted(scope, entries, isCached);
   return { type: "list", served, entries, metadata: { resourceVersion: String(revision), ...next } };
 }
 
@@ -122,16 +124,16 @@ async function reachToList(scope: Scope, resourceVersion: string): Promise<void>
 }
 
 /** What is selected by fields is selected by those of the version that is asked for. */
-async function readyToSelect(scope: Scope, { matches }: Selection, entries: () => Iterable<Cached>): Promise<void> {
-  if (scope.served.custom && matches) await converted(scope, entries());
+async function readyToSelect(scope: Scope, { matches }: Selection, entries: () => Iterable<Cached>, isCached = true): Promise<void> {
+  if (scope.served.custom && matches) await converted(scope, entries(), isCached);
 }
 
-/** Upstream answers lists and watches from a cache of the version, which has nothing as long as a webhook fails: the client is to try again. Throws 429. */
-async function converted({ served, signal }: Scope, entries: Iterable<Cached>): Promise<void> {
+/** Upstream answers lists and watches from a cache of the version, which has nothing as long as something cannot be converted: the client is to try again. Throws 429, and what went wrong where the list is read from the store. */
+async function converted({ served, signal }: Scope, entries: Iterable<Cached>, isCached: boolean): Promise<void> {
   try {
     await served.ready(objectsOf(entries), signal);
   } catch (error) {
-    throw error instanceof StatusError ? tooManyRequests(`storage is (re)initializing: failed to list ${formatGvk(served.row)}: ${error.message}`, 1) : error;
+    throw isCached && error instanceof StatusError ? tooManyRequests(`storage is (re)initializing: failed to list ${formatGvk(served.row)}: ${error.message}`, 1) : error;
   }
 }
 
@@ -159,7 +161,7 @@ async function listFrom(scope: Scope, options: ListOptions, selection: Selection
       throw expired(error, options, prefix);
     });
     fetched += page.entries.length;
-    await readyToSelect(scope, selection, () => page.entries);
+    await readyToSelect(scope, selection, () => page.entries, false);
     for (const entry of page.entries)
       if ((selection.name === undefined || entry.object.metadata.name === selection.name) && (selection.matches?.(entry.object) ?? true)) entries.push(entry);
     after = page.entries.at(-1)?.key;
@@ -239,7 +241,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   if (sendInitial) await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
   const initial = sendInitial ? served.store!.select(selection) : [];
   served.store!.cache.counts.initial += initial.length;
-  await converted(scope, initial);
+  await converted(scope, initial, true);
 
   const seconds = integer(query, "timeoutSeconds");
   const timeoutMs = seconds ? Math.max(0, seconds) * 1000 : WATCH_TIMEOUT_MIN_MS * (1 + server.random.next());
