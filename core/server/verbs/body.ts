@@ -124,8 +124,9 @@ function readObject(scope: Scope, body: RequestBody): ApiObject {
     return object;
   }
   const isCustomScale = scope.served.custom !== undefined;
-  const { object, warnings } = explained(isCustomScale, () => decodeBody({ bytes: body.bytes, encoding, expected, fieldValidation: fieldValidationOf(scope), ...(expected.kind === "Eviction" ? { accepts: isEvictionVersion } : {}) }));
+  const { object, warnings, emptied } = explained(isCustomScale, () => decodeBody({ bytes: body.bytes, encoding, expected, fieldValidation: fieldValidationOf(scope), ...(expected.kind === "Eviction" ? { accepts: isEvictionVersion } : {}) }));
   scope.warnings.push(...warnings);
+  if (emptied) scope.sentEmpty = true;
   return object as unknown as ApiObject;
 }
 
@@ -173,7 +174,8 @@ function readValue(scope: Scope, value: unknown, { known, keepNulls = false, isM
   const gvk = expectedKind(scope);
   const type = builtInFacts.typeOf(gvk);
   if (!type) return readCustom(scope, value, keepNulls);
-  const { object, clean } = canonical(type, withReset({ ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }), known);
+  const { object, clean, emptied } = canonical(type, withReset({ ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }), known);
+  if (emptied) scope.sentEmpty = true;
   if (clean && !(isMap && isOddlyNamed(value))) return { object: object as unknown as ApiObject, strict: [] };
   const wrapped = isMap && !clean ? wrapIntegers(type, value) : value;
   if (wrapped !== value) return readValue(scope, wrapped, { ...(known && { known }), isMap });

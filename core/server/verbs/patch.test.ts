@@ -53,6 +53,12 @@ test.each<[kind: string, body: object, why: string]>([
   expect([told.code, told.body.message]).toEqual([500, `failed to convert new object (/a; /v1, Kind=${kind}) to proper version: unable to convert unstructured object to /v1, Kind=${kind}: ${why}`]);
 });
 
+test("a quantity is a scalar to who applies it", async () => {
+  const body = { apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: { containers: [{ name: "c", image: "i", resources: { limits: { cpu: ["x"] } } }] } };
+  const told = await api!.ask("PATCH", "/api/v1/namespaces/default/pods/a", { headers: { "content-type": TYPES.apply }, query: { fieldManager: "m" }, body });
+  expect([told.code, told.body.message]).toEqual([500, 'failed to create typed patch object (/a; /v1, Kind=Pod): .spec.containers[name="c"].resources.limits.cpu: expected any scalar, got &{[x]}']);
+});
+
 test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<string, string>, code: number, message: string]>([
   ["no patch", "json", "{}", {}, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"],
   ["no JSON", "merge", "{", {}, 400, "error decoding patch: unexpected end of JSON input"],
@@ -138,6 +144,17 @@ test("what somebody owns in a version that the kind is not served in is nobody's
   const managers = async (apiVersion: string) => (await patch("merge", { metadata: { managedFields: [entry(apiVersion)] } })).body.metadata.managedFields?.map(({ manager }: { manager: string }) => manager);
   expect([await managers("apps/v1"), await managers("apps/v9"), await managers("v1")]).toEqual([["other"], undefined, undefined]);
   expect((await patch("merge", { metadata: { managedFields: [entry("apps/v1"), entry("x/y/z")] } })).body.metadata.managedFields).toBeUndefined();
+});
+
+test("of a network policy an empty list is another than none, each time it is sent, and none in what is stored", async () => {
+  const policies = "/apis/networking.k8s.io/v1/namespaces/a/networkpolicies";
+  const policy = { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", metadata: { name: "p" }, spec: { podSelector: {} } };
+  const generation = async (method: string, body: object) => (await api!.ask(method, `${policies}/p`, { headers: { "content-type": method === "PUT" ? "application/json" : TYPES.merge }, body })).body.metadata.generation as number;
+  await api!.ask("POST", policies, { body: policy });
+  expect([await generation("PATCH", { spec: { ingress: [] } }), await generation("PATCH", { spec: { ingress: [] } }), await generation("PATCH", { spec: { ingress: null } })]).toEqual([2, 3, 3]);
+  expect([await generation("PUT", { ...policy, spec: { podSelector: { matchLabels: {} } } }), await generation("PATCH", { spec: { policyTypes: [] } }), await generation("PATCH", { metadata: { labels: {} } })]).toEqual([4, 4, 4]);
+  expect((await api!.ask("GET", `${policies}/p`)).body.spec).toEqual({ podSelector: {}, policyTypes: ["Ingress"] });
+  expect((await patch("merge", { spec: { template: { spec: { volumes: [] } } } })).body.metadata.generation).toBe(1);
 });
 
 test("who takes the version from an object is told what is not known of it then", async () => {
