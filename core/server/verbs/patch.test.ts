@@ -139,6 +139,14 @@ test("an unknown kind of patch is upstream's router's to refuse", async () => {
   expect([told.code, told.body.reason, told.body.message, told.body.details]).toEqual([415, "UnsupportedMediaType", "415: Unsupported Media Type", {}]);
 });
 
+test("an autoscaler of which nothing is left but what others own is there in both versions", async () => {
+  const path = (version: string) => `/apis/autoscaling/${version}/namespaces/a/horizontalpodautoscalers/all`;
+  const spec = { scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "d" }, maxReplicas: 3 };
+  const write = (version: string, manager: string) =>
+    api!.ask("PATCH", path(version), { headers: { "content-type": TYPES.apply }, query: { fieldManager: manager, force: "true" }, body: { apiVersion: `autoscaling/${version}`, kind: "HorizontalPodAutoscaler", metadata: { name: "all" }, spec } });
+  for (const version of ["v2", "v1"]) for (const manager of ["one", "two"]) expect((await write(version, manager)).code).toBeLessThan(300);
+});
+
 test("what somebody owns in a version that the kind is not served in is nobody's", async () => {
   const entry = (apiVersion: string) => ({ manager: "other", operation: "Update", apiVersion, fieldsType: "FieldsV1", fieldsV1: { "f:spec": { "f:replicas": {} } }, time: "2026-01-01T00:00:00Z" });
   const managers = async (apiVersion: string) => (await patch("merge", { metadata: { managedFields: [entry(apiVersion)] } })).body.metadata.managedFields?.map(({ manager }: { manager: string }) => manager);
