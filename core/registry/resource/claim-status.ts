@@ -71,7 +71,7 @@ function* validateDeviceStatus(path: string, device: AllocatedDeviceStatus, allo
   const conditions = device.conditions ?? [];
   yield* deviceId(path, device);
   yield* shareId(child(path, "shareID"), device.shareID);
-  if (!allocated.has(idOf(device))) yield invalid(path, idOf(device), "must be an allocated device in the claim");
+  if (!allocated.has(idOf(device))) yield invalid(path, { Driver: device.driver ?? "", Pool: device.pool ?? "", Device: device.device ?? "", ShareID: device.shareID ?? "" }, "must be an allocated device in the claim");
   if (conditions.length > CONDITIONS_MAX) yield tooMany(child(path, "conditions"), conditions.length, CONDITIONS_MAX);
   yield* validateCommonConditions(child(path, "conditions"), conditions);
   if (device.data !== undefined) yield* opaqueObject(child(path, "data"), device.data);

@@ -53,6 +53,16 @@ test.each<[kind: string, body: object, why: string]>([
   expect([told.code, told.body.message]).toEqual([500, `failed to convert new object (/a; /v1, Kind=${kind}) to proper version: unable to convert unstructured object to /v1, Kind=${kind}: ${why}`]);
 });
 
+test("a map under qualified names is told of as Go calls it", async () => {
+  const body = { apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name: "s" }, spec: { driver: "d", pool: {}, devices: [{ name: "d", attributes: "x" }] } };
+  expect((await api!.ask("POST", "/apis/resource.k8s.io/v1/resourceslices", { body })).body.message).toContain("Go struct field Device.spec.devices.attributes of type map[v1.QualifiedName]v1.DeviceAttribute");
+});
+
+test("of a key that is no scalar the message has what Go prints of it", async () => {
+  const told = async (type: unknown) => (await api!.ask("PATCH", `${PATH}/status`, { headers: { "content-type": TYPES.apply }, query: { fieldManager: "m" }, body: { apiVersion: "apps/v1", kind: "Deployment", status: { conditions: [{ type }] } } })).body.message;
+  expect([await told({}), await told([{}])]).toEqual([expect.stringContaining(".status.conditions[type=].type: expected string"), expect.stringContaining(".status.conditions[type=[]].type: expected string")]);
+});
+
 test("a quantity is a scalar to who applies it", async () => {
   const body = { apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: { containers: [{ name: "c", image: "i", resources: { limits: { cpu: ["x"] } } }] } };
   const told = await api!.ask("PATCH", "/api/v1/namespaces/default/pods/a", { headers: { "content-type": TYPES.apply }, query: { fieldManager: "m" }, body });
