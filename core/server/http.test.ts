@@ -226,6 +226,17 @@ test("what goes wrong is told to a person when it cannot be told as it was asked
   expect(await text(response)).toBe(JSON.stringify(status, undefined, 2));
 });
 
+test("so it is when the answer itself is another than was asked for", async () => {
+  const object = { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "a" } } as unknown as ApiObject;
+  const told = async (one: ApiObject) => {
+    const response = await serve({ type: "object", status: 200, object: one }, { headers: { accept: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1" } });
+    return [response.statusCode, await text(response)];
+  };
+  const indented = (more: object) => JSON.stringify({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Failure", ...more }, null, 2);
+  expect(await told(object)).toEqual([406, indented({ message: "you requested PartialObjectMetadataList, but the requested object is not a list (*core.ConfigMap)", reason: "NotAcceptable", code: 406 })]);
+  expect(await told({ ...object, apiVersion: "a.b/v1", kind: "Thing" })).toEqual([500, indented({ message: "content is not a list", code: 500 })]);
+});
+
 test.each<[upgrade: string]>([["websocket"], ["SPDY/3.1"]])("who wants a connection to take over (%s) where there is none has the answer that everybody has, and the connection's end", async (upgrade) => {
   const headers = { connection: "Upgrade", upgrade, "sec-websocket-version": "13", "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ==" };
   const list: Answer = { type: "list", served, entries: [], metadata: { resourceVersion: "7" } } as never;

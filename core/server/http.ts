@@ -95,7 +95,7 @@ async function respond(deps: Front, { request, response }: Pick<Exchange, "reque
   } catch (error) {
     if (response.headersSent || error instanceof BrokenOff) throw error;
     const status = statusOf(error);
-    await deps.bodies.send(asked, response, { status: status.code ?? 500, contentType: "application/json", body: [encodeJson(status)] }, signal);
+    await deps.bodies.send(asked, response, encodeObject({ type: "object", status: status.code ?? 500, object: { ...status } }, how), signal);
   }
 }
 

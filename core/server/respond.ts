@@ -55,9 +55,11 @@ export function encodeObject(answer: ObjectAnswer, how: Presentation): Encoded {
   return whole(status, output, object as object);
 }
 
-/** A list was asked for of one object, or the other way round. */
+/** A list was asked for of one object, or the other way round. One custom resource is first looked into for items, in vain. */
 function otherShape(wanted: string, is: string, { apiVersion, kind }: Pick<ApiObject, "apiVersion" | "kind">): StatusError {
-  const type = builtInFacts.typeOf({ ...parseApiVersion(apiVersion), kind: kind.replace(/List$/, "") }) ? `${goPackage(parseApiVersion(apiVersion).group)}.${kind}` : `unstructured.Unstructured${is === "a list" ? "List" : ""}`;
+  const isBuiltIn = builtInFacts.typeOf({ ...parseApiVersion(apiVersion), kind: kind.replace(/List$/, "") }) !== undefined;
+  if (!isBuiltIn && is === "not a list") return statusError({ code: 500, reason: "", message: "content is not a list" });
+  const type = isBuiltIn ? `${goPackage(parseApiVersion(apiVersion).group)}.${kind}` : "unstructured.UnstructuredList";
   return statusError({ code: 406, reason: "NotAcceptable", message: `you requested ${wanted}, but the requested object is ${is} (*${type})` });
 }
 

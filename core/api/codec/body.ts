@@ -36,7 +36,7 @@ export interface BodyRequest {
 }
 
 /** Carries apiVersion and kind, whatever the body said. */
-export interface DecodedBody { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly warnings: readonly string[] }
+export interface DecodedBody { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly warnings: readonly string[]; /** See Canonical. */ readonly emptied: boolean }
 
 /** Errors in a body without a type: the caller adds what its own schema does not know, then calls enforceFieldValidation. */
 export interface DecodedUntyped { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly strict: readonly string[] }
@@ -58,7 +58,7 @@ function decodeRead(request: BodyRequest, body: ReadBody): DecodedBody {
   const { gvk } = body;
   const type = typeFor(gvk, expected, facts);
   const source = withReset({ ...body.object(type), apiVersion: formatApiVersion(gvk), kind: gvk.kind });
-  const { object, clean } = canonical(type, source);
+  const { object, clean, emptied } = canonical(type, source);
   let strict: readonly string[] = body.duplicatesText;
   if (!body.isTyped && (!clean || body.document || body.hasFractions)) {
     const found = diagnose(type, body.document ?? body.careful?.() ?? jsonNodeOf(source));
@@ -69,7 +69,7 @@ function decodeRead(request: BodyRequest, body: ReadBody): DecodedBody {
   refuseConversion(gvk, expected);
   const accepts = request.accepts ?? ((groupVersion) => formatApiVersion(groupVersion) === formatApiVersion(expected));
   if (!accepts(gvk)) throw badRequest(`the API version in the data (${formatApiVersion(gvk)}) does not match the expected API version (${formatApiVersion(expected)})`);
-  return { object, gvk, warnings };
+  return { object, gvk, warnings, emptied };
 
   function typeFor(actual: GroupVersionKind, wanted: GroupVersionKind, all: Facts): StructType {
     const found = all.typeOf(actual) ?? (request.accepts?.(actual) && !request.isOptions && actual.kind === wanted.kind ? all.typeOf(wanted) : undefined);
@@ -213,10 +213,10 @@ function notRegistered(gvk: GroupVersionKind, scheme: string): string { return `
 function schemeOf({ group }: GroupVersionKind): string { return SCHEMES[group] ?? SCHEME; }
 
 /** Why what a patch has made of an object is one of another kind; undefined: it is not. */
-export function kindError(value: JsonValue, expected: GroupVersionKind): string | undefined {
+export function kindError(value: JsonValue, expected: GroupVersionKind, scheme = schemeOf(expected)): string | undefined {
   try {
     const gvk = withDefaults(withPrefix("couldn't get version/kind; json parse error: ", () => typeMetaOf(value)), expected);
-    return !builtInFacts.typeOf(gvk) ? notRegistered(gvk, schemeOf(expected)) : gvk.kind === expected.kind ? undefined : noConversion(gvk, expected);
+    return !builtInFacts.typeOf(gvk) ? notRegistered(gvk, scheme) : gvk.kind === expected.kind ? undefined : noConversion(gvk, expected);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }

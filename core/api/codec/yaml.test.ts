@@ -70,7 +70,8 @@ test.each([
 
 test("JSON that YAML refuses is refused", () => {
   expect(parseYaml(`{"a":1e999}`)).toEqual({ a: "1e999" });
-  expect(() => parseYaml(`{"a":1`)).toThrow("yaml: line 1:");
+  expect(() => parseYaml(`{"a":1`)).toThrow("yaml: line 1: did not find expected ',' or '}'");
+  for (const text of ["{", "[1,", `{"a":`]) expect(() => parseYaml(text)).toThrow("yaml: line 1: did not find expected node content");
 });
 
 test("what a client sends is read in a moment, or not at all: nobody is served meanwhile", () => {

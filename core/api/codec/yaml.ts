@@ -171,6 +171,8 @@ function placed(text: string, { code, message, pos: [start] }: YAMLParseError): 
   const scanned = code === "MISSING_CHAR" && !message.startsWith("Missing closing") ? undefined : SCANNED[code];
   const colon = code.endsWith("_IMPLICIT_KEY") ? Math.max(0, text.slice(start).search(/:\s/)) : 0; // which has no key that it could belong to
   const line = text.slice(0, start + colon).split("\n").length;
+  const end = code === "MISSING_CHAR" ? /^Flow (?:map|sequence) must end with a (.)/.exec(message)?.[1] : undefined;
+  if (end !== undefined) return `line ${line}: did not find expected ${/[{[,:]\s*$/.test(text) ? "node content" : `',' or '${end}'`}`;
   return scanned === undefined ? `line ${line}: ${lowerFirst(message)}` : line === 1 ? scanned : `line ${line}: ${scanned}`;
 }
 

@@ -17,7 +17,7 @@ const SCALARS: Readonly<Record<Scalar, SchemaNode>> = {
 const UNTYPED = scalarNode("untyped");
 const ANY_OBJECT = mapNode(stringMap(ANYTHING));
 const SPECIALS: Readonly<Record<Special, SchemaNode>> = {
-  time: UNTYPED, microTime: UNTYPED, quantity: ANYTHING_ATOMIC, intOrString: ANYTHING_ATOMIC, duration: scalarNode("string"), rawExtension: ANYTHING_ATOMIC, fieldsV1: ANY_OBJECT,
+  time: UNTYPED, microTime: UNTYPED, quantity: UNTYPED, intOrString: ANYTHING_ATOMIC, duration: scalarNode("string"), rawExtension: ANYTHING_ATOMIC, fieldsV1: ANY_OBJECT,
   json: ANYTHING_ATOMIC, any: ANYTHING_ATOMIC, schemaOrBool: ANYTHING_ATOMIC, schemaOrArray: ANYTHING_ATOMIC, schemaOrStringArray: ANYTHING_ATOMIC,
 };
 const ZERO: Readonly<Record<Scalar, unknown>> = { string: "", bytes: undefined, bool: false, int32: 0, int64: 0, float64: 0 };

@@ -23,8 +23,9 @@ const GO_NO_ERROR = "%!w(<nil>)";
 
 type Container = JsonMap | readonly unknown[];
 
-export function applyJsonPatch(document: JsonMap, patch: unknown): JsonMap {
-  const operations = decodeOperations(patch);
+/** `lax`: nobody has looked at the patch before, who wants to be told of nothing. */
+export function applyJsonPatch(document: JsonMap, patch: unknown, { lax = false }: { readonly lax?: boolean } = {}): JsonMap {
+  const operations = decodeOperations(patch, lax);
   if (operations.length > JSON_PATCH_OPERATIONS_MAX) {
     throw requestEntityTooLarge(`The allowed maximum operations in a JSON patch is ${JSON_PATCH_OPERATIONS_MAX}, got ${operations.length}`);
   }
@@ -38,12 +39,13 @@ export function applyJsonPatch(document: JsonMap, patch: unknown): JsonMap {
   }
 }
 
-function decodeOperations(patch: unknown): readonly JsonMap[] {
+function decodeOperations(patch: unknown, lax: boolean): readonly JsonMap[] {
+  const refusal = (value: unknown, strict: string, own: string): Error => badRequest(`${lax ? "" : "error decoding patch: "}json: cannot unmarshal ${jsonKindOf(value)} into Go value of type ${lax ? own : strict}`);
   if (patch === null) return [];
-  if (!Array.isArray(patch)) throw badRequest(`error decoding patch: json: cannot unmarshal ${jsonKindOf(patch)} into Go value of type []handlers.jsonPatchOp`);
+  if (!Array.isArray(patch)) throw refusal(patch, "[]handlers.jsonPatchOp", "jsonpatch.Patch");
   return patch.map((operation: unknown) => {
     if (operation === null) return {};
-    if (!isMap(operation)) throw badRequest(`error decoding patch: json: cannot unmarshal ${jsonKindOf(operation)} into Go value of type handlers.jsonPatchOp`);
+    if (!isMap(operation)) throw refusal(operation, "handlers.jsonPatchOp", "jsonpatch.Operation");
     return operation;
   });
 }

@@ -10,8 +10,12 @@ import { inKeyOrder, keysInOrder } from "../codec/json-document.ts";
 import { badRequest } from "../meta/status-error.ts";
 import { isMap, type JsonMap, jsonKindOf, put, valueAt, withoutNulls } from "./json-value.ts";
 
-export function applyMergePatch(document: JsonMap, patch: unknown): JsonMap {
-  if (patch === null) throw badRequest("Invalid JSON Patch");
+/** What upstream has to say to what is no merge patch. */
+export const BAD_MERGE_PATCH = "Invalid JSON Patch";
+
+/** `lax`: nobody has looked at the patch before, who wants to be told of nothing. */
+export function applyMergePatch(document: JsonMap, patch: unknown, { lax = false }: { readonly lax?: boolean } = {}): JsonMap {
+  if (patch === null || (lax && !isMap(patch))) throw badRequest(BAD_MERGE_PATCH);
   if (!isMap(patch)) throw badRequest(`error decoding patch: json: cannot unmarshal ${jsonKindOf(patch)} into Go value of type map[string]interface {}`);
   return merge(document, patch);
 }

@@ -14,7 +14,8 @@ import { canonicalMicroTime, canonicalTime, isMicroTime } from "./canonical-time
 import { setKey, type JsonObject, type JsonValue } from "../codec/json-document.ts";
 import type { FieldInfo, ListType, MapType, Scalar, SpecialType, StructType, Type } from "./facts.ts";
 
-export interface Canonical { readonly object: JsonObject; readonly clean: boolean }
+/** `emptied`: whether a list or a map was sent empty that is left out of the object. It may say something to those who compare what was sent with what is stored. */
+export interface Canonical { readonly object: JsonObject; readonly clean: boolean; readonly emptied: boolean }
 
 const INT32_MAX = 2 ** 31 - 1;
 
@@ -25,7 +26,7 @@ const INT32_MAX = 2 ** 31 - 1;
 export function canonical(type: StructType, value: unknown, known?: object): Canonical {
   const walk = new Walk("sent");
   const object = walk.struct(type, value, known);
-  return { object, clean: walk.clean };
+  return { object, clean: walk.clean, emptied: walk.emptied };
 }
 
 /**
@@ -34,7 +35,7 @@ export function canonical(type: StructType, value: unknown, known?: object): Can
  */
 export function canonicalOwn<T extends object>(type: StructType, object: T, known?: Readonly<T>, forgot?: () => void): T {
   const walk = new Walk("stored");
-  const result: Canonical = { object: walk.struct(type, object, known, true), clean: walk.clean };
+  const result: Canonical = { object: walk.struct(type, object, known, true), clean: walk.clean, emptied: walk.emptied };
   if (!result.clean) throw new Error(`not a valid ${type.goName}: ${JSON.stringify(object).slice(0, 500)}`);
   if (walk.forgot) forgot?.();
   return result.object as unknown as T;
@@ -50,6 +51,11 @@ function forgetsEmpty(type: StructType): boolean { return type.name.startsWith("
 const TOLD_APART: ReadonlySet<string> = new Set([
   "io.k8s.api.autoscaling.v2.HPAScalingRules.policies", "io.k8s.api.resource.v1.ResourceSliceSpec.sharedCounters", "io.k8s.api.resource.v1.ResourceSliceSpec.devices",
 ]);
+
+/** What describes an object is nothing that it does. */
+const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+/** Lists that are filled in where they are empty. */
+const DEFAULTED: ReadonlySet<string> = new Set(["io.k8s.api.networking.v1.NetworkPolicySpec.policyTypes"]);
 
 /** Where the fields of a type stand, and which of them are written although they are absent. Objects have few of the fields that they could have. */
 interface Layout { readonly places: ReadonlyMap<string, number>; readonly written: readonly number[] }
@@ -88,6 +94,7 @@ class Walk {
   clean = true;
   /** Whether a list or a map was sent empty, and is stored as none. */
   forgot = false;
+  emptied = false;
   readonly #form: "sent" | "stored";
 
   constructor(form: "sent" | "stored") { this.#form = form; }
@@ -150,7 +157,11 @@ class Walk {
     if (value === WRONG) { this.clean = false; return this.#absent(field); }
     if (field.pointer) return value;
     if (type.kind === "list" ? (value as JsonValue[]).length === 0 : type.kind === "map" && isEmptyObject(value)) {
-      if (field.omitEmpty) return TOLD_APART.has(`${owner.name}.${field.name}`) ? value : undefined;
+      if (field.omitEmpty) {
+        if (TOLD_APART.has(`${owner.name}.${field.name}`)) return value;
+        if (owner.name !== OBJECT_META && !DEFAULTED.has(`${owner.name}.${field.name}`)) this.emptied = true;
+        return undefined;
+      }
       if (this.#form !== "stored" || !forgetsEmpty(owner) || field.name === "items") return value;
       this.forgot = true;
       return null;

@@ -14,9 +14,14 @@ export function goTypeName(type: Type): string {
     case "special": return SPECIALS[type.special];
     case "scalar": return type.named ? packaged(type.named) : SCALARS[type.scalar];
     case "list": return type.named ? packaged(type.named) : `[]${goTypeName(type.items)}`;
-    case "map": return type.named ? packaged(type.named) : `map[string]${goTypeName(type.values)}`;
+    case "map": return type.named ? packaged(type.named) : `map[${keyName(type.values)}]${goTypeName(type.values)}`;
   }
 }
+
+/** What is kept under names that have a type of their own; all other maps have texts for keys. */
+const BY_QUALIFIED_NAME: ReadonlySet<string> = new Set(["DeviceAttribute", "DeviceCapacity"]);
+
+function keyName(values: Type): string { return values.kind === "struct" && BY_QUALIFIED_NAME.has(values.goName.split(".").at(-1)!) ? `${packaged(values).split(".")[0]}.QualifiedName` : "string"; }
 
 /** A Go package is called by the last part of its path. */
 function packaged({ name, goName }: Pick<NamedType, "name" | "goName">): string { return `${name.slice(0, -goName.length - 1).split(".").at(-1)}.${goName}`; }

@@ -33,7 +33,7 @@ export function describeIssues(source: string, issues: readonly Issue[]): string
 function describe(source: string, { at, message }: Issue): string {
   if (at === undefined) return `ERROR: <input>:-1:0: ${message}`;
   const { line, column, text } = placeOf(source, at);
-  const head = `ERROR: <input>:${line}:${column + 1}: ${message}`;
+  const head = `ERROR: <input>:${line}:${source === "" ? 0 : column + 1}: ${message}`;
   if (source === "" || Buffer.byteLength(text) > SNIPPET_MAX) return head;
   const points = [...text.replaceAll("\t", " ")];
   const before = points.slice(0, column).map((point) => (isWide(point) ? "．" : "."));

@@ -33,7 +33,7 @@ function configuration<T extends Configuration>(kind: string, plural: string, mu
   return defineResource<T>({
     anyFinalizer: true,
     group: "admissionregistration.k8s.io", version: "v1", kind, plural,
-    unconditionalUpdate: false,
+    unconditionalUpdate: false, tellsEmpty: true,
 
     defaults({ webhooks }) {
       for (const hook of (webhooks ?? []) as Webhook[]) {

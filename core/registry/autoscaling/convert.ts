@@ -53,7 +53,7 @@ function statusToV2({ currentCPUUtilizationPercentage, ...rest }: NonNullable<Au
 }
 
 export function autoscalerToV1({ metadata, spec, status }: Readonly<HorizontalPodAutoscaler>): AutoscalerV1 {
-  const metrics = spec.metrics ?? [];
+  const { metrics = [], behavior, scaleTargetRef, minReplicas, maxReplicas } = spec ?? ({} as Partial<HorizontalPodAutoscaler["spec"]>); // what is left of an object to who owns little of it may have none
   const cpu = metrics.find(isCpuUtilization)?.resource?.target.averageUtilization;
   const others = metrics.filter((metric) => !isCpuUtilization(metric)).map(metricToV1);
   const currentMetrics = status?.currentMetrics ?? [];
@@ -61,10 +61,9 @@ export function autoscalerToV1({ metadata, spec, status }: Readonly<HorizontalPo
   const annotations: Record<string, string> = {
     ...(others.length > 0 ? { [METRICS]: JSON.stringify(others) } : {}),
     ...(currentMetrics.length > 0 ? { [CURRENT_METRICS]: JSON.stringify(currentMetrics.map(metricStatusToV1)) } : {}),
-    ...(spec.behavior ? { [BEHAVIOR]: JSON.stringify(behaviorTo(spec.behavior)) } : {}),
+    ...(behavior ? { [BEHAVIOR]: JSON.stringify(behaviorTo(behavior)) } : {}),
     ...(conditions.length > 0 ? { [CONDITIONS]: JSON.stringify(conditions) } : {}),
   };
-  const { scaleTargetRef, minReplicas, maxReplicas } = spec;
   return {
     apiVersion: "autoscaling/v1", kind: "HorizontalPodAutoscaler", metadata: withAnnotations(metadata, annotations),
     spec: { scaleTargetRef, minReplicas, maxReplicas, targetCPUUtilizationPercentage: cpu },

@@ -80,9 +80,20 @@ test("a status goes forward only", () => {
   expect(errors({ ...old.status, succeeded: 1 })).toEqual([]);
   expect(errors({ ...old.status, failed: 1 })).toEqual(["status.failed: Invalid value: 1: cannot decrease the failed counter"]);
   expect(errors({ ...old.status, conditions: [{ type: "Complete", status: "True" }] })).toEqual([
-    "status.conditions: Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
     "status.completionTime: Required value: completionTime is required for Complete jobs",
+    "status.conditions: Invalid value: cannot set Complete=True condition without the SuccessCriteriaMet=true condition",
   ]);
+  expect(errors({ active: 1, ready: 3, terminating: 2, failed: 2, uncountedTerminatedPods: { succeeded: ["a"] }, conditions: ["Failed", "SuccessCriteriaMet"].map((type) => ({ type, status: "True" })) })).toEqual([
+    "status.conditions: Invalid value: cannot set Failed=True condition without the FailureTarget=true condition",
+    "status.active: Invalid value: 1: active>0 is invalid for finished job",
+    "status.startTime: Required value: startTime is required for finished job",
+    'status.uncountedTerminatedPods: Invalid value: {"Succeeded":["a"],"Failed":null}: must be empty for finished job',
+    "status.terminating: Invalid value: 2: terminating>0 is invalid for finished job",
+    "status.ready: Invalid value: 3: cannot set more ready pods than active",
+    "status.conditions: Invalid value: cannot set SuccessCriteriaMet=True and Failed=true conditions",
+    "status.startTime: Invalid value: null: field is immutable for unsuspended job once set",
+  ]);
+  expect(errors({ ...old.status, active: -1 })).toEqual(["status.active: Invalid value: -1: must be greater than or equal to 0"]);
 });
 
 test("lists of indexes", () => {

@@ -5,6 +5,7 @@
  */
 import { child, duplicate, type FieldError, index, invalid, OMIT_VALUE, required } from "../../api/meta/field-error.ts";
 import type { Job, JobSpec, JobStatus } from "../../api/gen/batch.v1.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
 import { nonNegative } from "../core/checks/values.ts";
 import { countIndexes, firstOverlap } from "./indexes.ts";
@@ -31,10 +32,10 @@ export function* validateJobStatus(next: Readonly<Job>, old: Readonly<Job>): Ite
   };
   for (const name of ["active", "succeeded", "failed", "ready", "terminating"] as const) yield* nonNegative(child(PATH, name), status[name]);
   yield* validateUncounted(child(PATH, "uncountedTerminatedPods"), status.uncountedTerminatedPods);
-  yield* validateConditions(change);
-  yield* validateTimes(change);
+  yield* validateEnd(change);
   yield* validateFinished(change);
   yield* validateIndexes(change);
+  yield* validateRunning(change);
   yield* validateProgress(change);
 }
 
@@ -54,42 +55,43 @@ function* validateUncounted(path: string, uncounted: JobStatus["uncountedTermina
     }
 }
 
-function* validateConditions({ spec, next, old, turned }: Change): Iterable<FieldError> {
-  const refuse = (detail: string): FieldError => invalid(CONDITIONS, OMIT_VALUE, detail);
+function refuse(detail: string): FieldError { return invalid(CONDITIONS, OMIT_VALUE, detail); }
+
+function* validateEnd({ next, old, changed, turned }: Change): Iterable<FieldError> {
+  const { startTime, completionTime } = next;
   const [complete, failed, target, met] = ["Complete", "Failed", "FailureTarget", "SuccessCriteriaMet"].map((type) => is(next, type));
+  const at = child(PATH, "completionTime");
   if (complete && failed && turned("Complete", "Failed")) yield refuse("cannot set Complete=True and Failed=true conditions");
   if (complete && target && turned("Complete", "FailureTarget")) yield refuse("cannot set Complete=True and FailureTarget=true conditions");
-  if (failed && !target && (turned("Failed") || next.failedIndexes !== old.failedIndexes)) yield refuse("cannot set Failed=True condition without the FailureTarget=true condition");
-  if (complete && !met && turned("Complete", "SuccessCriteriaMet")) yield refuse("cannot set Complete=True condition without the SuccessCriteriaMet=true condition");
-  if (met && failed) yield refuse("cannot set SuccessCriteriaMet=True and Failed=true conditions");
-  if (met && target) yield refuse("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions");
-  if (spec.successPolicy && !met && complete) yield refuse("cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True");
-}
-
-function* validateTimes({ next, changed, turned }: Change): Iterable<FieldError> {
-  const { startTime, completionTime } = next;
-  const complete = is(next, "Complete");
-  const at = child(PATH, "completionTime");
   if (turned("Complete") || changed("completionTime")) {
     if (completionTime !== undefined && !complete) yield invalid(at, completionTime, "cannot set completionTime when there is no Complete=True condition");
     if (completionTime === undefined && complete) yield required(at, "completionTime is required for Complete jobs");
   }
   if (changed("startTime", "completionTime") && startTime !== undefined && completionTime !== undefined && Date.parse(completionTime) < Date.parse(startTime))
     yield invalid(at, completionTime, "must be equal to or after `startTime`");
+  if (failed && !target && (turned("Failed") || next.failedIndexes !== old.failedIndexes)) yield refuse("cannot set Failed=True condition without the FailureTarget=true condition");
+  if (complete && !met && turned("Complete", "SuccessCriteriaMet")) yield refuse("cannot set Complete=True condition without the SuccessCriteriaMet=true condition");
 }
 
 function* validateFinished({ spec, next, old, changed }: Change): Iterable<FieldError> {
-  const turned = isFinished(next) !== isFinished(old);
+  if (!isFinished(next)) return;
+  const turned = !isFinished(old);
   const isEmptySuspended = spec.suspend === true && spec.completions === 0;
-  if (isFinished(next)) {
-    if ((turned || changed("active")) && (next.active ?? 0) > 0) yield invalid(child(PATH, "active"), next.active, "active>0 is invalid for finished job");
-    if ((turned || changed("startTime")) && !isEmptySuspended && next.startTime === undefined) yield required(child(PATH, "startTime"), "startTime is required for finished job");
-    const { succeeded = [], failed = [] } = next.uncountedTerminatedPods ?? {};
-    if ((turned || changed("uncountedTerminatedPods")) && succeeded.length + failed.length > 0)
-      yield invalid(child(PATH, "uncountedTerminatedPods"), next.uncountedTerminatedPods, "must be empty for finished job");
-    if ((turned || changed("terminating")) && (next.terminating ?? 0) > 0) yield invalid(child(PATH, "terminating"), next.terminating, "terminating>0 is invalid for finished job");
-  }
-  if (changed("ready", "active") && (next.ready ?? 0) > (next.active ?? 0)) yield invalid(child(PATH, "ready"), next.ready, "cannot set more ready pods than active");
+  if ((turned || changed("active")) && (next.active ?? 0) > 0) yield invalid(child(PATH, "active"), next.active, "active>0 is invalid for finished job");
+  if ((turned || changed("startTime")) && !isEmptySuspended && next.startTime === undefined) yield required(child(PATH, "startTime"), "startTime is required for finished job");
+  const { succeeded = [], failed = [] } = next.uncountedTerminatedPods ?? {};
+  if ((turned || changed("uncountedTerminatedPods")) && succeeded.length + failed.length > 0)
+    yield invalid(child(PATH, "uncountedTerminatedPods"), internalForm("io.k8s.api.batch.v1.UncountedTerminatedPods", next.uncountedTerminatedPods!), "must be empty for finished job");
+}
+
+function* validateRunning({ spec, next, old, changed }: Change): Iterable<FieldError> {
+  const { active = 0, ready, terminating = 0 } = next;
+  if (isFinished(next) && (!isFinished(old) || changed("terminating")) && terminating > 0) yield invalid(child(PATH, "terminating"), terminating, "terminating>0 is invalid for finished job");
+  if (changed("ready", "active") && ready !== undefined && ready > active) yield invalid(child(PATH, "ready"), ready, "cannot set more ready pods than active");
+  const met = is(next, "SuccessCriteriaMet");
+  if (met && is(next, "Failed")) yield refuse("cannot set SuccessCriteriaMet=True and Failed=true conditions");
+  if (met && is(next, "FailureTarget")) yield refuse("cannot set SuccessCriteriaMet=True and FailureTarget=true conditions");
+  if (spec.successPolicy && !met && is(next, "Complete")) yield refuse("cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True");
 }
 
 function* validateIndexes({ spec, next, changed }: Change): Iterable<FieldError> {
@@ -97,14 +99,10 @@ function* validateIndexes({ spec, next, changed }: Change): Iterable<FieldError>
   const { completedIndexes = "", failedIndexes } = next;
   const completedAt = child(PATH, "completedIndexes");
   const failedAt = child(PATH, "failedIndexes");
-  if (changed("completedIndexes")) {
-    if (completions !== undefined) yield* indexesErrors(completedAt, "completedIndexes", completedIndexes, completions);
-    if (completedIndexes !== "" && completionMode !== "Indexed") yield invalid(completedAt, completedIndexes, "cannot set non-empty completedIndexes when non-indexed completion mode");
-  }
-  if (changed("failedIndexes")) {
-    if (completions !== undefined && backoffLimitPerIndex !== undefined && failedIndexes !== undefined) yield* indexesErrors(failedAt, "failedIndexes", failedIndexes, completions);
-    if (backoffLimitPerIndex === undefined && failedIndexes !== undefined) yield invalid(failedAt, failedIndexes, "cannot set non-null failedIndexes when backoffLimitPerIndex is null");
-  }
+  if (changed("completedIndexes") && completions !== undefined) yield* indexesErrors(completedAt, "completedIndexes", completedIndexes, completions);
+  if (changed("failedIndexes") && completions !== undefined && backoffLimitPerIndex !== undefined && failedIndexes !== undefined) yield* indexesErrors(failedAt, "failedIndexes", failedIndexes, completions);
+  if (changed("completedIndexes") && completedIndexes !== "" && completionMode !== "Indexed") yield invalid(completedAt, completedIndexes, "cannot set non-empty completedIndexes when non-indexed completion mode");
+  if (changed("failedIndexes") && backoffLimitPerIndex === undefined && failedIndexes !== undefined) yield invalid(failedAt, failedIndexes, "cannot set non-null failedIndexes when backoffLimitPerIndex is null");
   if (!changed("failedIndexes", "completedIndexes") || completions === undefined || failedIndexes === undefined) return;
   const overlap = firstOverlap(completedIndexes, failedIndexes, completions);
   if (overlap !== undefined) yield invalid(failedAt, failedIndexes, `failedIndexes and completedIndexes overlap at index: ${overlap}`);

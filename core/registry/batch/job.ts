@@ -7,14 +7,14 @@
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/job-v1/
  * Source: kubernetes v1.36 pkg/registry/batch/job/strategy.go, pkg/apis/batch/{v1/defaults,validation/validation}.go
  */
-import { child, type FieldError, invalid, key, required } from "../../api/meta/field-error.ts";
+import { type FieldError, invalid, key, required } from "../../api/meta/field-error.ts";
 import type { Job, JobSpec } from "../../api/gen/batch.v1.ts";
 import type { Affinity, Container, PodSpec, PodTemplateSpec } from "../../api/gen/core.v1.ts";
 import { validateLabelSelector } from "../../api/meta/label-selector.ts";
 import { dns1123Label } from "../../api/meta/names.ts";
 import { matcherOf, podNameWarnings } from "../apps/selected-template.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
-import { immutable } from "../core/checks/values.ts";
+import { immutable, immutableStruct } from "../core/checks/values.ts";
 import { defaultPodTemplate, dropDisabledTemplateFields } from "../core/pod/template.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
@@ -71,8 +71,11 @@ export const jobs = defineResource<Job>({
     yield* validateCompletions(next.spec, old.spec);
     yield* immutable("spec.selector", next.spec.selector, old.spec.selector);
     yield* validateTemplateUpdate(next.spec.template, old);
-    for (const name of ["completionMode", "podFailurePolicy", "backoffLimitPerIndex", "managedBy", "successPolicy"] as const)
-      yield* immutable(child("spec", name), next.spec[name], old.spec[name]);
+    yield* immutable("spec.completionMode", next.spec.completionMode, old.spec.completionMode);
+    yield* immutableStruct("spec.podFailurePolicy", "batch.v1.PodFailurePolicy", next.spec.podFailurePolicy, old.spec.podFailurePolicy);
+    yield* immutable("spec.backoffLimitPerIndex", next.spec.backoffLimitPerIndex, old.spec.backoffLimitPerIndex);
+    yield* immutable("spec.managedBy", next.spec.managedBy, old.spec.managedBy);
+    yield* immutableStruct("spec.successPolicy", "batch.v1.SuccessPolicy", next.spec.successPolicy, old.spec.successPolicy);
   },
   *warnings({ metadata, spec }, old) {
     if (!old) yield* podNameWarnings(metadata.name);
@@ -144,9 +147,9 @@ function* validateTemplateUpdate(next: Readonly<PodTemplateSpec>, old: Readonly<
   const suspended = old.spec.suspend === true;
   const { startTime, conditions = [], active = 0 } = old.status ?? {};
   const isSuspended = conditions.some(({ type, status }) => type === "Suspended" && status === "True");
-  if (!suspended || !(startTime === undefined || isSuspended) || active > 0) { yield* immutable("spec.template", next, old.spec.template); return; }
+  if (!suspended || !(startTime === undefined || isSuspended) || active > 0) { yield* immutableStruct("spec.template", "core.v1.PodTemplateSpec", next, old.spec.template); return; }
   const before = withScheduling(old.spec.template, next);
-  yield* immutable("spec.template.spec", next.spec, withResources(before.spec, next.spec));
+  yield* immutableStruct("spec.template.spec", "core.v1.PodSpec", next.spec, withResources(before.spec, next.spec));
 }
 
 /** The old template with what says where the new one's pods may run. */

@@ -17,7 +17,7 @@ export const leaseCandidates = defineResource<LeaseCandidate>({
   group: "coordination.k8s.io", version: "v1beta1", kind: "LeaseCandidate", plural: "leasecandidates",
   generation: false, createOnUpdate: true, unconditionalUpdate: false, validateName: configMapKey,
   validate: ({ spec }) => validateSpec("spec", spec),
-  validateUpdate: (next, old) => immutable("spec.leaseName", next.spec.leaseName, old.spec.leaseName),
+  validateUpdate: (next, old) => immutable("spec.leaseName", next.spec.leaseName ?? "", old.spec.leaseName ?? ""),
   fields: ({ spec }) => ({ "spec.leaseName": spec.leaseName }),
 });
 

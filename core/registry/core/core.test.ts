@@ -127,3 +127,9 @@ test("a volume notes when its phase changed", () => {
   const context = { user: { name: "u", groups: [] }, nowMs: 86_400_000, dryRun: false, uuid: () => "u" };
   expect(updated(persistentVolumes, object, { status: { phase: "Available" } }, { subresource: "status", context }).object.status).toMatchObject({ phase: "Available", lastPhaseTransitionTime: "1970-01-02T00:00:00Z" });
 });
+
+test("a node's taints are looked at twice in an update, as upstream does", () => {
+  const { object } = created(nodes, {});
+  const next = { ...object, spec: { ...object.spec, taints: [{ key: "a", effect: "Go" as never }] } };
+  expect([...nodes.validate!(next, object), ...nodes.validateUpdate!(next, object)].map(({ field }) => field)).toEqual(["metadata.taints[0].effect", "metadata.taints[0].effect"]);
+});

@@ -37,10 +37,19 @@ test("of the core group's events what is wrong with their metadata is told when 
   expect([await told({ namespace: "b" }), await told(regarding)]).toEqual([["involvedObject.namespace"], ["metadata.labels"]]);
 });
 
+test("an update's causes have what is wrong with its metadata twice, also of the core group's events", async () => {
+  await api.ask("POST", CORE, { body: { metadata: { name: "labelled" }, involvedObject: regarding } });
+  const { body } = await api.ask("PATCH", `${CORE}/labelled`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { labels: { "a b": "c" } } } });
+  expect(body.details.causes.map(({ field }: { field: string }) => field)).toEqual(["metadata.labels", "metadata.labels"]);
+});
+
 test("what has been sent through events.k8s.io stays so, but for its series", async () => {
   await api.ask("POST", EVENTS, { body: event });
   const patch = (body: object) => api.ask("PATCH", `${EVENTS}/e`, { headers: { "content-type": "application/merge-patch+json" }, body });
   expect((await patch({ note: "other" })).body.message).toBe('Event "e" is invalid: message: Invalid value: "other": field is immutable');
+  const empty = '"UID":"","APIVersion":"","ResourceVersion":"","FieldPath":""';
+  expect((await patch({ related: { kind: "X" } })).body.message).toBe(`Event "e" is invalid: related: Invalid value: {"Kind":"X","Namespace":"","Name":"",${empty}}: field is immutable`);
+  expect((await patch({ type: null })).body.message).toBe('Event "e" is invalid: type: Invalid value: "": field is immutable');
   expect((await patch({ series: { count: 2, lastObservedTime: "2026-01-01T00:00:00.000000Z" } })).code).toBe(200);
 });
 

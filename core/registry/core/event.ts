@@ -7,6 +7,7 @@ import { byteLength } from "../../api/meta/byte-length.ts";
 import { FIELD_IMMUTABLE, type FieldError, invalid, required } from "../../api/meta/field-error.ts";
 import type { Event } from "../../api/gen/core.v1.ts";
 import { dns1123Subdomain } from "../../api/meta/names.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { defineResource, type WriteContext } from "../generic/resource.ts";
 import { isQualifiedName, problems } from "./checks/values.ts";
 
@@ -19,9 +20,10 @@ const OTHER_NAMESPACE = "does not match event.namespace";
 function isAskedAsCore({ group = "" }: WriteContext): boolean { return group === ""; }
 
 /** What nobody changes through events.k8s.io once an event is sent, by the names errors give it and in their order: upstream tells of the reason twice. */
-const FIXED = [
-  ["involvedObject"], ["reason"], ["message"], ["source"], ["firstTimestamp"], ["lastTimestamp"], ["count"], ["reason"], ["type"], ["eventTime"], ["action"], ["related"], ["reportingController", "reportingComponent"], ["reportingInstance"],
-] as const satisfies readonly (readonly [name: string, field?: keyof Event])[];
+const FIXED = ["involvedObject", "reason", "message", "source", "firstTimestamp", "lastTimestamp", "count", "reason", "type", "eventTime", "action", "related", "reportingComponent", "reportingInstance"] as const satisfies readonly (keyof Event)[];
+const STRUCTS: Readonly<Partial<Record<keyof Event, string>>> = { involvedObject: "core.v1.ObjectReference", source: "core.v1.EventSource", related: "core.v1.ObjectReference" };
+/** What is shown where nothing is said. */
+const NOTHING: Readonly<Partial<Record<keyof Event, unknown>>> = { involvedObject: {}, source: {}, count: 0, firstTimestamp: null, lastTimestamp: null, eventTime: null, related: undefined };
 const UNSET = "needs to be unset";
 const SERIES_COUNT_MIN = 2;
 
@@ -81,8 +83,12 @@ function* validateStrictly(event: Readonly<Event>): Iterable<FieldError> {
 
 function* validateChange(next: Readonly<Event>, old: Readonly<Event>): Iterable<FieldError> {
   if (!Bun.deepEquals(next.series, old.series)) yield* validateSeries(next);
-  for (const [name, field = name] of FIXED)
-    if (!Bun.deepEquals(next[field as keyof Event], old[field as keyof Event])) yield invalid(name, next[field as keyof Event], FIELD_IMMUTABLE);
+  for (const field of FIXED) {
+    if (Bun.deepEquals(next[field], old[field])) continue;
+    const type = STRUCTS[field];
+    const shown = next[field] ?? (field in NOTHING ? NOTHING[field] : "");
+    yield invalid(field === "reportingComponent" ? "reportingController" : field, type && shown ? internalForm(`io.k8s.api.${type}`, shown) : shown, FIELD_IMMUTABLE);
+  }
 }
 
 function* validateSeries({ series }: Readonly<Event>): Iterable<FieldError> {

@@ -63,10 +63,7 @@ export const nodes = defineResource<Node>({
       prepare(next, old) {
         if (next.status && !old.status?.config) delete next.status.config;
       },
-      *validate(next, old) {
-        yield* validateReported(next);
-        yield* validateNodeUpdate(next, old);
-      },
+      validate: validateNodeUpdate,
     }),
   },
 });
@@ -111,6 +108,7 @@ function* validateTaints(path: string, taints: readonly Taint[]): Iterable<Field
 
 /** What is given to a node once: its pod range, its provider's name for it. */
 function* validateNodeUpdate(next: Readonly<Node>, old: Readonly<Node>): Iterable<FieldError> {
+  yield* validateReported(next);
   const seen = new Set<string>();
   for (const [i, address] of (next.status?.addresses ?? []).entries()) {
     const key = `${address.type}/${address.address}`;
@@ -126,6 +124,7 @@ function* validateNodeUpdate(next: Readonly<Node>, old: Readonly<Node>): Iterabl
     const source = next.status?.config?.[field];
     if (source) yield* validateConfigSource(child("status.config", field), source, "status");
   }
+  yield* validateTaints("metadata.taints", next.spec.taints ?? []); // once more, as upstream does: the message has each error once, the causes twice
   if ((next.spec.externalID ?? "") !== (old.spec.externalID ?? "")) yield forbidden("spec.externalID", "may not be updated");
 }
 

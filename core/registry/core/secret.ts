@@ -40,7 +40,7 @@ export const secrets = defineResource<Secret>({
     yield* validateKeys(type, data);
   },
   *validateUpdate(next, old) {
-    yield* immutable("type", next.type, old.type);
+    yield* immutable("type", next.type ?? "", old.type ?? "");
     yield* unchangedIfImmutable(next, old, ["data"]);
   },
   *warnings({ type, data = {} }) {

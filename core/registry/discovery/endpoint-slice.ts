@@ -40,7 +40,7 @@ export const endpointSlices = defineResource<EndpointSlice>({
     yield* validatePorts("ports", ports ?? []);
     if (!old || !semanticEqual(old.endpoints, endpoints)) yield* validateEndpoints("endpoints", endpoints ?? [], addressType);
   },
-  validateUpdate: (next, old) => immutable("addressType", next.addressType, old.addressType),
+  validateUpdate: (next, old) => immutable("addressType", next.addressType ?? "", old.addressType),
   *warnings({ metadata, addressType, endpoints }, old) {
     if (!old && addressType === "FQDN") yield "spec.addressType: FQDN endpoints are deprecated";
     if (OWN_CONTROLLERS.includes(metadata.labels?.[MANAGED_BY] ?? "")) return;

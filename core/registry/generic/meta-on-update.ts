@@ -33,8 +33,8 @@ const PARTS: Readonly<Record<string, Again>> = { "certificates.k8s.io/certificat
 export function updateErrors(target: Refusing, next: Readonly<ApiObject>, old: Readonly<ApiObject>, { context, subresource }: { readonly context: WriteContext; readonly subresource?: Subresource | undefined }): readonly FieldError[] {
   const own = [...metaErrors(target, next, context)];
   const found = [...own, ...validateMetaUpdate(next, old)];
-  if (found.length === 0 || target.definition.anyMeta?.(context)) return found;
-  const again = lookedAtAgain(target.resource, subresource !== undefined);
+  if (found.length === 0) return found;
+  const again = target.definition.anyMeta?.(context) ? "nothing" : lookedAtAgain(target.resource, subresource !== undefined);
   const change = changeErrors(next, old);
   const errors = [...metaErrorsOfAll(target, next), ...change];
   if (again === "both" || again === "change") errors.push(...change, ...(target.definition.anyFinalizer || target.resource.form ? [] : unqualifiedFinalizers(next.metadata.finalizers ?? [])));

@@ -1,6 +1,7 @@
 /** What a write is refused for before it comes to storage: an object that is not valid, or not the one that was meant. */
 import { dns1123Subdomain, pathSegmentName } from "../../api/meta/names.ts";
 import { type FieldError, invalid as invalidField } from "../../api/meta/field-error.ts";
+import { parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict, invalid, statusError } from "../../api/meta/status-error.ts";
 import type { DeleteOptions } from "./deletion.ts";
@@ -24,7 +25,8 @@ export function metaErrors({ resource, definition }: Refusing, object: Readonly<
 export function metaErrorsOfAll({ resource }: Refusing, object: Readonly<ApiObject>): Iterable<FieldError> { return validateMeta(object, resource.namespaced, pathSegmentName, { anyFinalizer: true }); }
 
 /** Throws 422 if there are any: of the kind that the object says it is. */
-export function refuseInvalid({ resource: { group, kind } }: Refusing, object: Readonly<ApiObject>, errors: readonly FieldError[]): void {
+export function refuseInvalid({ resource: { group: own, kind, form } }: Refusing, object: Readonly<ApiObject>, errors: readonly FieldError[]): void {
+  const group = form ? parseApiVersion(object.apiVersion).group : own;
   if (errors.length > 0) throw invalid({ group, kind: object.kind || kind }, object.metadata.name ?? "" /* a body may have none */, errors);
 }
 

@@ -180,6 +180,7 @@ export class ResourceStore {
       const found = ask && (await this.#commits.shown(current, signal));
       if (found && (plan.type !== "keep" || plan.asked)) await ask(found, found);
       if (plan.type === "keep") return { entry: current, done: false };
+      if (this.resource.form && !context.dryRun) await this.#commits.stored((found ?? (await this.#commits.shown(current, signal))) as ApiObject, signal); // what cannot be stored any more does not go either, as upstream writes it before it goes
       const marked = this.#marked(plan, current);
       if (plan.type === "remove") {
         if (context.dryRun) return { entry: marked ? new Cached(current.key, deepFreeze(marked), current.revision, current) : current, done: true };

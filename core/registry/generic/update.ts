@@ -31,7 +31,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
   if (keepsStatus) copyField(draft, old, "status");
   if (subresource) subresource.prepare(draft, old, context);
   else definition.prepareForUpdate?.(draft, old, context);
-  if (subresource?.generation !== false && bumpsGeneration(definition, draft, old)) draft.metadata.generation = (old.metadata.generation ?? 0) + 1;
+  if (subresource?.generation !== false && (bumpsGeneration(definition, draft, old) || (definition.tellsEmpty && options.hasEmpty?.()))) draft.metadata.generation = (old.metadata.generation ?? 0) + 1;
   const allocation = subresource ? undefined : await definition.allocate?.(draft, old, context);
   try {
     draft.metadata.resourceVersion = old.metadata.resourceVersion;

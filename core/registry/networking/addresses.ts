@@ -9,7 +9,7 @@ import type { IPAddress, ParentReference, ServiceCIDR } from "../../api/gen/netw
 import { child, type FieldError, FIELD_IMMUTABLE, index, invalid, required } from "../../api/meta/field-error.ts";
 import { pathSegmentName } from "../../api/meta/names.ts";
 import { parseRange, strictCidr, strictIp } from "../core/checks/ip.ts";
-import { immutable, isDns1123Subdomain, problems } from "../core/checks/values.ts";
+import { immutableStruct, isDns1123Subdomain, problems } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
 import { validateSegment } from "./typed-reference.ts";
@@ -45,7 +45,7 @@ export const ipAddresses = defineResource<IPAddress>({
     if (spec.parentRef) yield* validateParent("spec.parentRef", spec.parentRef);
     else yield required("spec.parentRef");
   },
-  validateUpdate: (next, old) => immutable("spec.parentRef", next.spec.parentRef, old.spec.parentRef),
+  validateUpdate: (next, old) => immutableStruct("spec.parentRef", "networking.v1.ParentReference", next.spec.parentRef, old.spec.parentRef),
 });
 
 function* validateParent(path: string, { group, resource, name, namespace }: ParentReference): Iterable<FieldError> {

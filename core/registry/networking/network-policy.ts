@@ -15,7 +15,7 @@ import { defineResource } from "../generic/resource.ts";
 const POLICY_TYPES = ["Ingress", "Egress"];
 
 export const networkPolicies = defineResource<NetworkPolicy>({
-  group: "networking.k8s.io", version: "v1", kind: "NetworkPolicy", plural: "networkpolicies",
+  group: "networking.k8s.io", version: "v1", kind: "NetworkPolicy", plural: "networkpolicies", tellsEmpty: true,
   defaults({ spec }) {
     for (const { ports } of [...(spec.ingress ?? []), ...(spec.egress ?? [])]) for (const port of ports ?? []) port.protocol ??= "TCP";
     if (!spec.policyTypes?.length) spec.policyTypes = spec.egress?.length ? ["Ingress", "Egress"] : ["Ingress"];

@@ -13,7 +13,9 @@ const policy = (spec: Given): Given => ({ spec: { podSelector: {}, ...spec } });
 test("what the API fills in", () => {
   expect(created(networkPolicies, policy({ ingress: [{ ports: [{ port: 80 }] }] })).object.spec).toMatchObject({ policyTypes: ["Ingress"], ingress: [{ ports: [{ port: 80, protocol: "TCP" }] }] });
   expect(created(networkPolicies, policy({ egress: [{}] })).object.spec.policyTypes).toEqual(["Ingress", "Egress"]);
-  expect(created(ingressClasses, { spec: { controller: "a.io/b", parameters: { kind: "K", name: "n" } } }).object.spec.parameters?.scope).toBe("Cluster");
+  const { object } = created(ingressClasses, { spec: { controller: "a.io/b", parameters: { kind: "K", name: "n" } } });
+  expect(object.spec.parameters?.scope).toBe("Cluster");
+  expect(updated(ingressClasses, object, { spec: {} }).errors).toEqual(['spec.controller: Invalid value: "": field is immutable', "spec.controller: Required value"]);
   expect(created(ingresses, route({})).object.status).toEqual({ loadBalancer: {} });
 });
 

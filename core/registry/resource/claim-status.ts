@@ -5,7 +5,7 @@ import { byteLength } from "../../api/meta/byte-length.ts";
 import { validateCommonConditions } from "../core/checks/conditions.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
 import { parseRange } from "../core/checks/ip.ts";
-import { immutable, isDns1123Label } from "../core/checks/values.ts";
+import { immutableStruct, isDns1123Label } from "../core/checks/values.ts";
 import { validateNodeSelector } from "../core/pod/validation/affinity.ts";
 import { bindingConditions } from "./binding-conditions.ts";
 import { CONFIG_MAX, requestNames, requestReference, requestReferences } from "./claim-spec.ts";
@@ -34,7 +34,7 @@ export function* validateClaimStatus(next: Readonly<ResourceClaim>, old: Readonl
   if (reservedFor.length > 0 && !allocation) yield forbidden("status.reservedFor", "may not be specified when `allocated` is not set");
   else if (next.metadata.deletionTimestamp && reservedFor.some((consumer) => !(before.reservedFor ?? []).some((other) => semanticEqual(other, consumer))))
     yield forbidden("status.reservedFor", "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set");
-  if (allocation && before.allocation) yield* immutable("status.allocation", allocation, before.allocation);
+  if (allocation && before.allocation) yield* immutableStruct("status.allocation", "resource.v1.AllocationResult", allocation, before.allocation);
   else if (allocation) yield* validateAllocation("status.allocation", allocation, requestNames(next.spec.devices?.requests ?? []));
 }
 
@@ -71,7 +71,7 @@ function* validateDeviceStatus(path: string, device: AllocatedDeviceStatus, allo
   const conditions = device.conditions ?? [];
   yield* deviceId(path, device);
   yield* shareId(child(path, "shareID"), device.shareID);
-  if (!allocated.has(idOf(device))) yield invalid(path, idOf(device), "must be an allocated device in the claim");
+  if (!allocated.has(idOf(device))) yield invalid(path, { Driver: device.driver ?? "", Pool: device.pool ?? "", Device: device.device ?? "", ShareID: device.shareID ?? "" }, "must be an allocated device in the claim");
   if (conditions.length > CONDITIONS_MAX) yield tooMany(child(path, "conditions"), conditions.length, CONDITIONS_MAX);
   yield* validateCommonConditions(child(path, "conditions"), conditions);
   if (device.data !== undefined) yield* opaqueObject(child(path, "data"), device.data);

@@ -4,12 +4,10 @@
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/resource-claim-v1/
  * Source: kubernetes v1.36 pkg/registry/resource/{resourceclaim,resourceclaimtemplate}/strategy.go, pkg/registry/resource/utils.go, pkg/apis/resource/validation/validation.go
  */
-import { child, FIELD_IMMUTABLE, index, invalid } from "../../api/meta/field-error.ts";
+import { child, index } from "../../api/meta/field-error.ts";
 import type { ResourceClaim, ResourceClaimTemplate } from "../../api/gen/resource.v1.ts";
-import { internalForm } from "../../api/schema/internal-form.ts";
 import { validateTemplateMeta } from "../core/persistent-volume-claim/validation.ts";
-import { semanticEqual } from "../core/checks/equal.ts";
-import { immutable } from "../core/checks/values.ts";
+import { immutableStruct } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource, type Resource } from "../generic/resource.ts";
 import { adminAccess, adminNamespace, defaultClaimSpec, type NamespaceLabels, validateClaimSpec } from "./claim-spec.ts";
@@ -27,7 +25,7 @@ export function resourceClaims(labels: NamespaceLabels): Resource<ResourceClaim>
       yield* validateClaimSpec("spec", spec);
     },
     *validateUpdate(next, old) {
-      if (!semanticEqual(next.spec, old.spec)) yield invalid("spec", internalForm("io.k8s.api.resource.v1.ResourceClaimSpec", next.spec), FIELD_IMMUTABLE);
+      yield* immutableStruct("spec", "resource.v1.ResourceClaimSpec", next.spec, old.spec);
     },
     subresources: {
       status: statusPart<ResourceClaim>({
@@ -64,6 +62,6 @@ export function resourceClaimTemplates(labels: NamespaceLabels): Resource<Resour
       yield* validateTemplateMeta("spec.metadata", spec.metadata ?? {});
       yield* validateClaimSpec("spec.spec", spec.spec);
     },
-    validateUpdate: (next, old) => immutable("spec", next.spec, old.spec),
+    validateUpdate: (next, old) => immutableStruct("spec", "resource.v1.ResourceClaimTemplateSpec", next.spec, old.spec),
   });
 }

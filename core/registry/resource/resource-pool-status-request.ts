@@ -8,7 +8,7 @@
 import type { ResourcePoolStatusRequest } from "../../api/gen/resource.v1alpha3.ts";
 import { invalid } from "../../api/meta/field-error.ts";
 import { validateCommonConditions } from "../core/checks/conditions.ts";
-import { immutable } from "../core/checks/values.ts";
+import { immutableStruct } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
 import { driverName, poolName } from "./names.ts";
@@ -25,12 +25,12 @@ export const resourcePoolStatusRequests = defineResource<ResourcePoolStatusReque
     if (limit > LIMIT_MAX) yield invalid("spec.limit", limit, `must be less than or equal to ${LIMIT_MAX}`);
     if (limit < 1) yield invalid("spec.limit", limit, "must be greater than or equal to 1");
   },
-  validateUpdate: (next, old) => immutable("spec", next.spec, old.spec),
+  validateUpdate: (next, old) => immutableStruct("spec", "resource.v1alpha3.ResourcePoolStatusRequestSpec", next.spec, old.spec),
   subresources: {
     status: statusPart<ResourcePoolStatusRequest>({
       keepsMetadata: true,
       *validate({ status }, { status: before }) {
-        if (before) yield* immutable("status", status, before);
+        if (before) yield* immutableStruct("status", "resource.v1alpha3.ResourcePoolStatusRequestStatus", status, before);
         else yield* validateCommonConditions("status.conditions", status?.conditions);
       },
     }),

@@ -46,6 +46,7 @@ test("what was allocated stays; what is known of devices goes with them", () => 
   const got = updated(claims, object, { status: { allocation, devices: [device] } }, { subresource: "status" });
   expect(got.errors).toEqual([]);
   expect(updated(claims, got.object, { status: { allocation: { devices: { results: [{ ...result, device: "gpu-1" }] } } } }, { subresource: "status" }).errors).toHaveLength(1);
+  expect(updated(claims, object, { status: { allocation, devices: [{ ...device, device: "other" }] } }, { subresource: "status" }).errors).toEqual([expect.stringMatching(/^status.devices\[0\]: Invalid value: \{"Driver":"[^"]*","Pool":"[^"]*","Device":"other","ShareID":""\}: must be an allocated device in the claim$/)]);
   expect(updated(claims, got.object, { status: { devices: [device] } }, { subresource: "status" }).object.status).toEqual({});
   expect(updated(claims, object, { status: { reservedFor: [{ resource: "pods", name: "p", uid: "1" }] } }, { subresource: "status" }).errors).toEqual(["status.reservedFor: Forbidden: may not be specified when `allocated` is not set"]);
 });

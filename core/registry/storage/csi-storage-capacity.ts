@@ -23,7 +23,7 @@ export const csiStorageCapacities = defineResource<CSIStorageCapacity>({
   },
   *validateUpdate(next, old) {
     yield* immutable("nodeTopology", next.nodeTopology, old.nodeTopology);
-    yield* immutable("storageClassName", next.storageClassName, old.storageClassName);
+    yield* immutable("storageClassName", next.storageClassName ?? "", old.storageClassName);
   },
   *warnings({ nodeTopology }) {
     for (const [i, { key }] of (nodeTopology?.matchExpressions ?? []).entries()) {

@@ -40,13 +40,11 @@ export const storageClasses = defineResource<StorageClass>({
 
 export const volumeAttributesClasses = defineResource<VolumeAttributesClass>({
   group: "storage.k8s.io", version: "v1", kind: "VolumeAttributesClass", plural: "volumeattributesclasses", generation: false,
-  *validate({ driverName, parameters }): Iterable<FieldError> {
+  *validate({ driverName, parameters }, old): Iterable<FieldError> {
+    if (old && driverName !== old.driverName) yield forbidden("driverName", "updates to driverName are forbidden."); // the first to be told
+    if (old && !Bun.deepEquals(parameters ?? {}, old.parameters ?? {})) yield forbidden("parameters", "updates to parameters are forbidden.");
     yield* validateProvisioner("driverName", driverName);
     yield* validateParameters("parameters", parameters, { mayBeEmpty: false });
-  },
-  *validateUpdate(next, old) {
-    if (next.driverName !== old.driverName) yield forbidden("driverName", "updates to driverName are forbidden.");
-    if (!Bun.deepEquals(next.parameters ?? {}, old.parameters ?? {})) yield forbidden("parameters", "updates to parameters are forbidden.");
   },
 });
 

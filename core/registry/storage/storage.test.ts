@@ -37,3 +37,13 @@ test("what stays as it was made", () => {
   expect(updated(csiNodes, node, { spec: { drivers: [{ name: "d", nodeID: "1", allocatable: { count: 2 } }] } }).errors).toEqual([]);
   expect(updated(csiNodes, node, { spec: { drivers: [{ name: "d", nodeID: "2" }] } }).errors).toHaveLength(1);
 });
+
+test("of a class of attributes that nothing changes is told before what is wrong with it", () => {
+  const { object } = created(volumeAttributesClasses, { driverName: "a.b", parameters: { a: "b" } });
+  expect(updated(volumeAttributesClasses, object, { driverName: "a.b", parameters: {} }).errors).toEqual(["parameters: Forbidden: updates to parameters are forbidden.", "parameters: Required value: must contain at least one key/value pair"]);
+});
+
+test("a volume stays with its node and driver", () => {
+  const { object } = created(volumeAttachments, { spec: { attacher: "a", nodeName: "n", source: { persistentVolumeName: "p" } } });
+  expect(updated(volumeAttachments, object, { spec: { ...object.spec, nodeName: "m" } }).errors).toEqual(['spec: Invalid value: {"Attacher":"a","Source":{"PersistentVolumeName":"p","InlineVolumeSpec":null},"NodeName":"m"}: field is immutable']);
+});

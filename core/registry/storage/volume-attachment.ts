@@ -8,7 +8,7 @@ import type { VolumeAttachment, VolumeAttachmentSource, VolumeError } from "../.
 import { byteLength } from "../../api/meta/byte-length.ts";
 import { child, type FieldError, forbidden, invalid, required, tooLong } from "../../api/meta/field-error.ts";
 import { rangeMessage } from "../../api/meta/names.ts";
-import { immutable, isDns1123Subdomain } from "../core/checks/values.ts";
+import { immutableStruct, isDns1123Subdomain } from "../core/checks/values.ts";
 import { validateInlineVolume } from "../core/persistent-volume/validation.ts";
 import { csiDriverName } from "../core/pod/validation/volume-sources.ts";
 import { statusPart } from "../core/status-part.ts";
@@ -23,7 +23,7 @@ export const volumeAttachments = defineResource<VolumeAttachment>({
   generation: false, unconditionalUpdate: false,
   prepareForCreate(attachment) { attachment.status = { attached: false }; },
   validate,
-  validateUpdate: (next, old) => immutable("spec", next.spec, old.spec),
+  validateUpdate: (next, old) => immutableStruct("spec", "storage.v1.VolumeAttachmentSpec", next.spec, old.spec),
   subresources: { status: statusPart<VolumeAttachment>({ keepsMetadata: true, validate: (next) => validate(next) }) },
 });
 

@@ -7,7 +7,7 @@ import { copyOf } from "../../api/meta/copy.ts";
 import { invalid as invalidField } from "../../api/meta/field-error.ts";
 import { formatApiVersion, formatGvk, type GroupVersion, type GroupVersionKind } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest, internalError, invalid, statusError } from "../../api/meta/status-error.ts";
+import { badRequest, internalError, invalid, StatusError, statusError } from "../../api/meta/status-error.ts";
 import { jsonKindOf } from "../../api/patch/json-value.ts";
 import { canonical } from "../../api/schema/canonical.ts";
 import { diagnoseValue } from "../../api/schema/diagnose-value.ts";
@@ -17,6 +17,9 @@ import { wrapIntegers } from "../../api/schema/wrap-integers.ts";
 import { MalformedError } from "../../registry/apiextensions/custom/embedded.ts";
 import type { RequestBody } from "../request.ts";
 import { bodyOf, type Scope } from "../scope.ts";
+
+/** Where the kinds are registered that the Scale of a custom resource is read with, in Go's words. */
+const CUSTOM_SCALE_SCHEME = "k8s.io/client-go/scale/util.go:146";
 
 /** The body as an object of the request's resource or subresource, in the storage version, defaulted. Throws 400, 415. */
 export async function decodeObject(scope: Scope): Promise<ApiObject> { return (await bodyReader(scope))(); }
@@ -59,8 +62,9 @@ interface Patched {
 export function patchedObject(scope: Scope, value: unknown, { shown, repeated, old, namesKind }: Patched): ApiObject {
   const expected = expectedKind(scope);
   const isTyped = builtInFacts.typeOf(expected) !== undefined;
-  if (namesKind && isTyped && !(value as Partial<ApiObject>).apiVersion) throw badRequest(`the name of the object (${scope.info.name} based on URL) was undeterminable: name must be provided`); // of no version nothing is read
-  const another = !namesKind ? undefined : isTyped ? kindError(value as JsonValue, expected) : customKindError(value as JsonObject);
+  const isCustomScale = isTyped && scope.served.custom !== undefined;
+  if (namesKind && isTyped && !isCustomScale && !Array.isArray(value) && !(value as Partial<ApiObject>).apiVersion) refuseWithoutVersion(scope, value as JsonObject, { shown, repeated });
+  const another = !namesKind ? undefined : isTyped ? kindError(value as JsonValue, expected, isCustomScale ? CUSTOM_SCALE_SCHEME : undefined) : customKindError(value as JsonObject);
   if (another !== undefined && !isTyped) throw unfitPatch(shown(), another);
   if (!isTyped && !(value as Partial<ApiObject>).apiVersion) throw internalError(new Error("Object 'apiVersion' is missing in 'object has no apiVersion field'"));
   const kept = keptSpec(scope, old);
@@ -72,8 +76,18 @@ export function patchedObject(scope: Scope, value: unknown, { shown, repeated, o
   return finishObject(scope, object, kept);
 }
 
+/** What says of no version what it is, is read as the server holds such objects: nothing of it has a name there, and none of it is read. Throws. */
+function refuseWithoutVersion(scope: Scope, value: JsonObject, { shown, repeated }: Pick<Patched, "shown" | "repeated">): never {
+  const findings = [...repeated, ...Object.keys(value).filter((name) => name !== "apiVersion" && name !== "kind").sort().map((name) => `unknown field ${JSON.stringify(name)}`)];
+  const validation = fieldValidationOf(scope);
+  if (findings.length > 0 && validation === "Strict") throw unfitPatch(shown(), `strict decoding error: ${findings.join(", ")}`);
+  if (validation === "Warn") scope.warnings.push(...findings);
+  throw badRequest(`the name of the object (${scope.info.name} based on URL) was undeterminable: name must be provided`);
+}
+
 /** Why what a patch has made of a custom resource is of no kind. */
 function customKindError(value: JsonObject): string | undefined {
+  if (Array.isArray(value)) return kindError(value, { group: "", version: "", kind: "" });
   for (const name of ["kind", "apiVersion"] as const) {
     const given = value[name] ?? "";
     if (typeof given !== "string") return `couldn't get version/kind; json parse error: json: cannot unmarshal ${jsonKindOf(given)} into Go struct field .${name} of type string`;
@@ -109,9 +123,20 @@ function readObject(scope: Scope, body: RequestBody): ApiObject {
     checkVersion(value, expected);
     return object;
   }
-  const { object, warnings } = decodeBody({ bytes: body.bytes, encoding, expected, fieldValidation: fieldValidationOf(scope), ...(expected.kind === "Eviction" ? { accepts: isEvictionVersion } : {}) });
+  const isCustomScale = scope.served.custom !== undefined;
+  const { object, warnings, emptied } = explained(isCustomScale, () => decodeBody({ bytes: body.bytes, encoding, expected, fieldValidation: fieldValidationOf(scope), ...(expected.kind === "Eviction" ? { accepts: isEvictionVersion } : {}) }));
   scope.warnings.push(...warnings);
+  if (emptied) scope.sentEmpty = true;
   return object as unknown as ApiObject;
+}
+
+/** Upstream fails to tell what is wrong with the Scale of a custom resource: it looks for its kind where only the definition's own are. */
+function explained<T>(isCustomScale: boolean, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw isCustomScale && error instanceof StatusError && error.code === 400 ? badRequest(`no kind is registered for the type v1.Scale in scheme "pkg/apiserver/customresource_handler.go:781"`, error) : error;
+  }
 }
 
 /** What clients of before policy/v1 send is the same by another name. Source: kubernetes v1.36 pkg/registry/core/pod/storage/eviction.go AcceptsGroupVersion */
@@ -149,7 +174,8 @@ function readValue(scope: Scope, value: unknown, { known, keepNulls = false, isM
   const gvk = expectedKind(scope);
   const type = builtInFacts.typeOf(gvk);
   if (!type) return readCustom(scope, value, keepNulls);
-  const { object, clean } = canonical(type, withReset({ ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }), known);
+  const { object, clean, emptied } = canonical(type, withReset({ ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }), known);
+  if (emptied) scope.sentEmpty = true;
   if (clean && !(isMap && isOddlyNamed(value))) return { object: object as unknown as ApiObject, strict: [] };
   const wrapped = isMap && !clean ? wrapIntegers(type, value) : value;
   if (wrapped !== value) return readValue(scope, wrapped, { ...(known && { known }), isMap });

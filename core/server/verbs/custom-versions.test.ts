@@ -238,3 +238,46 @@ test("as long as the webhook fails, who lists or watches is told to try again, a
   world.refuses = () => false;
   expect((await world.api.ask("GET", BOX)).body.items).toHaveLength(1);
 });
+
+/** Another version becomes the one that is stored, and versions go. */
+async function restored(world: World, versions: readonly object[]): Promise<void> {
+  const patch = (path: string, body: object) => world.api.ask("PATCH", `${CRDS}/boxes.ops.io${path}`, { headers: { "content-type": MERGE }, body });
+  expect((await patch("/status", { status: { storedVersions: ["v2"] } })).code).toBe(200);
+  expect((await patch("", { spec: { versions } })).body.spec?.versions.length).toBe(versions.length);
+}
+
+async function gone(world: World, version: string, { name = "b", query = {} }: { readonly name?: string; readonly query?: Record<string, string> }): Promise<string> {
+  const told = await world.api.ask("DELETE", `/apis/ops.io/${version}${BOXES}${name && `/${name}`}`, { query });
+  return told.code < 300 ? "" : `${told.code} ${told.body.message}`;
+}
+
+const OTHERS = VERSIONS.map((one) => ({ ...one, storage: (one as { name: string }).name === "v1" }));
+
+test("what cannot be converted to the stored version is not deleted, and a dry run is none", async () => {
+  await using world = await boxes({ versions: OTHERS });
+  expect(await world.ask("POST", "v1", { name: "", spec: { size: 1 } })).toBe("");
+  await restored(world, VERSIONS);
+  world.refuses = (_, apiVersion) => apiVersion === "ops.io/v2";
+  let size = 1;
+  await expect.poll(() => world.patch("one", "v1", { size: ++size })).toBe(`500 ${FAILED}`); // the definition is in force
+  expect(await gone(world, "v1", {})).toBe(`500 ${FAILED}`);
+  expect(await gone(world, "v1", { query: { propagationPolicy: "Foreground" } })).toBe(`500 ${FAILED}`);
+  expect(await gone(world, "v1", { name: "" })).toBe(`500 ${FAILED}`);
+  expect(await gone(world, "v1", { query: { dryRun: "All" } })).toBe("");
+  expect(await gone(world, "v2", { name: "" })).toBe(`500 ${FAILED}`); // the list is not from a cache, which would have it tried again
+  world.refuses = () => false;
+  expect(await gone(world, "v1", {})).toBe("");
+});
+
+test("nobody knows what an object means that is stored in a version that is gone", async () => {
+  await using world = await boxes({ strategy: "None", versions: OTHERS });
+  expect(await world.ask("POST", "v1", { name: "", spec: { color: "red" } })).toBe("");
+  await restored(world, VERSIONS);
+  await restored(world, VERSIONS.slice(1));
+  const told = "request to convert CR from an invalid group/version: ops.io/v1";
+  await expect.poll(() => world.ask("GET", "v2", {})).toBe(`500 ${told}`);
+  expect(await world.ask("GET", "v2", { name: "" })).toBe(`429 storage is (re)initializing: failed to list ops.io/v2, Kind=Box: ${told}`);
+  expect(await world.ask("GET", "v2", { name: "", query: { limit: "1" } })).toBe(`500 ${told}`);
+  expect([await world.ask("PUT", "v2", {}), await gone(world, "v2", {})]).toEqual([`500 ${told}`, `500 ${told}`]);
+  expect(await world.patch("one", "v2", { color: "blue" })).toBe(`500 ${told}`);
+});

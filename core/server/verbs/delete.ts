@@ -40,7 +40,7 @@ const DELETED_AT_ONCE = 16;
 /** Deletes what a list with the same query would show, and answers with that list. */
 export async function deleteCollection(scope: Scope): Promise<Answer> {
   const { served } = scope;
-  const list = await listObjects(scope);
+  const list = await listObjects(scope, { forDeletion: true });
   const query = await deleteQueryOf(scope);
   warnOfDependents(scope, query);
   const options = deletingOptions(scope, query, () => query);

@@ -3,7 +3,7 @@ import { type GroupVersionKind, parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject, ManagedFieldsEntry } from "../../api/meta/object-meta.ts";
 import { excludeFields, type FieldFilter, includeFields } from "../../api/patch/apply/field-filter.ts";
 import { managerName, managersSent } from "../../api/patch/apply/managers.ts";
-import type { Versions } from "../../api/patch/apply/ownership.ts";
+import { ConversionError, type Versions } from "../../api/patch/apply/ownership.ts";
 import { parentManagedFields, type ReplicasPaths, scaleManagedFields } from "../../api/patch/apply/scale.ts";
 import { updateManagedFields } from "../../api/patch/apply/update.ts";
 import { builtInSchemas } from "../../api/patch/facts-schema.ts";
@@ -79,18 +79,24 @@ function shownIn<T extends Readonly<ApiObject>>(served: ServedResource, object: 
 }
 
 /** Does what may need the object in other versions of its kind, for managers who wrote in them. A promise only where others convert it. */
-export function withVersions<T>({ served, signal }: Scope, work: (versions: Versions | undefined) => T): T | Promise<T> {
-  return served.custom ? served.custom.withVersions(work, signal) : work(builtInVersions(served));
+export function withVersions<T>(scope: Scope, work: (versions: Versions | undefined) => T): T | Promise<T> {
+  const { served, signal } = scope;
+  return served.custom ? served.custom.withVersions(work, signal) : work(builtInVersions(scope));
 }
 
-function builtInVersions({ row, apiVersion }: ServedResource): Versions | undefined {
-  if (row.kind !== "HorizontalPodAutoscaler") return undefined; // no other kind is served in versions of different shapes that people apply
+/** Those that the kind is served in. What somebody owns in another one is nobody's any more. */
+function builtInVersions({ served: { row, apiVersion }, server: { registry } }: Scope): Versions {
   return (other) => {
-    const schema = builtInSchemas.schemaOf({ ...parseApiVersion(other), kind: row.kind });
-    const to = (version: string) => (object: JsonMap): JsonMap => convert(object as unknown as ApiObject, version) as unknown as JsonMap;
+    if (other.split("/").length > 2) throw new ConversionError(`unexpected GroupVersion string: ${other}`);
+    const { group, version } = parseApiVersion(other);
+    const schema = group === row.group && registry.find(group, version, row.plural) ? builtInSchemas.schemaOf({ group, version, kind: row.kind }) : undefined;
+    if (row.kind !== "HorizontalPodAutoscaler") return schema && { schema, to: same, from: same }; // no other kind is served in versions of different shapes that people apply
+    const to = (wanted: string) => (object: JsonMap): JsonMap => convert(object as unknown as ApiObject, wanted) as unknown as JsonMap;
     return schema && { schema, to: to(other), from: to(apiVersion) };
   };
 }
+
+function same(object: JsonMap): JsonMap { return object; }
 
 /** Of a kind that the request's resource, or a view of it, is about. */
 export function schemaOf({ served }: Scope, gvk: GroupVersionKind): ObjectSchema | undefined {

@@ -11,12 +11,35 @@ import type { ServedResource } from "../../registry/registry.ts";
 import { isTrue } from "../request-info.ts";
 import type { Scope } from "../scope.ts";
 
+/** What a list or a watch asks for. Numbers and selectors are read first, then it is seen what goes together, then which fields are known; the version and where to go on come last. Throws 400, 422. */
+export function listingOf(scope: Scope): { readonly options: ListOptions; readonly selection: Selection } {
+  const { request: { query }, info } = scope;
+  integer(query, "timeoutSeconds"); // a list has no use for it, and is refused all the same
+  const limit = integer(query, "limit") ?? 0;
+  const selectors = selectorsOf(query);
+  const errors = isTrue(query.get("watch")) ? watchErrors(query) : listErrors(query);
+  if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);
+  const selection = selectionBy(scope, selectors);
+  const resourceVersion = query.get("resourceVersion") ?? "";
+  const wrong = versionError(resourceVersion);
+  if (wrong && info.verb === "watch") throw badVersion(wrong);
+  const continueToken = query.get("continue") ?? "";
+  if (wrong && continueToken === "") throw badRequest(`invalid resource version: ${formatFieldError(wrong)}`);
+  return { options: { limit, continue: continueToken, resourceVersion, versionMatch: (query.get(MATCH) ?? "") as VersionMatch }, selection };
+}
+
 /** Which objects the request is about. Throws 400 for a selector that cannot be read or names an unknown field. */
-export function selectionOf({ request, served, info }: Scope): Selection {
-  const labelText = request.query.get("labelSelector") ?? "";
-  const fieldText = request.query.get("fieldSelector") ?? "";
-  const labels = labelText === "" ? undefined : attempt(() => parseLabelSelector(labelText));
-  const fields = fieldText === "" ? undefined : attempt(() => parseFieldSelector(fieldText));
+export function selectionOf(scope: Scope): Selection { return selectionBy(scope, selectorsOf(scope.request.query)); }
+
+interface Selectors { readonly labels: ReturnType<typeof parseLabelSelector> | undefined; readonly fields: ReturnType<typeof parseFieldSelector> | undefined }
+
+function selectorsOf(query: URLSearchParams): Selectors {
+  const labelText = query.get("labelSelector") ?? "";
+  const fieldText = query.get("fieldSelector") ?? "";
+  return { labels: labelText === "" ? undefined : attempt(() => parseLabelSelector(labelText)), fields: fieldText === "" ? undefined : attempt(() => parseFieldSelector(fieldText)) };
+}
+
+function selectionBy({ served, info }: Scope, { labels, fields }: Selectors): Selection {
   const namespace = served.row.namespaced ? info.namespace : "";
   const name = info.name || undefined; // of a path that names one object, or of the only field asked for
   if (fields) checkFieldsSupported(fields, served.definition.fields || served.custom ? Object.keys(fieldsOf(served, emptyOf(served))) : undefined, served.row.kind);
@@ -64,20 +87,6 @@ export interface ListOptions {
   /** "" for "the newest". */
   readonly resourceVersion: string;
   readonly versionMatch: VersionMatch;
-}
-
-export function listOptionsOf({ request: { query }, info }: Scope): ListOptions {
-  const limit = integer(query, "limit") ?? 0;
-  integer(query, "timeoutSeconds"); // a list has no use for it, and is refused all the same
-  const resourceVersion = query.get("resourceVersion") ?? "";
-  const versionMatch = query.get("resourceVersionMatch") ?? "";
-  const continueToken = query.get("continue") ?? "";
-  const errors = isTrue(query.get("watch")) ? watchErrors(query) : listErrors(query);
-  if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);
-  const wrong = versionError(resourceVersion);
-  if (wrong && info.verb === "watch") throw badVersion(wrong);
-  if (wrong) throw badRequest(`invalid resource version: ${formatFieldError(wrong)}`);
-  return { limit, continue: continueToken, resourceVersion, versionMatch: versionMatch as VersionMatch };
 }
 
 const MATCH = "resourceVersionMatch";

@@ -53,9 +53,33 @@ test.each<[kind: string, body: object, why: string]>([
   expect([told.code, told.body.message]).toEqual([500, `failed to convert new object (/a; /v1, Kind=${kind}) to proper version: unable to convert unstructured object to /v1, Kind=${kind}: ${why}`]);
 });
 
+test("a map under qualified names is told of as Go calls it", async () => {
+  const body = { apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name: "s" }, spec: { driver: "d", pool: {}, devices: [{ name: "d", attributes: "x" }] } };
+  expect((await api!.ask("POST", "/apis/resource.k8s.io/v1/resourceslices", { body })).body.message).toContain("Go struct field Device.spec.devices.attributes of type map[v1.QualifiedName]v1.DeviceAttribute");
+});
+
+test("of a key that is no scalar the message has what Go prints of it", async () => {
+  const told = async (type: unknown) => (await api!.ask("PATCH", `${PATH}/status`, { headers: { "content-type": TYPES.apply }, query: { fieldManager: "m" }, body: { apiVersion: "apps/v1", kind: "Deployment", status: { conditions: [{ type }] } } })).body.message;
+  expect([await told({}), await told([{}])]).toEqual([expect.stringContaining(".status.conditions[type=].type: expected string"), expect.stringContaining(".status.conditions[type=[]].type: expected string")]);
+});
+
+test("a quantity is a scalar to who applies it", async () => {
+  const body = { apiVersion: "v1", kind: "Pod", metadata: { name: "a" }, spec: { containers: [{ name: "c", image: "i", resources: { limits: { cpu: ["x"] } } }] } };
+  const told = await api!.ask("PATCH", "/api/v1/namespaces/default/pods/a", { headers: { "content-type": TYPES.apply }, query: { fieldManager: "m" }, body });
+  expect([told.code, told.body.message]).toEqual([500, 'failed to create typed patch object (/a; /v1, Kind=Pod): .spec.containers[name="c"].resources.limits.cpu: expected any scalar, got &{[x]}']);
+});
+
 test.each<[what: string, type: keyof typeof TYPES, body: unknown, query: Record<string, string>, code: number, message: string]>([
   ["no patch", "json", "{}", {}, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"],
   ["no JSON", "merge", "{", {}, 400, "error decoding patch: unexpected end of JSON input"],
+  ["no patch, unasked", "json", "{}", { fieldValidation: "Ignore" }, 400, "json: cannot unmarshal object into Go value of type jsonpatch.Patch"],
+  ["no operation, unasked", "json", "[5]", { fieldValidation: "Ignore" }, 400, "json: cannot unmarshal number into Go value of type jsonpatch.Operation"],
+  ["no JSON, unasked", "merge", "{", { fieldValidation: "Ignore" }, 400, "Invalid JSON Patch"],
+  ["a number, unasked", "merge", "5", { fieldValidation: "Ignore" }, 400, "Invalid JSON Patch"],
+  ["a list, unasked", "merge", "[]", { fieldValidation: "Ignore" }, 422, ` "" is invalid: patch: Invalid value: "[]": couldn't get version/kind; json parse error: json: cannot unmarshal array into Go value of type struct {`],
+  ["a list in the object's place", "json", [{ op: "replace", path: "", value: [] }], {}, 422, ` "" is invalid: patch: Invalid value: "[]": couldn't get version/kind; json parse error: json: cannot unmarshal array`],
+  ["no version any more, strictly", "json", [{ op: "replace", path: "", value: { kind: "Deployment", spec: {}, metadata: {} } }], { fieldValidation: "Strict" }, 422,
+    String.raw` "" is invalid: patch: Invalid value: "{\"kind\":\"Deployment\",\"spec\":{},\"metadata\":{}}": strict decoding error: unknown field "metadata", unknown field "spec"`],
   ["a failing test", "json", [{ op: "test", path: "/spec/replicas", value: 7 }], {}, 422, "the server rejected our request due to an error in our request"],
   ["a wrong type", "merge", { spec: { replicas: "two" } }, {}, 422, ' "" is invalid: patch: Invalid value: "{'],
   ["a strategic wrong type", "strategic", { spec: { replicas: "two" } }, {}, 422, ' "" is invalid: patch: Invalid value: "map[spec:map[replicas:two]]": unrecognized type: int32'],
@@ -125,6 +149,36 @@ test("an unknown kind of patch is upstream's router's to refuse", async () => {
   expect([told.code, told.body.reason, told.body.message, told.body.details]).toEqual([415, "UnsupportedMediaType", "415: Unsupported Media Type", {}]);
 });
 
+test("an autoscaler of which nothing is left but what others own is there in both versions", async () => {
+  const path = (version: string) => `/apis/autoscaling/${version}/namespaces/a/horizontalpodautoscalers/all`;
+  const spec = { scaleTargetRef: { apiVersion: "apps/v1", kind: "Deployment", name: "d" }, maxReplicas: 3 };
+  const write = (version: string, manager: string) =>
+    api!.ask("PATCH", path(version), { headers: { "content-type": TYPES.apply }, query: { fieldManager: manager, force: "true" }, body: { apiVersion: `autoscaling/${version}`, kind: "HorizontalPodAutoscaler", metadata: { name: "all" }, spec } });
+  for (const version of ["v2", "v1"]) for (const manager of ["one", "two"]) expect((await write(version, manager)).code).toBeLessThan(300);
+});
+
+test("what somebody owns in a version that the kind is not served in is nobody's", async () => {
+  const entry = (apiVersion: string) => ({ manager: "other", operation: "Update", apiVersion, fieldsType: "FieldsV1", fieldsV1: { "f:spec": { "f:replicas": {} } }, time: "2026-01-01T00:00:00Z" });
+  const managers = async (apiVersion: string) => (await patch("merge", { metadata: { managedFields: [entry(apiVersion)] } })).body.metadata.managedFields?.map(({ manager }: { manager: string }) => manager);
+  expect([await managers("apps/v1"), await managers("apps/v9"), await managers("v1")]).toEqual([["other"], undefined, undefined]);
+  expect((await patch("merge", { metadata: { managedFields: [entry("apps/v1"), entry("x/y/z")] } })).body.metadata.managedFields).toBeUndefined();
+});
+
+test("of a network policy an empty list is another than none, each time it is sent, and none in what is stored", async () => {
+  const policies = "/apis/networking.k8s.io/v1/namespaces/a/networkpolicies";
+  const policy = { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", metadata: { name: "p" }, spec: { podSelector: {} } };
+  const generation = async (method: string, body: object) => (await api!.ask(method, `${policies}/p`, { headers: { "content-type": method === "PUT" ? "application/json" : TYPES.merge }, body })).body.metadata.generation as number;
+  await api!.ask("POST", policies, { body: policy });
+  expect([await generation("PATCH", { spec: { ingress: [] } }), await generation("PATCH", { spec: { ingress: [] } }), await generation("PATCH", { spec: { ingress: null } })]).toEqual([2, 3, 3]);
+  expect([await generation("PUT", { ...policy, spec: { podSelector: { matchLabels: {} } } }), await generation("PATCH", { spec: { policyTypes: [] } }), await generation("PATCH", { metadata: { labels: {} } })]).toEqual([4, 4, 4]);
+  expect((await api!.ask("GET", `${policies}/p`)).body.spec).toEqual({ podSelector: {}, policyTypes: ["Ingress"] });
+  expect((await patch("merge", { spec: { template: { spec: { volumes: [] } } } })).body.metadata.generation).toBe(1);
+});
+
+test("who takes the version from an object is told what is not known of it then", async () => {
+  expect((await patch("merge", { apiVersion: null })).warnings).toEqual(["metadata", "spec", "status"].map((name) => `unknown field "${name}"`));
+});
+
 test("a custom resource has no strategic merge patch, nor its scale; who tries is told which there are", async () => {
   const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
   const version = { name: "v1", served: true, storage: true, schema, subresources: { scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" } } };
@@ -134,6 +188,13 @@ test("a custom resource has no strategic merge patch, nor its scale; who tries i
     const told = await api!.ask("PATCH", `/apis/a.b/v1/namespaces/a/things/${path}`, { headers: { "content-type": TYPES.strategic }, body: {} });
     expect([told.code, told.body.message]).toEqual([415, `the body of the request was in an unknown format - accepted media types include: ${TYPES.json}, ${TYPES.merge}, ${TYPES.apply}`]);
   }
+  const things = "/apis/a.b/v1/namespaces/a/things";
+  await api!.ask("POST", things, { body: { apiVersion: "a.b/v1", kind: "Thing", metadata: { name: "t" }, spec: { replicas: 0 } } });
+  const merge = async (path: string, body: object) => (await api!.ask("PATCH", `${things}/${path}`, { headers: { "content-type": TYPES.merge }, body })).body;
+  expect((await merge("t/scale", { apiVersion: null, spec: { replicas: 2 } })).spec).toEqual({ replicas: 2 });
+  expect((await merge("t/scale", { kind: "Other" })).message).toContain('no kind "Other" is registered for version "autoscaling/v1" in scheme "k8s.io/client-go/scale/util.go:146"');
+  expect((await merge("t", { apiVersion: "v9" })).message).toBe('Thing "t" is invalid: apiVersion: Invalid value: "v9": must be a.b/v1');
+  expect((await api!.ask("PUT", `${things}/t/scale`, { body: { kind: "Scale", apiVersion: "autoscaling/v1", metadata: { name: "t" }, spec: { replicas: "2" } } })).body.message).toBe('no kind is registered for the type v1.Scale in scheme "pkg/apiserver/customresource_handler.go:781"');
 });
 
 test("who writes in one version owns fields of that version, whichever is stored", async () => {

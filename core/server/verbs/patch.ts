@@ -13,8 +13,8 @@ import { badRequest, notFound, routerUnsupported, StatusError, statusError, unsu
 import { serverSideApply } from "../../api/patch/apply/apply.ts";
 import { builtInSchemas } from "../../api/patch/facts-schema.ts";
 import { applyJsonPatch } from "../../api/patch/json-patch.ts";
-import { formatGo } from "../../api/patch/json-value.ts";
-import { applyMergePatch } from "../../api/patch/merge-patch.ts";
+import { formatGo, withoutNulls } from "../../api/patch/json-value.ts";
+import { applyMergePatch, BAD_MERGE_PATCH } from "../../api/patch/merge-patch.ts";
 import { applyStrategicMerge } from "../../api/patch/strategic-merge.ts";
 import { diagnose, diagnoseUntyped } from "../../api/schema/diagnose.ts";
 import { builtInFacts, Facts, type Type } from "../../api/schema/facts.ts";
@@ -72,15 +72,16 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
 /** All but server-side apply. Throws 400 for a patch that cannot be read. */
 function changer(scope: Scope, query: WriteQuery, { body, type }: { readonly body: RequestBody; readonly type: string }): Patcher {
   const schema = builtInSchemas.schemaOf(expectedKind(scope));
+  const lax = query.fieldValidation === "Ignore";
   const { value: patch, document, numbers }: ReadPatch = body.type === "value" ? { value: body.value, document: undefined, numbers: undefined }
-    : attempt(type === STRATEGIC_MERGE_PATCH ? "" : "error decoding patch: ", () => readPatch(decodeText(body.bytes)));
+    : attempt(type === STRATEGIC_MERGE_PATCH || lax ? "" : "error decoding patch: ", () => readPatch(decodeText(body.bytes)), type === MERGE_PATCH && lax ? BAD_MERGE_PATCH : undefined);
   scope.audit?.requestObject(patch);
   const repeated = type === JSON_PATCH ? strangeOperations(document ?? jsonNodeOf(patch), query) : document ? diagnoseUntyped(document) : [];
   const change = (old: Readonly<ApiObject>): unknown => {
     const document = old as unknown as Json;
     switch (type) {
-      case JSON_PATCH: return applyJsonPatch(document, patch);
-      case MERGE_PATCH: return applyMergePatch(document, patch);
+      case JSON_PATCH: return applyJsonPatch(document, patch, { lax });
+      case MERGE_PATCH: return lax && Array.isArray(patch) ? withoutNulls(patch) : applyMergePatch(document, patch, { lax }); // a list takes the place of all there is
       default: {
         const merged = strategicallyMerged(() => applyStrategicMerge(document, patch ?? {}, schema!));
         return WITH_RAW.has(scope.served.row.kind) ? inKeyOrder(merged) : merged;
@@ -173,11 +174,12 @@ function strategicallyMerged<T>(merge: () => T): T {
   }
 }
 
-function attempt<T>(what: string, parse: () => T): T {
+/** `instead`: what is told of whatever is wrong. */
+function attempt<T>(what: string, parse: () => T, instead?: string): T {
   try {
     return parse();
   } catch (error) {
-    throw badRequest(what + (error instanceof Error ? error.message : String(error)), error);
+    throw badRequest(instead ?? what + (error instanceof Error ? error.message : String(error)), error);
   }
 }
 

@@ -1,4 +1,5 @@
 /** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
+import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
 import { parseJson } from "../../api/codec/json.ts";
 import { formatGvk, parseApiVersion } from "../../api/meta/gvk.ts";
@@ -17,7 +18,7 @@ import { type Answer, type BookmarkItem, type ErrorItem, type ListAnswer, stored
 import { NotServed } from "../not-served.ts";
 import { isTrue } from "../request-info.ts";
 import type { Scope } from "../scope.ts";
-import { badVersion, integer, type ListOptions, listOptionsOf, selectionOf, versionError } from "./options.ts";
+import { badVersion, integer, type ListOptions, listingOf, versionError } from "./options.ts";
 
 /** How long a read waits for a revision that has not been reached yet. Source: apiserver storage/cacher blockTimeout */
 const REACH_TIMEOUT_MS = 3_000;
@@ -78,10 +79,10 @@ async function reach({ server: { cache, clock }, signal }: Scope, resourceVersio
   }
 }
 
-export async function listObjects(scope: Scope): Promise<ListAnswer> {
+/** `forDeletion`: of what is to go, which is not read from upstream's cache. */
+export async function listObjects(scope: Scope, { forDeletion = false }: { readonly forDeletion?: boolean } = {}): Promise<ListAnswer> {
   const { served, server, signal } = scope;
-  const options = listOptionsOf(scope);
-  const selection = selectionOf(scope);
+  const { options, selection } = listingOf(scope);
   if (options.continue !== "") {
     const { revision, after } = decodeContinue(options.continue, served.store!.prefixOf(selection.namespace));
     if (options.resourceVersion !== "" && options.resourceVersion !== "0") throw badRequest("specifying resource version is not allowed when using continue");
@@ -94,7 +95,8 @@ export async function listObjects(scope: Scope): Promise<ListAnswer> {
   const limit = options.resourceVersion === "0" ? 0 : options.limit; // whoever takes what there is gets all of it
   await reachToList(scope, options.resourceVersion);
   signal.throwIfAborted();
-  await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
+  const isCached = !forDeletion && limit === 0;
+  await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)), isCached);
   const revision = server.cache.revision;
   let looked = 0;
   const found = served.store!.select(selection, (objects) => (looked = objects));
@@ -102,7 +104,7 @@ export async function listObjects(scope: Scope): Promise<ListAnswer> {
   served.store!.cache.counts.list(selection.nodeName === undefined ? "" : "f:spec.nodeName", looked, entries.length);
   const last = found.length > entries.length ? entries.at(-1) : undefined;
   const next: ListMeta = last ? { continue: encodeContinue(revision, last.key, served.store!.prefixOf(selection.namespace)), ...remaining(scope, selection, entries.length) } : {};
-  await converted(scope, entries);
+  await converted(scope, entries, isCached);
   return { type: "list", served, entries, metadata: { resourceVersion: String(revision), ...next } };
 }
 
@@ -122,16 +124,16 @@ async function reachToList(scope: Scope, resourceVersion: string): Promise<void>
 }
 
 /** What is selected by fields is selected by those of the version that is asked for. */
-function readyToSelect(scope: Scope, { matches }: Selection, entries: () => Iterable<Cached>): Promise<void> | undefined {
-  return scope.served.custom && matches ? converted(scope, entries()) : undefined;
+function readyToSelect(scope: Scope, { matches }: Selection, entries: () => Iterable<Cached>, isCached = true): Promise<void> | undefined {
+  return scope.served.custom && matches ? converted(scope, entries(), isCached) : undefined;
 }
 
-/** Upstream answers lists and watches from a cache of the version, which has nothing as long as a webhook fails: the client is to try again. Throws 429. */
-async function converted({ served, signal }: Scope, entries: Iterable<Cached>): Promise<void> {
+/** Upstream answers lists and watches from a cache of the version, which has nothing as long as something cannot be converted: the client is to try again. Throws 429, and what went wrong where the list is read from the store. */
+async function converted({ served, signal }: Scope, entries: Iterable<Cached>, isCached: boolean): Promise<void> {
   try {
     await served.ready(objectsOf(entries), signal);
   } catch (error) {
-    throw error instanceof StatusError ? tooManyRequests(`storage is (re)initializing: failed to list ${formatGvk(served.row)}: ${error.message}`, 1) : error;
+    throw isCached && error instanceof StatusError ? tooManyRequests(`storage is (re)initializing: failed to list ${formatGvk(served.row)}: ${error.message}`, 1) : error;
   }
 }
 
@@ -159,7 +161,7 @@ async function listFrom(scope: Scope, options: ListOptions, selection: Selection
       throw expired(error, options, prefix);
     });
     fetched += page.entries.length;
-    await readyToSelect(scope, selection, () => page.entries);
+    await readyToSelect(scope, selection, () => page.entries, false);
     for (const entry of page.entries)
       if ((selection.name === undefined || entry.object.metadata.name === selection.name) && (selection.matches?.(entry.object) ?? true)) entries.push(entry);
     after = page.entries.at(-1)?.key;
@@ -208,11 +210,17 @@ function readContinue(token: string): ContinueToken {
   const illegal = token.length % 4 === 1 ? token.length - 1 : token.search(/[^\w-]/);
   if (illegal >= 0) throw badContinue(`: illegal base64 data at input byte ${illegal}`);
   try {
-    const value = parseJson(Buffer.from(token, "base64url").toString()).value;
+    const value = parseJson(textOf(Buffer.from(token, "base64url"))).value;
     return value !== null && typeof value === "object" ? value as ContinueToken : {};
   } catch (error) {
     throw badContinue(`: ${(error as Error).message}`);
   }
+}
+
+/** Throws for what begins as no text does: Go tells of the byte as of a character. */
+function textOf(bytes: Buffer): string {
+  if (bytes.length > 0 && bytes[0]! > 0x7f && !isUtf8(bytes)) throw new Error(`invalid character '${String.fromCharCode(bytes[0]!)}' looking for beginning of value`);
+  return bytes.toString();
 }
 
 function badContinue(why: string): StatusError {
@@ -223,8 +231,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const { request, served, server } = scope;
   const { query } = request;
   const startMs = server.clock.uptimeMs();
-  const options = listOptionsOf(scope);
-  const selection = selectionOf(scope);
+  const { options, selection } = listingOf(scope);
   const sendInitial = query.has("sendInitialEvents") ? isTrue(query.get("sendInitialEvents")) : options.resourceVersion === "" || options.resourceVersion === "0";
   const bookmarks = isTrue(query.get("allowWatchBookmarks"));
   const streaming = query.has("sendInitialEvents") && sendInitial && bookmarks;
@@ -234,7 +241,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   if (sendInitial) await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
   const initial = sendInitial ? served.store!.select(selection) : [];
   served.store!.cache.counts.initial += initial.length;
-  await converted(scope, initial);
+  await converted(scope, initial, true);
 
   const seconds = integer(query, "timeoutSeconds");
   const timeoutMs = seconds ? Math.max(0, seconds) * 1000 : WATCH_TIMEOUT_MIN_MS * (1 + server.random.next());

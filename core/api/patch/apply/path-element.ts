@@ -93,7 +93,7 @@ export function formatElement(element: PathElement): string {
 function formatValue(value: unknown): string {
   if (typeof value === "string") return goQuote(value);
   if (Array.isArray(value)) return `[${value.map(formatValue).join(",")}]`;
-  if (isMap(value)) return `{${Object.keys(value).sort().map((key) => `${key}=${formatValue(value[key])}`).join(";")}}`;
+  if (isMap(value)) return Object.keys(value).sort().map((key) => `${key}=${formatValue(value[key])}`).join("");
   return String(value);
 }
 

@@ -13,7 +13,7 @@ import type { JsonObject } from "../../../api/codec/json-document.ts";
 import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from "../../../api/gen/apiextensions.v1.ts";
 import { formatApiVersion, parseApiVersion } from "../../../api/meta/gvk.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
-import { internalError } from "../../../api/meta/status-error.ts";
+import { internalError, statusError } from "../../../api/meta/status-error.ts";
 import { customResourceSchema } from "../../../api/patch/openapi-schema.ts";
 import type { ObjectSchema } from "../../../api/patch/schema.ts";
 import { canonicalCustom } from "../../../api/schema/canonical-custom.ts";
@@ -37,6 +37,7 @@ export class CustomKind {
   readonly group: string;
   readonly storageVersion: string;
   readonly remote: RemoteConversion | undefined;
+  readonly #versions: ReadonlySet<string>;
   readonly #structures: ReadonlyMap<string, Structure>;
   readonly #unknown = structureOf(undefined);
   readonly #schemas = new Map<string, ObjectSchema>();
@@ -47,6 +48,7 @@ export class CustomKind {
     this.group = crd.spec.group;
     this.remote = remote;
     this.storageVersion = formatApiVersion({ group: this.group, version: crd.spec.versions.find(({ storage }) => storage)!.name });
+    this.#versions = new Set(crd.spec.versions.map(({ name }) => formatApiVersion({ group: this.group, version: name })));
     this.#structures = new Map(crd.spec.versions.map(({ name, schema }) => [name, structureOf(schema?.openAPIV3Schema)]));
   }
 
@@ -91,12 +93,19 @@ export class CustomKind {
 
   /** Makes sure that `shown` has what it needs of others. */
   async ready(stored: Iterable<Readonly<ApiObject>>, apiVersion: string, signal: AbortSignal): Promise<void> {
+    const all = [...stored];
+    for (const object of all) this.#refuseUnknown(object);
     if (!this.remote) return;
     const views = this.#viewsOf(apiVersion);
-    const waiting = [...stored].filter((object) => object.apiVersion !== apiVersion && !views.has(object));
+    const waiting = all.filter((object) => object.apiVersion !== apiVersion && !views.has(object));
     if (waiting.length === 0) return;
     const converted = await this.remote(waiting.map((object) => this.#current(object)), apiVersion, signal);
     for (const [i, object] of waiting.entries()) views.set(object, deepFreeze(this.#canonical(this.#inForm(converted[i]! as unknown as JsonMap, this.structure(parseApiVersion(apiVersion).version), { repair: true }))));
+  }
+
+  /** Throws 500 for an object of a version that the definition has no longer: nobody knows what it means. */
+  #refuseUnknown({ apiVersion }: Readonly<ApiObject>): void {
+    if (!this.#versions.has(apiVersion)) throw statusError({ code: 500, reason: "", message: `request to convert CR from an invalid group/version: ${apiVersion}` });
   }
 
   /** A stored object as it is in a version. The object itself if that is how it is stored. */

@@ -25,7 +25,8 @@ export function customScale(paths: Paths): Extract<Subresource, { type: "view" }
     type: "view",
     read: (object) => {
       const scale = read(object);
-      return scale.spec?.replicas === undefined ? { ...scale, spec: { replicas: UNSET } } : scale;
+      const { replicas } = scale.spec ?? {};
+      return { ...scale, spec: replicas === 0 ? {} : { replicas: replicas ?? UNSET } }; // nought is not written
     },
     show(object) {
       const scale = read(object);

@@ -1,6 +1,7 @@
 /** The checks every kind repeats, in upstream's words. Each yields the errors of one field. */
 import { FIELD_IMMUTABLE, type FieldError, invalid, notSupported, required } from "../../../api/meta/field-error.ts";
 import { dns1123Label, dns1123Subdomain, qualifiedName } from "../../../api/meta/names.ts";
+import { internalForm } from "../../../api/schema/internal-form.ts";
 import { semanticEqual } from "./equal.ts";
 
 export const NOT_NEGATIVE = "must be greater than or equal to 0";
@@ -17,6 +18,11 @@ export function* nonNegative(path: string, value: number | undefined): Iterable<
 
 export function* positive(path: string, value: number | undefined): Iterable<FieldError> {
   if ((value ?? 0) <= 0) yield invalid(path, value ?? 0, NOT_POSITIVE);
+}
+
+/** As `immutable`, for a struct: `type` is its name in OpenAPI, below io.k8s.api. */
+export function* immutableStruct(path: string, type: string, next: object | undefined, old: object | undefined): Iterable<FieldError> {
+  if (!semanticEqual(next, old)) yield invalid(path, next && internalForm(`io.k8s.api.${type}`, next), FIELD_IMMUTABLE);
 }
 
 export function* immutable(path: string, next: unknown, old: unknown): Iterable<FieldError> {

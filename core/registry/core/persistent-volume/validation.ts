@@ -2,6 +2,7 @@
 import { child, type FieldError, FIELD_IMMUTABLE, forbidden, invalid, key, notSupported, required } from "../../../api/meta/field-error.ts";
 import type { PersistentVolume, PersistentVolumeSpec } from "../../../api/gen/core.v1.ts";
 import { labelValue } from "../../../api/meta/names.ts";
+import { internalForm } from "../../../api/schema/internal-form.ts";
 import { jsonDiff } from "../checks/diff.ts";
 import { semanticEqual } from "../checks/equal.ts";
 import { positiveQuantity, volumeQuantity } from "../checks/resources.ts";
@@ -95,16 +96,19 @@ const RENAMED_LABELS: Readonly<Record<string, string>> = {
   "beta.kubernetes.io/os": "kubernetes.io/os", "beta.kubernetes.io/arch": "kubernetes.io/arch", "beta.kubernetes.io/instance-type": "node.kubernetes.io/instance-type",
 };
 
+const SOURCE = "io.k8s.api.core.v1.PersistentVolumeSource";
+
 export function* validateVolumeUpdate(next: Readonly<PersistentVolume>, old: Readonly<PersistentVolume>): Iterable<FieldError> {
+  yield* validateVolumeSpec("spec", next.spec, next.metadata.name, old.spec); // once more, as upstream does: the message has each error once, the causes twice
   const [before, after] = [sourceOf(old.spec), sourceOf(next.spec)];
   if (before.csi && !before.csi.controllerExpandSecretRef && after.csi?.controllerExpandSecretRef) {
     const { controllerExpandSecretRef: _, ...csi } = after.csi;
     after.csi = csi;
   }
-  if (!semanticEqual(after, before)) yield forbidden("spec.persistentvolumesource", `spec.persistentvolumesource is immutable after creation\n${jsonDiff(before, after)}`);
+  if (!semanticEqual(after, before)) yield forbidden("spec.persistentvolumesource", `spec.persistentvolumesource is immutable after creation\n${jsonDiff(internalForm(SOURCE, before), internalForm(SOURCE, after))}`);
   yield* immutable("volumeMode", next.spec.volumeMode, old.spec.volumeMode);
   if (old.spec.nodeAffinity && !semanticEqual(withNewLabels(old.spec.nodeAffinity, next.spec.nodeAffinity), next.spec.nodeAffinity))
-    yield invalid("nodeAffinity", next.spec.nodeAffinity, `${FIELD_IMMUTABLE}, except for updating from beta label to GA`);
+    yield invalid("nodeAffinity", next.spec.nodeAffinity && internalForm("io.k8s.api.core.v1.VolumeNodeAffinity", next.spec.nodeAffinity), `${FIELD_IMMUTABLE}, except for updating from beta label to GA`);
   if (old.spec.volumeAttributesClassName !== undefined && next.spec.volumeAttributesClassName === undefined)
     yield forbidden("spec.volumeAttributesClassName", "update from non-nil value to nil is forbidden");
 }

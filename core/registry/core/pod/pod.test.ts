@@ -162,7 +162,7 @@ test("an update may change images and add tolerations, and nothing else", () => 
     "spec: Forbidden: pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`," +
     "`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
   );
-  expect(text).toContain(`\n+ "nodeName": "n",\n`);
+  expect(text).toContain(`\n- "NodeName": "",\n+ "NodeName": "n",\n`);
 });
 
 test("a gated pod may be narrowed down, and lose gates", () => {

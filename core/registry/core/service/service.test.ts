@@ -20,7 +20,7 @@ function cluster(serviceCidrs = ["10.43.0.0/24"], stored = new Map<string, Servi
     if (old) definition.prepareForUpdate!(next, old, context);
     else definition.prepareForCreate!(next, context);
     const allocation = await definition.allocate!(next, old, context);
-    const errors = [...definition.validate!(next, old), ...(old ? definition.validateUpdate!(next, old) : [])].map(formatFieldError);
+    const errors = [...definition.validate!(next, old)].map(formatFieldError);
     if (errors.length > 0) {
       allocation.rollback();
       throw new Error(errors.join("; "));
@@ -141,6 +141,7 @@ test("a load balancer with local traffic gets a health check port; without node 
   expect((await write("c", { ...late, allocateLoadBalancerNodePorts: false, ports: [{ port: 80, nodePort: 0 }] as never })).ports![0]!.nodePort).toBeFalsy();
   const classy = await write("d", { ...http, type: "LoadBalancer", loadBalancerClass: "example.com/one", ports: [{ name: "a", port: 80 }, { name: "b", port: 53, protocol: "UDP" }] as never });
   expect(classy).toMatchObject({ allocateLoadBalancerNodePorts: true, externalTrafficPolicy: "Cluster" });
+  await expect(write("d", { ...http, type: "NodePort", clusterIP: "None" })).rejects.toThrow(/may not change once set; spec.clusterIPs\[0\]: Invalid value: "None": may not be set to 'None'/);
   await expect(write("d", { ...classy, loadBalancerClass: "two" })).rejects.toThrow('spec.loadBalancerClass: Invalid value: "two": may not change once set');
 });
 

@@ -16,7 +16,7 @@ import { type AllocatorOptions, ServiceAllocator } from "./allocator/allocator.t
 import { allocateWithClaims, type Claims } from "./allocator/claims.ts";
 import { defaultService } from "./defaults.ts";
 import { isExternallyAccessible, mayHaveNodePorts, needsClusterIp, needsHealthCheck, needsNodePorts, nodePortsOf, sameList } from "./shape.ts";
-import { validateLoadBalancerStatus, validateService, validateServiceUpdate } from "./validation.ts";
+import { validateLoadBalancerStatus, validateService } from "./validation.ts";
 import { serviceWarnings } from "./warnings.ts";
 
 /** `claims`: where other servers allocate from the same ranges. `addressObjects`: where there is an object for each address. */
@@ -52,7 +52,6 @@ export function serviceDefinition({ claims, addressObjects, ...options }: Alloca
 
 
     validate: validateService,
-    validateUpdate: validateServiceUpdate,
     warnings: serviceWarnings,
     fields: ({ spec }) => ({ "spec.clusterIP": spec.clusterIP ?? "", "spec.type": spec.type ?? "" }),
     subresources: {

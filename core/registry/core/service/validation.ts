@@ -25,6 +25,7 @@ const ONLY_LOAD_BALANCERS = "may only be used when `type` is 'LoadBalancer'";
 
 export function* validateService(service: Readonly<Service>, old?: Readonly<Service>): Iterable<FieldError> {
   const { spec, metadata } = service;
+  if (old) yield* validateServiceUpdate(service, old); // the first to be told
   const hints = metadata.annotations?.[TOPOLOGY_HINTS];
   const mode = metadata.annotations?.[TOPOLOGY_MODE];
   if (hints !== undefined && mode !== undefined && hints !== mode) yield invalid(key("metadata.annotations", TOPOLOGY_MODE), mode, `must match annotations[${TOPOLOGY_HINTS}] when both are specified`);
@@ -121,8 +122,12 @@ function* validateLoadBalancerFields(service: Readonly<Service>, old: Readonly<S
   }
   if (spec.allocateLoadBalancerNodePorts !== undefined && !isLoadBalancer) yield forbidden("spec.allocateLoadBalancerNodePorts", ONLY_LOAD_BALANCERS);
   if (isLoadBalancer && spec.allocateLoadBalancerNodePorts === undefined) yield required("allocateLoadBalancerNodePorts");
-  if (spec.loadBalancerClass === undefined) return;
-  if (isLoadBalancer) yield* isQualifiedName("spec.loadBalancerClass", spec.loadBalancerClass);
+  yield* validateLoadBalancerClass(service);
+}
+
+function* validateLoadBalancerClass({ spec: { type, loadBalancerClass } }: Readonly<Service>): Iterable<FieldError> {
+  if (loadBalancerClass === undefined) return;
+  if (type === "LoadBalancer") yield* isQualifiedName("spec.loadBalancerClass", loadBalancerClass);
   else yield forbidden("spec.loadBalancerClass", ONLY_LOAD_BALANCERS);
 }
 
@@ -140,11 +145,12 @@ function* validateTraffic(service: Readonly<Service>): Iterable<FieldError> {
   if (trafficDistribution !== undefined && !DISTRIBUTIONS.includes(trafficDistribution)) yield notSupported("spec.trafficDistribution", trafficDistribution, DISTRIBUTIONS);
 }
 
-export function* validateServiceUpdate(next: Readonly<Service>, old: Readonly<Service>): Iterable<FieldError> {
+function* validateServiceUpdate(next: Readonly<Service>, old: Readonly<Service>): Iterable<FieldError> {
   yield* validateClusterIpChange(next, old);
   yield* validateFamilyChange(next, old);
   if (old.spec.type === "LoadBalancer" && next.spec.type === "LoadBalancer" && old.spec.loadBalancerClass !== next.spec.loadBalancerClass)
     yield invalid("spec.loadBalancerClass", next.spec.loadBalancerClass, "may not change once set");
+  yield* validateLoadBalancerClass(next); // once more below, as upstream does
   if (needsHealthCheck(old) && needsHealthCheck(next) && old.spec.healthCheckNodePort !== next.spec.healthCheckNodePort) yield forbidden("spec.healthCheckNodePort", "field is immutable");
 }
 

@@ -6,6 +6,7 @@
 import { child, type FieldError, forbidden, index, invalid, NO_FIELD } from "../../../../api/meta/field-error.ts";
 import type { Container, Pod, PodSpec, ResourceRequirements } from "../../../../api/gen/core.v1.ts";
 import { goQuote } from "../../../../api/meta/go-quote.ts";
+import { internalForm } from "../../../../api/schema/internal-form.ts";
 import { jsonDiff } from "../../checks/diff.ts";
 import { semanticEqual } from "../../checks/equal.ts";
 import type { ResourceList } from "../../checks/resources.ts";
@@ -15,6 +16,8 @@ import type { PodRules } from "../rules.ts";
 import { MIRROR_ANNOTATION, validatePod } from "./spec.ts";
 import { validateAnnotationUpdates } from "./update.ts";
 
+const EPHEMERAL = "io.k8s.api.core.v1.EphemeralContainer";
+
 export function* validateEphemeralUpdate(next: Readonly<Pod>, old: Readonly<Pod>, rules: PodRules): Iterable<FieldError> {
   if (old.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) { yield forbidden(NO_FIELD, "static pods do not support ephemeral containers"); return; }
   yield* validatePod(next, rules);
@@ -23,7 +26,7 @@ export function* validateEphemeralUpdate(next: Readonly<Pod>, old: Readonly<Pod>
   for (const container of old.spec.ephemeralContainers ?? []) {
     const same = (next.spec.ephemeralContainers ?? []).findLast(({ name }) => name === container.name);
     if (!same) yield forbidden(path, `existing ephemeral containers ${goQuote(container.name)} may not be removed\n`);
-    else if (!semanticEqual(same, container)) yield forbidden(path, `existing ephemeral containers ${goQuote(container.name)} may not be changed\n${jsonDiff(container, same)}`);
+    else if (!semanticEqual(same, container)) yield forbidden(path, `existing ephemeral containers ${goQuote(container.name)} may not be changed\n${jsonDiff(internalForm(EPHEMERAL, container), internalForm(EPHEMERAL, same))}`);
   }
 }
 

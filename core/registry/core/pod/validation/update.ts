@@ -6,6 +6,7 @@
 import { child, type FieldError, forbidden, index, invalid, key, required } from "../../../../api/meta/field-error.ts";
 import type { Container, NodeAffinity, NodeSelectorTerm, Pod, PodSpec, Toleration } from "../../../../api/gen/core.v1.ts";
 import { rangeMessage } from "../../../../api/meta/names.ts";
+import { internalForm } from "../../../../api/schema/internal-form.ts";
 import { jsonDiff } from "../../checks/diff.ts";
 import { semanticEqual } from "../../checks/equal.ts";
 import { APPARMOR_ANNOTATION_PREFIX } from "./security.ts";
@@ -15,6 +16,7 @@ const UPDATABLE = [
   "`spec.containers[*].image`", "`spec.initContainers[*].image`", "`spec.activeDeadlineSeconds`", "`spec.tolerations` (only additions to existing tolerations)",
   "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
 ].join(",");
+const SPEC = "io.k8s.api.core.v1.PodSpec";
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 
 export function* validatePodUpdate(next: Readonly<Pod>, old: Readonly<Pod>): Iterable<FieldError> {
@@ -88,15 +90,10 @@ function* validateRest(next: Readonly<PodSpec>, old: Readonly<PodSpec>): Iterabl
     yield* validateAffinityWhileGated(next, old);
     munged.affinity = withOldNodeAffinity(next, old);
   }
-  if (!semanticEqual(munged, old)) yield forbidden("spec", `pod updates may not change fields other than ${UPDATABLE}\n${jsonDiff(defined(old), defined(munged))}`);
+  if (!semanticEqual(munged, old)) yield forbidden("spec", `pod updates may not change fields other than ${UPDATABLE}\n${jsonDiff(internalForm(SPEC, old), internalForm(SPEC, munged))}`);
 }
 
 function withOldImages(next: readonly Container[], old: readonly Container[]): Container[] { return next.map((container, i) => ({ ...container, image: old[i]?.image })); }
-
-/** In the order of the old spec's fields, so that a diff shows only what differs. */
-function defined(spec: Readonly<PodSpec>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(spec).filter(([, value]) => value !== undefined).sort(([a], [b]) => (a < b ? -1 : 1)));
-}
 
 function* validateSelectorWhileGated(next: Readonly<PodSpec>, old: Readonly<PodSpec>): Iterable<FieldError> {
   const kept = Object.entries(old.nodeSelector ?? {}).every(([name, value]) => next.nodeSelector?.[name] === value);
