@@ -163,6 +163,7 @@ test("the node is registered, reported and keeps its lease", async () => {
   const lease = await eventually(() => node.api.all(LEASES)[0], (one) => one !== undefined);
   expect(lease?.spec).toMatchObject({ holderIdentity: "n1", leaseDurationSeconds: 40 });
   await eventually(() => node.api.all(LEASES)[0]?.spec?.renewTime, (renewed) => renewed !== lease?.spec?.renewTime);
+  expect(node.told).toEqual(expect.arrayContaining(["n1 Starting: Starting kubelet.", "n1 NodeAllocatableEnforced: Updated Node Allocatable limit across pods"]));
 });
 
 test("a node that does not register itself waits until somebody has made it, and leaves its labels alone", async () => {
