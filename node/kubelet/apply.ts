@@ -165,7 +165,7 @@ async function countingImageVolumes({ metrics }: KubeletContext, { volumeMounts 
   }
 }
 
-/** Pulls what this container mounts as image volumes; from then on they are named by id. */
+/** Pulls what this container mounts as image volumes, which are the pod's; from then on they are named by id. */
 async function withImages(context: KubeletContext, { pod, spec, sandbox }: { readonly pod: Pod; readonly spec: NamedContainer; readonly sandbox: PodSandboxConfig }, volumes: ReadonlyMap<string, ReadyVolume>, signal: AbortSignal): Promise<ReadonlyMap<string, ReadyVolume>> {
   const mounted = new Set((spec.container.volumeMounts ?? []).map(({ name }) => name));
   const wanted = [...volumes].filter(([name, { image }]) => image && mounted.has(name));
@@ -173,11 +173,13 @@ async function withImages(context: KubeletContext, { pod, spec, sandbox }: { rea
   const result = new Map(volumes);
   for (const [name, volume] of wanted) {
     try {
-      const image = await ensureImage(context, { pod, spec, sandbox }, volume.image!.reference, volume.image!.policy, signal);
+      const image = await ensureImage(context, { pod, sandbox }, { about: podReference(pod), image: volume.image!.reference, policy: volume.image!.policy }, signal);
       result.set(name, { ...volume, image: { reference: image.id ?? "", policy: volume.image!.policy } });
     } catch (cause) {
       signal.throwIfAborted();
-      throw new StartError(cause instanceof ImageError ? cause.reason : "CreateContainerError", (cause as Error).message, cause);
+      const reason = cause instanceof ImageError ? cause.reason : "CreateContainerError";
+      context.events.event(containerReference(pod, spec), "Warning", "Failed", `Error: ${cause instanceof ImageError ? reason : (cause as Error).message}`);
+      throw new StartError(reason, (cause as Error).message, cause);
     }
   }
   return result;

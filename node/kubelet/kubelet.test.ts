@@ -203,6 +203,27 @@ test("a pod that has done its work", async () => {
   await eventually(() => existsSync(join(dataDir, "pods")) && readdirSync(join(dataDir, "pods")).length, (left) => left === 0);
 });
 
+test.each([
+  ["a claim that is not there", { persistentVolumeClaim: { claimName: "gone" } }, `Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], failed to process volumes=[v]: error processing PVC d/gone: failed to fetch PVC from API server: persistentvolumeclaims "gone" not found`],
+  ["a kind that no node knows", { flexVolume: { driver: "a/b" } }, `Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], failed to process volumes=[v]: failed to get Plugin from volumeSpec for volume "v" err=no volume plugin matched`],
+  ["gitRepo", { gitRepo: { repository: "r" } }, 'MountVolume.SetUp failed for volume "v" : git-repo volume plugin has been disabled; if necessary, it may be re-enabled by enabling the feature-gate `GitRepoVolumeDriver`'],
+  ["a file in no directory", { hostPath: { path: "/none/of/it", type: "FileOrCreate" } }, 'MountVolume.SetUp failed for volume "v" : open /none/of/it: no such file or directory'],
+  ["huge pages that nobody asked for", { emptyDir: { medium: "HugePages" } }, 'MountVolume.SetUp failed for volume "v" : medium HugePages: hugePages storage requested, but there is no resource request for huge pages'],
+] as const)("why a volume is not there: %s", async (_, source, message) => {
+  await using node = await startNode();
+  await node.create("web", { volumes: [{ name: "v", ...source }] }, [{ volumeMounts: [{ name: "v", mountPath: "/v" }] }]);
+  await eventually(() => node.told.find((line) => line.startsWith("web FailedMount")), (line) => line !== undefined);
+  expect(node.told.filter((line) => line.startsWith("web FailedMount"))[0]).toBe(`web FailedMount: ${message}`);
+});
+
+test("the image of a volume is the pod's, and the container says that it is not there", async () => {
+  await using node = await startNode();
+  await node.create("web", { volumes: [{ name: "v", image: { reference: "none:1" } }] }, [{ volumeMounts: [{ name: "v", mountPath: "/v" }] }]);
+  const status = await node.until("web", (now) => first(now)?.state?.waiting?.reason === "ImagePullBackOff");
+  expect(first(status)?.state?.waiting?.message).toContain('Back-off pulling image "none:1": ErrImagePull: ');
+  expect(node.told.filter((line) => /Pulling|Error/.test(line)).slice(0, 2)).toEqual(['web Pulling: Pulling image "none:1"', "web Failed: Error: ErrImagePull"]);
+});
+
 test("what cannot start says why", async () => {
   await using node = await startNode();
   await node.create("image", {}, [{ image: "none:1" }]);
