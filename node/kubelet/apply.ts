@@ -53,8 +53,7 @@ export async function applyPlan(context: KubeletContext, facts: ApplyFacts, sign
   }
   if (plan.reset.length > 0) return { waiting: new Map(), started: [], retryAtMs: context.clock.nowMs() };
   const isNew = plan.createSandbox;
-  const sandbox = sandboxConfigOf(context, pod, plan.attempt);
-  const sandboxId = isNew ? await newSandbox(context, pod, sandbox, signal) : plan.sandboxId;
+  const { sandbox, sandboxId } = isNew ? await newSandbox(context, pod, plan.attempt, signal) : { sandbox: sandboxConfigOf(context, pod, plan.attempt), sandboxId: plan.sandboxId };
   const now = isNew ? await readRuntimePod(context.cri, pod.metadata.uid, signal) : runtime;
   if (isNew) facts.onSandbox(now);
   const applied = await startAll(context, { ...facts, runtime: now, volumes: facts.volumes }, { sandbox, sandboxId }, signal);
@@ -81,14 +80,15 @@ async function clearTheWay(context: KubeletContext, { pod, runtime, plan }: Appl
   return runtime;
 }
 
-async function newSandbox(context: KubeletContext, pod: Pod, config: PodSandboxConfig, signal: AbortSignal): Promise<string> {
+async function newSandbox(context: KubeletContext, pod: Pod, attempt: number, signal: AbortSignal): Promise<{ readonly sandbox: PodSandboxConfig; readonly sandboxId: string }> {
   try {
     const problem = isHostNetwork(pod) ? undefined : context.networkProblem();
     if (problem !== undefined) {
       context.events.event(podReference(pod), "Warning", "NetworkNotReady", `network is not ready: ${problem}`);
       throw new Error(`network is not ready: ${problem}`);
     }
-    return await startSandbox(context, pod, config, signal);
+    const sandbox = sandboxConfigOf(context, pod, attempt);
+    return { sandbox, sandboxId: await startSandbox(context, pod, sandbox, signal) };
   } catch (cause) {
     signal.throwIfAborted();
     context.metrics.startedPodsError();

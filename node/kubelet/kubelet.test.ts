@@ -224,6 +224,12 @@ test("the image of a volume is the pod's, and the container says that it is not 
   expect(node.told.filter((line) => /Pulling|Error/.test(line)).slice(0, 2)).toEqual(['web Pulling: Pulling image "none:1"', "web Failed: Error: ErrImagePull"]);
 });
 
+test("a pod whose name is too long for its machine says so", async () => {
+  await using node = await startNode();
+  await node.create("web", { hostname: "h".repeat(60), subdomain: "s", setHostnameAsFQDN: true });
+  await eventually(() => node.told, (lines) => lines.includes(`web FailedCreatePodSandBox: Failed to create pod sandbox: failed to construct FQDN from pod hostname and cluster domain, FQDN ${"h".repeat(60)}.s.d.svc.cluster.local is too long (64 characters is the max, 82 characters requested)`));
+});
+
 test("what cannot start says why", async () => {
   await using node = await startNode();
   await node.create("image", {}, [{ image: "none:1" }]);

@@ -187,6 +187,5 @@ export function volumeManager(deps: VolumeDeps): Volumes {
 
 /** Volumes nobody mounts are not made. */
 function isUsed(pod: Pod, name: string): boolean {
-  return allContainers(pod.spec).some(({ container }) => container.volumeMounts?.some((mount) => mount.name === name) || container.volumeDevices?.some((device) => device.name === name)
-    || container.env?.some(({ valueFrom }) => valueFrom?.fileKeyRef?.volumeName === name));
+  return allContainers(pod.spec).some(({ container }) => container.volumeMounts?.some((mount) => mount.name === name) || container.volumeDevices?.some((device) => device.name === name));
 }
