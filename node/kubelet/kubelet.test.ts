@@ -239,6 +239,9 @@ test("what cannot start says why", async () => {
   await node.until("image", (status) => first(status)?.state?.waiting?.reason === "ImagePullBackOff");
   const wrong = await node.until("config", (status) => first(status)?.state?.waiting?.reason === "CreateContainerConfigError");
   expect(first(wrong)?.state?.waiting?.message).toBe(`configmap "cfg" not found`);
+  const config = { namespace: "d", name: "config" }, streams = { stdout: true }, { signal } = new AbortController();
+  await expect(node.kubelet.exec(config, "", ["true"], streams, signal)).rejects.toThrow('container not found ("c0")');
+  await expect(node.kubelet.attach(config, "", streams, signal)).rejects.toThrow("container c0 not found in pod config_d");
   expect(["", "_errors"].map((kind) => node.counted(`kubelet_started_user_namespaced_pods${kind}_total`))).toEqual([1, 1]);
   await eventually(() => node.told, (lines) => lines.includes(`volume FailedMount: MountVolume.SetUp failed for volume "v" : secret "none" not found`));
   expect(await node.until("big", (status) => status?.phase === "Failed")).toMatchObject({ reason: "OutOfcpu", message: "Pod was rejected: Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000" });
@@ -696,6 +699,7 @@ test("resources change while the pod runs, when the node can afford it", async (
   await resize("1800m");
   const waiting = await node.until("big", (status) => condition(status, "PodResizePending") !== undefined);
   expect(condition(waiting, "PodResizePending")).toMatchObject({ reason: "Deferred", message: "Node didn't have enough resource: cpu, requested: 1800, used: 500, capacity: 2000" });
+  expect(node.told.filter((line) => line.startsWith("big ResizeDeferred: Pod resize OutOfcpu: {"))).toHaveLength(1);
   expect(first(waiting)).toMatchObject({ restartCount: 0, allocatedResources: { cpu: "1200m" } });
   await node.delete("other", 1);
   await node.until("big", (status) => first(status)?.resources?.limits?.["cpu"] === "1800m" && !condition(status, "PodResizePending"));
@@ -714,6 +718,7 @@ test("a container that would rather restart than have other memory restarts for 
   await node.api.client.resource(PODS).patch({ metadata: { name: "p", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [{ name: "c0", image: "busybox:1", resources: of("64Mi"), resizePolicy }] } }, { signal: new AbortController().signal });
   const status = await node.until("p", (now) => first(now)?.restartCount === 1 && isReady(now));
   expect(first(status)).toMatchObject({ resources: { requests: { memory: "64Mi" } }, allocatedResources: { memory: "64Mi" } });
+  expect(node.told).toContain("p Killing: Container c0 resize requires restart");
 });
 
 test("on a machine that swaps the kubelet starts unless it was told not to", () => {

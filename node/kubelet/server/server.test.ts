@@ -159,7 +159,10 @@ test("logs, and why there are none", async () => {
 /** What fakeRuntime has read of stdin, of each connection. */
 const typed: string[][] = [];
 
-/** Answers a SPDY upgrade, sends stdin back on stdout, and once stdin has ended says that the command exited with 3. */
+/** How the command ended. */
+let end = "";
+
+/** Answers a SPDY upgrade, sends stdin back on stdout, and once stdin has ended says how the command did. */
 function fakeRuntime(socket: Duplex, head: Buffer): void {
   let bytes = head;
   const read: string[] = [];
@@ -182,7 +185,7 @@ function fakeRuntime(socket: Duplex, head: Buffer): void {
       if (bytes.readUInt32BE(0) === ids.stdin) read.push(bytes.toString("utf8", 8, 8 + length) || "end");
       if (bytes.readUInt32BE(0) === ids.stdin && length > 0) socket.write(frame(ids.stdout, bytes.subarray(8, 8 + length)));
       if (bytes.readUInt32BE(0) === ids.stdin && bytes[4] === 1) {
-        socket.write(frame(ids.error, '{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}', 1)); // before the output has ended
+        socket.write(frame(ids.error, end, 1)); // before the output has ended
         socket.write(frame(ids.stdout, "bye", 1));
       }
       bytes = bytes.subarray(8 + length);
@@ -209,6 +212,7 @@ async function execOver({ url, protocols, open, message }: Exec): Promise<{ read
 }
 
 test("exec over WebSocket v5: what is typed comes back, closing stdin ends it, the Status is the last word", async () => {
+  end = '{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}';
   const { socket, got, code } = await execOver({
     url: "command=cat&input=1&output=1", protocols: ["v5.channel.k8s.io"],
     open(socket) {
@@ -219,6 +223,17 @@ test("exec over WebSocket v5: what is typed comes back, closing stdin ends it, t
   expect(socket.protocol).toBe("v5.channel.k8s.io");
   expect(got).toEqual(["1 ", "1 hello", "1 bye", '3 {"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}']);
   expect(code).toBe(1000);
+});
+
+test.each([
+  ["v5.channel.k8s.io", '{"status":"Failure","reason":"InternalError","message":"Internal error occurred: no such command"}', "Internal error occurred: Internal error occurred: no such command"],
+  ["v5.channel.k8s.io", "no Status", "Internal error occurred: error stream protocol error: "],
+] as const)("what failed over WebSocket is an internal error of the translator's, as upstream's: %s %s", async (protocol, said, message) => {
+  end = said;
+  const { got } = await execOver({ url: "command=cat&input=1&output=1", protocols: [protocol], open: (socket) => socket.send(Uint8Array.of(255, 0)) });
+  const told = JSON.parse(got.at(-1)!.slice(2)) as { readonly message: string };
+  expect(told).toMatchObject({ status: "Failure", reason: "InternalError", code: 500, details: { causes: [{ message: told.message.slice("Internal error occurred: ".length) }] } });
+  expect(told.message.startsWith(message)).toBe(true);
 });
 
 test("exec over WebSocket v4 reaches the runtime as streams, too; stdin ends with the connection alone", async () => {
