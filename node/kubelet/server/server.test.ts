@@ -69,7 +69,7 @@ beforeAll(async () => {
   const { keyPem, certificatePem } = pki.leaf("serving-kubelet");
   server = kubeletServer({
     api, host: "127.0.0.1", port: 0, tls: () => ({ key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem] }), clientCa: () => pki.authority("client-ca").bundle,
-    client, configz: () => ({ port: 10250 }), zpages: zpages({ component: "kubelet", flags: { "node-name": "n1" }, version: { major: "1", minor: "36", goVersion: "bun" }, paths: ["/statusz"], clock: systemClock }), clock: systemClock, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), log: silentLog, metrics,
+    client, configz: () => ({ port: 10250 }), zpages: zpages({ component: "kubelet", flags: { "node-name": "n1" }, version: { major: "1", minor: "36", gitVersion: "v1.36.0", goVersion: "bun" }, paths: ["/statusz"], clock: systemClock }), clock: systemClock, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), log: silentLog, metrics,
   });
   await new Promise<void>((ready, failed) => { ended = server.run(quit.signal, ready); ended.catch(failed); });
 });
@@ -118,7 +118,7 @@ test("who may what", async () => {
 
 test("settings and time of start, for who may see them", async () => {
   expect(await get("/flagz", { pki })).toMatch(/^200 \nkubelet flagz\nWarning: [\s\S]*\nnode-name=n1$/);
-  expect(await get("/statusz", { pki })).toMatch(/^200 \nkubelet statusz\n[\s\S]*\nBinary version: 1.36\n[\s\S]*\nPaths: \/statusz$/);
+  expect(await get("/statusz", { pki })).toMatch(/^200 \nkubelet statusz\n[\s\S]*\nBinary version: 1.36.0\n[\s\S]*\nPaths: \/statusz$/);
   expect(await get("/flagz", { pki, accept: "application/json;v=v1beta1;g=config.k8s.io;as=Flagz" })).toBe('200 {"kind":"Flagz","apiVersion":"config.k8s.io/v1beta1","metadata":{"name":"kubelet"},"flags":{"node-name":"n1"}}');
   expect(await get("/flagz", { pki, accept: "application/json" })).toBe("406 only the following media types are accepted: application/json, application/yaml, text/plain");
   expect(await get("/statusz", { token: "good" })).toContain("403 Forbidden (user=joe, verb=get, resource=nodes, subresource(s)=[statusz])");
