@@ -43,7 +43,8 @@ const PROFILING: OtherSettings = several(["profiling", "contention-profiling"], 
 /** Of what runs within the server. */
 const WITHIN: OtherSettings = {
   ...LOGGING, ...PROFILING, ...several(["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig", "master", "kube-api-qps", "kube-api-burst", "kube-api-content-type"], IN_PROCESS),
-  ...several(["bind-address", "secure-port", "port", "tls-cert-file", "tls-private-key-file", "tls-cipher-suites", "tls-min-version", "cert-dir", "authorization-always-allow-paths"], nothing("it listens nowhere by itself; its metrics are the API server's, at /metrics of --https-listen-port")),
+  ...several(["tls-cert-file", "tls-private-key-file", "tls-cipher-suites", "tls-min-version", "cert-dir"], nothing("it shows the API server's own certificate")),
+  "authorization-always-allow-paths": always("/healthz,/readyz,/livez"), "port": { is: ["0"], instead: "v1.36 knows no port without encryption: give secure-port" },
   "leader-elect": { is: ["true"], instead: "servers that share a datastore elect a leader, a server alone needs none" },
   ...several(["leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period", "leader-elect-resource-lock", "leader-elect-resource-name", "leader-elect-resource-namespace"], nothing("leaders are elected with upstream's times: 15s, 10s, 2s")),
   "feature-gates": { instead: "give --kube-apiserver-arg feature-gates=… instead: they are the same for all components" },
