@@ -1,5 +1,6 @@
 import { createServer } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
+import type { Attributes } from "../../core/api/request/attributes.ts";
 import { systemClock as clock } from "../../core/lifecycle/clock.ts";
 import { runAll } from "../../core/lifecycle/run-all.ts";
 import { pinoLog } from "../../core/observe/log.ts";
@@ -22,10 +23,10 @@ function started(ports: readonly [number, number], { isShared = false } = {}): {
   state.controllersRequests.counter("rest_client_requests_total", "[ALPHA] One.").inc({ code: "200" });
   const listening = (port: number) => ({ address: "127.0.0.1", port });
   const made = components({
-    state, isShared, isStopping: () => stopping.is, metrics, clock, tls: () => servingMaterial(pki), columnTexts: () => Promise.reject(new Error("no table")),
+    state, isShared, debug: ({ path }) => (path === "/debug/flags/v" ? raw("v") : undefined), isStopping: () => stopping.is, metrics, clock, tls: () => servingMaterial(pki), columnTexts: () => Promise.reject(new Error("no table")),
     log: pinoLog({ level: "warn", write: (line) => void logs.push(line) }),
     authenticator: { authenticate: ({ header }) => Promise.resolve(header("authorization") === undefined ? undefined : { user: { name: "prometheus", groups: [] } }) },
-    authorizer: { authorize: ({ user, path }) => ({ decision: user.name === "prometheus" && path !== "/configz" ? "allow" : "no-opinion", reason: "" }) } as never,
+    authorizer: { authorize: ({ user, path }: Attributes) => ({ decision: user.name === "prometheus" && path !== "/configz" ? "allow" : "no-opinion", reason: "" }) } as never,
     controllers: { listening: listening(ports[0]), given: ["--secure-port=1", "profiling=false"], configz: () => ({}) },
     scheduler: { listening: listening(ports[1]), given: [], configz: () => ({}), resources: ({ path }) => (path === "/metrics/resources" ? raw("pods") : undefined) },
   });
@@ -55,11 +56,12 @@ test("the controllers' port tells which of them run, and what they count, to who
   expect(await ask(one.port, "/healthz?verbose", "")).toBe("200 [+]leaderElection ok\n[+]job-controller ok\n[+]ttl-controller ok\nhealthz check passed\n");
   for (const path of ["/livez", "/readyz", "/healthz/job-controller", "/nope", "/api/v1/pods"]) expect(await ask(one.port, path)).toBe("404 404 page not found\n");
   expect(await ask(one.port, "/metrics", "")).toMatch(/^403 .*forbidden: User \\"system:anonymous\\" cannot get path \\"\/metrics\\"/s);
-  expect((await ask(one.port, "/metrics")).match(/^[a-z_]+(?=[{ ])/gm)).toEqual(["registered_metrics_total", "disabled_metrics_total", "hidden_metrics_total", "workqueue_adds_total", "job_controller_job_syncs_total", "process_cpu_seconds_total", "rest_client_requests_total"]);
+  expect((await ask(one.port, "/metrics")).match(/^[a-z_]+(?=[{ ])/gm)).toEqual(["disabled_metrics_total", "hidden_metrics_total", "job_controller_job_syncs_total", "process_cpu_seconds_total", "registered_metrics_total", "workqueue_adds_total", "rest_client_requests_total"]);
   expect(await ask(one.port, "/metrics/slis")).toContain('kubernetes_healthcheck{name="job-controller",type="healthz"} 1');
   expect(await ask(one.port, "/flagz")).toContain("kube-controller-manager flagz");
   expect(await ask(one.port, "/flagz")).toContain("\nprofiling=false\nsecure-port=1\n");
   expect(await ask(one.port, "/configz")).toMatch(/^403/);
+  expect([await ask(one.port, "/debug/flags/v"), await ask(two.port, "/debug/flags/v")]).toEqual(["404 404 page not found\n", "200 v"]); // --profiling=false of the one
 });
 
 test("the scheduler's port is ready once it knows the cluster", async () => {
@@ -71,7 +73,7 @@ test("the scheduler's port is ready once it knows the cluster", async () => {
   expect(await ask(two.port, "/readyz", "")).toBe("500 [+]shutdown ok\n[-]sched-handler-sync failed: reason withheld\nreadyz check failed\n");
   state.scheduler = "synced";
   expect(await ask(two.port, "/readyz?verbose", "")).toBe("200 [+]shutdown ok\n[+]sched-handler-sync ok\nreadyz check passed\n");
-  expect((await ask(two.port, "/metrics")).match(/^[a-z_]+(?=[{ ])/gm)?.slice(3)).toEqual(["scheduler_schedule_attempts_total", "process_cpu_seconds_total"]);
+  expect((await ask(two.port, "/metrics")).match(/^[a-z_]+(?=[{ ])/gm)).toEqual(["disabled_metrics_total", "hidden_metrics_total", "process_cpu_seconds_total", "registered_metrics_total", "scheduler_schedule_attempts_total"]);
   expect(await ask(two.port, "/metrics/resources")).toBe("200 pods");
   stopping.is = true;
   expect(await ask(two.port, "/readyz", "")).toMatch(/^500/);

@@ -37,6 +37,8 @@ export class LoopsState {
 }
 
 interface Deps extends Pick<ServerDeps, "authenticator" | "authorizer"> {
+  /** /debug; of those that may be profiled. */
+  readonly debug: PathHandler;
   readonly state: LoopsState;
   /** Undefined: this server has none. */
   readonly controllers: { readonly listening: Listening; readonly given: readonly string[]; readonly configz: () => object } | undefined;
@@ -109,12 +111,12 @@ interface Listener { readonly part: Runnable; reloadCertificates(): void }
 /** A port that somebody else has is asked for again after this long: nothing here depends on it. */
 const RETRY_MS = 5_000;
 
-function listener({ authenticator, authorizer, tls, columnTexts, clock, log: parent }: Deps, { name, listening: { address, port }, given, configz, configName, paths, handlers }: Component): Listener {
+function listener({ authenticator, authorizer, debug, tls, columnTexts, clock, log: parent }: Deps, { name, listening: { address, port }, given, configz, configName, paths, handlers }: Component): Listener {
   const log = parent.with({ part: name });
   const flags = { "bind-address": address, "secure-port": String(port), ...flagsOf(given) };
   const handler = componentHandler({
     authenticator, authorizer, log,
-    paths: [...handlers, ({ path }) => (path === "/configz" ? raw(JSON.stringify({ [configName]: configz() }), "application/json", 200, { "x-content-type-options": "nosniff" }) : undefined), zpagesPath(zpages({ component: name, flags, version: versionInfo(), paths, clock }))],
+    paths: [...handlers, ...(isProfiled(given) ? [debug] : []), ({ path }) => (path === "/configz" ? raw(JSON.stringify({ [configName]: configz() }), "application/json", 200, { "x-content-type-options": "nosniff" }) : undefined), zpagesPath(zpages({ component: name, flags, version: versionInfo(), paths, clock }))],
   });
   let open: HttpsServer | undefined;
   const front = httpFront({ handler, clock, log, stopping: () => open!.stopping, columnTexts });
@@ -135,6 +137,9 @@ function listener({ authenticator, authorizer, tls, columnTexts, clock, log: par
 
   return { part: { name: `${name}'s port`, run }, reloadCertificates: () => open?.reloadCertificates() };
 }
+
+/** As upstream has it, unless --profiling=false. */
+export function isProfiled(given: readonly string[]): boolean { return flagsOf(given)["profiling"] !== "false"; }
 
 /** name=value, as they were given. */
 function flagsOf(given: readonly string[]): Record<string, string> {

@@ -25,6 +25,7 @@ import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { formatIp, nthAddress, parseCidr } from "../../core/net/cidr.ts";
 import { KeptConnections } from "../../core/net/kept-connections.ts";
+import type { DebugPages } from "../../core/observe/debug-pages.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
 import { buildMetrics, processMetrics } from "../../core/observe/process-metrics.ts";
@@ -46,6 +47,7 @@ import { SchedulingExplainer } from "../../core/scheduler/explainer.ts";
 import { aggregator } from "../../core/server/aggregation/aggregator.ts";
 import { inCohorts } from "../../core/server/cohorts.ts";
 import { columnTexts } from "../../core/server/column-texts.ts";
+import { debugPath } from "../../core/server/debug.ts";
 import { discoveryPaths } from "../../core/server/discovery.ts";
 import { featureGateProblem, featureMetrics } from "../../core/server/feature-gates.ts";
 import { apiHandler } from "../../core/server/handler.ts";
@@ -88,7 +90,7 @@ import { gitVersion, releasedMs, versionInfo } from "../version.ts";
 import { admissionOf } from "./admission.ts";
 import { firstObjects } from "./first-objects.ts";
 import { identityOf } from "./identity.ts";
-import { components, LoopsState } from "./components.ts";
+import { components, isProfiled, LoopsState } from "./components.ts";
 import { listenerOf } from "./listener.ts";
 import { loopsOf } from "./loops.ts";
 import { controlPlaneRole } from "./node-role.ts";
@@ -111,6 +113,8 @@ export interface ControlPlaneOptions {
   readonly signal: AbortSignal;
   /** Certificates of this server were renewed; asked again a minute later when it fails. */
   readonly onRenewed?: ((pki: Pki) => Promise<void>) | undefined;
+  readonly onRenewFailed?: (() => void) | undefined;
+  readonly debug: DebugPages;
 }
 
 export interface ControlPlane {
@@ -195,6 +199,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   ];
 
   const describe = columnTexts(loadDescriptions);
+  const debug = debugPath(options.debug);
   const podResources = podResourceMetrics(() => informers.of(refs.PODS).list());
   const lastModes = new LastModes();
   const impersonations = impersonationMeter(metrics, clock);
@@ -211,7 +216,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       openApiPaths({ clock, registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       identity.paths, explainSchedulingPath(explainer),
-      snapshotPath(snapshots),
+      snapshotPath(snapshots), ...(args.boolean("profiling", true) ? [debug] : []),
     ],
     special: specialHandlers({
       tokens: identity.tokenIssuer,
@@ -243,9 +248,9 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   });
   const { isShared } = datastore, listening = controlling.listening ?? CONTROLLERS_LISTENING;
   const ports = components({
-    state, authenticator, authorizer, isShared, isStopping: () => listener.server.stopping.aborted, tls: listener.tls, metrics, columnTexts: describe, clock, log,
-    controllers: settings.disable.includes("controllers") ? undefined : { listening, given: settings.kubeControllerManagerArg, configz: () => controllersConfigz({ ...controlling, listening, clusterCidr: settings.clusterCidr, serviceCidr: settings.serviceCidr, isShared }, state.controllers) },
-    scheduler: settings.disable.includes("scheduler") ? undefined : { listening: scheduling.listening, given: settings.kubeSchedulerArg, configz: () => schedulerConfigz(scheduling.text, { isShared }), resources: podResources },
+    state, authenticator, authorizer, debug, isShared, isStopping: () => listener.server.stopping.aborted, tls: listener.tls, metrics, columnTexts: describe, clock, log,
+    controllers: settings.disable.includes("controllers") ? undefined : { listening, given: settings.kubeControllerManagerArg, configz: () => controllersConfigz({ ...controlling, listening, clusterCidr: settings.clusterCidr, serviceCidr: settings.serviceCidr, isShared, profiling: isProfiled(settings.kubeControllerManagerArg) }, state.controllers) },
+    scheduler: settings.disable.includes("scheduler") ? undefined : { listening: scheduling.listening, given: settings.kubeSchedulerArg, configz: () => schedulerConfigz(scheduling.text, { isShared, profiling: isProfiled(settings.kubeSchedulerArg) }), resources: podResources },
   });
 
   return {
@@ -263,7 +268,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       informers,
       ...auditParts, ...tracingParts,
       ...listener.parts,
-      certificateRotation({ pki, clock, log, async onRenewed() { listener.reloadCertificates(); ports.reloadCertificates(); await options.onRenewed?.(pki); } }),
+      certificateRotation({ pki, clock, log, failed: options.onRenewFailed, async onRenewed() { listener.reloadCertificates(); ports.reloadCertificates(); await options.onRenewed?.(pki); } }),
       bootstrap,
       ...(settings.disableAgent ? [] : [controlPlaneRole({ nodeName: node.name, client: loopbackClient(), informers, clock, log })]),
       endpoints,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { controllersConfigz } from "./configz.ts";
 
-const common = { listening: { address: "127.0.0.1", port: 10257 }, clusterCidr: "10.42.0.0/16", serviceCidr: "10.43.0.0/16,fd00::/112", isShared: false };
+const common = { listening: { address: "127.0.0.1", port: 10257 }, clusterCidr: "10.42.0.0/16", serviceCidr: "10.43.0.0/16,fd00::/112", isShared: false, profiling: false };
 
 test("controllers show the settings they run with: upstream's defaults, what was given, and how many keys each works on at once", () => {
   expect(controllersConfigz({ ...common, nodeLifecycle: { graceMs: 90_000 }, terminatedPodsMax: 7 }, { workers: new Map([["deployment", 5], ["cronjob", 9], ["ours", 1]]) })).toMatchObject({

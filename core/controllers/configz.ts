@@ -29,9 +29,10 @@ interface Shown extends Pick<AllControllersDeps, "nodeLifecycle" | "autoscaling"
   readonly clusterCidr: string;
   readonly serviceCidr: string;
   readonly isShared: boolean;
+  readonly profiling: boolean;
 }
 
-export function controllersConfigz({ nodeLifecycle, autoscaling, terminatedPodsMax, forceDetach = true, signingMs, perSliceMax, quotaResyncMs, listening, clusterCidr, serviceCidr, isShared }: Shown, running: Pick<RunningControllers, "workers">): object {
+export function controllersConfigz({ nodeLifecycle, autoscaling, terminatedPodsMax, forceDetach = true, signingMs, perSliceMax, quotaResyncMs, listening, clusterCidr, serviceCidr, isShared, profiling }: Shown, running: Pick<RunningControllers, "workers">): object {
   const nodes = { ...NODE_LIFECYCLE, ...nodeLifecycle };
   const scaling = { ...AUTOSCALING, ...autoscaling };
   const [service = "", secondaryService = ""] = serviceCidr.split(",");
@@ -39,7 +40,7 @@ export function controllersConfigz({ nodeLifecycle, autoscaling, terminatedPodsM
     Generic: {
       Port: listening.port, Address: listening.address,
       LeaderElection: { leaderElect: isShared, leaseDuration: "15s", renewDeadline: "10s", retryPeriod: "2s", resourceLock: "leases", resourceName: "kube-controller-manager", resourceNamespace: "kube-system" },
-      Debugging: { enableProfiling: false, enableContentionProfiling: false },
+      Debugging: { enableProfiling: profiling, enableContentionProfiling: false },
     },
     KubeCloudShared: { UseServiceAccountCredentials: false, NodeMonitorPeriod: shown(nodes.periodMs), ClusterCIDR: clusterCidr, AllocateNodeCIDRs: true, CIDRAllocatorType: "RangeAllocator", ConfigureCloudRoutes: false },
     AttachDetachController: { disableForceDetachOnTimeout: !forceDetach },

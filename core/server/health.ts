@@ -9,7 +9,8 @@ import { methodNotAllowed } from "../api/meta/status-error.ts";
 import { expose } from "../observe/exposition.ts";
 import { isOfControlPlane } from "../observe/families.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { sliCounts } from "../observe/slis.ts";
+import { startedSeconds } from "../observe/process-metrics.ts";
+import { isOfSlis, sliCounts } from "../observe/slis.ts";
 import { raw, type RawAnswer } from "./answer.ts";
 import type { ServerRequest } from "./request.ts";
 import type { PathHandler } from "./scope.ts";
@@ -58,7 +59,7 @@ export function healthPathsOf(checksOf: (endpoint: Endpoint) => readonly Pick<He
     const { path, query } = request;
     if (slis && path === "/metrics/slis") {
       for (const endpoint of ENDPOINTS) for (const one of checksOf(endpoint) ?? []) await ask(endpoint, one); // nobody may have asked for long
-      return shown(slis, request);
+      return shown(slis, request, isOfSlis);
     }
     const [, endpoint = "", ...rest] = path.split("/");
     if (!isEndpoint(endpoint) || path.endsWith("/")) return undefined;
@@ -116,5 +117,5 @@ export function metricsPath(metrics: Metrics): PathHandler {
 
 export function shown(metrics: Pick<Metrics, "render">, request: ServerRequest, isShown: (family: string) => boolean = () => true): RawAnswer {
   const { body, contentType } = expose(metrics.render(isShown), request.header("accept"));
-  return raw(body, contentType);
+  return raw(body, contentType, 200, { "process-start-time-unix": String(Math.floor(startedSeconds())) });
 }

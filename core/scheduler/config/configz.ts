@@ -7,12 +7,12 @@ const WITHOUT_FILE = `apiVersion: ${API_VERSION}\nkind: ${KIND}\n`;
 const WITH_ARGS: readonly (keyof PluginArgs)[] = ["DefaultPreemption", "DynamicResources", "InterPodAffinity", "NodeAffinity", "NodeResourcesBalancedAllocation", "NodeResourcesFit", "PodTopologySpread", "VolumeBinding"];
 
 /** `text`: what the file said. */
-export function schedulerConfigz(text: string | undefined, { isShared }: { readonly isShared: boolean }): object {
+export function schedulerConfigz(text: string | undefined, { isShared, profiling }: { readonly isShared: boolean; readonly profiling: boolean }): object {
   const { parallelism, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, profiles, extenders } = readConfiguration(text ?? WITHOUT_FILE);
   return {
     kind: KIND, apiVersion: API_VERSION, parallelism,
     leaderElection: { leaderElect: isShared, leaseDuration: "15s", renewDeadline: "10s", retryPeriod: "2s", resourceLock: "leases", resourceName: "kube-scheduler", resourceNamespace: "kube-system" },
-    enableProfiling: false, enableContentionProfiling: false, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds,
+    enableProfiling: profiling, enableContentionProfiling: false, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds,
     profiles: profiles.map(profileOf), ...(extenders.length > 0 ? { extenders } : {}),
   };
 }
