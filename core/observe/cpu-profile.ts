@@ -21,7 +21,7 @@ export interface CpuProfiler { profile(ms: number, signal: AbortSignal): Promise
 
 /** As the inspector tells it: a tree of calls, and which of them ran at each sample. */
 export interface SampledCalls {
-  readonly nodes: readonly { readonly id: number; readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number }; readonly children?: readonly number[] }[];
+  readonly nodes: readonly { readonly id: number; readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number }; readonly children?: readonly number[] | undefined }[];
   readonly samples?: readonly number[] | undefined;
   readonly timeDeltas?: readonly number[] | undefined;
   /** In microseconds. */
