@@ -529,8 +529,8 @@ test("probes are counted and timed as long as there is something to probe", asyn
   await using node = await startNode();
   await node.create("probed", {}, [{ livenessProbe: { exec: { command: ["alive"] }, periodSeconds: 1 } }]);
   const { uid } = (await eventually(() => node.api.all<Pod>(PODS)[0], (pod) => pod !== undefined))!.metadata;
-  const probes = () => node.counted(`prober_probe_total{probe_type="Liveness",container="c0",pod="probed",namespace="d",pod_uid="${uid}",result="successful"}`);
-  const took = () => node.counted(`prober_probe_duration_seconds_count{probe_type="Liveness",container="c0",pod="probed",namespace="d"}`);
+  const probes = () => node.counted(`prober_probe_total{container="c0",namespace="d",pod="probed",pod_uid="${uid}",probe_type="Liveness",result="successful"}`);
+  const took = () => node.counted(`prober_probe_duration_seconds_count{container="c0",namespace="d",pod="probed",probe_type="Liveness"}`);
   await eventually(() => probes(), (count) => count > 1);
   expect(took()).toBeGreaterThan(1);
   await node.delete("probed");

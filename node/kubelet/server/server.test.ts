@@ -19,6 +19,7 @@ import { silentLog } from "../../../core/observe/log.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { openPki, type Pki } from "../../../core/pki/pki.ts";
 import { KubeletApiError, type KubeletApi } from "../kubelet-api.ts";
+import { type Routed, route } from "./routes.ts";
 import { kubeletServer } from "./server.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "kubelet-server-"));
@@ -69,7 +70,7 @@ beforeAll(async () => {
   const { keyPem, certificatePem } = pki.leaf("serving-kubelet");
   server = kubeletServer({
     api, host: "127.0.0.1", port: 0, tls: () => ({ key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem] }), clientCa: () => pki.authority("client-ca").bundle,
-    client, configz: () => ({ port: 10250 }), zpages: zpages({ component: "kubelet", flags: { "node-name": "n1" }, version: { major: "1", minor: "36", gitVersion: "v1.36.0", goVersion: "bun" }, paths: ["/statusz"], clock: systemClock }), clock: systemClock, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), log: silentLog, metrics,
+    client, configz: () => ({ port: 10250 }), zpages: zpages({ component: "kubelet", flags: { "node-name": "n1" }, version: { major: "1", minor: "36", gitVersion: "v1.36.0", goVersion: "bun" }, paths: ["/statusz"], clock: systemClock }), debug: async ({ path, method, body }) => ({ status: 200, contentType: "text/plain", body: `${method} ${path} ${await body()}`, headers: {} }), clock: systemClock, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), log: silentLog, metrics,
   });
   await new Promise<void>((ready, failed) => { ended = server.run(quit.signal, ready); ended.catch(failed); });
 });
@@ -257,4 +258,15 @@ test.each<[protocol: string]>([["v4.channel.k8s.io"], ["v5.channel.k8s.io"]])("w
     },
   });
   await vi.waitFor(() => expect(typed.at(-1)).toEqual(["hello", "end"]));
+});
+
+test("profiles and how much is logged are the administrator's, unless the configuration says that there are none", async () => {
+  expect(await get("/debug/pprof/", { pki })).toBe("200 GET /debug/pprof/");
+  expect(await get("/debug/pprof/profile?seconds=1", { pki })).toBe("200 GET /debug/pprof/profile");
+  expect(await get("/debug/flags/v", { pki })).toBe("200 GET /debug/flags/v");
+  expect(await get("/debug/flags", { pki })).toBe("404 404 page not found");
+  expect(await get("/debug/pprof/", { token: "good" })).toMatch(/^403 /);
+  const asked = { configz: () => ({ enableProfilingHandler: false, enableDebugFlagsHandler: false }), method: "GET", query: new URLSearchParams(), debug: () => Promise.reject(new Error("not asked")), body: () => Promise.resolve("") } as unknown as Routed;
+  expect(await route({ ...asked, parts: ["debug", "pprof", "profile"] })).toMatchObject({ status: 405, body: "profiling endpoint is disabled.\n" });
+  expect(await route({ ...asked, parts: ["debug", "flags", "v"] })).toMatchObject({ status: 405, body: "flags endpoint is disabled.\n" });
 });
