@@ -20,6 +20,7 @@ function ask(answers: Readonly<Record<string, object | CriErrorCode>>) {
 test("all at once; one by one when that fails, without those of which nothing is known; nothing is made up of a runtime that is away", async () => {
   expect(await ask({ ListPodSandboxStats: { stats: [{ attributes: { id: "s1" } }] } })).toEqual([{ attributes: { id: "s1" } }]);
   expect(await ask({ ListPodSandboxStats: "Unknown", "PodSandboxStats s1": { stats: { attributes: { id: "s1" } } }, "PodSandboxStats s2": "Unknown" })).toEqual([{ attributes: { id: "s1" } }]);
+  expect(await ask({ ListPodSandboxStats: "DeadlineExceeded", "PodSandboxStats s1": "DeadlineExceeded", "PodSandboxStats s2": { stats: { attributes: { id: "s2" } } } })).toEqual([{ attributes: { id: "s2" } }]);
   await expect(ask({ ListPodSandboxStats: "Unavailable" })).rejects.toThrow();
   await expect(ask({ ListPodSandboxStats: "Unknown", "PodSandboxStats s1": "Unavailable" })).rejects.toThrow();
 });

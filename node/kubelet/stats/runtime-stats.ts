@@ -1,10 +1,10 @@
 /**
  * What pods use, as the runtime tells it: of all at once; one by one where that fails, since containerd 1.6 has nothing to say of any pod as long as one sandbox has lost its cgroup,
- * as those of pods that have ended do; and put together from containers' statistics where the runtime knows of no others.
+ * as those of pods that have ended do, and containerd of none while one's shim does not answer, as one that is hardly started may not; and put together from containers' statistics where the runtime knows of no others.
  *
  * Source: kubernetes v1.36 pkg/kubelet/stats/cri_stats_provider.go
  */
-import { type Cri, CriError } from "../../cri/client.ts";
+import { type Cri, CriError, type CriErrorCode } from "../../cri/client.ts";
 import type { ContainerStats, PodSandboxStats } from "../../cri/gen/runtime.v1.ts";
 import type { Cgroups } from "../../os/cgroup.ts";
 import { POD_UID } from "../containers/labels.ts";
@@ -18,14 +18,17 @@ interface Deps {
   readonly podGroup: (uid: string) => string | undefined;
 }
 
+/** Whoever asks waits some ten seconds, metrics-server for one. */
+const ANSWER_MS = 4_000;
+
 export async function runtimeStats({ cri, cgroups, sandboxes, podGroup }: Deps, signal: AbortSignal): Promise<readonly PodSandboxStats[]> {
   try {
-    return (await cri.call("RuntimeService/ListPodSandboxStats", {}, { signal })).stats ?? [];
+    return (await cri.call("RuntimeService/ListPodSandboxStats", {}, { signal, timeoutMs: ANSWER_MS })).stats ?? [];
   } catch (error) {
     if (!(error instanceof CriError) || signal.aborted) throw error;
     if (error.code === "Unimplemented") return ofContainers((await cri.call("RuntimeService/ListContainerStats", {}, { signal })).stats ?? []);
-    if (error.code !== "Unknown" && error.code !== "Internal") throw error;
-    const all = await Promise.all(sandboxes().map(async (id) => await cri.call("RuntimeService/PodSandboxStats", { pod_sandbox_id: id }, { signal }).catch(unlessGone)));
+    if (!OF_ONE.has(error.code)) throw error;
+    const all = await Promise.all(sandboxes().map(async (id) => await cri.call("RuntimeService/PodSandboxStats", { pod_sandbox_id: id }, { signal, timeoutMs: ANSWER_MS }).catch(unlessGone)));
     return all.flatMap(({ stats }) => stats ?? []);
   }
 
@@ -48,7 +51,10 @@ export async function runtimeStats({ cri, cgroups, sandboxes, podGroup }: Deps, 
   }
 }
 
+/** What may be the fault of one pod. */
+const OF_ONE: ReadonlySet<CriErrorCode> = new Set(["Unknown", "Internal", "DeadlineExceeded"]);
+
 function unlessGone(error: unknown): { readonly stats?: PodSandboxStats } {
-  if (error instanceof CriError && ["NotFound", "Unknown", "Internal"].includes(error.code)) return {};
+  if (error instanceof CriError && (error.code === "NotFound" || OF_ONE.has(error.code))) return {};
   throw error;
 }
