@@ -116,10 +116,15 @@ test("$retainKeys clears the other members of a union", () => {
 test.each([
   [{ spec: { containers: [{ image: "x" }] } }, "map: map[image:x] does not contain declared merge key: name"],
   [{ spec: { containers: [{ name: "a", $patch: "sing" }] } }, "unknown patch type: sing in map: map[$patch:sing name:a]"],
+  [{ spec: { containers: [{ name: "a", $patch: 3 }] } }, "unknown patch type: %!s(int64=3) in map: map[$patch:3 name:a]"],
+  [{ metadata: { labels: { $patch: null } } }, "unknown patch type: %!s(<nil>) in map: map[$patch:<nil>]"],
+  [{ spec: { "$setElementOrder/containers": null } }, "expected a []interface {}, but received a %!s(<nil>)"],
+  [{ spec: { "$setElementOrder/containers": [null] } }, "value for key 0 is not a map"],
+  [{ spec: { "$setElementOrder/nodeSelector": [{ key: "a" }] } }, "expected slice or array type, but got: struct"],
   [{ spec: { containers: [{ name: "b" }], "$setElementOrder/containers": [{ name: "a" }] } },
     "The order in patch list:\n[map[name:b]]\n doesn't match $setElementOrder list:\n[map[name:a]]\n"],
 ])("strategic merge %j fails", (patch, message) => {
-  expect(caught(() => applyStrategicMerge({ spec: { containers: [{ name: "a" }] } }, patch, POD)).message).toBe(message);
+  expect(caught(() => applyStrategicMerge({ metadata: { labels: {} }, spec: { containers: [{ name: "a" }] } }, patch, POD)).message).toBe(message);
 });
 
 test("what a patch has looked into has its keys in order, the rest is as it was", () => {

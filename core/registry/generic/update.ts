@@ -69,13 +69,24 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
 
 type Fields = Record<string, unknown>;
 
-function bumpsGeneration({ generation }: Resource, next: ApiObject, old: Readonly<ApiObject>): boolean {
+function bumpsGeneration({ generation, tellsEmpty }: Resource, next: ApiObject, old: Readonly<ApiObject>): boolean {
   if (generation === false) return false;
   if (generation) return generation(next, old);
   const names = new Set([...Object.keys(next), ...Object.keys(old)]);
   for (const name of ["metadata", "status", "apiVersion", "kind"]) names.delete(name);
-  return [...names].some((name) => !Bun.deepEquals((next as unknown as Fields)[name], (old as unknown as Fields)[name]));
+  const differ = tellsEmpty ? (a: unknown, b: unknown): boolean => !Bun.deepEquals(a, b) : (a: unknown, b: unknown): boolean => !Bun.deepEquals(a, b) && !equalWithEmpty(a, b);
+  return [...names].some((name) => differ((next as unknown as Fields)[name], (old as unknown as Fields)[name]));
 }
+
+/** An empty list is none: `draft` may have one that was sent. */
+function equalWithEmpty(a: unknown, b: unknown): boolean {
+  if (a === b || (isNothing(a) && isNothing(b))) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null || Array.isArray(a) !== Array.isArray(b)) return false;
+  const names = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...names].every((name) => equalWithEmpty((a as Fields)[name], (b as Fields)[name]));
+}
+
+function isNothing(value: unknown): boolean { return value === undefined || value === null || (Array.isArray(value) && value.length === 0); }
 
 function copyField(next: ApiObject, old: Readonly<ApiObject>, name: string): void {
   const value = (old as unknown as Fields)[name];
