@@ -506,3 +506,11 @@ test("of a ReplicationController that is changed the template is told of that wa
   const warnings = [await api.ask("PUT", `${path}/rc`, { body: body(old) }), await api.ask("PUT", `${path}/rc`, { body: body({}) })].map((answer) => answer.warnings);
   expect(warnings).toEqual([[], ['spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead']]);
 });
+
+test("integers that no double holds are compared and told with all their digits", async () => {
+  const revision = (number: string) => `{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"large"},"revision":1,"data":{"a":${number}}}`;
+  const path = "/apis/apps/v1/namespaces/default/controllerrevisions";
+  await api.ask("POST", path, { body: revision("9007199254740993") });
+  expect((await api.ask("PUT", `${path}/large`, { body: revision("9007199254740993") })).code).toBe(200);
+  expect((await api.ask("PUT", `${path}/large`, { body: revision("9007199254740995") })).body.message).toBe('ControllerRevision.apps "large" is invalid: data: Invalid value: {"a":9007199254740995}: field is immutable');
+});
