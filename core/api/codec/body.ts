@@ -235,7 +235,7 @@ function retiredScaleError(value: JsonValue): string | undefined {
 }
 
 /** The Go package of a group's internal types. */
-export function goPackage(group: string): string { return group === "" ? "core" : group === "internal.apiserver.k8s.io" ? "apiserverinternal" : group.split(".")[0]!; }
+export function goPackage(group: string): string { return group === "" || group === "events.k8s.io" ? "core" : group === "internal.apiserver.k8s.io" ? "apiserverinternal" : group.split(".")[0]!; }
 
 function unfit(gvk: GroupVersionKind, expected: GroupVersionKind, why: string, cause?: unknown): StatusError {
   return badRequest(`${gvk.kind} in version ${goQuote(gvk.version)} cannot be handled as a ${expected.kind}: ${why}`, cause);

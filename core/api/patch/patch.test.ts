@@ -134,3 +134,8 @@ test("what a patch has looked into has its keys in order, the rest is as it was"
   expect(JSON.stringify(applyMergePatch(document, { a: { d: 1, c: [{ x: 1, a: 2 }] }, data: { c: { g: 3 } } })))
     .toBe('{"a":{"c":[{"a":2,"x":1}],"d":1},"b":0,"data":{"c":{"e":2,"f":1,"g":3},"y":{"q":1,"b":2}},"z":1}');
 });
+
+test("of lists in a list upstream tells where the first item is one", () => {
+  const merged = (live: unknown) => caught(() => applyStrategicMerge({ spec: { containers: live } } as JsonMap, { spec: { containers: [[{}]] } }, POD)).message;
+  expect([merged([]), merged([{ name: "a" }])]).toEqual(["lists of lists are not supported", "list element types are not identical: [[map[name:a]] [[map[]]]]"]);
+});

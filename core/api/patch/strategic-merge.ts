@@ -182,8 +182,8 @@ function mergeList(original: List, patch: List, field: FieldSchema, deletes: boo
 
 /** All items of both lists are of one kind, and none is a list. */
 function itemKind(original: List, patch: List): "map" | "scalar" {
-  const kinds = new Set([...original, ...patch].map(goTypeOf));
-  if (kinds.has("[]interface {}")) throw new Error("lists of lists are not supported");
+  const kinds = new Set([...original, ...patch].map(goTypeOf)); // the first is that of the first item
+  if (kinds.values().next().value === "[]interface {}") throw new Error("lists of lists are not supported");
   if (kinds.size > 1) throw new Error(`list element types are not identical: ${formatGo([original, patch])}`);
   if (kinds.size === 0) throw new Error("no elements in any of the given slices");
   return kinds.has("map[string]interface {}") ? "map" : "scalar";

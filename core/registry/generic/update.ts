@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/registry/generic/registry/store.go, apiserver/pkg/registry/rest/update.go
  */
+import type { FieldError } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict } from "../../api/meta/status-error.ts";
 import { keepTimesIfUnchanged } from "../../api/patch/apply/timestamps.ts";
@@ -37,8 +38,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
     draft.metadata.resourceVersion = old.metadata.resourceVersion;
     let seen: ApiObject | undefined;
     const next = keepTimesIfUnchanged(old, resource.canonical(draft, old, () => { if (options.validate && resource.asSent) seen = keepTimesIfUnchanged(old, resource.asSent(draft)); }));
-    const own = subresource ? subresource.validate?.(next, old) : [...(definition.validate?.(next, old, context) ?? []), ...(definition.validateUpdate?.(next, old) ?? [])];
-    refuseInvalid(target, next, [...updateErrors(target, next, old, options), ...(own ?? [])]);
+    refuseInvalid(target, next, ownErrors(target, next, old, options));
     if (options.warn) for (const text of (subresource ? subresource.warnings?.(next) : definition.warnings?.(next, old)) ?? []) options.warn(text);
     await options.validate?.(deepFreeze(seen ?? next), target.cache.read(old));
     if (finishedBy(next, definition)) {
@@ -64,6 +64,19 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
       return { newer: error.current && target.cache.entryOf(error.current) };
     }
     throw error;
+  }
+}
+
+/** What is wrong with an update, in upstream's order. */
+function ownErrors(target: Target, next: ApiObject, old: Readonly<ApiObject>, options: UpdateOptions): readonly FieldError[] {
+  const { definition } = target, { subresource, context } = options;
+  const { common, change, whole } = updateErrors(target, next, old, options);
+  if (subresource) return [...common, ...change, ...whole, ...(subresource.validate?.(next, old) ?? [])];
+  const found = [...(definition.validate?.(next, old, context) ?? [])], foundChange = [...(definition.validateUpdate?.(next, old) ?? [])];
+  switch (definition.updateOrder) {
+    case "change first": return [...common, ...change, ...foundChange, ...whole, ...found];
+    case "change last": return [...common, ...whole, ...found, ...change, ...foundChange];
+    case undefined: return [...common, ...change, ...whole, ...found, ...foundChange];
   }
 }
 

@@ -368,3 +368,7 @@ test("a list that is sent empty is empty for plug-ins, and none once it is store
   expect([made, again].map(({ endpoints, ports }) => [endpoints, ports])).toEqual([[null, null], [null, null]]);
   expect(seen).toEqual([[], [], [], [], null, null]);
 });
+
+test("a value that an operation of a JSON patch has no use for is not looked at", async () => {
+  expect((await patch("json", [{ op: "remove", path: "/spec/replicas", value: 1.5 }])).body).toMatchObject({ kind: "Deployment", spec: { replicas: 1 } });
+});
