@@ -218,7 +218,7 @@ export class ResourceStore {
     const made = plan.type === "mark" ? plan.next : plan.type === "remove" ? plan.last : undefined;
     const marked = made && (this.resource.form ? { ...made, metadata: keysInOrder(made.metadata) } : inOrder(made));
     const { markDeleting } = this.definition; // a definition that knows of grace looks after the generation itself
-    if ((marked?.metadata.generation ?? 0) > 0 && !markDeleting && !current.object.metadata.deletionTimestamp) marked.metadata.generation++;
+    if (marked?.metadata.generation && !markDeleting && !current.object.metadata.deletionTimestamp) marked.metadata.generation++;
     return marked;
   }
 }

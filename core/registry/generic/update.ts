@@ -76,7 +76,7 @@ function ownErrors(target: Target, next: ApiObject, old: Readonly<ApiObject>, op
   switch (definition.updateOrder) {
     case "change first": return [...common, ...change, ...foundChange, ...whole, ...found];
     case "change last": return [...common, ...whole, ...found, ...change, ...foundChange];
-    case undefined: return [...common, ...change, ...whole, ...found, ...foundChange];
+    default: return [...common, ...change, ...whole, ...found, ...foundChange];
   }
 }
 
