@@ -42,8 +42,9 @@ export function updated<T extends ApiObject>(definition: Resource<T>, old: T, gi
   const part = subresource === undefined ? undefined : definition.subresources?.[subresource];
   if (part?.type === "part") part.prepare(next, before, context);
   else definition.prepareForUpdate?.(next, before, context);
-  const own = part?.type === "part" ? part.validate?.(next, before) : [...(definition.validate?.(next, before) ?? []), ...(definition.validateUpdate?.(next, before) ?? [])];
-  return outcome(definition, next, before, own ?? []);
+  if (part?.type === "part") return outcome(definition, next, before, part.validate?.(next, before) ?? []);
+  const own = [definition.validate?.(next, before) ?? [], definition.validateUpdate?.(next, before) ?? []].map((errors) => [...errors]);
+  return outcome(definition, next, before, (definition.updateOrder === "change first" ? own.reverse() : own).flat());
 }
 
 /** As a server takes it in: canonical, with what the API defaults. */

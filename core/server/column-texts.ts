@@ -10,6 +10,9 @@ import type { Presentation } from "./respond.ts";
 /** Upstream's columns have the text of the type's own documentation, to which OpenAPI adds the values. */
 const ENUM_VALUES = /\n+Possible enum values:[\s\S]*$/;
 
+/** The columns of bindings have the text of v1beta1. */
+const SINCE_V1 = / This field is immutable\.$/;
+
 export type ColumnTexts = () => Promise<Presentation["describe"]>;
 
 export function columnTexts(load: () => Promise<Descriptions>): ColumnTexts {
@@ -21,7 +24,7 @@ export function columnTexts(load: () => Promise<Descriptions>): ColumnTexts {
       for (const field of documentedFields()) {
         const end = field.lastIndexOf(".");
         const text = descriptions[`io.k8s.${field.slice(0, end)}`]?.[field.slice(end + 1)];
-        if (text !== undefined) texts.set(field, text.replace(ENUM_VALUES, ""));
+        if (text !== undefined) texts.set(field, text.replace(ENUM_VALUES, "").replace(field.startsWith("api.rbac.") ? SINCE_V1 : "", ""));
       }
       return (field) => texts.get(field);
     });

@@ -37,3 +37,11 @@ test("an empty list: Go's null as JSON, nothing as protobuf", () => {
   expect(assemble(metadataList(none, "json", "v1")).toString()).toBe(`${jsonText({ ...list, items: null })}\n`);
   expect(assemble(metadataList(none, "protobuf", "v1")).equals(protobufCodec.encode({ ...list, items: [] } as never))).toBe(true);
 });
+
+test("the generation of a DaemonSet's template is no part of its metadata alone", () => {
+  const set = (annotations: object) => new Cached("d", { kind: "DaemonSet", apiVersion: "apps/v1", metadata: { name: "d", annotations } } as never, 1);
+  const shown = (annotations: object, encoding: "json" | "protobuf" = "json") => assemble(metadataList({ ...answer, entries: [set({ "deprecated.daemonset.template.generation": "1", ...annotations })] }, encoding, "v1"));
+  expect(JSON.parse(shown({}).toString()).items[0].metadata).toEqual({ name: "d" });
+  expect(JSON.parse(shown({ a: "b" }).toString()).items[0].metadata).toEqual({ name: "d", annotations: { a: "b" } });
+  expect(shown({ a: "b" }, "protobuf").includes("deprecated")).toBe(false);
+});

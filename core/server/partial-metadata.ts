@@ -6,7 +6,7 @@ import type { Piece } from "../api/codec/pieces.ts";
 import { envelopePieces, firstField, protobufCodec } from "../api/codec/protobuf.ts";
 import { jsonWatchPieces, protobufWatchPieces, type WatchEventType } from "../api/codec/watch-frames.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
-import { metadataAlone } from "../api/schema/canonical-custom.ts";
+import { isShownApart, metadataAlone } from "../api/schema/canonical-custom.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
 import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
@@ -20,12 +20,14 @@ export function partialMetadata(object: Readonly<ApiObject>, version: string): o
 
 /** The metadata as it is served: of built-in kinds the bytes that are kept. */
 export function metadataJson(served: ServedResource, entry: Cached): Piece {
+  if (isShownApart(entry.object)) return jsonText(metadataAlone(entry.object));
   if (!served.custom) return entry.metadataJson(); // versions of built-in kinds share their metadata
   return jsonText(metadataAlone(served.fromStorage(entry.object)));
 }
 
 /** The message of PartialObjectMetadata, which says nothing of kind and version. */
 function metadataMessage(served: ServedResource, entry: Cached): Uint8Array {
+  if (isShownApart(entry.object)) return protobufCodec.encodeMessage(MESSAGE, { metadata: metadataAlone(entry.object) });
   if (!served.custom) return entry.metadataProtobuf((metadata, own) => (own ? firstField(own) : protobufCodec.encodeMessage(MESSAGE, { metadata })));
   return protobufCodec.encodeMessage(MESSAGE, { metadata: metadataAlone(served.fromStorage(entry.object)) });
 }

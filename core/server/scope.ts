@@ -64,6 +64,8 @@ export interface Scope {
   readonly metered?: Pick<Metered, "sent" | "took"> | undefined;
   /** Whether the object of the body, or what a patch made, had an empty list or map that is left out of it. */
   sentEmpty?: boolean;
+  /** What of it was sent otherwise than it is stored: see Canonical. */
+  respelled?: ReadonlySet<object> | undefined;
   /** Of a watch. */
   readonly watched?: WatchMeter | undefined;
 }

@@ -4,6 +4,7 @@ import { encodeJson, jsonText, parseJson } from "../../core/api/codec/json.ts";
 import { parseJsonDocument } from "../../core/api/codec/json-document.ts";
 import { protobufCodec } from "../../core/api/codec/protobuf.ts";
 import { encodeYaml, parseYaml } from "../../core/api/codec/yaml.ts";
+import { YamlTextError } from "../../core/api/codec/yaml-writer.ts";
 import { parseFieldSelector } from "../../core/api/meta/field-selector.ts";
 import { labelSelector, parseLabelSelector } from "../../core/api/meta/label-selector.ts";
 import type { ApiObject } from "../../core/api/meta/object-meta.ts";
@@ -46,7 +47,7 @@ const proper = (value: unknown): JsonMap => canonical(TYPE, isMap(value) ? value
 
 const decoding: Target[] = [
   { name: "json", allows: ["JsonSyntaxError", "SyntaxError"], make: (chance) => garbled(chance, JSON.stringify(chance.is(0.5) ? mutated(chance, OBJECT) : json(chance))), take(text: string) { parseJson(text); jsonText(parseJsonDocument(text)); } },
-  { name: "yaml", allows: ["YamlError"], make: (chance) => garbled(chance, Buffer.from(encodeYaml(chance.is(0.5) ? mutated(chance, OBJECT) : json(chance))).toString()), take(text: string) { encodeYaml(parseYaml(text)); } },
+  { name: "yaml", allows: ["YamlError", "YamlTextError"], make: (chance) => garbled(chance, Buffer.from(yamlOf(chance.is(0.5) ? mutated(chance, OBJECT) : json(chance))).toString()), take(text: string) { encodeYaml(parseYaml(text)); } },
   {
     name: "body", allows: ["StatusError"], make: (chance) => (chance.is(0.8) ? JSON.stringify(mutated(chance, OBJECT)) : garbled(chance, JSON.stringify(OBJECT))),
     take(text: string) { for (const fieldValidation of ["Ignore", "Strict"] as const) decodeBody({ bytes: Buffer.from(text), encoding: "json", expected: DEPLOYMENT, fieldValidation } as never); },
@@ -132,3 +133,12 @@ const custom: Target = {
 };
 
 export const targets: readonly Target[] = [...decoding, ...patching, ...selecting, celTarget, custom];
+
+/** There is no YAML of some characters: then it is JSON. */
+function yamlOf(value: unknown): string {
+  try { return encodeYaml(value); }
+  catch (error) {
+    if (!(error instanceof YamlTextError)) throw error;
+    return JSON.stringify(value);
+  }
+}

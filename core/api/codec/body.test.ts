@@ -39,6 +39,7 @@ test.each([
   [`{"metadata":{"deletionTimestamp":"0001-01-01T00:00:00x"}}`, `${UNFIT} parsing time "0001-01-01T00:00:00x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "Z07:00"`],
   [`{"spec":{"containers":[{"livenessProbe":{"httpGet":{"port":true}}}]}}`, `${UNFIT} json: cannot unmarshal bool into Go struct field HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port of type int32`],
   [`{"kind":"Service","apiVersion":"v1"}`, `400 Service in version "v1" cannot be handled as a Pod: converting (v1.Service) to (core.Pod): unknown conversion`],
+  [`{"kind":"Scale","apiVersion":"extensions/v1beta1"}`, `400 Scale in version "v1beta1" cannot be handled as a Pod: converting (v1beta1.Scale) to (core.Pod): unknown conversion`],
   [`{"kind":"Foo","apiVersion":"v1"}`, `400 Foo in version "v1" cannot be handled as a Pod: no kind "Foo" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"`],
   [`{"a":`, `400 the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: unexpected end of JSON input ({"a":)`],
   [``, `400 the object provided is unrecognized (must be of type Pod): couldn't get version/kind; json parse error: unexpected end of JSON input (<empty>)`],

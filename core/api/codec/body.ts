@@ -14,6 +14,7 @@ import { badRequest, type StatusError } from "../meta/status-error.ts";
 import { canonical } from "../schema/canonical.ts";
 import { diagnose, diagnoseUntyped } from "../schema/diagnose.ts";
 import { builtInFacts, type Facts, type StructType } from "../schema/facts.ts";
+import { isRetiredKind } from "../schema/retired-kinds.ts";
 import { endlessNumber, jsonNodeOf, type JsonNode, type JsonObject, type JsonValue, parseJsonDocument } from "./json-document.ts";
 import { decodeText, parseJson } from "./json.ts";
 import type { Encoding } from "./negotiate.ts";
@@ -36,7 +37,7 @@ export interface BodyRequest {
 }
 
 /** Carries apiVersion and kind, whatever the body said. */
-export interface DecodedBody { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly warnings: readonly string[]; /** See Canonical. */ readonly emptied: boolean }
+export interface DecodedBody { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly warnings: readonly string[]; /** See Canonical. */ readonly emptied: boolean; readonly respelled?: ReadonlySet<object> }
 
 /** Errors in a body without a type: the caller adds what its own schema does not know, then calls enforceFieldValidation. */
 export interface DecodedUntyped { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly strict: readonly string[] }
@@ -58,7 +59,7 @@ function decodeRead(request: BodyRequest, body: ReadBody): DecodedBody {
   const { gvk } = body;
   const type = typeFor(gvk, expected, facts);
   const source = withReset({ ...body.object(type), apiVersion: formatApiVersion(gvk), kind: gvk.kind });
-  const { object, clean, emptied } = canonical(type, source);
+  const { object, clean, emptied, respelled } = canonical(type, source);
   let strict: readonly string[] = body.duplicatesText;
   if (!body.isTyped && (!clean || body.document || body.hasFractions)) {
     const found = diagnose(type, body.document ?? body.careful?.() ?? jsonNodeOf(source));
@@ -69,11 +70,15 @@ function decodeRead(request: BodyRequest, body: ReadBody): DecodedBody {
   refuseConversion(gvk, expected);
   const accepts = request.accepts ?? ((groupVersion) => formatApiVersion(groupVersion) === formatApiVersion(expected));
   if (!accepts(gvk)) throw badRequest(`the API version in the data (${formatApiVersion(gvk)}) does not match the expected API version (${formatApiVersion(expected)})`);
-  return { object, gvk, warnings, emptied };
+  return { object, gvk, warnings, emptied, ...(respelled && { respelled }) };
 
   function typeFor(actual: GroupVersionKind, wanted: GroupVersionKind, all: Facts): StructType {
     const found = all.typeOf(actual) ?? (request.accepts?.(actual) && !request.isOptions && actual.kind === wanted.kind ? all.typeOf(wanted) : undefined);
     if (found) return found;
+    if (isRetiredKind(actual)) {
+      refuseConversion(actual, wanted);
+      return all.typeOf(wanted)!;
+    }
     if (bytes.length === 0) throw unrecognized(wanted, "empty data", bytes);
     throw unfit(actual, wanted, notRegistered(actual, schemeOf(wanted)));
   }
@@ -216,14 +221,21 @@ function schemeOf({ group }: GroupVersionKind): string { return SCHEMES[group] ?
 export function kindError(value: JsonValue, expected: GroupVersionKind, scheme = schemeOf(expected)): string | undefined {
   try {
     const gvk = withDefaults(withPrefix("couldn't get version/kind; json parse error: ", () => typeMetaOf(value)), expected);
-    return !builtInFacts.typeOf(gvk) ? notRegistered(gvk, scheme) : gvk.kind === expected.kind ? undefined : noConversion(gvk, expected);
+    if (isRetiredKind(gvk) && gvk.kind === "Scale" && expected.kind === "Scale") return retiredScaleError(value);
+    return !builtInFacts.typeOf(gvk) && !isRetiredKind(gvk) ? notRegistered(gvk, scheme) : gvk.kind === expected.kind ? undefined : noConversion(gvk, expected);
   } catch (error) {
     return error instanceof Error ? error.message : String(error);
   }
 }
 
+/** Its selector was a map. */
+function retiredScaleError(value: JsonValue): string | undefined {
+  const { status } = value as { readonly status?: { readonly selector?: unknown } | null };
+  return typeof status?.selector === "string" ? "json: cannot unmarshal string into Go struct field ScaleStatus.status.selector of type map[string]string" : undefined;
+}
+
 /** The Go package of a group's internal types. */
-export function goPackage(group: string): string { return group === "" ? "core" : group === "internal.apiserver.k8s.io" ? "apiserverinternal" : group.split(".")[0]!; }
+export function goPackage(group: string): string { return group === "" || group === "events.k8s.io" ? "core" : group === "internal.apiserver.k8s.io" ? "apiserverinternal" : group.split(".")[0]!; }
 
 function unfit(gvk: GroupVersionKind, expected: GroupVersionKind, why: string, cause?: unknown): StatusError {
   return badRequest(`${gvk.kind} in version ${goQuote(gvk.version)} cannot be handled as a ${expected.kind}: ${why}`, cause);

@@ -45,7 +45,8 @@ export function encodeJson(value: unknown, options: { readonly pretty?: boolean 
   return BYTES.encode(options.pretty ? jsonText(value, options) : `${jsonText(value)}\n`);
 }
 
-function stringify(value: unknown, indent: number | undefined): string {
+/** JSON.stringify for values with integers that no double holds: their digits are written. */
+export function stringify(value: unknown, indent?: number): string {
   try { return JSON.stringify(value, undefined, indent); }
   catch (error) { // a bigint somewhere; the replacer is four times as slow, so it waits for the one object in a million
     if (!(error instanceof TypeError)) throw error;

@@ -9,13 +9,14 @@
  *   parseStrictYaml(text)      of one that may say nothing twice
  *   readYaml(text)             of a request: with what is twice in it, and no longer than is read in a moment, since nobody else is served meanwhile
  *
- * Source: sigs.k8s.io/yaml (goyaml.v2) resolve.go, emitterc.go
+ * Source: sigs.k8s.io/yaml (goyaml.v2) resolve.go
  */
 import {
-  Composer, type CST, Document, isScalar, Lexer, LineCounter, Parser, Scalar, visit, type DocumentOptions, type ParseOptions, type SchemaOptions, type Tags, type YAMLParseError,
+  Composer, type CST, type Document, isScalar, Lexer, LineCounter, Parser, visit, type DocumentOptions, type ParseOptions, type SchemaOptions, type Tags, type YAMLParseError,
 } from "yaml";
 import { DEPTH_MAX, inKeyOrder, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { parseJson } from "./json.ts";
+import { writeYaml } from "./yaml-writer.ts";
 
 type Tag = Exclude<Tags[number], string>;
 
@@ -125,18 +126,8 @@ function duplicatesIn(first: Document.Parsed | undefined, lines: LineCounter): r
   return told.length === 0 ? [] : [`yaml: unmarshal errors:\n${told.join("\n")}`];
 }
 
-/** Keys sorted, lists not indented, strings quoted where another reading were possible. */
-export function encodeYaml(value: unknown): string {
-  const document = new Document(inKeyOrder(value), { version: "1.1", sortMapEntries: false, aliasDuplicateObjects: false, customTags: (tags) => tags.map((tag) => (typeof tag === "string" ? tag : withDigits(tag))) });
-  visit(document, {
-    Scalar(_key, scalar) {
-      if (typeof scalar.value !== "string") return;
-      if (scalar.value.includes("\n")) scalar.type = Scalar.BLOCK_LITERAL;
-      else if (readsAsOther(scalar.value)) scalar.type = Scalar.QUOTE_DOUBLE;
-    },
-  });
-  return document.toString({ indentSeq: false, lineWidth: 0, singleQuote: true, directives: false, nullStr: "null" });
-}
+/** As upstream writes JSON as YAML. Throws YamlTextError for what it has no YAML for. */
+export function encodeYaml(value: unknown): string { return writeYaml(value); }
 
 /** What comes after it is not looked at. */
 function firstDocument(text: string, lines?: LineCounter): Document.Parsed | undefined {
@@ -207,12 +198,4 @@ function goFloat(value: number): string { return Number.isNaN(value) ? "NaN" : v
 function keyText(key: unknown): string {
   if (typeof key === "object") throw new YamlError(`yaml: unsupported map key of type: ${key === null ? "%!s(<nil>)" : "map[interface {}]interface {}"}, key: ${String(key)}`);
   return String(key);
-}
-
-/** Decimal, hexadecimal, octal, binary, base 60, infinity and not-a-number. */
-const NUMBERS = /^[-+]?(?:(?:\.\d[\d_]*|\d[\d_]*(?:\.[\d_]*)?)(?:[eE][-+]?\d+)?|0x[\da-fA-F_]+|0o?[0-7_]+|0b[01_]+|\d+(?::[0-5]?\d)+(?:\.\d*)?|\.(?:inf|Inf|INF|nan|NaN|NAN))$/;
-
-/** Whether the plain text would be read as something that is no string, by us or by a YAML 1.1 reader with all its types. */
-function readsAsOther(text: string): boolean {
-  return text === "" || /^(?:~|null|y|n|yes|no|on|off|true|false|<<|=)$/i.test(text) || NUMBERS.test(text) || /^\d{4}-\d\d?-\d\d?(?:$|[Tt ])/.test(text);
 }

@@ -116,7 +116,7 @@ function parse(text: string): Quantity {
 
   if (base === 2) {
     const multiplied = unscaled << BigInt(exponent);
-    const fast = fraction === "" && FAST_BINARY_DIGITS_MAX - whole.length - Math.trunc((exponent * 3) / 10) - 1 >= 0;
+    const fast = fraction === "" && isFastBinary(whole, exponent);
     if (fast) return new Quantity(multiplied, { format, ...((magnitude & 7n) !== 0n ? { text } : {}) });
     if (all + fraction === "") throw new Error(NUMERIC_WRONG); // elsewhere a suffix alone is zero
     return limitBinary(multiplied, scale);
@@ -196,6 +196,23 @@ export function roundedToMilli(text: string): string {
   const quantity = parseQuantity(text);
   return quantity.scale < -3 ? quantity.roundUp(-3).toString() : text;
 }
+
+/**
+ * Whether Go has the same in memory for both texts of one amount: it keeps how an amount was written, number and power of ten, but not how many eights of
+ * a binary unit were.
+ */
+export function isHeldAlike(written: string | number, canonicalText: string): boolean {
+  const text = withoutSpaces(String(written));
+  return text === canonicalText || (isInEights(text) && isInEights(canonicalText));
+}
+
+function isInEights(text: string): boolean {
+  const [, digits, suffix] = /^0*([1-9]\d*)([KMGTPE]i)$/.exec(text) ?? [];
+  return digits !== undefined && isFastBinary(digits, BINARY[suffix!]!) && (BigInt(digits) & 7n) === 0n;
+}
+
+/** As upstream estimates whether it fits. */
+function isFastBinary(digits: string, exponent: number): boolean { return FAST_BINARY_DIGITS_MAX - digits.length - Math.trunc((exponent * 3) / 10) - 1 >= 0; }
 
 function at(quantity: Quantity, scale: number): bigint {
   return quantity.scale === scale ? quantity.unscaled : quantity.unscaled * 10n ** BigInt(quantity.scale - scale);

@@ -59,6 +59,15 @@ export function formatGo(value: unknown): string {
   return String(value);
 }
 
+/** As Go's %s prints what should have been a text. */
+export function formatGoText(value: unknown): string {
+  if (typeof value === "string") return value;
+  if (value === null || value === undefined) return "%!s(<nil>)";
+  if (Array.isArray(value)) return `[${value.map(formatGoText).join(" ")}]`;
+  if (isMap(value)) return `map[${Object.keys(value).sort().map((key) => `${key}:${formatGoText(value[key])}`).join(" ")}]`;
+  return `%!s(${goTypeOf(value)}=${formatGo(value)})`;
+}
+
 /** What reflect.TypeOf says of a decoded JSON value. */
 export function goTypeOf(value: unknown): string {
   if (value === null || value === undefined) return "<nil>";

@@ -116,10 +116,15 @@ test("$retainKeys clears the other members of a union", () => {
 test.each([
   [{ spec: { containers: [{ image: "x" }] } }, "map: map[image:x] does not contain declared merge key: name"],
   [{ spec: { containers: [{ name: "a", $patch: "sing" }] } }, "unknown patch type: sing in map: map[$patch:sing name:a]"],
+  [{ spec: { containers: [{ name: "a", $patch: 3 }] } }, "unknown patch type: %!s(int64=3) in map: map[$patch:3 name:a]"],
+  [{ metadata: { labels: { $patch: null } } }, "unknown patch type: %!s(<nil>) in map: map[$patch:<nil>]"],
+  [{ spec: { "$setElementOrder/containers": null } }, "expected a []interface {}, but received a %!s(<nil>)"],
+  [{ spec: { "$setElementOrder/containers": [null] } }, "value for key 0 is not a map"],
+  [{ spec: { "$setElementOrder/nodeSelector": [{ key: "a" }] } }, "expected slice or array type, but got: struct"],
   [{ spec: { containers: [{ name: "b" }], "$setElementOrder/containers": [{ name: "a" }] } },
     "The order in patch list:\n[map[name:b]]\n doesn't match $setElementOrder list:\n[map[name:a]]\n"],
 ])("strategic merge %j fails", (patch, message) => {
-  expect(caught(() => applyStrategicMerge({ spec: { containers: [{ name: "a" }] } }, patch, POD)).message).toBe(message);
+  expect(caught(() => applyStrategicMerge({ metadata: { labels: {} }, spec: { containers: [{ name: "a" }] } }, patch, POD)).message).toBe(message);
 });
 
 test("what a patch has looked into has its keys in order, the rest is as it was", () => {
@@ -128,4 +133,9 @@ test("what a patch has looked into has its keys in order, the rest is as it was"
     .toBe('{"a":{"d":1,"c":2},"b":0,"data":{"c":{"f":1,"e":2},"y":{"b":2,"q":1}},"z":1}');
   expect(JSON.stringify(applyMergePatch(document, { a: { d: 1, c: [{ x: 1, a: 2 }] }, data: { c: { g: 3 } } })))
     .toBe('{"a":{"c":[{"a":2,"x":1}],"d":1},"b":0,"data":{"c":{"e":2,"f":1,"g":3},"y":{"q":1,"b":2}},"z":1}');
+});
+
+test("of lists in a list upstream tells where the first item is one", () => {
+  const merged = (live: unknown) => caught(() => applyStrategicMerge({ spec: { containers: live } } as JsonMap, { spec: { containers: [[{}]] } }, POD)).message;
+  expect([merged([]), merged([{ name: "a" }])]).toEqual(["lists of lists are not supported", "list element types are not identical: [[map[name:a]] [[map[]]]]"]);
 });

@@ -15,7 +15,7 @@
  */
 import { badRequest } from "../meta/status-error.ts";
 import { goQuote } from "../meta/go-quote.ts";
-import { equalJson, formatGo, goTypeOf, isMap, isScalar, type JsonMap, jsonKindOf, put, valueAt, withoutNulls } from "./json-value.ts";
+import { equalJson, formatGo, formatGoText, goTypeOf, isMap, isScalar, type JsonMap, jsonKindOf, put, valueAt, withoutNulls } from "./json-value.ts";
 import { orderMerged } from "./strategic-order.ts";
 import type { FieldSchema, MapSchema, ObjectSchema, SchemaNode } from "./schema.ts";
 
@@ -49,7 +49,7 @@ function obeyDirective(patch: JsonMap): JsonMap {
   const { [DIRECTIVE]: directive, ...rest } = patch;
   if (directive === "replace") return rest;
   if (directive === "delete") return {};
-  throw new Error(`unknown patch type: ${formatGo(directive)} in map: ${formatGo(patch)}`);
+  throw new Error(`unknown patch type: ${formatGoText(directive)} in map: ${formatGo(patch)}`);
 }
 
 function mergeKey(merged: Record<string, unknown>, written: string, value: unknown, schema: MapSchema | undefined): void {
@@ -110,10 +110,12 @@ function setElementOrders(merged: Record<string, unknown>, patch: Record<string,
     const original = current === undefined || current === null ? undefined : listOrThrow(current);
     const items = given === undefined || given === null ? undefined : listOrThrow(given);
     const field = fieldOf(schema, key);
+    if (!field.node.list && field.node.map?.goKind === "map") throw new Error("expected slice or array type, but got: struct");
     checkOrder(items ?? [], order, field.patchMergeKey);
     const both = original && items ? (field.patchStrategy === "merge" ? mergeList(original, items, field, false) : { list: items, liveOrder: original })
       : asMerged(original ?? (items && (withoutDirectives(items) as List)), original);
     if (both === undefined) continue;
+    checkListed(both.list, order, field.patchMergeKey);
     itemKind(original ?? [], items ?? []);
     put(merged, key, orderMerged(both.list, { patchOrder: order, liveOrder: both.liveOrder, mergeKey: field.patchMergeKey }));
     delete patch[key];
@@ -124,7 +126,20 @@ function asMerged(list: List | undefined, original: List | undefined): MergedLis
 
 function listOrThrow(value: unknown): List {
   if (Array.isArray(value)) return value;
-  throw new Error(`expected a []interface {}, but received a ${goTypeOf(value)}`);
+  throw new Error(`expected a []interface {}, but received a ${typeShown(value)}`);
+}
+
+function typeShown(value: unknown): string { return value === null ? formatGoText(value) : goTypeOf(value); }
+
+/** Where upstream looks for the items that the order names. */
+function checkListed(merged: List, order: List, mergeKey: string | undefined): void {
+  if (mergeKey === undefined) return;
+  for (const item of merged) {
+    for (const [at, listed] of order.entries()) {
+      if (!isMap(listed)) throw new Error(`value for key ${at} is not a map`);
+      if (Object.hasOwn(listed, mergeKey) && listed[mergeKey] === valueAt(item as JsonMap, mergeKey)) break;
+    }
+  }
 }
 
 /** What the patch adds must be listed, in the same order. */
@@ -141,7 +156,7 @@ function checkOrder(items: List, order: List, mergeKey: string | undefined): voi
 
 function identity(item: unknown, mergeKey: string | undefined): unknown {
   if (mergeKey === undefined) return item;
-  if (!isMap(item)) throw new Error(`expected a map[string]interface {}, but received a ${goTypeOf(item)}`);
+  if (!isMap(item)) throw new Error(`expected a map[string]interface {}, but received a ${typeShown(item)}`);
   const value = valueAt(item, mergeKey);
   if (value === undefined) throw missingKey(item, mergeKey);
   return value;
@@ -167,8 +182,8 @@ function mergeList(original: List, patch: List, field: FieldSchema, deletes: boo
 
 /** All items of both lists are of one kind, and none is a list. */
 function itemKind(original: List, patch: List): "map" | "scalar" {
-  const kinds = new Set([...original, ...patch].map(goTypeOf));
-  if (kinds.has("[]interface {}")) throw new Error("lists of lists are not supported");
+  const kinds = new Set([...original, ...patch].map(goTypeOf)); // the first is that of the first item
+  if (kinds.values().next().value === "[]interface {}") throw new Error("lists of lists are not supported");
   if (kinds.size > 1) throw new Error(`list element types are not identical: ${formatGo([original, patch])}`);
   if (kinds.size === 0) throw new Error("no elements in any of the given slices");
   return kinds.has("map[string]interface {}") ? "map" : "scalar";
@@ -202,7 +217,7 @@ function obeyListDirectives(original: List, patch: List, mergeKey: string): { re
     if (directive === undefined) items.push(item);
     else if (directive === "replace") replaced = true;
     else if (directive === "merge") throw new Error("merging lists cannot yet be specified in the patch");
-    else if (directive !== "delete") throw new Error(`unknown patch type: ${formatGo(directive)} in map: ${formatGo(item)}`);
+    else if (directive !== "delete") throw new Error(`unknown patch type: ${formatGoText(directive)} in map: ${formatGo(item)}`);
     else if (valueAt(item, mergeKey) === undefined) throw missingKey(item, mergeKey);
     else deleted.add(valueAt(item, mergeKey));
   }

@@ -8,14 +8,17 @@
  * A value that does not fit (a wrong type, an unknown field) is dropped and `clean` is false: diagnose.ts then finds the words for it.
  */
 import { formatDurationNs, parseDurationNs } from "../meta/duration.ts";
-import { canonicalQuantity } from "../meta/quantity.ts";
+import { canonicalQuantity, isHeldAlike } from "../meta/quantity.ts";
 import { parseTime } from "../meta/time.ts";
 import { canonicalMicroTime, canonicalTime, isMicroTime } from "./canonical-time.ts";
 import { setKey, type JsonObject, type JsonValue } from "../codec/json-document.ts";
 import type { FieldInfo, ListType, MapType, Scalar, SpecialType, StructType, Type } from "./facts.ts";
 
-/** `emptied`: whether a list or a map was sent empty that is left out of the object. It may say something to those who compare what was sent with what is stored. */
-export interface Canonical { readonly object: JsonObject; readonly clean: boolean; readonly emptied: boolean }
+/**
+ * `emptied`: whether a list or a map was sent empty that is left out of the object. It may say something to those who compare what was sent with what is stored.
+ * `respelled`: what in the object, and in a list, was sent otherwise: with an empty list that is left out, an amount or a time in another spelling. Absent: nothing was.
+ */
+export interface Canonical { readonly object: JsonObject; readonly clean: boolean; readonly emptied: boolean; readonly respelled?: ReadonlySet<object> }
 
 const INT32_MAX = 2 ** 31 - 1;
 
@@ -26,7 +29,7 @@ const INT32_MAX = 2 ** 31 - 1;
 export function canonical(type: StructType, value: unknown, known?: object): Canonical {
   const walk = new Walk("sent");
   const object = walk.struct(type, value, known);
-  return { object, clean: walk.clean, emptied: walk.emptied };
+  return { object, clean: walk.clean, emptied: walk.emptied, ...(walk.respelled && { respelled: walk.respelled }) };
 }
 
 /**
@@ -95,6 +98,10 @@ class Walk {
   /** Whether a list or a map was sent empty, and is stored as none. */
   forgot = false;
   emptied = false;
+  respelled: Set<object> | undefined;
+  /** Of the value that was read last. */
+  #isRespelled = false;
+  #lists = 0; // that the walk is in
   readonly #form: "sent" | "stored";
 
   constructor(form: "sent" | "stored") { this.#form = form; }
@@ -126,13 +133,22 @@ class Walk {
       const raw = source[field.name];
       const before = typeof raw === "object" ? (known as JsonObject | undefined)?.[field.name] ?? undefined : undefined;
       const result = raw === before ? before as JsonValue : this.#present(type, field, raw, deep ? before : undefined);
+      if (this.#isRespelled) this.#note(out);
       if (result !== undefined) out[field.name] = result;
     }
     for (; next < written.length; next++) this.#fill(out, type.fields[written[next]!]!);
     return out;
   }
 
-  #fill(out: JsonObject, field: FieldInfo): void { out[field.name] = this.#absent(field)!; }
+  #note(container: object): void {
+    this.#isRespelled = false;
+    if (this.#lists > 0) (this.respelled ??= new Set()).add(container);
+  }
+
+  #fill(out: JsonObject, field: FieldInfo): void {
+    out[field.name] = this.#absent(field)!;
+    if (field.type.kind === "special" && field.type.special === "quantity") this.#note(out); // no amount is not yet `0`
+  }
 
   #objectOf(value: unknown): Readonly<Record<string, unknown>> {
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
@@ -158,6 +174,7 @@ class Walk {
     if (field.pointer) return value;
     if (type.kind === "list" ? (value as JsonValue[]).length === 0 : type.kind === "map" && isEmptyObject(value)) {
       if (field.omitEmpty) {
+        this.#isRespelled = true;
         if (TOLD_APART.has(`${owner.name}.${field.name}`)) return value;
         if (owner.name !== OBJECT_META && !DEFAULTED.has(`${owner.name}.${field.name}`)) this.emptied = true;
         return undefined;
@@ -188,11 +205,14 @@ class Walk {
   #list({ items }: ListType, raw: unknown): JsonValue {
     if (!Array.isArray(raw)) return WRONG;
     const list: JsonValue[] = [];
+    this.#lists++;
     for (const item of raw as unknown[]) {
       const value = this.value(items, item);
+      if (this.#isRespelled) this.#note(list);
       if (value === WRONG) this.clean = false;
       else list.push(value);
     }
+    this.#lists--;
     return list;
   }
 
@@ -203,6 +223,7 @@ class Walk {
     for (const key of sortedKeys(source)) {
       if (source[key] === undefined) continue;
       const value = this.value(values, source[key]);
+      if (this.#isRespelled) this.#note(map);
       if (value === WRONG) this.clean = false;
       else setKey(map, key, value);
     }
@@ -211,11 +232,13 @@ class Walk {
 
   #special({ special, schema }: SpecialType, raw: unknown): JsonValue {
     switch (special) {
-      case "time": return typeof raw === "string" ? canonicalTime(raw) ?? zeroTime(raw) : WRONG;
+      case "time":
+        if (typeof raw !== "string") return WRONG;
+        this.#isRespelled ||= raw.includes(".");
+        return canonicalTime(raw) ?? zeroTime(raw);
       case "microTime": return typeof raw === "string" ? canonicalMicroTime(raw) ?? zeroMicroTime(raw) : WRONG;
       case "duration": return typeof raw === "string" ? attempt(() => formatDurationNs(parseDurationNs(raw))) : WRONG;
-      case "quantity":
-        return typeof raw === "string" || typeof raw === "number" || typeof raw === "bigint" ? attempt(() => canonicalQuantity(String(raw))) : WRONG;
+      case "quantity": return typeof raw === "string" || typeof raw === "number" || typeof raw === "bigint" ? this.#quantity(String(raw)) : WRONG;
       case "intOrString": return typeof raw === "string" ? raw : scalar("int32", raw);
       case "schemaOrBool": return typeof raw === "boolean" ? raw : typeof raw === "object" && !Array.isArray(raw) ? this.struct(schema!, raw) : WRONG;
       case "schemaOrArray":
@@ -226,6 +249,12 @@ class Walk {
         return raw.length === 0 ? null : raw.every((item) => typeof item === "string") ? raw : WRONG;
       case "rawExtension": case "fieldsV1": case "json": case "any": return raw as JsonValue;
     }
+  }
+
+  #quantity(written: string): JsonValue {
+    const text = attempt(() => canonicalQuantity(written));
+    if (text !== written && text !== WRONG && !isHeldAlike(written, text as string)) this.#isRespelled = true;
+    return text;
   }
 }
 

@@ -4,6 +4,7 @@
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/controller-revision-v1/
  * Source: kubernetes v1.36 pkg/registry/apps/controllerrevision/strategy.go, pkg/apis/apps/validation/validation.go
  */
+import { stringify } from "../../api/codec/json.ts";
 import { FIELD_IMMUTABLE, invalid, required } from "../../api/meta/field-error.ts";
 import type { ControllerRevision } from "../../api/gen/apps.v1.ts";
 import { nonNegative } from "../core/checks/values.ts";
@@ -19,6 +20,6 @@ export const controllerRevisions = defineResource<ControllerRevision>({
     else if (typeof data !== "object" || Array.isArray(data)) yield required("data", "data must be a valid JSON object");
   },
   *validateUpdate(next, old) {
-    if (JSON.stringify(next.data) !== JSON.stringify(old.data)) yield invalid("data", next.data, FIELD_IMMUTABLE); // it is compared as it is written, keys in another order are another text
+    if (stringify(next.data) !== stringify(old.data)) yield invalid("data", next.data, FIELD_IMMUTABLE); // it is compared as it is written, keys in another order are another text
   },
 });

@@ -7,16 +7,14 @@
 import { child, type FieldError, forbidden, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import type { RollingUpdateStatefulSetStrategy, StatefulSet, StatefulSetSpec } from "../../api/gen/apps.v1.ts";
 import type { PodTemplateSpec, Volume } from "../../api/gen/core.v1.ts";
-import { validateLabels } from "../../api/meta/label-selector.ts";
 import { dns1123Label } from "../../api/meta/names.ts";
 import { internalForm } from "../../api/schema/internal-form.ts";
-import { validateAnnotations } from "../core/checks/annotations.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
 import { isDns1123Label, nonNegative } from "../core/checks/values.ts";
 import { defaultClaim } from "../core/persistent-volume-claim/defaults.ts";
 import { validateClaimSpec } from "../core/persistent-volume-claim/validation.ts";
 import { claimWarnings } from "../core/persistent-volume-claim/warnings.ts";
-import { defaultPodTemplate, dropDisabledTemplateFields, templateWarnings, validatePodTemplate } from "../core/pod/template.ts";
+import { defaultPodTemplate, dropDisabledTemplateFields, templateWarnings, validatePodTemplate, validateTemplateMeta } from "../core/pod/template.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
 import { countsNonNegative, countsWithin, notDecremented } from "./counts.ts";
@@ -131,9 +129,8 @@ function* validateTemplate(path: string, template: Readonly<PodTemplateSpec>, { 
   readonly matcher: NonNullable<ReturnType<typeof matcherOf>>; readonly skipTemplate: boolean; readonly old: Readonly<PodTemplateSpec> | undefined;
 }): Iterable<FieldError> {
   yield* matchesTemplate(path, matcher, template);
-  if (!skipTemplate) { yield* validatePodTemplate(path, template, old); return; }
-  yield* validateLabels(template.metadata?.labels, child(path, "labels"));
-  yield* validateAnnotations(child(path, "annotations"), template.metadata?.annotations);
+  if (!skipTemplate) yield* validatePodTemplate(path, template, old);
+  yield* validateTemplateMeta(path, template, old); // once more
 }
 
 /** What the pods will be made from: host name and subdomain come from the set, volumes of claims have the claims' names. */

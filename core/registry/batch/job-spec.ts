@@ -50,7 +50,7 @@ function* validateCompletionMode(path: string, { completionMode: mode, completio
   if (mode !== "Indexed") return;
   if (completions === undefined) yield required(at("completions"), "when completion mode is Indexed");
   if ((parallelism ?? 0) > INDEXED_MAX) yield invalid(at("parallelism"), parallelism, `must be less than or equal to ${INDEXED_MAX} when completion mode is Indexed`);
-  if (completions !== undefined && (maxFailedIndexes ?? 0) > completions) yield invalid(at("maxFailedIndexes"), maxFailedIndexes, "must be less than or equal to completions");
+  if (completions !== undefined && maxFailedIndexes !== undefined && maxFailedIndexes > completions) yield invalid(at("maxFailedIndexes"), maxFailedIndexes, "must be less than or equal to completions");
   if ((maxFailedIndexes ?? 0) > INDEXED_MAX) yield invalid(at("maxFailedIndexes"), maxFailedIndexes, `must be less than or equal to ${INDEXED_MAX}`);
   if ((completions ?? 0) <= COMPLETIONS_HIGH || backoffLimitPerIndex === undefined) return;
   const detail = `must be less than or equal to ${HIGH_PARALLELISM_MAX} when completions are above ${COMPLETIONS_HIGH} and used with backoff limit per index`;

@@ -53,7 +53,7 @@ export const jobs = defineResource<Job>({
     dropDisabledTemplateFields(job.spec.template);
   },
   prepareForUpdate(next, old) { dropDisabledTemplateFields(next.spec.template, old.spec.template); },
-  generation: (next, old) => !semanticEqual(next.spec, old.spec),
+  generation: (next, old) => !semanticEqual(next.spec, old.spec), updateOrder: "change last",
 
   *validate(job, old) {
     const { spec, metadata } = job;

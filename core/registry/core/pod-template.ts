@@ -9,5 +9,5 @@ export const podTemplates = defineResource<PodTemplate>({
   prepareForCreate({ template }) { dropDisabledTemplateFields(template); },
   prepareForUpdate(next, old) { dropDisabledTemplateFields(next.template, old.template); },
   validate: ({ template }, old) => validatePodTemplate("template", template, old?.template),
-  *warnings({ template }, old) { if (!old || !Bun.deepEquals(old.template, template)) yield* templateWarnings("template", template); },
+  *warnings({ metadata, template }, old) { if (!old || metadata.generation !== old.metadata.generation) yield* templateWarnings("template", template); },
 });

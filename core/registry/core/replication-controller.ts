@@ -39,7 +39,7 @@ export const replicationControllers = defineResource<ReplicationController>({
   *warnings({ metadata, spec }, old) {
     const texts = old ? [] : dns1123Label(metadata.name);
     if (texts.length > 0) yield `metadata.name: this is used in Pod names and hostnames, which can result in surprising behavior; a DNS label is recommended: [${texts.join(" ")}]`;
-    if (!old || !Bun.deepEquals(old.spec, spec)) yield* templateWarnings(TEMPLATE, spec.template);
+    if (!old || metadata.generation !== old.metadata.generation) yield* templateWarnings(TEMPLATE, (old ?? { spec }).spec.template); // upstream mistakes one template for the other
   },
   fields: ({ status }) => ({ "status.replicas": String(status?.replicas ?? 0) }),
 

@@ -30,18 +30,23 @@ const OBJECTS: Readonly<Record<Exclude<Again, "both">, ReadonlySet<string>>> = {
 /** Of a subresource the change, but for these. */
 const PARTS: Readonly<Record<string, Again>> = { "certificates.k8s.io/certificatesigningrequests": "both", "batch/cronjobs": "nothing", "policy/poddisruptionbudgets": "nothing" };
 
-export function updateErrors(target: Refusing, next: Readonly<ApiObject>, old: Readonly<ApiObject>, { context, subresource }: { readonly context: WriteContext; readonly subresource?: Subresource | undefined }): readonly FieldError[] {
+/** What is told of all objects, then what a kind's own rules find in a change of the metadata, and in the metadata as it is. */
+export interface MetaErrors { readonly common: readonly FieldError[]; readonly change: readonly FieldError[]; readonly whole: readonly FieldError[] }
+
+export function updateErrors(target: Refusing, next: Readonly<ApiObject>, old: Readonly<ApiObject>, { context, subresource }: { readonly context: WriteContext; readonly subresource?: Subresource | undefined }): MetaErrors {
   const own = [...metaErrors(target, next, context)];
   const found = [...own, ...validateMetaUpdate(next, old)];
-  if (found.length === 0) return found;
+  if (found.length === 0) return NONE;
   const again = target.definition.anyMeta?.(context) ? "nothing" : lookedAtAgain(target.resource, subresource !== undefined);
   const change = changeErrors(next, old);
-  const errors = [...metaErrorsOfAll(target, next), ...change];
-  if (again === "both" || again === "change") errors.push(...change, ...(target.definition.anyFinalizer || target.resource.form ? [] : unqualifiedFinalizers(next.metadata.finalizers ?? [])));
-  if (again !== "change" && again !== "nothing") errors.push(...own);
-  if (again === "whole twice") errors.push(...own);
-  return errors;
+  return {
+    common: [...metaErrorsOfAll(target, next), ...change],
+    change: again === "both" || again === "change" ? [...change, ...(target.definition.anyFinalizer || target.resource.form ? [] : unqualifiedFinalizers(next.metadata.finalizers ?? []))] : [],
+    whole: again === "change" || again === "nothing" ? [] : again === "whole twice" ? [...own, ...own] : own,
+  };
 }
+
+const NONE: MetaErrors = { common: [], change: [], whole: [] };
 
 function lookedAtAgain({ group, askedIn, plural, form }: Refusing["resource"], isPart: boolean): Again {
   if (form) return "change"; // custom resources

@@ -52,6 +52,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly tellsEmpty?: true;
   /** How names are checked; default: DNS-1123 subdomain. Yields the texts of what is wrong. */
   validateName?(name: string): Iterable<string>;
+  /** In which order upstream tells of an update, where it is not the change of the metadata, the metadata as it is, `validate` and `validateUpdate`. */
+  readonly updateOrder?: "change first" | "change last";
   /** Finalizers need only be qualified names, as those of custom resources. */
   readonly anyFinalizer?: boolean;
   /** A generateName need only be what can stand in a path. */

@@ -217,8 +217,8 @@ export class ResourceStore {
   #marked(plan: DeletePlan, current: Cached): ApiObject | undefined {
     const made = plan.type === "mark" ? plan.next : plan.type === "remove" ? plan.last : undefined;
     const marked = made && (this.resource.form ? { ...made, metadata: keysInOrder(made.metadata) } : inOrder(made));
-    const { generation, markDeleting } = this.definition; // a definition that knows of no grace tells of no generation
-    if (marked?.metadata.generation !== undefined && generation !== false && !markDeleting && !current.object.metadata.deletionTimestamp) marked.metadata.generation++;
+    const { markDeleting } = this.definition; // a definition that knows of grace looks after the generation itself
+    if (marked?.metadata.generation && !markDeleting && !current.object.metadata.deletionTimestamp) marked.metadata.generation++;
     return marked;
   }
 }

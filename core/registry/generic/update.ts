@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/registry/generic/registry/store.go, apiserver/pkg/registry/rest/update.go
  */
+import type { FieldError } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict } from "../../api/meta/status-error.ts";
 import { keepTimesIfUnchanged } from "../../api/patch/apply/timestamps.ts";
@@ -37,8 +38,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
     draft.metadata.resourceVersion = old.metadata.resourceVersion;
     let seen: ApiObject | undefined;
     const next = keepTimesIfUnchanged(old, resource.canonical(draft, old, () => { if (options.validate && resource.asSent) seen = keepTimesIfUnchanged(old, resource.asSent(draft)); }));
-    const own = subresource ? subresource.validate?.(next, old) : [...(definition.validate?.(next, old, context) ?? []), ...(definition.validateUpdate?.(next, old) ?? [])];
-    refuseInvalid(target, next, [...updateErrors(target, next, old, options), ...(own ?? [])]);
+    refuseInvalid(target, next, ownErrors(target, next, old, options));
     if (options.warn) for (const text of (subresource ? subresource.warnings?.(next) : definition.warnings?.(next, old)) ?? []) options.warn(text);
     await options.validate?.(deepFreeze(seen ?? next), target.cache.read(old));
     if (finishedBy(next, definition)) {
@@ -67,15 +67,39 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
   }
 }
 
+/** What is wrong with an update, in upstream's order. */
+function ownErrors(target: Target, next: ApiObject, old: Readonly<ApiObject>, options: UpdateOptions): readonly FieldError[] {
+  const { definition } = target, { subresource, context } = options;
+  const { common, change, whole } = updateErrors(target, next, old, options);
+  if (subresource) return [...common, ...change, ...whole, ...(subresource.validate?.(next, old) ?? [])];
+  const found = [...(definition.validate?.(next, old, context) ?? [])], foundChange = [...(definition.validateUpdate?.(next, old) ?? [])];
+  switch (definition.updateOrder) {
+    case "change first": return [...common, ...change, ...foundChange, ...whole, ...found];
+    case "change last": return [...common, ...whole, ...found, ...change, ...foundChange];
+    default: return [...common, ...change, ...whole, ...found, ...foundChange];
+  }
+}
+
 type Fields = Record<string, unknown>;
 
-function bumpsGeneration({ generation }: Resource, next: ApiObject, old: Readonly<ApiObject>): boolean {
+function bumpsGeneration({ generation, tellsEmpty }: Resource, next: ApiObject, old: Readonly<ApiObject>): boolean {
   if (generation === false) return false;
   if (generation) return generation(next, old);
   const names = new Set([...Object.keys(next), ...Object.keys(old)]);
   for (const name of ["metadata", "status", "apiVersion", "kind"]) names.delete(name);
-  return [...names].some((name) => !Bun.deepEquals((next as unknown as Fields)[name], (old as unknown as Fields)[name]));
+  const differ = tellsEmpty ? (a: unknown, b: unknown): boolean => !Bun.deepEquals(a, b) : (a: unknown, b: unknown): boolean => !Bun.deepEquals(a, b) && !equalWithEmpty(a, b);
+  return [...names].some((name) => differ((next as unknown as Fields)[name], (old as unknown as Fields)[name]));
 }
+
+/** An empty list is none: `draft` may have one that was sent. */
+function equalWithEmpty(a: unknown, b: unknown): boolean {
+  if (a === b || (isNothing(a) && isNothing(b))) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null || Array.isArray(a) !== Array.isArray(b)) return false;
+  const names = new Set([...Object.keys(a), ...Object.keys(b)]);
+  return [...names].every((name) => equalWithEmpty((a as Fields)[name], (b as Fields)[name]));
+}
+
+function isNothing(value: unknown): boolean { return value === undefined || value === null || (Array.isArray(value) && value.length === 0); }
 
 function copyField(next: ApiObject, old: Readonly<ApiObject>, name: string): void {
   const value = (old as unknown as Fields)[name];

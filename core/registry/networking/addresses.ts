@@ -23,7 +23,7 @@ export const serviceRanges = defineResource<ServiceCIDR>({
   *validateUpdate(next, old) {
     const [before, after] = [old.spec.cidrs ?? [], next.spec.cidrs ?? []];
     const extended = before.length === 1 && after.length === 2;
-    if (before.length !== after.length && !extended) { yield invalid(CIDRS, after, FIELD_IMMUTABLE); return; }
+    if (before.length !== after.length && !extended) { yield invalid(CIDRS, next.spec.cidrs ?? null, FIELD_IMMUTABLE); return; }
     for (const [i, cidr] of before.entries()) if (cidr !== after[i]) yield invalid(index(CIDRS, i), after[i], FIELD_IMMUTABLE);
     if (extended) yield* validateCidrs(CIDRS, after);
   },

@@ -17,13 +17,14 @@ const CONTROLLER_BYTES_MAX = 250;
 export const ingressClasses = defineResource<IngressClass>({
   group: "networking.k8s.io", version: "v1", kind: "IngressClass", plural: "ingressclasses",
   defaults({ spec }) { if (spec.parameters) spec.parameters.scope ??= "Cluster"; },
-  *validate({ spec }, old): Iterable<FieldError> {
+  updateOrder: "change first",
+  *validate({ spec }): Iterable<FieldError> {
     const controller = spec.controller ?? "";
-    if (old) yield* immutable("spec.controller", controller, old.spec.controller); // the first to be told
     if (byteLength(controller) > CONTROLLER_BYTES_MAX) yield tooLong("spec.controller", CONTROLLER_BYTES_MAX);
     yield* isDomainPrefixedPath("spec.controller", controller);
     if (spec.parameters) yield* validateParameters("spec.parameters", spec.parameters);
   },
+  validateUpdate: ({ spec }, old) => immutable("spec.controller", spec.controller ?? "", old.spec.controller),
 });
 
 function* validateParameters(path: string, parameters: IngressClassParametersReference): Iterable<FieldError> {

@@ -19,7 +19,7 @@ export const clusterRoleBindings: Resource<ClusterRoleBinding> = binding<Cluster
 function binding<T extends Binding>(kind: string, plural: string, roleKinds: readonly string[]): Resource<T> {
   return defineResource<T>({
     group: GROUP, version: "v1", kind, plural,
-    createOnUpdate: true, generation: false, validateName: pathSegmentName,
+    createOnUpdate: true, generation: false, updateOrder: "change last", validateName: pathSegmentName,
 
     defaults({ roleRef, subjects }) {
       if (roleRef) roleRef.apiGroup ||= GROUP;

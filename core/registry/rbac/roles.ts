@@ -14,7 +14,7 @@ import { pathSegmentName } from "../../api/meta/names.ts";
 import { defineResource } from "../generic/resource.ts";
 
 const GROUP = { group: "rbac.authorization.k8s.io", version: "v1" };
-const TRAITS = { createOnUpdate: true, generation: false as const, validateName: pathSegmentName };
+const TRAITS = { createOnUpdate: true, generation: false as const, updateOrder: "change last" as const, validateName: pathSegmentName };
 
 export const roles = defineResource<Role>({
   ...GROUP, kind: "Role", plural: "roles", ...TRAITS,

@@ -1,4 +1,5 @@
 /** Names in resource.k8s.io: of drivers, pools, devices, attributes; and lists and maps of things that have one. Source: kubernetes v1.36 pkg/apis/resource/validation/validation.go */
+import { stringify } from "../../api/codec/json.ts";
 import { child, duplicate, type FieldError, index, invalid, key, required, tooLong, tooMany } from "../../api/meta/field-error.ts";
 import { repeats } from "../../api/meta/linear.ts";
 import { byteLength } from "../../api/meta/byte-length.ts";
@@ -84,7 +85,7 @@ export function keyPath(path: string, name: string): string {
 /** What only a driver understands: an object, and not too big. */
 export function* opaqueObject(path: string, value: unknown): Iterable<FieldError> {
   if (value === undefined || value === null) yield required(path);
-  else if (byteLength(JSON.stringify(value)) > JSON_BYTES_MAX) yield tooLong(path, JSON_BYTES_MAX);
+  else if (byteLength(stringify(value)) > JSON_BYTES_MAX) yield tooLong(path, JSON_BYTES_MAX);
   else if (typeof value !== "object" || Array.isArray(value)) yield invalid(path, "<value omitted>", "must be a valid JSON object");
 }
 

@@ -124,9 +124,10 @@ function readObject(scope: Scope, body: RequestBody): ApiObject {
     return object;
   }
   const isCustomScale = scope.served.custom !== undefined;
-  const { object, warnings, emptied } = explained(isCustomScale, () => decodeBody({ bytes: body.bytes, encoding, expected, fieldValidation: fieldValidationOf(scope), ...(expected.kind === "Eviction" ? { accepts: isEvictionVersion } : {}) }));
+  const { object, warnings, emptied, respelled } = explained(isCustomScale, () => decodeBody({ bytes: body.bytes, encoding, expected, fieldValidation: fieldValidationOf(scope), ...(expected.kind === "Eviction" ? { accepts: isEvictionVersion } : {}) }));
   scope.warnings.push(...warnings);
   if (emptied) scope.sentEmpty = true;
+  scope.respelled = respelled;
   return object as unknown as ApiObject;
 }
 
@@ -174,8 +175,9 @@ function readValue(scope: Scope, value: unknown, { known, keepNulls = false, isM
   const gvk = expectedKind(scope);
   const type = builtInFacts.typeOf(gvk);
   if (!type) return readCustom(scope, value, keepNulls);
-  const { object, clean, emptied } = canonical(type, withReset({ ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }), known);
+  const { object, clean, emptied, respelled } = canonical(type, withReset({ ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }), known);
   if (emptied) scope.sentEmpty = true;
+  scope.respelled = respelled;
   if (clean && !(isMap && isOddlyNamed(value))) return { object: object as unknown as ApiObject, strict: [] };
   const wrapped = isMap && !clean ? wrapIntegers(type, value) : value;
   if (wrapped !== value) return readValue(scope, wrapped, { ...(known && { known }), isMap });

@@ -278,6 +278,9 @@ test("nobody knows what an object means that is stored in a version that is gone
   await expect.poll(() => world.ask("GET", "v2", {})).toBe(`500 ${told}`);
   expect(await world.ask("GET", "v2", { name: "" })).toBe(`429 storage is (re)initializing: failed to list ops.io/v2, Kind=Box: ${told}`);
   expect(await world.ask("GET", "v2", { name: "", query: { limit: "1" } })).toBe(`500 ${told}`);
-  expect([await world.ask("PUT", "v2", {}), await gone(world, "v2", {})]).toEqual([`500 ${told}`, `500 ${told}`]);
+  for (const [name, query] of [["a name", { fieldSelector: "metadata.name=two" }], ["labels", { labelSelector: "a=b", limit: "1" }]] as const)
+    expect([name, await world.ask("GET", "v2", { name: "", query })]).toEqual([name, `429 storage is (re)initializing: failed to list ops.io/v2, Kind=Box: ${told}`]);
+  expect([await world.ask("PUT", "v2", {}), await gone(world, "v2", {}), await gone(world, "v2", { name: "" })]).toEqual([`500 ${told}`, `500 ${told}`, `500 ${told}`]);
+  expect(await gone(world, "v2", { name: "", query: { labelSelector: "a=b" } })).toBe(`429 storage is (re)initializing: failed to list ops.io/v2, Kind=Box: ${told}`);
   expect(await world.patch("one", "v2", { color: "blue" })).toBe(`500 ${told}`);
 });

@@ -92,3 +92,10 @@ test("plug-ins are shown the options of a delete as Go has them, and less than n
   await api.ask("DELETE", `${MAPS}/plain`, { body: { dryRun: ["All"], propagationPolicy: "Background", preconditions: { uid }, gracePeriodSeconds: -3 } });
   expect(told.map(({ options }) => JSON.stringify(options))).toEqual([`{"kind":"DeleteOptions","apiVersion":"meta.k8s.io/v1","gracePeriodSeconds":1,"preconditions":{"uid":"${uid}"},"propagationPolicy":"Background","dryRun":["All"]}`]);
 });
+
+test("a generation that a client has given an object of a kind without one grows when it is being deleted", async () => {
+  await using api = await apiServer();
+  const path = "/api/v1/persistentvolumes";
+  await api.ask("POST", path, { body: { metadata: { name: "g", generation: 7, finalizers: ["a.b/c"] }, spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/p" } } } });
+  expect((await api.ask("DELETE", `${path}/g`)).body.metadata.generation).toBe(8);
+});

@@ -54,6 +54,7 @@ export async function recordOwner(scope: Scope, next: ApiObject, live: Readonly<
   if (!schema) return;
   const { metadata: { managedFields } } = await withVersions(scope, (versions) => updateManagedFields<ApiObject>({
     live: live && shownIn(served, live), updated: written, manager: managerOf(scope), apiVersion: written.apiVersion, subresource: info.subresource, schema, nowMs, filter: ownableFields(served, info.subresource),
+    respelled: scope.respelled,
     versions,
   }));
   next.metadata = { ...next.metadata }; // of which a version has annotations of its own

@@ -20,7 +20,8 @@ export function unfitNumber(type: StructType, patch: JsonNode, old: object): str
 
 /** An operation's value at its place in an object that has nothing else. */
 function placed(operation: JsonNode, old: object): JsonNode | undefined {
-  const path = memberOf(operation, "path"), value = memberOf(operation, "value");
+  const op = memberOf(operation, "op"), path = memberOf(operation, "path"), value = memberOf(operation, "value");
+  if (op?.kind !== "string" || (op.value !== "add" && op.value !== "replace")) return undefined; // others have no use for a value
   if (path?.kind !== "string" || !value) return undefined;
   const keys = path.value.split("/").slice(1).map((key) => key.replaceAll("~1", "/").replaceAll("~0", "~"));
   return within(keys, value, old);

@@ -175,6 +175,34 @@ test("of a network policy an empty list is another than none, each time it is se
   expect((await patch("merge", { spec: { template: { spec: { volumes: [] } } } })).body.metadata.generation).toBe(1);
 });
 
+test.each<[what: string, path: string, kind: string, first: object, second: object, owned: object]>([
+  ["an empty list", "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies", "networking.k8s.io/v1 NetworkPolicy", { ingress: [{}] }, { ingress: [{ from: [] }] }, { "f:ingress": {} }],
+  ["an amount", "/apis/resource.k8s.io/v1/resourceslices", "resource.k8s.io/v1 ResourceSlice", slice({ capacity: { m: { value: "1Gi" } } }), slice({ capacity: { m: { value: "1024Mi" } } }), { "f:devices": {} }],
+  ["a time", "/apis/resource.k8s.io/v1/resourceslices", "resource.k8s.io/v1 ResourceSlice", slice({ taints: [{ key: "k", effect: "NoExecute", timeAdded: "2026-01-01T00:00:00Z" }] }), slice({ taints: [{ key: "k", effect: "NoExecute", timeAdded: "2026-01-01T00:00:00.5Z" }] }), { "f:devices": {} }],
+])("in a list that is owned as a whole, %s in another spelling makes it the writer's", async (_what, path, named, first, second, owned) => {
+  const [apiVersion, kind] = named.split(" ");
+  const write = (manager: string, spec: object) => api!.ask("PATCH", `${path}/a`, { headers: { "content-type": manager === "one" ? TYPES.apply : TYPES.merge }, query: { fieldManager: manager }, body: { apiVersion, kind, metadata: { name: "a" }, spec: { ...(kind === "NetworkPolicy" && { podSelector: {} }), ...spec } } });
+  await write("one", first);
+  expect(ownersOf(await write("two", first))).toEqual(["one"]);
+  expect((await write("two", second)).body.metadata.managedFields.find((entry: { manager: string }) => entry.manager === "two").fieldsV1).toEqual({ "f:spec": owned });
+});
+
+function slice(device: object): object { return { driver: "a.b", nodeName: "n", pool: { name: "p", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "d", ...device }] }; }
+function ownersOf({ body }: { readonly body: { metadata: { managedFields: { manager: string }[] } } }): string[] { return body.metadata.managedFields.map(({ manager }) => manager); }
+
+test("a version that is not served any more is none to be sent, but a patch that names it patches", async () => {
+  expect((await api!.ask("PUT", PATH, { body: { ...configuration(), apiVersion: "apps/v1beta2" } })).body).toMatchObject({ code: 400, message: "the API version in the data (apps/v1beta2) does not match the expected API version (apps/v1)" });
+  expect((await patch("merge", { apiVersion: "extensions/v1beta1", spec: { replicas: 4 } })).body).toMatchObject({ apiVersion: "apps/v1", spec: { replicas: 4 } });
+  const scale = await api!.ask("PATCH", `${PATH}/scale`, { headers: { "content-type": TYPES.merge }, body: { apiVersion: "extensions/v1beta1" } });
+  expect(scale.body.message).toMatch(/json: cannot unmarshal string into Go struct field ScaleStatus.status.selector of type map\[string\]string$/);
+});
+
+test("a list that is sent empty where the field is always written is no other spec", async () => {
+  const volumes = (sources: unknown) => ({ spec: { template: { spec: { volumes: [{ name: "v", projected: { sources } }] } } } });
+  const generations = [await patch("merge", volumes([])), await patch("merge", volumes([])), await patch("merge", volumes(null))].map(({ body }) => body.metadata.generation as number);
+  expect(generations).toEqual([2, 2, 2]);
+});
+
 test("who takes the version from an object is told what is not known of it then", async () => {
   expect((await patch("merge", { apiVersion: null })).warnings).toEqual(["metadata", "spec", "status"].map((name) => `unknown field "${name}"`));
 });
@@ -339,4 +367,8 @@ test("a list that is sent empty is empty for plug-ins, and none once it is store
   await own.ask("PATCH", `${path}/s`, { headers: { "content-type": TYPES.merge }, body: { metadata: { labels: { a: "b" } } } });
   expect([made, again].map(({ endpoints, ports }) => [endpoints, ports])).toEqual([[null, null], [null, null]]);
   expect(seen).toEqual([[], [], [], [], null, null]);
+});
+
+test("a value that an operation of a JSON patch has no use for is not looked at", async () => {
+  expect((await patch("json", [{ op: "remove", path: "/spec/replicas", value: 1.5 }])).body).toMatchObject({ kind: "Deployment", spec: { replicas: 1 } });
 });

@@ -95,7 +95,8 @@ export async function listObjects(scope: Scope, { forDeletion = false }: { reado
   const limit = options.resourceVersion === "0" ? 0 : options.limit; // whoever takes what there is gets all of it
   await reachToList(scope, options.resourceVersion);
   signal.throwIfAborted();
-  const isCached = !forDeletion && limit === 0;
+  const isCached = selection.matches !== undefined || selection.name !== undefined || (!forDeletion && limit === 0); // pages of all there is are not
+  if (isCached) await initialized(scope);
   await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)), isCached);
   const revision = server.cache.revision;
   let looked = 0;
@@ -126,6 +127,13 @@ async function reachToList(scope: Scope, resourceVersion: string): Promise<void>
 /** What is selected by fields is selected by those of the version that is asked for. */
 function readyToSelect(scope: Scope, { matches }: Selection, entries: () => Iterable<Cached>, isCached = true): Promise<void> | undefined {
   return scope.served.custom && matches ? converted(scope, entries(), isCached) : undefined;
+}
+
+/** Upstream's cache has nothing, either, as long as anything of the resource is stored in a version that is gone. Throws 429. */
+async function initialized(scope: Scope): Promise<void> {
+  const { served: { custom, store } } = scope;
+  const unknown = custom && store!.cache.under(store!.prefixOf("")).find(({ object }) => !custom.knows(object));
+  if (unknown) await converted(scope, [unknown], true);
 }
 
 /** Upstream answers lists and watches from a cache of the version, which has nothing as long as something cannot be converted: the client is to try again. Throws 429, and what went wrong where the list is read from the store. */
@@ -238,6 +246,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const fromNow = sendInitial || options.resourceVersion === "" || options.resourceVersion === "0";
   if (fromNow) await reach(scope, options.resourceVersion);
   const after = fromNow ? server.cache.revision : Number(options.resourceVersion);
+  if (sendInitial) await initialized(scope);
   if (sendInitial) await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
   const initial = sendInitial ? served.store!.select(selection) : [];
   served.store!.cache.counts.initial += initial.length;

@@ -27,3 +27,20 @@ test("a create is refused once for each thing that is wrong with its metadata", 
   await using api = await apiServer();
   expect(causes(await api.ask("POST", "/api/v1/namespaces/a/configmaps", { body: { metadata: { name: "one", annotations: { a_: "x" } } } }))).toEqual([FORM]);
 });
+
+test.each<[kind: string, path: string, object: object, change: object, told: string[]]>([
+  ["a role's rules are looked at before the change", "/apis/rbac.authorization.k8s.io/v1/namespaces/a/roles", { rules: [] }, { rules: [{ apiGroups: [""], resources: ["pods"] }] }, [FORM, FORM, FORM, "rules[0].verbs form", FORM]],
+  ["so is a job", "/apis/batch/v1/namespaces/a/jobs", { spec: { suspend: true, template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } } } }, { spec: { parallelism: -1 } }, [FORM, FORM, FORM, "spec.parallelism form", FORM, "spec.parallelism form"]],
+  ["an ingress class after it", "/apis/networking.k8s.io/v1/ingressclasses", { spec: { controller: "a.b/c" } }, { spec: { controller: "x y" } }, [FORM, FORM, FORM, "spec.controller immutable", FORM, "spec.controller form"]],
+])("%s of the metadata", async (_, path, object, change, told) => {
+  await using api = await apiServer();
+  await api.ask("POST", path, { body: { metadata: { name: "one" }, ...object } });
+  expect(causes(await api.ask("PATCH", `${path}/one`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { annotations: { a_: "x" } }, ...change } }))).toEqual(told);
+});
+
+test("a stateful set's template has its labels and annotations looked at twice", async () => {
+  await using api = await apiServer();
+  const template = { metadata: { labels: { a: "b", x: "a b" }, annotations: { "c d": "" } }, spec: { containers: [{ name: "c", image: "i" }] } };
+  const told = await api.ask("POST", "/apis/apps/v1/namespaces/a/statefulsets", { body: { metadata: { name: "one" }, spec: { selector: { matchLabels: { a: "b" } }, template } } });
+  expect(causes(told)).toEqual(["spec.template.labels form", "spec.template.annotations form", "spec.template.labels form", "spec.template.annotations form"]);
+});

@@ -496,3 +496,21 @@ test("what etcd would not take is refused in its words, what it takes only witho
   expect(await asked("PATCH", `${MAPS}/many-keys`, { headers: { "content-type": "application/merge-patch+json" }, body: { data: { ...data, b: "1" } } })).toEqual([200, undefined, false]);
   expect(await asked("PATCH", `${MAPS}/applied-keys`, { query: { fieldManager: "m" }, headers: { "content-type": "application/apply-patch+yaml" }, body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "applied-keys" }, data } })).toEqual(refused);
 });
+
+test("of a ReplicationController that is changed the template is told of that was there before, as upstream has it", async () => {
+  const template = (more: object) => ({ metadata: { labels: { a: "b" } }, spec: { containers: [{ name: "c", image: "i" }], ...more } });
+  const body = (more: object) => ({ apiVersion: "v1", kind: "ReplicationController", metadata: { name: "rc" }, spec: { selector: { a: "b" }, template: template(more) } });
+  const path = "/api/v1/namespaces/default/replicationcontrollers";
+  const old = { nodeSelector: { "beta.kubernetes.io/os": "linux" } };
+  await api.ask("POST", path, { body: body({}) });
+  const warnings = [await api.ask("PUT", `${path}/rc`, { body: body(old) }), await api.ask("PUT", `${path}/rc`, { body: body({}) })].map((answer) => answer.warnings);
+  expect(warnings).toEqual([[], ['spec.template.spec.nodeSelector[beta.kubernetes.io/os]: deprecated since v1.14; use "kubernetes.io/os" instead']]);
+});
+
+test("integers that no double holds are compared and told with all their digits", async () => {
+  const revision = (number: string) => `{"apiVersion":"apps/v1","kind":"ControllerRevision","metadata":{"name":"large"},"revision":1,"data":{"a":${number}}}`;
+  const path = "/apis/apps/v1/namespaces/default/controllerrevisions";
+  await api.ask("POST", path, { body: revision("9007199254740993") });
+  expect((await api.ask("PUT", `${path}/large`, { body: revision("9007199254740993") })).code).toBe(200);
+  expect((await api.ask("PUT", `${path}/large`, { body: revision("9007199254740995") })).body.message).toBe('ControllerRevision.apps "large" is invalid: data: Invalid value: {"a":9007199254740995}: field is immutable');
+});

@@ -10,6 +10,7 @@ import { type Conflict, ConflictError } from "./conflict.ts";
 import type { FieldFilter } from "./field-filter.ts";
 import { difference, EMPTY_SET, type FieldSet, intersection, isEmptySet, LEAF, schemaBelow, setOf, union } from "./field-set.ts";
 import { type Manager, type Managers, withSet } from "./managers.ts";
+import { respelledFields } from "./respelled.ts";
 
 /** Another version of the kind, for managers that wrote in it. Conversions throw ConversionError. */
 export interface VersionView {
@@ -50,6 +51,7 @@ export interface Change {
   readonly after: JsonMap;
   /** `before` is the schema's empty object. */
   readonly isNew?: boolean;
+  readonly respelled?: ReadonlySet<object> | undefined;
   readonly filter: FieldFilter | undefined;
   readonly versions: Versions;
 }
@@ -88,8 +90,11 @@ export function yieldOwnership(managers: Managers, own: string | undefined, chan
   return { managers: left, comparison };
 }
 
-function compareIn({ schema, to }: VersionView, { before, after, isNew = false }: Change): Comparison {
-  return compareObjects(schema.root, to(before), converting("failed to convert new object", () => to(after)), { isNew });
+function compareIn({ schema, to }: VersionView, { before, after, isNew = false, respelled }: Change): Comparison {
+  const old = to(before);
+  const next = converting("failed to convert new object", () => to(after));
+  const comparison = compareObjects(schema.root, old, next, { isNew });
+  return respelled ? { ...comparison, modified: union(comparison.modified, respelledFields(schema.root, old, next, respelled)) } : comparison;
 }
 
 function filtered(comparison: Comparison, filter: FieldFilter | undefined): Comparison {

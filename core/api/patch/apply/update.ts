@@ -34,6 +34,8 @@ export interface Update<T extends object> {
   readonly filter?: FieldFilter | undefined;
   /** For kinds with several versions; absent: all sets are taken to be in this one. */
   readonly versions?: Versions | undefined;
+  /** What in lists of `updated` was sent otherwise than it is stored: such a list is not what it was. See Canonical. */
+  readonly respelled?: ReadonlySet<object> | undefined;
 }
 
 export function updateManagedFields<T extends object>(update: Update<T>): T {
@@ -51,10 +53,10 @@ export function updateManagedFields<T extends object>(update: Update<T>): T {
 }
 
 /** Managers after the write, before the cap. Also how the fields of an object nobody followed become those of `before-first-apply`. */
-export function followUpdate<T extends object>(managers: Managers, { live, updated, manager, apiVersion, subresource = "", schema, nowMs, filter, versions }: Update<T>): Managers {
+export function followUpdate<T extends object>(managers: Managers, { live, updated, manager, apiVersion, subresource = "", schema, nowMs, filter, versions, respelled }: Update<T>): Managers {
   const change: Change = {
     apiVersion, filter, versions: viewsOf(schema, apiVersion, versions),
-    before: withoutManagedFields(live ?? schema.empty), after: withoutManagedFields(updated), isNew: live === undefined,
+    before: withoutManagedFields(live ?? schema.empty), after: withoutManagedFields(updated), isNew: live === undefined, respelled,
   };
   const current = schema.changeable ? reconcileManagers(managers, change.before, change.versions) : managers;
   const { managers: left, comparison } = yieldOwnership(current, undefined, change, { force: true });

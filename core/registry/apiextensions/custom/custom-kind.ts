@@ -104,9 +104,12 @@ export class CustomKind {
   }
 
   /** Throws 500 for an object of a version that the definition has no longer: nobody knows what it means. */
-  #refuseUnknown({ apiVersion }: Readonly<ApiObject>): void {
-    if (!this.#versions.has(apiVersion)) throw statusError({ code: 500, reason: "", message: `request to convert CR from an invalid group/version: ${apiVersion}` });
+  #refuseUnknown(stored: Readonly<ApiObject>): void {
+    if (!this.knows(stored)) throw statusError({ code: 500, reason: "", message: `request to convert CR from an invalid group/version: ${stored.apiVersion}` });
   }
+
+  /** Whether the definition has the version that an object is stored in. */
+  knows({ apiVersion }: Readonly<ApiObject>): boolean { return this.#versions.has(apiVersion); }
 
   /** A stored object as it is in a version. The object itself if that is how it is stored. */
   shown(stored: Readonly<ApiObject>, apiVersion: string): Readonly<ApiObject> {

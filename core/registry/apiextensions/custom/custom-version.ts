@@ -47,6 +47,9 @@ export class CustomVersion {
   /** No longer accepts new objects: the definition is being deleted. */
   get terminating(): boolean { return isTerminating(this.kind.crd); }
 
+  /** Whether the definition has the version that an object is stored in. */
+  knows(stored: Readonly<ApiObject>): boolean { return this.kind.knows(stored); }
+
   decode(value: JsonMap, options: CoerceOptions): ApiObject { return this.kind.decode(value, options); }
 
   /** Where each version keeps its replicas. */

@@ -5,6 +5,7 @@
  *
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/schema/objectmeta
  */
+import { stringify } from "../../../api/codec/json.ts";
 import { jsonNodeOf, type JsonObject } from "../../../api/codec/json-document.ts";
 import { child, type FieldError, index, invalid, key, required } from "../../../api/meta/field-error.ts";
 import { dns1035Label, pathSegmentName } from "../../../api/meta/names.ts";
@@ -64,7 +65,7 @@ function ownField(name: string, value: unknown, path: string, options: CoerceOpt
   if (name === "apiVersion" || name === "kind") {
     if (typeof value === "string") return value;
     if (options.repair) return DROPPED;
-    throw new MalformedError(`${child(path, name)}: Invalid value: ${JSON.stringify(value)}: must be a string`);
+    throw new MalformedError(`${child(path, name)}: Invalid value: ${stringify(value)}: must be a string`);
   }
   if (name !== "metadata") return value;
   if (!isMap(value)) return options.repair ? value : malformed(value, path, `json: cannot unmarshal ${jsonNodeOf(value).kind} into Go value of type v1.ObjectMeta`);
@@ -79,7 +80,7 @@ function ownField(name: string, value: unknown, path: string, options: CoerceOpt
 }
 
 function malformed(value: unknown, path: string, why: string): never {
-  throw new MalformedError(`${child(path, "metadata")}: Invalid value: ${JSON.stringify(value)}: ${why}`);
+  throw new MalformedError(`${child(path, "metadata")}: Invalid value: ${stringify(value)}: ${why}`);
 }
 
 /** Those of the resources inside an object, not its own. */

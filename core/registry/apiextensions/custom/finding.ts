@@ -1,4 +1,5 @@
 /** What is wrong with a value, and the error that tells it. */
+import { stringify } from "../../../api/codec/json.ts";
 import { inKeyOrder } from "../../../api/codec/json-document.ts";
 import { type FieldError, invalid, notSupported, required, tooLong, tooMany, typeInvalid } from "../../../api/meta/field-error.ts";
 import { goQuote } from "../../../api/meta/go-quote.ts";
@@ -19,7 +20,7 @@ export function fieldErrorOf({ type, path, message, value, max = -1, allowed = [
   const field = (base !== "" && name !== "" ? `${base}.${name}` : base || name) || "<nil>";
   switch (type) {
     case "required": return required(field, "");
-    case "enum": return notSupported(field, inKeyOrder(value), allowed.map((one) => (typeof one === "string" ? one : JSON.stringify(one))));
+    case "enum": return notSupported(field, inKeyOrder(value), allowed.map((one) => (typeof one === "string" ? one : stringify(one))));
     case "tooLong": return tooLong(field, max);
     case "tooMany": return tooMany(field, value as number, max);
     case "type": return typeInvalid(field, value, message);

@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/registry/customresource/{etcd,validator}.go
  */
+import { stringify } from "../../../api/codec/json.ts";
 import type { Scale } from "../../../api/gen/autoscaling.v1.ts";
 import type { CustomResourceSubresourceScale } from "../../../api/gen/apiextensions.v1.ts";
 import { type FieldError, invalid } from "../../../api/meta/field-error.ts";
@@ -119,7 +120,7 @@ function wrong(parts: readonly string[], value: unknown, wanted: string): Access
   return new AccessError(`.${parts.join(".")} accessor error: ${shown(value)} is of the type ${goType(value)}, expected ${wanted}`);
 }
 
-function shown(value: unknown): string { return isNumber(value) ? goNumber(value) : typeof value === "object" ? JSON.stringify(value) : String(value); }
+function shown(value: unknown): string { return isNumber(value) ? goNumber(value) : typeof value === "object" ? stringify(value) : String(value); }
 
 function goType(value: unknown): string {
   if (value === null) return "<nil>";

@@ -3,6 +3,8 @@
  *
  * Source: kubernetes v1.36 apimachinery/pkg/util/diff/diff.go
  */
+import { stringify } from "../../../api/codec/json.ts";
+
 const CONTEXT = 3;
 /** The table of the longest common subsequence grows with the product of both lengths; beyond this everything in between counts as replaced. */
 const CELLS_MAX = 4_000_000;
@@ -13,7 +15,7 @@ export function jsonDiff(before: unknown, after: unknown): string {
   return hunks(edits(lines(before), lines(after))).map(formatHunk).join("");
 }
 
-function lines(value: unknown): string[] { return (JSON.stringify(value, null, 1) ?? "null").split("\n"); }
+function lines(value: unknown): string[] { return (stringify(value, 1) ?? "null").split("\n"); }
 
 function edits(before: readonly string[], after: readonly string[]): Edit[] {
   let head = 0;

@@ -185,7 +185,7 @@ test("a container that ended for good stays ended", () => {
   const next = pod({ restartPolicy: "Never" }, { status: { qosClass: "BestEffort", containerStatuses: [{ name: "c", state: { running: {} } }], podIPs: [{ ip: "10.0.0.1" }, { ip: "10.0.0.2" }] } });
   expect([...part.validate(next, old)].map(formatFieldError)).toEqual([
     "status.containerStatuses[0].state: Forbidden: may not be transitioned to non-terminated state",
-    `status.podIPs: Invalid value: [{"ip":"10.0.0.1"},{"ip":"10.0.0.2"}]: may specify no more than one IP for each IP family`,
+    `status.podIPs: Invalid value: [{"IP":"10.0.0.1"},{"IP":"10.0.0.2"}]: may specify no more than one IP for each IP family`,
   ]);
 });
 

@@ -21,12 +21,17 @@ type Template = Readonly<PodTemplateSpec> | undefined;
 export function* validatePodTemplate(path: string, template: Template, old?: Template): Iterable<FieldError> {
   const { metadata = {}, spec = { containers: [] } } = template ?? {};
   const rules = podRules(false, old);
-  yield* validateLabels(metadata.labels, child(path, "labels"));
-  yield* validateAnnotations(child(path, "annotations"), metadata.annotations);
-  yield* validatePodAnnotations(child(path, "annotations"), metadata.annotations ?? {}, spec, rules);
+  yield* validateTemplateMeta(path, template, old);
   yield* validatePodSpec(child(path, "spec"), spec, undefined, rules);
   yield* validateProfilesAgree(child(path, "spec"), metadata, spec);
   if (spec.ephemeralContainers?.length) yield forbidden(child(path, "spec", "ephemeralContainers"), "ephemeral containers not allowed in pod template");
+}
+
+export function* validateTemplateMeta(path: string, template: Template, old?: Template): Iterable<FieldError> {
+  const { metadata = {}, spec = { containers: [] } } = template ?? {};
+  yield* validateLabels(metadata.labels, child(path, "labels"));
+  yield* validateAnnotations(child(path, "annotations"), metadata.annotations);
+  yield* validatePodAnnotations(child(path, "annotations"), metadata.annotations ?? {}, spec, podRules(false, old));
 }
 
 /** Mutates. */

@@ -87,3 +87,8 @@ test.each<[Given, string[]]>([
   for (const text of expected) expect(errors.join("\n")).toContain(text);
   expect(errors.length === 0).toBe(expected.length === 0);
 });
+
+test("a claim that a resize gives a container is no change of it, but there must be one", () => {
+  const { errors } = updated(pods, pod({ containers: [c] }), { spec: { ...pod({ containers: [c] }).spec, containers: [{ ...pod({ containers: [c] }).spec.containers[0]!, resources: { claims: [{ name: "z" }] } }] } }, { subresource: "resize" });
+  expect(errors).toEqual(['spec.containers[0].resources.claims[0]: Not found: "z": must be one of the names in pod.spec.resourceClaims which is empty']);
+});

@@ -91,7 +91,7 @@ function mayRestart(container: Readonly<Container>, spec: Readonly<PodSpec>, exi
 
 function* validateAddresses(path: string, ips: readonly string[], known: readonly string[]): Iterable<FieldError> {
   for (const [i, ip] of ips.entries()) yield* legacyIp(index(path, i), ip, known);
-  if (ips.length > 1 && (ips.length > 2 || !isDualStack(ips))) yield invalid(path, ips.map((ip) => ({ ip })), "may specify no more than one IP for each IP family");
+  if (ips.length > 1 && (ips.length > 2 || !isDualStack(ips))) yield invalid(path, ips.map((ip) => ({ IP: ip })), "may specify no more than one IP for each IP family");
 }
 
 function* validateUsers(path: string, statuses: readonly ContainerStatus[], os = "linux"): Iterable<FieldError> {

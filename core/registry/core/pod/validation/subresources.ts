@@ -109,7 +109,8 @@ function* validateContainersKept(next: Readonly<PodSpec>, old: Readonly<PodSpec>
 function removed(next: ResourceList | undefined, old: ResourceList | undefined): boolean { return Object.keys(old ?? {}).some((name) => next?.[name] === undefined); }
 
 function withOldComputeOf(container: Readonly<Container>, old: Readonly<Container>): Container {
-  return { ...container, resources: withOldCompute(container.resources ?? {}, old.resources) };
+  const { claims: _, ...resources } = withOldCompute(container.resources ?? {}, old.resources); // upstream leaves them out, so that one that is added is no change
+  return { ...container, resources };
 }
 
 function withOldCompute(resources: ResourceRequirements, old: ResourceRequirements | undefined): ResourceRequirements {
