@@ -4,6 +4,7 @@
  *   runAll([informers, events, ...allControllers({ … })], signal)
  */
 import { aborted } from "../lifecycle/aborted.ts";
+import { clockJumps } from "../lifecycle/clock-jumps.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
@@ -130,10 +131,11 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ...(manifests ? [addonsController({ ...deps, files: manifests })] : []),
   ];
   const { workers = {} } = deps;
+  const jumps = clockJumps(clock);
   const collects = runs("garbage-collector-controller");
   return [
-    managed([...chosen.map(([name]) => name), ...(collects ? ["garbage-collector-controller"] : [])], deps.metrics),
-    ...(collects ? [garbageCollector({ ...deps, metrics, workers: workers["garbage_collector"] })] : []), ...controllers.map((controller) => runController({ ...controller, workers: workers[controller.name] ?? controller.workers }, { clock, log, metrics })),
+    jumps.watch, managed([...chosen.map(([name]) => name), ...(collects ? ["garbage-collector-controller"] : [])], deps.metrics),
+    ...(collects ? [garbageCollector({ ...deps, metrics, workers: workers["garbage_collector"] })] : []), ...controllers.map((controller) => runController({ ...controller, workers: workers[controller.name] ?? controller.workers }, { clock, jumps, log, metrics })),
   ];
 }
 
