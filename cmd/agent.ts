@@ -18,13 +18,16 @@ import { giveBack } from "../core/lifecycle/give-back.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { runAll } from "../core/lifecycle/run-all.ts";
 import { http2Fetch } from "../core/net/http2-fetch.ts";
-import type { Log } from "../core/observe/log.ts";
+import type { VerboseLog } from "../core/observe/log.ts";
+import { cpuProfiler } from "../core/observe/cpu-profile.ts";
+import { debugPages } from "../core/observe/debug-pages.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
 import { parseJoinToken } from "../core/pki/join-token.ts";
 import { machineName } from "../core/pki/machine-key.ts";
 import { readCertificatePems } from "../core/pki/pem.ts";
 import { parseCertificate } from "../core/pki/x509.ts";
 import { joinCluster, type JoinedIdentity } from "../node/join/join.ts";
+import { renewalErrors } from "../node/kubelet/server/certificate-metrics.ts";
 import { nodeCertificates } from "../node/join/node-certificates.ts";
 import { learnServers } from "../node/join/servers.ts";
 import { temporaryServing } from "../node/join/temporary-serving.ts";
@@ -62,7 +65,7 @@ export async function agent(argv: readonly string[]): Promise<number> {
   return await runAgent(settings, stderrLog(settings.logLevel), stopSignal(process));
 }
 
-async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSignal, shutdownNotices?: ShutdownNotices): Promise<number> {
+async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }: StopSignal, shutdownNotices?: ShutdownNotices): Promise<number> {
   process.umask(0o022); // whoever starts us: what containerd and we make is for containers of all users, who could not even enter their root otherwise
   lastWords(process, log);
   const systemd = toldBySystemd(process.env, process.pid);
@@ -98,12 +101,14 @@ async function runAgent(settings: Settings, log: Log, { signal, reason }: StopSi
 
   const temporary = await temporaryServing(node.name, systemRandom, systemClock.nowMs());
   let reload = (): void => {};
+  const renewals = renewalErrors(metrics);
   const certificates = nodeCertificates({
-    ...base, identity, client: clientOver(transport), nodeIps: () => node.ips, onServing: () => reload(),
+    ...base, identity, client: clientOver(transport), nodeIps: () => node.ips, onServing: () => reload(), failed: (whose) => renewals[whose](),
     bootstrap: token === undefined ? undefined : clientOver(httpTransport({ server, credentials: () => ({ ca: identity.ca, token: parseJoinToken(token).secret }), clock: systemClock, userAgent })),
   });
   const { early, parts, informers } = nodeParts({
     ...base, settings: withShared(settings, identity.cluster.settings), paths: where, node, metrics, transport: () => transport, machine: machineName(identity.machineKey),
+    debug: debugPages({ profiler: cpuProfiler(systemClock), verbosity: log.verbosity }),
     kubeletTls: kubeletTls(identity, temporary, (call) => { reload = call; }), shutdownNotices,
   });
   const tunnel = nodeTunnel({ ...base, node, kubeletPort: settings.kubeletPort, informers, servers: allServers, credentials: inOwnName, metrics, log: partsLog.with({ part: "tunnel" }) });

@@ -4,7 +4,7 @@
  */
 import { join } from "node:path";
 import { systemClock } from "../core/lifecycle/clock.ts";
-import type { Log } from "../core/observe/log.ts";
+import type { VerboseLog } from "../core/observe/log.ts";
 import type { ShutdownNotices } from "../node/kubelet/shutdown/shutdown.ts";
 import { restrictToAdministrators } from "../node/os/acl.windows.ts";
 import { windowsService } from "../node/os/service.windows.ts";
@@ -17,7 +17,7 @@ import { type StopSignal, stopSignal } from "./stop-signal.ts";
 /** Under which the service manager knows us. */
 const SERVICE_NAME = "coracle";
 
-export async function agentOnWindows({ dataDir, logLevel, windowsService: asService }: Settings, run: (log: Log, stop: StopSignal, notices?: ShutdownNotices) => Promise<number>): Promise<number> {
+export async function agentOnWindows({ dataDir, logLevel, windowsService: asService }: Settings, run: (log: VerboseLog, stop: StopSignal, notices?: ShutdownNotices) => Promise<number>): Promise<number> {
   restrictToAdministrators(dataDir);
   if (!asService) return await run(stderrLog(logLevel), stopSignal(process));
   const directory = paths(dataDir).agent;

@@ -30,6 +30,8 @@ const NAMES = [
   "feature-gates", "runtime-config",
   // traces
   "tracing-config-file",
+  // profiles, and how much is logged
+  "profiling",
   // metrics
   "disabled-metrics", "show-hidden-metrics-for-version", "allow-metric-labels", "allow-metric-labels-manifest",
 ] as const;

@@ -26,9 +26,9 @@ test.each([["allocate-node-cidrs=true"], ["use-service-account-credentials=false
 
 test.each([
   ["node-monitor-grace-period=50", 'must be a duration such as 50s, not "50"'], ["node-monitor-grace-period=0s", "must be a duration"], ["terminated-pod-gc-threshold=many", "must be a whole number"],
-  ["disable-force-detach-on-timeout=no", "must be true or false"], ["make-coffee=true", "not a setting we have; there are controllers, node-monitor-period"], ["toString=1", "not a setting we have"],
+  ["disable-force-detach-on-timeout=no", "must be true or false"], ["make-coffee=true", "not a setting we have; there are controllers, bind-address, secure-port, node-monitor-period"], ["toString=1", "not a setting we have"],
   ["concurrent-job-syncs=0", "must be a whole number above 0"], ["unhealthy-zone-threshold=55", "must be a number from 0 to 1"], ["pod-eviction-timeout=1m", "v1.36 knows no such setting: pods leave a silent node by their own tolerations"],
-  ["controllers=*,-typo", 'controllers: "typo" is not in the list of known controllers'], ["cluster-cidr=10.0.0.0/8", "give --cluster-cidr instead"], ["bind-address=0.0.0.0", "its metrics are the API server's"], ["profiling=true", "cannot be profiled"],
+  ["controllers=*,-typo", 'controllers: "typo" is not in the list of known controllers'], ["cluster-cidr=10.0.0.0/8", "give --cluster-cidr instead"], ["bind-address=here", "bind-address must be an IP address"], ["secure-port=70000", "secure-port must be a port, or 0 for none"], ["tls-cert-file=/x", "the API server's own certificate"], ["profiling=maybe", "true or false"], ["contention-profiling=true", "no threads contend"],
 ])("--kube-controller-manager-arg %s is refused", (text, why) => {
   expect(() => controllerSettings([text])).toThrow(why);
 });
@@ -36,4 +36,10 @@ test.each([
 test("controllers are chosen by name", () => {
   const { runs } = controllerSettings(["controllers=*, -ttl-controller"]);
   expect([runs?.("ttl-controller"), runs?.("job-controller")]).toEqual([false, true]);
+});
+
+test("where the controllers tell how they are", () => {
+  expect(controllerSettings(["profiling=false", "authorization-always-allow-paths=/healthz,/readyz,/livez"]).listening).toBeUndefined();
+  expect(controllerSettings(["bind-address=0.0.0.0"]).listening).toEqual({ address: "0.0.0.0", port: 10257 });
+  expect(controllerSettings(["bind-address=::", "secure-port=0"]).listening).toEqual({ address: "::", port: 0 });
 });

@@ -8,11 +8,14 @@ import type { AllControllersDeps } from "../core/controllers/all.ts";
 import type { NodeIpamConfig } from "../core/controllers/nodeipam/nodeipam.ts";
 import { selectControllers } from "../core/controllers/selection.ts";
 import { parseCidr } from "../core/net/cidr.ts";
+import { CONTROLLERS_LISTENING, type Listening, LISTENING_NAMES, listeningWith } from "./component-listening.ts";
 import { ConfigError } from "./config/config.ts";
 import { argumentOf, checkOther, OTHER_CONTROLLER_SETTINGS } from "./other-settings.ts";
 
 export interface ControllerSettings extends Pick<AllControllersDeps, "nodeLifecycle" | "autoscaling" | "terminatedPodsMax" | "forceDetach" | "signingMs" | "perSliceMax" | "quotaResyncMs" | "workers" | "runs"> {
   readonly nodeMasks?: Pick<NodeIpamConfig, "maskSizeIpv4" | "maskSizeIpv6"> | undefined;
+  /** Absent: where upstream's listens. */
+  readonly listening?: Listening | undefined;
 }
 
 /** What each makes of its value; undefined: not a value of its kind. */
@@ -87,9 +90,14 @@ export function controllerSettings(given: readonly string[], { clusterCidrs = []
       settings = { ...settings, runs: controllersOf(value) };
       continue;
     }
+    const listening = listeningWith(settings.listening ?? CONTROLLERS_LISTENING, "kube-controller-manager-arg", { name, value });
+    if (listening !== undefined) {
+      settings = { ...settings, listening };
+      continue;
+    }
     const found = Object.hasOwn(SETTINGS, name) ? SETTINGS[name] : undefined;
     if (found === undefined) {
-      checkOther("kube-controller-manager-arg", text, { others: OTHER_CONTROLLER_SETTINGS, known: ["controllers", ...Object.keys(SETTINGS)] });
+      checkOther("kube-controller-manager-arg", text, { others: OTHER_CONTROLLER_SETTINGS, known: ["controllers", ...LISTENING_NAMES, ...Object.keys(SETTINGS)] });
       continue;
     }
     const made = found.read(value);

@@ -25,6 +25,7 @@ import type { Provider } from "../storage/encryption/provider.ts";
 import { type Rewritten, rewriteStale } from "../storage/encryption/rewrite.ts";
 import type { Store } from "../storage/store.ts";
 import { ConfigError, fromFile } from "./config/config.ts";
+import { transformationMeter } from "./transformation-metrics.ts";
 
 const LOOK_EVERY_MS = 5_000;
 /** Values sealed with the rules before may still be on their way. */
@@ -65,8 +66,9 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   if (given !== undefined && options.on) throw new ConfigError("--secrets-encryption and encryption-provider-config cannot be given together: the file says what is encrypted");
   if (options.on) await ensureOwnFile(options);
   const path = given ?? ((await readIfExists(own)) === undefined ? undefined : own);
+  const metered = transformationMeter(metrics, clock);
   let text = path === undefined ? undefined : await readIfExists(path);
-  let rules = path === undefined ? [] : await readRules(path, options);
+  let rules = path === undefined ? [] : await readRules(path, options, metered);
   const store = encryptedStore(beneath, (key) => providersOf(rules, key));
   const close = (): void => closeRules(rules);
   if (path === undefined) return { store, parts: [], close };
@@ -84,7 +86,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   async function look(signal: AbortSignal): Promise<void> {
     const now = await readIfExists(path!);
     if (now === undefined || now === text) return;
-    const next = await readRules(path!, options);
+    const next = await readRules(path!, options, metered);
     const before = rules;
     text = now;
     reloads.inc({ status: "success" });
@@ -111,10 +113,11 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   return { store, parts: [part], close, ...(providers().some((provider) => provider.trouble) ? { trouble } : {}) };
 }
 
-async function readRules(path: string, { clock, log }: Options): Promise<readonly EncryptionRule[]> {
+async function readRules(path: string, { clock, log }: Options, metered: (provider: Provider) => Provider): Promise<readonly EncryptionRule[]> {
   const settings = fromFile("encryption-provider-config", path, (text) => encryptionSettings(parseStrictYaml(text)));
   try {
-    return await encryptionRules(settings, { clock, onTrouble: (name, reason) => (reason === undefined ? log.info("the key service is well", { name }) : log.error("the key service cannot be used", { name, reason })) });
+    const rules = await encryptionRules(settings, { clock, onTrouble: (name, reason) => (reason === undefined ? log.info("the key service is well", { name }) : log.error("the key service cannot be used", { name, reason })) });
+    return rules.map(({ resources, providers }) => ({ resources, providers: providers.map(metered) }));
   } catch (cause) {
     throw new ConfigError(`encryption-provider-config ${path}: ${(cause as Error).message}`, { cause });
   }

@@ -1,13 +1,13 @@
 /** The log of a process without a console: JSON lines in a file, which becomes <file>.1 when it is large, and so on. */
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Log } from "../core/observe/log.ts";
+import type { VerboseLog } from "../core/observe/log.ts";
 import { leveledLog } from "./stderr-log.ts";
 
 const BYTES_MAX = 10 * 1024 * 1024;
 const FILES_MAX = 5;
 
-export function fileLog(path: string, level: string, bytesMax: number = BYTES_MAX): Log {
+export function fileLog(path: string, level: string, bytesMax: number = BYTES_MAX): VerboseLog {
   mkdirSync(dirname(path), { recursive: true });
   let file = openSync(path, "a");
   let bytes = statSync(path).size;

@@ -16,9 +16,9 @@ test("what the store is asked is counted and timed by resource; a conflict is an
   await store.close();
   await expect(store.get(key)).rejects.toMatchObject({ code: "closed" });
   const lines = metrics.render().split("\n").filter((line) => /^etcd_(requests|request_errors)_total|seconds_(count|sum)/.test(line));
-  const of = (operation: string) => `{operation="${operation}",group="apps",resource="deployments"}`;
+  const of = (operation: string) => `{group="apps",operation="${operation}",resource="deployments"}`;
   expect(lines).toEqual(expect.arrayContaining([
-    `etcd_requests_total${of("create")} 1`, `etcd_requests_total${of("update")} 2`, `etcd_requests_total${of("delete")} 1`, `etcd_requests_total${of("get")} 2`, 'etcd_requests_total{operation="list",group="",resource="pods"} 1',
+    `etcd_requests_total${of("create")} 1`, `etcd_requests_total${of("update")} 2`, `etcd_requests_total${of("delete")} 1`, `etcd_requests_total${of("get")} 2`, 'etcd_requests_total{group="",operation="list",resource="pods"} 1',
     `etcd_request_errors_total${of("get")} 1`, `etcd_request_duration_seconds_sum${of("update")} 0.06`, `etcd_request_duration_seconds_count${of("create")} 1`,
   ]));
   expect(lines.filter((line) => line.startsWith("etcd_request_errors_total"))).toHaveLength(1);

@@ -26,7 +26,7 @@ export function applyMetricsSettings(args: ApiServerArgs, metrics: Pick<Metrics,
   const manifest = args.text("allow-metric-labels-manifest");
   if (flags.length > 0 && manifest !== undefined) throw new ConfigError("--kube-apiserver-arg: cannot specify both allow-metric-labels and allow-metric-labels-manifest");
   const pairs = manifest === undefined ? flags : readManifest(manifest);
-  if (pairs.length > 0) metrics.allowLabels(listsOf(pairs));
+  metrics.allowLabels(listsOf(pairs));
 }
 
 type Pair = readonly [key: string, values: string];

@@ -24,6 +24,7 @@ import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import { startEarly } from "../core/lifecycle/start-early.ts";
+import type { DebugPages } from "../core/observe/debug-pages.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
 import { MACHINE_ANNOTATION } from "../core/pki/machine-key.ts";
@@ -80,6 +81,7 @@ export interface NodeOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly debug: DebugPages;
   readonly metrics: Metrics;
 }
 
@@ -127,7 +129,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const agentServer = kubeletServer({
     api: agent.api, host: "::", port: agentSettings.port, tls: () => ({ ...options.kubeletTls.material(), policy: agentSettings.tls }), clientCa: options.kubeletTls.clientCa, client,
     localPath: localPathDirectories({ root: settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage"), mounts }),
-    zpages: zpages({ component: "kubelet", flags: shownFlags(settings), version: versionInfo(), paths: KUBELET_PATHS, clock }),
+    zpages: zpages({ component: "kubelet", flags: shownFlags(settings), version: versionInfo(), paths: KUBELET_PATHS, clock }), debug: options.debug,
     configz: () => (kubeletConfiguration(agentSettings)), clock, exec, metrics, log: log.with({ part: "kubelet server" }),
   });
   certificateMetrics({ metrics, clock, serving: () => options.kubeletTls.material().cert, client: options.kubeletTls.client });

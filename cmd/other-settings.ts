@@ -39,11 +39,13 @@ const LOGGING: OtherSettings = {
   "log-flush-frequency": nothing("logs are written at once", "*"),
   ...several(["log-json-split-stream", "log-text-split-stream"], nothing("all logs go one way", "false")), ...several(["log-json-info-buffer-size", "log-text-info-buffer-size"], nothing("logs are written at once", "0")),
 };
-const PROFILING: OtherSettings = several(["profiling", "contention-profiling"], nothing("this program cannot be profiled over HTTP", "false"));
+const CONTENTION: OtherSettings = { "contention-profiling": nothing("no threads contend for anything", "false") };
+const PROFILING: OtherSettings = { ...CONTENTION, "profiling": nothing("this part cannot be profiled over HTTP", "false") };
 /** Of what runs within the server. */
 const WITHIN: OtherSettings = {
-  ...LOGGING, ...PROFILING, ...several(["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig", "master", "kube-api-qps", "kube-api-burst", "kube-api-content-type"], IN_PROCESS),
-  ...several(["bind-address", "secure-port", "port", "tls-cert-file", "tls-private-key-file", "tls-cipher-suites", "tls-min-version", "cert-dir", "authorization-always-allow-paths"], nothing("it listens nowhere by itself; its metrics are the API server's, at /metrics of --https-listen-port")),
+  ...LOGGING, ...CONTENTION, "profiling": { is: ["true", "false"], instead: "true or false" }, ...several(["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig", "master", "kube-api-qps", "kube-api-burst", "kube-api-content-type"], IN_PROCESS),
+  ...several(["tls-cert-file", "tls-private-key-file", "tls-cipher-suites", "tls-min-version", "cert-dir"], nothing("it shows the API server's own certificate")),
+  "authorization-always-allow-paths": always("/healthz,/readyz,/livez"), "port": { is: ["0"], instead: "v1.36 knows no port without encryption: give secure-port" },
   "leader-elect": { is: ["true"], instead: "servers that share a datastore elect a leader, a server alone needs none" },
   ...several(["leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period", "leader-elect-resource-lock", "leader-elect-resource-name", "leader-elect-resource-namespace"], nothing("leaders are elected with upstream's times: 15s, 10s, 2s")),
   "feature-gates": { instead: "give --kube-apiserver-arg feature-gates=… instead: they are the same for all components" },
@@ -70,7 +72,7 @@ const ETCD = { instead: "give --datastore-endpoint, --datastore-cafile, --datast
 const NODES_TLS = { instead: "how nodes are reached is settled with their joining: by the tunnel they hold open, under the cluster's own CA" };
 
 export const OTHER_API_SERVER_SETTINGS: OtherSettings = {
-  ...LOGGING, ...PROFILING,
+  ...LOGGING, ...CONTENTION,
   "secure-port": own("https-listen-port"), "bind-address": own("bind-address"), "advertise-address": own("advertise-address"), "external-hostname": own("tls-san"),
   "service-cluster-ip-range": own("service-cidr"), "service-node-port-range": own("service-node-port-range"), "cert-dir": own("data-dir"),
   ...several(["proxy-client-cert-file", "proxy-client-key-file"], { instead: "what it shows to servers behind it is its own, renewed by itself; its CA is in kube-system/extension-apiserver-authentication" }),

@@ -9,3 +9,10 @@ test.each([
 ])("a configuration that cannot be used is named by its setting: %j", (settings, message) => {
   expect(() => schedulerSetup(settings, systemClock)).toThrow(message);
 });
+
+test("where the scheduler tells how it is", () => {
+  const given = (...kubeSchedulerArg: string[]) => schedulerSetup({ schedulerConfig: undefined, kubeSchedulerArg }, systemClock).listening;
+  expect(given()).toEqual({ address: "127.0.0.1", port: 10259 });
+  expect(given("bind-address=0.0.0.0", "--secure-port=1234")).toEqual({ address: "0.0.0.0", port: 1234 });
+  expect(() => given("bind-address=node-1")).toThrow('--kube-scheduler-arg bind-address must be an IP address, not "node-1"');
+});

@@ -5,6 +5,7 @@ import { Extender, type TlsFiles } from "../core/scheduler/extender.ts";
 import { DEFAULT_PROFILE, type Profile } from "../core/scheduler/plugins.ts";
 import type { BackoffOptions } from "../core/lifecycle/backoff.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
+import { type Listening, LISTENING_NAMES, listeningWith, SCHEDULER_LISTENING } from "./component-listening.ts";
 import { fromFile, requiredText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { argumentOf, checkOther, OTHER_SCHEDULER_SETTINGS } from "./other-settings.ts";
@@ -13,20 +14,26 @@ export interface SchedulerSetup {
   readonly profiles: readonly Profile[];
   readonly extenders: readonly Extender[];
   readonly backoff?: BackoffOptions;
+  readonly listening: Listening;
+  /** The configuration file; undefined: none. */
+  readonly text?: string | undefined;
 }
 
 /** Throws ConfigError with what is wrong with the file. */
 export function schedulerSetup({ schedulerConfig, kubeSchedulerArg }: Pick<Settings, "schedulerConfig" | "kubeSchedulerArg">, clock: Clock): SchedulerSetup {
   let file = schedulerConfig === undefined ? undefined : { setting: "scheduler-config", path: schedulerConfig };
+  let listening = SCHEDULER_LISTENING;
   for (const text of kubeSchedulerArg) {
     const { name, value } = argumentOf(text) ?? { name: "", value: "" };
-    if (name === "config") file ??= { setting: "kube-scheduler-arg config", path: value };
-    else checkOther("kube-scheduler-arg", text, { others: OTHER_SCHEDULER_SETTINGS, known: ["config=FILE, a KubeSchedulerConfiguration"] });
+    const told = listeningWith(listening, "kube-scheduler-arg", { name, value });
+    if (told !== undefined) listening = told;
+    else if (name === "config") file ??= { setting: "kube-scheduler-arg config", path: value };
+    else checkOther("kube-scheduler-arg", text, { others: OTHER_SCHEDULER_SETTINGS, known: ["config=FILE, a KubeSchedulerConfiguration", ...LISTENING_NAMES] });
   }
-  if (file === undefined) return { profiles: [DEFAULT_PROFILE], extenders: [] };
+  if (file === undefined) return { profiles: [DEFAULT_PROFILE], extenders: [], listening };
   return fromFile(file.setting, file.path, (text) => {
     const { profiles, extenders, backoff } = schedulerSettings(text);
-    return { profiles, backoff, extenders: extenders.map((config) => new Extender(config, { clock, tls: filesOf(config) })) };
+    return { profiles, backoff, listening, text, extenders: extenders.map((config) => new Extender(config, { clock, tls: filesOf(config) })) };
   });
 }
 

@@ -7,10 +7,13 @@ import { giveBack } from "../core/lifecycle/give-back.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { aborted } from "../core/lifecycle/aborted.ts";
 import { type Runnable, runAll } from "../core/lifecycle/run-all.ts";
+import { cpuProfiler } from "../core/observe/cpu-profile.ts";
+import { debugPages } from "../core/observe/debug-pages.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
 import { writeKubeconfig } from "../core/pki/kubeconfig.ts";
 import { addressWatch } from "../node/network/address-watch.ts";
 import { sendDatagram } from "../node/os/notify-socket.ts";
+import { renewalErrors } from "../node/kubelet/server/certificate-metrics.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -50,16 +53,18 @@ export async function server(argv: readonly string[]): Promise<number> {
   if (!isOfServicesFamily(settings, address)) log.warn("pods will not reach this server at the Service kubernetes, whose address is of another family: give a new cluster --cluster-cidr, --service-cidr and --cluster-dns of this family, as fd00:42::/56, fd00:43::/112 and fd00:43::a, or this server another --node-ip", { address, serviceCidr: settings.serviceCidr });
   log.info("coracle server starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir });
 
+  const debug = debugPages({ profiler: cpuProfiler(systemClock), verbosity: log.verbosity });
   let plane: ControlPlane;
   try {
-    plane = await controlPlane({ ...common, node, signal, onRenewed: (pki) => writeAdminKubeconfig(pki, settings, mode) });
+    const renewals = settings.disableAgent ? undefined : renewalErrors(common.metrics);
+    plane = await controlPlane({ ...common, node, signal, debug, onRenewFailed: renewals?.serving, onRenewed: (pki) => writeAdminKubeconfig(pki, settings, mode) });
   } catch (error) {
     if (!signal.aborted) throw error;
     return 0; // told to stop while it waited for etcd
   }
   await rememberName(settings, node);
   try {
-    const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, transport: (user, userAgent) => measuredTransport(plane.transport(user, userAgent), { ...common, host: () => "in-process" }), kubeletTls: kubeletTls(plane) });
+    const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, debug, transport: (user, userAgent) => measuredTransport(plane.transport(user, userAgent), { ...common, host: () => `127.0.0.1:${settings.httpsListenPort}` }), kubeletTls: kubeletTls(plane) });
     await runAll([...(agent?.early ?? []), ...plane.parts, adminKubeconfig(plane.pki, settings, mode), ...(agent?.parts ?? []), ...(settings.nodeIp.length > 0 ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() })], signal);
   } finally {
     await plane.close();

@@ -4,7 +4,7 @@
  * API: https://www.freedesktop.org/software/systemd/man/latest/sd-daemon.html (prefixes, which the journal takes off)
  */
 import { fstatSync } from "node:fs";
-import { type Log, type LogLevel, pinoLog } from "../core/observe/log.ts";
+import { type LogLevel, pinoLog, type VerboseLog } from "../core/observe/log.ts";
 import { ConfigError } from "./config/config.ts";
 
 const LOG_LEVELS: readonly string[] = ["debug", "info", "warn", "error"];
@@ -13,7 +13,7 @@ const LOG_LEVELS: readonly string[] = ["debug", "info", "warn", "error"];
 const PRIORITIES: readonly (readonly [start: string, priority: number])[] = [['{"level":"error"', 3], ['{"level":"warn"', 4], ['{"level":"debug"', 7]];
 const INFORMATIONAL = 6;
 
-export function stderrLog(level: string): Log {
+export function stderrLog(level: string): VerboseLog {
   const write = isJournal(process.env, () => fstatSync(process.stderr.fd)) ? (line: string) => void process.stderr.write(prioritized(line)) : (line: string) => void process.stderr.write(line);
   return leveledLog(level, write);
 }
@@ -28,7 +28,7 @@ export function isJournal({ JOURNAL_STREAM: stream }: Readonly<Record<string, st
 export function prioritized(line: string): string { return `<${PRIORITIES.find(([start]) => line.startsWith(start))?.[1] ?? INFORMATIONAL}>${line}`; }
 
 /** Throws ConfigError for a level that is none. */
-export function leveledLog(level: string, write: (line: string) => void): Log {
+export function leveledLog(level: string, write: (line: string) => void): VerboseLog {
   if (!LOG_LEVELS.includes(level)) throw new ConfigError(`--log-level must be one of ${LOG_LEVELS.join(", ")}, not ${JSON.stringify(level)}`);
   return pinoLog({ level: level as LogLevel, write });
 }

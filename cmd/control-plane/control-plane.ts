@@ -14,15 +14,18 @@ import { type AccessReviewKind, evaluateReview } from "../../core/authz/reviews.
 import type { Client, ResourceRef } from "../../core/client/client.ts";
 import { eventWriter } from "../../core/client/events.ts";
 import { informerFactory } from "../../core/client/informer-factory.ts";
+import { measuredTransport } from "../../core/client/measured-transport.ts";
 import { clientOver } from "../../core/client/resource-client.ts";
 import * as refs from "../../core/client/resources.ts";
 import type { Transport } from "../../core/client/transport.ts";
+import { controllersConfigz } from "../../core/controllers/configz.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { formatIp, nthAddress, parseCidr } from "../../core/net/cidr.ts";
 import { KeptConnections } from "../../core/net/kept-connections.ts";
+import type { DebugPages } from "../../core/observe/debug-pages.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
 import { buildMetrics, processMetrics } from "../../core/observe/process-metrics.ts";
@@ -39,10 +42,12 @@ import type { Claims } from "../../core/registry/core/service/allocator/claims.t
 import { registryDefinitions } from "../../core/registry/definitions.ts";
 import { WatchCache } from "../../core/registry/generic/watch-cache.ts";
 import { Registry } from "../../core/registry/registry.ts";
+import { schedulerConfigz } from "../../core/scheduler/config/configz.ts";
 import { SchedulingExplainer } from "../../core/scheduler/explainer.ts";
 import { aggregator } from "../../core/server/aggregation/aggregator.ts";
 import { inCohorts } from "../../core/server/cohorts.ts";
 import { columnTexts } from "../../core/server/column-texts.ts";
+import { debugPath } from "../../core/server/debug.ts";
 import { discoveryPaths } from "../../core/server/discovery.ts";
 import { featureGateProblem, featureMetrics } from "../../core/server/feature-gates.ts";
 import { apiHandler } from "../../core/server/handler.ts";
@@ -67,6 +72,7 @@ import { descriptionsPath } from "../assets.ts";
 import { auditOf } from "../audit.ts";
 import { ConfigError } from "../config/config.ts";
 import type { Settings } from "../config/flags.ts";
+import { CONTROLLERS_LISTENING } from "../component-listening.ts";
 import { controllerSettings } from "../controller-settings.ts";
 import { explainSchedulingPath } from "../explain-scheduling.ts";
 import { fairnessOf } from "../fairness.ts";
@@ -84,6 +90,7 @@ import { gitVersion, releasedMs, versionInfo } from "../version.ts";
 import { admissionOf } from "./admission.ts";
 import { firstObjects } from "./first-objects.ts";
 import { identityOf } from "./identity.ts";
+import { components, isProfiled, LoopsState } from "./components.ts";
 import { listenerOf } from "./listener.ts";
 import { loopsOf } from "./loops.ts";
 import { controlPlaneRole } from "./node-role.ts";
@@ -106,6 +113,8 @@ export interface ControlPlaneOptions {
   readonly signal: AbortSignal;
   /** Certificates of this server were renewed; asked again a minute later when it fails. */
   readonly onRenewed?: ((pki: Pki) => Promise<void>) | undefined;
+  readonly onRenewFailed?: (() => void) | undefined;
+  readonly debug: DebugPages;
 }
 
 export interface ControlPlane {
@@ -189,6 +198,9 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     ...(encryption.trouble ? [{ name: "kms-providers", endpoints: ["livez", "readyz"] as const, check: encryption.trouble }] : []),
   ];
 
+  const describe = columnTexts(loadDescriptions);
+  const debug = debugPath(options.debug);
+  const podResources = podResourceMetrics(() => informers.of(refs.PODS).list());
   const lastModes = new LastModes();
   const impersonations = impersonationMeter(metrics, clock);
   const handler = apiHandler({
@@ -200,11 +212,11 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       return wanted ? await impersonations(() => impersonate(wanted, attributes, { authorizer, lastModes })) : { user: attributes.user, constraint: "" };
     },
     paths: [
-      healthPaths(checks, metricsRegistry()), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics), podResourceMetrics(() => informers.of(refs.PODS).list()), discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
+      healthPaths(checks, metricsRegistry()), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics), podResources, discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
       openApiPaths({ clock, registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       identity.paths, explainSchedulingPath(explainer),
-      snapshotPath(snapshots),
+      snapshotPath(snapshots), ...(args.boolean("profiling", true) ? [debug] : []),
     ],
     special: specialHandlers({
       tokens: identity.tokenIssuer,
@@ -219,17 +231,26 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     return inProcessTransport((request) => handler(request), { user, userAgent });
   }
 
-  const listener = listenerOf({ settings, args, pki, extraCas, handler: inCohorts(handler, { later: (work) => void setImmediate(work), isApart: fairness.isCrowded }), isPassedOn: (path) => aggregation.serves(path), metrics, columnTexts: columnTexts(loadDescriptions), tunnel, clock, log });
+  const listener = listenerOf({ settings, args, pki, extraCas, handler: inCohorts(handler, { later: (work) => void setImmediate(work), isApart: fairness.isCrowded }), isPassedOn: (path) => aggregation.serves(path), metrics, columnTexts: describe, tunnel, clock, log });
   const events = eventWriter({ client: loopbackClient(), clock, random, log });
   const tellOfStore = (reason: string, message: string): void => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", reason, message);
   datastore.onFull((message) => tellOfStore("DatastoreFull", message));
   if (datastore.mended !== undefined) tellOfStore("DatastoreMended", datastore.mended);
+  const state = new LoopsState();
+  const controlling = controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });
+  const inOwnName = (user: UserInfo, userAgent: string, requests: Metrics): Client => clientOver(measuredTransport(transport(user, userAgent), { metrics: requests, clock, host: () => `127.0.0.1:${settings.httpsListenPort}` }));
   const loops = loopsOf({
-    settings, paths, controlling: controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") }), scheduling, explainer, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, clock, random, log, metrics,
+    settings, paths, controlling, scheduling, explainer, state, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, clock, random, log, metrics,
     clients: {
-      loopback: loopbackClient(), controllers: clientOver(transport(loopback, "kube-controller-manager")),
-      scheduler: clientOver(transport({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler")),
+      loopback: loopbackClient(), controllers: inOwnName(loopback, "kube-controller-manager", state.controllersRequests),
+      scheduler: inOwnName({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler", state.schedulerRequests),
     },
+  });
+  const { isShared } = datastore, listening = controlling.listening ?? CONTROLLERS_LISTENING;
+  const ports = components({
+    state, authenticator, authorizer, debug, isShared, isStopping: () => listener.server.stopping.aborted, tls: listener.tls, metrics, columnTexts: describe, clock, log,
+    controllers: settings.disable.includes("controllers") ? undefined : { listening, given: settings.kubeControllerManagerArg, configz: () => controllersConfigz({ ...controlling, listening, clusterCidr: settings.clusterCidr, serviceCidr: settings.serviceCidr, isShared, profiling: isProfiled(settings.kubeControllerManagerArg) }, state.controllers) },
+    scheduler: settings.disable.includes("scheduler") ? undefined : { listening: scheduling.listening, given: settings.kubeSchedulerArg, configz: () => schedulerConfigz(scheduling.text, { isShared, profiling: isProfiled(settings.kubeSchedulerArg) }), resources: podResources },
   });
 
   return {
@@ -247,7 +268,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       informers,
       ...auditParts, ...tracingParts,
       ...listener.parts,
-      certificateRotation({ pki, clock, log, async onRenewed() { listener.reloadCertificates(); await options.onRenewed?.(pki); } }),
+      certificateRotation({ pki, clock, log, failed: options.onRenewFailed, async onRenewed() { listener.reloadCertificates(); ports.reloadCertificates(); await options.onRenewed?.(pki); } }),
       bootstrap,
       ...(settings.disableAgent ? [] : [controlPlaneRole({ nodeName: node.name, client: loopbackClient(), informers, clock, log })]),
       endpoints,
@@ -255,6 +276,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       ...eventExpiryOf(args, { store, cache, clock, log }),
       ...fairness.parts,
       ...aggregation.parts,
+      ...ports.parts,
       ...loops,
       ...snapshotSchedule({ settings, isShared: datastore.isShared, directory: settings.snapshotDir ?? paths.snapshots, revision: () => store.revision, take: () => takeSnapshot(snapshots), clock, log: log.with({ part: "snapshots" }) }),
     ],

@@ -23,6 +23,8 @@ import type { Identity } from "./identity.ts";
 export interface Listener {
   readonly server: HttpsServer;
   readonly parts: readonly Runnable[];
+  /** What it shows, and whose certificates it believes. */
+  readonly tls: () => TlsMaterial;
   /** Shows clients the certificates as they are now. */
   reloadCertificates(): void;
 }
@@ -73,7 +75,7 @@ export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn,
     contexts.clear();
     server.reloadCertificates();
   };
-  return { server, parts: [server, given.part(reloadCertificates)], reloadCertificates };
+  return { server, tls: () => material(), parts: [server, given.part(reloadCertificates)], reloadCertificates };
 }
 
 /** Throws ConfigError. */

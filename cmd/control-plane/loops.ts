@@ -26,6 +26,7 @@ import { leading, type LeadingOptions } from "../leading.ts";
 import type { Paths } from "../paths.ts";
 import type { SchedulerSetup } from "../scheduler-settings.ts";
 import { releasedMs } from "../version.ts";
+import type { LoopsState } from "./components.ts";
 
 /** Events under way at once, of all controllers or of the scheduler: one after the other they would fall behind a thousand pods a second, and most would be dropped. */
 const EVENT_WRITES_MAX = 64;
@@ -36,6 +37,8 @@ interface Options {
   readonly controlling: ControllerSettings;
   readonly scheduling: SchedulerSetup;
   readonly explainer: SchedulingExplainer;
+  /** What is told of them at ports of their own. */
+  readonly state: LoopsState;
   /** Other servers do the same work, too. */
   readonly isShared: boolean;
   readonly nodeName: string;
@@ -51,7 +54,7 @@ interface Options {
 }
 
 export function loopsOf(options: Options): readonly Runnable[] {
-  const { settings, paths, controlling, scheduling, explainer, isShared, nodeName, pki, serviceAccounts, clients, informers, clock, random, log, metrics } = options;
+  const { settings, paths, controlling, scheduling, explainer, state, isShared, nodeName, pki, serviceAccounts, clients, informers, clock, random, log, metrics } = options;
   mkdirSync(paths.manifests, { recursive: true, mode: 0o700 });
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const eventsOf = (client: Client): ReturnType<typeof eventWriter> => eventWriter({ client, clock, random, log, writesMax: EVENT_WRITES_MAX });
@@ -66,6 +69,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
       ...controlling, client: clients.controllers, informers, events, clock, random, metrics,
       log: log.with({ part: "controllers" }),
       complete: completeTemplate,
+      tellRunning: (running) => { state.controllers = running; },
       rootCa: () => pki.authority("server-ca").bundlePem,
       nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), ...controlling.nodeMasks },
       manifests: manifestDirectory(paths.manifests),
@@ -78,8 +82,22 @@ export function loopsOf(options: Options): readonly Runnable[] {
   const controllers = [events, ...led];
   if (!enabled("scheduler")) return controllers;
   return [...controllers, schedulerEvents, ...leading({ ...leader, client: clients.scheduler, events: schedulerEvents }, "kube-scheduler", (deps) => [
-    scheduler({ ...deps, client: clients.scheduler, nodeName, events: schedulerEvents, clock, random, log: log.with({ part: "scheduler" }), explainer, ...scheduling }),
+    told(state, scheduler({ ...deps, client: clients.scheduler, nodeName, events: schedulerEvents, clock, random, log: log.with({ part: "scheduler" }), explainer, ...scheduling })),
   ])];
+}
+
+function told(state: LoopsState, part: Runnable): Runnable {
+  return {
+    name: part.name,
+    async run(signal, ready) {
+      state.scheduler = "starting";
+      try {
+        await part.run(signal, () => { state.scheduler = "synced"; ready(); });
+      } finally {
+        state.scheduler = "elsewhere";
+      }
+    },
+  };
 }
 
 /** What the nodes themselves are reached at: no Service of type LoadBalancer gets it. */

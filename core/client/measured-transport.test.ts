@@ -14,8 +14,26 @@ test("requests are counted by code, what got no answer as an error, a watch once
   for await (const _ of transport.watch(request("GET")));
   const lines = metrics.render().split("\n");
   expect(lines.filter((line) => line.startsWith("rest_client_requests_total"))).toEqual([
-    'rest_client_requests_total{code="200",method="GET",host="a:6443"} 2', 'rest_client_requests_total{code="202",method="POST",host="a:6443"} 1',
-    'rest_client_requests_total{code="404",method="GET",host="a:6443"} 1', 'rest_client_requests_total{code="<error>",method="GET",host="a:6443"} 1',
+    'rest_client_requests_total{code="200",host="a:6443",method="GET"} 2', 'rest_client_requests_total{code="202",host="a:6443",method="POST"} 1',
+    'rest_client_requests_total{code="404",host="a:6443",method="GET"} 1', 'rest_client_requests_total{code="<error>",host="a:6443",method="GET"} 1',
   ]);
-  expect(lines).toContain('rest_client_request_duration_seconds_count{verb="GET",host="a:6443"} 3');
+  expect(lines).toContain('rest_client_request_duration_seconds_count{host="a:6443",verb="GET"} 3');
+});
+
+test("of a watch the beginning is counted: it hands on what there is, is ended with who listens, and a refusal is told", async () => {
+  const metrics = metricsRegistry();
+  let ended = false;
+  const transport = measuredTransport({
+    call: () => Promise.reject(new Error("no call")),
+    watch: ({ path }) => path === "/no" ? (async function* () { yield* []; throw notFound({ group: "", resource: "pods" }, "x"); })() : (async function* () { try { for (const type of ["ADDED", "MODIFIED", "DELETED"]) yield { type } as never; } finally { ended = true; } })(),
+  }, { metrics, clock: { uptimeMs: () => 0 }, host: () => "a:6443" });
+  const watch = (path: string) => transport.watch({ method: "GET", path, signal: new AbortController().signal });
+  const seen: string[] = [];
+  for await (const { type } of watch("/yes")) {
+    seen.push(type);
+    if (type === "MODIFIED") break;
+  }
+  expect([seen, ended]).toEqual([["ADDED", "MODIFIED"], true]);
+  await expect((async () => { for await (const _ of watch("/no")); })()).rejects.toThrow("not found");
+  expect(metrics.render().split("\n").filter((line) => line.startsWith("rest_client_requests_total"))).toEqual(['rest_client_requests_total{code="200",host="a:6443",method="GET"} 1', 'rest_client_requests_total{code="404",host="a:6443",method="GET"} 1']);
 });

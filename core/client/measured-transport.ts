@@ -39,23 +39,27 @@ export function measuredTransport(transport: Transport, { metrics, clock, host }
         seconds.observe((clock.uptimeMs() - startMs) / 1000, { verb: request.method, host: host() });
       }
     },
-    async *watch(request) {
-      let counted = false;
-      const once = (code: string): void => {
-        if (!counted) count(request, code);
-        counted = true;
-      };
-      try {
-        for await (const event of transport.watch(request)) {
-          once("200");
-          yield event;
-        }
-        once("200");
-      } catch (error) {
-        once(codeOf(error));
-        throw error;
-      }
-    },
+    watch: (request) => ({ [Symbol.asyncIterator]: () => counting(transport.watch(request)[Symbol.asyncIterator](), (code) => count(request, code)) }),
+  };
+}
+
+/** Counts how it begins, and stands in nobody's way afterwards: events are many. */
+function counting<T>(events: AsyncIterator<T>, count: (code: string) => void): AsyncIterator<T> {
+  let isCounted = false;
+  async function first(): Promise<IteratorResult<T>> {
+    isCounted = true;
+    try {
+      const found = await events.next();
+      count("200");
+      return found;
+    } catch (error) {
+      count(codeOf(error));
+      throw error;
+    }
+  }
+  return {
+    next: () => (isCounted ? events.next() : first()),
+    return: async () => (await events.return?.()) ?? { done: true, value: undefined },
   };
 }
 

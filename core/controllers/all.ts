@@ -24,7 +24,7 @@ import { endpointsController } from "./endpoints/endpoints.ts";
 import { endpointSliceController } from "./endpointslice/endpointslice.ts";
 import { endpointSliceMirroringController } from "./endpointslicemirroring/endpointslicemirroring.ts";
 import { ephemeralVolumeController } from "./ephemeralvolume/ephemeralvolume.ts";
-import { garbageCollector } from "./garbagecollector/garbagecollector.ts";
+import { garbageCollector, WORKERS as COLLECTING_WORKERS } from "./garbagecollector/garbagecollector.ts";
 import { horizontalPodAutoscalingController } from "./horizontalpodautoscaling/horizontalpodautoscaling.ts";
 import { AUTOSCALING, type AutoscalingSettings } from "./horizontalpodautoscaling/settings.ts";
 import { gatewaySource } from "../ingress/gateway-source.ts";
@@ -81,6 +81,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly quotaResyncMs?: number | undefined;
   /** How many keys controllers work on at once, by their names: --concurrent-*-syncs. */
   readonly workers?: Readonly<Record<string, number>> | undefined;
+  /** Is told which run, and, when they have ended, that none do. */
+  readonly tellRunning?: ((running: RunningControllers) => void) | undefined;
   /** Not --disable-force-detach-on-timeout; default: true. */
   readonly forceDetach?: boolean | undefined;
   /** Provisions volumes of the class local-path. */
@@ -100,6 +102,15 @@ export interface AllControllersDeps extends ControllerDeps {
   /** Fills Secrets of type kubernetes.io/service-account-token; absent: they are left as they are. */
   readonly tokenFor?: LegacyTokens | undefined;
 }
+
+export interface RunningControllers {
+  /** Upstream's names. */
+  readonly names: readonly string[];
+  /** How many keys each works on at once, by our names. */
+  readonly workers: ReadonlyMap<string, number>;
+}
+
+const NONE: RunningControllers = { names: [], workers: new Map() };
 
 export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   const { clock, log, rootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true, serviceLb, ingress = false, manifests } = deps;
@@ -134,22 +145,27 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   const jumps = clockJumps(clock);
   const collects = runs("garbage-collector-controller");
   return [
-    jumps.watch, managed([...chosen.map(([name]) => name), ...(collects ? ["garbage-collector-controller"] : [])], deps.metrics),
+    jumps.watch, managed({
+      names: [...chosen.map(([name]) => name), ...(collects ? ["garbage-collector-controller"] : [])],
+      workers: new Map([...controllers.map((one) => [one.name, workers[one.name] ?? one.workers] as const), ...(collects ? [["garbage_collector", workers["garbage_collector"] ?? COLLECTING_WORKERS] as const] : [])]),
+    }, deps),
     ...(collects ? [garbageCollector({ ...deps, metrics, workers: workers["garbage_collector"] })] : []), ...controllers.map((controller) => runController({ ...controller, workers: workers[controller.name] ?? controller.workers }, { clock, jumps, log, metrics })),
   ];
 }
 
 /** Tells which run. Source: kubernetes v1.36 component-base/metrics/prometheus/controllers/metrics.go */
-function managed(names: readonly string[], metrics: Metrics | undefined): Runnable {
+function managed(all: RunningControllers, { metrics, tellRunning }: { readonly metrics?: Metrics | undefined; readonly tellRunning?: AllControllersDeps["tellRunning"] }): Runnable {
   const running = metrics?.gauge("running_managed_controllers", "[BETA] Indicates where instances of a controller are currently running");
-  const tell = (value: number): void => { for (const name of names) running?.set(value, { manager: "kube-controller-manager", name }); };
+  const tell = (value: number): void => { for (const name of all.names) running?.set(value, { manager: "kube-controller-manager", name }); };
   return {
     name: "controllers are counted",
     async run(signal, ready) {
       tell(1);
+      tellRunning?.(all);
       ready();
       await aborted(signal);
       tell(0);
+      tellRunning?.(NONE);
     },
   };
 }

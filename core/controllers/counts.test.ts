@@ -24,11 +24,11 @@ test("volumes and claims are told of by what they are and whether they have foun
   const volume = (spec: object, phase: string) => ({ spec: { storageClassName: "fast", ...spec }, status: { phase } }) as unknown as PersistentVolume;
   const claim = (phase: string) => ({ metadata: { name: "c", namespace: "a" }, spec: { storageClassName: "fast" }, status: { phase } }) as unknown as PersistentVolumeClaim;
   volumeCounts(metrics, { volumes: () => [volume({ csi: { driver: "d.example.com", volumeHandle: "" } }, "Bound"), volume({ hostPath: { path: "/" }, volumeMode: "Block" }, "Available")], claims: () => [claim("Bound"), claim("Bound"), claim("Pending")] });
-  expect(metrics.render().split("\n").filter((line) => line.startsWith("pv_collector"))).toEqual([
+  expect(metrics.render().split("\n").filter((line) => line.startsWith("pv_collector")).sort()).toEqual([
     'pv_collector_total_pv_count{plugin_name="kubernetes.io/csi:d.example.com",volume_mode="Filesystem"} 1', 'pv_collector_total_pv_count{plugin_name="kubernetes.io/host-path",volume_mode="Block"} 1',
     'pv_collector_bound_pv_count{storage_class="fast"} 1', 'pv_collector_bound_pvc_count{namespace="a",storage_class="fast",volume_attributes_class=""} 2',
     'pv_collector_unbound_pv_count{storage_class="fast"} 1', 'pv_collector_unbound_pvc_count{namespace="a",storage_class="fast",volume_attributes_class=""} 1',
-  ]);
+  ].sort());
 });
 
 test("of a cluster's range it is known how many nodes it has room for, and how many parts are in use", () => {

@@ -12,7 +12,7 @@ import type { ClockJumps } from "../lifecycle/clock-jumps.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import { type QueueMeter, type WorkQueue, workQueue } from "../lifecycle/work-queue.ts";
 import type { Log } from "../observe/log.ts";
-import type { Metrics } from "../observe/metrics.ts";
+import { exponential, type Metrics } from "../observe/metrics.ts";
 import type { Controller } from "./controller.ts";
 
 /** Registered once and used by all controllers. */
@@ -25,7 +25,7 @@ export interface ControllerMetrics {
   watch(name: string, read: { depth(): number; running(): readonly number[] }): void;
 }
 
-const SECONDS = [1e-8, 1e-7, 1e-6, 1e-5, 0.0001, 0.001, 0.01, 0.1, 1, 10];
+const SECONDS = exponential(1e-8, 10, 10);
 
 export function controllerMetrics(metrics: Metrics): ControllerMetrics {
   const adds = metrics.counter("workqueue_adds_total", "[BETA] Total number of adds handled by workqueue");

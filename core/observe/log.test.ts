@@ -32,3 +32,16 @@ test("a line has the keys of upstream's JSON logs: when it was, how verbose, wha
   ]);
   expect(lines[0]!["ts"]).toBe(Date.parse(lines[0]!["time"] as string)); // in milliseconds
 });
+
+test("how much is logged can be changed while it runs, of all that were made of the log: 4 and more tells all, less what there was, and what is informational", () => {
+  const lines: string[] = [];
+  const log = pinoLog({ level: "warn", write: (line) => void lines.push((JSON.parse(line) as { msg: string }).msg) });
+  const part = log.with({ part: "a" });
+  const all = (mark: string): void => { for (const level of ["debug", "info", "warn", "error"] as const) part[level](`${level} ${mark}`); };
+  all("1");
+  log.verbosity.set(4);
+  all("2");
+  log.verbosity.set(2);
+  all("3");
+  expect(lines).toEqual(["warn 1", "error 1", "debug 2", "info 2", "warn 2", "error 2", "warn 3", "error 3"]);
+});

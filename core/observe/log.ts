@@ -17,9 +17,19 @@ export interface Log {
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 
-export function pinoLog({ level, write }: { level: LogLevel; write: (line: string) => void }): Log {
+/** How much is logged, as klog has it: 4 and more tells all there is. */
+export interface Verbosity { set(verbosity: number): void }
+
+/** `verbosity` is of the log and of all that are made of it. */
+export interface VerboseLog extends Log { readonly verbosity: Verbosity }
+
+const RANKS: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
+
+export function pinoLog({ level, write }: { level: LogLevel; write: (line: string) => void }): VerboseLog {
+  const given = RANKS[level];
+  const least = { rank: given };
   const options: pino.LoggerOptions = {
-    level,
+    level: "debug", // which lines are shown is decided here: pino's own children would keep the level they were made with
     base: null,
     timestamp() {
       const now = new Date();
@@ -28,11 +38,12 @@ export function pinoLog({ level, write }: { level: LogLevel; write: (line: strin
     formatters: { level: (label) => ({ level: label, ...(label in VERBOSITY ? { v: VERBOSITY[label] } : {}) }) },
     serializers: { error: errorFields },
   };
-  return wrap(pino(options, { write }));
+  return { ...wrap(pino(options, { write }), least), verbosity: { set(verbosity) { least.rank = verbosity >= DEBUG_VERBOSITY ? RANKS.debug : Math.max(given, RANKS.info); } } };
 }
 
 /** Of what is no warning. Source: client-go's and the controllers' own use of klog's levels */
-const VERBOSITY: Readonly<Record<string, number>> = { info: 0, debug: 4 };
+const DEBUG_VERBOSITY = 4;
+const VERBOSITY: Readonly<Record<string, number>> = { info: 0, debug: DEBUG_VERBOSITY };
 
 /** Longer chains of causes than this are loops. */
 const CAUSES_MAX = 16;
@@ -56,13 +67,15 @@ function facts(fields: Record<string, unknown> = {}): Record<string, unknown> {
   return fields["error"] === undefined ? fields : { ...fields, err: errorText(fields["error"]) };
 }
 
-function wrap(logger: pino.Logger): Log {
+/** `least`: which lines are shown. */
+function wrap(logger: pino.Logger, least: { readonly rank: number }): Log {
+  const at = (level: LogLevel): Log["info"] => {
+    const rank = RANKS[level];
+    return (message, fields) => { if (rank >= least.rank) logger[level](facts(fields), message); };
+  };
   return {
-    debug: (message, fields) => logger.debug(facts(fields), message),
-    info: (message, fields) => logger.info(facts(fields), message),
-    warn: (message, fields) => logger.warn(facts(fields), message),
-    error: (message, fields) => logger.error(facts(fields), message),
-    with: (fields) => wrap(logger.child(fields)),
+    debug: at("debug"), info: at("info"), warn: at("warn"), error: at("error"),
+    with: (fields) => wrap(logger.child(fields), least),
   };
 }
 

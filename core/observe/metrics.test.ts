@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { metricsRegistry } from "./metrics.ts";
+import { exponential, metricsRegistry } from "./metrics.ts";
 
 test("samples in the text format: series kept or named each time are the same, buckets add up, what has no sample is not shown", () => {
   const metrics = metricsRegistry();
@@ -10,9 +10,9 @@ test("samples in the text format: series kept or named each time are the same, b
   for (const value of [0.1, 0.5, 7]) duration.with({ verb: "GET" }).observe(value);
   metrics.gauge("unused", "Nothing.");
   metrics.counterFrom("read_total", "Read,\n\tby path \\ none.", () => [[{ path: 'a"b\n' }, 5]]);
-  expect(metrics.render().replace(/^# HELP registered_metrics_total[\s\S]*?(?=# HELP requests)/, "")).toBe(`# HELP requests_total Requests.
-# TYPE requests_total counter
-requests_total{code="200"} 3
+  expect(metrics.render()).toBe(`# HELP disabled_metrics_total [BETA] The count of disabled metrics.
+# TYPE disabled_metrics_total counter
+disabled_metrics_total 0
 # HELP duration_seconds Durations.
 # TYPE duration_seconds histogram
 duration_seconds_bucket{verb="GET",le="0.1"} 1
@@ -20,9 +20,18 @@ duration_seconds_bucket{verb="GET",le="1"} 2
 duration_seconds_bucket{verb="GET",le="+Inf"} 3
 duration_seconds_sum{verb="GET"} 7.6
 duration_seconds_count{verb="GET"} 3
+# HELP hidden_metrics_total [BETA] The count of hidden metrics.
+# TYPE hidden_metrics_total counter
+hidden_metrics_total 0
 # HELP read_total Read,\\n	by path \\\\ none.
 # TYPE read_total counter
 read_total{path="a\\"b\\n"} 5
+# HELP registered_metrics_total [BETA] The count of registered metrics broken by stability level and deprecation version.
+# TYPE registered_metrics_total counter
+registered_metrics_total{deprecated_version="",stability_level=""} 4
+# HELP requests_total Requests.
+# TYPE requests_total counter
+requests_total{code="200"} 3
 `);
 });
 
@@ -31,7 +40,7 @@ test("what is disabled is not shown, and counted", () => {
   metrics.gauge("kept", "[ALPHA] A.").set(1);
   metrics.gauge("dropped", "[STABLE] B.").set(1);
   metrics.disable(["dropped"]);
-  expect(metrics.render()).toMatch(/^[\s\S]*registered_metrics_total\{deprecated_version="",stability_level="STABLE"\} 1\n[\s\S]*disabled_metrics_total 1\n[\s\S]*hidden_metrics_total 0\n# HELP kept \[ALPHA\] A\.\n# TYPE kept gauge\nkept 1\n$/);
+  expect(metrics.render()).toMatch(/^[\s\S]*disabled_metrics_total 1\n[\s\S]*hidden_metrics_total 0\n# HELP kept \[ALPHA\] A\.\n# TYPE kept gauge\nkept 1\n[\s\S]*registered_metrics_total\{deprecated_version="",stability_level="STABLE"\} 1\n$/);
 });
 
 test("label values that are not on the list are counted together", () => {
@@ -65,4 +74,17 @@ test("bounds of buckets are labels, written as Go writes numbers", () => {
   const metrics = metricsRegistry();
   metrics.histogram("sizes", "", [0.000025, 0.5, 1000, 1_000_000, 2_592_000]).observe(2);
   expect([...metrics.render().matchAll(/sizes_bucket\{le="([^"]*)"\}/g)].map(([, le]) => le)).toEqual(["2.5e-05", "0.5", "1000", "1e+06", "2.592e+06", "+Inf"]);
+});
+
+test("families and labels are shown by name, in whichever order they were counted", () => {
+  const metrics = metricsRegistry();
+  const b = metrics.counter("b_total", "");
+  b.with({ verb: "GET", code: "200" }).inc();
+  metrics.histogram("a_seconds", "", [1]).observe(0, { z: "1", a: "2" });
+  metrics.gaugeFrom("c", "", () => [[{ y: "1", x: "2" }, 3]]);
+  expect(metrics.render().split("\n").filter((line) => /^[abc](_|\{)/.test(line))).toEqual(['a_seconds_bucket{a="2",z="1",le="1"} 1', 'a_seconds_bucket{a="2",z="1",le="+Inf"} 1', 'a_seconds_sum{a="2",z="1"} 0', 'a_seconds_count{a="2",z="1"} 1', 'b_total{code="200",verb="GET"} 1', 'c{x="2",y="1"} 3']);
+});
+
+test("bounds that grow by a factor have the errors of growing so, which are in upstream's labels", () => {
+  expect(exponential(1e-8, 10, 5)).toEqual([1e-8, 1e-7, 1e-6, 9.999999999999999e-6, 9.999999999999999e-5]);
 });

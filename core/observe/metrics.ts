@@ -45,7 +45,14 @@ export interface Metrics {
 export const DEFAULT_BUCKETS: readonly number[] = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Buckets of which each is twice the one before. */
-export function doubling(first: number, count: number): readonly number[] { return Array.from({ length: count }, (_, i) => first * 2 ** i); }
+export function doubling(first: number, count: number): readonly number[] { return exponential(first, 2, count); }
+
+/** Buckets of which each is `factor` times the one before, with the errors of doing it one after the other, which are in upstream's labels. Source: prometheus/client_golang ExponentialBuckets */
+export function exponential(first: number, factor: number, count: number): readonly number[] {
+  const buckets = [first];
+  while (buckets.length < count) buckets.push(buckets.at(-1)! * factor);
+  return buckets;
+}
 
 /** The series of each of a few things, asked for once: for labels that are told apart by one text. */
 export function seriesOf<T>(make: (key: string) => T): (key: string) => T {
@@ -94,12 +101,12 @@ export function metricsRegistry(): Metrics {
 
   function values(name: string, help: string, type: string): Series {
     const series = new Series((labels) => folded(name, labels));
-    register({ name, help, type, *lines() { for (const [labels, { value }] of series.all) yield `${name}${labels} ${sample(value)}`; } });
+    register({ name, help, type, *lines() { for (const { text, value } of series.all.values()) yield `${name}${text} ${sample(value)}`; } });
     return series;
   }
 
   function from(type: string): Metrics["gaugeFrom"] {
-    return (name, help, read) => register({ name, help, type, *lines() { for (const [labels, value] of read()) yield `${name}${format(labels)} ${sample(value)}`; } });
+    return (name, help, read) => register({ name, help, type, *lines() { for (const [labels, value] of read()) yield `${name}${format(inOrder(labels))} ${sample(value)}`; } });
   }
 
   return {
@@ -145,8 +152,8 @@ export function metricsRegistry(): Metrics {
       register({ name: "cardinality_enforcement_unexpected_categorizations_total", help: "[ALPHA] The count of unexpected categorizations during cardinality enforcement.", type: "counter", *lines() { yield `cardinality_enforcement_unexpected_categorizations_total ${unexpected}`; } });
     },
     render(shown) {
-      const out: string[] = [...meta(families.values(), disabled, shown)];
-      for (const { name, help, type, lines } of families.values()) {
+      const out: string[] = [];
+      for (const { name, help, type, lines } of [...families.values(), ...meta(families.values(), disabled, shown)].sort(byName)) {
         if (disabled.has(name) || shown?.(name) === false) continue;
         const head = out.push(`# HELP ${name} ${onOneLine(help)}`, `# TYPE ${name} ${type}`);
         for (const line of lines()) out.push(line);
@@ -160,36 +167,35 @@ export function metricsRegistry(): Metrics {
 /** Source: Prometheus' text format, escaping of HELP */
 function onOneLine(help: string): string { return help.replace(/[\\\n]/g, (c) => (c === "\n" ? "\\n" : "\\\\")); }
 
+/** As upstream's registries show them. */
+function byName(a: Family, b: Family): number { return a.name < b.name ? -1 : 1; }
+
 /** How many metrics there are, by how firmly upstream stands by them. Source: component-base/metrics/registry.go */
-function* meta(families: Iterable<Family>, disabled: ReadonlySet<string>, shown: (family: string) => boolean = () => true): Iterable<string> {
+function meta(families: Iterable<Family>, disabled: ReadonlySet<string>, shown: (family: string) => boolean = () => true): Family[] {
   const all = [...families].filter(({ name }) => shown(name));
   const counts = (chosen: readonly Family[]) => [...Map.groupBy(chosen, ({ help }) => /^(?:\[(?:ALPHA|BETA|STABLE)\])?(?: ?\(Deprecated since [\d.]+\))?/.exec(help)![0])].map(([start, found]) => ({
     stability_level: /[A-Z]{2,}/.exec(start)?.[0] ?? "", deprecated_version: /since ([\d.]+)/.exec(start)?.[1] ?? "", count: found.length,
   }));
-  for (const [name, help, chosen] of [
-    ["registered_metrics_total", "[BETA] The count of registered metrics broken by stability level and deprecation version.", all],
-    ["disabled_metrics_total", "[BETA] The count of disabled metrics.", all.filter((one) => disabled.has(one.name))],
-    ["hidden_metrics_total", "[BETA] The count of hidden metrics.", []], // those of earlier versions are not here at all
-  ] as const) {
-    if (!shown(name)) continue;
-    yield `# HELP ${name} ${help}`;
-    yield `# TYPE ${name} counter`;
-    if (name !== "registered_metrics_total") yield `${name} ${chosen.length}`;
-    else for (const { deprecated_version, stability_level, count } of counts(chosen)) yield `${name}${format({ deprecated_version, stability_level })} ${count}`;
-  }
+  const family = (name: string, help: string, lines: readonly string[]): Family => ({ name, help, type: "counter", lines: () => lines });
+  return [
+    family("registered_metrics_total", "[BETA] The count of registered metrics broken by stability level and deprecation version.", counts(all).map(({ deprecated_version, stability_level, count }) => `registered_metrics_total${format({ deprecated_version, stability_level })} ${count}`)),
+    family("disabled_metrics_total", "[BETA] The count of disabled metrics.", [`disabled_metrics_total ${all.filter((one) => disabled.has(one.name)).length}`]),
+    family("hidden_metrics_total", "[BETA] The count of hidden metrics.", ["hidden_metrics_total 0"]), // those of earlier versions are not here at all
+  ];
 }
 
 class Series {
-  readonly all = new Map<string, { value: number }>();
+  readonly all = new Map<string, { value: number; readonly text: string }>();
   readonly #fold: (labels: Labels | undefined) => Labels | undefined;
 
   constructor(fold: (labels: Labels | undefined) => Labels | undefined) { this.#fold = fold; }
 
-  of(labels: Labels | undefined): { value: number } {
-    const key = format(this.#fold(labels));
+  of(given: Labels | undefined): { value: number } {
+    const labels = this.#fold(given);
+    const key = format(labels);
     const known = this.all.get(key);
     if (known) return known;
-    const made = { value: 0 };
+    const made = { value: 0, text: format(inOrder(labels)) };
     if (this.all.size < SERIES_MAX) this.all.set(key, made);
     return made;
   }
@@ -207,7 +213,7 @@ export class Observations {
   #sum = 0;
 
   constructor(labels: Labels, buckets: readonly number[]) {
-    this.#labels = labels;
+    this.#labels = inOrder(labels);
     this.#buckets = buckets;
     this.#counts = new Array<number>(buckets.length + 1).fill(0);
   }
@@ -244,6 +250,15 @@ function bound(le: number): string {
 
 const ESCAPED = /[\\"\n]/;
 const ESCAPED_ALL = /[\\"\n]/g;
+
+/** By name, as upstream shows them, in whichever order they were given. */
+export function inOrder(labels: Labels): Labels;
+export function inOrder(labels: Labels | undefined): Labels | undefined;
+export function inOrder(labels: Labels | undefined): Labels | undefined {
+  if (labels === undefined) return undefined;
+  const names = Object.keys(labels);
+  return names.every((name, i) => i === 0 || names[i - 1]! < name) ? labels : Object.fromEntries(names.sort().map((name) => [name, labels[name]!]));
+}
 
 function format(labels: Labels | undefined): string {
   let text = "";

@@ -6,6 +6,9 @@ import type { Metrics } from "./metrics.ts";
 const PAGE_BYTES = 4096;
 const MICROSECONDS = 1e6;
 
+/** Since 1970, as the process knew it when it began. */
+export function startedSeconds(): number { return performance.timeOrigin / 1000; }
+
 export function processMetrics(metrics: Metrics, clock: Clock): void {
   const startedSeconds = (clock.nowMs() - process.uptime() * 1000) / 1000;
   metrics.counterFrom("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", () => {

@@ -16,9 +16,10 @@ export interface RotationOptions {
   readonly log: Log;
   /** Called again with the next check when it fails. */
   readonly onRenewed: (names: readonly string[]) => void | Promise<void>;
+  readonly failed?: (() => void) | undefined;
 }
 
-export function certificateRotation({ pki, clock, log, onRenewed }: RotationOptions): Runnable {
+export function certificateRotation({ pki, clock, log, onRenewed, failed }: RotationOptions): Runnable {
   return {
     name: "certificate rotation",
     async run(signal, ready) {
@@ -30,6 +31,7 @@ export function certificateRotation({ pki, clock, log, onRenewed }: RotationOpti
           if (renewed.length > 0) await onRenewed(renewed);
           renewed = [];
         } catch (error) {
+          failed?.();
           log.error("certificates could not be renewed", { error }); // a full disk passes: the next check tries again
         }
       }

@@ -10,6 +10,7 @@ import type { Cluster } from "./cluster.ts";
 import type { Kind } from "./kinds.ts";
 import type { LiveNode, PlacedPod } from "./node-info.ts";
 import type { Check, Filter } from "./plugin.ts";
+import { type PluginTimes, timed } from "./plugin-times.ts";
 import type { NodeRejection, Rejection } from "./rejection.ts";
 
 export class Evaluation {
@@ -27,18 +28,21 @@ export class Evaluation {
   /** Filters that have nothing to say about this pod. */
   readonly idle: readonly string[];
 
-  /** With `kind`, nodes are not asked again what they have said of such pods. */
-  constructor(candidate: Candidate, cluster: Cluster, filters: readonly Filter[], kind?: Kind | undefined) {
+  readonly #times: PluginTimes | undefined;
+
+  /** With `kind`, nodes are not asked again what they have said of such pods. `times`: each filter is timed. */
+  constructor(candidate: Candidate, cluster: Cluster, filters: readonly Filter[], { kind, times }: { readonly kind?: Kind | undefined; readonly times?: PluginTimes | undefined } = {}) {
     this.#candidate = candidate;
     this.#cluster = cluster;
     this.#kind = kind;
+    this.#times = times;
     let alone = true;
     let onlyNodes: ReadonlySet<string> | undefined;
     const namedBy: string[] = [];
     const idle: string[] = [];
     for (const { name, prepare, ofNode } of filters) {
       alone &&= ofNode === true;
-      const check = prepare(candidate, cluster);
+      const check = timed(times, { point: "PreFilter", plugin: name }, () => prepare(candidate, cluster), (found) => (!found ? "Skip" : "refused" in found ? "UnschedulableAndUnresolvable" : "Success"));
       if (!check) {
         idle.push(name);
         continue;
@@ -106,7 +110,7 @@ export class Evaluation {
     for (let i = from; i < to; i++) {
       const one = this.#checks[i]!;
       one.asked++;
-      const rejection = one.check.reject(node);
+      const rejection = this.#times ? timed(this.#times, { point: "Filter", plugin: one.name }, () => one.check.reject(node), (found) => (!found ? "Success" : found.resolvable ? "Unschedulable" : "UnschedulableAndUnresolvable")) : one.check.reject(node);
       if (!rejection) continue;
       if (one.last?.rejection !== rejection) one.last = { rejection, named: { filter: one.name, ...rejection } }; // many nodes say the same
       return one.last.named;

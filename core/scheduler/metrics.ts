@@ -1,6 +1,7 @@
 /** What the scheduler counts, under upstream's names. Source: kubernetes v1.36 pkg/scheduler/metrics/metrics.go */
-import { doubling, type Metrics, seriesOf } from "../observe/metrics.ts";
+import { doubling, exponential, type Metrics, seriesOf } from "../observe/metrics.ts";
 import type { BatchMetrics } from "./batch.ts";
+import type { PluginTimes } from "./plugin-times.ts";
 import type { SchedulingQueue } from "./queue.ts";
 import type { Snapshot } from "./snapshot.ts";
 
@@ -16,6 +17,8 @@ export interface SchedulerMetrics extends BatchMetrics {
   /** How long all plugins of an extension point took. */
   point(name: "Filter" | "PostFilter" | "Score" | "PreBind" | "Bind", profile: string, ms: number, status?: "Success" | "Unschedulable" | "Error"): void;
   handled(event: string, ms: number): void;
+  /** How long one plugin took. */
+  pluginTook: PluginTimes["took"];
 }
 
 export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }: { readonly queue: () => SchedulingQueue; readonly snapshot: Snapshot; readonly bindings: () => number }): SchedulerMetrics {
@@ -31,11 +34,12 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
     Object.entries(queue().sizes()).map(([name, size]) => [{ queue: name }, size] as const));
   metrics.gaugeFrom("scheduler_cache_size", "[ALPHA] Number of nodes, pods, and assumed (bound) pods in the scheduler cache.", () =>
     Object.entries(snapshot.sizes()).map(([type, size]) => [{ type }, size] as const));
-  metrics.gaugeFrom("scheduler_unschedulable_pods", "[ALPHA] The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all plugins that caused it to not schedule and so this metric have meaning only when broken down by plugin.", () =>
-    [...queue().heldBy()].map(([plugin, count]) => [{ plugin }, count] as const));
-  const evaluations = metrics.counter("scheduler_plugin_evaluation_total", "[ALPHA] Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score).");
+  metrics.gaugeFrom("scheduler_unschedulable_pods", "[BETA] The number of unschedulable pods broken down by plugin name. A pod will increment the gauge for all plugins that caused it to not schedule and so this metric have meaning only when broken down by plugin.", () =>
+    queue().heldBy().map(({ plugin, profile, pods }) => [{ plugin, profile }, pods] as const));
+  const evaluations = metrics.counter("scheduler_plugin_evaluation_total", "[BETA] Number of attempts to schedule pods by each plugin and the extension point (available only in PreFilter, Filter, PreScore, and Score).");
   const points = metrics.histogram("scheduler_framework_extension_point_duration_seconds", "[STABLE] Latency for running all plugins of a specific extension point.", doubling(0.0001, 12));
-  const events = metrics.histogram("scheduler_event_handling_duration_seconds", "[ALPHA] Event handling latency in seconds.", doubling(0.0001, 14));
+  const plugins = metrics.histogram("scheduler_plugin_execution_duration_seconds", "[ALPHA] Duration for running a plugin at a specific extension point.", exponential(0.00001, 1.5, 20));
+  const events = metrics.histogram("scheduler_event_handling_duration_seconds", "[ALPHA] Event handling latency in seconds.", doubling(0.0001, 12));
   metrics.gaugeFrom("scheduler_inflight_events", "[ALPHA] Number of events currently tracked in the scheduling queue.", () => [...queue().changesHeld()].map(([event, count]) => [{ event }, count] as const));
   metrics.gaugeFrom("scheduler_goroutines", "[BETA] Number of running goroutines split by the work they do such as binding.", () => [[{ operation: "binding" }, bindings()]]);
   const batchAttempts = metrics.counter("scheduler_batch_attempts_total", "[ALPHA] Counts of results when we attempt to use batching.");
@@ -43,6 +47,7 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
   const evaluated = seriesOf((extension_point) => seriesOf((profile) => seriesOf((plugin) => evaluations.with({ plugin, extension_point, profile }))));
   const took = seriesOf((extension_point) => seriesOf((status) => seriesOf((profile) => points.with({ extension_point, status, profile }))));
   const tried = seriesOf((result) => seriesOf((profile) => ({ attempts: attempts.with({ result, profile }), duration: duration.with({ result, profile }) })));
+  const ran = seriesOf((extension_point) => seriesOf((status) => seriesOf((plugin) => plugins.with({ extension_point, plugin, status }))));
   const handling = seriesOf((event) => events.with({ event }));
   return {
     batchAttempt: (result, profile) => batchAttempts.inc({ result, profile }),
@@ -52,6 +57,7 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
       for (const [plugin, times] of plugins) if (times > 0) series(plugin).inc(times);
     },
     point: (name, profile, ms, status = "Success") => took(name)(status)(profile).observe(ms / 1000),
+    pluginTook: (point, plugin, status, ms) => ran(point)(status)(plugin).observe(ms / 1000),
     handled: (event, ms) => handling(event).observe(ms / 1000),
     attempt(result, profile, ms) {
       const series = tried(result)(profile);

@@ -17,6 +17,7 @@ import type { Extender } from "./extender.ts";
 import type { SchedulingExplainer } from "./explainer.ts";
 import { type SchedulerMetrics, schedulerMetrics } from "./metrics.ts";
 import type { PlacedPod } from "./node-info.ts";
+import type { PluginTimes } from "./plugin-times.ts";
 import { DEFAULT_PROFILE, DEFAULT_SCHEDULER, type Profile } from "./plugins.ts";
 import { tryWritePodStatus } from "./pod-status.ts";
 import { type Attempt, hasGates, SchedulingQueue } from "./queue.ts";
@@ -66,6 +67,7 @@ export class Parts {
   readonly volumes: VolumeBinder;
   readonly claims: ClaimBinder;
   readonly metrics: SchedulerMetrics;
+  readonly times: PluginTimes;
   readonly writes = new Writes(WRITES_MAX);
   /** Bindings that wait for volumes and devices. */
   readonly waits = new Writes(Number.POSITIVE_INFINITY);
@@ -81,6 +83,8 @@ export class Parts {
     this.claims = new ClaimBinder({ client, clock, random, log, devices: this.cluster.devices });
     this.volumes = new VolumeBinder({ client, clock, storage: this.cluster.storage, node: (name) => snapshot.node(name) });
     this.metrics = schedulerMetrics(deps.metrics, { queue: () => this.queue, snapshot, bindings: () => this.writes.size + this.waits.size });
+    const { pluginTook } = this.metrics;
+    this.times = { nowMs: () => clock.uptimeMs(), took: pluginTook };
     this.queue = new SchedulingQueue({
       clock, backoff: deps.backoff,
       isGated: (pod) => this.#isGated(pod),

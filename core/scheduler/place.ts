@@ -11,6 +11,7 @@ import type { Cluster } from "./cluster.ts";
 import { Evaluation } from "./evaluation.ts";
 import type { Kind } from "./kinds.ts";
 import type { LiveNode } from "./node-info.ts";
+import { type PluginTimes, timed } from "./plugin-times.ts";
 import type { Profile } from "./plugins.ts";
 import type { NodeRejection } from "./rejection.ts";
 
@@ -43,13 +44,15 @@ interface Options {
   readonly ranks?: boolean;
   /** The candidate's, so that nodes need not be asked again what they have said of such pods. */
   readonly kind?: Kind | undefined;
+  /** Is told how long each plugin took. */
+  readonly times?: PluginTimes | undefined;
 }
 
-export function place(candidate: Candidate, cluster: Cluster, profile: Profile, { random, start, ranks = false, kind }: Options): Placement {
-  const found = search(candidate, cluster, profile, { start, kind });
+export function place(candidate: Candidate, cluster: Cluster, profile: Profile, { random, start, ranks = false, kind, times }: Options): Placement {
+  const found = search(candidate, cluster, profile, { start, kind, times });
   if (found.type === "none") return found;
   const { feasible, evaluated } = found;
-  const totals = totalsOf(candidate, cluster, { feasible, scores: profile.scores, kind });
+  const totals = totalsOf(candidate, cluster, { feasible, scores: profile.scores, kind, times });
   const node = highest(feasible, totals, random);
   return { type: "node", node: node.name, feasible: feasible.length, evaluated, evaluation: found.evaluation, ...(ranks && { others: feasible.map((one, i) => ({ one, total: totals[i]! })).filter(({ one }) => one !== node).sort((a, b) => b.total - a.total).map(({ one }) => one.name) }) };
 }
@@ -64,10 +67,10 @@ export interface Found {
 }
 
 /** `compares`: somebody tells the nodes that will do apart, by scores or as an extender. Else the first is enough. */
-export function search(candidate: Candidate, cluster: Cluster, { filters, scores, percentageOfNodesToScore }: Profile, { start, kind, compares = scores.length > 0 }: Pick<Options, "start" | "kind"> & { readonly compares?: boolean }): Found | NoPlacement {
+export function search(candidate: Candidate, cluster: Cluster, { filters, scores, percentageOfNodesToScore }: Profile, { start, kind, times, compares = scores.length > 0 }: Pick<Options, "start" | "kind" | "times"> & { readonly compares?: boolean }): Found | NoPlacement {
   const all = cluster.nodes();
   if (all.length === 0) return { type: "none", message: "no nodes available to schedule pods", filters: new Set(), rejections: new Map(), evaluation: undefined };
-  const evaluation = new Evaluation(candidate, cluster, filters, kind);
+  const evaluation = new Evaluation(candidate, cluster, filters, { kind, times });
   const { refusal, onlyNodes } = evaluation;
   if (refusal) return { type: "none", message: `0/${all.length} nodes are available: ${refusal.reason}.`, filters: new Set([refusal.filter]), rejections: new Map(), evaluation };
 
@@ -125,11 +128,11 @@ export function explain(nodes: number, reasons: ReadonlyMap<string, number>): st
 }
 
 /** What each score gives each node, times its weight. Scores to which all nodes are equal are left out. */
-export function scoresOf(candidate: Candidate, cluster: Cluster, { feasible, scores }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"] }): { readonly name: string; readonly weight: number; readonly values: readonly number[] }[] {
+export function scoresOf(candidate: Candidate, cluster: Cluster, { feasible, scores, times }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly times?: PluginTimes | undefined }): { readonly name: string; readonly weight: number; readonly values: readonly number[] }[] {
   return scores.flatMap(({ name, prepare, weight }) => {
-    const scored = prepare(candidate, cluster, feasible);
+    const scored = timed(times, { point: "PreScore", plugin: name }, () => prepare(candidate, cluster, feasible), (found) => (found ? "Success" : "Skip"));
     if (!scored) return [];
-    const raw = feasible.map((node) => scored.score(node));
+    const raw = feasible.map((node) => (times ? timed(times, { point: "Score", plugin: name }, () => scored.score(node), () => "Success") : scored.score(node)));
     return [{ name, weight, values: scored.normalize?.(raw, feasible) ?? raw }];
   });
 }
@@ -140,11 +143,11 @@ export function best(candidate: Candidate, cluster: Cluster, { feasible, scores,
 }
 
 /** The sum of scores of each. One alone needs none. */
-function totalsOf(candidate: Candidate, cluster: Cluster, { feasible, scores, kind, more }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly kind?: Kind | undefined; readonly more?: ReadonlyMap<string, number> }): Float64Array {
+function totalsOf(candidate: Candidate, cluster: Cluster, { feasible, scores, kind, times, more }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly kind?: Kind | undefined; readonly times?: PluginTimes | undefined; readonly more?: ReadonlyMap<string, number> }): Float64Array {
   const totals = new Float64Array(feasible.length);
   if (feasible.length === 1) return totals;
   if (kind) addWorth(totals, kind, { feasible, worthOf: worthOf(candidate, cluster, { feasible, scores: scores.filter(({ ofNode }) => ofNode) }) });
-  for (const { values, weight } of scoresOf(candidate, cluster, { feasible, scores: kind ? scores.filter(({ ofNode }) => !ofNode) : scores })) for (let i = 0; i < values.length; i++) totals[i]! += values[i]! * weight;
+  for (const { values, weight } of scoresOf(candidate, cluster, { feasible, times, scores: kind ? scores.filter(({ ofNode }) => !ofNode) : scores })) for (let i = 0; i < values.length; i++) totals[i]! += values[i]! * weight;
   if (more) for (const [i, { name }] of feasible.entries()) totals[i]! += more.get(name) ?? 0;
   return totals;
 }

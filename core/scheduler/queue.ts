@@ -115,10 +115,15 @@ export class SchedulingQueue {
   }
 
   /** For metrics: how many pods each filter holds back. */
-  heldBy(): Map<string, number> {
-    const counts = new Map<string, number>();
-    for (const { rejectedBy } of this.#unschedulable.values()) for (const filter of rejectedBy) counts.set(filter, (counts.get(filter) ?? 0) + 1);
-    return counts;
+  heldBy(): readonly { readonly plugin: string; readonly profile: string; readonly pods: number }[] {
+    const held = new Map<string, { plugin: string; profile: string; pods: number }>();
+    for (const { rejectedBy, pod: { spec: { schedulerName: profile = "" } } } of this.#unschedulable.values())
+      for (const plugin of rejectedBy) {
+        const one = held.get(`${plugin} ${profile}`) ?? { plugin, profile, pods: 0 };
+        one.pods++;
+        held.set(`${plugin} ${profile}`, one);
+      }
+    return [...held.values()];
   }
 
   /** Where a pod waits, and what for. */

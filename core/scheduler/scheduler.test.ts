@@ -80,19 +80,20 @@ test("a pod waits for a node, is told why, and gets it when it comes", () => wit
   await until("p", on("a"));
   expect(await events("FailedScheduling")).toContain("no nodes available to schedule pods");
   expect(await events("Scheduled")).toEqual(["Successfully assigned default/p to a"]);
-  expect(metrics()).toMatch(/scheduler_schedule_attempts_total\{result="scheduled",profile="default-scheduler"\} 1/);
-  expect(metrics()).toMatch(/scheduler_plugin_evaluation_total\{plugin="NodeResourcesFit",extension_point="Filter",profile="default-scheduler"\} [1-9]/);
-  for (const point of ["Filter", "Bind"]) expect(metrics()).toContain(`scheduler_framework_extension_point_duration_seconds_count{extension_point="${point}",status="Success",profile="default-scheduler"} 1`);
+  expect(metrics()).toMatch(/scheduler_schedule_attempts_total\{profile="default-scheduler",result="scheduled"\} 1/);
+  expect(metrics()).toMatch(/scheduler_plugin_evaluation_total\{extension_point="Filter",plugin="NodeResourcesFit",profile="default-scheduler"\} [1-9]/);
+  for (const point of ["Filter", "Bind"]) expect(metrics()).toContain(`scheduler_framework_extension_point_duration_seconds_count{extension_point="${point}",profile="default-scheduler",status="Success"} 1`);
   expect(metrics()).toMatch(/scheduler_event_handling_duration_seconds_count\{event="NodeAdd"\} 1/);
 }));
 
-test("a node that declares a feature brings back the pod that needs it", () => withScheduler(async ({ client, call, node, pod, until }) => {
+test("a node that declares a feature brings back the pod that needs it", () => withScheduler(async ({ client, call, node, pod, until, metrics }) => {
   await node("a");
   await pod("p", { initContainers: [{ name: "i", image: "i", restartPolicy: "Never", restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [1] } }] }] });
   const waiting = await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
   expect(waiting.status?.conditions?.[0]?.message).toContain("1 node(s) didn't match Pod's required features");
   await client.resource(NODES).patch({ metadata: { name: "a" } }, "application/merge-patch+json", { status: { declaredFeatures: ["RestartAllContainersOnContainerExits"] } }, { ...call, subresource: "status" });
   await until("p", on("a"));
+  expect(metrics()).toContain('scheduler_plugin_execution_duration_seconds_count{extension_point="Filter",plugin="NodeDeclaredFeatures",status="UnschedulableAndUnresolvable"} 1\n');
 }));
 
 test("pods of other schedulers, and gated ones, are left alone", () => withScheduler(async ({ client, call, node, pod, until, get, metrics }) => {
@@ -304,7 +305,7 @@ test("a pod that fits nowhere is tried again when a node's taints change, whatev
   await told("Insufficient cpu");
   await client.resource(NODES).patch({ metadata: { name: "a" } }, "application/merge-patch+json", { spec: { taints: [{ key: "k", effect: "NoSchedule" }] } }, call);
   await told("node(s) had untolerated taint(s)");
-  expect(metrics()).toContain(`scheduler_queue_incoming_pods_total{queue="backoff",event="NodeUpdateNodeTaint"} 1`);
+  expect(metrics()).toContain(`scheduler_queue_incoming_pods_total{event="NodeUpdateNodeTaint",queue="backoff"} 1`);
 }));
 
 test("the place that a pod was nominated to is for others when it is not any more, and when the pod is gone", () => withScheduler(async ({ client, call, node, pod, until }) => {

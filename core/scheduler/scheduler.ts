@@ -21,6 +21,7 @@ import { Kinds } from "./kinds.ts";
 import { type PlacedPod, placedPod } from "./node-info.ts";
 import { Parts, type SchedulerDeps, type Tried } from "./parts.ts";
 import { best, nowhere, place, type Placement, search, type SearchStart } from "./place.ts";
+import { TIMED_EVERY } from "./plugin-times.ts";
 import { DEFAULT_PROFILE, type Profile } from "./plugins.ts";
 import type { Attempt } from "./queue.ts";
 import { RoomMaker } from "./room-maker.ts";
@@ -51,6 +52,7 @@ class Scheduler {
   readonly #batch: Batch;
   readonly #start: SearchStart = { next: 0 };
   readonly #kinds = new Kinds();
+  #tried = 0;
 
   constructor(parts: Parts, binder: Binder) {
     this.#parts = parts;
@@ -114,7 +116,7 @@ class Scheduler {
     const { deps: { random, clock }, cluster } = this.#parts;
     const signature = signatureOf(candidate, cluster, profile);
     const hint = this.#batch.hint(candidate, signature, { cluster, profile, nowMs: clock.uptimeMs() });
-    const placement = hint ? { type: "node" as const, ...hint, feasible: 1, evaluated: 1 } : place(candidate, cluster, profile, { random, start: this.#start, ranks: signature !== undefined, kind: this.#kinds.of(candidate) });
+    const placement = hint ? { type: "node" as const, ...hint, feasible: 1, evaluated: 1 } : place(candidate, cluster, profile, { random, start: this.#start, ranks: signature !== undefined, kind: this.#kinds.of(candidate), times: this.#tried++ % TIMED_EVERY === 0 ? this.#parts.times : undefined });
     const others = hint || placement.type === "none" ? undefined : placement.others ?? [];
     this.#batch.decided(placement.type === "node" ? placement.node : undefined, others, { signature, profile, nowMs: clock.uptimeMs() });
     return placement;

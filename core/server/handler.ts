@@ -222,7 +222,8 @@ function recordEnd(audit: AuditRecord, { request, info, code, found, nowMs, took
   if (!request.user) request.signal.addEventListener("abort", () => audit.stage("ResponseComplete"), { once: true });
 }
 
-async function authenticate(server: ServerDeps, request: ServerRequest): Promise<Authenticated> {
+/** Throws 401. */
+export async function authenticate(server: Pick<ServerDeps, "authenticator" | "log">, request: ServerRequest): Promise<Authenticated> {
   try {
     return (await server.authenticator.authenticate(request, request.signal)) ?? { user: ANONYMOUS };
   } catch (error) {
@@ -239,12 +240,12 @@ export async function authorize(authorizer: Authorizer, attributes: Attributes):
 }
 
 /** What authorization refuses tells of what it was asked: no browser is to take it for anything else. Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/responsewriters/errors.go */
-function unsniffed(request: ServerRequest, error: unknown): unknown {
+export function unsniffed(request: ServerRequest, error: unknown): unknown {
   request.setHeader?.("X-Content-Type-Options", "nosniff");
   return error;
 }
 
-function refused(attributes: Attributes, reason: string): StatusError {
+export function refused(attributes: Attributes, reason: string): StatusError {
   const { user, ...attempt } = attributes;
   return notAllowed(attributes.isResource ? { ...attempt, user: user.name, path: undefined } : { ...attempt, user: user.name }, reason);
 }

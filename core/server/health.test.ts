@@ -30,6 +30,8 @@ test.each<[string, string, number | undefined, string]>([
 test("what the checks find can be scraped", async () => {
   const answer = (await handler({ path: "/metrics/slis", query: new URLSearchParams(), header: () => undefined } as unknown as ServerRequest, ANONYMOUS)) as RawAnswer;
   expect(answer.body).toContain('kubernetes_healthcheck{name="informer-sync",type="readyz"} 0');
+  expect(String(answer.body).match(/^# HELP \S+/gm)).toEqual(["# HELP kubernetes_healthcheck", "# HELP kubernetes_healthchecks_total", "# HELP process_start_time_seconds"]);
+  expect(answer.headers["process-start-time-unix"]).toMatch(/^\d{10}$/);
   expect(answer.body).toMatch(/kubernetes_healthchecks_total\{name="ping",status="success",type="livez"\} \d/);
 });
 

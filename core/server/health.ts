@@ -9,7 +9,8 @@ import { methodNotAllowed } from "../api/meta/status-error.ts";
 import { expose } from "../observe/exposition.ts";
 import { isOfControlPlane } from "../observe/families.ts";
 import type { Metrics } from "../observe/metrics.ts";
-import { sliCounts } from "../observe/slis.ts";
+import { startedSeconds } from "../observe/process-metrics.ts";
+import { isOfSlis, sliCounts } from "../observe/slis.ts";
 import { raw, type RawAnswer } from "./answer.ts";
 import type { ServerRequest } from "./request.ts";
 import type { PathHandler } from "./scope.ts";
@@ -34,13 +35,21 @@ export interface VersionInfo {
   readonly platform: string;
 }
 
-type Endpoint = "healthz" | "livez" | "readyz";
+const ENDPOINTS = ["healthz", "livez", "readyz"] as const;
+type Endpoint = (typeof ENDPOINTS)[number];
+
+function isEndpoint(name: string): name is Endpoint { return (ENDPOINTS as readonly string[]).includes(name); }
 
 /** `slis` counts what the checks found, and is shown at /metrics/slis. */
 export function healthPaths(checks: readonly HealthCheck[], slis?: Metrics): PathHandler {
+  return healthPathsOf((endpoint) => checks.filter(({ endpoints }) => endpoint === "healthz" || endpoints.includes(endpoint)), slis);
+}
+
+/** The same for checks that come and go. Undefined: there is no such endpoint. */
+export function healthPathsOf(checksOf: (endpoint: Endpoint) => readonly Pick<HealthCheck, "name" | "check">[] | undefined, slis?: Metrics): PathHandler {
   const count = slis ? sliCounts(slis) : () => undefined;
 
-  async function ask(endpoint: Endpoint, { name, check }: HealthCheck): Promise<string | undefined> {
+  async function ask(endpoint: Endpoint, { name, check }: Pick<HealthCheck, "name" | "check">): Promise<string | undefined> {
     const problem = await check();
     count(endpoint, name, problem === undefined);
     return problem;
@@ -49,12 +58,13 @@ export function healthPaths(checks: readonly HealthCheck[], slis?: Metrics): Pat
   return async (request) => {
     const { path, query } = request;
     if (slis && path === "/metrics/slis") {
-      for (const one of checks) for (const endpoint of ["healthz", ...one.endpoints] as const) await ask(endpoint, one); // nobody may have asked for long
-      return shown(slis, request);
+      for (const endpoint of ENDPOINTS) for (const one of checksOf(endpoint) ?? []) await ask(endpoint, one); // nobody may have asked for long
+      return shown(slis, request, isOfSlis);
     }
     const [, endpoint = "", ...rest] = path.split("/");
-    if ((endpoint !== "healthz" && endpoint !== "livez" && endpoint !== "readyz") || path.endsWith("/")) return undefined;
-    const asked = checks.filter(({ endpoints }) => endpoint === "healthz" || endpoints.includes(endpoint));
+    if (!isEndpoint(endpoint) || path.endsWith("/")) return undefined;
+    const asked = checksOf(endpoint);
+    if (!asked) return undefined;
     const wanted = rest.join("/");
     if (wanted !== "") {
       const one = asked.find(({ name }) => name === wanted);
@@ -105,7 +115,7 @@ export function metricsPath(metrics: Metrics): PathHandler {
   return (request) => (request.path === "/metrics" ? shown(metrics, request, isOfControlPlane) : undefined);
 }
 
-export function shown(metrics: Metrics, request: ServerRequest, isShown: (family: string) => boolean = () => true): RawAnswer {
+export function shown(metrics: Pick<Metrics, "render">, request: ServerRequest, isShown: (family: string) => boolean = () => true): RawAnswer {
   const { body, contentType } = expose(metrics.render(isShown), request.header("accept"));
-  return raw(body, contentType);
+  return raw(body, contentType, 200, { "process-start-time-unix": String(Math.floor(startedSeconds())) });
 }

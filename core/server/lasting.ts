@@ -3,4 +3,4 @@ import type { RequestInfo } from "./request-info.ts";
 
 const LASTING: ReadonlySet<string> = new Set(["attach", "exec", "proxy", "log", "portforward"]);
 
-export function isLasting(info: RequestInfo): boolean { return info.verb === "proxy" || (info.isResource && LASTING.has(info.subresource)); }
+export function isLasting(info: RequestInfo): boolean { return info.verb === "proxy" || (info.isResource ? LASTING.has(info.subresource) : info.path.startsWith("/debug/pprof/")); }

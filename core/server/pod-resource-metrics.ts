@@ -1,5 +1,5 @@
 /**
- * /metrics/resources: what every pod asks for and may use at most, as the scheduler counts it. Upstream has it on the scheduler's own port, which we have not.
+ * /metrics/resources: what every pod asks for and may use at most, as the scheduler counts it. Upstream has it on the scheduler's own port; here the API server tells it, too.
  *
  * Source: kubernetes v1.36 pkg/scheduler/metrics/resources/resources.go
  */

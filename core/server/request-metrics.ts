@@ -119,6 +119,10 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
   const events = metrics.counter("apiserver_watch_events_total", "[ALPHA] Number of events sent in watch clients");
   const watchLists = metrics.histogram("apiserver_watch_list_duration_seconds", "[BETA] Response latency distribution in seconds for watch list requests broken by group, version, resource and scope.", WATCH_LIST_BUCKETS);
 
+  // one validation decides, so that there is none that it differs from: what upstream counts of its two is nought, and alerts on it are quiet
+  metrics.counter("apiserver_validation_declarative_validation_mismatch_total", "[BETA] Number of times declarative validation results differed from handwritten validation results for core types.").with({});
+  metrics.counter("apiserver_validation_declarative_validation_panic_total", "[BETA] Number of times declarative validation has panicked during validation.").with({});
+
   const filters = metrics.histogram("apiserver_request_filter_duration_seconds", "[ALPHA] Request filter latency distribution in seconds, for each filter type", FILTER_BUCKETS);
   const filtered = { authentication: filters.with({ filter: "authentication" }), authorization: filters.with({ filter: "authorization" }), priorityandfairness: filters.with({ filter: "priorityandfairness" }) };
 

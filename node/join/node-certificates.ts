@@ -30,6 +30,8 @@ export interface NodeCertificatesOptions {
   readonly bootstrap: Client | undefined;
   readonly nodeIps: () => readonly string[];
   readonly onServing: () => void;
+  /** Is told of each that could not be had. */
+  readonly failed?: ((whose: "client" | "serving") => void) | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -40,7 +42,7 @@ const LIFE_FRACTION = { min: 0.7, spread: 0.2 };
 /** A request nobody has answered for this long is made anew: the node's addresses may be others by now. */
 const ANSWER_MS_MAX = 15 * 60_000;
 
-export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServing, clock, random, log }: NodeCertificatesOptions): Runnable {
+export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServing, failed, clock, random, log }: NodeCertificatesOptions): Runnable {
   const fraction = LIFE_FRACTION.min + LIFE_FRACTION.spread * random.next();
   let toldExpired = "";
 
@@ -110,13 +112,14 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
     async run(signal, ready) {
       ready();
       for await (const _ of clock.every(CHECK_MS, signal)) {
-        for (const keep of [keepClient, keepServing]) {
+        for (const [whose, keep] of [["client", keepClient], ["serving", keepServing]] as const) {
           const late = new AbortController();
           const alarm = clock.after(ANSWER_MS_MAX, () => late.abort(new Error("nobody has answered the certificate request")));
           try {
             await keep(AbortSignal.any([signal, late.signal]));
           } catch (error) {
             if (signal.aborted) return;
+            failed?.(whose);
             log.warn("no new certificate yet, next try soon", { error });
           } finally {
             alarm.cancel();

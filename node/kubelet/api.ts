@@ -31,12 +31,12 @@ export function kubeletApi({ context: { settings, cri, clock }, manager, statsSu
     return { ...worker.pod, status: worker.status };
   }
 
-  /** The container that runs under that name (default: the only, or the first one). */
-  function runningContainer(name: PodName, container: string): RuntimeContainer {
+  /** The container that runs under that name (default: the only, or the first one); `missing`: what is said if none does. */
+  function runningContainer(name: PodName, container: string, missing = (wanted: string): string => `container not found ("${wanted}")`): RuntimeContainer {
     const { pod, runtime } = workerOf(name);
     const wanted = container || pod.spec.containers[0]?.name || "";
     const found = containerNamed(runtime, wanted);
-    if (found?.state !== "running") throw new KubeletApiError("container-not-found", `container not found ("${wanted}")`);
+    if (found?.state !== "running") throw new KubeletApiError("container-not-found", missing(wanted));
     return found;
   }
 
@@ -92,7 +92,7 @@ export function kubeletApi({ context: { settings, cri, clock }, manager, statsSu
       return url;
     },
     async attach(name, container, { stdin = false, stdout = false, stderr = false }, signal) {
-      const { id, name: found } = runningContainer(name, container);
+      const { id, name: found } = runningContainer(name, container, (wanted) => `container ${wanted} not found in pod ${name.name}_${name.namespace}`);
       const tty = findContainer(workerOf(name).pod.spec, found)?.container.tty ?? false;
       const { url = "" } = await cri.call("RuntimeService/Attach", { container_id: id, tty, stdin, stdout, stderr: stderr && !tty }, { signal });
       return url;

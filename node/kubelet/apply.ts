@@ -53,8 +53,7 @@ export async function applyPlan(context: KubeletContext, facts: ApplyFacts, sign
   }
   if (plan.reset.length > 0) return { waiting: new Map(), started: [], retryAtMs: context.clock.nowMs() };
   const isNew = plan.createSandbox;
-  const sandbox = sandboxConfigOf(context, pod, plan.attempt);
-  const sandboxId = isNew ? await newSandbox(context, pod, sandbox, signal) : plan.sandboxId;
+  const { sandbox, sandboxId } = isNew ? await newSandbox(context, pod, plan.attempt, signal) : { sandbox: sandboxConfigOf(context, pod, plan.attempt), sandboxId: plan.sandboxId };
   const now = isNew ? await readRuntimePod(context.cri, pod.metadata.uid, signal) : runtime;
   if (isNew) facts.onSandbox(now);
   const applied = await startAll(context, { ...facts, runtime: now, volumes: facts.volumes }, { sandbox, sandboxId }, signal);
@@ -81,14 +80,15 @@ async function clearTheWay(context: KubeletContext, { pod, runtime, plan }: Appl
   return runtime;
 }
 
-async function newSandbox(context: KubeletContext, pod: Pod, config: PodSandboxConfig, signal: AbortSignal): Promise<string> {
+async function newSandbox(context: KubeletContext, pod: Pod, attempt: number, signal: AbortSignal): Promise<{ readonly sandbox: PodSandboxConfig; readonly sandboxId: string }> {
   try {
     const problem = isHostNetwork(pod) ? undefined : context.networkProblem();
     if (problem !== undefined) {
       context.events.event(podReference(pod), "Warning", "NetworkNotReady", `network is not ready: ${problem}`);
       throw new Error(`network is not ready: ${problem}`);
     }
-    return await startSandbox(context, pod, config, signal);
+    const sandbox = sandboxConfigOf(context, pod, attempt);
+    return { sandbox, sandboxId: await startSandbox(context, pod, sandbox, signal) };
   } catch (cause) {
     signal.throwIfAborted();
     context.metrics.startedPodsError();
@@ -165,7 +165,7 @@ async function countingImageVolumes({ metrics }: KubeletContext, { volumeMounts 
   }
 }
 
-/** Pulls what this container mounts as image volumes; from then on they are named by id. */
+/** Pulls what this container mounts as image volumes, which are the pod's; from then on they are named by id. */
 async function withImages(context: KubeletContext, { pod, spec, sandbox }: { readonly pod: Pod; readonly spec: NamedContainer; readonly sandbox: PodSandboxConfig }, volumes: ReadonlyMap<string, ReadyVolume>, signal: AbortSignal): Promise<ReadonlyMap<string, ReadyVolume>> {
   const mounted = new Set((spec.container.volumeMounts ?? []).map(({ name }) => name));
   const wanted = [...volumes].filter(([name, { image }]) => image && mounted.has(name));
@@ -173,11 +173,13 @@ async function withImages(context: KubeletContext, { pod, spec, sandbox }: { rea
   const result = new Map(volumes);
   for (const [name, volume] of wanted) {
     try {
-      const image = await ensureImage(context, { pod, spec, sandbox }, volume.image!.reference, volume.image!.policy, signal);
+      const image = await ensureImage(context, { pod, sandbox }, { about: podReference(pod), image: volume.image!.reference, policy: volume.image!.policy }, signal);
       result.set(name, { ...volume, image: { reference: image.id ?? "", policy: volume.image!.policy } });
     } catch (cause) {
       signal.throwIfAborted();
-      throw new StartError(cause instanceof ImageError ? cause.reason : "CreateContainerError", (cause as Error).message, cause);
+      const reason = cause instanceof ImageError ? cause.reason : "CreateContainerError";
+      context.events.event(containerReference(pod, spec), "Warning", "Failed", `Error: ${cause instanceof ImageError ? reason : (cause as Error).message}`);
+      throw new StartError(reason, (cause as Error).message, cause);
     }
   }
   return result;

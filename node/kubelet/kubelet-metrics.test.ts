@@ -43,13 +43,13 @@ test("pods are told of by where they come from and how far they are", () => {
   const worker = (pod: Pod, stage: WorkerStage, isGone = false) => ({ pod, stage, isGone, runtime: emptyRuntimePod("u", "a", "x") });
   const remembered = { ...podOf(), metadata: { ...podOf().metadata, creationTimestamp: "" } };
   registerRunning(metrics, () => [worker(podOf({ ephemeralContainers: [{ name: "e" }] }), "running"), worker(podOf({}, {}, "file"), "running"), worker(podOf(), "terminating", true), worker(podOf({}, { phase: "Succeeded" }), "terminated"), worker(remembered, "terminating", true)]);
-  const shown = metrics.render().split("\n").filter((line) => /^kubelet_(desired|active|mirror|working|managed)/.test(line) && !line.endsWith(" 0"));
+  const shown = metrics.render().split("\n").filter((line) => /^kubelet_(desired|active|mirror|working|managed)/.test(line) && !line.endsWith(" 0")).sort();
   expect(shown).toEqual([
     'kubelet_desired_pods{static=""} 2', 'kubelet_desired_pods{static="true"} 1', 'kubelet_active_pods{static=""} 1', 'kubelet_active_pods{static="true"} 1', "kubelet_mirror_pods 1",
     'kubelet_working_pods{config="desired",lifecycle="sync",static=""} 1', 'kubelet_working_pods{config="desired",lifecycle="sync",static="true"} 1',
     'kubelet_working_pods{config="orphan",lifecycle="terminating",static=""} 1', 'kubelet_working_pods{config="runtime_only",lifecycle="terminating",static="unknown"} 1', 'kubelet_working_pods{config="desired",lifecycle="terminated",static=""} 1',
     "kubelet_managed_ephemeral_containers 1",
-  ]);
+  ].sort());
 });
 
 test("refusals, pulls and sandboxes are counted under few labels", () => {

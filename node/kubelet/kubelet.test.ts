@@ -163,6 +163,7 @@ test("the node is registered, reported and keeps its lease", async () => {
   const lease = await eventually(() => node.api.all(LEASES)[0], (one) => one !== undefined);
   expect(lease?.spec).toMatchObject({ holderIdentity: "n1", leaseDurationSeconds: 40 });
   await eventually(() => node.api.all(LEASES)[0]?.spec?.renewTime, (renewed) => renewed !== lease?.spec?.renewTime);
+  expect(node.told).toEqual(expect.arrayContaining(["n1 Starting: Starting kubelet.", "n1 NodeAllocatableEnforced: Updated Node Allocatable limit across pods"]));
 });
 
 test("a node that does not register itself waits until somebody has made it, and leaves its labels alone", async () => {
@@ -202,6 +203,33 @@ test("a pod that has done its work", async () => {
   await eventually(() => existsSync(join(dataDir, "pods")) && readdirSync(join(dataDir, "pods")).length, (left) => left === 0);
 });
 
+test.each([
+  ["a claim that is not there", { persistentVolumeClaim: { claimName: "gone" } }, `Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], failed to process volumes=[v]: error processing PVC d/gone: failed to fetch PVC from API server: persistentvolumeclaims "gone" not found`],
+  ["a kind that no node knows", { flexVolume: { driver: "a/b" } }, `Unable to attach or mount volumes: unmounted volumes=[v], unattached volumes=[], failed to process volumes=[v]: failed to get Plugin from volumeSpec for volume "v" err=no volume plugin matched`],
+  ["gitRepo", { gitRepo: { repository: "r" } }, 'MountVolume.SetUp failed for volume "v" : git-repo volume plugin has been disabled; if necessary, it may be re-enabled by enabling the feature-gate `GitRepoVolumeDriver`'],
+  ["a file in no directory", { hostPath: { path: "/none/of/it", type: "FileOrCreate" } }, 'MountVolume.SetUp failed for volume "v" : open /none/of/it: no such file or directory'],
+  ["huge pages that nobody asked for", { emptyDir: { medium: "HugePages" } }, 'MountVolume.SetUp failed for volume "v" : medium HugePages: hugePages storage requested, but there is no resource request for huge pages'],
+] as const)("why a volume is not there: %s", async (_, source, message) => {
+  await using node = await startNode();
+  await node.create("web", { volumes: [{ name: "v", ...source }] }, [{ volumeMounts: [{ name: "v", mountPath: "/v" }] }]);
+  await eventually(() => node.told.find((line) => line.startsWith("web FailedMount")), (line) => line !== undefined);
+  expect(node.told.filter((line) => line.startsWith("web FailedMount"))[0]).toBe(`web FailedMount: ${message}`);
+});
+
+test("the image of a volume is the pod's, and the container says that it is not there", async () => {
+  await using node = await startNode();
+  await node.create("web", { volumes: [{ name: "v", image: { reference: "none:1" } }] }, [{ volumeMounts: [{ name: "v", mountPath: "/v" }] }]);
+  const status = await node.until("web", (now) => first(now)?.state?.waiting?.reason === "ImagePullBackOff");
+  expect(first(status)?.state?.waiting?.message).toContain('Back-off pulling image "none:1": ErrImagePull: ');
+  expect(node.told.filter((line) => /Pulling|Error/.test(line)).slice(0, 2)).toEqual(['web Pulling: Pulling image "none:1"', "web Failed: Error: ErrImagePull"]);
+});
+
+test("a pod whose name is too long for its machine says so", async () => {
+  await using node = await startNode();
+  await node.create("web", { hostname: "h".repeat(60), subdomain: "s", setHostnameAsFQDN: true });
+  await eventually(() => node.told, (lines) => lines.includes(`web FailedCreatePodSandBox: Failed to create pod sandbox: failed to construct FQDN from pod hostname and cluster domain, FQDN ${"h".repeat(60)}.s.d.svc.cluster.local is too long (64 characters is the max, 82 characters requested)`));
+});
+
 test("what cannot start says why", async () => {
   await using node = await startNode();
   await node.create("image", {}, [{ image: "none:1" }]);
@@ -211,6 +239,9 @@ test("what cannot start says why", async () => {
   await node.until("image", (status) => first(status)?.state?.waiting?.reason === "ImagePullBackOff");
   const wrong = await node.until("config", (status) => first(status)?.state?.waiting?.reason === "CreateContainerConfigError");
   expect(first(wrong)?.state?.waiting?.message).toBe(`configmap "cfg" not found`);
+  const config = { namespace: "d", name: "config" }, streams = { stdout: true }, { signal } = new AbortController();
+  await expect(node.kubelet.exec(config, "", ["true"], streams, signal)).rejects.toThrow('container not found ("c0")');
+  await expect(node.kubelet.attach(config, "", streams, signal)).rejects.toThrow("container c0 not found in pod config_d");
   expect(["", "_errors"].map((kind) => node.counted(`kubelet_started_user_namespaced_pods${kind}_total`))).toEqual([1, 1]);
   await eventually(() => node.told, (lines) => lines.includes(`volume FailedMount: MountVolume.SetUp failed for volume "v" : secret "none" not found`));
   expect(await node.until("big", (status) => status?.phase === "Failed")).toMatchObject({ reason: "OutOfcpu", message: "Pod was rejected: Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000" });
@@ -498,8 +529,8 @@ test("probes are counted and timed as long as there is something to probe", asyn
   await using node = await startNode();
   await node.create("probed", {}, [{ livenessProbe: { exec: { command: ["alive"] }, periodSeconds: 1 } }]);
   const { uid } = (await eventually(() => node.api.all<Pod>(PODS)[0], (pod) => pod !== undefined))!.metadata;
-  const probes = () => node.counted(`prober_probe_total{probe_type="Liveness",container="c0",pod="probed",namespace="d",pod_uid="${uid}",result="successful"}`);
-  const took = () => node.counted(`prober_probe_duration_seconds_count{probe_type="Liveness",container="c0",pod="probed",namespace="d"}`);
+  const probes = () => node.counted(`prober_probe_total{container="c0",namespace="d",pod="probed",pod_uid="${uid}",probe_type="Liveness",result="successful"}`);
+  const took = () => node.counted(`prober_probe_duration_seconds_count{container="c0",namespace="d",pod="probed",probe_type="Liveness"}`);
   await eventually(() => probes(), (count) => count > 1);
   expect(took()).toBeGreaterThan(1);
   await node.delete("probed");
@@ -668,6 +699,7 @@ test("resources change while the pod runs, when the node can afford it", async (
   await resize("1800m");
   const waiting = await node.until("big", (status) => condition(status, "PodResizePending") !== undefined);
   expect(condition(waiting, "PodResizePending")).toMatchObject({ reason: "Deferred", message: "Node didn't have enough resource: cpu, requested: 1800, used: 500, capacity: 2000" });
+  expect(node.told.filter((line) => line.startsWith("big ResizeDeferred: Pod resize OutOfcpu: {"))).toHaveLength(1);
   expect(first(waiting)).toMatchObject({ restartCount: 0, allocatedResources: { cpu: "1200m" } });
   await node.delete("other", 1);
   await node.until("big", (status) => first(status)?.resources?.limits?.["cpu"] === "1800m" && !condition(status, "PodResizePending"));
@@ -686,6 +718,7 @@ test("a container that would rather restart than have other memory restarts for 
   await node.api.client.resource(PODS).patch({ metadata: { name: "p", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [{ name: "c0", image: "busybox:1", resources: of("64Mi"), resizePolicy }] } }, { signal: new AbortController().signal });
   const status = await node.until("p", (now) => first(now)?.restartCount === 1 && isReady(now));
   expect(first(status)).toMatchObject({ resources: { requests: { memory: "64Mi" } }, allocatedResources: { memory: "64Mi" } });
+  expect(node.told).toContain("p Killing: Container c0 resize requires restart");
 });
 
 test("on a machine that swaps the kubelet starts unless it was told not to", () => {

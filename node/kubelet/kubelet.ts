@@ -123,6 +123,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     name: "pods",
     async run(quit, ready) {
       context.cgroups.setUp(node.podsShare());
+      if (isLinux && settings.enforcesAllocatable) events.event({ apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName }, "Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods");
       if (isLinux) context.userNamespaces.setUp(await subordinateIds({ exec: deps.exec, passwd: existsSync("/etc/passwd") ? readFileSync("/etc/passwd", "utf8") : "", signal: quit }), await context.volumes.leftBehind());
       ready();
       await manager.run(quit);

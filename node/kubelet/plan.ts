@@ -206,7 +206,13 @@ function planApp({ pod, runtime, probes, resize }: Required<PlanFacts>, draft: D
       continue;
     }
     const decision = resize(spec, seen);
-    const fault = faultOf(spec, seen, probes) ?? (decision === "restart" ? { message: `Container ${container.name} resize requires restart`, reason: "" as const, always: true } : undefined);
+    const fault = faultOf(spec, seen, probes);
+    if (!fault && decision === "restart") {
+      draft.start.push(spec);
+      started++;
+      draft.kill.push({ container: seen, spec, message: `Container ${container.name} resize requires restart`, reason: "" });
+      continue;
+    }
     if (!fault) {
       if (decision === "update") draft.update.push({ container: seen, spec });
       kept++;

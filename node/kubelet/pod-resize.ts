@@ -31,6 +31,7 @@ export class PodResize {
   readonly #deps: Deps;
   #allocation: Allocation;
   #pending: { readonly reason: "Infeasible" | "Deferred"; readonly message: string } | undefined; // why the wish is not granted
+  #toldOf: number | undefined; // the generation that an event says so of
   #waitsSinceMs: number | undefined;
   #inProgress = false; // granted, and some container does not have it yet
   #error: string | undefined; // why it does not
@@ -70,9 +71,12 @@ export class PodResize {
       this.#error = undefined;
       events.event(podReference(pod), "Normal", "ResizeStarted", resizeMessage("Pod resize started", pod));
     } else {
+      const { reason, what, message } = verdict;
+      const isTold = this.#pending?.reason === reason && this.#toldOf === pod.metadata.generation; // that more or less is missing meanwhile is told by the condition
       this.#waitsSinceMs ??= this.#deps.clock.nowMs();
-      this.#pending = { reason: verdict.reason, message: verdict.message };
-      events.event(podReference(pod), "Warning", `Resize${verdict.reason}`, resizeMessage(`Pod resize ${verdict.reason}`, pod, verdict.message));
+      this.#pending = { reason, message };
+      this.#toldOf = pod.metadata.generation;
+      if (!isTold) events.event(podReference(pod), "Warning", `Resize${reason}`, resizeMessage(`Pod resize ${what}`, pod, message));
     }
     writeAllocation(settings.dataDir, pod.metadata.uid, this.#allocation);
     if (verdict.fits) this.#deps.onGranted();

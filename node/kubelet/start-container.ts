@@ -20,7 +20,7 @@ import { hasHostProcess, verifyNotAdministrator, windowsContainer } from "./cont
 import type { KubeletContext } from "./context.ts";
 import { runHook } from "./hooks.ts";
 import { pullCredentials } from "./images/pull-secrets.ts";
-import { ImageError } from "./images/puller.ts";
+import { ImageError, type ImageRequest } from "./images/puller.ts";
 import { killContainer } from "./kill.ts";
 import { containerReference, isHostNetwork, isStaticPod, type NamedContainer } from "./pod-spec.ts";
 import { containerResources } from "./resources/linux-resources.ts";
@@ -72,7 +72,7 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
     }
   }
 
-  const image = await step("ErrImagePull", () => ensureImage(context, start, spec.container.image ?? "", spec.container.imagePullPolicy, signal));
+  const image = await step("ErrImagePull", () => ensureImage(context, start, { about, image: spec.container.image ?? "", policy: spec.container.imagePullPolicy }, signal));
   const { config } = await step("CreateContainerConfigError", () => configure(context, start, image, signal));
   const { container_id: id = "" } = await step("CreateContainerError", () => cri.call("RuntimeService/CreateContainer", { pod_sandbox_id: sandboxId, config, sandbox_config: sandbox }, { signal }));
   events.event(about, "Normal", "Created", "Container created");
@@ -108,10 +108,11 @@ export function majorMinor(version: string): string {
   return /^v?(\d+\.\d+)/.exec(version)?.[1] ?? version;
 }
 
-export async function ensureImage(context: KubeletContext, { pod, spec, sandbox }: Pick<ContainerStart, "pod" | "spec" | "sandbox">, image: string, policy: string | undefined, signal: AbortSignal): Promise<Image> {
+/** `about`: whose image it is, for events. */
+export async function ensureImage(context: KubeletContext, { pod, sandbox }: Pick<ContainerStart, "pod" | "sandbox">, { about, image, policy }: Pick<ImageRequest, "about" | "image" | "policy">, signal: AbortSignal): Promise<Image> {
   const runtimeHandler = await context.handlers.handlerOf(pod.spec.runtimeClassName, signal);
   return await context.images.ensure({
-    pod, image, policy, about: containerReference(pod, spec), sandbox, runtimeHandler, credentials: (name) => pullCredentials(name, pod, context, signal),
+    pod, image, policy, about, sandbox, runtimeHandler, credentials: (name) => pullCredentials(name, pod, context, signal),
   }, signal);
 }
 

@@ -12,7 +12,7 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import { expose, type Exposition } from "../../core/observe/exposition.ts";
 import { isOfNode } from "../../core/observe/families.ts";
 import { type Counter, type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
-import { sliCounts } from "../../core/observe/slis.ts";
+import { isOfSlis, sliCounts } from "../../core/observe/slis.ts";
 import type { Log } from "../../core/observe/log.ts";
 
 const STALE_MS = 60_000; // twice upstream's syncPeriod
@@ -100,7 +100,7 @@ export function proxyStatusListener(metrics: Pick<Metrics, "render">): RequestLi
     "/metrics": (accept) => expose(metrics.render(isOfNode), accept),
     "/metrics/slis": (accept) => {
       count("healthz", "ping", true); // nobody may have asked for long
-      return expose(slis.render(), accept);
+      return expose(slis.render(isOfSlis), accept);
     },
   };
   return ({ url, headers }, response) => {

@@ -78,7 +78,7 @@ describe("the plug-in", () => {
     expect(annotations).toMatchObject({ "pod-security.kubernetes.io/enforce-policy": "restricted:latest" });
     expect((await ask({ resource: "pods", namespace: "strict", object: pod({ containers: [container("a", GOOD)] }) })).answer).toBe("ok");
     expect((await ask({ resource: "pods", namespace: "odd", object: pod() })).answer).toContain('violates PodSecurity "restricted:latest"'); // a label that cannot be read
-    expect(metrics.render()).toContain('pod_security_evaluations_total{decision="deny",policy_level="restricted",policy_version="latest",mode="enforce",request_operation="create",resource="pod",subresource=""} 2');
+    expect(metrics.render()).toContain('pod_security_evaluations_total{decision="deny",mode="enforce",policy_level="restricted",policy_version="latest",request_operation="create",resource="pod",subresource=""} 2');
   });
 
   test("audited and warned of", async () => {

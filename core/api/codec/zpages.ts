@@ -13,7 +13,7 @@ interface Options {
   /** Its name; that of kube-apiserver is apiserver. */
   readonly component: string;
   readonly flags: Readonly<Record<string, string>>;
-  readonly version: { readonly major: string; readonly minor: string; readonly goVersion: string };
+  readonly version: { readonly major: string; readonly minor: string; readonly gitVersion: string; readonly goVersion: string };
   /** Where else to look; sorted. */
   readonly paths: readonly string[];
   readonly clock: Clock;
@@ -30,12 +30,13 @@ const VERSIONS = ["v1beta1", "v1alpha1"];
 export function zpages({ component, flags, version, paths, clock }: Options): ZPages {
   const startedMs = clock.nowMs();
   const startedUptimeMs = clock.uptimeMs();
+  const binaryVersion = /^v?([^+]*)/.exec(version.gitVersion)![1]!, emulationVersion = `${version.major}.${version.minor}`;
   const sorted = Object.entries(flags).sort(([a], [b]) => (a < b ? -1 : 1));
 
   function statusText(upSeconds: number): string {
     const hours = Math.floor(upSeconds / 3600), minutes = Math.floor((upSeconds % 3600) / 60);
     const up = `${hours} hr ${String(minutes).padStart(2, "0")} min ${String(upSeconds % 60).padStart(2, "0")} sec`;
-    return `\n${component} statusz\n${WARNING}\n\nStarted: ${new Date(startedMs).toUTCString()}\nUp: ${up}\nGo version: ${version.goVersion}\nBinary version: ${version.major}.${version.minor}\nEmulation version: ${version.major}.${version.minor}\nPaths: ${paths.join(" ")}\n`;
+    return `\n${component} statusz\n${WARNING}\n\nStarted: ${unixDate(startedMs)}\nUp: ${up}\nGo version: ${version.goVersion}\nBinary version: ${binaryVersion}\nEmulation version: ${emulationVersion}\nPaths: ${paths.join(" ")}\n`;
   }
 
   function page(kind: string, accept: string, text: string, content: object): ZPage {
@@ -53,9 +54,14 @@ export function zpages({ component, flags, version, paths, clock }: Options): ZP
     if (path === "/flagz") return page("Flagz", accept, `\n${component} flagz\n${WARNING}\n${sorted.map(([name, value]) => `${name}=${value}\n`).join("")}`, { flags });
     if (path !== "/statusz") return undefined;
     const upSeconds = Math.floor((clock.uptimeMs() - startedUptimeMs) / 1000);
-    const binaryVersion = `${version.major}.${version.minor}`;
-    return page("Statusz", accept, statusText(upSeconds), { startTime: timestamp(startedMs), uptimeSeconds: upSeconds, goVersion: version.goVersion, binaryVersion, emulationVersion: binaryVersion, paths });
+    return page("Statusz", accept, statusText(upSeconds), { startTime: timestamp(startedMs), uptimeSeconds: upSeconds, goVersion: version.goVersion, binaryVersion, emulationVersion, paths });
   };
+}
+
+/** Go's time.UnixDate: Fri Nov 27 21:52:33 UTC 2026; a day of one digit has a space before it. */
+function unixDate(ms: number): string {
+  const [weekday = "", day = "", month, year, time] = new Date(ms).toUTCString().split(" ");
+  return `${weekday.slice(0, -1)} ${month} ${day.replace(/^0/, " ")} ${time} UTC ${year}`;
 }
 
 function notAcceptable(): Error {

@@ -115,12 +115,12 @@ describe("tokens", () => {
     await tokens.authenticateToken(token({ iss: "https://other" }), ["api"], signal);
     const hash = (text: string): string => `sha256:${new Bun.CryptoHasher("sha256").update(text).digest("hex")}`;
     const [by, of] = [`apiserver_id_hash="${hash("apiserver-x")}"`, `jwt_issuer_hash="${hash(url)}"`];
-    const shown = (): string[] => metrics.render().split("\n").filter((line) => /^apiserver_authentication_jwt_.*(_info|_timestamp_seconds|_count)\{/.test(line));
+    const shown = (): string[] => metrics.render().split("\n").filter((line) => /^apiserver_authentication_jwt_.*(_info|_timestamp_seconds|_count)\{/.test(line)).sort();
     expect(shown()).toEqual([
       `apiserver_authentication_jwt_authenticator_latency_seconds_count{${of},result="success"} 1`, `apiserver_authentication_jwt_authenticator_latency_seconds_count{${of},result="failure"} 1`,
       `apiserver_authentication_jwt_authenticator_jwks_fetch_last_timestamp_seconds{${by},${of},result="success"} 5`,
       `apiserver_authentication_jwt_authenticator_jwks_fetch_last_key_set_info{${by},hash="${hash(JSON.stringify({ keys: served }))}",${of}} 1`,
-    ]);
+    ].sort());
     meter.keep([]);
     expect(shown()).toHaveLength(2);
   });

@@ -29,7 +29,7 @@ type Deps = Pick<ControllerDeps, "client" | "informers" | "clock">;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 /** --cluster-signing-duration */
-const LIFETIME_MS = 365 * DAY_MS;
+export const LIFETIME_MS = 365 * DAY_MS;
 const LIFETIME_MS_MIN = 600_000;
 /** Clocks differ: certificates hold from a little while ago. Short ones are not shortened by it. */
 const BACKDATE_MS = 300_000;

@@ -3,6 +3,7 @@ import type { DeviceTaint, DeviceToleration } from "../../api/gen/resource.v1.ts
 import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { EVENTS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { deviceTaintEvictionController, evictionMs } from "./devicetainteviction.ts";
 
 const effect = "NoExecute";
@@ -21,7 +22,9 @@ test.each<[string, DeviceTaint[], DeviceToleration[], number | undefined]>([
   expect(evictionMs(taints, tolerations)).toBe(atMs);
 });
 
-test("a pod goes when its device is tainted, and others stay", () => withControllers((deps) => [deviceTaintEvictionController(deps)], async (api, call) => {
+const metrics = metricsRegistry();
+
+test("a pod goes when its device is tainted, and others stay", () => withControllers((deps) => [deviceTaintEvictionController({ ...deps, metrics })], async (api, call) => {
   const slices = api.client.resource(RESOURCE_SLICES);
   const slice = await slices.create({ apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name: "s" }, spec: { driver: "d", nodeName: "n", pool: { name: "n", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "a" }, { name: "b" }] } } as never, call);
   for (const device of ["a", "b"]) {
@@ -34,4 +37,5 @@ test("a pod goes when its device is tainted, and others stay", () => withControl
   await slices.update({ ...slice, spec: { ...slice.spec, devices: [{ name: "a", taints: [taint] }, { name: "b" }] } } as never, call);
   await eventually(() => api.all(PODS).filter(({ metadata }) => metadata.deletionTimestamp !== undefined).map(({ metadata }) => metadata.name), (names) => names.join() === "pod-a");
   await eventually(() => api.all(EVENTS).map(({ source, reason, message }) => `${source?.component} ${reason} ${message}`), (all) => all.includes("device-taint-eviction-controller DeviceTaintManagerEviction Marking for deletion"));
+  await eventually(() => metrics.render(), (text) => text.includes("device_taint_eviction_controller_pod_deletions_total 1\n") && text.includes('pod_deletion_duration_seconds_bucket{le="+Inf"} 1\n'));
 }));

@@ -19,6 +19,8 @@ import type { ControllerDeps } from "../deps.ts";
 import { isTerminal } from "../pod-state.ts";
 
 const NAME = "device-taint-eviction";
+/** In seconds. */
+const LATE = [0.005, 0.025, 0.1, 0.5, 1, 2.5, 10, 30, 60, 120, 180, 240];
 
 const poolKey = (driver: string, pool: string): string => `${driver}/${pool}`;
 const SLICES_BY_POOL: Index<ResourceSlice> = { name: "pool", valuesOf: ({ spec }) => [poolKey(spec.driver, spec.pool.name)] };
@@ -48,12 +50,14 @@ function tolerates({ key = "", operator = "Equal", value = "", effect }: DeviceT
   return operator === "Exists" || (operator === "Equal" && value === (taint.value ?? ""));
 }
 
-export function deviceTaintEvictionController({ client, informers, events, clock }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock">): Controller {
+export function deviceTaintEvictionController({ client, informers, events, clock, metrics }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics">): Controller {
   const pods = informers.of(PODS);
   const claims = informers.of(RESOURCE_CLAIMS);
   const slices = informers.of(RESOURCE_SLICES);
   const podClient = client.resource(PODS);
   const recorder = events.from({ component: "device-taint-eviction-controller" });
+  const deletions = metrics?.counter("device_taint_eviction_controller_pod_deletions_total", "[ALPHA] Total number of Pods deleted by DeviceTaintEvictionController since its start.").with({});
+  const lateness = metrics?.histogram("device_taint_eviction_controller_pod_deletion_duration_seconds", "[ALPHA] Latency, in seconds, between the time when a device taint effect has been activated and a Pod's deletion via DeviceTaintEvictionController.", LATE).with({});
   const waiting = new Set<ObjectKey>(); // pods that are to go later
 
   const usersOf = (claim: Readonly<ResourceClaim>): ObjectKey[] => (claim.status?.reservedFor ?? []).filter(({ apiGroup = "", resource }) => apiGroup === "" && resource === "pods").map(({ name }) => objectKey(namespaceOf(claim), name));
@@ -81,7 +85,10 @@ export function deviceTaintEvictionController({ client, informers, events, clock
       }
       log.info("evicting pod from tainted device", { pod: key });
       recorder.event(pod, "Normal", "DeviceTaintManagerEviction", "Marking for deletion");
-      await evict(pod, signal);
+      if (await evict(pod, signal)) {
+        deletions?.inc();
+        lateness?.observe((clock.nowMs() - atMs) / 1000);
+      }
       waiting.delete(key);
     },
   };
@@ -105,13 +112,16 @@ export function deviceTaintEvictionController({ client, informers, events, clock
     return all.filter(({ spec }) => spec.pool.generation === newest).flatMap(({ spec }) => spec.devices ?? []).find(({ name }) => name === device);
   }
 
-  async function evict(pod: Readonly<Pod>, signal: AbortSignal): Promise<void> {
+  /** False: it was gone. */
+  async function evict(pod: Readonly<Pod>, signal: AbortSignal): Promise<boolean> {
     const condition = { type: "DisruptionTarget", status: "True", reason: "DeletionByDeviceTaintManager", message: "Device Taint manager: deleting due to NoExecute taint", lastTransitionTime: timestamp(clock.nowMs()) };
     try {
       await podClient.patch(pod, "application/strategic-merge-patch+json", { metadata: { uid: pod.metadata.uid }, status: conditionPatch(pod.status?.conditions, condition) }, { signal, subresource: "status" });
       await podClient.delete(pod, { preconditions: { uid: pod.metadata.uid } }, { signal });
+      return true;
     } catch (error) {
       if (!isNotFound(error)) throw error; // gone is what was wanted
+      return false;
     }
   }
 }

@@ -25,7 +25,7 @@ const MANAGER = "endpointslice-controller.k8s.io";
 const RESERVED = new Set([SERVICE_NAME_LABEL, MANAGED_BY_LABEL, HEADLESS_LABEL]);
 
 /** --max-endpoints-per-slice, unless something else is asked for. */
-const PER_SLICE_MAX = 100;
+export const PER_SLICE_MAX = 100;
 
 /** By the service a slice is for. */
 export const SLICES_BY_SERVICE: Index<EndpointSlice> = {

@@ -21,5 +21,5 @@ test("a pod's ephemeral volume gets a claim of its own, again if that goes, and 
   await eventually(() => api.all(EVENTS).map(({ reason, message }) => `${reason} ${message}`), (all) => all.includes("FailedBinding ephemeral volume taken: PVC ns/web-taken was not created for pod ns/web (pod is not owner)"));
   await claims.delete(made!, {}, call);
   await eventually(scratch, (claim) => claim !== undefined && claim.metadata.uid !== made!.metadata.uid);
-  expect(metrics.render()).toMatch(/^ephemeral_volume_controller_create_total 2$[\s\S]*^ephemeral_volume_controller_create_failures_total 0$/m);
+  expect(metrics.render()).toMatch(/^ephemeral_volume_controller_create_failures_total 0$[\s\S]*^ephemeral_volume_controller_create_total 2$/m);
 }));

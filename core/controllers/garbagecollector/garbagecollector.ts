@@ -22,7 +22,7 @@ import { type Effects, type GraphNode, type Identity, identityOf, OwnerGraph, sa
 import { ResourceMap } from "./resource-map.ts";
 
 /** Objects worked on at once: upstream's --concurrent-gc-syncs. */
-const WORKERS = 20;
+export const WORKERS = 20;
 /** How often discovery is asked even though no CRD or APIService has changed. */
 const DISCOVERY_MS = 60_000;
 /** A CRD changes several times while it is established: ask once they have settled. */

@@ -47,7 +47,7 @@ test("a Deployment is scaled up with its pods' use, and down when the rush has b
     await eventually(replicas, (count) => count === 3);
     await eventually(() => api.all(EVENTS).find(({ reason }) => reason === "SuccessfulRescale")?.message, (message) => message === "New size: 3; reason: cpu resource utilization (percentage of request) above target");
     await eventually(() => condition("ScalingLimited"), (one) => one?.status === "True" && one.reason === "TooManyReplicas");
-    await eventually(() => metrics.render(), (page) => /num_horizontal_pod_autoscalers 1\n[\s\S]*desired_replicas{namespace="ns",hpa_name="web"} 3\n/.test(page));
+    await eventually(() => metrics.render(), (page) => /desired_replicas{hpa_name="web",namespace="ns"} 3\n[\s\S]*num_horizontal_pod_autoscalers 1\n/.test(page));
     expect(status()).toMatchObject({ currentMetrics: [{ type: "Resource", resource: { name: "cpu", current: { averageUtilization: 90, averageValue: "900m" } } }] });
 
     usePerPod = 100;

@@ -21,7 +21,7 @@ const PERIOD_MS = 20_000;
 /** A node may be registered again, its pods still running. */
 const QUARANTINE_MS = 40_000;
 /** --terminated-pod-gc-threshold */
-const TERMINATED_MAX = 12_500;
+export const TERMINATED_MAX = 12_500;
 /** A node that is gone leaves a hundred pods behind, and a thousand may go together. */
 const REMOVED_AT_ONCE = 64;
 

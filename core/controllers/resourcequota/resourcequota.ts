@@ -22,7 +22,7 @@ import { countUsage, isLess, resourcesOf } from "./plan.ts";
 /** An object that admission let through is in our copy long before. */
 const QUIET_MS = 2_000;
 /** Objects whose quota use ends by time alone, notes of writes that failed. Source: --resource-quota-sync-period */
-const RESYNC_MS = 300_000;
+export const RESYNC_MS = 300_000;
 /** A custom resource may appear at any time. Source: ResourceQuotaController.Sync period */
 const DISCOVERY_MS = 30_000;
 const CLAIMS = formatGroupResource({ group: RESOURCE_CLAIMS.group, resource: RESOURCE_CLAIMS.plural });

@@ -9,7 +9,7 @@ import { readYaml } from "../../api/codec/yaml.ts";
 import { misfits, type Shape } from "./shape.ts";
 
 export const API_VERSION = "kubescheduler.config.k8s.io/v1";
-const KIND = "KubeSchedulerConfiguration";
+export const KIND = "KubeSchedulerConfiguration";
 
 export interface PluginRef { readonly name: string; readonly weight?: number }
 export interface PluginSet { readonly enabled?: readonly PluginRef[]; readonly disabled?: readonly PluginRef[] }

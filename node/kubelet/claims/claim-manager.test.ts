@@ -70,8 +70,8 @@ test("a claim is prepared once for all its pods, given to the containers that as
   await first.release("u1", signal);
   expect(calls).toEqual(["prepare"]);
 
-  expect([counted("dra_operations_duration_seconds", 'operation_name="PrepareResources",is_error="false"'), counted("dra_operations_duration_seconds", 'operation_name="PrepareResources",is_error="true"')]).toEqual([2, 2]);
-  expect(counted("dra_grpc_operations_duration_seconds", `driver_name="${DRIVER}",method_name="/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources",grpc_status_code="OK"`)).toBe(1);
+  expect([counted("dra_operations_duration_seconds", 'is_error="false",operation_name="PrepareResources"'), counted("dra_operations_duration_seconds", 'is_error="true",operation_name="PrepareResources"')]).toEqual([2, 2]);
+  expect(counted("dra_grpc_operations_duration_seconds", `driver_name="${DRIVER}",grpc_status_code="OK",method_name="/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources"`)).toBe(1);
 
   metrics = metricsRegistry();
   const second = manager(); // knows from the disk
@@ -79,7 +79,7 @@ test("a claim is prepared once for all its pods, given to the containers that as
   await second.prepare(pod("u2"), signal);
   await second.release("u2", signal);
   expect(calls).toEqual(["prepare", "unprepare"]);
-  expect(counted("dra_operations_duration_seconds", 'operation_name="UnprepareResources",is_error="false"')).toBe(1);
+  expect(counted("dra_operations_duration_seconds", 'is_error="false",operation_name="UnprepareResources"')).toBe(1);
   stop.abort();
   await ended;
 });

@@ -26,6 +26,7 @@ import { claimExpander } from "../volumes/expand-claim.ts";
 import { csiNodeWriter } from "./csi-node.ts";
 import { attachmentName, type CsiVolume, publishTarget, stagingDirectory } from "./csi-volume.ts";
 import { csiVolumes } from "./csi-volumes.ts";
+import { driverCallMeter } from "./driver-calls.ts";
 import { csiDrivers } from "./drivers.ts";
 import { volumeStats } from "./volume-stats.ts";
 
@@ -82,7 +83,8 @@ async function startNode() {
   await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {} }, { signal });
   const common = { client: api.client, clock: systemClock, log: silentLog, nodeName: "n1" };
   const node = csiNodeWriter(common);
-  const drivers = csiDrivers({ node, clock: systemClock, log: silentLog, onRegistered: () => undefined });
+  const metrics = metricsRegistry();
+  const drivers = csiDrivers({ node, clock: systemClock, log: silentLog, metered: driverCallMeter(metrics, systemClock), onRegistered: () => undefined });
   const watcher = pluginWatcher({ directory: join(dataDir, "plugins_registry"), handlers: [drivers.handler], clock: systemClock, log: silentLog });
   const mounts = { isMountPoint: (path: string) => mounted.has(path), unmount: (path: string) => void mounted.delete(path) } as unknown as Mounts;
   const tokens = { held: async () => ({ token: "t", expiresMs: 0 }), token: async () => "t", forget: () => undefined };
@@ -91,7 +93,7 @@ async function startNode() {
   const ended = runAll(running, stop.signal);
   await eventually(() => notified.length, (count) => count > 0);
   const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, expander: claimExpander({ ...common, events: { event: (_about, type, reason, message) => void events.push([type, reason, message]) } }), clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
-  return { api, drivers, calls, requests, notified, events, fail, room, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
+  return { api, metrics, drivers, calls, requests, notified, events, fail, room, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
 }
 
 test("a driver registers, and a volume of it is attached, staged once, published for each pod, and taken back", async () => {
@@ -108,6 +110,7 @@ test("a driver registers, and a volume of it is attached, staged once, published
   await volumes.setUp(pod("u1"), volume, undefined, signal);
   await volumes.setUp(pod("u2"), volume, undefined, signal);
   expect(calls).toEqual(["stage", "publish", "publish"]);
+  expect(node.metrics.render()).toContain(`csi_operations_seconds_count{driver_name="${DRIVER}",grpc_status_code="OK",method_name="/csi.v1.Node/NodePublishVolume",migrated="false"} 2`);
   expect(node.requests[1]).toMatchObject({ volume_id: "h1", publish_context: { device: "sdx" }, target_path: target, staging_target_path: stagingDirectory(dataDir, volume).target, volume_context: { a: "b" }, volume_capability: { mount: { fs_type: "ext4" }, access_mode: { mode: "SINGLE_NODE_WRITER" } } });
 
   await volumes.tearDown("u1", signal);

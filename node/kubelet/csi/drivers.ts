@@ -11,6 +11,7 @@ import text from "../plugins/csi-facts.txt" with { type: "text" };
 import type { Methods, NodeServiceCapabilityRPCType } from "../plugins/gen/csi.v1.ts";
 import type { PluginHandler, PluginIdentity } from "../plugins/plugin-watcher.ts";
 import type { CsiNodeWriter } from "./csi-node.ts";
+import type { MeteredCall } from "./driver-calls.ts";
 
 export interface CsiDriver {
   readonly name: string;
@@ -32,23 +33,25 @@ interface Deps {
   readonly node: CsiNodeWriter;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metered: MeteredCall;
   /** A driver has come: volumes that wait for it are worth another try. */
   readonly onRegistered: () => void;
 }
 
 const INFO_MS = 120_000;
 
-export function csiDrivers({ node, clock, log, onRegistered }: Deps): CsiDrivers {
+export function csiDrivers({ node, clock, log, metered, onRegistered }: Deps): CsiDrivers {
   const drivers = new Map<string, CsiDriver & { readonly endpoint: string; close(): void }>();
   const methods = serviceMethods(text, "csi.v1");
 
   function driverAt({ name, endpoint }: PluginIdentity) {
     const client = rpcClient<Methods>({ socket: endpoint, methods, nowMs: clock.nowMs });
     let known: ReadonlySet<string> | undefined;
+    const call: CsiDriver["call"] = async (method, request, options) => await metered(name, method, () => client.call(method, request, options));
     return {
-      name, endpoint, call: client.call, close: client.close,
+      name, endpoint, call, close: client.close,
       async can(capability: NodeServiceCapabilityRPCType, signal: AbortSignal) {
-        known ??= new Set((await client.call("Node/NodeGetCapabilities", {}, { signal })).capabilities?.flatMap(({ rpc }) => rpc?.type ?? []));
+        known ??= new Set((await call("Node/NodeGetCapabilities", {}, { signal })).capabilities?.flatMap(({ rpc }) => rpc?.type ?? []));
         return known.has(capability);
       },
     };

@@ -78,7 +78,7 @@ test("whole processors of Guaranteed pods are theirs; all others run on what is 
   expect(made.resizeRefusal(pod("g", [container("a", "3")]), ["cpu"])).toBe('Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"');
   expect(refusal(() => made.admit(pod("big", [container("a", "14")])))).toBe("UnexpectedAdmissionError: Allocate failed due to not enough cpus available to satisfy request: requested=14, available=13, which is unexpected");
   const text = metrics.render();
-  for (const line of ["kubelet_cpu_manager_pinning_requests_total 2", "kubelet_cpu_manager_pinning_errors_total 1", "kubelet_cpu_manager_shared_pool_size_millicores 13000", "kubelet_cpu_manager_exclusive_cpu_allocation_count 2", 'kubelet_cpu_manager_allocation_per_numa{numa_node="0"} 2', "kubelet_topology_manager_admission_requests_total 3", "kubelet_topology_manager_admission_errors_total 1", 'kubelet_container_aligned_compute_resources_count{scope="container",boundary="uncore_cache"} 1']) expect(text).toContain(line);
+  for (const line of ["kubelet_cpu_manager_pinning_requests_total 2", "kubelet_cpu_manager_pinning_errors_total 1", "kubelet_cpu_manager_shared_pool_size_millicores 13000", "kubelet_cpu_manager_exclusive_cpu_allocation_count 2", 'kubelet_cpu_manager_allocation_per_numa{numa_node="0"} 2', "kubelet_topology_manager_admission_requests_total 3", "kubelet_topology_manager_admission_errors_total 1", 'kubelet_container_aligned_compute_resources_count{boundary="uncore_cache",scope="container"} 1']) expect(text).toContain(line);
 
   const { made: again } = place(); // after a restart
   expect(again.pinning("g", "a")).toEqual(made.pinning("g", "a"));
@@ -160,7 +160,7 @@ test("processors, memory and devices lie on one NUMA node, or the pod is refused
   expect([made.pinning("x", "y"), readFileSync(join(dataDir, "memory_manager_state"), "utf8")]).toEqual(before);
   expect(made.memoryOf("first", "a")).toEqual([{ numaAffinity: [0], type: "memory", size: 512 * MI }]);
   expect(made.allocatableMemory()).toEqual([{ numaAffinity: [0], type: "memory", size: 896 * MI }, { numaAffinity: [1], type: "memory", size: 1024 * MI }]);
-  expect(metrics.render()).toContain('kubelet_container_aligned_compute_resources_failure_count{scope="container",boundary="numa_node"} 1');
+  expect(metrics.render()).toContain('kubelet_container_aligned_compute_resources_failure_count{boundary="numa_node",scope="container"} 1');
 });
 
 test("a pod as a whole on one node, when that is the scope", () => {

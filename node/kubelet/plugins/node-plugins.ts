@@ -17,6 +17,7 @@ import { type ClaimManager, claimManager } from "../claims/claim-manager.ts";
 import { csiAllocatable } from "../csi/allocatable.ts";
 import { csiNodeWriter } from "../csi/csi-node.ts";
 import { type CsiVolumes, csiVolumes } from "../csi/csi-volumes.ts";
+import { driverCallMeter } from "../csi/driver-calls.ts";
 import { type CsiDrivers, csiDrivers } from "../csi/drivers.ts";
 import { type DeviceManager, deviceManager } from "../devices/device-manager.ts";
 import { podResourcesApi } from "../devices/pod-resources-api.ts";
@@ -68,7 +69,7 @@ export interface NodePlugins {
 export function nodePlugins({ settings, machine, client, cri, mounts, tokens, events, metrics, clock, random, log, signal, known, workers, onDriver, onClaimDriver, onNode, onHealth }: Deps): NodePlugins {
   const { dataDir, nodeName } = settings;
   const csiNode = csiNodeWriter({ client, clock, log, nodeName });
-  const drivers = csiDrivers({ node: csiNode, clock, log, onRegistered: onDriver });
+  const drivers = csiDrivers({ node: csiNode, clock, log, metered: driverCallMeter(metrics, clock), onRegistered: onDriver });
   const expander = claimExpander({ client, events, clock, log, nodeName });
   if (machine.os !== "linux") return { drivers, csi: undefined, devices: undefined, claims: undefined, expander, placement: unplaced(), parts: [] };
 

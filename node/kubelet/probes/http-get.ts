@@ -10,6 +10,7 @@
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import type { Container, EphemeralContainer, HTTPGetAction } from "../../../core/api/gen/core.v1.ts";
+import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { type HttpAnswer, readAnswer } from "./http-answer.ts";
 
@@ -35,7 +36,7 @@ export async function httpGetAction(
 /** The number of a port, looked up by name in the container if it is one. */
 export function containerPort(port: number | string, container: Container | EphemeralContainer): number {
   const number = typeof port === "number" ? port : container.ports?.find(({ name }) => name === port)?.containerPort ?? Number(port);
-  if (!Number.isInteger(number)) throw new Error(`couldn't find port: "${port}" in container "${container.name}"`);
+  if (!Number.isInteger(number)) throw new Error(`strconv.Atoi: parsing ${goQuote(String(port))}: invalid syntax`);
   if (number <= 0 || number >= 65536) throw new Error(`invalid port number: ${number}`);
   return number;
 }

@@ -37,7 +37,7 @@ test("what the pod as a whole was granted is kept like its containers' resources
   const whole = (cpu: string): Pod => ({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", uid: "u" }, spec: { resources: { requests: { cpu }, limits: { cpu } }, containers: [{ name: "a" }] } } as unknown as Pod);
   const granted = withAllocation(whole("2"), allocationOf(whole("1")));
   expect(granted.spec.resources?.limits).toEqual({ cpu: "1" });
-  expect(judgeResize({ os: "linux", pod: whole("3"), others: [], allocatable: { cpu: "2", memory: "1Gi" } })).toEqual({ fits: false, reason: "Infeasible", message: "Node didn't have enough capacity: cpu, requested: 3000, capacity: 2000" });
+  expect(judgeResize({ os: "linux", pod: whole("3"), others: [], allocatable: { cpu: "2", memory: "1Gi" } })).toEqual({ fits: false, reason: "Infeasible", what: "Infeasible", message: "Node didn't have enough capacity: cpu, requested: 3000, capacity: 2000" });
   expect(changedResources(whole("1"), whole("2"))).toEqual([]); // no container's
 });
 

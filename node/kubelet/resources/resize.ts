@@ -32,26 +32,31 @@ export function withAllocation(pod: Pod, allocation: Allocation): Pod {
   return { ...pod, spec: { ...pod.spec, ...(allocation[POD] ? { resources: allocation[POD] } : {}), containers: containers.map(granted), ...(initContainers ? { initContainers: initContainers.map(granted) } : {}) } };
 }
 
-interface Shortfall { readonly reason: "Infeasible" | "Deferred"; readonly message: string }
+/** `what`: the same for the event, which names the resource that is short for now. */
+interface Shortfall { readonly reason: "Infeasible" | "Deferred"; readonly what: string; readonly message: string }
 
 export type Verdict = { readonly fits: true } | ({ readonly fits: false } & Shortfall);
 
 /** Whether the node can grant what the pod wishes now. */
 export function judgeResize({ os, pod, others, allocatable, refusal }: { readonly os: OperatingSystem; readonly pod: Pod; readonly others: readonly Pod[]; readonly allocatable: ResourceList; /** Why it may not be, whatever is free. */ readonly refusal?: string | undefined }): Verdict {
-  if (os === "windows") return { fits: false, reason: "Infeasible", message: "In-place pod resize is not supported on Windows" };
-  if (refusal !== undefined) return { fits: false, reason: "Infeasible", message: refusal };
+  if (os === "windows") return { fits: false, ...infeasible("In-place pod resize is not supported on Windows") };
+  if (refusal !== undefined) return { fits: false, ...infeasible(refusal) };
   const wished = podRequests(pod);
   const shortfalls = RESIZABLE.flatMap((name): Shortfall[] => {
     const measure = (text: string): number => (name === "cpu" ? parseQuantity(text).milliNumber() : parseQuantity(text).number());
     const requested = measure(wished.get(name)?.toString() ?? "0");
     const capacity = measure(allocatable[name] ?? "0");
     const used = others.reduce((sum, other) => sum + measure(podRequests(other).get(name)?.toString() ?? "0"), 0);
-    if (requested > capacity) return [{ reason: "Infeasible", message: `Node didn't have enough capacity: ${name}, requested: ${requested}, capacity: ${capacity}` }];
-    if (requested + used > capacity) return [{ reason: "Deferred", message: `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${used}, capacity: ${capacity}` }];
+    if (requested > capacity) return [infeasible(`Node didn't have enough capacity: ${name}, requested: ${requested}, capacity: ${capacity}`)];
+    if (requested + used > capacity) return [{ reason: "Deferred", what: `OutOf${name}`, message: `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${used}, capacity: ${capacity}` }];
     return [];
   });
   const worst = shortfalls.find(({ reason }) => reason === "Infeasible") ?? shortfalls[0];
   return worst ? { fits: false, ...worst } : { fits: true };
+}
+
+function infeasible(message: string): Shortfall {
+  return { reason: "Infeasible", what: "Infeasible", message };
 }
 
 /** Of which some container asks for more or less than before. */

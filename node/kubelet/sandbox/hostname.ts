@@ -21,7 +21,7 @@ export function podHostname(pod: Pod, clusterDomain: string): PodHostname {
   const short = truncate(pod.metadata.name, hostname || pod.metadata.name);
   const domain = subdomain ? `${subdomain}.${pod.metadata.namespace ?? ""}.svc.${clusterDomain}` : "";
   const kernelName = setHostnameAsFQDN && domain !== "" ? `${short}.${domain}` : short;
-  if (kernelName.length > HOSTNAME_BYTES_MAX) throw new Error(`Failed to construct FQDN from pod hostname and cluster domain, FQDN ${kernelName} is too long (${HOSTNAME_BYTES_MAX} characters is the max, ${kernelName.length} characters requested)`);
+  if (kernelName.length > HOSTNAME_BYTES_MAX) throw new Error(`failed to construct FQDN from pod hostname and cluster domain, FQDN ${kernelName} is too long (${HOSTNAME_BYTES_MAX} characters is the max, ${kernelName.length} characters requested)`);
   return { hostname: short, domain, kernelName };
 }
 

@@ -7,6 +7,7 @@ export interface Answer {
   readonly body: string | Uint8Array | Readable;
   /** Packed, for who takes it so: it is long and says much again and again. */
   readonly mayGzip?: boolean;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 export function text(status: number, body: string): Answer { return { status, contentType: "text/plain; charset=utf-8", body }; }

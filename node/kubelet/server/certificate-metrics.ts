@@ -26,6 +26,15 @@ export function certificateMetrics({ metrics, clock, serving, client = () => und
   gauge("client", "client", ends[1]!);
 }
 
+/** Each call: one more could not be renewed. */
+export function renewalErrors(metrics: Metrics): Readonly<Record<"client" | "serving", () => void>> {
+  const counter = (name: string): (() => void) => {
+    const series = metrics.counter(name, "[ALPHA] Counter of certificate renewal errors.").with({});
+    return () => series.inc();
+  };
+  return { client: counter("kubelet_certificate_manager_client_expiration_renew_errors"), serving: counter("kubelet_server_expiration_renew_errors") };
+}
+
 /** When it ends, read once for each certificate. */
 function lasting(pemOf: () => string | undefined): () => number {
   let read: string | undefined;

@@ -10,6 +10,8 @@ export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record
   const hard = eviction.thresholds.filter(({ graceMs }) => graceMs === undefined);
   const soft = eviction.thresholds.filter(({ graceMs }) => graceMs !== undefined);
   return {
+    kind: "KubeletConfiguration",
+    apiVersion: "kubelet.config.k8s.io/v1beta1",
     ...defaultsOf(),
     ...settings.configuration,
     port: settings.port,
@@ -45,7 +47,7 @@ export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record
     nodeStatusMaxImages: settings.statusImagesMax,
     ...(settings.singleProcessOomKill ? { singleProcessOOMKill: true } : {}),
     memorySwap: settings.limitedSwap ? { swapBehavior: "LimitedSwap" } : {},
-    crashLoopBackOff: settings.crashBackoffMsMax === 300_000 ? {} : { maxContainerRestartPeriod: formatGoDuration(settings.crashBackoffMsMax) },
+    crashLoopBackOff: { maxContainerRestartPeriod: formatGoDuration(settings.crashBackoffMsMax) },
     shutdownGracePeriod: formatGoDuration(shutdown.graceMs),
     shutdownGracePeriodCriticalPods: formatGoDuration(shutdown.criticalMs),
     ...(settings.allowedUnsafeSysctls.length === 0 ? {} : { allowedUnsafeSysctls: settings.allowedUnsafeSysctls }),

@@ -9,7 +9,7 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
-import { sliCounts } from "../../../core/observe/slis.ts";
+import { isOfSlis, sliCounts } from "../../../core/observe/slis.ts";
 import { type Answer, text } from "./answer.ts";
 
 /** `problem`: undefined when all is well. */
@@ -54,7 +54,7 @@ export function checkedHealth(problem: () => string | undefined): CheckedHealth 
     answer: (rest, verbose) => healthz(rest.length === 0 ? counted() : check(), rest, verbose),
     slis() {
       counted(); // nobody may have asked for long
-      return slis.render();
+      return slis.render(isOfSlis);
     },
   };
 }

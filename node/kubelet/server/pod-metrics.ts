@@ -4,6 +4,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/metrics/collectors/resource_metrics.go, cadvisor metrics/prometheus.go
  */
+import { inOrder } from "../../../core/observe/metrics.ts";
 import type { StatsSummary } from "../kubelet-api.ts";
 
 export type Labels = Readonly<Record<string, string>>;
@@ -63,7 +64,7 @@ export function renderFamilies(families: readonly Family[]): string {
     if (known.length === 0) continue;
     out.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
     for (const { labels, value, time } of known) {
-      const pairs = Object.entries(labels).map(([label, text]) => `${label}="${text.replace(/[\\"\n]/g, (char) => (char === "\n" ? "\\n" : `\\${char}`))}"`).join(",");
+      const pairs = Object.entries(inOrder(labels)).map(([label, text]) => `${label}="${text.replace(/[\\"\n]/g, (char) => (char === "\n" ? "\\n" : `\\${char}`))}"`).join(",");
       out.push(`${name}${pairs === "" ? "" : `{${pairs}}`} ${value}${time === undefined ? "" : ` ${Date.parse(time)}`}`);
     }
   }

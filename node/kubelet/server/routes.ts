@@ -3,6 +3,7 @@ import type { ZPages } from "../../../core/api/codec/zpages.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { expose } from "../../../core/observe/exposition.ts";
 import { isOfNode, isOfProbes } from "../../../core/observe/families.ts";
+import type { DebugPages } from "../../../core/observe/debug-pages.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import type { Exec } from "../../os/exec.ts";
 import type { KubeletApi } from "../kubelet-api.ts";
@@ -21,6 +22,10 @@ export interface Routed {
   readonly configz: () => Readonly<Record<string, unknown>>;
   /** Absent: there are none. */
   readonly zpages?: ZPages | undefined;
+  /** /debug; absent: there is none. */
+  readonly debug?: DebugPages | undefined;
+  /** What the request brings. */
+  readonly body: () => Promise<string>;
   readonly accept?: string | undefined;
   readonly clock: Clock;
   readonly exec: Exec;
@@ -48,6 +53,7 @@ export async function route(asked: Routed): Promise<Answer> {
       if (method !== "POST") throw new AnswerError(405, "405: Method Not Allowed");
       return await run(asked, rest);
     }
+    case "debug": return await debug(asked);
     case "localPath": return await localPath(asked, rest);
     case "checkpoint": {
       if (method !== "POST") throw new AnswerError(405, "405: Method Not Allowed");
@@ -84,6 +90,17 @@ export async function route(asked: Routed): Promise<Answer> {
       return query.has("query") ? await logQuery({ logDir: api.logDir, enabled: asked.configz()["enableSystemLogQuery"] === true, exec: asked.exec }, query, signal) : await systemLogs(api.logDir, rest.join("/"));
   }
   return text(404, "404 page not found\n");
+}
+
+/** Of /debug the two that upstream's kubelet has, unless its configuration switches them off. */
+async function debug({ debug: pages, configz, method, parts, query, body, signal }: Routed): Promise<Answer> {
+  const path = `/${parts.join("/")}`;
+  const isFlags = path === "/debug/flags/v";
+  const isEnabled = configz()[isFlags ? "enableDebugFlagsHandler" : "enableProfilingHandler"] !== false;
+  if ((isFlags || parts[1] === "pprof") && !isEnabled) return text(405, `${isFlags ? "flags" : "profiling"} endpoint is disabled.\n`);
+  if (!isFlags && parts[1] !== "pprof") return text(404, "404 page not found\n");
+  if (!isFlags && method !== "GET") throw new AnswerError(405, "405: Method Not Allowed");
+  return (await pages?.({ method, path: path === "/debug/pprof" ? "/debug/pprof/" : path, query, body, signal })) ?? text(404, "404 page not found\n");
 }
 
 /** POST makes the directory of a volume and says where it is, DELETE removes it. */

@@ -19,6 +19,7 @@ import { silentLog } from "../../../core/observe/log.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { openPki, type Pki } from "../../../core/pki/pki.ts";
 import { KubeletApiError, type KubeletApi } from "../kubelet-api.ts";
+import { type Routed, route } from "./routes.ts";
 import { kubeletServer } from "./server.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "kubelet-server-"));
@@ -69,7 +70,7 @@ beforeAll(async () => {
   const { keyPem, certificatePem } = pki.leaf("serving-kubelet");
   server = kubeletServer({
     api, host: "127.0.0.1", port: 0, tls: () => ({ key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem] }), clientCa: () => pki.authority("client-ca").bundle,
-    client, configz: () => ({ port: 10250 }), zpages: zpages({ component: "kubelet", flags: { "node-name": "n1" }, version: { major: "1", minor: "36", goVersion: "bun" }, paths: ["/statusz"], clock: systemClock }), clock: systemClock, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), log: silentLog, metrics,
+    client, configz: () => ({ port: 10250 }), zpages: zpages({ component: "kubelet", flags: { "node-name": "n1" }, version: { major: "1", minor: "36", gitVersion: "v1.36.0", goVersion: "bun" }, paths: ["/statusz"], clock: systemClock }), debug: async ({ path, method, body }) => ({ status: 200, contentType: "text/plain", body: `${method} ${path} ${await body()}`, headers: {} }), clock: systemClock, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), log: silentLog, metrics,
   });
   await new Promise<void>((ready, failed) => { ended = server.run(quit.signal, ready); ended.catch(failed); });
 });
@@ -118,7 +119,7 @@ test("who may what", async () => {
 
 test("settings and time of start, for who may see them", async () => {
   expect(await get("/flagz", { pki })).toMatch(/^200 \nkubelet flagz\nWarning: [\s\S]*\nnode-name=n1$/);
-  expect(await get("/statusz", { pki })).toMatch(/^200 \nkubelet statusz\n[\s\S]*\nBinary version: 1.36\n[\s\S]*\nPaths: \/statusz$/);
+  expect(await get("/statusz", { pki })).toMatch(/^200 \nkubelet statusz\n[\s\S]*\nBinary version: 1.36.0\n[\s\S]*\nPaths: \/statusz$/);
   expect(await get("/flagz", { pki, accept: "application/json;v=v1beta1;g=config.k8s.io;as=Flagz" })).toBe('200 {"kind":"Flagz","apiVersion":"config.k8s.io/v1beta1","metadata":{"name":"kubelet"},"flags":{"node-name":"n1"}}');
   expect(await get("/flagz", { pki, accept: "application/json" })).toBe("406 only the following media types are accepted: application/json, application/yaml, text/plain");
   expect(await get("/statusz", { token: "good" })).toContain("403 Forbidden (user=joe, verb=get, resource=nodes, subresource(s)=[statusz])");
@@ -159,7 +160,10 @@ test("logs, and why there are none", async () => {
 /** What fakeRuntime has read of stdin, of each connection. */
 const typed: string[][] = [];
 
-/** Answers a SPDY upgrade, sends stdin back on stdout, and once stdin has ended says that the command exited with 3. */
+/** How the command ended. */
+let end = "";
+
+/** Answers a SPDY upgrade, sends stdin back on stdout, and once stdin has ended says how the command did. */
 function fakeRuntime(socket: Duplex, head: Buffer): void {
   let bytes = head;
   const read: string[] = [];
@@ -182,7 +186,7 @@ function fakeRuntime(socket: Duplex, head: Buffer): void {
       if (bytes.readUInt32BE(0) === ids.stdin) read.push(bytes.toString("utf8", 8, 8 + length) || "end");
       if (bytes.readUInt32BE(0) === ids.stdin && length > 0) socket.write(frame(ids.stdout, bytes.subarray(8, 8 + length)));
       if (bytes.readUInt32BE(0) === ids.stdin && bytes[4] === 1) {
-        socket.write(frame(ids.error, '{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}', 1)); // before the output has ended
+        socket.write(frame(ids.error, end, 1)); // before the output has ended
         socket.write(frame(ids.stdout, "bye", 1));
       }
       bytes = bytes.subarray(8 + length);
@@ -209,6 +213,7 @@ async function execOver({ url, protocols, open, message }: Exec): Promise<{ read
 }
 
 test("exec over WebSocket v5: what is typed comes back, closing stdin ends it, the Status is the last word", async () => {
+  end = '{"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}';
   const { socket, got, code } = await execOver({
     url: "command=cat&input=1&output=1", protocols: ["v5.channel.k8s.io"],
     open(socket) {
@@ -219,6 +224,17 @@ test("exec over WebSocket v5: what is typed comes back, closing stdin ends it, t
   expect(socket.protocol).toBe("v5.channel.k8s.io");
   expect(got).toEqual(["1 ", "1 hello", "1 bye", '3 {"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}']);
   expect(code).toBe(1000);
+});
+
+test.each([
+  ["v5.channel.k8s.io", '{"status":"Failure","reason":"InternalError","message":"Internal error occurred: no such command"}', "Internal error occurred: Internal error occurred: no such command"],
+  ["v5.channel.k8s.io", "no Status", "Internal error occurred: error stream protocol error: "],
+] as const)("what failed over WebSocket is an internal error of the translator's, as upstream's: %s %s", async (protocol, said, message) => {
+  end = said;
+  const { got } = await execOver({ url: "command=cat&input=1&output=1", protocols: [protocol], open: (socket) => socket.send(Uint8Array.of(255, 0)) });
+  const told = JSON.parse(got.at(-1)!.slice(2)) as { readonly message: string };
+  expect(told).toMatchObject({ status: "Failure", reason: "InternalError", code: 500, details: { causes: [{ message: told.message.slice("Internal error occurred: ".length) }] } });
+  expect(told.message.startsWith(message)).toBe(true);
 });
 
 test("exec over WebSocket v4 reaches the runtime as streams, too; stdin ends with the connection alone", async () => {
@@ -242,4 +258,15 @@ test.each<[protocol: string]>([["v4.channel.k8s.io"], ["v5.channel.k8s.io"]])("w
     },
   });
   await vi.waitFor(() => expect(typed.at(-1)).toEqual(["hello", "end"]));
+});
+
+test("profiles and how much is logged are the administrator's, unless the configuration says that there are none", async () => {
+  expect(await get("/debug/pprof/", { pki })).toBe("200 GET /debug/pprof/");
+  expect(await get("/debug/pprof/profile?seconds=1", { pki })).toBe("200 GET /debug/pprof/profile");
+  expect(await get("/debug/flags/v", { pki })).toBe("200 GET /debug/flags/v");
+  expect(await get("/debug/flags", { pki })).toBe("404 404 page not found");
+  expect(await get("/debug/pprof/", { token: "good" })).toMatch(/^403 /);
+  const asked = { configz: () => ({ enableProfilingHandler: false, enableDebugFlagsHandler: false }), method: "GET", query: new URLSearchParams(), debug: () => Promise.reject(new Error("not asked")), body: () => Promise.resolve("") } as unknown as Routed;
+  expect(await route({ ...asked, parts: ["debug", "pprof", "profile"] })).toMatchObject({ status: 405, body: "profiling endpoint is disabled.\n" });
+  expect(await route({ ...asked, parts: ["debug", "flags", "v"] })).toMatchObject({ status: 405, body: "flags endpoint is disabled.\n" });
 });

@@ -20,6 +20,7 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Connection } from "../../../core/net/connections.ts";
 import { type HttpsServer, httpsServer } from "../../../core/net/http-server.ts";
 import type { TlsMaterial } from "../../../core/net/tls.ts";
+import type { DebugPages } from "../../../core/observe/debug-pages.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { DEFAULT_BUCKETS, type Labels, type Metrics } from "../../../core/observe/metrics.ts";
 import type { Certificate } from "../../../core/pki/x509.ts";
@@ -49,6 +50,8 @@ export interface KubeletServerOptions {
   readonly configz: () => Readonly<Record<string, unknown>>;
   /** /flagz and /statusz; absent: there are none. */
   readonly zpages?: ZPages | undefined;
+  /** /debug/pprof and /debug/flags/v; absent: there are none. */
+  readonly debug?: DebugPages | undefined;
   readonly clock: Clock;
   /** Runs journalctl. */
   readonly exec: Exec;
@@ -59,7 +62,7 @@ export interface KubeletServerOptions {
 const CODES: Readonly<Record<KubeletApiError["code"], number>> = { "pod-not-found": 404, "container-not-found": 404, "bad-request": 400, "unavailable": 500 };
 const UPGRADED: ReadonlySet<string> = new Set(["exec", "attach", "portForward"]);
 
-export function kubeletServer({ api, host, port, tls, clientCa, client, localPath, configz, zpages, clock, exec, log, metrics }: KubeletServerOptions): HttpsServer {
+export function kubeletServer({ api, host, port, tls, clientCa, client, localPath, configz, zpages, debug, clock, exec, log, metrics }: KubeletServerOptions): HttpsServer {
   const authenticate = authentication({ client, roots: clientCa, clock });
   const authorize = authorization({ client, nodeName: api.nodeName, clock });
   const health = checkedHealth(() => api.unhealthyReason());
@@ -94,7 +97,7 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
   async function answerTo(request: IncomingMessage, connection: Connection, signal: AbortSignal): Promise<Answer> {
     const { path, query, parts } = targetOf(request);
     await check(request, connection, path, signal);
-    return await route({ api, metrics, health, configz, zpages, accept: request.headers.accept, clock, exec, localPath, method: request.method ?? "GET", parts, query, signal });
+    return await route({ api, metrics, health, configz, zpages, debug, body: () => bodyOf(request), accept: request.headers.accept, clock, exec, localPath, method: request.method ?? "GET", parts, query, signal });
   }
 
   function handler(request: IncomingMessage, response: ServerResponse, connection: Connection): void {
@@ -181,7 +184,21 @@ function targetOf({ url = "/" }: IncomingMessage): Target {
   }
 }
 
-const ROOTS: ReadonlySet<string> = new Set(["healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource", "metrics/slis", "run", "exec", "attach", "portForward", "containerLogs", "configz", "flagz", "statusz", "runningpods", "logs", "checkpoint"]);
+const ROOTS: ReadonlySet<string> = new Set(["healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource", "metrics/slis", "run", "exec", "attach", "portForward", "containerLogs", "configz", "flagz", "statusz", "runningpods", "logs", "checkpoint", "debug"]);
+
+/** What a request brings is a number or nothing. */
+const BODY_BYTES_MAX = 4096;
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    bytes += chunk.length;
+    if (bytes > BODY_BYTES_MAX) throw new AnswerError(413, "http: request body too large");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString();
+}
 
 /** Anyone can make up methods over HTTP/2, and is counted before it is known who that is. */
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"]);
@@ -203,7 +220,7 @@ function answerOf(error: unknown, log: Log): Answer {
 
 const pack = promisify(gzip);
 
-async function send(response: ServerResponse, { status, contentType, body, mayGzip = false }: Answer, headOnly: boolean, signal: AbortSignal): Promise<void> {
+async function send(response: ServerResponse, { status, contentType, body, mayGzip = false, headers = {} }: Answer, headOnly: boolean, signal: AbortSignal): Promise<void> {
   if (signal.aborted) {
     if (body instanceof Readable) body.destroy();
     response.destroy();
@@ -212,6 +229,7 @@ async function send(response: ServerResponse, { status, contentType, body, mayGz
   response.statusCode = status;
   response.setHeader("Content-Type", contentType);
   response.setHeader("X-Content-Type-Options", "nosniff");
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
   if (!(body instanceof Readable)) {
     const plain = typeof body === "string" ? Buffer.from(body) : body;
     const isPacked = mayGzip && takesGzip(response.req.headers["accept-encoding"]);

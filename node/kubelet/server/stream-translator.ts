@@ -88,7 +88,7 @@ export function translateStreams({ protocol, client, runtime, options, clock }: 
       told = true;
       const whole = open === 0;
       const body = status.length > 0 ? Buffer.concat(status) : Buffer.from(JSON.stringify(whole ? SUCCESS : cutOff()));
-      peer.send([Uint8Array.of(ERROR), body]);
+      peer.send([Uint8Array.of(ERROR), protocol === V5 ? retold(body) : body]);
       peer.close(NORMAL);
     }
     spdy.close();
@@ -115,6 +115,21 @@ export function translateStreams({ protocol, client, runtime, options, clock }: 
   // nothing on the lowest channel tells the client that it is connected
   peer.send([Uint8Array.of(stdout ? STDOUT : stderr ? STDERR : ERROR)]);
   return promise;
+}
+
+/** What the runtime says to streams it says to upstream's translator, who hands on an exit code, and calls anything else that failed an internal error of its own. */
+function retold(body: Buffer): Buffer {
+  const { status, reason, message = "" } = statusIn(body.toString("utf8"));
+  if (status !== "Failure" || reason === "NonZeroExitCode") return body;
+  return Buffer.from(JSON.stringify({ metadata: {}, status, message: `Internal error occurred: ${message}`, reason: "InternalError", details: { causes: [{ message }] }, code: 500 }));
+}
+
+function statusIn(text: string): { readonly status?: string; readonly reason?: string; readonly message?: string } {
+  try {
+    return JSON.parse(text) as object;
+  } catch (error) {
+    return { status: "Failure", message: `error stream protocol error: ${(error as Error).message} in ${JSON.stringify(text)}` };
+  }
 }
 
 const SUCCESS = { metadata: {}, status: "Success" };

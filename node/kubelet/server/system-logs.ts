@@ -18,11 +18,17 @@ export async function systemLogs(logDir: string, below: string): Promise<Answer>
     if (facts.isFile()) return { status: 200, contentType: "text/plain; charset=utf-8", body: createReadStream(found) };
     if (!facts.isDirectory()) throw new AnswerError(404, "404 page not found\n");
     const names = (await readdir(found, { withFileTypes: true })).map((entry) => `${entry.name}${entry.isDirectory() ? "/" : ""}`).toSorted();
-    return { status: 200, contentType: "text/html; charset=utf-8", body: `<pre>\n${names.map((name) => `<a href="${encodeURI(name)}">${escapeHtml(name)}</a>\n`).join("")}</pre>\n` };
+    return { status: 200, contentType: "text/html; charset=utf-8", body: `<!doctype html>\n<meta name="viewport" content="width=device-width">\n<pre>\n${names.map((name) => `<a href="${linkTo(name)}">${escapeHtml(name)}</a>\n`).join("")}</pre>\n` };
   } catch (error) {
     if (isNotThere(error)) throw new AnswerError(404, "404 page not found\n");
     throw error;
   }
+}
+
+/** A name is no query, no fragment and no scheme. */
+function linkTo(name: string): string {
+  const path = encodeURI(name).replaceAll("?", "%3F").replaceAll("#", "%23");
+  return path.includes(":") ? `./${path}` : path;
 }
 
 function escapeHtml(text: string): string {

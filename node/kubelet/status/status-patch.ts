@@ -15,7 +15,7 @@ const REPLACED = ["podIPs", "hostIPs"] as const;
 export function statusPatch(uid: string, before: PodStatus, after: PodStatus): object | undefined {
   const patch: Patch = {};
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)]) as Set<keyof PodStatus>) {
-    if (key === "conditions" || same(before[key], after[key])) continue;
+    if (key === "conditions" || (same(before[key], after[key]) && !(key === "resources" && key in before !== key in after))) continue;
     if (after[key] === undefined && !OURS.has(key)) continue;
     patch[key] = after[key] ?? null;
   }
@@ -56,7 +56,7 @@ export function same(a: unknown, b: unknown): boolean {
   return [...keys].every((key) => same((a as Patch)[key], (b as Patch)[key]));
 }
 
-/** {}, [] and absent are the same thing to the API server (lastState, a node's images). */
+/** {}, [] and absent are the same thing to the API server (lastState, a node's images), but for a pod's `resources`. */
 function isEmpty(value: unknown): boolean {
   return value == null || (typeof value === "object" && Object.keys(value).length === 0);
 }

@@ -136,6 +136,14 @@ test("only what changed is written, and nobody else's conditions are touched", (
   expect(statusPatch("u", after, moved)).toEqual({ metadata: { uid: "u" }, status: { podIPs: [{ ip: "10.0.0.9" }, { $patch: "replace" }] } });
 });
 
+test("a pod that asks for nothing is told to have nothing: {}, which the API server keeps", () => {
+  const told = statusOf({}, runtime("app=running"));
+  expect(told.resources).toEqual({});
+  const { resources, ...before } = told;
+  expect(statusPatch("u", before, told)).toEqual({ metadata: { uid: "u" }, status: { resources } });
+  expect(statusPatch("u", told, told)).toBeUndefined();
+});
+
 test("a server that does not keep what it takes is not asked for ever", async () => {
   let writes = 0;
   const owner = pod();

@@ -8,6 +8,14 @@ export class MountFailure extends Error {
   }
 }
 
+/** What stands behind the volume is not to be used, so that nothing of it is tried: a claim that is not bound, a kind that this node does not know. */
+export class UnusableVolume extends Error {
+  constructor(volume: string, message: string, options?: ErrorOptions) {
+    super(`Unable to attach or mount volumes: unmounted volumes=[${volume}], unattached volumes=[], failed to process volumes=[${volume}]: ${message}`, options);
+    this.name = "UnusableVolume";
+  }
+}
+
 /** Nothing is wrong, others have to do something first: looked at again soon, told to the user only when it takes long. */
 export class VolumePending extends Error {
   constructor(message: string) {
@@ -22,4 +30,10 @@ export class AttachLimitReached extends VolumePending {
     super(message);
     this.name = "AttachLimitReached";
   }
+}
+
+/** What a file system's error says, as users know it from upstream: open /a/b: no such file or directory. */
+export function mountErrorText({ message }: Error): string {
+  const [, text, call, path] = /^[A-Z]+: (.*), (\w+) '(.*)'$/.exec(message) ?? [];
+  return text === undefined ? message : `${call} ${path}: ${text}`;
 }

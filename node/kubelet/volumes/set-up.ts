@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EmptyDirVolumeSource, NFSVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
+import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { type CsiVolume, inlineVolume, persistentVolume } from "../csi/csi-volume.ts";
 import type { Claimed } from "../csi/csi-volumes.ts";
@@ -14,7 +15,7 @@ import { checkHostPath } from "./host-path.ts";
 import type { IscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { setUpIscsi } from "./iscsi/set-up-iscsi.ts";
 import { type LocalDevices, localKind } from "./local-devices.ts";
-import { MountFailure } from "./mount-failure.ts";
+import { MountFailure, UnusableVolume } from "./mount-failure.ts";
 import { makeMountPoints, nestedMountPoints } from "./nested-mounts.ts";
 import { mountNfs } from "./nfs.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
@@ -85,7 +86,13 @@ export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, cal
   if (nfs) return await setUpNfs(deps, nfs, directory("kubernetes.io/nfs"), { readOnly: nfs.readOnly ?? false, options: [] }, signal);
   if (iscsi) return await setUpIscsi(deps, pod, iscsi, { name: volume.name, options: [], readOnly: iscsi.readOnly ?? false, block: false }, signal);
   if (csi) return await setUpCsi(deps, pod, inlineVolume(pod, volume, csi), undefined, signal);
-  throw new Error(`no volume plugin matched: volume "${volume.name}" is of a kind this node does not support`);
+  if (volume.gitRepo) throw new Error("git-repo volume plugin has been disabled; if necessary, it may be re-enabled by enabling the feature-gate `GitRepoVolumeDriver`");
+  throw unknownKind(volume.name, volume.name);
+}
+
+/** `source`: the volume itself, or the PersistentVolume behind it. */
+function unknownKind(volume: string, source: string): UnusableVolume {
+  return new UnusableVolume(volume, `failed to get Plugin from volumeSpec for volume ${goQuote(source)} err=no volume plugin matched`);
 }
 
 async function setUpCsi({ csi }: VolumeDeps, pod: Pod, volume: CsiVolume, claimed: Claimed | undefined, signal: AbortSignal): Promise<ReadyVolume> {
@@ -128,7 +135,7 @@ function memorySize(pod: Pod, allocatable: ResourceList, sizeLimit?: string): st
 
 function onlyHugepage(pod: Pod): string {
   const pages = [...podLimits(pod).keys()].filter((name) => name.startsWith("hugepages-")).map((name) => name.slice("hugepages-".length));
-  if (pages.length !== 1) throw new Error(pages.length === 0 ? "medium HugePages requires a request for hugepages" : "medium HugePages can't be used with multiple hugepage sizes");
+  if (pages.length !== 1) throw new Error(pages.length === 0 ? "medium HugePages: hugePages storage requested, but there is no resource request for huge pages" : "medium HugePages can't be used with multiple hugepage sizes");
   return pages[0]!;
 }
 
@@ -149,7 +156,7 @@ async function setUpPersistent(deps: SetUpDeps, pod: Pod, volume: Volume, { sign
   const bound = await boundVolume({ client: deps.client, signal }, pod, volume);
   onBound(bound.volume);
   checkVolumeMode(pod, volume, bound);
-  const ready = await setUpBound(deps, pod, bound, signal);
+  const ready = await setUpBound(deps, { pod, volume }, bound, signal);
   const group = groupOf(bound.volume);
   return group === undefined ? ready : { ...ready, group };
 }
@@ -160,7 +167,7 @@ function groupOf({ metadata }: Readonly<PersistentVolume>): number | undefined {
   return /^\d{1,10}$/.test(text) ? Number(text) : undefined;
 }
 
-async function setUpBound(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
+async function setUpBound(deps: SetUpDeps, { pod, volume }: { readonly pod: Pod; readonly volume: Volume }, bound: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
   const { volume: { metadata, spec }, readOnly, block } = bound;
   if (spec.csi) return await setUpCsi(deps, pod, persistentVolume(bound.volume, { readOnly, block }), bound, signal);
   if (spec.iscsi) {
@@ -174,7 +181,7 @@ async function setUpBound(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal:
     return { hostPath: spec.hostPath.path, readOnly, managed: false };
   }
   if (spec.nfs) return await setUpNfs(deps, spec.nfs, volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options: spec.mountOptions ?? [] }, signal);
-  throw new Error(`no volume plugin matched: persistent volume "${metadata.name}" is of a kind this node does not support`);
+  throw unknownKind(volume.name, metadata.name);
 }
 
 /** A directory, or a device: given as it is, or with the file system on it, which grows with it. */

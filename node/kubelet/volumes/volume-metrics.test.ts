@@ -22,11 +22,11 @@ test("volumes are counted as wanted and as there; what made them once is not cou
   }
   counted.released("u", { seconds: 0, failed: false });
   expect(shown("storage_operation_duration_seconds")).toEqual([
-    'storage_operation_duration_seconds_count{volume_plugin="kubernetes.io/configmap",operation_name="volume_mount",status="success",migrated="false"} 3',
-    'storage_operation_duration_seconds_count{volume_plugin="kubernetes.io/csi:d",operation_name="volume_mount",status="fail-unknown",migrated="false"} 1',
-    'storage_operation_duration_seconds_count{volume_plugin="kubernetes.io/csi:d",operation_name="volume_mount",status="success",migrated="false"} 1',
-    'storage_operation_duration_seconds_count{volume_plugin="kubernetes.io/configmap",operation_name="volume_unmount",status="success",migrated="false"} 1',
-    'storage_operation_duration_seconds_count{volume_plugin="kubernetes.io/csi:d",operation_name="volume_unmount",status="success",migrated="false"} 1',
+    'storage_operation_duration_seconds_count{migrated="false",operation_name="volume_mount",status="success",volume_plugin="kubernetes.io/configmap"} 3',
+    'storage_operation_duration_seconds_count{migrated="false",operation_name="volume_mount",status="fail-unknown",volume_plugin="kubernetes.io/csi:d"} 1',
+    'storage_operation_duration_seconds_count{migrated="false",operation_name="volume_mount",status="success",volume_plugin="kubernetes.io/csi:d"} 1',
+    'storage_operation_duration_seconds_count{migrated="false",operation_name="volume_unmount",status="success",volume_plugin="kubernetes.io/configmap"} 1',
+    'storage_operation_duration_seconds_count{migrated="false",operation_name="volume_unmount",status="success",volume_plugin="kubernetes.io/csi:d"} 1',
   ]);
   expect(shown("volume_manager_total_volumes")).toEqual([]);
 });

@@ -14,7 +14,7 @@ import { selectsNode } from "../admission.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
 import { iscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { localDevices } from "./local-devices.ts";
-import { AttachLimitReached, MountFailure, VolumePending } from "./mount-failure.ts";
+import { AttachLimitReached, MountFailure, mountErrorText, UnusableVolume, VolumePending } from "./mount-failure.ts";
 import { unmountNfs } from "./nfs.ts";
 import { podDirectories, podDirectory } from "./pod-directories.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
@@ -94,7 +94,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
       if (cause instanceof VolumePending) throw wait(pod, volume, key, cause);
       looked(true);
       const count = (failed?.count ?? 0) + 1;
-      const message = cause instanceof MountFailure ? cause.message : `MountVolume.SetUp failed for volume "${volume.name}" : ${(cause as Error).message}`;
+      const message = cause instanceof MountFailure || cause instanceof UnusableVolume ? cause.message : `MountVolume.SetUp failed for volume "${volume.name}" : ${mountErrorText(cause as Error)}`;
       const untilMs = clock.nowMs() + backoffMs(count, RETRY);
       failures.set(key, { count, untilMs, message });
       events.event(podReference(pod), "Warning", "FailedMount", message);
@@ -187,6 +187,5 @@ export function volumeManager(deps: VolumeDeps): Volumes {
 
 /** Volumes nobody mounts are not made. */
 function isUsed(pod: Pod, name: string): boolean {
-  return allContainers(pod.spec).some(({ container }) => container.volumeMounts?.some((mount) => mount.name === name) || container.volumeDevices?.some((device) => device.name === name)
-    || container.env?.some(({ valueFrom }) => valueFrom?.fileKeyRef?.volumeName === name));
+  return allContainers(pod.spec).some(({ container }) => container.volumeMounts?.some((mount) => mount.name === name) || container.volumeDevices?.some((device) => device.name === name));
 }
