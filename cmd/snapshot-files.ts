@@ -24,17 +24,27 @@ export function freePath(stem: string, ending = ""): string {
   }
 }
 
-/** When the newest one was taken, undefined: there is none. */
-export function newestSnapshotMs(directory: string): number | undefined {
-  const [, year, month, day, hour, minute, second] = NAME.exec(snapshotNames(directory).at(-1) ?? "") ?? [];
+/** The newest; of a later time than now is none: the clock was wrong when such a one was taken. */
+export function newestSnapshot(directory: string, nowMs: number): string | undefined {
+  const later = `snapshot-${stamp(nowMs + 1000)}`; // of a second there can be several
+  return snapshotNames(directory).findLast((name) => name < later);
+}
+
+/** When it was taken, undefined: there is none. */
+export function newestSnapshotMs(directory: string, nowMs: number): number | undefined {
+  const [, year, month, day, hour, minute, second] = NAME.exec(newestSnapshot(directory, nowMs) ?? "") ?? [];
   return year === undefined ? undefined : Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
 }
 
-/** Deletes all but the newest, and what is left of some that a loss of power has cut short; returns which. `made`: was taken just now, and is the newest whatever the clock says. */
+/**
+ * Deletes all but the newest, and what is left of some that a loss of power has cut short; returns which.
+ * `made`: was taken just now, and is the newest. The clock was wrong when those with later names were taken, so they are older than the others.
+ */
 export function pruneSnapshots(directory: string, keep: number, made?: string): string[] {
   const names = snapshotNames(directory);
-  const byAge = made === undefined ? names : [...names.filter((name) => name !== basename(made)), basename(made)];
-  const [oldest = ""] = byAge.slice(-keep);
+  const last = made === undefined ? undefined : basename(made);
+  const byAge = last === undefined ? names : [...names.filter((name) => name > last), ...names.filter((name) => name < last), last];
+  const [oldest = ""] = byAge.slice(-keep).sort();
   const torn = names.length === 0 ? [] : readdirSync(directory).filter((name) => name.endsWith(PARTIAL) && NAME.test(name.slice(0, -PARTIAL.length)) && name < oldest);
   const old = [...byAge.slice(0, -keep), ...torn];
   for (const name of old) rmSync(join(directory, name));

@@ -57,11 +57,12 @@ test("of a store that was restored or mended since the newest was taken there is
   expect((await run(8, { there: ["snapshot-20260301T080000Z.zst"], revision: 100_000_007 })).names).toEqual(["0301T080000Z", "0301T200000Z"]);
 });
 
-test("one of a clock that was wrong keeps none away for longer than always", async () => {
+test("one of a clock that was wrong keeps none away, and makes room for the next", async () => {
   expect((await run(13, { there: ["snapshot-20300101T000000Z.zst"] })).slept).toEqual([1, 720, 720]);
+  expect((await run(13, { keep: 2, there: ["snapshot-20260301T080000Z.zst", "snapshot-20260401T000000Z.zst", "snapshot-20260402T000000Z.zst"] })).names).toEqual(["0301T080000Z", "0301T200000Z"]);
 });
 
-test("the one that was just taken is kept, whatever the clock says of others, and what a loss of power has left goes", async () => {
+test("the one that was just taken is kept, those that are of a later time are the oldest, and what a loss of power has left goes", async () => {
   const there = ["2030", "2031", "2032"].map((year) => `snapshot-${year}0101T000000Z.zst`);
   const directory = mkdtempSync(join(tmpdir(), "snapshots-"));
   try {
@@ -70,6 +71,9 @@ test("the one that was just taken is kept, whatever the clock says of others, an
     for (const name of [...there, made, ...torn, "mine.partial"]) writeFileSync(join(directory, name), "");
     expect(pruneSnapshots(directory, 2, join(directory, made))).toEqual([there[0], there[1], torn[0]]);
     expect(readdirSync(directory).sort()).toEqual(["mine.partial", made, there[2], torn[1]]);
+    const next = "snapshot-20260301T130000Z.zst";
+    writeFileSync(join(directory, next), "");
+    expect(pruneSnapshots(directory, 2, join(directory, next))).toEqual([there[2]]);
     expect(pruneSnapshots(directory, 1)).toEqual([made]);
   } finally {
     rmSync(directory, { recursive: true });

@@ -9,7 +9,7 @@ import { REVISIONS_SKIPPED } from "../storage/check.ts";
 import type { Revision } from "../storage/store.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
-import { newestSnapshotMs, newSnapshotFile, pruneSnapshots, snapshotNames } from "./snapshot-files.ts";
+import { newestSnapshot, newestSnapshotMs, newSnapshotFile, pruneSnapshots } from "./snapshot-files.ts";
 
 /** A server that has just started has better things to do. */
 const SETTLE_MS = 60_000;
@@ -57,7 +57,7 @@ export function snapshotSchedule({ settings, isShared, directory, freeBytesMin =
 
   /** The store was restored or mended since the newest was taken: what that one holds is another past than the store's, and a mending could take it for this one's. */
   async function isOfAnotherPast(): Promise<boolean> {
-    const newest = snapshotNames(directory).at(-1);
+    const newest = newestSnapshot(directory, clock.nowMs());
     if (newest === undefined) return false;
     try {
       return revision() - (await inspectBackup(join(directory, newest))).revision >= REVISIONS_SKIPPED / 2;
@@ -74,11 +74,10 @@ export function snapshotSchedule({ settings, isShared, directory, freeBytesMin =
       await clock.sleep(SETTLE_MS, signal);
       let isDue = await isOfAnotherPast();
       while (!signal.aborted) {
-        const newestMs = newestSnapshotMs(directory);
+        const newestMs = newestSnapshotMs(directory, clock.nowMs());
         const dueInMs = newestMs === undefined || isDue ? 0 : newestMs + everyMs - clock.nowMs();
         isDue = false;
-        // one from the future was taken when the clock was wrong: wait no longer than always
-        if (dueInMs > 0) await clock.sleep(Math.min(dueInMs, everyMs), signal);
+        if (dueInMs > 0) await clock.sleep(dueInMs, signal);
         if (!signal.aborted && !(await snapshot())) await clock.sleep(RETRY_MS, signal);
       }
     },

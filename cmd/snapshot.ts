@@ -81,7 +81,7 @@ async function save(words: readonly string[], { directory, server, keep, kubecon
   const { rows, revision } = await saveBackup(connect(kubeconfig, "coracle-snapshot").download("/snapshot", AbortSignal.timeout(10 * 60_000)), file);
   console.log(`${file}: ${rows} rows, revision ${revision}, ${statSync(file).size} bytes`);
   if (count === undefined) return 0;
-  for (const name of pruneSnapshots(directory, count)) console.log(`${name} is deleted`);
+  for (const name of pruneSnapshots(directory, count, words[0] === undefined ? file : undefined)) console.log(`${name} is deleted`);
   return 0;
 }
 

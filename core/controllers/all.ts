@@ -4,6 +4,7 @@
  *   runAll([informers, events, ...allControllers({ … })], signal)
  */
 import { aborted } from "../lifecycle/aborted.ts";
+import { clockJumps } from "../lifecycle/clock-jumps.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
@@ -141,13 +142,14 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ...(manifests ? [addonsController({ ...deps, files: manifests })] : []),
   ];
   const { workers = {} } = deps;
+  const jumps = clockJumps(clock);
   const collects = runs("garbage-collector-controller");
   return [
-    managed({
+    jumps.watch, managed({
       names: [...chosen.map(([name]) => name), ...(collects ? ["garbage-collector-controller"] : [])],
       workers: new Map([...controllers.map((one) => [one.name, workers[one.name] ?? one.workers] as const), ...(collects ? [["garbage_collector", workers["garbage_collector"] ?? COLLECTING_WORKERS] as const] : [])]),
     }, deps),
-    ...(collects ? [garbageCollector({ ...deps, metrics, workers: workers["garbage_collector"] })] : []), ...controllers.map((controller) => runController({ ...controller, workers: workers[controller.name] ?? controller.workers }, { clock, log, metrics })),
+    ...(collects ? [garbageCollector({ ...deps, metrics, workers: workers["garbage_collector"] })] : []), ...controllers.map((controller) => runController({ ...controller, workers: workers[controller.name] ?? controller.workers }, { clock, jumps, log, metrics })),
   ];
 }
 

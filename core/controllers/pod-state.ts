@@ -5,6 +5,7 @@
  */
 import type { Pod, PodCondition } from "../api/gen/core.v1.ts";
 import { parseTime } from "../api/meta/time.ts";
+import { isFarAhead } from "./wrong-clock.ts";
 
 export function podCondition(pod: Readonly<Pod>, type: string): Readonly<PodCondition> | undefined {
   return pod.status?.conditions?.find((condition) => condition.type === type);
@@ -18,10 +19,10 @@ export function readySinceMs(pod: Readonly<Pod>): number | undefined {
   return ready?.status === "True" ? parseTime(ready.lastTransitionTime ?? "") ?? 0 : undefined;
 }
 
-/** Ready for at least `minReadySeconds`. */
+/** Ready for at least `minReadySeconds`, as far as clocks tell. */
 export function isAvailable(pod: Readonly<Pod>, minReadySeconds: number, nowMs: number): boolean {
   const sinceMs = readySinceMs(pod);
-  return sinceMs !== undefined && (minReadySeconds === 0 || (sinceMs > 0 && sinceMs + minReadySeconds * 1000 <= nowMs));
+  return sinceMs !== undefined && (minReadySeconds === 0 || (sinceMs > 0 && (sinceMs + minReadySeconds * 1000 <= nowMs || isFarAhead(sinceMs, nowMs))));
 }
 
 /** How long until the next of these becomes available by time alone; undefined: none will. */

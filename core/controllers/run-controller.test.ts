@@ -43,3 +43,22 @@ test("a key that failed waits as long as its controller says, twice as long each
   stop.abort();
   await life;
 });
+
+test("when the clock is set, who waits for a time of day is asked again at once: it is at another distance now", async () => {
+  const stop = new AbortController();
+  const listeners = new Set<() => void>();
+  const jumps = { subscribe(jumped: () => void) { listeners.add(jumped); return () => void listeners.delete(jumped); } };
+  let asked = 0;
+  const life = runController({
+    name: "thing", workers: 1, watches: [], starts: ["a"] as ObjectKey[],
+    async reconcile() { asked++; return { againInMs: 3_600_000 }; },
+  }, { clock: systemClock, jumps, log: silentLog }).run(stop.signal, () => undefined);
+  for (const times of [1, 2, 3]) {
+    await eventually(() => asked, (count) => count === times);
+    for (const jumped of listeners) jumped();
+  }
+  await eventually(() => asked, (count) => count === 4);
+  stop.abort();
+  await life;
+  expect(listeners.size).toBe(0);
+});

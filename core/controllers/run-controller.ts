@@ -8,6 +8,7 @@ import type { ObjectKey } from "../api/meta/object-meta.ts";
 import { isConflict } from "../api/meta/status-error.ts";
 import { aborted } from "../lifecycle/aborted.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import type { ClockJumps } from "../lifecycle/clock-jumps.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import { type QueueMeter, type WorkQueue, workQueue } from "../lifecycle/work-queue.ts";
 import type { Log } from "../observe/log.ts";
@@ -55,9 +56,15 @@ const AGAIN_MS_MIN = 10;
 /** Timers hold no more than 2^31 ms. Who asked for later is asked again tomorrow. */
 const AGAIN_MS_MAX = 86_400_000;
 
-interface Deps { readonly clock: Clock; readonly log: Log; readonly metrics?: ControllerMetrics | undefined }
+interface Deps {
+  readonly clock: Clock;
+  /** Absent: it never jumps. */
+  readonly jumps?: Pick<ClockJumps, "subscribe"> | undefined;
+  readonly log: Log;
+  readonly metrics?: ControllerMetrics | undefined;
+}
 
-export function runController(controller: Controller, { clock, log: parentLog, metrics }: Deps): Runnable {
+export function runController(controller: Controller, { clock, jumps, log: parentLog, metrics }: Deps): Runnable {
   const { name } = controller;
   const log = parentLog.with({ controller: name });
 
@@ -92,6 +99,7 @@ export function runController(controller: Controller, { clock, log: parentLog, m
       const queue = workQueue<ObjectKey>(clock, { retry: controller.retry, meter: metrics?.queue(name) });
       metrics?.watch(name, { depth: () => queue.size, running: () => [...running.values()].map((sinceMs) => clock.uptimeMs() - sinceMs) });
       const unsubscribe = controller.watches.map((watch) => watch.subscribe((key, afterMs = 0) => queue.addAfter(key, afterMs)));
+      if (jumps) unsubscribe.push(jumps.subscribe(() => queue.hasten())); // how long it is until a time of day is another now
       try {
         ready(); // what it watches may come later: nobody waits for a controller
         await Promise.all([...controller.watches, ...(controller.reads ?? [])].map((source) => source.whenSynced(signal)));

@@ -18,3 +18,13 @@ test("a key waits once, is not handed out twice at the same time, and again when
   expect([await queue.take(signal), await queue.take(signal), queue.size]).toEqual(["b", "a", 0]);
   expect(told).toEqual(["added", "added", 5, "added", 8, 3]);
 });
+
+test("what was to be added later can be added now, once", async () => {
+  const queue = workQueue<string>(systemClock);
+  queue.addAfter("a", 60_000);
+  queue.addAfter("b", 120_000);
+  queue.hasten();
+  queue.hasten();
+  const { signal } = new AbortController();
+  expect([await queue.take(signal), await queue.take(signal), queue.size]).toEqual(["a", "b", 0]);
+});

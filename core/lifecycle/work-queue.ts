@@ -21,6 +21,8 @@ export interface WorkQueue<K> {
   /** Adds `key` again after a delay that doubles with every failure since the last `forget`. */
   addRateLimited(key: K): void;
   forget(key: K): void;
+  /** Adds now what was to be added later. */
+  hasten(): void;
   /** The next key, or undefined once `signal` has aborted. Call `done` when the work on it has ended. */
   take(signal: AbortSignal): Promise<K | undefined>;
   done(key: K): void;
@@ -67,6 +69,7 @@ export function workQueue<K>(clock: Clock, { retry = RETRY, meter }: { readonly 
       addAfter(key, backoffMs(count, retry));
     },
     forget: (key) => void failures.delete(key),
+    hasten() { for (const key of [...delayed.keys()]) add(key); },
     async take(signal) {
       while (!signal.aborted) {
         const [next] = waiting;

@@ -4,8 +4,9 @@
  *   bun test/crash/kill9.ts --kills 200 --seed 1 [--dir <directory>]
  *
  * A child opens the store and writes as fast as it can: 32 writers, each with rows of its own, put, delete and heartbeat, with values of ever new
- * shapes. It prints every write before it starts it and after it was acknowledged. After a random time it is killed (SIGKILL), also while it
- * opens the store. A second child then checks the store, opens it and prints what is in it, and closes it in order or kills itself.
+ * shapes. It prints every write before it starts it and after it was acknowledged. A random time after it has opened the store it is killed
+ * (SIGKILL), sometimes after its start: also while it opens the store. A second child then checks the store, opens it and prints what is in it,
+ * and closes it in order or kills itself.
  *
  * Counted: acknowledged durable writes that are missing, changed or came back; revisions that were given twice or went backwards; volatile rows
  * that nobody wrote; checks that found something. One line is printed, and the exit code is 1 unless all are 0 and something was acknowledged.
@@ -178,6 +179,19 @@ class Ledger {
   }
 }
 
+/** What it prints until it is killed, this long after its start; or after it has opened the store, which on a busy machine takes longer than any such moment. */
+async function linesUntilKilled(writer: Bun.Subprocess<"ignore", "pipe", "inherit">, { momentMs, onceOpen }: { readonly momentMs: number; readonly onceOpen: boolean }): Promise<string> {
+  const begin = () => setTimeout(() => writer.kill("SIGKILL"), momentMs);
+  let timer = onceOpen ? undefined : begin(), text = "";
+  for await (const bytes of writer.stdout.pipeThrough(new TextDecoderStream())) {
+    timer ??= begin();
+    text += bytes;
+  }
+  await writer.exited;
+  clearTimeout(timer);
+  return text;
+}
+
 async function run({ kills, seed, dir }: { kills: number; seed: number; dir: string }): Promise<boolean> {
   const random = seeded(seed);
   const ledger = new Ledger();
@@ -187,10 +201,7 @@ async function run({ kills, seed, dir }: { kills: number; seed: number; dir: str
   for (let kill = 0; kill < kills; kill++) {
     const life = seed * 1_000_000 + kill;
     const writer = Bun.spawn([process.execPath, import.meta.filename, "--write", String(life), "--dir", dir], { stdout: "pipe", stderr: "inherit" });
-    const timer = setTimeout(() => writer.kill("SIGKILL"), 60 + random(500));
-    const text = await new Response(writer.stdout).text();
-    await writer.exited;
-    clearTimeout(timer);
+    const text = await linesUntilKilled(writer, { momentMs: 60 + random(500), onceOpen: random(4) > 0 });
     if (writer.signalCode !== "SIGKILL") throw new Error(`the writer of life ${life} ended by itself`);
     const lines = text.split("\n").slice(0, -1).map((line) => JSON.parse(line) as Line); // the last one may be half a line
     if (lines.length === 0) whileOpening++;

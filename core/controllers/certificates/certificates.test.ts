@@ -139,6 +139,7 @@ test("a node's name is its machine's: another one is denied, the same one may co
   expect(told(await csr(mine, "a"), { others: [await csr(other, "b", approved)] })).toBe("another machine is just joining as node n1");
   expect(told(await csr(mine, "a"), { others: [await csr(mine, "b", approved), await csr(other, "c")] })).toBeUndefined();
   expect(told(await csr(mine, "a"), { others: [await csr(other, "b", approved)], nowMs: nowMs + 120_000 })).toBeUndefined();
+  expect(told(await csr(mine, "a"), { others: [await csr(other, "b", approved)], nowMs: Date.parse("2016-01-01T00:00:00Z") })).toBeUndefined(); // the clock was ahead then
 });
 
 test("requests are found by the node they are for: what others ask is not read for each", async () => {

@@ -16,7 +16,7 @@ import { isApproved, KUBELET_CLIENT, NODE_PREFIX, requestOf } from "./requests.t
 
 type Csr = Readonly<CertificateSigningRequest>;
 
-/** From a certificate to a registered Node takes seconds; cloned machines are switched on together. */
+/** From a certificate to a registered Node takes seconds; cloned machines are switched on together. One that is approved later than now was by a clock that was wrong. */
 const JOINING_MS = 120_000;
 
 export const NAME_TAKEN = "NodeNameTaken";
@@ -37,7 +37,7 @@ export function nodeNameProblem(csr: Csr, { node, others, nowMs }: { readonly no
   for (const other of others) {
     if (other.metadata.uid === csr.metadata.uid || other.spec.signerName !== csr.spec.signerName || !isApproved(other) || nodeNameOf(other) !== name || machineOfRequest(other) === machine) continue;
     const approvedMs = parseTime(other.status?.conditions?.find(({ type }) => type === "Approved")?.lastUpdateTime ?? other.metadata.creationTimestamp);
-    if (approvedMs !== undefined && nowMs - approvedMs < JOINING_MS) return `another machine is just joining as node ${name}: ${advice}`;
+    if (approvedMs !== undefined && Math.abs(nowMs - approvedMs) < JOINING_MS) return `another machine is just joining as node ${name}: ${advice}`;
   }
   return undefined;
 }

@@ -3,9 +3,10 @@ import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { CronJob, CronJobSpec, Job } from "../../api/gen/batch.v1.ts";
 import { CRON_JOBS, EVENTS, JOBS } from "../../client/resources.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { cronJobController } from "./cronjob.ts";
-import { beyondHistory, dueTime, nextDueInMs } from "./plan.ts";
+import { beyondHistory, dueTime, nextDueInMs, withoutTimesAhead } from "./plan.ts";
 import { parseSchedule } from "./schedule.ts";
 import { formatInZone, UTC, zoneNamed } from "./zone.ts";
 
@@ -78,8 +79,35 @@ test("after runs that were missed before a long pause, of which no latest is fou
 test("finished Jobs beyond the limits go, the oldest first, each kind for itself", () => {
   const job = (name: string, type: string, startTime: string) => ({ metadata: { name }, status: { startTime, conditions: [{ type, status: "True" }] } }) as Job;
   const all = [job("s3", "Complete", "3"), job("s1", "Complete", "1"), job("s2", "Complete", "2"), job("f1", "Failed", "0"), job("running", "Suspended", "0")];
-  expect(beyondHistory(cron({ successfulJobsHistoryLimit: 1, failedJobsHistoryLimit: 1 }), all).map(({ metadata }) => metadata.name)).toEqual(["s1", "s2"]);
-  expect(beyondHistory(cron({ failedJobsHistoryLimit: 0 }), all).map(({ metadata }) => metadata.name)).toEqual(["f1"]);
+  expect(beyondHistory(cron({ successfulJobsHistoryLimit: 1, failedJobsHistoryLimit: 1 }), all, 0).map(({ metadata }) => metadata.name)).toEqual(["s1", "s2"]);
+  expect(beyondHistory(cron({ failedJobsHistoryLimit: 0 }), all, 0).map(({ metadata }) => metadata.name)).toEqual(["f1"]);
+});
+
+test("Jobs of a clock that was far ahead are the oldest", () => {
+  const job = (startTime: string) => ({ metadata: { name: startTime.slice(0, 4) }, status: { startTime, conditions: [{ type: "Complete", status: "True" }] } }) as Job;
+  const all = [job("2036-01-01T00:00:00Z"), job("2026-01-01T00:00:00Z"), job("2025-01-01T00:00:00Z")];
+  expect(beyondHistory(cron({ successfulJobsHistoryLimit: 1 }), all, at("2026-01-01T00:01:00Z")).map(({ metadata }) => metadata.name)).toEqual(["2036", "2025"]);
+});
+
+test.each([
+  ["a clock that was ten years ahead has started the last", cron({ schedule: "* * * * *" }, undefined, "2036-01-01T05:00:00Z"), 0, "2026-01-01T05:30:00Z"],
+  ["an hour is waited for, as always", cron({ schedule: "* * * * *" }, undefined, "2026-01-01T06:30:00Z"), 0, undefined],
+  ["ours is not set", cron({ schedule: "* * * * *" }, undefined, "2036-01-01T05:00:00Z"), at("2026-06-01T00:00:00Z"), undefined],
+])("times ahead: %s", (_, made, releasedMs, expected) => {
+  const clock = { ...systemClock, nowMs: () => at("2026-01-01T05:30:10Z") };
+  return withControllers((deps) => [cronJobController({ ...deps, zone: UTC, releasedMs })], async (api, call) => {
+    await api.client.resource(CRON_JOBS).create({ ...made, metadata: { name: "c", namespace: "default" } }, call);
+    if (expected === undefined) return await Bun.sleep(100).then(() => expect(api.all(JOBS)).toEqual([]));
+    await eventually(() => api.all(CRON_JOBS)[0]?.status?.lastScheduleTime, (last) => last === expected);
+    expect(api.all(JOBS).map(({ metadata }) => metadata.name)).toEqual([`c-${at(expected) / 60_000}`]);
+  }, { clock });
+});
+
+test("a CronJob that a clock far ahead has made is due as if it had been made a minute ago", () => {
+  const nowMs = at("2026-01-01T05:30:10Z"), made = cron({}, "2036-01-01T00:00:00Z"), schedule = parseSchedule("30 * * * *", UTC);
+  expect(dueTime(made, schedule, nowMs).atMs).toBeUndefined();
+  expect(dueTime(withoutTimesAhead(made, nowMs), schedule, nowMs).atMs).toBe(at("2026-01-01T05:30:00Z"));
+  expect(nextDueInMs(withoutTimesAhead(made, nowMs), schedule, nowMs)).toBe(at("2026-01-01T06:30:00Z") + 100 - nowMs);
 });
 
 test("a CronJob starts Jobs in time, one at a time if it must, and keeps the last", async () => {

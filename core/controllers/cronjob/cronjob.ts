@@ -20,7 +20,7 @@ import { finishedCondition } from "../job/view.ts";
 import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
 import type { Index } from "../../client/informer.ts";
 import { JobControl } from "./job-control.ts";
-import { beyondHistory, dueTime, jobName, nextDueInMs } from "./plan.ts";
+import { beyondHistory, dueTime, jobName, nextDueInMs, withoutTimesAhead } from "./plan.ts";
 import { parseSchedule, type Schedule } from "./schedule.ts";
 import { localZone, type Zone, zoneNamed } from "./zone.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
@@ -29,7 +29,13 @@ type Cron = Readonly<CronJob>;
 /** The status as it will be written. */
 type Draft = CronJobStatus & { active: ObjectReference[] };
 
-export function cronJobController({ client, informers, events, clock, metrics, zone = localZone() }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics"> & { readonly zone?: Zone | undefined }): Controller {
+interface Deps extends Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics"> {
+  readonly zone?: Zone | undefined;
+  /** A moment that is certainly past: a clock that says less is not set. */
+  readonly releasedMs?: number | undefined;
+}
+
+export function cronJobController({ client, informers, events, clock, metrics, zone = localZone(), releasedMs = 0 }: Deps): Controller {
   const crons = informers.of(CRON_JOBS);
   const jobs = informers.of(JOBS);
   const cronClient = client.resource(CRON_JOBS);
@@ -63,7 +69,7 @@ export function cronJobController({ client, informers, events, clock, metrics, z
   };
 
   async function trim(cron: Cron, own: readonly Readonly<Job>[], draft: Draft, signal: AbortSignal): Promise<void> {
-    for (const job of beyondHistory(cron, own)) if (!isDeleting(job)) await removeJob(cron, job, draft, signal).catch((error: unknown) => { if (signal.aborted) throw error; }); // told as an event; tried again next time
+    for (const job of beyondHistory(cron, own, clock.nowMs())) if (!isDeleting(job)) await removeJob(cron, job, draft, signal).catch((error: unknown) => { if (signal.aborted) throw error; }); // told as an event; tried again next time
   }
 
   async function removeJob(cron: Cron, job: Readonly<Job>, draft: Draft, signal: AbortSignal): Promise<void> {
@@ -104,8 +110,10 @@ export function cronJobController({ client, informers, events, clock, metrics, z
     const parsed = scheduleOf(cron);
     if (parsed === undefined || cron.spec.suspend) return undefined;
     const nowMs = clock.nowMs();
-    const again = (): number | undefined => nextDueInMs({ ...cron, status: draft }, parsed, nowMs);
-    const { atMs, many, never } = dueTime(cron, parsed, nowMs);
+    const isSet = nowMs >= releasedMs; // otherwise it is ours that is wrong, and what is ahead is right
+    const timed = (one: Cron): Cron => (isSet ? withoutTimesAhead(one, nowMs) : one);
+    const again = (): number | undefined => nextDueInMs(timed({ ...cron, status: draft }), parsed, nowMs);
+    const { atMs, many, never } = dueTime(timed(cron), parsed, nowMs);
     if (never) recorder.event(cron, "Warning", "InvalidSchedule", `invalid schedule: ${cron.spec.schedule} : time difference between two schedules is less than 1 second`);
     if (atMs === undefined) return again();
     if (many) recorder.event(cron, "Warning", "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew");

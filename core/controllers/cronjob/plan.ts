@@ -5,7 +5,9 @@
  */
 import type { CronJob, Job } from "../../api/gen/batch.v1.ts";
 import { parseTime } from "../../api/meta/time.ts";
+import { timestamp } from "../../lifecycle/clock.ts";
 import { finishedCondition } from "../job/view.ts";
+import { isFarAhead } from "../wrong-clock.ts";
 import type { Schedule } from "./schedule.ts";
 
 /** So that a timer that is a little early does not find nothing to do. */
@@ -21,6 +23,12 @@ export interface Due {
   readonly many: boolean;
   /** There is no such time, ever: 31 February. */
   readonly never?: boolean;
+}
+
+/** The CronJob as if its last time had been a minute ago, if that was written by a clock far ahead: it would wait for it. */
+export function withoutTimesAhead(cronJob: Readonly<CronJob>, nowMs: number): Readonly<CronJob> {
+  const lastMs = parseTime(cronJob.status?.lastScheduleTime ?? "") ?? parseTime(cronJob.metadata.creationTimestamp) ?? nowMs;
+  return isFarAhead(lastMs, nowMs) ? { ...cronJob, status: { ...cronJob.status, lastScheduleTime: timestamp(nowMs - 60_000) } } : cronJob;
 }
 
 /** Since the last Job, or the CronJob's creation, but no further back than `startingDeadlineSeconds`. */
@@ -47,9 +55,9 @@ export function nextDueInMs(cronJob: Readonly<CronJob>, schedule: Schedule, nowM
   return nextMs === undefined ? undefined : nextMs + LATE_MS - nowMs;
 }
 
-/** The Jobs of the CronJob beyond its history limits, oldest first. */
-export function beyondHistory({ spec }: Readonly<CronJob>, jobs: readonly Readonly<Job>[]): Readonly<Job>[] {
-  const order = (job: Readonly<Job>): string => `${job.status?.startTime ?? "~"} ${job.metadata.name}`;
+/** The Jobs of the CronJob beyond its history limits, oldest first: among them those that a clock far ahead has seen start. */
+export function beyondHistory({ spec }: Readonly<CronJob>, jobs: readonly Readonly<Job>[], nowMs: number): Readonly<Job>[] {
+  const order = ({ status, metadata }: Readonly<Job>): string => `${isFarAhead(parseTime(status?.startTime ?? "") ?? nowMs, nowMs) ? " " : ""}${status?.startTime ?? "~"} ${metadata.name}`;
   const oldest = (type: string, limit: number | undefined): Readonly<Job>[] => {
     if (limit === undefined) return [];
     const ended = jobs.filter((job) => finishedCondition(job)?.type === type).toSorted((a, b) => (order(a) < order(b) ? -1 : 1));
