@@ -19,6 +19,7 @@ import type { Pressure } from "./node/pressure.ts";
 import type { NodePlugins } from "./plugins/node-plugins.ts";
 import type { KubeletMetrics } from "./context.ts";
 import type { PodManager } from "./pod-manager.ts";
+import { nodeReference } from "./node/node-reference.ts";
 import type { PodWorker } from "./pod-worker.ts";
 import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import type { KubeletSettings } from "./settings.ts";
@@ -58,7 +59,7 @@ export interface Housekeeping {
 }
 
 export function housekeeping({ settings, machine, cri, cgroups, podCgroups, manager, plugins: { csi, drivers }, records, shutdownNotices, known, podsMemory, onNode, events, metrics, counted, clock, log }: Deps): Housekeeping {
-  const reference = { apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName };
+  const reference = nodeReference(settings.nodeName);
   const running = (): PodWorker[] => [...manager.workers()].filter(({ stage }) => stage === "running");
   const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), locals: () => localVolumes(manager.workers()), known, periodMs: settings.volumeStatsMs, clock, log, metrics });
   const stats = nodeStats({ settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod), claimed: (uid) => claimStats?.of(uid) ?? [] });

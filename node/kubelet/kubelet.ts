@@ -28,6 +28,7 @@ import { kubeletContext } from "./kubelet-context.ts";
 import type { KubeletDeps } from "./kubelet-deps.ts";
 import { registerRunning } from "./kubelet-metrics.ts";
 import type { PodsShare } from "./node/capacity.ts";
+import { nodeReference } from "./node/node-reference.ts";
 import { nodeAgent } from "./node/node-agent.ts";
 import { podObjects } from "./objects/pod-objects.ts";
 import { nodePlugins } from "./plugins/node-plugins.ts";
@@ -123,7 +124,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     name: "pods",
     async run(quit, ready) {
       context.cgroups.setUp(node.podsShare());
-      if (isLinux && settings.enforcesAllocatable) events.event({ apiVersion: "v1", kind: "Node", name: settings.nodeName, uid: settings.nodeName }, "Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods");
+      if (isLinux && settings.enforcesAllocatable) events.event(nodeReference(settings.nodeName), "Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods");
       if (isLinux) context.userNamespaces.setUp(await subordinateIds({ exec: deps.exec, passwd: existsSync("/etc/passwd") ? readFileSync("/etc/passwd", "utf8") : "", signal: quit }), await context.volumes.leftBehind());
       ready();
       await manager.run(quit);

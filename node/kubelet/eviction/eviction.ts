@@ -4,6 +4,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/eviction/eviction_manager.go
  */
+import { nodeReference } from "../node/node-reference.ts";
 import type { Pod, PodCondition } from "../../../core/api/gen/core.v1.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
 import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
@@ -105,7 +106,7 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
 
   /** Takes away what nobody uses and, if that is too little, ends one pod. */
   async function relieve(shortage: Shortage, { name, layout, candidates }: Node, signal: AbortSignal): Promise<readonly Evictable[]> {
-    events.event({ kind: "Node", apiVersion: "v1", name, uid: name }, "Warning", "EvictionThresholdMet", `Attempting to reclaim ${shortage.starved}`);
+    events.event(nodeReference(name), "Warning", "EvictionThresholdMet", `Attempting to reclaim ${shortage.starved}`);
     if (await isReclaimedOtherwise(reclaims(shortage, layout), signal)) return [];
     if (isTooNewToTell(shortage)) return [];
     const [victim] = ranked(shortage, layout, candidates);

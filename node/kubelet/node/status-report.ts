@@ -17,6 +17,7 @@ import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import type { KubeletSettings } from "../settings.ts";
+import { nodeReference } from "./node-reference.ts";
 import { isSameStatus, newNode, nodeStatusPatch } from "./node-status.ts";
 import { registerNode } from "./register-node.ts";
 
@@ -55,7 +56,7 @@ export class StatusReport implements Runnable {
     const { nodeName } = deps.settings;
     this.#deps = deps;
     this.#nodes = deps.client.resource(NODES);
-    this.#reference = { apiVersion: "v1", kind: "Node", name: nodeName, uid: nodeName };
+    this.#reference = nodeReference(nodeName);
   }
 
   /** Once it is registered, as far as this process has heard. */
