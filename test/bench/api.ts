@@ -1,5 +1,6 @@
 /**
  * What the API costs: `bun test/bench/api.ts [--pods 10000] [--watchers 500] [--only create,get,…] [--h2]` on the compiled binary (CORACLE_BINARY names another; compiled.ts).
+ * With `--kubeconfig <file> --pids <pid>,<pid>` the same load goes to another API server that already runs here, whose processes these are.
  *
  * One server without a node, controllers or scheduler, over TLS on this machine's loopback, with fsync; clients in this process over HTTP/1.1 (--h2: HTTP/2, one connection for
  * eight clients), with a client certificate.
@@ -13,22 +14,22 @@ import * as tls from "node:tls";
 import { parseArgs } from "node:util";
 import { gunzipSync } from "node:zlib";
 import { readKubeconfig } from "../../cmd/kubeconfig-file.ts";
-import { compiledBench, isWritten, percentile } from "./compiled.ts";
+import { compiledBench, isWritten, percentile, processUse } from "./compiled.ts";
 
 const { values } = parseArgs({
   options: {
     pods: { type: "string", default: "10000" }, watchers: { type: "string", default: "500" }, only: { type: "string", default: "create,get,status,apply,lease,list,watch,mixed,delete" },
     h2: { type: "boolean", default: false }, port: { type: "string", default: "16444" },
+    kubeconfig: { type: "string" }, pids: { type: "string", default: "" },
   },
 });
 const podCount = Number(values.pods), watcherCount = Number(values.watchers);
 const wanted = new Set(values.only.split(","));
 
 await using bench = compiledBench();
-const kubeconfig = join(bench.directory, "kubeconfig");
-const server = bench.start("server", ["server", "--disable-agent", "--disable", "controllers,scheduler,dns,local-storage", "--write-kubeconfig", kubeconfig, "--https-listen-port", values.port, "--bind-address", "127.0.0.1", "--node-name", "bench", "--log-level", "warn"]);
-const pssMb = (): number => server.memoryMb();
-const cpuMs = (): number => server.cpuMs();
+const kubeconfig = values.kubeconfig ?? join(bench.directory, "kubeconfig");
+const server = values.kubeconfig === undefined ? bench.start("server", ["server", "--disable-agent", "--disable", "controllers,scheduler,dns,local-storage", "--write-kubeconfig", kubeconfig, "--https-listen-port", values.port, "--bind-address", "127.0.0.1", "--node-name", "bench", "--log-level", "warn"]) : undefined;
+const { memoryMb: pssMb, cpuMs } = server ?? processUse(values.pids.split(",").map(Number));
 await bench.until("the server writes its kubeconfig", () => isWritten(kubeconfig));
 const { server: url, credentials } = readKubeconfig(kubeconfig);
 const { ca, cert, key } = credentials as { ca: string; cert: string; key: string };
@@ -259,5 +260,5 @@ try {
   console.log(`in the end: ${pssMb().toFixed(0)} MB`);
 } finally {
   for (const session of sessions) session.destroy();
-  if (server.log() !== "") console.log(server.log().slice(0, 2_000));
+  if (server !== undefined && server.log() !== "") console.log(server.log().slice(0, 2_000));
 }

@@ -9,14 +9,17 @@ import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-export interface Process {
-  readonly name: string;
-  readonly child: Bun.Subprocess;
+export interface ProcessUse {
   /** Of all threads, so far. */
   cpuMs(): number;
   memoryMb(): number;
   /** To its disk, so far. */
   writtenMb(): number;
+}
+
+export interface Process extends ProcessUse {
+  readonly name: string;
+  readonly child: Bun.Subprocess;
   log(): string;
 }
 
@@ -74,16 +77,20 @@ export function compiledBench(): CompiledBench & AsyncDisposable {
 }
 
 function processOf(name: string, child: Bun.Subprocess, logFile: string): Process {
-  const proc = (file: string): string => readFileSync(`/proc/${child.pid}/${file}`, "utf8");
+  return { name, child, ...processUse([child.pid]), log: () => readFileSync(logFile, "utf8") };
+}
+
+/** Of all these together. */
+export function processUse(pids: readonly number[]): ProcessUse {
+  const proc = (pid: number, file: string): string => readFileSync(`/proc/${pid}/${file}`, "utf8");
+  const sum = (of: (pid: number) => number): number => pids.reduce((total, pid) => total + of(pid), 0);
   return {
-    name, child,
-    cpuMs() {
-      const fields = proc("stat").replace(/^.*\) /, "").split(" ");
+    cpuMs: () => sum((pid) => {
+      const fields = proc(pid, "stat").replace(/^.*\) /, "").split(" ");
       return (Number(fields[11]) + Number(fields[12])) * TICK_MS;
-    },
-    memoryMb: () => Number(/^Pss:\s+(\d+)/m.exec(proc("smaps_rollup"))![1]) / 1024,
-    writtenMb: () => Number(/^write_bytes: (\d+)/m.exec(proc("io"))![1]) / 1e6,
-    log: () => readFileSync(logFile, "utf8"),
+    }),
+    memoryMb: () => sum((pid) => Number(/^Pss:\s+(\d+)/m.exec(proc(pid, "smaps_rollup"))![1]) / 1024),
+    writtenMb: () => sum((pid) => Number(/^write_bytes: (\d+)/m.exec(proc(pid, "io"))![1]) / 1e6),
   };
 }
 
