@@ -121,7 +121,10 @@ check_libraries() {
 
 # What was asked for: the words of INSTALL_CORACLE_EXEC and of the command line, quoted, on one line.
 requested_args() {
-  eval "set -- ${INSTALL_CORACLE_EXEC:-} $*"
+  # xargs takes words and quotes for what sh does, but < and $ for themselves
+  words=$(printf '%s\n' "${INSTALL_CORACLE_EXEC:-}" | xargs -r -n 1 printf '%s\n') || fail "INSTALL_CORACLE_EXEC cannot be read as words: $INSTALL_CORACLE_EXEC"
+  quoted_words=$(printf '%s\n' "$words" | while IFS= read -r word; do [ -z "$word" ] || printf '%s ' "$(quote "$word")"; done)
+  eval "set -- $quoted_words $*"
   case ${1:-} in
     '' | -*)
       if [ -n "${CORACLE_URL:-}${CORACLE_SERVER:-}" ]; then set -- agent "$@"; else set -- server "$@"; fi ;;

@@ -64,6 +64,24 @@ sh installers/linux/uninstall.sh
   expect(left!.trim()).toBe("Coracle is uninstalled: 0 things removed.");
 }, 300_000);
 
+test.skipIf(!canOverlay)("flags in the environment are words with quotes, in which nothing else means anything to a shell", () => {
+  const out = onMachine(`
+export INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true
+args() { sh installers/linux/install.sh "$@" >/dev/null || echo "ended with $?"; cat /etc/coracle/coracle.args; }
+INSTALL_CORACLE_EXEC='agent --kubelet-arg eviction-hard=memory.available<100Mi,nodefs.available<5% --node-label=a=$(id) "--node-name=edge 1"' args --debug 'x;y'
+INSTALL_CORACLE_EXEC="--kubelet-arg 'eviction-hard=memory.available<100Mi'
+  --debug" args
+INSTALL_CORACLE_EXEC="--node-name 'edge" args 2>&1`);
+  expect(out.trimEnd().split("\n")).toEqual([
+    "'agent' '--kubelet-arg' 'eviction-hard=memory.available<100Mi,nodefs.available<5%' '--node-label=a=$(id)' '--node-name=edge 1' '--debug' 'x;y' ",
+    "'server' '--kubelet-arg' 'eviction-hard=memory.available<100Mi' '--debug' ",
+    expect.stringMatching(/^xargs: .*quote/),
+    "[coracle] INSTALL_CORACLE_EXEC cannot be read as words: --node-name 'edge",
+    "ended with 1",
+    "'server' '--kubelet-arg' 'eviction-hard=memory.available<100Mi' '--debug' ",
+  ]);
+}, 300_000);
+
 test.skipIf(!canOverlay || !has("ip"))("routes to other nodes' pods and to Services go with it, and the address of a machine on no network; others stay", () => {
   const out = onMachine(`unshare --net sh -c '
 ip link set lo up; ip address add 192.0.2.1/32 dev lo; ip address add 192.0.2.2/32 dev lo; ip route add 10.42.1.0/24 dev lo proto 171; ip route add 10.43.0.0/16 dev lo proto 171 table 171; ip route add 10.9.0.0/16 dev lo
