@@ -12,7 +12,7 @@
 #   INSTALL_CORACLE_EXEC         "server …" or "agent …", or only flags; flags after the script's name are added
 #   INSTALL_CORACLE_BINARY       install this executable instead of dist/coracle
 #   INSTALL_CORACLE_BIN_DIR      default /usr/local/bin
-#   INSTALL_CORACLE_SKIP_START   "true": install only
+#   INSTALL_CORACLE_SKIP_START   "true": do not start it; the next boot does, also that of an image this runs in
 #   INSTALL_CORACLE_TIMEOUT      seconds to wait for the node to be Ready, default 180
 #
 # Without settings of its own, a later run keeps those of the run before.
@@ -29,6 +29,7 @@ LOG_FILE=/var/log/coracle.log
 UNIT=/etc/systemd/system/coracle.service
 INIT=/etc/init.d/coracle
 TIMEOUT=${INSTALL_CORACLE_TIMEOUT:-180}
+SKIP_START=${INSTALL_CORACLE_SKIP_START:-}
 HERE=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 ROOT=$(CDPATH='' cd -- "$HERE/../.." && pwd)
 
@@ -201,7 +202,7 @@ systemd_command() {
 # A server says when it is ready, to units that come after it. An agent may wait for its server for as long as it takes.
 systemd_type() { if [ "$MODE" = agent ]; then echo exec; else echo notify; fi; }
 
-start_systemd() {
+enable_systemd() {
   # shellcheck disable=SC2119
   cat >"$UNIT" <<UNIT
 [Unit]
@@ -228,14 +229,17 @@ RestartSec=5s
 [Install]
 WantedBy=multi-user.target
 UNIT
-  systemctl daemon-reload
+  [ ! -d /run/systemd/system ] || systemctl daemon-reload
   systemctl --quiet enable coracle
+}
+
+start_systemd() {
   systemctl --no-block restart coracle
   FOLLOW="journalctl -fu coracle" RESTART="systemctl restart coracle" STOP="systemctl stop coracle"
   say "started the systemd service coracle"
 }
 
-start_openrc() {
+enable_openrc() {
   cat >"$INIT" <<INIT
 #!/sbin/openrc-run
 description="Coracle: Kubernetes for the edge"
@@ -256,10 +260,15 @@ INIT
   chmod 755 "$INIT"
   rm -f /etc/logrotate.d/coracle # of before the service cut its log itself
   rc-update -q add coracle default
+}
+
+start_openrc() {
   rc-service -q coracle restart
   FOLLOW="tail -f $LOG_FILE" RESTART="rc-service coracle restart" STOP="rc-service coracle stop"
   say "started the OpenRC service coracle"
 }
+
+enable_background() { :; }
 
 start_background() {
   "$LIB_DIR/service" restart
@@ -267,12 +276,19 @@ start_background() {
   say "started in the background, supervised: neither systemd nor OpenRC runs here, so it must be started again after a reboot ($LIB_DIR/service start)"
 }
 
+# What starts it at boot: of what runs here, or else of what is installed in an image that boots later.
+service_manager() {
+  if [ -d /run/systemd/system ] && have systemctl; then echo systemd
+  elif [ -d /run/openrc ] && have rc-service; then echo openrc
+  elif [ "$SKIP_START" = true ] && have systemctl; then echo systemd
+  elif [ "$SKIP_START" = true ] && have rc-update; then echo openrc
+  else echo background; fi
+}
+
 start() {
   STARTED=$(date +%s) LOG_BYTES=0
   [ ! -f "$LOG_FILE" ] || LOG_BYTES=$(wc -c <"$LOG_FILE")
-  if [ -d /run/systemd/system ] && have systemctl; then start_systemd
-  elif [ -d /run/openrc ] && have rc-service; then start_openrc
-  else start_background; fi
+  "start_$MANAGER"
 }
 
 # wait_for COMPLAINT COMMAND…: until the command succeeds.
@@ -390,7 +406,9 @@ main() {
   install_binary
   check_libraries
   configure "$@"
-  [ "${INSTALL_CORACLE_SKIP_START:-}" != true ] || { say "installed, not started"; exit 0; }
+  MANAGER=$(service_manager)
+  "enable_$MANAGER"
+  [ "$SKIP_START" != true ] || { say "installed, not started$([ "$MANAGER" = background ] || echo "; the next boot starts it")"; exit 0; }
   start
   wait_until_ready
   report

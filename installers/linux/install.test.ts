@@ -72,14 +72,22 @@ INSTALL_CORACLE_EXEC='agent --kubelet-arg eviction-hard=memory.available<100Mi,n
 INSTALL_CORACLE_EXEC="--kubelet-arg 'eviction-hard=memory.available<100Mi'
   --debug" args
 INSTALL_CORACLE_EXEC="--node-name 'edge" args 2>&1`);
-  expect(out.trimEnd().split("\n")).toEqual([
-    "'agent' '--kubelet-arg' 'eviction-hard=memory.available<100Mi,nodefs.available<5%' '--node-label=a=$(id)' '--node-name=edge 1' '--debug' 'x;y' ",
-    "'server' '--kubelet-arg' 'eviction-hard=memory.available<100Mi' '--debug' ",
+  expect(out.trimEnd().split(/ *\n/)).toEqual([
+    "'agent' '--kubelet-arg' 'eviction-hard=memory.available<100Mi,nodefs.available<5%' '--node-label=a=$(id)' '--node-name=edge 1' '--debug' 'x;y'",
+    "'server' '--kubelet-arg' 'eviction-hard=memory.available<100Mi' '--debug'",
     expect.stringMatching(/^xargs: .*quote/),
     "[coracle] INSTALL_CORACLE_EXEC cannot be read as words: --node-name 'edge",
     "ended with 1",
-    "'server' '--kubelet-arg' 'eviction-hard=memory.available<100Mi' '--debug' ",
+    "'server' '--kubelet-arg' 'eviction-hard=memory.available<100Mi' '--debug'",
   ]);
+}, 300_000);
+
+test.skipIf(!canOverlay || !has("systemctl"))("in an image that boots later it is enabled, not started, and can be taken out again", () => {
+  const out = onMachine(`
+INSTALL_CORACLE_BINARY=$1/coracle INSTALL_CORACLE_SKIP_START=true sh installers/linux/install.sh --node-name 'a $b'
+readlink /etc/systemd/system/multi-user.target.wants/coracle.service; grep ^ExecStart= /etc/systemd/system/coracle.service; ps -eo args | grep -c '[c]oracle server' || true
+coracle-uninstall >/dev/null; find /etc/systemd/system -name 'coracle*'`);
+  expect(out.split("\n").slice(-5)).toEqual(["[coracle] installed, not started; the next boot starts it", "/etc/systemd/system/coracle.service", 'ExecStart=/usr/local/bin/coracle "server" "--node-name" "a $$b"', "0", ""]);
 }, 300_000);
 
 test.skipIf(!canOverlay || !has("ip"))("routes to other nodes' pods and to Services go with it, and the address of a machine on no network; others stay", () => {
