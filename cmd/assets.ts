@@ -22,6 +22,8 @@ export interface BuildInfo {
   readonly date: string;
 }
 
+export type InstallScript = "install.sh" | "join.sh" | "service.sh" | "uninstall.sh";
+
 /** The node components of this machine's architecture (node/runtime unpacks them); undefined on Windows, and from source before the first build. */
 export function nodeBundle(): NodeBundleAsset | undefined {
   const assets = join(ROOT, "dist/assets.json");
@@ -34,6 +36,12 @@ export function nodeBundle(): NodeBundleAsset | undefined {
 export function descriptionsPath(): string | undefined {
   const path = join(ROOT, "core/api/schema/descriptions.json.zst");
   return existsSync(path) ? path : undefined;
+}
+
+/** installers/linux: what installs, and what it brings along. */
+export function installScripts(): Readonly<Record<InstallScript, string>> {
+  const text = (name: InstallScript): string => readFileSync(join(ROOT, "installers/linux", name), "utf8");
+  return { "install.sh": text("install.sh"), "join.sh": text("join.sh"), "service.sh": text("service.sh"), "uninstall.sh": text("uninstall.sh") };
 }
 
 export function buildInfo(): BuildInfo {

@@ -13,6 +13,7 @@ type Command = (argv: readonly string[]) => Promise<number>;
 const COMMANDS: Readonly<Record<string, { readonly help: string; readonly load: () => Promise<Command> }>> = {
   server: { help: "run the control plane, and a node unless --disable-agent", load: async () => (await import("./server.ts")).server },
   agent: { help: "join this machine to a server as a node", load: async () => (await import("./agent.ts")).agent },
+  install: { help: "install this executable as a service: a server, or an agent of one", load: async () => (await import("./install.ts")).install },
   token: { help: "create, list, delete: tokens with which machines join", load: async () => (await import("./token.ts")).token },
   node: { help: "revoke, allow, list: nodes whose machines are not to come back", load: async () => (await import("./revoke-node.ts")).node },
   simulate: { help: "join nodes without machines, to see what a large cluster asks of a server", load: async () => (await import("./simulate.ts")).simulate },

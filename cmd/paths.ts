@@ -11,6 +11,8 @@ export function paths(dataDir: string) {
     token: join(dataDir, "server", "token"),
     snapshots: join(dataDir, "server", "snapshots"),
     manifests: join(dataDir, "server", "manifests"),
+    /** For machines of other kinds than this one: <target>/coracle. */
+    executables: join(dataDir, "server", "executables"),
     native: join(dataDir, "native"),
     agent: join(dataDir, "agent"),
     kubelet: join(dataDir, "agent", "kubelet"),

@@ -13,9 +13,11 @@ import { systemClock, timestamp } from "../core/lifecycle/clock.ts";
 import { systemRandom } from "../core/lifecycle/random.ts";
 import { formatJoinToken } from "../core/pki/join-token.ts";
 import { connect } from "./admin-client.ts";
+import { joinCommand } from "./join-command.ts";
 import { ConfigError } from "./config/config.ts";
 
 const USAGE = `Usage: coracle token create [--ttl 24h] [--description TEXT]   prints a token for: coracle agent --server … --token …
+                            [--print-join-command]               prints what to run as root on a Linux machine that has nothing yet
        coracle token list                                       tokens there are, without their secrets
        coracle token delete ID…                                 makes tokens invalid at once
 
@@ -29,6 +31,7 @@ const NAMESPACE = "kube-system";
 const PREFIX = "bootstrap-token-";
 const GROUP = "system:bootstrappers:coracle:default-node-token";
 const ALPHABET = "0123456789abcdefghijklmnopqrstuvwxyz";
+const JOIN_COMMAND = "print-join-command"; // as kubeadm calls it
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
 export async function token(argv: readonly string[]): Promise<number> {
@@ -37,19 +40,19 @@ export async function token(argv: readonly string[]): Promise<number> {
     console.log(USAGE);
     return command === undefined ? 2 : 0;
   }
-  const known = { create: ["ttl", "description", "kubeconfig"], list: ["kubeconfig"], delete: ["kubeconfig"] }[command];
+  const known = { create: ["ttl", "description", "kubeconfig", JOIN_COMMAND], list: ["kubeconfig"], delete: ["kubeconfig"] }[command];
   if (!known) throw new ConfigError(`unknown command ${JSON.stringify(command)}\n\n${USAGE}`);
   const { flags, words } = readFlags(rest, known);
   const { client, ca } = connect(flags.get("kubeconfig"), "coracle-token");
   const signal = AbortSignal.timeout(30_000);
   switch (command) {
-    case "create": return await create(client, ca, { ttlMs: durationMs(flags.get("ttl") ?? "24h"), description: flags.get("description") ?? "" }, signal);
+    case "create": return await create(client, ca, { ttlMs: durationMs(flags.get("ttl") ?? "24h"), description: flags.get("description") ?? "", printsCommand: flags.has(JOIN_COMMAND) }, signal);
     case "list": return await list(client, signal);
     default: return await remove(client, words, signal);
   }
 }
 
-async function create(client: Client, ca: string, { ttlMs, description }: { readonly ttlMs: number; readonly description: string }, signal: AbortSignal): Promise<number> {
+async function create(client: Client, ca: string, { ttlMs, description, printsCommand }: { readonly ttlMs: number; readonly description: string; readonly printsCommand: boolean }, signal: AbortSignal): Promise<number> {
   const id = letters(6), secret = letters(16);
   const object: NewObject<Secret> = {
     apiVersion: "v1", kind: "Secret", metadata: { name: PREFIX + id, namespace: NAMESPACE }, type: "bootstrap.kubernetes.io/token",
@@ -58,8 +61,10 @@ async function create(client: Client, ca: string, { ttlMs, description }: { read
       ...(ttlMs === 0 ? {} : { expiration: timestamp(systemClock.nowMs() + ttlMs) }),
     },
   };
+  const given = formatJoinToken(ca, `${id}.${secret}`);
+  const line = printsCommand ? await joinCommand(client, given, ca, signal) : given; // before there is a token that nobody has been told
   await client.resource(SECRETS).create(object, { signal });
-  console.log(formatJoinToken(ca, `${id}.${secret}`));
+  console.log(line);
   return 0;
 }
 
@@ -102,6 +107,7 @@ function readFlags(argv: readonly string[], known: readonly string[]): { readonl
     const [, name, value] = /^--([a-z-]+)(?:=([\s\S]*))?$/.exec(argv[i]!) ?? [];
     if (name === undefined) words.push(argv[i]!);
     else if (!known.includes(name)) throw new ConfigError(`unknown flag --${name}\n${USAGE}`);
+    else if (name === JOIN_COMMAND && value === undefined) flags.set(name, "true");
     else {
       const text = value ?? argv[++i];
       if (text === undefined) throw new ConfigError(`--${name} needs a value`);

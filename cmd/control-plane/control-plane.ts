@@ -68,7 +68,7 @@ import { storageMetrics } from "../../core/server/storage-metrics.ts";
 import { VERBS } from "../../core/server/verbs/all.ts";
 import type { Store } from "../../storage/store.ts";
 import { type ApiServerArgs, apiServerArgs } from "../apiserver-args.ts";
-import { descriptionsPath } from "../assets.ts";
+import { descriptionsPath, installScripts } from "../assets.ts";
 import { auditOf } from "../audit.ts";
 import { ConfigError } from "../config/config.ts";
 import type { Settings } from "../config/flags.ts";
@@ -78,6 +78,7 @@ import { explainSchedulingPath } from "../explain-scheduling.ts";
 import { fairnessOf } from "../fairness.ts";
 import { healthChecks } from "../health-checks.ts";
 import { applyMetricsSettings } from "../metrics-settings.ts";
+import { ownExecutable } from "../own-command.ts";
 import type { Paths } from "../paths.ts";
 import { schedulerSetup } from "../scheduler-settings.ts";
 import { shownFlags } from "../shown-flags.ts";
@@ -91,6 +92,7 @@ import { admissionOf } from "./admission.ts";
 import { firstObjects } from "./first-objects.ts";
 import { identityOf } from "./identity.ts";
 import { components, isProfiled, LoopsState } from "./components.ts";
+import { installerPaths } from "./installer-paths.ts";
 import { listenerOf } from "./listener.ts";
 import { loopsOf } from "./loops.ts";
 import { controlPlaneRole } from "./node-role.ts";
@@ -216,7 +218,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       openApiPaths({ clock, registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       identity.paths, explainSchedulingPath(explainer),
-      snapshotPath(snapshots), ...(args.boolean("profiling", true) ? [debug] : []),
+      snapshotPath(snapshots), installerPaths({ script: installScripts()["join.sh"], url, directory: paths.executables, own: ownExecutable() }), ...(args.boolean("profiling", true) ? [debug] : []),
     ],
     special: specialHandlers({
       tokens: identity.tokenIssuer,

@@ -35,6 +35,7 @@ const TARGETS = {
   "linux-arm64": { bun: "bun-linux-arm64", runtime: "@oven/bun-linux-aarch64", addon: { platform: "linux", architecture: "arm64" }, executable: "coracle" },
   "windows-x64": { bun: "bun-windows-x64", runtime: "@oven/bun-windows-x64", addon: { platform: "windows" }, executable: "coracle.exe" },
 } as const satisfies Record<string, { bun: string; runtime: string; addon: AddonTarget; executable: string }>;
+const INSTALL_SCRIPTS = ["install.sh", "join.sh", "service.sh", "uninstall.sh"];
 type TargetName = keyof typeof TARGETS;
 
 interface Build {
@@ -99,6 +100,8 @@ function assetsPlugin(node: NodeBundle | undefined): BunPlugin {
   const contents = `
 ${node ? `import node from ${JSON.stringify(node.path)} with { type: "file" };` : ""}
 import text from ${JSON.stringify(DESCRIPTIONS)} with { type: "file" };
+${INSTALL_SCRIPTS.map((name, i) => `import script${i} from ${JSON.stringify(join(ROOT, "installers/linux", name))} with { type: "text" };`).join("\n")}
+export function installScripts() { return { ${INSTALL_SCRIPTS.map((name, i) => `${JSON.stringify(name)}: script${i}`).join(", ")} }; }
 export function nodeBundle() { return ${node ? `{ path: node, hash: ${JSON.stringify(node.hash)} }` : "undefined"}; }
 export function descriptionsPath() { return text; }
 export function buildInfo() { return ${JSON.stringify(info)}; }

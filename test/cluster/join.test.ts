@@ -67,6 +67,24 @@ test("two machines join, and are Ready within seconds", async () => {
   for (const path of ["agent/tls/client-kubelet.key", "agent/checkpoint/journal"]) expect(statSync(join(a.dataDir, path)).mode & 0o777).toBe(0o600);
 });
 
+test("a machine that has nothing but curl joins by one line, with what the server gives it, and is rid of all of it again", async () => {
+  await using bare = await Host.up("limb-c", "172.30.0.24");
+  await bare.ok(["sh", "-c", 'for d in usr/local var/log; do mkdir -p "$0/$d.up" "$0/$d.work"; mount -t overlay overlay -o "lowerdir=/$d,upperdir=$0/$d.up,workdir=$0/$d.work" "/$d"; done', bare.directory]);
+  const line = await newToken("--print-join-command");
+  expect(line).toMatch(/^curl -fsSk --pinnedpubkey 'sha256\/\/[A-Za-z0-9+/]{43}=' https:\/\/172\.30\.0\.21:6443\/install\.sh \| CORACLE_TOKEN=K10[0-9a-f]{64}::[a-z0-9.]{23} sh -$/);
+  const joins = (command: string) => bare.run(["sh", "-c", `export TMPDIR="$0"; ${command}`, bare.directory]);
+  expect((await joins(line.replace(/sha256..[^']*/, `sha256//${"A".repeat(43)}=`))).stderr).toContain("pinned public key");
+  expect((await joins(line.replace(/K10[0-9a-f]{64}/, `K10${"0".repeat(64)}`))).stderr).toBe(`[coracle] ${SERVER} is not the server of this token: the token is of another cluster, or somebody stands between\n`);
+  expect((await joins(line.replace(/[a-z0-9]{16} sh -$/, "aaaaaaaaaaaaaaaa sh -"))).stderr).toBe(`[coracle] ${SERVER} refuses the token: it is wrong, or it has expired\n`);
+  const { code, stdout, stderr } = await joins(line.replace(/sh -$/, `sh -s - --node-name limb-c --data-dir ${bare.dataDir}`));
+  expect(code, stdout + stderr).toBe(0);
+  expect(stdout).toMatch(/fetching the executable for linux-x64 from https:[\s\S]*installed \/usr\/local\/bin\/coracle[\s\S]*node limb-c is Ready after \d+ s/);
+  expect(await isReady("limb-c")).toBe(true);
+  expect(await bare.ok(["find", bare.directory, "-maxdepth", "1", "-name", "coracle*.*"])).toBe("");
+  expect(await bare.ok(["coracle-uninstall"])).toMatch(/Coracle is uninstalled: \d+ things removed\./);
+  await boss.kubectl("delete", "node", "limb-c");
+});
+
 test("an agent may do what a node may do, and nothing else", async () => {
   const tls = join(a.dataDir, "agent/tls");
   const asNode = (...args: string[]) => a.run([a.binary, "kubectl", "--kubeconfig", "/dev/null", "--server", SERVER, "--certificate-authority", join(tls, "server-ca.crt"), "--client-certificate", join(tls, "client-kubelet.crt"), "--client-key", join(tls, "client-kubelet.key"), ...args]);

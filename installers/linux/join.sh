@@ -1,0 +1,60 @@
+#!/bin/sh
+# Joins this Linux machine to the server that gave it this script. That server gives it the executable, too: no other network is needed.
+#
+#   coracle token create --print-join-command     on the server: prints the line that fetches this and runs it
+#
+#   CORACLE_TOKEN   with the hash of the cluster's CA, by which this machine knows the server before it tells it the secret
+#   … | sh -s - --node-name edge-2                flags of `coracle agent`
+#
+# INSTALL_CORACLE_* as for install.sh, which it ends with.
+set -eu
+
+URL=@URL@
+
+fail() { echo "[coracle] $*" >&2; exit 1; }
+
+[ "$(id -u)" = 0 ] || fail "run it as root: … | sudo CORACLE_TOKEN=… sh -"
+case $(uname -s)/$(uname -m) in
+  Linux/x86_64 | Linux/amd64) target=linux-x64 ;;
+  Linux/aarch64 | Linux/arm64) target=linux-arm64 ;;
+  *) fail "no build for $(uname -s) on $(uname -m)" ;;
+esac
+case ${CORACLE_TOKEN:-} in
+  K10*::?*) ;;
+  *) fail "CORACLE_TOKEN must be a whole token, from: coracle token create" ;;
+esac
+hash=${CORACLE_TOKEN#K10} secret=${CORACLE_TOKEN#*::}
+hash=${hash%%::*}
+
+DIR=$(mktemp -d "${TMPDIR:-/var/tmp}/coracle.XXXXXX") # /tmp may be memory
+trap 'rm -rf "$DIR"' EXIT
+trap 'exit 1' HUP INT TERM
+
+# fetch FILE PATH ARG…: a short answer comes, or the first byte does, in a minute.
+fetch() {
+  file=$1 path=$2
+  shift 2
+  curl -sS -L --connect-timeout 20 --speed-time 60 --speed-limit 1 -w '%{http_code}' -o "$DIR/$file" "$@" "$URL$path" || fail "$URL does not answer"
+}
+
+# What the server says its CA is; believed is the certificate of it whose hash stands in the token.
+status=$(fetch info /api/v1/namespaces/kube-public/configmaps/cluster-info -k)
+[ "$status" = 200 ] || fail "$URL is not ready for machines that join: it answered $status"
+sed -n 's|.*certificate-authority-data: *\([A-Za-z0-9+/=]*\).*|\1|p' "$DIR/info" | base64 -d | awk -v dir="$DIR" '/BEGIN CERTIFICATE/ { n++ } { print >(dir "/ca-" n) }'
+for certificate in "$DIR"/ca-*; do
+  [ "$(sed '/-----/d' "$certificate" | base64 -d | sha256sum | cut -d ' ' -f 1)" != "$hash" ] || cp "$certificate" "$DIR/ca.pem"
+done
+[ -f "$DIR/ca.pem" ] || fail "$URL is not the server of this token: the token is of another cluster, or somebody stands between"
+
+echo "[coracle] fetching the executable for $target from $URL"
+printf 'header = "Authorization: Bearer %s"\n' "$secret" >"$DIR/curlrc"
+status=$(fetch coracle "/executables/$target/coracle" --cacert "$DIR/ca.pem" -K "$DIR/curlrc")
+case $status in
+  200) ;;
+  401 | 403) fail "$URL refuses the token: it is wrong, or it has expired" ;;
+  *) fail "$URL answered $status: $(head -c 500 "$DIR/coracle")" ;;
+esac
+chmod 755 "$DIR/coracle"
+CORACLE_URL=${CORACLE_URL:-$URL}
+export CORACLE_URL CORACLE_TOKEN
+"$DIR/coracle" install "$@" </dev/null # which is this script
