@@ -10,6 +10,7 @@ import { openStore } from "../storage/open.ts";
 import { type Revision, type Store, StoreError, type Value } from "../storage/store.ts";
 import { ConfigError, fromFile } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
+import { diskWatch } from "./disk-watch.ts";
 import { openMended } from "./mend-datastore.ts";
 
 export interface Datastore {
@@ -56,11 +57,12 @@ export async function openDatastore({ settings, path, snapshots, wasUsed, clock,
     };
     const onTrouble = (error: StoreError): void => void (error.code === "full" || log.error("the store could not write behind", { error }));
     const parts = new SharedParts();
+    const disk = diskWatch({ path, clock, log });
     const { store, mended } = await openMended({
       path, snapshots, mends: settings.mendStore, clock, log,
-      open: () => openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: isUrgent, refuseLarge, onRoom, onTrouble }),
+      open: () => openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: isUrgent, refuseLarge, onRoom, onTrouble, onDisk: disk.onDisk }),
     });
-    return { store, mended, isShared: false, trouble: async () => undefined, onFull: (tell) => void tells.push(tell) };
+    return { store, mended, isShared: false, trouble: async () => disk.trouble(), onFull: (tell) => void tells.push(tell) };
   }
   const endpoints = datastoreEndpoint.split(",").map((text) => text.trim()).filter((text) => text !== "");
   const tls = { ca: pem("datastore-cafile", settings.datastoreCafile), cert: pem("datastore-certfile", settings.datastoreCertfile), key: pem("datastore-keyfile", settings.datastoreKeyfile) };

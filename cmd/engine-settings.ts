@@ -8,6 +8,9 @@
  * How soon it compiles once more, and best, what runs often: by itself so soon that a server spends a fifth of its processor time on that for as long as what it runs is new to it,
  * beside the main thread that all wait for, and gains little.
  *
+ * How many threads there may be that wait for the disk, compress and look up names: by itself as many as processors, and with two of them a disk that hangs has them both. Others are
+ * started when all that there are have something to do.
+ *
  * Settings: JavaScriptCore's options.h, whose names Bun reads with BUN_JSC_ before them.
  */
 import { ownCommand } from "./own-command.ts";
@@ -18,6 +21,7 @@ const SETTINGS: Readonly<Record<string, string>> = {
   BUN_JSC_minEdenToOldGenerationRatio: "0.25", // with a third, as it is by default, each collection would be a full one
   BUN_JSC_thresholdForFTLOptimizeAfterWarmUp: "400000", // four times what it is by default, and so is the next
   BUN_JSC_thresholdForFTLOptimizeSoon: "4000",
+  UV_THREADPOOL_SIZE: "64", // a node has some dozens of pods whose files may all be waited for; a thread that has nothing to do takes 100 kB
 };
 
 type Env = Readonly<Record<string, string | undefined>>;

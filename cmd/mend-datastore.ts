@@ -41,7 +41,7 @@ async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "op
     log.error("the store is damaged again, and is not mended more than twice in an hour: the disk may be failing", { path, reason, before: lately });
     throw damage;
   }
-  const note = noteOf(path), state = stateOf(path, snapshots);
+  const note = noteOf(path), state = await stateOf(path, snapshots);
   if (existsSync(note) && readFileSync(note, "utf8") === state) {
     log.error("the store is damaged and could not be mended before; nothing has changed since", { path, reason });
     throw damage;
@@ -61,7 +61,7 @@ async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "op
 
 /** Mends the store with this server's snapshots, and keeps the newest of those that were damaged. `told`: what became of it, for people. Throws as mendStore. */
 export async function mendHere({ path, snapshots, clock }: Pick<Options, "path" | "snapshots" | "clock">): Promise<{ readonly mended: Mended; readonly told: string; readonly deleted: readonly string[] }> {
-  const mended = await mendStore({ path, aside: freePath(`${path}-damaged-${stamp(clock.nowMs())}`), backups: snapshotNames(snapshots).map((name) => join(snapshots, name)), clock });
+  const mended = await mendStore({ path, aside: freePath(`${path}-damaged-${stamp(clock.nowMs())}`), backups: (await snapshotNames(snapshots)).map((name) => join(snapshots, name)), clock });
   const { rows, lost, backup, aside } = mended;
   const deleted = damagedStores(path).filter((one) => one !== aside).slice(0, 1 - KEPT); // whatever the clock says, this one is the newest
   for (const gone of deleted) rmSync(gone, { recursive: true, force: true });
@@ -73,9 +73,9 @@ export async function mendHere({ path, snapshots, clock }: Pick<Options, "path" 
 function noteOf(path: string): string { return `${path}.not-mended`; }
 
 /** What a mending has to go by. Who is started again and again tries once, or the disk would be written to each time. */
-function stateOf(path: string, snapshots: string): string {
+async function stateOf(path: string, snapshots: string): Promise<string> {
   const files = readdirSync(path).filter((name) => !/^(LOG|LOCK)/.test(name)).sort(); // these two change whenever it is opened
-  return JSON.stringify([files.map((name) => [name, statSync(join(path, name)).size]), snapshotNames(snapshots)]);
+  return JSON.stringify([files.map((name) => [name, statSync(join(path, name)).size]), await snapshotNames(snapshots)]);
 }
 
 /** Oldest first. */

@@ -1,5 +1,6 @@
 /** The directory of snapshots: what they are called, which are there, which of them go. Names are in the order of time. */
-import { existsSync, readdirSync, rmSync } from "node:fs";
+import { existsSync } from "node:fs";
+import { readdir, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 
 const NAME = /^snapshot-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(-\d+)?\.zst$/;
@@ -8,8 +9,8 @@ const NAME = /^snapshot-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z(-\d+)?\.zst$/;
 const PARTIAL = ".partial";
 
 /** Oldest first. */
-export function snapshotNames(directory: string): string[] {
-  return existsSync(directory) ? readdirSync(directory).filter((name) => NAME.test(name)).sort() : [];
+export async function snapshotNames(directory: string): Promise<string[]> {
+  return existsSync(directory) ? (await readdir(directory)).filter((name) => NAME.test(name)).sort() : [];
 }
 
 export function newSnapshotFile(directory: string, nowMs: number): string {
@@ -25,14 +26,14 @@ export function freePath(stem: string, ending = ""): string {
 }
 
 /** The newest; of a later time than now is none: the clock was wrong when such a one was taken. */
-export function newestSnapshot(directory: string, nowMs: number): string | undefined {
+export async function newestSnapshot(directory: string, nowMs: number): Promise<string | undefined> {
   const later = `snapshot-${stamp(nowMs + 1000)}`; // of a second there can be several
-  return snapshotNames(directory).findLast((name) => name < later);
+  return (await snapshotNames(directory)).findLast((name) => name < later);
 }
 
 /** When it was taken, undefined: there is none. */
-export function newestSnapshotMs(directory: string, nowMs: number): number | undefined {
-  const [, year, month, day, hour, minute, second] = NAME.exec(newestSnapshot(directory, nowMs) ?? "") ?? [];
+export async function newestSnapshotMs(directory: string, nowMs: number): Promise<number | undefined> {
+  const [, year, month, day, hour, minute, second] = NAME.exec((await newestSnapshot(directory, nowMs)) ?? "") ?? [];
   return year === undefined ? undefined : Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
 }
 
@@ -40,14 +41,14 @@ export function newestSnapshotMs(directory: string, nowMs: number): number | und
  * Deletes all but the newest, and what is left of some that a loss of power has cut short; returns which.
  * `made`: was taken just now, and is the newest. The clock was wrong when those with later names were taken, so they are older than the others.
  */
-export function pruneSnapshots(directory: string, keep: number, made?: string): string[] {
-  const names = snapshotNames(directory);
+export async function pruneSnapshots(directory: string, keep: number, made?: string): Promise<string[]> {
+  const names = await snapshotNames(directory);
   const last = made === undefined ? undefined : basename(made);
   const byAge = last === undefined ? names : [...names.filter((name) => name > last), ...names.filter((name) => name < last), last];
   const [oldest = ""] = byAge.slice(-keep).sort();
-  const torn = names.length === 0 ? [] : readdirSync(directory).filter((name) => name.endsWith(PARTIAL) && NAME.test(name.slice(0, -PARTIAL.length)) && name < oldest);
+  const torn = names.length === 0 ? [] : (await readdir(directory)).filter((name) => name.endsWith(PARTIAL) && NAME.test(name.slice(0, -PARTIAL.length)) && name < oldest);
   const old = [...byAge.slice(0, -keep), ...torn];
-  for (const name of old) rmSync(join(directory, name));
+  for (const name of old) await rm(join(directory, name));
   return old;
 }
 

@@ -69,12 +69,12 @@ test("the one that was just taken is kept, those that are of a later time are th
     const made = "snapshot-20260301T120000Z.zst";
     const torn = ["snapshot-20260101T000000Z.zst.partial", "snapshot-20330101T000000Z.zst.partial"];
     for (const name of [...there, made, ...torn, "mine.partial"]) writeFileSync(join(directory, name), "");
-    expect(pruneSnapshots(directory, 2, join(directory, made))).toEqual([there[0], there[1], torn[0]]);
+    expect(await pruneSnapshots(directory, 2, join(directory, made))).toEqual([there[0], there[1], torn[0]]);
     expect(readdirSync(directory).sort()).toEqual(["mine.partial", made, there[2], torn[1]]);
     const next = "snapshot-20260301T130000Z.zst";
     writeFileSync(join(directory, next), "");
-    expect(pruneSnapshots(directory, 2, join(directory, next))).toEqual([there[2]]);
-    expect(pruneSnapshots(directory, 1)).toEqual([made]);
+    expect(await pruneSnapshots(directory, 2, join(directory, next))).toEqual([there[2]]);
+    expect(await pruneSnapshots(directory, 1)).toEqual([made]);
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -47,7 +47,7 @@ export function snapshotSchedule({ settings, isShared, directory, freeBytesMin =
       const nowMs = clock.nowMs();
       const file = newSnapshotFile(directory, nowMs);
       const { rows, revision } = await saveBackup(await take(), file, { freeBytesMin });
-      log.info("a snapshot was taken", { file, rows, revision, deleted: pruneSnapshots(directory, keep, file) });
+      log.info("a snapshot was taken", { file, rows, revision, deleted: await pruneSnapshots(directory, keep, file) });
       return true;
     } catch (error) {
       log.error("no snapshot could be taken, trying again", { directory, error, retryInMs: RETRY_MS });
@@ -57,7 +57,7 @@ export function snapshotSchedule({ settings, isShared, directory, freeBytesMin =
 
   /** The store was restored or mended since the newest was taken: what that one holds is another past than the store's, and a mending could take it for this one's. */
   async function isOfAnotherPast(): Promise<boolean> {
-    const newest = newestSnapshot(directory, clock.nowMs());
+    const newest = await newestSnapshot(directory, clock.nowMs());
     if (newest === undefined) return false;
     try {
       return revision() - (await inspectBackup(join(directory, newest))).revision >= REVISIONS_SKIPPED / 2;
@@ -74,7 +74,7 @@ export function snapshotSchedule({ settings, isShared, directory, freeBytesMin =
       await clock.sleep(SETTLE_MS, signal);
       let isDue = await isOfAnotherPast();
       while (!signal.aborted) {
-        const newestMs = newestSnapshotMs(directory, clock.nowMs());
+        const newestMs = await newestSnapshotMs(directory, clock.nowMs());
         const dueInMs = newestMs === undefined || isDue ? 0 : newestMs + everyMs - clock.nowMs();
         isDue = false;
         if (dueInMs > 0) await clock.sleep(dueInMs, signal);

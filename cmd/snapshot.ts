@@ -81,13 +81,13 @@ async function save(words: readonly string[], { directory, server, keep, kubecon
   const { rows, revision } = await saveBackup(connect(kubeconfig, "coracle-snapshot").download("/snapshot", AbortSignal.timeout(10 * 60_000)), file);
   console.log(`${file}: ${rows} rows, revision ${revision}, ${statSync(file).size} bytes`);
   if (count === undefined) return 0;
-  for (const name of pruneSnapshots(directory, count, words[0] === undefined ? file : undefined)) console.log(`${name} is deleted`);
+  for (const name of await pruneSnapshots(directory, count, words[0] === undefined ? file : undefined)) console.log(`${name} is deleted`);
   return 0;
 }
 
 async function list(directory: string): Promise<number> {
   const rows = [["NAME", "SIZE", "CREATED", "ROWS", "REVISION"]];
-  for (const name of snapshotNames(directory)) {
+  for (const name of await snapshotNames(directory)) {
     const file = join(directory, name);
     const { size, mtime } = statSync(file);
     const read = await inspectBackup(file).catch(() => undefined); // told in the table
@@ -98,9 +98,10 @@ async function list(directory: string): Promise<number> {
   return 0;
 }
 
-function remove(directory: string, words: readonly string[]): number {
+async function remove(directory: string, words: readonly string[]): Promise<number> {
   if (words.length === 0) throw new ConfigError("which snapshot? see: coracle snapshot list");
-  for (const word of words) if (!snapshotNames(directory).includes(word)) throw new ConfigError(`there is no snapshot ${JSON.stringify(word)} in ${directory}`);
+  const names = await snapshotNames(directory);
+  for (const word of words) if (!names.includes(word)) throw new ConfigError(`there is no snapshot ${JSON.stringify(word)} in ${directory}`);
   for (const word of words) {
     rmSync(join(directory, word));
     console.log(`${word} is deleted`);

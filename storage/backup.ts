@@ -11,14 +11,14 @@
  * A backup is one listing, hence the state at one revision, taken while the store works on; it is the same over LevelDB and over etcd.
  * A restored store goes on a billion revisions later, so that no client that saw the time after the backup meets one of its revisions again.
  */
-import { closeSync, createReadStream, createWriteStream, existsSync, fsyncSync, openSync, renameSync, rmSync } from "node:fs";
+import { createReadStream, existsSync, renameSync, rmSync } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Readable } from "node:stream";
-import { pipeline } from "node:stream/promises";
 import { crc32, createZstdCompress, createZstdDecompress } from "node:zlib";
 import { buildStore } from "./build.ts";
 import { checkStore, REVISIONS_SKIPPED } from "./check.ts";
-import { explain, freeBytes, makeDirectory, storeError, syncDirectory } from "./disk.ts";
+import { explain, freeBytes, makeDirectory, storeError } from "./disk.ts";
 import type { StoreClock } from "./engine.ts";
 import { parseValueText, valueText } from "./json-text.ts";
 import { isLevelStore } from "./leveldb/leveldb.ts";
@@ -54,15 +54,14 @@ export async function saveBackup(bytes: AsyncIterable<Uint8Array>, file: string,
   const partial = `${file}.partial`;
   try {
     makeDirectory(dirname(file));
-    // opened at once: a stream that opens its file by itself can do so after the file was taken away again
-    await pipeline(leavingFree(freeBytesMin, bytes, dirname(file)), createWriteStream(partial, { fd: openSync(partial, "w", 0o600) }));
+    await writeAll(leavingFree(freeBytesMin, bytes, dirname(file)), partial);
     const { rows, revision } = await inspectBackup(partial);
-    syncFile(partial);
-    renameSync(partial, file);
-    syncDirectory(dirname(file));
+    await syncPath(partial, "r+");
+    await rename(partial, file);
+    if (process.platform !== "win32") await syncPath(dirname(file), "r"); // directories cannot be opened there
     return { rows, revision };
   } catch (error) {
-    rmSync(partial, { force: true });
+    await rm(partial, { force: true });
     throw explain(error, file);
   }
 }
@@ -210,11 +209,20 @@ function readRow([key, revision, value]: [string, Revision, Value]): Row {
   return { key, revision, value: freezeJson(value, { arrays: false }).value };
 }
 
-function syncFile(path: string): void {
-  const handle = openSync(path, "r+");
+async function writeAll(chunks: AsyncIterable<Uint8Array>, path: string): Promise<void> {
+  const handle = await open(path, "w", 0o600);
   try {
-    fsyncSync(handle);
+    for await (const chunk of chunks) await handle.appendFile(chunk);
   } finally {
-    closeSync(handle);
+    await handle.close();
+  }
+}
+
+async function syncPath(path: string, flags: "r" | "r+"): Promise<void> {
+  const handle = await open(path, flags);
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
   }
 }

@@ -18,6 +18,8 @@ export class MemoryDisk {
   readonly records = new Map<string, Uint8Array>();
   /** Asked before every batch; what it returns becomes of the batch. */
   fault: ((writes: readonly EngineWrite[]) => MemoryFault | undefined) | undefined;
+  /** Until it is over no batch comes back: the disk hangs. */
+  hang: Promise<void> | undefined;
   /** Why there is no room, as an engine's `refusal`; also keeps the disk from being opened again. */
   full: StoreError | undefined;
   #unsynced: (readonly EngineWrite[])[] = [];
@@ -49,6 +51,7 @@ export class MemoryDisk {
         alive();
         const copy = writes.map((write) => (write.type === "put" ? { ...write, value: write.value.slice() } : write));
         await Promise.resolve(); // a disk takes time: a crash can come before the batch
+        await this.hang;
         alive();
         const fault = this.fault?.(writes);
         failed = fault?.error;

@@ -44,7 +44,7 @@ const REQUEST_TIMEOUT_MS = 60_000; // the server's own --request-timeout
 export function httpTransport({ server, credentials, clock, userAgent = "coracle", requestTimeoutMs = REQUEST_TIMEOUT_MS, fetch = engineFetch }: Options): Transport {
   const rootNow = (): string => (typeof server === "string" ? server : server()).replace(/\/+$/, "");
 
-  async function send(request: ApiRequest, signal: AbortSignal): Promise<Response> {
+  async function send(request: ApiRequest, body: string | undefined, signal: AbortSignal): Promise<Response> {
     const root = rootNow();
     const { ca, cert, key, token, serverName, insecure } = credentials();
     const headers: Record<string, string> = { accept: "application/json", "user-agent": userAgent };
@@ -54,7 +54,7 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
     try {
       return await fetch(`${root}${request.path}${queryText(request.query)}`, {
         method: request.method, headers, signal,
-        ...(request.body === undefined ? {} : { body: JSON.stringify(request.body) }),
+        ...(body === undefined ? {} : { body }),
         ...(Object.keys(tls).length === 0 ? {} : { tls }),
       });
     } catch (cause) {
@@ -64,9 +64,9 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
   }
 
   /** An answer of 2xx; others are thrown, after the retries they ask for. */
-  async function ask(request: ApiRequest, signal: AbortSignal): Promise<Response> {
+  async function ask(request: ApiRequest, signal: AbortSignal, body = encoded(request)): Promise<Response> {
     for (let retries = 0; ; retries++) {
-      const response = await send(request, signal);
+      const response = await send(request, body, signal);
       if (response.ok) {
         request.answered?.(response.status);
         return response;
@@ -87,7 +87,9 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
       const alarm = clock.after(requestTimeoutMs, () => late.abort(timeout(`no answer from ${root} within ${requestTimeoutMs / 1000}s`)));
       const signal = AbortSignal.any([request.signal, late.signal]);
       try {
-        const text = await textOf(await ask(request, signal), signal, root);
+        const body = encoded(request);
+        const text = await textOf(await ask(request, signal, body), signal, root);
+        request.sized?.({ sent: body === undefined ? 0 : Buffer.byteLength(body), received: Buffer.byteLength(text) });
         return parse(text);
       } finally {
         alarm.cancel();
@@ -118,6 +120,8 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
     },
   };
 }
+
+function encoded({ body }: ApiRequest): string | undefined { return body === undefined ? undefined : JSON.stringify(body); }
 
 function unreachable(root: string, cause: unknown): StatusError {
   const { status } = serviceUnavailable(`cannot reach ${root}: ${cause instanceof Error ? cause.message : String(cause)}`);

@@ -8,7 +8,7 @@ test("requests are counted by code, what got no answer as an error, a watch once
   const metrics = metricsRegistry();
   const answers: (Error | object)[] = [{}, {}, notFound({ group: "", resource: "pods" }, "x"), new StatusError(serviceUnavailable("cannot reach").status, { cause: new Error("refused") })];
   const next = (): object => { const answer = answers.shift()!; if (answer instanceof Error) throw answer; return answer; };
-  const transport = measuredTransport({ call: async ({ method, answered }) => { const answer = next(); answered?.(method === "POST" ? 202 : 200); return answer; }, async *watch() { yield* [{}, {}] as never[]; } }, { metrics, clock: { uptimeMs: () => 0 }, host: () => "a:6443" });
+  const transport = measuredTransport({ call: async ({ method, answered, sized }) => { const answer = next(); answered?.(method === "POST" ? 202 : 200); sized?.({ sent: method === "POST" ? 100 : 0, received: 5000 }); return answer; }, async *watch() { yield* [{}, {}] as never[]; } }, { metrics, clock: { uptimeMs: () => 0 }, host: () => "a:6443" });
   const request = (method: ApiRequest["method"]): ApiRequest => ({ method, path: "/", signal: new AbortController().signal });
   for (const method of ["GET", "POST", "GET", "GET"] as const) await transport.call(request(method)).catch(() => undefined);
   for await (const _ of transport.watch(request("GET")));
@@ -18,6 +18,8 @@ test("requests are counted by code, what got no answer as an error, a watch once
     'rest_client_requests_total{code="404",host="a:6443",method="GET"} 1', 'rest_client_requests_total{code="<error>",host="a:6443",method="GET"} 1',
   ]);
   expect(lines).toContain('rest_client_request_duration_seconds_count{host="a:6443",verb="GET"} 3');
+  expect(lines).toContain('rest_client_request_size_bytes_sum{host="a:6443",verb="POST"} 100');
+  expect(lines.filter((line) => line.startsWith('rest_client_response_size_bytes_bucket{host="a:6443",verb="GET",le="') && / (0|1)$/.test(line)).slice(4, 6)).toEqual(['rest_client_response_size_bytes_bucket{host="a:6443",verb="GET",le="4096"} 0', 'rest_client_response_size_bytes_bucket{host="a:6443",verb="GET",le="16384"} 1']);
 });
 
 test("of a watch the beginning is counted: it hands on what there is, is ended with who listens, and a refusal is told", async () => {

@@ -1,5 +1,5 @@
 /**
- * A transport whose requests are counted as client-go's clients count theirs: how many, with which code, how long they took.
+ * A transport whose requests are counted as client-go's clients count theirs: how many, with which code, how long they took, and how large they are where they are encoded.
  *
  * Without an answer the code is "<error>".
  *
@@ -12,6 +12,8 @@ import type { ApiRequest, Transport } from "./transport.ts";
 
 const SECONDS = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60];
 
+const BYTES = [64, 256, 512, 1024, 4096, 16_384, 65_536, 262_144, 1_048_576, 4_194_304, 16_777_216];
+
 interface Deps {
   readonly metrics: Metrics;
   readonly clock: Pick<Clock, "uptimeMs">;
@@ -22,6 +24,8 @@ interface Deps {
 export function measuredTransport(transport: Transport, { metrics, clock, host }: Deps): Transport {
   const requests = metrics.counter("rest_client_requests_total", "[ALPHA] Number of HTTP requests, partitioned by status code, method, and host.");
   const seconds = metrics.histogram("rest_client_request_duration_seconds", "[ALPHA] Request latency in seconds. Broken down by verb, and host.", SECONDS);
+  const sent = metrics.histogram("rest_client_request_size_bytes", "[ALPHA] Request size in bytes. Broken down by verb and host.", BYTES);
+  const received = metrics.histogram("rest_client_response_size_bytes", "[ALPHA] Response size in bytes. Broken down by verb and host.", BYTES);
   const count = ({ method }: ApiRequest, code: string): void => requests.inc({ code, method, host: host() });
 
   return {
@@ -29,7 +33,11 @@ export function measuredTransport(transport: Transport, { metrics, clock, host }
       const startMs = clock.uptimeMs();
       try {
         let code = 200;
-        const answer = await transport.call({ ...request, answered: (told) => { code = told; } });
+        const answer = await transport.call({ ...request, answered: (told) => { code = told; }, sized(bytes) {
+          const labels = { verb: request.method, host: host() };
+          sent.observe(bytes.sent, labels);
+          received.observe(bytes.received, labels);
+        } });
         count(request, String(code));
         return answer;
       } catch (error) {

@@ -17,6 +17,8 @@ export interface ApiRequest {
   readonly contentType?: string;
   /** Is told the status code of an answer that is not thrown. */
   readonly answered?: ((code: number) => void) | undefined;
+  /** Is told how many bytes the request and its answer had, where they are encoded; not of a watch. */
+  readonly sized?: ((bytes: { readonly sent: number; readonly received: number }) => void) | undefined;
   readonly signal: AbortSignal;
 }
 

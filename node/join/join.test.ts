@@ -228,6 +228,36 @@ test.each([
   expect([describeSkew(-90_000), describeSkew(600_000)]).toEqual(["90 s behind", "10 min ahead of"]);
 });
 
+test("a machine that was refused and is started again and again asks ever more rarely, but at once with another token; once it is let in nothing is left of that", async () => {
+  const { url, token, state, api } = await serve();
+  state.refuse = { conditions: [{ type: "Denied", status: "True", reason: "NodeRevoked", message: "no" }] };
+  let nowMs = Date.now();
+  const waited: number[] = [];
+  const clock: Clock = {
+    ...systemClock, nowMs: () => nowMs,
+    sleep: async (ms, signal) => {
+      if (ms < 1_000) return await systemClock.sleep(ms, signal); // until the request is answered
+      waited.push(Math.round(ms / 1000));
+      nowMs += ms;
+    },
+  };
+  const dir = machine();
+  const start = (given = token): Promise<unknown> => joinCluster(options(dir, { servers: [url], token: given, clock }), soon());
+  for (let i = 0; i < 7; i++) {
+    await expect(start()).rejects.toMatchObject({ code: "refused" });
+    nowMs += 5_000; // the service manager's
+  }
+  expect(waited).toEqual([5, 15, 35, 75, 115, 115]);
+  expect(api.all(CERTIFICATE_SIGNING_REQUESTS).length).toBe(7);
+  state.token = "abcdef.fedcba9876543210";
+  await expect(start(token.replace("0123456789abcdef", "fedcba9876543210"))).rejects.toMatchObject({ code: "refused" });
+  expect(waited.length).toBe(6);
+  state.refuse = undefined;
+  nowMs += 60_000;
+  await start(token.replace("0123456789abcdef", "fedcba9876543210"));
+  expect([waited.length, existsSync(join(dir, "tls/refused.json"))]).toEqual([6, false]);
+});
+
 test("the identity on disk is the node's: another name is another node", async () => {
   const { url, token } = await serve();
   const dir = machine();

@@ -29,6 +29,7 @@ import { readCertificatePems } from "../../core/pki/pem.ts";
 import { NodeIdentity } from "./identity.ts";
 import { JoinError } from "./join-error.ts";
 import { KUBELET_CLIENT_SIGNER, requestCertificate, type WantedCertificate } from "./request-certificate.ts";
+import { refusalsIn } from "./refused.ts";
 import { connectionError, describeSkew, discoverTrust } from "./trust.ts";
 
 export interface JoinOptions {
@@ -119,8 +120,16 @@ async function leave({ identity, remembered, log }: Attempt): Promise<void> {
 
 async function becomeNode(server: string, attempt: Attempt, signal: AbortSignal): Promise<void> {
   const { identity, token, clock, log } = attempt;
-  const client = clientAt(server, attempt, { ca: identity.ca, token: neededToken(token).secret });
-  await identity.setClient(await requestCertificate({ client, clock, log }, clientCertificate(identity), signal));
+  const { secret } = neededToken(token);
+  const client = clientAt(server, attempt, { ca: identity.ca, token: secret });
+  const refusals = refusalsIn(attempt.dir, { clock, log });
+  await refusals.patience(secret, signal);
+  const leaf = await requestCertificate({ client, clock, log }, clientCertificate(identity), signal).catch(async (error: unknown) => {
+    if (error instanceof JoinError) await refusals.note(secret);
+    throw error;
+  });
+  await refusals.forget();
+  await identity.setClient(leaf);
   log.info("joined", { server, node: identity.nodeName, until: new Date(identity.client!.certificate.notAfterMs).toISOString() });
 }
 

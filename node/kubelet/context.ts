@@ -92,6 +92,7 @@ export interface KubeletMetrics {
   admissionRefused(reason: string): void;
   /** For a pod; in uptime. */
   imagePulled(podUid: string, pull: { readonly beganMs: number; readonly endedMs: number; readonly sizeBytes: number }): void;
+  imageEnsured(policy: string, found: { readonly isPresent?: boolean; readonly mustPull?: boolean }): void;
   imageRemoved(reason: "age" | "space"): void;
   sandboxStarted(handler: string, seconds: number, failed: boolean): void;
   /** What was to be told since so long is with the API server. */

@@ -41,7 +41,7 @@ export function kubeletContext(deps: KubeletDeps, { events, objects, tokens, plu
     settings, cri, clock, random, log, events, mounts, exec: deps.exec, objects, services: deps.services, devices, claims, placement, machine: limitingMachine(deps), credentialProviders: deps.credentialProviders,
     pullIdentity: (pod, signal) => pullIdentity(pod, { client, tokens, signal }),
     volumes: volumeManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, node: node.current, client, objects, tokens, mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(metrics), life, onInUse: () => node.refresh() }),
-    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records, onPulled: counted.imagePulled }),
+    images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records, onPulled: counted.imagePulled, onEnsured: counted.imageEnsured }),
     cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined, quota: settings.cpuQuota, hugepageSizes: machine.hugepages.map(({ size }) => size) }),
     handlers: runtimeHandlers(client), userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds, random, log }),
     runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: counted, spans: deps.spans ?? noSpans,

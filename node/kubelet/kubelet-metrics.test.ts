@@ -40,7 +40,7 @@ test("nothing is promised of a pod with volumes that last, nor of one that could
 
 test("pods are told of by where they come from and how far they are", () => {
   const metrics = metricsRegistry();
-  const worker = (pod: Pod, stage: WorkerStage, isGone = false) => ({ pod, stage, isGone, runtime: emptyRuntimePod("u", "a", "x") });
+  const worker = (pod: Pod, stage: WorkerStage, isGone = false) => ({ pod, stage, isGone, runtime: emptyRuntimePod("u", "a", "x"), resizeConditions: stage === "running" ? [{ type: "PodResizePending", reason: "Deferred" }, { type: "PodResizeInProgress" }] : [] });
   const remembered = { ...podOf(), metadata: { ...podOf().metadata, creationTimestamp: "" } };
   registerRunning(metrics, () => [worker(podOf({ ephemeralContainers: [{ name: "e" }] }), "running"), worker(podOf({}, {}, "file"), "running"), worker(podOf(), "terminating", true), worker(podOf({}, { phase: "Succeeded" }), "terminated"), worker(remembered, "terminating", true)]);
   const shown = metrics.render().split("\n").filter((line) => /^kubelet_(desired|active|mirror|working|managed)/.test(line) && !line.endsWith(" 0")).sort();
@@ -50,6 +50,8 @@ test("pods are told of by where they come from and how far they are", () => {
     'kubelet_working_pods{config="orphan",lifecycle="terminating",static=""} 1', 'kubelet_working_pods{config="runtime_only",lifecycle="terminating",static="unknown"} 1', 'kubelet_working_pods{config="desired",lifecycle="terminated",static=""} 1',
     "kubelet_managed_ephemeral_containers 1",
   ].sort());
+  expect(metrics.render()).toContain('\nkubelet_pod_pending_resizes{reason="deferred"} 2\n');
+  expect(metrics.render()).toContain("\nkubelet_pod_in_progress_resizes 2\n");
 });
 
 test("refusals, pulls and sandboxes are counted under few labels", () => {
@@ -58,6 +60,11 @@ test("refusals, pulls and sandboxes are counted under few labels", () => {
   for (const reason of ["OutOfcpu", "OutOfexample.com/gpu", "NodeAffinity"]) counted.admissionRefused(reason);
   for (const sizeBytes of [0, 5_000_000, 20_000_000_000]) counted.imagePulled("u", { beganMs: 0, endedMs: 2_000, sizeBytes });
   counted.sandboxStarted("kata", 0.3, true);
+  counted.imageEnsured("IfNotPresent", { isPresent: false, mustPull: true });
+  counted.imageEnsured("Always", { mustPull: true });
+  expect(metrics.render().split("\n").filter((line) => line.startsWith("kubelet_image_manager_ensure"))).toEqual([
+    'kubelet_image_manager_ensure_image_requests_total{present_locally="false",pull_policy="ifnotpresent",pull_required="true"} 1', 'kubelet_image_manager_ensure_image_requests_total{present_locally="unknown",pull_policy="always",pull_required="true"} 1',
+  ]);
   const shown = metrics.render().split("\n").filter((line) => /^kubelet_(admission_rejections_total|image_pull_duration_seconds_count|run_podsandbox_(errors_total|duration_seconds_sum))/.test(line));
   expect(shown).toEqual([
     'kubelet_admission_rejections_total{reason="OutOfcpu"} 1', 'kubelet_admission_rejections_total{reason="OutOfExtendedResources"} 1', 'kubelet_admission_rejections_total{reason="Other"} 1',

@@ -21,7 +21,7 @@ const SIZES: readonly (readonly [above: number, label: string])[] = [[100 * GB, 
 const REFUSALS: ReadonlySet<string> = new Set(["AppArmor", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "InvalidNodeInfo", "InitContainerRestartPolicyForbidden", "SupplementalGroupsPolicyNotSupported", "UnexpectedAdmissionError", "UnknownReason", "UnexpectedPredicateFailureType", "OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods", "PodLevelResourcesNotSupported", "PodFeatureUnsupported", "node(s) had taints that the pod didn't tolerate", "Evicted", "SysctlForbidden", "TopologyAffinityError", "NodeShutdown", "VolumeAttachmentLimitExceeded"]);
 const LIFECYCLES: readonly (readonly [lifecycle: string, is: (stage: WorkerStage) => boolean])[] = [["sync", (stage) => stage === "running"], ["terminating", (stage) => stage === "terminating"], ["terminated", (stage) => stage === "terminated"]];
 
-interface Worker { readonly pod: Pod; readonly runtime: RuntimePod; readonly stage: WorkerStage; readonly isGone: boolean }
+interface Worker { readonly pod: Pod; readonly runtime: RuntimePod; readonly stage: WorkerStage; readonly isGone: boolean; /** For its status. */ readonly resizeConditions: readonly { readonly type: string; readonly reason?: string }[] }
 
 /** What runs, as the runtime has it, and what should. */
 export function registerRunning(metrics: Metrics, workers: () => Iterable<Worker>): void {
@@ -38,6 +38,9 @@ export function registerRunning(metrics: Metrics, workers: () => Iterable<Worker
     ]));
   metrics.gaugeFrom("kubelet_managed_ephemeral_containers", "[ALPHA] Current number of ephemeral containers in pods managed by this kubelet.", () => [[{}, [...workers()].reduce((sum, { pod }) => sum + (pod.spec.ephemeralContainers?.length ?? 0), 0)]]);
   metrics.gaugeFrom("kubelet_running_pods", "[ALPHA] Number of pods that have a running pod sandbox", () => [[{}, [...workers()].filter(({ runtime }) => runtime.sandboxes.some(({ ready }) => ready)).length]]);
+  const resizes = (type: string): string[] => [...workers()].flatMap(({ resizeConditions }) => resizeConditions.flatMap((one) => (one.type === type ? [one.reason ?? ""] : [])));
+  metrics.gaugeFrom("kubelet_pod_pending_resizes", "[ALPHA] Number of pending resizes for pods.", () => [...Map.groupBy(resizes("PodResizePending"), (reason) => reason.toLowerCase())].map(([reason, all]) => [{ reason }, all.length] as const));
+  metrics.gaugeFrom("kubelet_pod_in_progress_resizes", "[ALPHA] Number of in-progress resizes for pods.", () => [[{}, resizes("PodResizeInProgress").length]]);
   metrics.gaugeFrom("kubelet_running_containers", "[ALPHA] Number of containers currently running", () => {
     const states = [...workers()].flatMap(({ runtime }) => runtime.containers.map(({ state }) => state));
     return (["created", "exited", "running", "unknown"] as const).map((state) => [{ container_state: state }, states.filter((one) => one === state).length] as const);
@@ -73,6 +76,7 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
   orphans.inc({}, 0);
   const refusals = metrics.counter("kubelet_admission_rejections_total", "[ALPHA] Cumulative number pod admission rejections by the Kubelet.");
   const pulls = metrics.histogram("kubelet_image_pull_duration_seconds", "[ALPHA] Duration in seconds to pull an image.", PULL_SECONDS);
+  const ensured = metrics.counter("kubelet_image_manager_ensure_image_requests_total", "[ALPHA] Number of ensure-image requests processed by the kubelet.");
   const removedImages = metrics.counter("kubelet_image_garbage_collected_total", "[ALPHA] Total number of images garbage collected by the kubelet, whether through disk usage or image age.");
   const sandboxes = metrics.histogram("kubelet_run_podsandbox_duration_seconds", "[ALPHA] Duration in seconds of the run_podsandbox operations. Broken down by RuntimeClass.Handler.", DEFAULT_BUCKETS);
   const sandboxErrors = metrics.counter("kubelet_run_podsandbox_errors_total", "[ALPHA] Cumulative number of the run_podsandbox operation errors by RuntimeClass.Handler.");
@@ -117,6 +121,7 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
       pulls.observe((endedMs - beganMs) / 1000, { image_size_in_bytes: SIZES.find(([above]) => sizeBytes > above)?.[1] ?? "N/A" });
       latency.pulled(podUid, { beganMs, endedMs });
     },
+    imageEnsured: (policy, { isPresent, mustPull }) => ensured.inc({ pull_policy: policy.toLowerCase(), present_locally: String(isPresent ?? "unknown"), pull_required: String(mustPull ?? "unknown") }),
     imageRemoved: (reason) => removedImages.inc({ reason }),
     sandboxStarted(handler, seconds, failed) {
       sandboxes.observe(seconds, { runtime_handler: handler });

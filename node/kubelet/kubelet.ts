@@ -42,7 +42,7 @@ import { majorMinor } from "./start-container.ts";
 import { MirrorPods } from "./static-pods/mirrors.ts";
 import { staticPods } from "./static-pods/static-pods.ts";
 import { cadvisorMetrics } from "./stats/cadvisor.ts";
-import { cgroupRows } from "./stats/cgroup-rows.ts";
+import { cgroupRows, withProcesses } from "./stats/cgroup-rows.ts";
 import { statusWriter } from "./status/status-writer.ts";
 import { tokenSource } from "./volumes/service-account-token.ts";
 import { knownPath, wellKnownDirectory } from "./well-known-directory.ts";
@@ -117,7 +117,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   /** Without control groups: from what the runtime says. */
   async function containerFigures(quit: AbortSignal): Promise<string> {
     if (!isLinux) return containerMetrics(await house.stats.summary(quit));
-    return cadvisorMetrics({ cgroups: deps.cgroups, rows: cgroupRows({ cgroups: deps.cgroups, podCgroups: context.cgroups, pods: () => manager.workers() }), machine, nowMs: clock.nowMs() });
+    const rows = await Promise.all(cgroupRows({ cgroups: deps.cgroups, podCgroups: context.cgroups, pods: () => manager.workers() }).map((row) => withProcesses(deps.cgroups, row)));
+    return cadvisorMetrics({ cgroups: deps.cgroups, rows, machine, nowMs: clock.nowMs() });
   }
 
   const podLife: Runnable = {

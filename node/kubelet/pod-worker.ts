@@ -87,6 +87,7 @@ export class PodWorker {
   get pod(): Pod { return this.#pod; }
   /** With the resources it was granted. */
   get granted(): Pod { return this.#resize.granted(this.#pod); }
+  get resizeConditions(): ReturnType<PodResize["conditions"]> { return this.#resize.conditions(); }
   get isResizeDeferred(): boolean { return this.#resize.isDeferred; }
   get waitsSinceMs(): number | undefined { return this.#resize.waitsSinceMs; }
   get stage(): WorkerStage { return this.#stage; }

@@ -4,7 +4,8 @@
  *
  * Source: cni v1.3 libcni/api.go (cachedInfo), SPEC.md
  */
-import { existsSync, readdirSync, readFileSync, statfsSync } from "node:fs";
+import { statfsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../core/observe/log.ts";
 import { type Exec, ExecError } from "../os/exec.ts";
@@ -31,21 +32,32 @@ export interface CniRecord {
 export interface RecordsOptions { readonly resultsDir: string; /** Of the plugins' configuration: only its pods are ours. */ readonly network: string; readonly log: Log }
 
 /** Their files' paths, whose ever they are. */
-export function recordPaths({ resultsDir, network }: Omit<RecordsOptions, "log">): string[] {
-  return existsSync(resultsDir) ? readdirSync(resultsDir).filter((name) => name.startsWith(`${network}-`)).map((name) => join(resultsDir, name)) : [];
+export async function recordPaths({ resultsDir, network }: Omit<RecordsOptions, "log">): Promise<string[]> {
+  return (await namesIn(resultsDir)).filter((name) => name.startsWith(`${network}-`)).map((name) => join(resultsDir, name));
 }
 
-export function readRecords(options: RecordsOptions): { readonly path: string; readonly record: CniRecord }[] {
+/** None where there is no directory. */
+export async function namesIn(directory: string): Promise<readonly string[]> {
+  try {
+    return await readdir(directory);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    throw error;
+  }
+}
+
+export async function readRecords(options: RecordsOptions): Promise<{ readonly path: string; readonly record: CniRecord }[]> {
   const { network, log } = options;
-  return recordPaths(options).flatMap((path) => {
+  const found = await Promise.all((await recordPaths(options)).map(async (path) => {
     try {
-      const record = JSON.parse(readFileSync(path, "utf8")) as CniRecord;
+      const record = JSON.parse(await readFile(path, "utf8")) as CniRecord;
       return record.kind === KIND && record.networkName === network ? [{ path, record }] : [];
     } catch (error) {
       log.debug("a record of a pod's network cannot be read", { path, error }); // it is being written, or the pod has just gone
       return [];
     }
-  });
+  }));
+  return found.flat();
 }
 
 /** The pod's network namespace. */

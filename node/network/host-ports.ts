@@ -37,7 +37,7 @@ export function portmapCall(record: CniRecord): PluginCall | undefined {
 
 /** Puts back what is missing. Asks the kernel nothing as long as no pod has ports here. */
 export async function ensureHostPorts({ network, cniBinDir, binDir, nft, log, resultsDir = CNI_RESULTS, run = exec }: HostPortsOptions, signal: AbortSignal): Promise<void> {
-  const calls = readRecords({ resultsDir, network, log }).flatMap(({ record }) => portmapCall(record) ?? []);
+  const calls = (await readRecords({ resultsDir, network, log })).flatMap(({ record }) => portmapCall(record) ?? []);
   if (calls.length === 0) return;
   const chains = await Promise.all((["ip", "ip6"] as const).flatMap((family) => CHAINS.map((chain) => nft.chain(family, HOST_PORT_TABLE, chain, { signal }))));
   const rules = chains.join("\n");

@@ -114,7 +114,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
       masquerade = text;
     }
     const mtu = uplink.mtu - overlay.overheadBytes;
-    makeBridge(podCidrs, mtu);
+    await makeBridge(podCidrs, mtu);
     await options.onBridge?.();
     writeConfig(cniConfig({ podCidrs, mtu, ipamDir: paths.ipam, ipam: options.addresses?.plugin }), podCidrs);
     const self = peerOf(own), others = [...nodes.list()].filter(({ metadata }) => metadata.name !== nodeName).flatMap((node) => peerOf(node) ?? []);
@@ -130,13 +130,13 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     await overlay.sync(self, others, signal);
   }
 
-  function makeBridge(podCidrs: readonly string[], mtu: number): void {
+  async function makeBridge(podCidrs: readonly string[], mtu: number): Promise<void> {
     if (!options.netlink) return;
     using netlink = options.netlink();
     const device = ensureBridge(netlink, { podCidrs, mtu });
     if (bridge !== undefined && device !== bridge) log.warn("the pods' bridge was gone, made again");
     bridge = device;
-    ensurePodLinks(netlink, { bridge, network: CNI_NETWORK, resultsDir: options.resultsDir ?? CNI_RESULTS, log });
+    await ensurePodLinks(netlink, { bridge, network: CNI_NETWORK, resultsDir: options.resultsDir ?? CNI_RESULTS, log });
     const families = new Set(podCidrs.flatMap((cidr) => parseCidr(cidr)?.family ?? []));
     ensureServiceRoutes(netlink, { serviceCidrs: [...families].flatMap((family) => ranges.of(family)), device });
   }
@@ -170,6 +170,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     let failures = 0;
     const ill = trouble("the pod network cannot be set up", { log, clock });
     let changed = true;
+    wake = () => { changed = true; }; // until it is waited for
     const untilWoken = (ms: number): Promise<void> => new Promise((resolve) => {
       const done = (): void => {
         alarm.cancel();
@@ -188,8 +189,8 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
           masquerade = guard = "";
           await options.onFlushed?.();
         }
-        options.addresses?.install();
-        options.addresses?.sweep();
+        await options.addresses?.install();
+        await options.addresses?.sweep();
         changed = false;
         await apply(signal);
         await options.ensureLinks?.(signal);
@@ -213,7 +214,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     problem: () => problem,
     async run(signal, ready) {
       forgetOldBoot();
-      options.addresses?.install();
+      await options.addresses?.install();
       ({ bridgeNetfilter } = await (options.prepare ?? prepareHost)({ sysctl, usesV6, interfaceName: uplink.interfaceName, cpus: options.cpus, conntrack: options.conntrack, log }, signal));
       const unwatch = nodes.onChange(({ object, old, deleted }) => {
         const facts = (node: Readonly<Node> | undefined): string => (node ? JSON.stringify([podCidrsOf(node), peerOf(node)]) : "");

@@ -9,7 +9,8 @@
  *
  * Source: plugins v1.7 plugins/main/bridge/bridge.go, plugins/ipam/host-local/backend/allocator/config.go (args.cni.ips)
  */
-import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync } from "node:fs";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Log } from "../../core/observe/log.ts";
 import { type Exec, exec } from "../os/exec.ts";
@@ -26,10 +27,10 @@ export interface PodLinksOptions {
 }
 
 /** Asks for no record as long as each veth has a bridge. */
-export function ensurePodLinks(netlink: Pick<Netlink, "links" | "setLink">, { bridge, network, resultsDir, log }: PodLinksOptions): void {
+export async function ensurePodLinks(netlink: Pick<Netlink, "links" | "setLink">, { bridge, network, resultsDir, log }: PodLinksOptions): Promise<void> {
   const loose = netlink.links().filter(({ kind, master }) => kind === "veth" && master === 0);
   if (loose.length === 0) return;
-  const ours = new Set(readRecords({ resultsDir, network, log }).flatMap(({ record }) => hostInterfaces(record).map(({ name }) => name)));
+  const ours = new Set((await readRecords({ resultsDir, network, log })).flatMap(({ record }) => hostInterfaces(record).map(({ name }) => name)));
   const back = loose.filter(({ name }) => ours.has(name));
   for (const { index } of back) netlink.setLink(index, { up: true, master: bridge, hairpin: true });
   if (back.length > 0) log.warn("interfaces of pods were off their bridge, put back", { interfaces: back.map(({ name }) => name) });
@@ -62,7 +63,7 @@ export function lostPodLinks({ network, links, cniBinDirs, binDir, log, resultsD
       await runPlugin("DEL", call, { cniBinDirs, binDir, run }, signal); // its addresses are held for it, and would be refused
       const { interfaces = [] } = JSON.parse(await runPlugin("ADD", call, { cniBinDirs, binDir, run }, signal)) as CniResult;
       if (!isThere()) return void (await runPlugin("DEL", call, { cniBinDirs, binDir, run }, signal)); // it has ended meanwhile, and nobody else gives its addresses back
-      note(path, { ...record, result: { ...record.result, interfaces } });
+      await note(path, { ...record, result: { ...record.result, interfaces } });
       log.warn("the interface of a pod had been deleted, made again", { pod, ips });
     } catch (error) {
       if (!signal.aborted && isThere()) log.error("the interface of a pod has been deleted and cannot be made again: a new pod in its place has one", { pod, ips, error });
@@ -71,17 +72,17 @@ export function lostPodLinks({ network, links, cniBinDirs, binDir, log, resultsD
 
   return async (signal) => {
     const there = links(), names = new Set(there.flatMap(({ name, mac }) => [name, mac]));
-    const enough = recordPaths({ resultsDir, network }).length <= there.filter(({ kind, master }) => kind === "veth" && master !== 0).length;
-    const lost = enough ? [] : readRecords({ resultsDir, network, log }).filter(({ record }) => hostInterfaces(record).some(({ name = "", mac = "" }) => !names.has(name) && !(mac && names.has(mac)))); // one that was renamed is there
+    const enough = (await recordPaths({ resultsDir, network })).length <= there.filter(({ kind, master }) => kind === "veth" && master !== 0).length;
+    const lost = enough ? [] : (await readRecords({ resultsDir, network, log })).filter(({ record }) => hostInterfaces(record).some(({ name = "", mac = "" }) => !names.has(name) && !(mac && names.has(mac)))); // one that was renamed is there
     for (const { path, record } of lost) if (missed.has(path)) await remake(path, record, signal);
     missed = new Set(lost.map(({ path }) => path));
   };
 }
 
 /** Whole or not at all. */
-function note(path: string, record: CniRecord): void {
+async function note(path: string, record: CniRecord): Promise<void> {
   const draft = join(dirname(path), `.${record.containerId}.new`);
-  writeFileSync(draft, JSON.stringify(record), { mode: 0o600 });
-  if (existsSync(path)) renameSync(draft, path);
-  else rmSync(draft);
+  await writeFile(draft, JSON.stringify(record), { mode: 0o600 });
+  if (existsSync(path)) await rename(draft, path);
+  else await rm(draft);
 }

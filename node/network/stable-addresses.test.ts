@@ -15,11 +15,11 @@ if [ -n "$asked" ] && grep -q "^$asked$" "$HERE/taken"; then echo '{"code":11,"m
 printf '{\\n  "cniVersion": "1.0.0",\\n  "ips": [ { "address": "%s/24", "gateway": "10.42.1.1" },\\n { "address": "fd00::%s/64" } ]\\n}\\n' "$asked" "\${asked##*.}"
 `;
 
-test.skipIf(process.platform !== "linux")("a pod gets the addresses it had, unless somebody has them by now", () => {
+test.skipIf(process.platform !== "linux")("a pod gets the addresses it had, unless somebody has them by now", async () => {
   const dir = mkdtempSync(join(tmpdir(), "addresses-"));
   const here = new Set(["uid-1"]);
   const addresses = stableAddresses({ pluginDir: join(dir, "plug'ins"), recordDir: join(dir, "rec'ords"), ipamDir: join(dir, "ipam"), resultsDir: join(dir, "results"), isPodHere: (uid) => here.has(uid) });
-  addresses.install();
+  await addresses.install();
   mkdirSync(join(dir, "cni"));
   writeFileSync(join(dir, "cni/host-local"), HOST_LOCAL);
   chmodSync(join(dir, "cni/host-local"), 0o755);
@@ -41,14 +41,14 @@ test.skipIf(process.platform !== "linux")("a pod gets the addresses it had, unle
   expect(call("ADD", "uid-1")).toBe("10.42.1.4/24,fd00::4/64");
   writeFileSync(join(dir, "taken"), "");
   expect(call("ADD", "uid-1")).toBe("10.42.1.4/24,fd00::4/64");
-  addresses.sweep();
+  await addresses.sweep();
   expect(["uid-1", "uid-2"].map((uid) => existsSync(join(dir, "rec'ords", uid)))).toEqual([true, false]);
 });
 
-test.skipIf(process.platform !== "linux")("addresses that are held stay held when host-local's directory is lost", () => {
+test.skipIf(process.platform !== "linux")("addresses that are held stay held when host-local's directory is lost", async () => {
   const dir = mkdtempSync(join(tmpdir(), "addresses-"));
   const addresses = stableAddresses({ pluginDir: join(dir, "plugins"), recordDir: join(dir, "records"), ipamDir: join(dir, "ipam"), resultsDir: join(dir, "results"), isPodHere: () => true });
-  addresses.install();
+  await addresses.install();
   for (const name of ["cni", "results"]) mkdirSync(join(dir, name));
   writeFileSync(join(dir, "cni/host-local"), "#!/bin/sh\ncat > /dev/null\n", { mode: 0o755 });
   /** As libcni writes it. */

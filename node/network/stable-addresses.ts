@@ -3,10 +3,10 @@
  *
  * A node that reboots while its API server is away cannot tell anyone that its pods have moved, so they had better not.
  */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CNI_NETWORK } from "./cni-config.ts";
-import { CNI_RESULTS } from "./cni-records.ts";
+import { CNI_RESULTS, namesIn } from "./cni-records.ts";
 import script from "./address-plugin.txt" with { type: "text" };
 
 export const ADDRESS_PLUGIN = "coracle-ipam";
@@ -15,9 +15,9 @@ export interface StableAddresses {
   /** The plug-in's name, for the CNI configuration. */
   readonly plugin: string;
   /** Call it before the first pod is made, and now and then: it does nothing where nothing is missing. */
-  install(): void;
+  install(): Promise<void>;
   /** Forgets the addresses of pods that are no more. */
-  sweep(): void;
+  sweep(): Promise<void>;
 }
 
 export interface StableAddressesOptions {
@@ -35,18 +35,27 @@ export function stableAddresses({ pluginDir, recordDir, ipamDir, isPodHere, resu
   const values: Readonly<Record<string, string>> = { RECORDS: recordDir, HELD: join(ipamDir, CNI_NETWORK), RESULTS: join(resultsDir, CNI_NETWORK) };
   return {
     plugin: ADDRESS_PLUGIN,
-    install() {
+    async install() {
       const path = join(pluginDir, ADDRESS_PLUGIN);
       const text = script.replaceAll(/=([A-Z]+)$/gm, (all, name: string) => (values[name] === undefined ? all : `='${values[name].replaceAll("'", "'\\''")}'`));
-      if (existsSync(path) && readFileSync(path, "utf8") === text) return;
-      mkdirSync(pluginDir, { recursive: true });
-      writeFileSync(`${path}.new`, text);
-      chmodSync(`${path}.new`, 0o755);
-      renameSync(`${path}.new`, path);
+      if ((await textOf(path)) === text) return;
+      await mkdir(pluginDir, { recursive: true });
+      await writeFile(`${path}.new`, text);
+      await chmod(`${path}.new`, 0o755);
+      await rename(`${path}.new`, path);
     },
-    sweep() {
-      if (!existsSync(recordDir)) return;
-      for (const uid of readdirSync(recordDir)) if (!isPodHere(uid)) rmSync(join(recordDir, uid), { force: true });
+    async sweep() {
+      for (const uid of await namesIn(recordDir)) if (!isPodHere(uid)) await rm(join(recordDir, uid), { force: true });
     },
   };
+}
+
+/** Undefined: there is no such file. */
+async function textOf(path: string): Promise<string | undefined> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
 }

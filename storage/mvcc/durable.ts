@@ -31,6 +31,7 @@ export interface DurableOptions {
   readonly digest: number;
   readonly reserved: Revision;
   readonly onBatch?: ((report: BatchReport) => void) | undefined;
+  readonly onDisk?: ((busy: boolean) => void) | undefined;
 }
 
 /** Revisions reserved at once: what a crash may skip. At the two volatile writes a second of a small cluster, a reservation lasts for hours. */
@@ -43,6 +44,7 @@ export class Durable {
   readonly #connect: () => Promise<Engine>;
   readonly #clock: Pick<StoreClock, "uptimeMs">;
   readonly #onBatch: ((report: BatchReport) => void) | undefined;
+  readonly #onDisk: ((busy: boolean) => void) | undefined;
   readonly #stored = new Map<string, number>(); // key → checksum of its record on disk
   readonly #suspects = new Set<string>();
   #engine: Engine | undefined;
@@ -56,6 +58,7 @@ export class Durable {
     this.#connect = options.connect;
     this.#clock = options.clock;
     this.#onBatch = options.onBatch;
+    this.#onDisk = options.onDisk;
     for (const { row, crc } of options.rows) this.#stored.set(row.key, crc);
     this.#digest = options.digest;
     this.#reserved = options.reserved;
@@ -115,8 +118,9 @@ export class Durable {
     const shapes = this.codec.shapeCount; // more may come while the batch is on its way: those are not in it
 
     const startMs = this.#clock.uptimeMs();
+    this.#onDisk?.(true);
     try {
-      await engine.batch(writes, { sync: true });
+      await engine.batch(writes, { sync: true }).finally(() => this.#onDisk?.(false));
     } catch (error) {
       for (const key of changes.keys()) this.#suspects.add(key);
       this.#engine = undefined;

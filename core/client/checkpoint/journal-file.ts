@@ -6,8 +6,8 @@
  * Values stay on the disk, in memory are only keys and places. Lines are appended; when much of the file is past, it is written anew beside the old
  * one and renamed over it. What a power cut leaves of the last append is cut off when the file is opened.
  */
-import { closeSync, openSync, readFileSync, readSync, renameSync, truncateSync } from "node:fs";
-import { mkdir, open } from "node:fs/promises";
+import { closeSync, openSync, readFileSync, readSync, truncateSync } from "node:fs";
+import { mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
 import { crc32 } from "node:zlib";
 import type { Log } from "../../observe/log.ts";
@@ -93,7 +93,7 @@ export class JournalFile {
     } finally {
       await handle.close();
     }
-    renameSync(`${this.#path}.next`, this.#path);
+    await rename(`${this.#path}.next`, this.#path); // until then the old one is read
     if (this.#reading !== undefined) closeSync(this.#reading);
     this.#reading = openSync(this.#path, "r");
     this.#places = new Map([...places].flatMap(([key, at]) => (at ? [[key, at] as const] : [])));

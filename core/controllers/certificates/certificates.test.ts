@@ -94,6 +94,10 @@ test("a revoked machine gets no certificate, under no name; what another one get
     const of = (name: string) => api.all(CERTIFICATE_SIGNING_REQUESTS).find(({ metadata }) => metadata.name === name)?.status;
     await eventually(() => [of("stolen")?.conditions?.[0]?.type, of("spare")?.certificate !== undefined], (seen) => seen.join() === "Denied,true");
     expect(of("stolen")?.conditions?.[0]).toMatchObject({ reason: "NodeRevoked", message: "this machine was revoked when it was node n1: to let it in again, on the server: coracle node allow n1" });
+    const again = await request("again", {});
+    await api.client.resource(CERTIFICATE_SIGNING_REQUESTS).create({ ...again, metadata: { name: "again", annotations: machineAnnotations(atob(again.spec.request), stolen) } }, call);
+    await eventually(() => api.all(CERTIFICATE_SIGNING_REQUESTS).map(({ metadata }) => metadata.name).sort(), (seen) => seen.join() === "again,spare"); // one that asks for ever leaves one request
+    expect(of("again")?.conditions?.[0]).toMatchObject({ reason: "NodeRevoked" });
     const der = readCertificatePems(atob(of("spare")!.certificate!))[0]!;
     const noted = readRevocation(api.all(CONFIG_MAPS)[0]!.data!["n1"])!;
     expect(noted).toEqual({ ...entry, certificates: { [certificateFingerprint(der)]: timestamp(parseCertificate(der).notAfterMs) } });

@@ -19,7 +19,7 @@ import { readCertificatePems } from "../../pki/pem.ts";
 import { isUsage, parseCertificate } from "../../pki/x509.ts";
 import { type Controller, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { BY_NODE_NAME, isOwnNode, NAME_TAKEN, nodeNameOf, nodeNameProblem } from "./node-name.ts";
+import { BY_NODE_NAME, isOwnNode, machineOfRequest, NAME_TAKEN, nodeNameOf, nodeNameProblem } from "./node-name.ts";
 import { hasCondition, isApproved, KUBELET_CLIENT, KUBELET_SERVING, kubeletClientProblem, kubeletServingProblem, NODE_PREFIX, refusal, requestOf, usagesOf } from "./requests.ts";
 import { revocations } from "./revoked.ts";
 
@@ -62,8 +62,18 @@ export function csrApprovingController({ client, informers, clock, approveServin
       const next = { ...csr, status: { ...csr.status, conditions: [...(csr.status?.conditions ?? []), condition] } };
       await requests.caughtUp([await requestClient.updateSubresource<CertificateSigningRequest>(csr, "approval", next, { signal })], signal);
       log.info(condition.type === "Denied" ? "request denied" : "request approved", { user: csr.spec.username, signer: csr.spec.signerName, message: condition.message });
+      if (condition.type === "Denied") await forgetEarlier(csr, condition.reason, signal);
     },
   };
+
+  /** A machine that is refused asks again and again: of what it was denied for one reason the last is kept. */
+  async function forgetEarlier(csr: Csr, reason: string | undefined, signal: AbortSignal): Promise<void> {
+    const machine = machineOfRequest(csr);
+    for (const other of requests.by(BY_NODE_NAME, nodeNameOf(csr))) {
+      if (other.metadata.uid === csr.metadata.uid || other.spec.username !== csr.spec.username || machineOfRequest(other) !== machine || !other.status?.conditions?.some((one) => one.type === "Denied" && one.reason === reason)) continue;
+      await requestClient.delete(other, { preconditions: { uid: other.metadata.uid } }, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+    }
+  }
 
   /** Approved, or denied for a reason, if it is for us to say. */
   async function approval(csr: Csr, signal: AbortSignal): Promise<CertificateSigningRequestCondition | undefined> {

@@ -1,3 +1,4 @@
+import { execFileSync, spawn } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -98,24 +99,42 @@ test("who a container runs as", () => {
   expect(nonRoot(undefined, { uid: undefined, username: "www" })).toBe(`container has runAsNonRoot and image has non-numeric user (www), cannot verify user is non-root (pod: "p_n(u)", container: c)`);
 });
 
-test.each<[string, string, boolean]>([["containerd", "v2.1.9", false], ["containerd", "1.7.24", false], ["containerd", "2.2.0", true], ["containerd", "v3.0.0", true], ["cri-o", "1.33.0", true]])("%s %s mounts directories of images: %s", (name, version, can) => {
+test.each<[string, string, boolean]>([["containerd", "v2.1.9", false], ["containerd", "1.7.24", false], ["containerd", "2.2.0", true], ["containerd", "v3.0.0", true], ["cri-o", "1.33.0", true]])("%s %s mounts directories of images: %s", async (name, version, can) => {
   expect(mountsImageSubPaths({ name, version })).toBe(can);
   const facts = { os: "linux", pod: pod(), container: { name: "c", volumeMounts: [{ name: "v", mountPath: "/m", subPath: "etc" }] }, volumes: new Map([["v", { hostPath: undefined, readOnly: true, managed: false, image: { reference: "sha256:1", policy: undefined } }]]), environment: new Map(), podDir: "/p", hosts: undefined, recursiveReadOnly: true, imageSubPaths: can } as unknown as MountFacts;
-  if (can) expect(containerMounts(facts)).toMatchObject([{ container_path: "/m", image: { image: "sha256:1" }, image_sub_path: "etc", readonly: true }]);
-  else expect(() => containerMounts(facts)).toThrow('subPath of image volume "v" is not supported by the runtime: containerd can since 2.2');
+  if (can) expect(await containerMounts(facts)).toMatchObject([{ container_path: "/m", image: { image: "sha256:1" }, image_sub_path: "etc", readonly: true }]);
+  else await expect(containerMounts(facts)).rejects.toThrow('subPath of image volume "v" is not supported by the runtime: containerd can since 2.2');
 });
 
-test("a container that ends again and again leaves as many files for its last words as the runtime has containers of it", () => {
+test("a container that ends again and again leaves as many files for its last words as the runtime has containers of it", async () => {
   const podDir = mkdtempSync(join(tmpdir(), "mounts-"));
   let dead: string[] = []; // the newest
   let made = 0;
   try {
     for (let restart = 0; restart < 20; restart++) {
       const facts = { os: "linux", pod: pod(), container: { name: "c", terminationMessagePath: "/dev/termination-log" }, volumes: new Map(), environment: new Map(), podDir, hosts: undefined, mounted: new Set(dead), random: { bytes: () => Uint8Array.of(0, 0, 0, made++) } } as unknown as MountFacts;
-      dead = [containerMounts(facts)[0]!.host_path!, ...dead].slice(0, 2);
+      dead = [(await containerMounts(facts))[0]!.host_path!, ...dead].slice(0, 2);
     }
     expect(readdirSync(join(podDir, "containers/c")).sort()).toEqual(["00000011", "00000012", "00000013"]);
   } finally {
+    rmSync(podDir, { recursive: true });
+  }
+});
+
+test.skipIf(process.platform !== "linux")("a disk that hangs when a container's files are written holds up nobody else", async () => {
+  const podDir = mkdtempSync(join(tmpdir(), "mounts-"));
+  const slow = join(podDir, "etc-hosts"); // a pipe that nobody reads yet, as slow as that disk
+  execFileSync("mkfifo", [slow]);
+  const reader = spawn("sh", ["-c", 'sleep 1; cat "$0"', slow], { stdio: ["ignore", "pipe", "ignore"] });
+  let turns = 0;
+  const others = setInterval(() => void turns++, 20);
+  try {
+    const facts = { os: "linux", pod: pod(), container: { name: "c" }, volumes: new Map(), environment: new Map(), podDir, hosts: "127.0.0.1 localhost\n", mounted: new Set() } as unknown as MountFacts;
+    expect(await containerMounts(facts)).toMatchObject([{ container_path: "/etc/hosts", host_path: slow }]);
+    expect(turns).toBeGreaterThan(10);
+  } finally {
+    clearInterval(others);
+    reader.kill();
     rmSync(podDir, { recursive: true });
   }
 });

@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (makeMounts), pkg/kubelet/kuberuntime/kuberuntime_container.go (makeMounts)
  */
-import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { chmod, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Container, EphemeralContainer, Pod, VolumeMount } from "../../../core/api/gen/core.v1.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
@@ -38,32 +38,32 @@ export interface MountFacts {
 }
 
 /** Binds subpaths and writes files as it goes. Throws an Error for the user. */
-export function containerMounts(facts: MountFacts): Mount[] {
+export async function containerMounts(facts: MountFacts): Promise<Mount[]> {
   const { os, container, podDir, hosts, random } = facts;
   const result = (container.volumeMounts ?? []).map((mount, index) => volumeMount(facts, mount, index));
   if (hosts !== undefined && !container.volumeMounts?.some(({ mountPath }) => mountPath === HOSTS_PATH[os])) {
     const path = join(podDir, "etc-hosts");
-    writeFileSync(path, hosts);
-    chmodSync(path, 0o644);
+    await writeFile(path, hosts);
+    await chmod(path, 0o644);
     result.push({ container_path: HOSTS_PATH[os], host_path: path });
   }
   if (container.terminationMessagePath) {
     const directory = join(podDir, "containers", container.name);
-    mkdirSync(directory, { recursive: true, mode: 0o750 });
-    removeUnmounted(directory, facts.mounted);
+    await mkdir(directory, { recursive: true, mode: 0o750 });
+    await removeUnmounted(directory, facts.mounted);
     const path = join(directory, Buffer.from(random.bytes(4)).toString("hex"));
-    writeFileSync(path, "");
-    chmodSync(path, 0o666); // the container may run as anyone
+    await writeFile(path, "");
+    await chmod(path, 0o666); // the container may run as anyone
     result.push({ container_path: pathIn(os, container.terminationMessagePath), host_path: path });
   }
   return result;
 }
 
 /** Each container that is started has a file of its own here: of those that the runtime has forgotten they would pile up, a hundred thousand in a year where one ends again and again. */
-function removeUnmounted(directory: string, mounted: ReadonlySet<string>): void {
-  for (const entry of readdirSync(directory, { withFileTypes: true })) {
+async function removeUnmounted(directory: string, mounted: ReadonlySet<string>): Promise<void> {
+  for (const entry of await readdir(directory, { withFileTypes: true })) {
     const path = join(directory, entry.name);
-    if (entry.isFile() && !mounted.has(path)) rmSync(path, { force: true });
+    if (entry.isFile() && !mounted.has(path)) await rm(path, { force: true });
   }
 }
 

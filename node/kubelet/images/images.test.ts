@@ -53,12 +53,13 @@ test.each([
 
 test("a failed pull is told, and then waited for", async () => {
   const told: string[] = [];
+  const ensured: unknown[] = [];
   let nowMs = 0;
   const cri = { call: async (method: string) => {
     if (method === "ImageService/PullImage") throw new Error("rpc error: code = NotFound desc = no such image");
     return {};
   } } as unknown as Cri;
-  const puller = imagePuller({ cri, clock: { ...systemClock, nowMs: () => nowMs }, events: { event: (_, type, reason, message) => void told.push(`${type} ${reason} ${message}`) }, serialize: true });
+  const puller = imagePuller({ cri, clock: { ...systemClock, nowMs: () => nowMs }, events: { event: (_, type, reason, message) => void told.push(`${type} ${reason} ${message}`) }, serialize: true, onEnsured: (policy, found) => void ensured.push([policy, found]) });
   const request = { pod: { metadata: { uid: "u" } }, image: "x:1", policy: "IfNotPresent", about: {}, sandbox: {}, runtimeHandler: "", credentials: async () => [] } as unknown as ImageRequest;
   const go = (more = {}) => puller.ensure({ ...request, ...more }, new AbortController().signal).catch((error: unknown) => `${(error as { reason: string }).reason}: ${(error as Error).message}`);
   expect(await go()).toBe("ErrImagePull: rpc error: code = NotFound desc = no such image");
@@ -68,6 +69,8 @@ test("a failed pull is told, and then waited for", async () => {
   expect(await go()).toMatch(/^ErrImagePull/);
   expect(puller.waitsUntilMs("u", "x:1")).toBe(30_000);
   expect(await go({ policy: "Never" })).toBe(`ErrImageNeverPull: Container image "x:1" is not present with pull policy of Never`);
+  const pulled = ["IfNotPresent", { isPresent: false, mustPull: true }];
+  expect(ensured).toEqual([pulled, pulled, pulled, ["Never", { isPresent: false }]]);
   expect(told).toEqual([
     `Normal Pulling Pulling image "x:1"`, `Warning Failed Failed to pull image "x:1": rpc error: code = NotFound desc = no such image`, `Normal BackOff Back-off pulling image "x:1"`,
     `Normal Pulling Pulling image "x:1"`, `Warning Failed Failed to pull image "x:1": rpc error: code = NotFound desc = no such image`, `Warning ErrImageNeverPull Container image "x:1" is not present with pull policy of Never`,

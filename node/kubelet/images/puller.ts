@@ -50,7 +50,10 @@ export interface ImagePuller {
   waitsUntilMs(podUid: string, image: string): number | undefined;
 }
 
-export function imagePuller({ cri, clock, events, serialize, parallelMax = Number.POSITIVE_INFINITY, records, onPulled }: { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly serialize: boolean; readonly parallelMax?: number | undefined; /** Absent: whatever is on the node is everybody's. */ readonly records?: PullRecords | undefined; /** In uptime, without the wait for its turn. */ readonly onPulled?: ((podUid: string, pull: { readonly beganMs: number; readonly endedMs: number; readonly sizeBytes: number }) => void) | undefined }): ImagePuller {
+/** Whether an image was on the node, and whether it had to be pulled even so. */
+export interface Ensured { readonly isPresent?: boolean; readonly mustPull?: boolean }
+
+export function imagePuller({ cri, clock, events, serialize, parallelMax = Number.POSITIVE_INFINITY, records, onPulled, onEnsured }: { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly serialize: boolean; readonly parallelMax?: number | undefined; /** Absent: whatever is on the node is everybody's. */ readonly records?: PullRecords | undefined; /** In uptime, without the wait for its turn. */ readonly onPulled?: ((podUid: string, pull: { readonly beganMs: number; readonly endedMs: number; readonly sizeBytes: number }) => void) | undefined; /** What was found out on the way; absent: it did not get so far. */ readonly onEnsured?: ((policy: string, found: Ensured) => void) | undefined }): ImagePuller {
   const failures = new Map<string, { readonly count: number; readonly atMs: number; readonly message: string }>();
   const slots = serialize ? 1 : parallelMax;
   let pulling = 0;
@@ -137,31 +140,46 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
     return untilMs > clock.nowMs() ? untilMs : undefined;
   }
 
+  async function ensure(request: ImageRequest, told: { isPresent?: boolean; mustPull?: boolean }, signal: AbortSignal): Promise<Image> {
+    const { image: asked, about, policy = "IfNotPresent" } = request;
+    const image = parsed(request, events);
+    const pullIt = async (): Promise<Image> => {
+      told.mustPull = true;
+      return await pull(image, request, signal);
+    };
+    if (policy === "Always") return await pullIt();
+    let found: Image | undefined;
+    try {
+      found = await inspect(image, signal);
+    } catch (cause) {
+      signal.throwIfAborted();
+      const message = `Failed to inspect image "": ${(cause as Error).message}`;
+      events.event(about, "Warning", "InspectFailed", message);
+      throw new ImageError("ImageInspectError", message, { cause });
+    }
+    told.isPresent = found !== undefined;
+    if (found && records && !(await records.mayUse(image, found.id ?? "", () => request.credentials(image)))) {
+      if (policy === "Never") throw notPresent(request, events); // nor is it said that it is here
+      return await pullIt(); // only the registry can tell
+    }
+    if (found) {
+      told.mustPull = false;
+      events.event(about, "Normal", "Pulled", `Container image "${asked}" already present on machine and can be accessed by the pod`);
+      return found;
+    }
+    if (policy !== "Never") return await pullIt();
+    throw notPresent(request, events);
+  }
+
   return {
     waitsUntilMs,
     async ensure(request, signal) {
-      const { image: asked, about, policy = "IfNotPresent" } = request;
-      const image = parsed(request, events);
-      if (policy === "Always") return await pull(image, request, signal);
-      let found: Image | undefined;
+      const told: { isPresent?: boolean; mustPull?: boolean } = {};
       try {
-        found = await inspect(image, signal);
-      } catch (cause) {
-        signal.throwIfAborted();
-        const message = `Failed to inspect image "": ${(cause as Error).message}`;
-        events.event(about, "Warning", "InspectFailed", message);
-        throw new ImageError("ImageInspectError", message, { cause });
+        return await ensure(request, told, signal);
+      } finally {
+        onEnsured?.(request.policy ?? "IfNotPresent", told);
       }
-      if (found && records && !(await records.mayUse(image, found.id ?? "", () => request.credentials(image)))) {
-        if (policy === "Never") throw notPresent(request, events); // nor is it said that it is here
-        return await pull(image, request, signal); // only the registry can tell
-      }
-      if (found) {
-        events.event(about, "Normal", "Pulled", `Container image "${asked}" already present on machine and can be accessed by the pod`);
-        return found;
-      }
-      if (policy !== "Never") return await pull(image, request, signal);
-      throw notPresent(request, events);
     },
   };
 }

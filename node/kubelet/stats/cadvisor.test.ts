@@ -1,9 +1,14 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Cgroups, CgroupUsage } from "../../os/cgroup.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import { cadvisorMetrics, type Row } from "./cadvisor.ts";
 import { cgroupFigures } from "./cgroup-figures.ts";
+import { diskFigures } from "./disk-figures.ts";
 import { parseNetDev } from "./network-figures.ts";
+import { openFilesLimit, processFigures } from "./process-figures.ts";
 
 const MACHINE: MachineInfo = { os: "linux", cpus: 4, memoryBytes: 2e9, swapBytes: 0, hugepages: [], machineId: "m", systemUuid: "s", bootId: "b", kernelVersion: "6.1", osImage: "Debian", architecture: "amd64", hostname: "shed" };
 
@@ -32,10 +37,47 @@ test("both versions of control groups tell the same", () => {
     expect(cpu).toEqual({ totalSeconds: 2.5, userSeconds: 1.5, systemSeconds: 0.5 });
     expect(throttling).toEqual({ periods: 10, throttledPeriods: 4, throttledSeconds: 0.5 });
     expect(memory).toMatchObject({ usageBytes: 5000, workingSetBytes: 4600, rssBytes: 3000, cacheBytes: 900, mappedFileBytes: 7, activeFileBytes: 500, failures: 3, pageFaults: 12, majorPageFaults: 2, limitBytes: 0, oomKills: 1 });
-    expect(devices).toEqual([{ device: "7:0", readBytes: 4096, writtenBytes: 512, reads: 2, writes: 1 }]);
+    expect(devices).toEqual([{ device: "7:0", readBytes: 4096, writtenBytes: 512, reads: 2, writes: 1, bytes: expect.any(Map) }]);
     expect(processes).toEqual({ current: 5, max: undefined });
   }
+  expect([one, two].map(({ devices }) => Object.fromEntries(devices[0]!.bytes))).toEqual([{ Read: 4096, Write: 512, Total: 4608 }, { Read: 4096, Write: 512 }]);
   expect(two.pressure).toEqual({ cpu: { waitingSeconds: 2, stalledSeconds: 1 } });
+});
+
+test("version 1: who counts a group's work on disks is asked in upstream's order, first those that count the groups below, too", () => {
+  const bfq = { "blkio.bfq.io_service_bytes_recursive": "8:0 Read 100\n8:0 Write 50\n8:0 Sync 150\nTotal 150\n", "blkio.bfq.io_serviced_recursive": "8:0 Read 10\n8:0 Write 5\nTotal 15\n" };
+  const none = { "blkio.bfq.io_service_bytes_recursive": "Total 0\n", "blkio.bfq.io_serviced_recursive": "Total 0\n" };
+  const throttle = { "blkio.throttle.io_service_bytes_recursive": "7:0 Read 1\n", "blkio.throttle.io_serviced_recursive": "7:0 Read 9\n" };
+  const reads = (files: Record<string, string>): unknown => cgroupFigures(groups(1, { "/a": { ...V1, ...files } }), "/a").devices.map((one) => [one.device, one.reads, one.writes, one.readBytes]);
+  expect([reads({ ...bfq, ...throttle }), reads({ ...none, ...throttle }), reads(none)]).toEqual([[["8:0", 10, 5, 100]], [["7:0", 9, 0, 1]], [["7:0", 2, 1, 4096]]]);
+});
+
+test("processes, open files and sockets are those of the group itself; who has just ended has none", async () => {
+  const proc = mkdtempSync(join(tmpdir(), "proc-"));
+  mkdirSync(join(proc, "7/fd"), { recursive: true });
+  for (const [fd, link] of [["0", "/dev/null"], ["1", "socket:[12]"], ["2", "pipe:[3]"]] as const) symlinkSync(link, join(proc, "7/fd", fd));
+  expect(await processFigures(groups(2, { "/a": { "cgroup.procs": "7\n8\n" } }), "/a", proc)).toEqual({ processes: 2, fileDescriptors: 3, sockets: 1 });
+  expect(await processFigures(groups(2, { "/a": {} }), "/a", proc)).toBeUndefined();
+  expect(["Max open files            1024                 524288               files     ", "Max open files            unlimited            unlimited            files     ", ""].map(openFilesLimit)).toEqual([1024, -1, undefined]);
+  rmSync(proc, { recursive: true });
+});
+
+test("the machine's disks: one a device, by its numbers or its name, with what the device has done", async () => {
+  const mountinfo = [
+    "1 0 254:0 / / rw - ext4 /dev/mapper/root rw", "2 1 254:0 /srv /srv rw - ext4 /dev/mapper/root rw", "3 1 0:44 /data /data rw - btrfs /dev/sdb rw", "4 1 7:0 / /snap rw - squashfs /dev/loop0 ro", "5 1 0:20 / /run rw - tmpfs tmpfs rw", "6 1 8:32 / /gone rw - xfs /dev/sdc rw", "",
+  ].join("\n");
+  const diskstats = " 254       0 dm-0 10 1 20 3000 40 5 60 7000 2 9000 11000 0 0\n   8      16 sdb 1 0 0 0 0 0 0 0 0 0 0\n   7       0 loop0 1 0 0 0 0 0 0 0 0 0 0\n   8      32 sdc 1 0 0 0 0 0 0 0 0 0 0\n";
+  const sizes = async (target: string) => { if (target === "/gone") throw new Error("gone"); return { limitBytes: 100, usageBytes: 60, inodes: 10, inodesFree: 4 }; };
+  const disks = await diskFigures({ mountinfo, diskstats, sizes });
+  expect(disks.map(({ device }) => device)).toEqual(["/dev/mapper/root", "/dev/sdb"]);
+  expect(disks[0]).toEqual({ device: "/dev/mapper/root", limitBytes: 100, usageBytes: 60, inodes: 10, inodesFree: 4, reads: 10, readsMerged: 1, sectorsRead: 20, readSeconds: 3, writes: 40, writesMerged: 5, sectorsWritten: 60, writeSeconds: 7, inProgress: 2, ioSeconds: 9, weightedSeconds: 11 });
+  const rows: Row[] = [{ path: "/", disks, openFilesLimit: 1024, processes: { processes: 3, fileDescriptors: 5, sockets: 1 } }, { path: "/a" }];
+  const lines = cadvisorMetrics({ cgroups: groups(1, { "/": V1, "/a": V1 }), rows, machine: MACHINE, nowMs: 60_000 }).split("\n");
+  const of = (name: string): string[] => lines.filter((line) => line.startsWith(`${name}{`)).map((line) => line.slice(name.length).replace('container="",', "").replace('image="",name="",namespace="",pod=""', "").replace(" 60000", ""));
+  expect(of("container_fs_reads_total")).toEqual(['{device="/dev/mapper/root",id="/",} 10', '{device="/dev/sdb",id="/",} 1', expect.stringMatching(/^\{device=".+",id="\/a",\} 2$/)]);
+  expect(of("container_fs_io_time_seconds_total")).toEqual(['{device="/dev/mapper/root",id="/",} 9', '{device="/dev/sdb",id="/",} 0']);
+  expect(of("container_blkio_device_usage_total").length).toBe(6);
+  expect([of("container_sockets"), of("container_ulimits_soft").length]).toEqual([['{id="/",} 1'], 1]);
 });
 
 test("what the machine uses is told of version 2's root, which has no files for that, nor limits", () => {

@@ -9,7 +9,9 @@ import type { Cgroups } from "../../os/cgroup.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import { type Family, type Labels, renderFamilies, type Sample } from "../server/pod-metrics.ts";
 import { type CgroupFigures, cgroupFigures, type DeviceFigures, type Pressure } from "./cgroup-figures.ts";
+import type { DiskFigures } from "./disk-figures.ts";
 import type { InterfaceFigures } from "./network-figures.ts";
+import type { ProcessFigures } from "./process-figures.ts";
 
 /** A control group and what runs in it. */
 export interface Row {
@@ -22,6 +24,10 @@ export interface Row {
   readonly startedAtMs?: number;
   /** Of the sandbox: the pod's. Of "/": the host's. */
   readonly interfaces?: readonly InterfaceFigures[];
+  readonly processes?: ProcessFigures | undefined;
+  /** Of "/" only. */
+  readonly disks?: readonly DiskFigures[];
+  readonly openFilesLimit?: number | undefined;
 }
 
 interface Measured { readonly row: Row; readonly labels: Labels; readonly figures: CgroupFigures }
@@ -53,8 +59,25 @@ const FAMILIES: readonly (readonly [name: string, type: Family["type"], help: st
   ["container_oom_events_total", COUNTER, "Count of out of memory events observed for the container", ({ figures: { memory } }) => memory?.oomKills],
   ["container_fs_reads_bytes_total", COUNTER, "Cumulative count of bytes read", perDevice("readBytes")],
   ["container_fs_writes_bytes_total", COUNTER, "Cumulative count of bytes written", perDevice("writtenBytes")],
-  ["container_fs_reads_total", COUNTER, "Cumulative count of reads completed", perDevice("reads")],
-  ["container_fs_writes_total", COUNTER, "Cumulative count of writes completed", perDevice("writes")],
+  ["container_fs_reads_total", COUNTER, "Cumulative count of reads completed", both(perDevice("reads"), perDisk("reads"))],
+  ["container_fs_writes_total", COUNTER, "Cumulative count of writes completed", both(perDevice("writes"), perDisk("writes"))],
+  ["container_fs_inodes_free", GAUGE, "Number of available Inodes", perDisk("inodesFree")],
+  ["container_fs_inodes_total", GAUGE, "Number of Inodes", perDisk("inodes")],
+  ["container_fs_limit_bytes", GAUGE, "Number of bytes that can be consumed by the container on this filesystem.", perDisk("limitBytes")],
+  ["container_fs_usage_bytes", GAUGE, "Number of bytes that are consumed by the container on this filesystem.", perDisk("usageBytes")],
+  ["container_fs_sector_reads_total", COUNTER, "Cumulative count of sector reads completed", perDisk("sectorsRead")],
+  ["container_fs_reads_merged_total", COUNTER, "Cumulative count of reads merged", perDisk("readsMerged")],
+  ["container_fs_read_seconds_total", COUNTER, "Cumulative count of seconds spent reading", perDisk("readSeconds")],
+  ["container_fs_sector_writes_total", COUNTER, "Cumulative count of sector writes completed", perDisk("sectorsWritten")],
+  ["container_fs_writes_merged_total", COUNTER, "Cumulative count of writes merged", perDisk("writesMerged")],
+  ["container_fs_write_seconds_total", COUNTER, "Cumulative count of seconds spent writing", perDisk("writeSeconds")],
+  ["container_fs_io_current", GAUGE, "Number of I/Os currently in progress", perDisk("inProgress")],
+  ["container_fs_io_time_seconds_total", COUNTER, "Cumulative count of seconds spent doing I/Os", perDisk("ioSeconds")],
+  ["container_fs_io_time_weighted_seconds_total", COUNTER, "Cumulative weighted I/O time in seconds", perDisk("weightedSeconds")],
+  ["container_blkio_device_usage_total", COUNTER, "Blkio Device bytes usage", ({ figures: { devices } }) => devices.flatMap(({ device, bytes }) => {
+    const [major = "", minor = ""] = device.split(":");
+    return [...bytes].map(([operation, value]) => [{ device: deviceName(device), major, minor, operation }, value] as const);
+  })],
   ["container_network_receive_bytes_total", COUNTER, "Cumulative count of bytes received", perInterface("rxBytes")],
   ["container_network_receive_packets_total", COUNTER, "Cumulative count of packets received", perInterface("rxPackets")],
   ["container_network_receive_packets_dropped_total", COUNTER, "Cumulative count of packets dropped while receiving", perInterface("rxDropped")],
@@ -63,6 +86,10 @@ const FAMILIES: readonly (readonly [name: string, type: Family["type"], help: st
   ["container_network_transmit_packets_total", COUNTER, "Cumulative count of packets transmitted", perInterface("txPackets")],
   ["container_network_transmit_packets_dropped_total", COUNTER, "Cumulative count of packets dropped while transmitting", perInterface("txDropped")],
   ["container_network_transmit_errors_total", COUNTER, "Cumulative count of errors encountered while transmitting", perInterface("txErrors")],
+  ["container_processes", GAUGE, "Number of processes running inside the container.", ({ row: { processes } }) => processes?.processes],
+  ["container_file_descriptors", GAUGE, "Number of open file descriptors for the container.", ({ row: { processes } }) => processes?.fileDescriptors],
+  ["container_sockets", GAUGE, "Number of open sockets for the container.", ({ row: { processes } }) => processes?.sockets],
+  ["container_ulimits_soft", GAUGE, "Soft ulimit values for the container root process. Unlimited if -1, except priority and nice", ({ row: { openFilesLimit } }) => [[{ ulimit: "max_open_files" }, openFilesLimit]]],
   ["container_threads", GAUGE, "Number of threads running inside the container", ({ figures: { processes } }) => processes.current],
   ["container_threads_max", GAUGE, "Maximum number of threads allowed inside the container, infinity if value is zero", ({ figures: { processes } }) => processes.max ?? 0],
   ["container_pressure_cpu_waiting_seconds_total", COUNTER, "Total time duration tasks in the container have waited due to CPU congestion.", perPressure("cpu", "waitingSeconds")],
@@ -109,8 +136,17 @@ function machineFamilies({ bootId, machineId, systemUuid, cpus, memoryBytes, swa
   ];
 }
 
-function perDevice(what: Exclude<keyof DeviceFigures, "device">): Read {
+function perDevice(what: Exclude<keyof DeviceFigures, "device" | "bytes">): Read {
   return ({ figures: { devices } }) => devices.map((one) => [{ device: deviceName(one.device) }, one[what]]);
+}
+
+function perDisk(what: Exclude<keyof DiskFigures, "device">): Read {
+  return ({ row: { disks = [] } }) => disks.map((one) => [{ device: one.device }, one[what]]);
+}
+
+/** The machine's devices tell more than its group does, where both tell. */
+function both(ofGroup: ReturnType<typeof perDevice>, ofDisk: ReturnType<typeof perDisk>): Read {
+  return (one) => (one.row.disks ? ofDisk(one) : ofGroup(one));
 }
 
 function perInterface(what: Exclude<keyof InterfaceFigures, "name">): Read {

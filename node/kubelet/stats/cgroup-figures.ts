@@ -5,7 +5,7 @@
  */
 import type { Cgroups } from "../../os/cgroup.ts";
 
-export interface DeviceFigures { readonly device: string; readonly readBytes: number; readonly writtenBytes: number; readonly reads: number; readonly writes: number }
+export interface DeviceFigures { readonly device: string; readonly readBytes: number; readonly writtenBytes: number; readonly reads: number; readonly writes: number; /** Bytes by operation, as the kernel calls them: Read, Write, and in version 1 others. */ readonly bytes: ReadonlyMap<string, number> }
 export interface Pressure { readonly waitingSeconds: number; readonly stalledSeconds: number }
 
 export interface CgroupFigures {
@@ -63,7 +63,7 @@ function legacy({ text, number, values }: Files): CgroupFigures {
       pageFaults: of("pgfault"), majorPageFaults: of("pgmajfault"), limitBytes: limited(number("memory", "memory.limit_in_bytes")), swapLimitBytes: limited(number("memory", "memory.memsw.limit_in_bytes")),
       oomKills: values("memory", "memory.oom_control")?.get("oom_kill") ?? 0,
     } }),
-    devices: legacyDevices(text("blkio", "blkio.throttle.io_service_bytes"), text("blkio", "blkio.throttle.io_serviced")),
+    devices: legacyDevices((file) => text("blkio", file)),
     processes: { current: number("pids", "pids.current") ?? 0, max: number("pids", "pids.max") }, pressure: {},
   };
 }
@@ -102,21 +102,36 @@ function sharesOf(weight: number | undefined): number | undefined {
   return weight === undefined ? undefined : 2 + Math.floor(((weight - 1) * 262_142) / 9_999);
 }
 
-/** "8:0 Read 4096" */
-function legacyDevices(bytes: string | undefined, counts: string | undefined): DeviceFigures[] {
-  const found = new Map<string, { readBytes: number; writtenBytes: number; reads: number; writes: number }>();
-  const add = (text: string | undefined, read: "readBytes" | "reads", write: "writtenBytes" | "writes"): void => {
-    for (const line of text?.split("\n") ?? []) {
-      const [device = "", operation, value] = line.split(" ");
-      if (operation !== "Read" && operation !== "Write") continue;
-      const one = found.get(device) ?? { readBytes: 0, writtenBytes: 0, reads: 0, writes: 0 };
-      one[operation === "Read" ? read : write] = Number(value);
-      found.set(device, one);
-    }
-  };
-  add(bytes, "readBytes", "writtenBytes");
-  add(counts, "reads", "writes");
-  return [...found].map(([device, figures]) => ({ device, ...figures }));
+/**
+ * Who counts depends on the device's scheduler and on the kernel: since 6.10 the throttle counts only where somebody has set a limit. Those that count the groups below, too, come first.
+ *
+ * Source: opencontainers/cgroups fs/blkio.go
+ */
+const BLKIO = ["blkio.bfq", "blkio", "blkio.throttle"].map((prefix) => ({ bytes: `${prefix}.io_service_bytes_recursive`, counts: `${prefix}.io_serviced_recursive` }));
+const BLKIO_ALONE = { bytes: "blkio.throttle.io_service_bytes", counts: "blkio.throttle.io_serviced" };
+
+function legacyDevices(text: (file: string) => string | undefined): DeviceFigures[] {
+  for (const { bytes, counts } of [...BLKIO, BLKIO_ALONE]) {
+    const counted = operations(text(counts));
+    if (counted.size === 0) continue;
+    const moved = operations(text(bytes));
+    return [...new Set([...moved.keys(), ...counted.keys()])].map((device) => {
+      const [bytesBy, countsBy] = [moved.get(device) ?? new Map<string, number>(), counted.get(device)];
+      return { device, readBytes: bytesBy.get("Read") ?? 0, writtenBytes: bytesBy.get("Write") ?? 0, reads: countsBy?.get("Read") ?? 0, writes: countsBy?.get("Write") ?? 0, bytes: bytesBy };
+    });
+  }
+  return [];
+}
+
+/** "8:0 Read 4096": by device, then by operation. The line without a device is their sum. */
+function operations(text: string | undefined): ReadonlyMap<string, Map<string, number>> {
+  const found = new Map<string, Map<string, number>>();
+  for (const line of text?.split("\n") ?? []) {
+    const [device = "", operation = "", value] = line.split(" ");
+    if (value === undefined) continue;
+    found.set(device, (found.get(device) ?? new Map<string, number>()).set(operation, Number(value)));
+  }
+  return found;
 }
 
 /** "8:0 rbytes=4096 wbytes=0 rios=1 wios=0 dbytes=0 dios=0" */
@@ -124,7 +139,8 @@ function unifiedDevices(text: string | undefined): DeviceFigures[] {
   return (text ?? "").split("\n").filter((line) => line.includes("=")).map((line) => {
     const [device = "", ...pairs] = line.split(" ");
     const of = new Map(pairs.map((pair) => pair.split("=") as [string, string]));
-    return { device, readBytes: Number(of.get("rbytes") ?? 0), writtenBytes: Number(of.get("wbytes") ?? 0), reads: Number(of.get("rios") ?? 0), writes: Number(of.get("wios") ?? 0) };
+    const [readBytes, writtenBytes] = [Number(of.get("rbytes") ?? 0), Number(of.get("wbytes") ?? 0)];
+    return { device, readBytes, writtenBytes, reads: Number(of.get("rios") ?? 0), writes: Number(of.get("wios") ?? 0), bytes: new Map([["Read", readBytes], ["Write", writtenBytes]]) };
   });
 }
 

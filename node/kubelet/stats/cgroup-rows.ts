@@ -1,11 +1,14 @@
 /** The control groups of this node that /metrics/cadvisor tells about, and whose they are. */
+import { readFile } from "node:fs/promises";
 import { posix } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Cgroups } from "../../os/cgroup.ts";
 import type { PodCgroups } from "../resources/pod-cgroups.ts";
 import type { RuntimePod } from "../runtime-pod.ts";
 import type { Row } from "./cadvisor.ts";
+import { diskFigures } from "./disk-figures.ts";
 import { interfacesOf } from "./network-figures.ts";
+import { openFilesLimit, processFigures } from "./process-figures.ts";
 
 interface Deps {
   readonly cgroups: Cgroups;
@@ -38,4 +41,12 @@ export function cgroupRows({ cgroups, podCgroups, pods }: Deps): Row[] {
     }
     return rows;
   }
+}
+
+/** With what takes a look at each process, and at the machine's disks. */
+export async function withProcesses(cgroups: Cgroups, row: Row): Promise<Row> {
+  const processes = await processFigures(cgroups, row.path);
+  if (row.path !== "/") return { ...row, processes };
+  const [mountinfo, diskstats, limits] = await Promise.all(["/proc/self/mountinfo", "/proc/diskstats", "/proc/1/limits"].map((path) => readFile(path, "utf8").catch(() => "")));
+  return { ...row, processes, openFilesLimit: openFilesLimit(limits!), disks: await diskFigures({ mountinfo: mountinfo!, diskstats: diskstats! }) };
 }
