@@ -108,5 +108,7 @@ test("a number that no double holds is no value at all", () => {
   expect(() => read("1,1e400")).toThrow(`Num in version "v1" cannot be handled as a Num: json: cannot unmarshal number 1e400 into Go value of type float64`);
   expect(() => read("9".repeat(400))).toThrow("cannot unmarshal number 999");
   expect(read("1e300,1.0").object["a"]).toEqual([1e300, 1]);
+  expect(answer(`{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"minimum":1e400,"default":1e400}}}]}}`, { expected: { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" } }))
+    .toContain("json: cannot unmarshal number 1e400 into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.minimum of type float64");
   expect(answer(`{"apiVersion":"apps/v1","kind":"ControllerRevision","data":{"a":1e400}}`, { expected: { group: "apps", version: "v1", kind: "ControllerRevision" } })).toContain("cannot unmarshal number 1e400 into Go value of type float64");
 });
