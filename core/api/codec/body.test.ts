@@ -102,6 +102,13 @@ test("a custom resource needs a kind, and its duplicates are found", () => {
   expect(() => decode(`{"apiVersion":"example.com/v1"}`)).toThrow("Object 'Kind' is missing in");
 });
 
+test("an amount that is a number is as it was written", () => {
+  const body = `{"spec":{"overhead":{"cpu":1.5,"memory":1e3},"containers":[{"resources":{"limits":{"memory":1E20,"cpu":-0.0}}}],"volumes":[{"emptyDir":{"sizeLimit":1E400}}]}}`;
+  expect(decodeBody({ bytes: new TextEncoder().encode(body), encoding: "json", expected: { group: "", version: "v1", kind: "Pod" }, fieldValidation: "Strict" }).object["spec"]).toMatchObject({
+    overhead: { cpu: "1500m", memory: "1e3" }, containers: [{ resources: { limits: { memory: "100e18", cpu: "0" } } }], volumes: [{ emptyDir: { sizeLimit: "10e399" } }],
+  });
+});
+
 test("a number that no double holds is no value at all", () => {
   const expected = { group: "x.io", version: "v1", kind: "Num" };
   const read = (text: string) => decodeUntypedBody({ bytes: new TextEncoder().encode(`{"kind":"Num","apiVersion":"x.io/v1","a":[${text}]}`), encoding: "json", expected });
