@@ -13,7 +13,7 @@ import { BOOL, DOUBLE, DYN, INT, listOf, mapOf, STRING, Type } from "./check/typ
 import { compile, estimate, evaluate } from "./compile.ts";
 import { kubernetesEnvironment } from "./kubernetes.ts";
 import { toText } from "./value/convert.ts";
-import { goFixed } from "./value/go-float.ts";
+import { goFixed } from "../api/meta/go-float.ts";
 import { fromJson } from "./value/json.ts";
 import { formatTimestamp } from "./value/time.ts";
 import { Duration, EvalError, List, listFrom, mapFrom, Mapping, Optional, Timestamp, typeOf, Uint, type Value } from "./value/value.ts";

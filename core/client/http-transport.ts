@@ -7,6 +7,7 @@
  * A server that is too busy (429 and 5xx with Retry-After) is asked again, ten times at most, as client-go does.
  * A request without an answer after a minute is given up; a watch may last, its reader decides when it has been quiet for too long.
  */
+import { stringify } from "../api/codec/json.ts";
 import { type Status, StatusError, serviceUnavailable, statusError, type StatusReason, timeout } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { engineFetch, type Fetch } from "../net/http2-fetch.ts";
@@ -121,7 +122,7 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
   };
 }
 
-function encoded({ body }: ApiRequest): string | undefined { return body === undefined ? undefined : JSON.stringify(body); }
+function encoded({ body }: ApiRequest): string | undefined { return body === undefined ? undefined : stringify(body); }
 
 function unreachable(root: string, cause: unknown): StatusError {
   const { status } = serviceUnavailable(`cannot reach ${root}: ${cause instanceof Error ? cause.message : String(cause)}`);

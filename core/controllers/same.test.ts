@@ -9,3 +9,7 @@ test("as canonical texts are equal, so are the values", () => {
   ];
   for (const a of values) for (const b of values) expect([a, b, sameToApi({ v: a }, { v: b })]).toEqual([a, b, canonical({ v: a }) === canonical({ v: b })]);
 });
+
+test("a whole number that no double holds is told from its neighbour", () => {
+  expect(canonical({ terminationGracePeriodSeconds: 9223372036854775807n })).toBe(`{"terminationGracePeriodSeconds":9223372036854775807}`);
+});

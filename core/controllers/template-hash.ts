@@ -4,7 +4,7 @@
  * Of Deployments' and DaemonSets' templates upstream hashes a debug print of Go structs, which cannot be reproduced; no client computes it. What counts is that
  * it is stable. Of a StatefulSet's it hashes what the ControllerRevision holds: there the hash is upstream's.
  */
-import { encodeJson } from "../api/codec/json.ts";
+import { encodeJson, stringify } from "../api/codec/json.ts";
 
 /** FNV-1a, 32 bit, over the template as JSON with sorted keys; `collisionCount` gives a template whose name is taken another one. */
 export function templateHash(template: unknown, collisionCount?: number): string {
@@ -39,7 +39,7 @@ function fnv32a(bytes: Uint8Array): number {
 /** JSON with sorted keys; what is absent, null or an empty list is left out, for these are one and the same to the API. */
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value ?? null);
+  if (typeof value !== "object" || value === null) return stringify(value ?? null);
   const entries = Object.entries(value).filter(([, member]) => member !== undefined && member !== null && !(Array.isArray(member) && member.length === 0));
   return `{${entries.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, member]) => `${JSON.stringify(key)}:${canonical(member)}`).join(",")}}`;
 }

@@ -62,7 +62,8 @@ test("what ends early, or has no wire type that there is, is refused", () => {
   }
   expect(() => reader("000000").float()).toThrow("unexpected EOF");
   expect(() => reader("00000000").double()).toThrow("unexpected EOF");
-  for (const type of [3, 4, 6, 7]) expect(() => reader("00").skip(type)).toThrow(`proto: illegal wireType ${type}`);
+  for (const type of [4, 6, 7]) expect(() => reader("00").skip(type)).toThrow(`proto: illegal wireType ${type}`);
+  expect(() => reader("0801").skip(3)).toThrow("unexpected EOF");
 });
 
 test("a writer that is taken from begins anew", () => {

@@ -6,13 +6,14 @@
  *
  * API: https://protobuf.dev/programming-guides/encoding/
  */
-export const VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, FIXED32 = 5;
+export const VARINT = 0, FIXED64 = 1, LENGTH_DELIMITED = 2, GROUP_START = 3, GROUP_END = 4, FIXED32 = 5;
 
 /** The messages are gogo/protobuf's. */
 export class ProtobufError extends Error { override readonly name = "ProtobufError"; }
 
 const UNEXPECTED_EOF = "unexpected EOF";
 const INTEGER_OVERFLOW = "proto: integer overflow";
+const NEGATIVE_LENGTH = "proto: negative length found during unmarshaling";
 
 export class WireReader {
   readonly #buffer: Buffer;
@@ -65,20 +66,20 @@ export class WireReader {
   }
 
   text(): string {
-    const length = this.varint();
+    const length = this.#length();
     const start = this.#advance(length);
     return this.#buffer.toString("utf8", start, start + length);
   }
 
   /** A view, not a copy. */
   bytes(): Buffer {
-    const length = this.varint();
+    const length = this.#length();
     const start = this.#advance(length);
     return this.#buffer.subarray(start, start + length);
   }
 
   message(): WireReader {
-    const length = this.varint();
+    const length = this.#length();
     const start = this.#advance(length);
     return new WireReader(this.#buffer, start, start + length);
   }
@@ -87,8 +88,27 @@ export class WireReader {
     if (wireType === VARINT) this.int64();
     else if (wireType === FIXED64) this.#advance(8);
     else if (wireType === FIXED32) this.#advance(4);
-    else if (wireType === LENGTH_DELIMITED) this.#advance(this.varint());
+    else if (wireType === LENGTH_DELIMITED) this.#advance(this.#length());
+    else if (wireType === GROUP_START) this.#skipGroup();
     else throw new ProtobufError(`proto: illegal wireType ${wireType}`);
+  }
+
+  /** Nobody writes groups any more. */
+  #skipGroup(): void {
+    for (let depth = 1; depth > 0;) {
+      const wireType = this.varint() & 7;
+      if (wireType === GROUP_START) depth++;
+      else if (wireType === GROUP_END) depth--;
+      else this.skip(wireType);
+    }
+  }
+
+  #length(): number {
+    const first = this.at < this.end ? this.#buffer[this.at]! : 128;
+    if (first < 128) { this.at++; return first; }
+    const length = this.int64();
+    if (length < 0) throw new ProtobufError(NEGATIVE_LENGTH);
+    return Number(length);
   }
 
   #advance(length: number): number {

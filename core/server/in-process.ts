@@ -3,6 +3,7 @@
  * out of the watch cache, frozen and shared.
  */
 import type { Readable } from "node:stream";
+import { parseJson, stringify } from "../api/codec/json.ts";
 import { genericResponse } from "../api/meta/generic-response.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { type Status, StatusError, statusOf } from "../api/meta/status-error.ts";
@@ -134,5 +135,5 @@ function serverRequest(request: ApiRequest, { user, userAgent }: { readonly user
 
 /** A patch says something by what it leaves out: what is undefined is left out. */
 function asJson(value: unknown): unknown {
-  return value === undefined ? undefined : (JSON.parse(JSON.stringify(value)) as unknown);
+  return value === undefined ? undefined : parseJson(stringify(value)).value;
 }

@@ -102,11 +102,20 @@ test("a custom resource needs a kind, and its duplicates are found", () => {
   expect(() => decode(`{"apiVersion":"example.com/v1"}`)).toThrow("Object 'Kind' is missing in");
 });
 
+test("an amount that is a number is as it was written", () => {
+  const body = `{"spec":{"overhead":{"cpu":1.5,"memory":1e3},"containers":[{"resources":{"limits":{"memory":1E20,"cpu":-0.0}}}],"volumes":[{"emptyDir":{"sizeLimit":1E400}}]}}`;
+  expect(decodeBody({ bytes: new TextEncoder().encode(body), encoding: "json", expected: { group: "", version: "v1", kind: "Pod" }, fieldValidation: "Strict" }).object["spec"]).toMatchObject({
+    overhead: { cpu: "1500m", memory: "1e3" }, containers: [{ resources: { limits: { memory: "100e18", cpu: "0" } } }], volumes: [{ emptyDir: { sizeLimit: "10e399" } }],
+  });
+});
+
 test("a number that no double holds is no value at all", () => {
   const expected = { group: "x.io", version: "v1", kind: "Num" };
   const read = (text: string) => decodeUntypedBody({ bytes: new TextEncoder().encode(`{"kind":"Num","apiVersion":"x.io/v1","a":[${text}]}`), encoding: "json", expected });
   expect(() => read("1,1e400")).toThrow(`Num in version "v1" cannot be handled as a Num: json: cannot unmarshal number 1e400 into Go value of type float64`);
   expect(() => read("9".repeat(400))).toThrow("cannot unmarshal number 999");
   expect(read("1e300,1.0").object["a"]).toEqual([1e300, 1]);
+  expect(answer(`{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"minimum":1e400,"default":1e400}}}]}}`, { expected: { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" } }))
+    .toContain("json: cannot unmarshal number 1e400 into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.minimum of type float64");
   expect(answer(`{"apiVersion":"apps/v1","kind":"ControllerRevision","data":{"a":1e400}}`, { expected: { group: "apps", version: "v1", kind: "ControllerRevision" } })).toContain("cannot unmarshal number 1e400 into Go value of type float64");
 });

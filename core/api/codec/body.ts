@@ -14,6 +14,7 @@ import { badRequest, type StatusError } from "../meta/status-error.ts";
 import { canonical } from "../schema/canonical.ts";
 import { diagnose, diagnoseUntyped } from "../schema/diagnose.ts";
 import { builtInFacts, type Facts, type StructType } from "../schema/facts.ts";
+import { withQuantities } from "../schema/quantities-written.ts";
 import { isRetiredKind } from "../schema/retired-kinds.ts";
 import { endlessNumber, jsonNodeOf, type JsonNode, type JsonObject, type JsonValue, parseJsonDocument } from "./json-document.ts";
 import { decodeText, parseJson } from "./json.ts";
@@ -169,7 +170,8 @@ function readJson(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
     const parsed = parseJson(decodeText(bytes));
     return { ...parsed, meta: typeMetaOf(parsed.value) };
   });
-  return { gvk: withDefaults(meta, expected), document, hasFractions, careful: () => parseJsonDocument(decodeText(bytes)), duplicatesText: [], object: () => objectOf(value) };
+  const careful = (): JsonNode => parseJsonDocument(decodeText(bytes));
+  return { gvk: withDefaults(meta, expected), document, hasFractions, careful, duplicatesText: [], object: (type) => objectOf(hasFractions && type ? withQuantities(type, careful()) : value) };
 }
 
 function readYaml(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {

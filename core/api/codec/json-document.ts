@@ -67,9 +67,9 @@ export function jsonValueOf(node: JsonNode): JsonValue {
 }
 
 /** What Go says to a number that no double holds, where it keeps numbers without knowing what they are for; undefined: there is none. */
-export function endlessNumber(node: JsonNode): string | undefined {
+export function endlessNumber(node: JsonNode, place = "value"): string | undefined {
   const found = endlessIn(node);
-  return found === undefined ? undefined : `json: cannot unmarshal number ${found} into Go value of type float64`;
+  return found === undefined ? undefined : `json: cannot unmarshal number ${found} into Go ${place} of type float64`;
 }
 
 function endlessIn(node: JsonNode): string | undefined {

@@ -62,7 +62,27 @@ test("cut off or nonsensical bytes are an error, never a hang or a crash", () =>
     catch (error) { expect((error as Error).message).not.toMatch(/undefined|not a function|RangeError/); }
   }
   expect(() => unwrapEnvelope(Buffer.from("6b387300120bff", "hex"))).toThrow("unexpected EOF");
-  expect(() => protobufCodec.decode(Buffer.from("6b3873000a090a0276311203506f64120108", "hex"))).toThrow("proto: wrong wireType = 0 for field metadata");
+  expect(() => protobufCodec.decode(Buffer.from("6b3873000a090a0276311203506f64120108", "hex"))).toThrow("proto: wrong wireType = 0 for field ObjectMeta");
+});
+
+test.each([
+  ["0a", "unexpected EOF"], ["00", "proto: Unknown: illegal tag 0 (wire type 0)"], ["0c", "proto: Unknown: wiretype end group for non-group"], ["1b", "proto: wrong wireType = 3 for field ContentEncoding"],
+  ["0a0104", "proto: TypeMeta: wiretype end group for non-group"], ["0a020801", "proto: wrong wireType = 0 for field APIVersion"], ["12ffffffffffffffffff01", "proto: negative length found during unmarshaling"],
+  ["2b", "unexpected EOF"], ["2b2c", undefined], ["2b33080134122a05000000002c", "unexpected EOF"], ["2b330801341202ffff2c", undefined], ["2f", "proto: illegal wireType 7"],
+])("an envelope of %s: %s", (hex, message) => {
+  const read = (): unknown => unwrapEnvelope(Buffer.from(`6b387300${hex}`, "hex"));
+  if (message === undefined) expect(read()).toMatchObject({ kind: "" });
+  else expect(read).toThrow(message);
+});
+
+test.each([
+  ["02", "proto: Pod: illegal tag 0 (wire type 2)"], ["0a0104", "proto: ObjectMeta: wiretype end group for non-group"], ["0a025801", "proto: wrong wireType = 0 for field Labels"],
+  ["120412020a00", undefined], ["1204120210ff", "proto: wrong wireType = 0 for field Image"],
+])("a Pod of %s: %s", (hex, message) => {
+  const type = builtInFacts.typeOf({ group: "", version: "v1", kind: "Pod" })!;
+  const read = (): unknown => protobufCodec.readMessage(type, Buffer.from(hex, "hex"));
+  if (message === undefined) expect(read()).toMatchObject({ spec: {} });
+  else expect(read).toThrow(message);
 });
 
 test("watch events are framed", () => {

@@ -13,7 +13,7 @@ import { FieldSets } from "./field-sets.ts";
 import { setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { assemble, type Part, type Piece } from "./pieces.ts";
 import { isPlainSpecial, readRawJson, readSpecial, writeSpecial } from "./protobuf-special.ts";
-import { BackwardWriter, FIXED64, LENGTH_DELIMITED, ProtobufError, putVarint, VARINT, varintBytes, WireReader } from "../../protobuf/wire.ts";
+import { BackwardWriter, FIXED64, GROUP_END, LENGTH_DELIMITED, ProtobufError, putVarint, VARINT, varintBytes, WireReader } from "../../protobuf/wire.ts";
 
 export { ProtobufError };
 
@@ -165,7 +165,7 @@ export class ProtobufCodec {
     while (!reader.done) {
       const tag = reader.varint();
       const slot = ascending[Math.floor(tag / 8)];
-      if (!slot) { reader.skip(tag & 7); continue; }
+      if (!slot) { skipField(reader, tag, type.goName); continue; }
       this.#readField(reader, slot, tag & 7, into, depth);
     }
     return into;
@@ -283,7 +283,13 @@ function readStrings(reader: WireReader): string[] {
 }
 
 function expectWire(actual: number, expected: number, { field }: Slot): void {
-  if (actual !== expected) throw new ProtobufError(`proto: wrong wireType = ${actual} for field ${field.protobufName}`);
+  if (actual !== expected) throw new ProtobufError(`proto: wrong wireType = ${actual} for field ${goFieldName(field)}`);
+}
+
+/** Of a struct that is embedded: what it is. */
+function goFieldName({ inline, type, protobufName }: FieldInfo): string {
+  if (type.kind === "struct" && (inline || type.goName === "ObjectMeta" || type.goName === "ListMeta")) return type.goName;
+  return protobufName[0]!.toUpperCase() + protobufName.slice(1);
 }
 
 function isObject(value: unknown): value is object { return typeof value === "object" && value !== null; }
@@ -335,12 +341,25 @@ export function unwrapEnvelope(bytes: Uint8Array): Envelope {
         const metaTag = meta.varint();
         if (metaTag === 10) apiVersion = meta.text();
         else if (metaTag === 18) kind = meta.text();
-        else meta.skip(metaTag & 7);
+        else skipField(meta, metaTag, "TypeMeta", TYPE_META_FIELDS);
       }
     } else if (tag === 18) raw = reader.bytes();
-    else reader.skip(tag & 7);
+    else if (tag === 26 || tag === 34) reader.bytes();
+    else skipField(reader, tag, "Unknown", ENVELOPE_FIELDS);
   }
   return { apiVersion, kind, raw };
+}
+
+/** By number, all of them length-delimited. */
+const ENVELOPE_FIELDS = [undefined, "TypeMeta", "Raw", "ContentEncoding", "ContentType"], TYPE_META_FIELDS = [undefined, "APIVersion", "Kind"];
+
+/** One that the message does not have, or not in this form. `known`: the names of those that it has. */
+function skipField(reader: WireReader, tag: number, message: string, known: readonly (string | undefined)[] = []): void {
+  const number = Math.floor(tag / 8), wireType = tag & 7;
+  if (wireType === GROUP_END) throw new ProtobufError(`proto: ${message}: wiretype end group for non-group`);
+  if (number === 0) throw new ProtobufError(`proto: ${message}: illegal tag 0 (wire type ${wireType})`);
+  if (known[number] !== undefined) throw new ProtobufError(`proto: wrong wireType = ${wireType} for field ${known[number]}`);
+  reader.skip(wireType);
 }
 
 /** The codec of the built-in API. */

@@ -36,7 +36,7 @@ test.each<[what: string, value: unknown, text: string]>([
 `],
   ["what no printer has", ["a\0", "\x1b", "a\u00a0b", "a\u2028b", "x\ufeff", "😀", "a😀 b"], `- "a\\0"\n- "\\e"\n- a\u00a0b\n- 'a\u2028  b'\n- "x\\uFEFF"\n- "\\U0001F600"\n- "a\\U0001F600 b"\n`],
   ["the end of a line that only YAML knows is a space", { a: "x \u0085 y", b: "x\u0085\u0085y" }, "a: x y\nb: |-\n  x\n  y\n"],
-  ["numbers", [1, -0, 1.5, 1e21, 1e-7, 1234567.5, 123456.5, 1e19, 2 ** 64], "- 1\n- 0\n- 1.5\n- 1e+21\n- 1e-07\n- 1.2345675e+06\n- 123456.5\n- 10000000000000000000\n- 1.8446744073709552e+19\n"],
+  ["numbers", [1, -0, 1.5, 1e21, 1e-7, 1234567.5, 123456.5, 1e19, 2 ** 63, 2 ** 64], "- 1\n- 0\n- 1.5\n- 1e+21\n- 1e-07\n- 1.2345675e+06\n- 123456.5\n- 10000000000000000000\n- 9223372036854776000\n- 1.8446744073709552e+19\n"],
 ])("%s", (_what, value, text) => expect(writeYaml(value)).toBe(text));
 
 test.each(["a\x7f", "a\x80", "\uffff"])("what YAML's reader does not take is refused: %j", (text) => {

@@ -9,6 +9,7 @@
  *
  * Source: go.yaml.in/yaml/v2 {encode,emitterc,resolve,sorter}.go, sigs.k8s.io/yaml JSONToYAML
  */
+import { goFloat } from "../meta/go-float.ts";
 import { looksLikeOther } from "./yaml-scalars.ts";
 
 const WIDTH = 80;
@@ -255,18 +256,10 @@ function scalarText(value: unknown): string {
   return Number.isInteger(value) && Math.abs(value) < 1e21 ? wholeText(value) : goFloat(value);
 }
 
-/** JSON has its digits; what fits 64 bits is a whole number to YAML. */
+/** JSON has its digits, as few as tell it from every other and then noughts; what fits 64 bits is a whole number to YAML. */
 function wholeText(value: number): string {
-  const whole = BigInt(value);
+  const whole = BigInt(String(value));
   return whole >= -(2n ** 63n) && whole < 2n ** 64n ? String(whole) : goFloat(value);
-}
-
-/** As Go's %g: exponents of two digits, from the seventh on. */
-function goFloat(value: number): string {
-  const [mantissa = "", exponent = "0"] = value.toExponential().split("e");
-  const power = Number(exponent);
-  if (power >= -4 && power < 6) return String(value);
-  return `${mantissa}e${power < 0 ? "-" : "+"}${String(Math.abs(power)).padStart(2, "0")}`;
 }
 
 /** Letters after everything else, numbers by their size. */

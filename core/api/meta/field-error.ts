@@ -7,6 +7,7 @@
  * Source: kubernetes v1.36 staging/src/k8s.io/apimachinery/pkg/util/validation/field/{errors,path}.go
  */
 import { jsonText } from "../codec/json.ts";
+import { goNumber } from "./go-float.ts";
 import { goQuote } from "./go-quote.ts";
 
 export type FieldErrorType =
@@ -83,7 +84,7 @@ export function formatFieldErrorBody({ type, badValue, detail }: FieldError): st
 
 function formatBadValue(value: unknown): string {
   if (typeof value === "string") return goQuote(value);
-  if (typeof value === "bigint" || (typeof value === "number" && !Number.isFinite(value))) return String(value);
+  if (typeof value === "bigint" || typeof value === "number") return goNumber(value);
   return goJson(value);
 }
 

@@ -11,6 +11,7 @@
  */
 import { createHash } from "node:crypto";
 import { gzipSync } from "node:zlib";
+import { stringify } from "../codec/json.ts";
 import type { GroupVersion } from "../meta/gvk.ts";
 import { builtInFacts, type Facts } from "../schema/facts.ts";
 import type { ResourceRow, ServedGroupVersion } from "../schema/resources.ts";
@@ -82,7 +83,7 @@ export class OpenApiDocuments {
     const make = this.#maker(path);
     return make && this.#keep(path, encoding, async () => {
       const document = make(await this.#descriptions());
-      return encoding === "json" ? { bytes: Buffer.from(JSON.stringify(document)), contentType: JSON_TYPE } : { bytes: encodeOpenApiV3(document), contentType: OPENAPI_V3_PROTOBUF };
+      return encoding === "json" ? { bytes: Buffer.from(stringify(document)), contentType: JSON_TYPE } : { bytes: encodeOpenApiV3(document), contentType: OPENAPI_V3_PROTOBUF };
     });
   }
 
@@ -93,7 +94,7 @@ export class OpenApiDocuments {
     const made = await this.#keep(V2, encoding, async () => {
       const own = openApiV2({ ...this.#api, descriptions: await this.#descriptions(), facts: this.#facts }, { version: this.#version });
       const document = foreign ? foreign.add(own) : own;
-      return encoding === "json" ? { bytes: Buffer.from(JSON.stringify(document)), contentType: JSON_TYPE } : { bytes: encodeOpenApiV2(document), contentType: OPENAPI_V2_PROTOBUF };
+      return encoding === "json" ? { bytes: Buffer.from(stringify(document)), contentType: JSON_TYPE } : { bytes: encodeOpenApiV2(document), contentType: OPENAPI_V2_PROTOBUF };
     });
     return foreign ? { ...made, etag: `"${this.#hash([made.etag, foreign.hash])}"` } : made;
   }
@@ -125,7 +126,7 @@ export class OpenApiDocuments {
     return (this.#hashes = hashes);
   }
 
-  #hash(content: unknown): string { return createHash("sha512").update(this.#version).update(JSON.stringify(content)).digest("hex").toUpperCase().slice(0, HASH_LENGTH); }
+  #hash(content: unknown): string { return createHash("sha512").update(this.#version).update(stringify(content)).digest("hex").toUpperCase().slice(0, HASH_LENGTH); }
   #groups(): string[] { return groupsTold(this.#api.versions, this.#api.rows); }
   #rowsOf({ group, version }: GroupVersion): ResourceRow[] { return this.#api.rows.filter((row) => row.group === group && row.version === version); }
 

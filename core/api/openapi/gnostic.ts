@@ -4,6 +4,7 @@
  *
  * Source: github.com/google/gnostic-models openapiv2/OpenAPIv2.proto, openapiv3/OpenAPIv3.proto
  */
+import { stringify } from "../codec/json.ts";
 import { boolField, doubleField, intField, nest, textField } from "../../protobuf/fields.ts";
 import type { BackwardWriter } from "../../protobuf/wire.ts";
 
@@ -52,4 +53,4 @@ export function mapOf(number: number, value: Message): Message {
 }
 
 /** Any { yaml = 2 } */
-export function anyValue(writer: BackwardWriter, value: unknown): void { textField(writer, 2, JSON.stringify(value)); }
+export function anyValue(writer: BackwardWriter, value: unknown): void { textField(writer, 2, stringify(value)); }

@@ -161,6 +161,15 @@ test("v3 as protobuf: what refers, what is one of several, and defaults that are
   expect(Buffer.from(encodeOpenApiV3({ openapi: "3", info: {}, paths: {}, components: { schemas } })).toString("hex")).toBe(text(1, "3") + hex(2, "") + hex(4, "") + hex(5, hex(1, hex(1, named("A", hex(1, schema))))));
 });
 
+test("numbers that no double holds are told with all their digits", async () => {
+  const big = 9007199254740993n;
+  const schema = { type: "object", properties: { spec: { type: "integer", default: big, enum: [big, 1n], minimum: -5, "x-y": big } } };
+  const documents = new OpenApiDocuments({ versions: [CRONTAB_VERSION], rows: [CRONTABS], custom: new Map([["stable.example.com/v1/CronTab", schema], ["CronTab", schema]]) } as never, { version: "v1.36.4", descriptions: () => Promise.resolve({}) });
+  const path = Object.keys((documents.index() as { paths: object }).paths).find((at) => at.endsWith("stable.example.com/v1"))!;
+  for (const made of [documents.v3(path, "json"), documents.v2("json")]) expect(gunzipSync((await made)!.gzip).toString()).toContain("9007199254740993");
+  for (const made of [documents.v3(path, "protobuf"), documents.v2("protobuf")]) expect(gunzipSync((await made)!.gzip).length).toBeGreaterThan(1000);
+});
+
 test("documents are made once, and again only when what they say has changed", async () => {
   let loads = 0;
   const api = { versions: [...builtInResources.groupVersions()], rows: [...builtInResources.rows()], custom: new Map() };

@@ -35,7 +35,7 @@ function additionalProperties(writer: BackwardWriter, value: unknown): void {
 
 /** { number = 1 | boolean = 2 | string = 3 }; what is none of them leaves nothing. */
 function defaultValue(writer: BackwardWriter, value: unknown): void {
-  if (typeof value === "number") doubleField(writer, 1, value);
+  if (typeof value === "number" || typeof value === "bigint") doubleField(writer, 1, Number(value));
   else if (typeof value === "boolean") boolField(writer, 2, value);
   else if (typeof value === "string") textField(writer, 3, value);
 }

@@ -7,6 +7,7 @@
  * A document is a plain object, some hundred kilobytes of it: make it, write it, drop it. Parameters that all methods of a path take stand at the
  * path, as upstream's builder puts them.
  */
+import { stringify } from "../codec/json.ts";
 import type { GroupVersion, GroupVersionKind } from "../meta/gvk.ts";
 import type { Facts } from "../schema/facts.ts";
 import { builtInFacts } from "../schema/facts.ts";
@@ -69,7 +70,7 @@ function kindsWithin(own: GroupVersion | undefined, kindsOf: (typeName: string) 
 
 /** The names of types that schemas refer to but do not define. */
 export function refsIn(schemas: Readonly<Record<string, Schema>>): string[] {
-  const names = [...JSON.stringify(schemas).matchAll(/"\$ref":"#\/(?:components\/schemas|definitions)\/([^"]+)"/g)].map((match) => match[1]!);
+  const names = [...stringify(schemas).matchAll(/"\$ref":"#\/(?:components\/schemas|definitions)\/([^"]+)"/g)].map((match) => match[1]!);
   return names.filter((name) => !(name in schemas));
 }
 

@@ -3,6 +3,7 @@
  *
  * Values may be deeply frozen and are never changed here. Integers beyond 2^53 are bigints.
  */
+import { goNumber } from "../meta/go-float.ts";
 
 export type JsonMap = Readonly<Record<string, unknown>>;
 
@@ -56,7 +57,7 @@ export function formatGo(value: unknown): string {
   if (value === null || value === undefined) return "<nil>";
   if (Array.isArray(value)) return `[${value.map(formatGo).join(" ")}]`;
   if (isMap(value)) return `map[${Object.keys(value).sort().map((key) => `${key}:${formatGo(value[key])}`).join(" ")}]`;
-  return String(value);
+  return typeof value === "number" ? goNumber(value) : String(value);
 }
 
 /** As Go's %s prints what should have been a text. */
@@ -73,7 +74,7 @@ export function goTypeOf(value: unknown): string {
   if (value === null || value === undefined) return "<nil>";
   if (Array.isArray(value)) return "[]interface {}";
   if (isMap(value)) return "map[string]interface {}";
-  if (typeof value === "number") return Number.isInteger(value) ? "int64" : "float64";
+  if (typeof value === "number") return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? "int64" : "float64";
   return typeof value === "bigint" ? "int64" : typeof value === "boolean" ? "bool" : "string";
 }
 

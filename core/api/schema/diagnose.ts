@@ -131,7 +131,10 @@ class Diagnostician {
       case "bool": if (node.kind !== "bool") this.#mismatch(type, node); break;
       case "int32": this.#integer(type, node, INT32_MAX); break;
       case "int64": this.#integer(type, node, INT64_MAX); break;
-      case "float64": if (node.kind !== "number") this.#mismatch(type, node); break;
+      case "float64":
+        if (node.kind !== "number") this.#mismatch(type, node);
+        else if (!Number.isFinite(Number(node.text))) this.#report(`number ${node.text}`, goTypeName(type));
+        break;
       case "bytes": this.#bytes(type, node); break;
     }
   }
@@ -192,7 +195,7 @@ class Diagnostician {
         break;
       default: { // anything goes that is a number at all
         const endless = endlessNumber(node);
-        if (endless !== undefined) throw new Fatal(endless);
+        if (endless !== undefined) throw new Fatal(this.error ?? endless);
       }
     }
   }

@@ -4,7 +4,7 @@
 import { parseDurationNs } from "../../api/meta/duration.ts";
 import { BOOL, BYTES, DOUBLE, DURATION, INT, STRING, TIMESTAMP, UINT, Type } from "../check/type.ts";
 import { intOf, uintOf } from "./arithmetic.ts";
-import { goFixed, goFloat } from "./go-float.ts";
+import { goFixed, goFloat } from "../../api/meta/go-float.ts";
 import { formatTimestamp, parseTimestamp, secondsOf, timestampOf, TIMESTAMP_OVERFLOW } from "./time.ts";
 import { Duration, EvalError, isNumber, Timestamp, typeOf, Uint, type Value } from "./value.ts";
 

@@ -1,7 +1,7 @@
 /** Values in messages, as Go's %v prints them. */
 import { formatDurationNs } from "../../api/meta/duration.ts";
 import { Type } from "../check/type.ts";
-import { goFloat } from "./go-float.ts";
+import { goFloat } from "../../api/meta/go-float.ts";
 import { formatTimestamp } from "./time.ts";
 import { Duration, EvalError, List, Mapping, Opaque, Optional, Timestamp, Uint, type Value } from "./value.ts";
 

@@ -7,6 +7,7 @@
  *
  * What nobody has asked for in a while is forgotten: of lists that were watched after minutes, of other reads after a day.
  */
+import { stringify } from "../../api/codec/json.ts";
 import { type ApiObject, keyOf } from "../../api/meta/object-meta.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { ApiRequest, ApiWatchEvent } from "../transport.ts";
@@ -119,7 +120,7 @@ export class Remembered {
   #put(key: string, { path, isList }: Read, object: Readonly<ApiObject>): void {
     const resource = keptResource(path)!;
     const kept = keptForm(resource, object);
-    const json = JSON.stringify(isList ? withoutType(kept) : kept);
+    const json = stringify(isList ? withoutType(kept) : kept);
     const before = this.#journal.get(key);
     if (json !== before) this.#journal.put(key, json, hasteOf(resource, before === undefined ? undefined : (JSON.parse(before) as ApiObject), JSON.parse(json) as ApiObject));
   }

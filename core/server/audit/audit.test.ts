@@ -115,6 +115,15 @@ test("nobody is answered before it is written down what they asked", async () =>
   }
 });
 
+test("whole numbers that no double holds are recorded with all their digits", async () => {
+  const lines: string[] = [];
+  const file = { write: (line: string) => { lines.push(line); return Promise.resolve(); }, close: () => Promise.resolve() };
+  await using api = await apiServer({ audit: auditor({ policy: readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]"), sinks: [logSink(file, "json")], clock: systemClock, metrics: metricsRegistry() }) });
+  const body = `{"metadata":{"name":"p"},"spec":{"terminationGracePeriodSeconds":9223372036854775807,"containers":[{"name":"c","image":"i"}]}}`;
+  expect(await api.ask("POST", "/api/v1/namespaces/a/pods", { body })).toMatchObject({ code: 201 });
+  expect(lines.at(-1)?.match(/"terminationGracePeriodSeconds":9223372036854775807/g)).toHaveLength(2);
+});
+
 test("what was sent is recorded with its defaults, in the version it was sent in", async () => {
   const events: AuditEvent[] = [];
   const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };

@@ -7,6 +7,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/{endpoints/filters/audit.go,audit/{context,request}.go}
  */
+import { parseJson, stringify } from "../../api/codec/json.ts";
 import { formatDurationNs } from "../../api/meta/duration.ts";
 import { microTimestamp, type Clock } from "../../lifecycle/clock.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
@@ -154,6 +155,6 @@ export class AuditRecord {
 
   #copy(value: unknown): unknown {
     if (typeof value !== "object" || value === null) return value;
-    return JSON.parse(JSON.stringify(this.#deps.config.omitManagedFields ? withoutManagedFields(value) : value)) as unknown;
+    return parseJson(stringify(this.#deps.config.omitManagedFields ? withoutManagedFields(value) : value)).value;
   }
 }

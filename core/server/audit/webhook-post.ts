@@ -1,4 +1,5 @@
 /** POSTs lists of audit events to where a kubeconfig says. */
+import { stringify } from "../../api/codec/json.ts";
 import { ANCHORS } from "../../net/tls.ts";
 
 export interface WebhookTarget {
@@ -18,7 +19,7 @@ const TIMEOUT_MS = 30_000;
 export function webhookPost({ url, ca, cert, key, token, serverName, insecure }: WebhookTarget): (list: object, signal: AbortSignal) => Promise<void> {
   return async (list, signal) => {
     const response = await fetch(url, {
-      method: "POST", body: JSON.stringify(list), signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
+      method: "POST", body: stringify(list), signal: AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]),
       headers: { "content-type": "application/json", accept: "application/json", "user-agent": "kube-apiserver-audit", ...(token ? { authorization: `Bearer ${token}` } : {}) },
       ...(url.startsWith("https:") ? { tls: { ...(ca ? { ca, ...ANCHORS } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(serverName ? { serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) } } : {}),
     } as BunFetchRequestInit);

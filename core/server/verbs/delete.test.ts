@@ -99,3 +99,11 @@ test("a generation that a client has given an object of a kind without one grows
   await api.ask("POST", path, { body: { metadata: { name: "g", generation: 7, finalizers: ["a.b/c"] }, spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/p" } } } });
   expect((await api.ask("DELETE", `${path}/g`)).body.metadata.generation).toBe(8);
 });
+
+test("a query without a body has preconditions, too", async () => {
+  await using api = await askedApi();
+  const { body: { metadata } } = await api.ask("POST", MAPS, { body: { metadata: { name: "kept" } } }) as { body: { metadata: { uid: string; resourceVersion: string } } };
+  const remove = async (query: Record<string, string>, at = `${MAPS}/kept`) => (await api.ask("DELETE", at, { query })).code;
+  expect([await remove({ uid: "another" }), await remove({ resourceVersion: "1" }), await remove({ resourceVersion: "0" }, MAPS)]).toEqual([409, 409, 409]);
+  expect(await remove({ uid: metadata.uid, resourceVersion: metadata.resourceVersion })).toBe(200);
+});

@@ -313,6 +313,7 @@ test("whole numbers that are not written so count in patches that make values, a
     .toMatch("json: cannot unmarshal number 8e1 into Go struct field ContainerPort.spec.template.spec.containers.ports.containerPort of type int32");
   expect((await patch("strategic", `{"spec":{"replicas":3.0}}`)).body.spec.replicas).toBe(3);
   expect((await apply("m", `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"d"},"spec":{"replicas":4e0}}`, { force: "true" })).body.spec.replicas).toBe(4);
+  expect((await patch("json", `[{"op":"add","path":"/spec/replicas","value":1e400}]`)).body).toMatchObject({ code: 400, message: "error decoding patch: json: cannot unmarshal number 1e400 into Go struct field jsonPatchOp.value of type float64" });
   expect((await patch("strategic", `{"spec":{"replicas":1e400}}`)).body).toMatchObject({ code: 400, message: "json: cannot unmarshal number 1e400 into Go value of type float64" });
 });
 

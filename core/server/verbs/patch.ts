@@ -74,7 +74,7 @@ function changer(scope: Scope, query: WriteQuery, { body, type }: { readonly bod
   const schema = builtInSchemas.schemaOf(expectedKind(scope));
   const lax = query.fieldValidation === "Ignore";
   const { value: patch, document, numbers }: ReadPatch = body.type === "value" ? { value: body.value, document: undefined, numbers: undefined }
-    : attempt(type === STRATEGIC_MERGE_PATCH || lax ? "" : "error decoding patch: ", () => readPatch(decodeText(body.bytes)), type === MERGE_PATCH && lax ? BAD_MERGE_PATCH : undefined);
+    : attempt(type === STRATEGIC_MERGE_PATCH || lax ? "" : "error decoding patch: ", () => readPatch(decodeText(body.bytes), type === JSON_PATCH && !lax ? "struct field jsonPatchOp.value" : "value"), type === MERGE_PATCH && lax ? BAD_MERGE_PATCH : undefined);
   scope.audit?.requestObject(patch);
   const repeated = type === JSON_PATCH ? strangeOperations(document ?? jsonNodeOf(patch), query) : document ? diagnoseUntyped(document) : [];
   const change = (old: Readonly<ApiObject>): unknown => {
@@ -111,10 +111,11 @@ function changer(scope: Scope, query: WriteQuery, { body, type }: { readonly bod
 /** `numbers`: as they are written, where that matters. */
 interface ReadPatch { readonly value: unknown; readonly document: JsonNode | undefined; readonly numbers: JsonNode | undefined }
 
-function readPatch(text: string): ReadPatch {
+/** `place`: where Go would put a number. */
+function readPatch(text: string, place: string): ReadPatch {
   const { value, document, hasFractions } = parseJson(text);
   const numbers = hasFractions ? parseJsonDocument(text) : undefined;
-  const endless = numbers && endlessNumber(numbers);
+  const endless = numbers && endlessNumber(numbers, place);
   if (endless !== undefined) throw new Error(endless);
   return { value, document, numbers };
 }

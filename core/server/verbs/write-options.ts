@@ -84,8 +84,15 @@ function deleteQuery({ request: { query } }: Scope): RawDeleteOptions {
     gracePeriodSeconds: integer(query, "gracePeriodSeconds"),
     propagationPolicy: (query.get("propagationPolicy") as DeleteOptions["propagationPolicy"] | null) ?? undefined,
     orphanDependents: query.has("orphanDependents") ? isTrue(query.get("orphanDependents")) : undefined,
+    preconditions: preconditionsIn(query),
     dryRun: query.getAll("dryRun"),
   };
+}
+
+/** Upstream reads them from there, too. */
+function preconditionsIn(query: URLSearchParams): DeleteOptions["preconditions"] {
+  const uid = query.get("uid"), resourceVersion = query.get("resourceVersion");
+  return uid || resourceVersion ? { ...(uid && { uid }), ...(resourceVersion && { resourceVersion }) } : undefined;
 }
 
 const DELETE_OPTIONS: GroupVersionKind = { group: "", version: "v1", kind: "DeleteOptions" };

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { customResourceSchema } from "../openapi-schema.ts";
 import { excludeFields, includeFields } from "./field-filter.ts";
 import { difference, equalSets, formatPath, intersection, parseFieldSet, pathsOf, recursiveDifference, setOf, union } from "./field-set.ts";
+import { itemElement } from "./path-element.ts";
 import { parentManagedFields, scaleManagedFields } from "./scale.ts";
 import { keepTimesIfUnchanged } from "./timestamps.ts";
 import { managerName } from "./managers.ts";
@@ -71,6 +72,11 @@ test("custom resources: without a definition anything goes, with one only what i
   const strict = customResourceSchema({ type: "object", properties: { spec: { type: "object", properties: { port: { "x-kubernetes-int-or-string": true } } } } }, { apiVersion: "e/v1", kind: "K" }).root.map!;
   expect([strict.element, strict.field("spec")?.node.map?.element]).toEqual([undefined, undefined]);
   expect(strict.field("spec")?.node.map?.field("port")?.node).toMatchObject({ scalar: "untyped", list: { atomic: true }, map: { atomic: true } });
+});
+
+test("a number below a millionth has two digits after the e", () => {
+  expect(itemElement({ keys: [] } as never, 1e-7)).toBe("v:1e-07");
+  expect(itemElement({ keys: ["k"] } as never, { k: 1.5e-10 })).toBe(`k:{"k":1.5e-10}`);
 });
 
 test("keyed items are in the order of their keys' values, however those are spelled", () => {

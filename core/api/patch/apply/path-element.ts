@@ -53,8 +53,11 @@ const PLAIN = /^[\w./:@ -]*$/;
 
 function quoteJson(value: unknown): string {
   if (typeof value === "string") return PLAIN.test(value) ? `"${value}"` : jsonText(value);
-  return typeof value === "number" ? String(value) : jsonText(value);
+  return typeof value === "number" ? withLongExponent(String(value)) : jsonText(value);
 }
+
+/** An exponent has two digits at least in the library that writes these. */
+function withLongExponent(number: string): string { return number.replace(/e-(\d)$/, "e-0$1"); }
 
 /** The canonical spelling of an element a client wrote; undefined for a kind from the future, which is dropped. Throws for nonsense. */
 export function canonicalElement(written: string): PathElement | undefined {

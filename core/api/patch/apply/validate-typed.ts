@@ -4,6 +4,7 @@
  *
  * Source: sigs.k8s.io/structured-merge-diff v6 typed/validate.go
  */
+import { goNumber } from "../../meta/go-float.ts";
 import { formatGo, goTypeOf, isMap, isScalar, type JsonMap } from "../json-value.ts";
 import { childNode, type ListSchema, type MapSchema, type ScalarKind, type SchemaNode, shapeOf } from "../schema.ts";
 import { fieldElement, formatElement, itemElement } from "./path-element.ts";
@@ -78,5 +79,5 @@ function misfitOf(kind: ScalarKind, value: unknown): string | undefined {
 function goSyntax(value: unknown): string {
   if (Array.isArray(value)) return `[]interface {}{${value.map(goSyntax).join(", ")}}`;
   if (isMap(value)) return `map[string]interface {}{${Object.keys(value).sort().map((key) => `${JSON.stringify(key)}:${goSyntax(value[key])}`).join(", ")}}`;
-  return typeof value === "string" ? JSON.stringify(value) : value === null ? "interface {}(nil)" : String(value);
+  return typeof value === "string" ? JSON.stringify(value) : value === null ? "interface {}(nil)" : typeof value === "number" ? goNumber(value) : String(value);
 }

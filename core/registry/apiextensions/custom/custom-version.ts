@@ -4,6 +4,7 @@ import { customPrinter, type FindValues } from "../../../api/codec/table/custom.
 import { jsonText } from "../../../api/codec/json.ts";
 import type { Printer } from "../../../api/codec/table/printer.ts";
 import { compareVersions } from "../../../api/discovery/version-order.ts";
+import { goNumber } from "../../../api/meta/go-float.ts";
 import { formatApiVersion } from "../../../api/meta/gvk.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
 import type { ReplicasPaths } from "../../../api/patch/apply/scale.ts";
@@ -14,7 +15,7 @@ import { Conversions } from "./conversions.ts";
 import type { CustomKind } from "./custom-kind.ts";
 import type { CoerceOptions } from "./embedded.ts";
 import { compileJsonPath, type JsonPath, JsonPathError } from "./json-path.ts";
-import { goNumber, isNumber } from "./numbers.ts";
+import { isNumber } from "./numbers.ts";
 import type { JsonMap } from "./prune.ts";
 import type { Schema } from "./structure.ts";
 

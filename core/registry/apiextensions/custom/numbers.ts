@@ -1,4 +1,5 @@
 /** What a schema may ask of a number. Source: kubernetes v1.36 kube-openapi/pkg/validation/validate/{validator,values}.go */
+import { goFloat, goNumber } from "../../../api/meta/go-float.ts";
 import type { Finding } from "./finding.ts";
 import { isKnownFormat } from "./formats.ts";
 
@@ -20,15 +21,6 @@ export function isNumber(value: unknown): value is number | bigint { return type
 
 export function numberType(value: number | bigint): "integer" | "number" { return typeof value === "bigint" || Number.isSafeInteger(value) ? "integer" : "number"; }
 
-/** As Go's %v prints it. */
-export function goNumber(value: number | bigint): string {
-  if (typeof value === "bigint" || Number.isInteger(value)) return String(value);
-  const magnitude = Math.abs(value);
-  if (magnitude >= 1e-4) return String(value);
-  const [mantissa = "", exponent = "0"] = value.toExponential().split("e");
-  return `${mantissa}e-${exponent.slice(1).padStart(2, "0")}`;
-}
-
 /** `type`: the one type the schema names, "" for none or several. */
 export function numberFindings(value: number | bigint, rules: NumberRules, { path, type }: { readonly path: string; readonly type: string }): Finding[] {
   const { maximum, minimum, multipleOf, exclusiveMaximum = false, exclusiveMinimum = false } = rules;
@@ -38,6 +30,7 @@ export function numberFindings(value: number | bigint, rules: NumberRules, { pat
     if (message !== undefined) findings.push(shown === undefined ? { type: "other", path: undefined, message } : { type: "other", path, message, value: shown });
   };
   add(outOfRange(value, "Checked", at));
+  const shown = (limit: number): string => (numberType(value) === "integer" ? goNumber(limit) : goFloat(limit));
   const bound = (given: number, what: string): number => {
     const misfit = outOfRange(given, what, at);
     add(misfit);
@@ -45,16 +38,16 @@ export function numberFindings(value: number | bigint, rules: NumberRules, { pat
   };
   if (multipleOf !== undefined) {
     const factor = bound(multipleOf, "MultipleOf");
-    if (factor <= 0) add(`factor MultipleOf declared for ${path} must be positive: ${goNumber(factor)}`, factor);
-    else if (!isMultiple(value, factor)) add(`${path} in body should be a multiple of ${goNumber(factor)}`, value);
+    if (factor <= 0) add(`factor MultipleOf declared for ${path} must be positive: ${shown(factor)}`, factor);
+    else if (!isMultiple(value, factor)) add(`${path} in body should be a multiple of ${shown(factor)}`, value);
   }
   if (minimum !== undefined) {
     const least = bound(minimum, "Minimum boundary");
-    if (exclusiveMinimum ? value <= least : value < least) add(`${path} in body should be greater than ${exclusiveMinimum ? "" : "or equal to "}${goNumber(least)}`, value);
+    if (exclusiveMinimum ? value <= least : value < least) add(`${path} in body should be greater than ${exclusiveMinimum ? "" : "or equal to "}${shown(least)}`, value);
   }
   if (maximum !== undefined) {
     const most = bound(maximum, "Maximum boundary");
-    if (exclusiveMaximum ? value >= most : value > most) add(`${path} in body should be less than ${exclusiveMaximum ? "" : "or equal to "}${goNumber(most)}`, value);
+    if (exclusiveMaximum ? value >= most : value > most) add(`${path} in body should be less than ${exclusiveMaximum ? "" : "or equal to "}${shown(most)}`, value);
   }
   return findings;
 }

@@ -7,11 +7,12 @@ import { stringify } from "../../../api/codec/json.ts";
 import type { Scale } from "../../../api/gen/autoscaling.v1.ts";
 import type { CustomResourceSubresourceScale } from "../../../api/gen/apiextensions.v1.ts";
 import { type FieldError, invalid } from "../../../api/meta/field-error.ts";
+import { goNumber } from "../../../api/meta/go-float.ts";
 import { goQuote } from "../../../api/meta/go-quote.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
 import { badRequest, internalError } from "../../../api/meta/status-error.ts";
 import type { Subresource } from "../../generic/resource.ts";
-import { goNumber, isNumber, numberType } from "./numbers.ts";
+import { isNumber, numberType } from "./numbers.ts";
 import { isMap, type JsonMap } from "./prune.ts";
 
 type Paths = Readonly<CustomResourceSubresourceScale>;
@@ -50,8 +51,8 @@ function scaleOf(object: Readonly<ApiObject>, { specReplicasPath, statusReplicas
   return {
     kind: "Scale", apiVersion: "autoscaling/v1",
     metadata: { name, ...(namespace === undefined ? {} : { namespace }), uid, resourceVersion, creationTimestamp },
-    spec: replicas === undefined ? {} : { replicas },
-    status: { replicas: integerAt(content, statusReplicasPath) ?? 0, ...(selector ? { selector } : {}) },
+    spec: replicas === undefined ? {} : { replicas: Number(replicas) },
+    status: { replicas: Number(integerAt(content, statusReplicasPath) ?? 0), ...(selector ? { selector } : {}) },
   };
 }
 
@@ -63,7 +64,7 @@ export function* validateScaleStatus(object: JsonMap, { statusReplicasPath, labe
 }
 
 function* replicasAt(object: JsonMap, path: string): Iterable<FieldError> {
-  let replicas: number | undefined;
+  let replicas: number | bigint | undefined;
   const errors = [...attempt(path, 0, () => void (replicas = integerAt(object, path)))];
   if (errors.length > 0) yield* errors;
   else if (replicas !== undefined && replicas < 0) yield invalid(path, replicas, "should be a non-negative integer");
@@ -81,11 +82,11 @@ function* attempt(path: string, value: unknown, read: () => unknown): Iterable<F
   }
 }
 
-function integerAt(object: JsonMap, path: string): number | undefined {
+function integerAt(object: JsonMap, path: string): number | bigint | undefined {
   const value = valueAt(object, partsOf(path));
   if (value === undefined) return undefined;
   if (!isNumber(value) || numberType(value) !== "integer") throw wrong(partsOf(path), value, "int64");
-  return Number(value);
+  return value;
 }
 
 function stringAt(object: JsonMap, path: string): string | undefined {

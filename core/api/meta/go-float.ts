@@ -1,4 +1,12 @@
-/** Floating-point numbers as Go prints them. */
+/** Numbers as Go prints them. */
+
+const INT64_END = 2 ** 63;
+
+/** %v of a number out of JSON: a whole one that fits an int64 is kept as such, any other is a float64. */
+export function goNumber(value: number | bigint): string {
+  if (typeof value === "bigint") return String(value);
+  return Number.isInteger(value) && value >= -INT64_END && value < INT64_END ? String(BigInt(value)) : goFloat(value);
+}
 
 /** %g and %v: as few digits as tell it from every other, with an exponent below 1e-4 and from 1e6 on. */
 export function goFloat(value: number): string {
