@@ -60,3 +60,26 @@ test("a container that has ended is not told of, what it has left on the disk is
     rmSync(dataDir, { recursive: true });
   }
 });
+
+test("the first reading of a container's processor time is no rate, even if the runtime says that it is zero; the second is", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "stats-"));
+  try {
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u" }, spec: { containers: [] } } as unknown as Pod;
+    let uptimeMs = 0, told = 0;
+    const cpu = () => ({ usage_core_nano_seconds: { value: 5e9 + uptimeMs * 1e5 }, usage_nano_cores: { value: told } });
+    const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [{ attributes: { labels: { [POD_UID]: "u", [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: { cpu: cpu(), containers: [{ attributes: { id: "c", labels: {} }, cpu: cpu() }] } }] } : {}) } as unknown as Cri;
+    const cgroups = { usage: () => undefined, children: () => [], text: () => undefined } as unknown as Cgroups;
+    const clock = { ...systemClock, nowMs: () => 0, uptimeMs: () => uptimeMs };
+    const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock, memoryBytes: 1, pods: () => [{ pod, runtime: emptyRuntimePod("u", "p", "d") }], podGroup: () => "/p" });
+    const rates = async () => (await stats.summary(new AbortController().signal)).pods.map((one) => [one.cpu?.usageNanoCores, one.containers[0]?.cpu?.usageNanoCores]);
+    expect(await rates()).toEqual([[undefined, undefined]]);
+    uptimeMs = 2_000;
+    expect(await rates()).toEqual([[1e8, 1e8]]);
+    uptimeMs = 2_500; // too soon for another
+    expect(await rates()).toEqual([[1e8, 1e8]]);
+    told = 7;
+    expect(await rates()).toEqual([[7, 7]]);
+  } finally {
+    rmSync(dataDir, { recursive: true });
+  }
+});

@@ -53,10 +53,15 @@ export interface Stats {
 const DISK_AGE_MS_MAX = 60_000;
 /** A rate needs two readings; closer together it is noise. */
 const RATE_MS_MIN = 1_000;
+const NODE = "node";
+
+/** A counter of processor time, read once, and its rate since the reading before. */
+interface CpuReading { readonly ns: number; readonly atMs: number; readonly nanoCores: number | undefined }
 
 export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, podGroup, claimed }: Deps): Stats {
   const disks = new Map<string, { readonly atMs: number; readonly usage: DirectoryUsage }>();
-  let cpuBefore: { readonly ns: number; readonly atMs: number; readonly rate: number | undefined } | undefined;
+  /** Of the node, of pods and of containers that the last summary told of. */
+  const readings = new Map<string, CpuReading>();
   let paths: { readonly images: string; readonly containers: string } | undefined;
 
   async function usageOf(path: string, signal: AbortSignal): Promise<DirectoryUsage> {
@@ -85,10 +90,18 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     return await fileSystemUsage((await runtimePaths(signal)).images);
   }
 
-  function nodeCpu(ns: number): CpuStats {
+  /** Undefined at the first reading: there is no rate yet, which is not the same as none. */
+  function cpuRate(id: string, ns: number): number | undefined {
     const atMs = clock.uptimeMs();
-    if (!cpuBefore || atMs - cpuBefore.atMs >= RATE_MS_MIN) cpuBefore = { ns, atMs, rate: cpuBefore ? Math.max(0, ((ns - cpuBefore.ns) / (atMs - cpuBefore.atMs)) * 1000) : undefined };
-    return { time: timestamp(clock.nowMs()), usageCoreNanoSeconds: ns, ...(cpuBefore.rate === undefined ? {} : { usageNanoCores: Math.round(cpuBefore.rate) }) };
+    const before = readings.get(id);
+    if (before && atMs - before.atMs < RATE_MS_MIN) return before.nanoCores;
+    const nanoCores = before ? Math.round(Math.max(0, ((ns - before.ns) / (atMs - before.atMs)) * 1000)) : undefined;
+    readings.set(id, { ns, atMs, nanoCores });
+    return nanoCores;
+  }
+
+  function nodeCpu(ns: number): CpuStats {
+    return { time: timestamp(clock.nowMs()), usageCoreNanoSeconds: ns, ...withRate(cpuRate(NODE, ns)) };
   }
 
   async function summary(signal: AbortSignal, { isFresh = false }: { readonly isFresh?: boolean } = {}): Promise<StatsSummary> {
@@ -102,6 +115,8 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
       }, signal),
       fileSystemUsage(settings.dataDir), imageDisk(signal),
     ]);
+    const told = new Set([NODE, ...stats.flatMap(({ attributes, linux, windows }) => [attributes?.labels?.[POD_UID], ...((linux ?? windows)?.containers ?? []).map((container) => container.attributes?.id)])]);
+    for (const id of readings.keys()) if (!told.has(id)) readings.delete(id);
     const root = cgroups.usage("/");
     const waits = pressuresOf(cgroups, "/");
     const { current, max } = processCount();
@@ -132,7 +147,7 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     const ephemeral = [...containers.flatMap(({ rootfs, logs }) => [rootfs?.usedBytes ?? 0, logs?.usedBytes ?? 0]), ...(known ? diskVolumes(known.pod, volumes) : []).map(({ usedBytes = 0 }) => usedBytes)].reduce((sum, bytes) => sum + bytes, 0);
     return {
       podRef: { name: labels[POD_NAME] ?? "", namespace: labels[POD_NAMESPACE] ?? "", uid }, startTime: known?.pod.status?.startTime ?? timestamp(known?.runtime.sandboxes[0]?.createdAtMs ?? clock.nowMs()), containers: running,
-      cpu: { ...cpuStats(linux.cpu), ...withPsi(waits.cpu) }, memory: { ...memoryStats(linux.memory), ...withPsi(waits.memory) }, ...ioStats(waits, time), ...withSwap(swapOf(cgroups, group, time) ?? podSwap(containers, time)), ...(linux.network ? { network: networkStats(linux.network.default_interface, linux.network.interfaces ?? [], time) } : {}),
+      cpu: { ...cpuStats(linux.cpu, uid), ...withPsi(waits.cpu) }, memory: { ...memoryStats(linux.memory), ...withPsi(waits.memory) }, ...ioStats(waits, time), ...withSwap(swapOf(cgroups, group, time) ?? podSwap(containers, time)), ...(linux.network ? { network: networkStats(linux.network.default_interface, linux.network.interfaces ?? [], time) } : {}),
       volume: [...volumes, ...(known ? claimVolumes(known.pod, claimed?.(uid) ?? [], time) : [])], "ephemeral-storage": { ...fsStats(disk, time), usedBytes: ephemeral }, process_stats: { process_count: valueOf(linux.process?.process_count) ?? 0 },
     };
   }
@@ -145,14 +160,18 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     const waits = pressuresOf(cgroups, own);
     const logs = found?.logPath ? used(await usageOf(dirname(found.logPath), signal)) : {};
     return {
-      name: attributes?.labels?.[CONTAINER_NAME] ?? attributes?.metadata?.name ?? "", startTime: timestamp(found?.startedAtMs || clock.nowMs()), cpu: { ...cpuStats(cpu), ...withPsi(waits.cpu) }, memory: { ...memoryStats(used_), ...withPsi(waits.memory) }, ...ioStats(waits, time),
+      name: attributes?.labels?.[CONTAINER_NAME] ?? attributes?.metadata?.name ?? "", startTime: timestamp(found?.startedAtMs || clock.nowMs()), cpu: { ...cpuStats(cpu, attributes?.id ?? ""), ...withPsi(waits.cpu) }, memory: { ...memoryStats(used_), ...withPsi(waits.memory) }, ...ioStats(waits, time),
       rootfs: { ...fsStats(images, time), usedBytes: valueOf(writable_layer?.used_bytes) ?? 0, inodesUsed: valueOf(writable_layer?.inodes_used) ?? 0 }, logs: { ...fsStats(disk, time), ...logs },
       ...withSwap(swap ? { time: timeOf(swap.timestamp, time), swapAvailableBytes: valueOf(swap.swap_available_bytes) ?? 0, swapUsageBytes: valueOf(swap.swap_usage_bytes) ?? 0 } : swapOf(cgroups, own, time)), // not every runtime tells
     };
   }
 
-  function cpuStats(usage: CpuUsage | undefined): CpuStats {
-    return { time: timeOf(usage?.timestamp, timestamp(clock.nowMs())), usageNanoCores: valueOf(usage?.usage_nano_cores) ?? 0, usageCoreNanoSeconds: valueOf(usage?.usage_core_nano_seconds) ?? 0 };
+  /** containerd tells a rate of zero the first time that it is asked about a container, however busy that is: zero is looked into. */
+  function cpuStats(usage: CpuUsage | undefined, id: string): CpuStats {
+    const ns = valueOf(usage?.usage_core_nano_seconds);
+    const told = valueOf(usage?.usage_nano_cores) ?? 0;
+    const own = ns === undefined ? 0 : cpuRate(id, ns);
+    return { time: timeOf(usage?.timestamp, timestamp(clock.nowMs())), ...withRate(told || own), usageCoreNanoSeconds: ns ?? 0 };
   }
 
   function memoryStats(usage: MemoryUsage | undefined): MemoryStats {
@@ -217,6 +236,10 @@ function valueOf(value: UInt64Value | undefined): number | undefined {
 
 function timeOf(ns: number | undefined, otherwise: string): string {
   return ns ? timestamp(ns / 1e6) : otherwise;
+}
+
+function withRate(usageNanoCores: number | undefined): { readonly usageNanoCores?: number } {
+  return usageNanoCores === undefined ? {} : { usageNanoCores };
 }
 
 function withPsi(psi: PsiStats | undefined): { readonly psi?: PsiStats } {
