@@ -15,8 +15,9 @@ import { CONFIG_MAPS } from "../core/client/resources.ts";
 /** Throws when the server does not answer at the address at which the cluster is to find it. */
 export async function joinCommand(client: Client, token: string, ca: string, signal: AbortSignal): Promise<string> {
   const { data } = await client.resource(CONFIG_MAPS).get(CLUSTER_INFO, { signal });
-  const { clusters } = parseYaml(data?.["kubeconfig"] ?? "") as unknown as { clusters: readonly { cluster: { server: string } }[] };
-  const { server } = clusters[0]!.cluster;
+  const config = parseYaml(data?.["kubeconfig"] ?? "") as { readonly clusters?: readonly { readonly cluster?: { readonly server?: string } }[] } | null;
+  const server = config?.clusters?.[0]?.cluster?.server;
+  if (server === undefined) throw new Error("the cluster does not say yet where its server is found: there is no kubeconfig in kube-public/cluster-info");
   return `curl -fsSk --pinnedpubkey '${await pinOf(server, ca, signal)}' ${server}/install.sh | CORACLE_TOKEN=${token} sh -`;
 }
 
