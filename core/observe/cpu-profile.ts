@@ -23,7 +23,6 @@ export interface CpuProfiler { profile(ms: number, signal: AbortSignal): Promise
 export interface SampledCalls {
   readonly nodes: readonly { readonly id: number; readonly callFrame: { readonly functionName: string; readonly url: string; readonly lineNumber: number }; readonly children?: readonly number[] | undefined }[];
   readonly samples?: readonly number[] | undefined;
-  readonly timeDeltas?: readonly number[] | undefined;
   /** In microseconds. */
   readonly startTime: number;
   readonly endTime: number;
@@ -60,16 +59,11 @@ async function sampled(wait: () => Promise<void>): Promise<SampledCalls> {
   }
 }
 
-/** Each stack that was seen, leaf first, with how often, and for how long. */
-export function pprofOf({ nodes, samples = [], timeDeltas = [], startTime, endTime }: SampledCalls): Uint8Array {
+/** Each stack that was seen, leaf first, with how often; each time stands for one period, as Go's do. The time since the sample before may be one in which nothing ran. */
+export function pprofOf({ nodes, samples = [], startTime, endTime }: SampledCalls): Uint8Array {
   const stacks = stacksOf(nodes);
-  const seen = new Map<number, { count: number; us: number }>();
-  for (const [i, id] of samples.entries()) {
-    const one = seen.get(id) ?? { count: 0, us: 0 };
-    one.count++;
-    one.us += timeDeltas[i] ?? PERIOD_US;
-    seen.set(id, one);
-  }
+  const seen = new Map<number, number>();
+  for (const id of samples) seen.set(id, (seen.get(id) ?? 0) + 1);
   const texts = new Texts();
   const [cpu, nanoseconds, count, sampleType] = [texts.at("cpu"), texts.at("nanoseconds"), texts.at("count"), texts.at("samples")];
   const writer = new BackwardWriter();
@@ -96,9 +90,9 @@ export function pprofOf({ nodes, samples = [], timeDeltas = [], startTime, endTi
       });
       intField(writer, 1, id);
     });
-  for (const [id, { count: times, us }] of [...seen].toReversed())
+  for (const [id, times] of [...seen].toReversed())
     nest(writer, 2, () => {
-      for (const value of [us * 1000, times]) intField(writer, 2, value);
+      for (const value of [times * PERIOD_US * 1000, times]) intField(writer, 2, value);
       for (const at of (stacks.get(id) ?? []).toReversed()) intField(writer, 1, at);
     });
   valueType(writer, 1, cpu, nanoseconds);

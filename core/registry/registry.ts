@@ -130,8 +130,7 @@ export class Registry {
       if (this.#served.has(key)) continue;
       const custom = new CustomVersion(kind, version, retire.signal);
       const { apiVersion } = custom;
-      const structure = kind.structure(version.name);
-      const definition = customResource({ spec: kind.crd.spec, names, version, structure, ruleMeter: this.#deps.ruleMeter });
+      const definition = customResource({ spec: kind.crd.spec, names, version, structure: () => kind.structure(version.name), ruleMeter: this.#deps.ruleMeter });
       const store = new ResourceStore({
         group, version: version.name, plural: names.plural, kind: names.kind, namespaced: row.namespaced, hasStatus: version.subresources?.status !== undefined,
         canonical: (object) => canonicalCustom(object as never).object as unknown as ApiObject,

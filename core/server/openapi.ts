@@ -3,13 +3,15 @@
  *
  * Source: kubernetes v1.36 kube-openapi/pkg/{handler,handler3}
  */
-import { gunzipSync } from "node:zlib";
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
 import { parseAccept } from "../api/codec/negotiate.ts";
 import { type CustomSchema, SELECTABLE } from "../api/openapi/custom.ts";
 import { type OpenApiDocument, OpenApiDocuments } from "../api/openapi/documents.ts";
 import type { Descriptions } from "../api/openapi/schema.ts";
 import { OPENAPI_V2_PROTOBUF, OPENAPI_V2_PROTOBUF_OLD } from "../api/openapi/v2-protobuf.ts";
 import { OPENAPI_V3_PROTOBUF, OPENAPI_V3_PROTOBUF_OLD } from "../api/openapi/v3-protobuf.ts";
+import { breather } from "../lifecycle/breather.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Aggregation } from "./aggregation/aggregator.ts";
@@ -41,7 +43,7 @@ export function openApiPaths({ clock, registry, version, descriptions, foreign }
 
   function current(): OpenApiDocuments {
     const api = () => ({ versions: groupVersions(registry), rows: registry.rows(), custom: customSchemas(registry) });
-    if (!documents) documents = new OpenApiDocuments(api(), { version, descriptions });
+    if (!documents) documents = new OpenApiDocuments(api(), { version, descriptions, breather: () => breather(clock) });
     else if (changes !== registry.changes) documents.update(api());
     changes = registry.changes;
     return documents;
@@ -83,12 +85,12 @@ function notAcceptable(): Answer {
 function customSchemas(registry: Registry): ReadonlyMap<string, CustomSchema> {
   const schemas = new Map<string, CustomSchema>();
   for (const { row, custom } of registry.served())
-    if (custom?.openApi) schemas.set(`${row.group}/${row.version}/${row.kind}`, { ...custom.openApi, ...selectable(custom.version.selectableFields) });
+    if (custom?.openApi) schemas.set(`${row.group}/${row.version}/${row.kind}`, withSelectable(custom.openApi, custom.version.selectableFields));
   return schemas;
 }
 
-function selectable(fields: readonly { readonly jsonPath: string }[] = []): CustomSchema {
-  return fields.length === 0 ? {} : { [SELECTABLE]: fields.map(({ jsonPath }) => ({ fieldPath: jsonPath.replace(/^\./, "") })) };
+function withSelectable(schema: CustomSchema, fields: readonly { readonly jsonPath: string }[] = []): CustomSchema {
+  return fields.length === 0 ? schema : { ...schema, [SELECTABLE]: fields.map(({ jsonPath }) => ({ fieldPath: jsonPath.replace(/^\./, "") })) };
 }
 
 /** Whether what a client has is what there is: as Go's http.ServeContent compares. */
@@ -97,7 +99,7 @@ function hasNow(known: string, etag: string): boolean {
 }
 
 /** A URL that names the hash of its content may be kept for ever; one that names another hash is sent to where the content is now. */
-function answer(request: ServerRequest, { gzip, contentType, etag }: OpenApiDocument, v3?: { readonly place: string; readonly nowMs: number }): Answer {
+async function answer(request: ServerRequest, { gzip, contentType, etag }: OpenApiDocument, v3?: { readonly place: string; readonly nowMs: number }): Promise<Answer> {
   const hash = v3 && request.query.get("hash");
   const headers: Record<string, string> = { etag, vary: "Accept-Encoding, Accept", "cache-control": "no-cache, private" };
   if (v3 && hash) {
@@ -110,5 +112,5 @@ function answer(request: ServerRequest, { gzip, contentType, etag }: OpenApiDocu
   }
   if (hasNow(request.header("if-none-match") ?? "", etag)) return raw("", contentType, 304, headers);
   if (/\bgzip\b/.test(request.header("accept-encoding") ?? "")) return raw(gzip, contentType, 200, { ...headers, "content-encoding": "gzip" });
-  return raw(gunzipSync(gzip), contentType, 200, headers);
+  return raw(await promisify(gunzip)(gzip), contentType, 200, headers);
 }

@@ -10,9 +10,11 @@
  * the document, so the index costs nothing.
  */
 import { createHash } from "node:crypto";
-import { gzipSync } from "node:zlib";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
+import type { Breathe } from "../../lifecycle/breather.ts";
 import { stringify } from "../codec/json.ts";
-import type { GroupVersion } from "../meta/gvk.ts";
+import { formatApiVersion, type GroupVersion } from "../meta/gvk.ts";
 import { builtInFacts, type Facts } from "../schema/facts.ts";
 import type { ResourceRow, ServedGroupVersion } from "../schema/resources.ts";
 import type { CustomSchema } from "./custom.ts";
@@ -20,7 +22,7 @@ import { rootOf } from "./operations.ts";
 import { groupsTold, rootDocuments } from "./root-operations.ts";
 import type { Descriptions } from "./schema.ts";
 import { encodeOpenApiV2, OPENAPI_V2_PROTOBUF } from "./v2-protobuf.ts";
-import { openApiV2, type Swagger } from "./v2.ts";
+import { openApiV2, type Swagger, writeOpenApiV2 } from "./v2.ts";
 import { encodeOpenApiV3, OPENAPI_V3_PROTOBUF } from "./v3-protobuf.ts";
 import { openApiV3, openApiV3Index } from "./v3.ts";
 
@@ -39,8 +41,11 @@ export interface OpenApiOptions {
   /** Loaded for each document and not kept: they are a megabyte. */
   readonly descriptions: () => Promise<Descriptions>;
   readonly facts?: Facts;
+  /** Asked for by each long work. */
+  readonly breather?: () => Breathe;
 }
 
+const compress = promisify(gzip);
 const HASH_LENGTH = 128;
 const JSON_TYPE = "application/json";
 const V2 = "v2"; // among the paths of documents
@@ -55,20 +60,23 @@ export class OpenApiDocuments {
   readonly #version: string;
   readonly #descriptions: () => Promise<Descriptions>;
   readonly #facts: Facts;
+  readonly #breather: () => Breathe;
   #api: ServedApi;
   readonly #made = new Map<string, Promise<OpenApiDocument>>(); // by keyOf
   #hashes: ReadonlyMap<string, string> | undefined;
+  #parts: ReadonlyMap<string, ApiPart> | undefined;
+  readonly #schemaHashes = new WeakMap<CustomSchema, string>();
   #foreign: string | undefined;
 
-  constructor(api: ServedApi, { version, descriptions, facts = builtInFacts }: OpenApiOptions) {
-    this.#api = api; this.#version = version; this.#descriptions = descriptions; this.#facts = facts;
+  constructor(api: ServedApi, { version, descriptions, facts = builtInFacts, breather = () => () => undefined }: OpenApiOptions) {
+    this.#api = api; this.#version = version; this.#descriptions = descriptions; this.#facts = facts; this.#breather = breather;
   }
 
   /** Drops the documents that are no longer true, and only those. */
   update(api: ServedApi): void {
     const before = this.#hashesNow();
     this.#api = api;
-    this.#hashes = undefined;
+    this.#hashes = this.#parts = undefined;
     const after = this.#hashesNow();
     for (const key of this.#made.keys()) if (before.get(pathOfKey(key)) !== after.get(pathOfKey(key))) this.#made.delete(key);
   }
@@ -92,16 +100,17 @@ export class OpenApiDocuments {
     if (this.#foreign !== foreign?.hash) for (const one of ENCODINGS) this.#made.delete(keyOf(V2, one));
     this.#foreign = foreign?.hash;
     const made = await this.#keep(V2, encoding, async () => {
-      const own = openApiV2({ ...this.#api, descriptions: await this.#descriptions(), facts: this.#facts }, { version: this.#version });
+      const [api, breathe] = [this.#api, this.#breather()];
+      const own = await openApiV2({ ...api, descriptions: await this.#descriptions(), facts: this.#facts }, { version: this.#version }, breathe);
       const document = foreign ? foreign.add(own) : own;
-      return encoding === "json" ? { bytes: Buffer.from(stringify(document)), contentType: JSON_TYPE } : { bytes: encodeOpenApiV2(document), contentType: OPENAPI_V2_PROTOBUF };
+      return encoding === "json" ? { bytes: await writeOpenApiV2(document, breathe), contentType: JSON_TYPE } : { bytes: await encodeOpenApiV2(document, breathe), contentType: OPENAPI_V2_PROTOBUF };
     });
     return foreign ? { ...made, etag: `"${this.#hash([made.etag, foreign.hash])}"` } : made;
   }
 
   #maker(path: string): ((descriptions: Descriptions) => object) | undefined {
     const groupVersion = this.#api.versions.find((candidate) => pathOf(candidate) === path);
-    if (groupVersion) return (descriptions) => openApiV3({ groupVersion, rows: this.#rowsOf(groupVersion), descriptions, custom: this.#customOf(groupVersion), facts: this.#facts }, { version: this.#version });
+    if (groupVersion) return (descriptions) => openApiV3({ groupVersion, ...this.#partOf(groupVersion), descriptions, facts: this.#facts }, { version: this.#version });
     if (!this.#hashesNow().has(path)) return undefined;
     return (descriptions) => rootDocuments(this.#groups(), { facts: this.#facts, descriptions, version: this.#version }).get(path)!();
   }
@@ -111,7 +120,7 @@ export class OpenApiDocuments {
     const known = this.#made.get(key);
     if (known) return known;
     const etag = `"${this.#hashesNow().get(path) ?? ""}"`;
-    const made = make().then(({ bytes, contentType }) => ({ gzip: gzipSync(bytes), contentType, etag }));
+    const made = make().then(async ({ bytes, contentType }) => ({ gzip: await compress(bytes), contentType, etag }));
     this.#made.set(key, made);
     made.catch(() => this.#made.delete(key)); // the caller has the error; the next one may try again
     return made;
@@ -120,20 +129,47 @@ export class OpenApiDocuments {
   #hashesNow(): ReadonlyMap<string, string> {
     if (this.#hashes) return this.#hashes;
     const hashes = new Map<string, string>();
-    for (const groupVersion of this.#api.versions) hashes.set(pathOf(groupVersion), this.#hash({ groupVersion, rows: this.#rowsOf(groupVersion), custom: [...this.#customOf(groupVersion)] }));
+    for (const groupVersion of this.#api.versions) {
+      const { rows, custom } = this.#partOf(groupVersion);
+      hashes.set(pathOf(groupVersion), this.#hash({ groupVersion, rows, custom: [...custom].map(([kind, schema]) => [kind, this.#schemaHash(schema)]) }));
+    }
     for (const path of rootDocuments(this.#groups(), { facts: this.#facts, descriptions: {}, version: this.#version }).keys()) hashes.set(path, this.#hash(path));
     hashes.set(V2, this.#hash([...hashes]));
     return (this.#hashes = hashes);
   }
 
+  /** Schemas are large and many, and one of them changes at a time. */
+  #schemaHash(schema: CustomSchema): string {
+    let hash = this.#schemaHashes.get(schema);
+    if (hash === undefined) this.#schemaHashes.set(schema, (hash = this.#hash(schema)));
+    return hash;
+  }
+
   #hash(content: unknown): string { return createHash("sha512").update(this.#version).update(stringify(content)).digest("hex").toUpperCase().slice(0, HASH_LENGTH); }
   #groups(): string[] { return groupsTold(this.#api.versions, this.#api.rows); }
-  #rowsOf({ group, version }: GroupVersion): ResourceRow[] { return this.#api.rows.filter((row) => row.group === group && row.version === version); }
 
-  #customOf({ group, version }: GroupVersion): ReadonlyMap<string, CustomSchema> {
-    const prefix = `${group}/${version}/`;
-    return new Map([...this.#api.custom].filter(([key]) => key.startsWith(prefix)).map(([key, schema]) => [key.slice(prefix.length), schema]));
+  /** What of it all is of one group version. */
+  #partOf(groupVersion: GroupVersion): ApiPart {
+    this.#parts ??= partsOf(this.#api);
+    return this.#parts.get(formatApiVersion(groupVersion)) ?? NO_PART;
   }
+}
+
+interface ApiPart { readonly rows: ResourceRow[]; readonly custom: Map<string, CustomSchema> }
+const NO_PART: ApiPart = { rows: [], custom: new Map() };
+
+/** By "group/version". */
+function partsOf({ rows, custom }: ServedApi): ReadonlyMap<string, ApiPart> {
+  const parts = new Map<string, ApiPart>();
+  for (const row of rows) {
+    const version = formatApiVersion(row);
+    let part = parts.get(version);
+    if (!part) parts.set(version, (part = { rows: [], custom: new Map() }));
+    part.rows.push(row);
+    const schema = custom.get(`${row.group}/${row.version}/${row.kind}`);
+    if (schema) part.custom.set(row.kind, schema);
+  }
+  return parts;
 }
 
 /** "api/v1", "apis/apps/v1". */

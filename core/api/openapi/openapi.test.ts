@@ -4,7 +4,8 @@ import { builtInResources, type ResourceRow } from "../schema/resources.ts";
 import { OpenApiDocuments } from "./documents.ts";
 import { encodeOpenApiV2 } from "./v2-protobuf.ts";
 import { encodeOpenApiV3 } from "./v3-protobuf.ts";
-import { openApiV2 } from "./v2.ts";
+import { SharedParameters } from "./shared-parameters.ts";
+import { openApiV2, writeOpenApiV2 } from "./v2.ts";
 import { openApiV3 } from "./v3.ts";
 
 const SERVER = { version: "v1.36.4" };
@@ -61,12 +62,12 @@ test("a schema has texts, defaults, enums and markers, and refers to nothing tha
   expect(missing).toEqual([]);
 });
 
-test("what upstream tells beyond fields: unions, and the meta types as the group version registers them, or in v2 as every one does, served or not", () => {
+test("what upstream tells beyond fields: unions, and the meta types as the group version registers them, or in v2 as every one does, served or not", async () => {
   const { components: { schemas } } = appsDocument();
   expect(schemas["io.k8s.api.core.v1.SeccompProfile"]).toMatchObject({ "x-kubernetes-unions": [{ discriminator: "type", "fields-to-discriminateBy": { localhostProfile: "LocalhostProfile" } }] });
   const name = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
   expect(schemas[name]!["x-kubernetes-group-version-kind"]).toEqual([{ group: "", kind: "DeleteOptions", version: "v1" }, { group: "apps", kind: "DeleteOptions", version: "v1" }]);
-  const { definitions } = openApiV2({ versions: builtInResources.groupVersions().filter(({ group }) => group === "apps"), rows: builtInResources.rows().filter(({ group }) => group === "apps") }, SERVER);
+  const { definitions } = await openApiV2({ versions: builtInResources.groupVersions().filter(({ group }) => group === "apps"), rows: builtInResources.rows().filter(({ group }) => group === "apps") }, SERVER, () => undefined);
   const kinds = definitions[name]!["x-kubernetes-group-version-kind"] as readonly { group: string; version: string }[];
   expect(kinds).toHaveLength(60);
   expect(kinds).toContainEqual({ group: "extensions", kind: "DeleteOptions", version: "v1beta1" });
@@ -93,11 +94,11 @@ test.each<[string, object, object, object]>([
   ["an object within", { type: "object", "x-kubernetes-embedded-resource": true, required: ["spec"], properties: { spec: { type: "object" } } },
     { type: "object", "x-kubernetes-embedded-resource": true, required: ["spec", "kind", "apiVersion"], properties: expect.objectContaining({ spec: { type: "object" }, kind: { description: expect.stringMatching(/^kind is/), type: "string" } }) },
     { type: "object", "x-kubernetes-embedded-resource": true, required: ["spec", "kind", "apiVersion"], properties: expect.objectContaining({ metadata: { description: expect.any(String), $ref: "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta" } }) }],
-])("of a custom resource: %s", (_, spec, v3, v2) => {
+])("of a custom resource: %s", async (_, spec, v3, v2) => {
   const schema = { type: "object", properties: { spec }, "x-kubernetes-selectable-fields": [{ fieldPath: "spec.color" }] };
   const name = "com.example.stable.v1.CronTab";
   const { components: { schemas } } = openApiV3({ groupVersion: CRONTAB_VERSION, rows: [CRONTABS], custom: new Map([["CronTab", schema]]) }, SERVER) as Document;
-  const { definitions } = openApiV2({ versions: [CRONTAB_VERSION], rows: [CRONTABS], custom: new Map([["stable.example.com/v1/CronTab", schema]]) }, SERVER);
+  const { definitions } = await openApiV2({ versions: [CRONTAB_VERSION], rows: [CRONTABS], custom: new Map([["stable.example.com/v1/CronTab", schema]]) }, SERVER, () => undefined);
   for (const [documented, told] of [[schemas, v3], [definitions, v2]] as const) {
     const { properties, ...rest } = documented[name] as { properties: { spec: object } };
     expect(properties.spec).toEqual(told);
@@ -130,23 +131,45 @@ test("the scale of a custom resource is told as its own, and a version to be rea
   expect(JSON.stringify(document.paths)).not.toContain("of something else");
 });
 
-test("v2 says the same with less, also as protobuf", () => {
-  const document = openApiV2({ versions: [...builtInResources.groupVersions(), CRONTAB_VERSION], rows: [...builtInResources.rows(), CRONTABS], custom: new Map([["stable.example.com/v1/CronTab", CRONTAB_SCHEMA]]) }, SERVER);
+test("v2 says the same with less, also as protobuf", async () => {
+  const document = await openApiV2({ versions: [...builtInResources.groupVersions(), CRONTAB_VERSION], rows: [...builtInResources.rows(), CRONTABS], custom: new Map([["stable.example.com/v1/CronTab", CRONTAB_SCHEMA]]) }, SERVER, () => undefined);
   expect(document.definitions["com.example.stable.v1.CronTab"]).toMatchObject({ properties: { spec: { properties: { every: { "x-kubernetes-int-or-string": true } } } } });
   expect(JSON.stringify(document.definitions["com.example.stable.v1.CronTab"])).not.toContain("anyOf");
-  expect(document.paths["/api/v1/namespaces/{namespace}/pods"]).toMatchObject({ post: { parameters: [{ name: "body", in: "body", required: true, schema: { $ref: "#/definitions/io.k8s.api.core.v1.Pod" } }, { name: "dryRun" }, { name: "fieldManager" }, { name: "fieldValidation" }] } });
-  const small = encodeOpenApiV2({ swagger: "2.0", info: { title: "K", version: "v" }, paths: {}, definitions: { A: { type: "object", required: ["b"], "x-y": [1] } }, securityDefinitions: {}, security: [] });
+  expect(document.paths["/api/v1/namespaces/{namespace}/pods"]).toMatchObject({ post: { parameters: [{ name: "body", in: "body", required: true, schema: { $ref: "#/definitions/io.k8s.api.core.v1.Pod" } }, { name: "dryRun" }, { $ref: "#/parameters/fieldManager-mnBkVplq" }, { name: "fieldValidation" }] } });
+  const small = await encodeOpenApiV2({ swagger: "2.0", info: { title: "K", version: "v" }, paths: {}, definitions: { A: { type: "object", required: ["b"], "x-y": [1] } }, parameters: {}, securityDefinitions: {}, security: [] }, () => undefined);
   expect(Buffer.from(small).toString("hex")).toBe("0a03322e30" + "1206" + "0a014b" + "120176" + "4200" + "4a25".slice(0, 2) + lengthAndDefinitions());
-  expect(encodeOpenApiV2(document).length).toBeGreaterThan(500_000);
+  expect((await encodeOpenApiV2(document, () => undefined)).length).toBeGreaterThan(500_000);
 });
 
-/** definitions { additional_properties { name "A" value { required "b", type { "object" }, vendor_extension { name "x-y" value { yaml "[1]" } } } } }, security_definitions {} */
+test("parameters of v2 are told once, by upstream's names, but those that speak of a kind and those that old clients look for", () => {
+  const shared = new SharedParameters();
+  const limit = { uniqueItems: true, type: "integer", name: "limit", in: "query" };
+  const pretty = { uniqueItems: true, type: "string", description: "If 'true', then the output is pretty printed. Defaults to 'false' unless the user-agent indicates a browser or command-line HTTP tool (curl and wget).", name: "pretty", in: "query" };
+  const own = [{ name: "name", in: "path" }, { name: "dryRun", in: "query" }, { name: "fieldValidation", in: "query" }, { name: "body", in: "body", schema: { $ref: "#/definitions/io.k8s.api.core.v1.Pod" } }];
+  expect(own.map((parameter) => shared.inPlaceOf(parameter))).toEqual(own);
+  expect([pretty, pretty].map((parameter) => shared.inPlaceOf(parameter))).toEqual([{ $ref: "#/parameters/pretty-tJGM1-ng" }, { $ref: "#/parameters/pretty-tJGM1-ng" }]);
+  const [other] = [limit, { name: "body", in: "body", schema: { $ref: "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions" } }].map((parameter) => shared.inPlaceOf(parameter)) as { $ref: string }[];
+  expect(Object.keys(shared.all()).map((name) => name.split("-")[0])).toEqual(["body", "limit", "pretty"]);
+  expect(shared.all()[other!.$ref.slice("#/parameters/".length)]).toBe(limit);
+});
+
+test("v2 is written in parts as it would be written at once, and every reference leads somewhere", async () => {
+  let turns = 0;
+  const breathe = () => { turns++; return Promise.resolve(); };
+  const document = await openApiV2({ versions: builtInResources.groupVersions(), rows: builtInResources.rows() }, SERVER, breathe);
+  expect(Buffer.from(await writeOpenApiV2(document, breathe)).toString()).toBe(JSON.stringify(document));
+  expect(turns).toBeGreaterThan(1000);
+  const refs = new Set([...JSON.stringify(document.paths).matchAll(/"#\/parameters\/([^"]+)"/g)].map(([, name]) => name!));
+  expect([...refs].sort()).toEqual(Object.keys(document.parameters).sort());
+});
+
+/** definitions { additional_properties { name "A" value { required "b", type { "object" }, vendor_extension { name "x-y" value { yaml "[1]" } } } } }, parameters {}, security_definitions {} */
 function lengthAndDefinitions(): string {
   const extension = "fa010c" + "0a03782d79" + "1205" + "1203" + "5b315d";
   const schema = "9a010162" + "b20108" + "0a066f626a656374" + extension;
   const value = "0a0141" + "12" + (schema.length / 2).toString(16).padStart(2, "0") + schema;
   const named = "0a" + (value.length / 2).toString(16).padStart(2, "0") + value;
-  return (named.length / 2).toString(16).padStart(2, "0") + named + "6a00";
+  return (named.length / 2).toString(16).padStart(2, "0") + named + "5200" + "6a00";
 }
 
 test("v3 as protobuf: what refers, what is one of several, and defaults that are no scalars", () => {

@@ -5,6 +5,7 @@
  *
  * Source: github.com/google/gnostic-models openapiv2/OpenAPIv2.proto
  */
+import type { Breathe } from "../../lifecycle/breather.ts";
 import { nest } from "../../protobuf/fields.ts";
 import { BackwardWriter } from "../../protobuf/wire.ts";
 import { anyValue, field, type Json, many, mapOf, message, type Message, writeField } from "./gnostic.ts";
@@ -14,10 +15,23 @@ import type { Swagger } from "./v2.ts";
 export const OPENAPI_V2_PROTOBUF = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 export const OPENAPI_V2_PROTOBUF_OLD = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 
-export function encodeOpenApiV2(document: Swagger): Uint8Array {
+export async function encodeOpenApiV2(document: Swagger, breathe: Breathe): Promise<Uint8Array> {
+  const [paths, definitions] = [await encodedMap(PATHS_OF, document.paths, breathe), await encodedMap(DEFINITIONS_OF, document.definitions, breathe)];
   const writer = new BackwardWriter();
-  documentMessage(writer, document);
+  documentMessage(writer, { ...document, paths, definitions });
   return writer.finish();
+}
+
+/** One named value after the other: there are thousands of them. */
+async function encodedMap(entries: Message, map: object, breathe: Breathe): Promise<Uint8Array> {
+  const parts: Uint8Array[] = [];
+  const writer = new BackwardWriter();
+  for (const [name, value] of Object.entries(map)) {
+    entries(writer, { [name]: value });
+    parts.push(writer.take());
+    await breathe();
+  }
+  return Buffer.concat(parts);
 }
 
 /** A schema refers to schemas, so it is not a constant made of constants. */
@@ -49,13 +63,19 @@ const pathParameter = message([
   field(1, "required", "bool"), field(2, "in", "string"), field(3, "description", "string"), field(4, "name", "string"), field(5, "type", "string"), field(19, "uniqueItems", "bool"),
 ], 22);
 
-/** ParametersItem { parameter = 1 { body_parameter = 1 | non_body_parameter = 2 { query = 3 | path = 4 } } } */
-function parametersItem(writer: BackwardWriter, value: unknown): void {
+/** Parameter { body_parameter = 1 | non_body_parameter = 2 { query = 3 | path = 4 } } */
+function parameter(writer: BackwardWriter, value: unknown): void {
   const where = (value as Json)["in"];
-  nest(writer, 1, () => {
-    if (where === "body") writeField(writer, 1, bodyParameter, value);
-    else nest(writer, 2, () => where === "path" ? writeField(writer, 4, pathParameter, value) : writeField(writer, 3, queryParameter, value));
-  });
+  if (where === "body") writeField(writer, 1, bodyParameter, value);
+  else nest(writer, 2, () => where === "path" ? writeField(writer, 4, pathParameter, value) : writeField(writer, 3, queryParameter, value));
+}
+
+const reference = message([field(1, "$ref", "string")]);
+
+/** ParametersItem { parameter = 1 | json_reference = 2 } */
+function parametersItem(writer: BackwardWriter, value: unknown): void {
+  if ("$ref" in (value as Json)) writeField(writer, 2, reference, value);
+  else writeField(writer, 1, parameter, value);
 }
 
 const operation = message([
@@ -71,8 +91,13 @@ const pathItem = message([
 const apiKey = message([field(1, "type", "string"), field(2, "name", "string"), field(3, "in", "string"), field(4, "description", "string")], 5);
 const stringArray: Message = (writer, value) => { for (const item of (value as string[]).toReversed()) writeField(writer, 1, "string", item); };
 
+const PATHS_OF = mapOf(2, pathItem);
+const DEFINITIONS_OF = mapOf(1, schemaMessage);
+/** What has been encoded already. */
+const encoded: Message = (writer, value) => writer.raw(value as Uint8Array);
+
 const documentMessage = message([
   field(1, "swagger", "string"), field(2, "info", message([field(1, "title", "string"), field(2, "version", "string")], 7)),
-  field(8, "paths", mapOf(2, pathItem)), field(9, "definitions", mapOf(1, schemaMessage)), many(12, "security", mapOf(1, stringArray)),
+  field(8, "paths", encoded), field(9, "definitions", encoded), field(10, "parameters", mapOf(1, parameter)), many(12, "security", mapOf(1, stringArray)),
   field(13, "securityDefinitions", mapOf(1, (writer, value) => writeField(writer, 2, apiKey, value))),
 ], 16);

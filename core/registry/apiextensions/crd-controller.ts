@@ -208,7 +208,8 @@ class CrdController {
     const options: UpdateOptions = { context, signal, subresource: STATUS };
     try {
       await this.#store.update("", name, (live) => {
-        const updated = structuredClone(change(asDefinition(live!))) as ApiObject;
+        const changed = change(asDefinition(live!));
+        const updated = { ...changed, metadata: structuredClone(changed.metadata) } as unknown as ApiObject; // the spec is the stored one's, which need not be looked at again
         return Promise.resolve(updateManagedFields<ApiObject>({ live, updated, manager: MANAGER, apiVersion: updated.apiVersion, subresource: "status", schema: crdSchema(), nowMs: context.nowMs }));
       }, options);
     } catch (error) {

@@ -81,8 +81,17 @@ function refused(name: string, message: string): Condition {
   return { type: "NamesAccepted", status: "False", reason: `${name[0]!.toUpperCase()}${name.slice(1)}Conflict`, message };
 }
 
+/** What was found of a spec. It is asked for each time a status is planned, and specs are not changed in place. */
+const known = new WeakMap<Definition["spec"], { readonly violations: string | undefined }>();
+
 /** What keeps the schemas from being structural; undefined for nothing. */
 function violationsOf({ spec }: Definition): string | undefined {
+  let found = known.get(spec);
+  if (!found) known.set(spec, (found = { violations: findViolations(spec) }));
+  return found.violations;
+}
+
+function findViolations(spec: Definition["spec"]): string | undefined {
   const errors = spec.preserveUnknownFields ? [invalid("spec.preserveUnknownFields", true, "must be false")] : [];
   for (const [i, { schema }] of spec.versions.entries())
     if (schema?.openAPIV3Schema) errors.push(...structuralErrors(`spec.versions[${i}].schema.openAPIV3Schema`, schema.openAPIV3Schema));

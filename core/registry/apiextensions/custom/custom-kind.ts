@@ -21,7 +21,7 @@ import { deepFreeze } from "../../generic/cached.ts";
 import { defaulted } from "./default.ts";
 import { coerceEmbedded, coerceMetadata, type CoerceOptions } from "./embedded.ts";
 import { type JsonMap, pruned, withoutNulls } from "./prune.ts";
-import { type Structure, structureOf } from "./structure.ts";
+import { type Schema, type Structure, structureOf } from "./structure.ts";
 
 /** Changes the version of objects with a webhook. Throws what the client is to be told. */
 export type RemoteConversion = (objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal) => Promise<ApiObject[]>;
@@ -38,8 +38,7 @@ export class CustomKind {
   readonly storageVersion: string;
   readonly remote: RemoteConversion | undefined;
   readonly #versions: ReadonlySet<string>;
-  readonly #structures: ReadonlyMap<string, Structure>;
-  readonly #unknown = structureOf(undefined);
+  readonly #structures = new Map<string, Structure>(); // made when first asked for, as schemas are: of most kinds in a cluster there is no object
   readonly #schemas = new Map<string, ObjectSchema>();
   readonly #views = new Map<string, WeakMap<object, Readonly<ApiObject>>>();
 
@@ -49,22 +48,27 @@ export class CustomKind {
     this.remote = remote;
     this.storageVersion = formatApiVersion({ group: this.group, version: crd.spec.versions.find(({ storage }) => storage)!.name });
     this.#versions = new Set(crd.spec.versions.map(({ name }) => formatApiVersion({ group: this.group, version: name })));
-    this.#structures = new Map(crd.spec.versions.map(({ name, schema }) => [name, structureOf(schema?.openAPIV3Schema)]));
   }
 
   versions(): readonly CustomResourceDefinitionVersion[] { return this.crd.spec.versions; }
 
-  structure(version: string): Structure { return this.#structures.get(version) ?? this.#unknown; }
+  /** Of a version that there is not: one that knows nothing. */
+  structure(version: string): Structure {
+    let known = this.#structures.get(version);
+    if (!known) this.#structures.set(version, (known = structureOf(this.#definition(version))));
+    return known;
+  }
 
   /** For patches and for who owns which field. */
   schema(version: string): ObjectSchema {
     let known = this.#schemas.get(version);
     if (!known) {
-      const definition = this.versions().find(({ name }) => name === version)?.schema?.openAPIV3Schema;
-      this.#schemas.set(version, (known = customResourceSchema(definition, { apiVersion: formatApiVersion({ group: this.group, version }), kind: this.crd.spec.names.kind })));
+      this.#schemas.set(version, (known = customResourceSchema(this.#definition(version), { apiVersion: formatApiVersion({ group: this.group, version }), kind: this.crd.spec.names.kind })));
     }
     return known;
   }
+
+  #definition(version: string): Schema | undefined { return this.versions().find(({ name }) => name === version)?.schema?.openAPIV3Schema; }
 
   /** A body or a patched object, in form: metadata canonical, unknown fields gone. Neither defaulted nor checked. Throws MalformedError. */
   decode(value: JsonMap, options: CoerceOptions): ApiObject {

@@ -31,7 +31,8 @@ export interface CustomResourceOptions {
   readonly spec: Pick<CustomResourceDefinitionSpec, "group">;
   readonly names: { readonly plural: string; readonly kind: string };
   readonly version: CustomResourceDefinitionVersion;
-  readonly structure: Structure;
+  /** Asked for when the first object is checked. */
+  readonly structure: () => Structure;
   readonly ruleMeter?: RuleMeter | undefined;
 }
 
@@ -41,10 +42,10 @@ type Part = Extract<Subresource, { type: "part" }>;
 const BLOCKING: ReadonlySet<FieldError["type"]> = new Set<FieldError["type"]>(["FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"]);
 const STANDARD_FINALIZERS = ["orphan", "foregroundDeletion", "kubernetes"];
 
-export function customResource({ spec: { group }, names: { plural, kind }, version, structure, ruleMeter }: CustomResourceOptions): Resource {
+export function customResource({ spec: { group }, names: { plural, kind }, version, structure: structureOf, ruleMeter }: CustomResourceOptions): Resource {
   const apiVersion = formatApiVersion({ group, version: version.name });
   const { status: hasStatus, scale } = version.subresources ?? {};
-  const rules = ruleTree(structure, ruleMeter && { meter: ruleMeter });
+  const rulesOf = once(() => ruleTree(structureOf(), ruleMeter && { meter: ruleMeter }));
   /** Of rules that what has not changed does not keep. */
   const excused = new WeakMap<object, string[]>();
   const selectable = (version.selectableFields ?? []).map(({ jsonPath }) => ({ name: jsonPath.replace(/^\./, ""), path: compileJsonPath(jsonPath) }));
@@ -57,7 +58,7 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
   function validate(next: Readonly<ApiObject>, old: Readonly<ApiObject> | undefined): FieldError[] {
     const wrongType = [...validateType(next)];
     if (wrongType.length > 0) return wrongType;
-    const object = next as unknown as JsonMap;
+    const [object, structure] = [next as unknown as JsonMap, structureOf()];
     const correlated = old && new Correlated(object, old, structure);
     const errors = [
       ...validateValue(object, structure, { correlated }),
@@ -70,7 +71,7 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
 
   function* validateStatus(next: Readonly<ApiObject>, old: Readonly<ApiObject>): Iterable<FieldError> {
     const wrongType = [...validateType(next)];
-    const object = next as unknown as JsonMap;
+    const [object, structure] = [next as unknown as JsonMap, structureOf()];
     const correlated = new Correlated(object, old, structure);
     const status = structure.properties.get("status");
     const errors = wrongType.length > 0 ? wrongType : [
@@ -84,11 +85,13 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
 
   /** Lists that had duplicates may keep them. */
   function lists(object: JsonMap, old: Readonly<ApiObject> | undefined): FieldError[] {
+    const structure = structureOf();
     const errors = [...validateLists(object, structure, "")];
     return errors.length > 0 && old && [...validateLists(old, structure, "")].length > 0 ? [] : errors;
   }
 
   function checkRules(object: JsonMap, correlated: Correlated | undefined, errors: readonly FieldError[]): Iterable<FieldError> {
+    const rules = rulesOf();
     if (!rules) return [];
     if (errors.some(({ type }) => BLOCKING.has(type)))
       return [invalid("<nil>", null, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")];
@@ -111,6 +114,11 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
     ...(selectable.length > 0 ? { fields: (object: Readonly<ApiObject>) => Object.fromEntries(selectable.map(({ name, path }) => [name, fieldText(path, object)])) } : {}),
     subresources: { ...(hasStatus ? { status: statusPart } : {}), ...(scale ? { scale: customScale(scale) } : {}) },
   };
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
 }
 
 /** Without a status of its own, everything but metadata is what is wanted. */

@@ -23,8 +23,6 @@ export class CustomVersion {
   readonly kind: CustomKind;
   readonly apiVersion: string;
   readonly version: CustomResourceDefinitionVersion;
-  /** For patches and for who owns which field. */
-  readonly schema: ObjectSchema;
   readonly openApi: Schema | undefined;
   readonly printer: Printer<ApiObject>;
   readonly scalePrinter: Printer<ApiObject>;
@@ -39,11 +37,13 @@ export class CustomVersion {
     this.retired = retired;
     this.apiVersion = formatApiVersion({ group: kind.group, version: version.name });
     this.openApi = version.schema?.openAPIV3Schema;
-    this.schema = kind.schema(version.name);
     this.printer = printerOf(version.additionalPrinterColumns);
     this.scalePrinter = printerOf(SCALE_COLUMNS);
     this.warnings = version.deprecated ? [version.deprecationWarning ?? deprecation(kind, version)] : [];
   }
+
+  /** For patches and for who owns which field. */
+  get schema(): ObjectSchema { return this.kind.schema(this.version.name); }
 
   /** No longer accepts new objects: the definition is being deleted. */
   get terminating(): boolean { return isTerminating(this.kind.crd); }
