@@ -124,7 +124,7 @@ const custom: Target = {
     if (errors.length > 0) return;
     const kind = new CustomKind({ crd: crd as CustomResourceDefinition, remote: undefined });
     const [version] = kind.versions();
-    const definition = customResource({ spec: crd.spec, names: crd.spec.names, version: version!, structure: kind.structure("v1") });
+    const definition = customResource({ spec: crd.spec, names: crd.spec.names, version: version!, structure: () => kind.structure("v1") });
     const read = (value: JsonMap): ApiObject => kind.defaulted(kind.decode(value as never, { report: () => undefined }));
     const [old, updated] = [read(object), read(next)];
     Array.from(definition.validate?.(old) ?? []);
