@@ -84,9 +84,8 @@ export class SharedParts {
   }
 
   #part(part: Part, depth: number): Part {
-    const text = textOf(part);
-    if (text === undefined) return part;
-    if (text.length > TEXT_MAX) return depth > 0 ? this.#within(part, depth) : part;
+    const text = textOf(part, TEXT_MAX);
+    if (text === undefined) return depth > 0 ? this.#within(part, depth) : part;
     const known = this.#lately.get(text) ?? this.#before.get(text) ?? deepFreeze(depth > 0 ? this.#within(part, depth) : part);
     if (this.#lately.size >= PARTS_MAX) {
       this.#before = this.#lately;
