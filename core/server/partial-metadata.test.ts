@@ -45,3 +45,20 @@ test("the generation of a DaemonSet's template is no part of its metadata alone"
   expect(JSON.parse(shown({ a: "b" }).toString()).items[0].metadata).toEqual({ name: "d", annotations: { a: "b" } });
   expect(shown({ a: "b" }, "protobuf").includes("deprecated")).toBe(false);
 });
+
+test("of custom resources metadata is put in its own order once, and anew where another version is shown", () => {
+  const entry = new Cached("t", { apiVersion: "k.example.com/v1", kind: "Thing", metadata: { creationTimestamp: "2026-01-01T00:00:00Z", labels: { a: "b" }, name: "t", namespace: "n", uid: "u" } } as never, 1);
+  let shown = 0;
+  const custom = { custom: {}, fromStorage: (object: object) => { shown++; return object; } } as unknown as ServedResource;
+  const items = (of: ServedResource, encoding: "json" | "protobuf" = "json") => assemble(metadataList({ ...answer, served: of, entries: [entry] }, encoding, "v1"));
+  const metadata = '"metadata":{"name":"t","namespace":"n","uid":"u","creationTimestamp":"2026-01-01T00:00:00Z","labels":{"a":"b"}}';
+  for (let i = 0; i < 2; i++) expect(items(custom).toString()).toContain(metadata);
+  const kept = entry.metadataJson();
+  expect(entry.metadataJson().bytes).toBe(kept.bytes);
+  const renamed = { custom: {}, fromStorage: (object: { metadata: object }) => ({ ...object, metadata: { ...object.metadata, labels: { a: "other" } } }) } as unknown as ServedResource;
+  expect(items(renamed).toString()).toContain('"labels":{"a":"other"}');
+  expect(items(custom).toString()).toContain(metadata);
+  expect(items(custom, "protobuf").equals(items(custom, "protobuf"))).toBe(true);
+  expect(items(renamed, "protobuf").includes("other")).toBe(true);
+  expect(shown).toBeGreaterThan(0);
+});

@@ -18,18 +18,21 @@ const MESSAGE = builtInFacts.structNamed("io.k8s.apimachinery.pkg.apis.meta.v1.P
 /** `version`: of meta.k8s.io, v1 or v1beta1. */
 export function partialMetadata(object: Readonly<ApiObject>, version: string): object { return { kind: KIND, apiVersion: `${GROUP}/${version}`, metadata: metadataAlone(object) }; }
 
-/** The metadata as it is served: of built-in kinds the bytes that are kept. */
+/** The metadata as it is served, from bytes that are kept, where the object is served as it is stored. */
 export function metadataJson(served: ServedResource, entry: Cached): Piece {
   if (isShownApart(entry.object)) return jsonText(metadataAlone(entry.object));
   if (!served.custom) return entry.metadataJson(); // versions of built-in kinds share their metadata
-  return jsonText(metadataAlone(served.fromStorage(entry.object)));
+  const shown = served.fromStorage(entry.object);
+  return shown === entry.object ? entry.metadataJson(metadataAlone) : jsonText(metadataAlone(shown));
 }
 
 /** The message of PartialObjectMetadata, which says nothing of kind and version. */
 function metadataMessage(served: ServedResource, entry: Cached): Uint8Array {
   if (isShownApart(entry.object)) return protobufCodec.encodeMessage(MESSAGE, { metadata: metadataAlone(entry.object) });
   if (!served.custom) return entry.metadataProtobuf((metadata, own) => (own ? firstField(own) : protobufCodec.encodeMessage(MESSAGE, { metadata })));
-  return protobufCodec.encodeMessage(MESSAGE, { metadata: metadataAlone(served.fromStorage(entry.object)) });
+  const shown = served.fromStorage(entry.object);
+  const encode = (): Uint8Array => protobufCodec.encodeMessage(MESSAGE, { metadata: metadataAlone(shown) });
+  return shown === entry.object ? entry.metadataProtobuf(encode) : encode();
 }
 
 export function metadataList({ served, entries, metadata }: ListAnswer, encoding: "json" | "protobuf", version: string): readonly Piece[] {

@@ -48,10 +48,10 @@ export class Cached {
     return { bytes, start: this.#typeEnd, end: bytes.length };
   }
 
-  /** Its metadata as the API writes it. */
-  metadataJson(): Part {
+  /** Its metadata as the API writes it; `alone`: where that is otherwise than within the object. */
+  metadataJson(alone?: (object: Readonly<ApiObject>) => object): Part {
     this.#used = true;
-    return (this.#metadata ??= this.#cutMetadata());
+    return (this.#metadata ??= alone ? wholeOf(alone(this.object)) : this.#cutMetadata());
   }
 
   /** The message of the object, in the version it is stored in, which `encode` makes of it the first time. */
@@ -105,10 +105,13 @@ export class Cached {
 
   /** A part of the object's own bytes where those are at hand: then it costs nothing to keep. */
   #cutMetadata(): Part {
-    if (this.#json) return { bytes: this.#json.bytes, start: this.#json.metadataStart, end: this.#json.metadataEnd };
-    const bytes = Buffer.from(jsonText(this.object.metadata));
-    return { bytes, start: 0, end: bytes.length };
+    return this.#json ? { bytes: this.#json.bytes, start: this.#json.metadataStart, end: this.#json.metadataEnd } : wholeOf(this.object.metadata);
   }
+}
+
+function wholeOf(value: object): Part {
+  const bytes = Buffer.from(jsonText(value));
+  return { bytes, start: 0, end: bytes.length };
 }
 
 /** What readers are shown of an object as it is stored. */
