@@ -193,7 +193,7 @@ class Reader {
       const plain = PLAIN.exec(this.#text)![0];
       value += plain;
       this.#at += plain.length;
-      if (this.#take("\"")) return value;
+      if (this.#take("\"")) return value.toWellFormed();
       if (!this.#take("\\")) this.#fail("in string literal");
       const escape = this.#text[this.#at];
       if (escape === "u") { value += this.#unicode(); continue; }

@@ -7,6 +7,7 @@ import { strictWarnings } from "../../api/codec/body.ts";
 import { endlessNumber, inKeyOrder, jsonNodeOf, type JsonNode, parseJsonDocument } from "../../api/codec/json-document.ts";
 import { decodeText, jsonText, parseJson } from "../../api/codec/json.ts";
 import { readYaml } from "../../api/codec/yaml.ts";
+import { yamlTextOf } from "../../api/codec/yaml-octets.ts";
 import { formatApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest, notFound, routerUnsupported, StatusError, statusError, unsupportedMediaType } from "../../api/meta/status-error.ts";
@@ -58,7 +59,7 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
   requireName(scope);
   const query = writeQueryOf(scope, type === APPLY_YAML ? "ApplyOptions" : "PatchOptions");
   if (type === APPLY_YAML) {
-    const { value: applied, duplicates: repeated } = body.type === "value" ? { value: body.value, duplicates: [] } : attempt("error decoding YAML: error converting YAML to JSON: ", () => readYaml(decodeText(body.bytes)));
+    const { value: applied, duplicates: repeated } = body.type === "value" ? { value: body.value, duplicates: [] } : attempt("error decoding YAML: error converting YAML to JSON: ", () => readYaml(yamlTextOf(body.bytes)));
     scope.audit?.requestObject(applied);
     return applier(scope, query, { applied, repeated });
   }
