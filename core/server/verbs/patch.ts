@@ -77,11 +77,12 @@ function changer(scope: Scope, query: WriteQuery, { body, type }: { readonly bod
   const { value: patch, document, numbers }: ReadPatch = body.type === "value" ? { value: body.value, document: undefined, numbers: undefined }
     : attempt(type === STRATEGIC_MERGE_PATCH || lax ? "" : "error decoding patch: ", () => readPatch(decodeText(body.bytes), type === JSON_PATCH && !lax ? "struct field jsonPatchOp.value" : "value"), type === MERGE_PATCH && lax ? BAD_MERGE_PATCH : undefined);
   scope.audit?.requestObject(patch);
+  const written = type === JSON_PATCH && body.type !== "value" && hasTest(patch) ? document ?? numbers ?? parseJsonDocument(decodeText(body.bytes)) : undefined;
   const repeated = type === JSON_PATCH ? strangeOperations(document ?? jsonNodeOf(patch), query) : document ? diagnoseUntyped(document) : [];
   const change = (old: Readonly<ApiObject>): unknown => {
     const document = old as unknown as Json;
     switch (type) {
-      case JSON_PATCH: return applyJsonPatch(document, patch, { lax });
+      case JSON_PATCH: return applyJsonPatch(document, patch, { lax, written });
       case MERGE_PATCH: return lax && Array.isArray(patch) ? withoutNulls(patch) : applyMergePatch(document, patch, { lax }); // a list takes the place of all there is
       default: {
         const merged = strategicallyMerged(() => applyStrategicMerge(document, patch ?? {}, schema!));
@@ -108,6 +109,8 @@ function changer(scope: Scope, query: WriteQuery, { body, type }: { readonly bod
     },
   };
 }
+
+function hasTest(patch: unknown): boolean { return Array.isArray(patch) && patch.some((operation) => (operation as { op?: unknown } | null)?.op === "test"); }
 
 /** `numbers`: as they are written, where that matters. */
 interface ReadPatch { readonly value: unknown; readonly document: JsonNode | undefined; readonly numbers: JsonNode | undefined }

@@ -14,6 +14,7 @@ import { goQuote } from "../../../api/meta/go-quote.ts";
 import { formatApiVersion } from "../../../api/meta/gvk.ts";
 import { qualifiedName } from "../../../api/meta/names.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
+import { validateMeta } from "../../generic/object-meta.ts";
 import type { Resource, Subresource } from "../../generic/resource.ts";
 import { STATUS_PART } from "../../generic/status-part.ts";
 import type { RuleMeter } from "../rules/rule-meter.ts";
@@ -40,6 +41,13 @@ type Part = Extract<Subresource, { type: "part" }>;
 /** Errors after which rules would be asked about values that are not what they seem. */
 const BLOCKING: ReadonlySet<FieldError["type"]> = new Set<FieldError["type"]>(["FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"]);
 const STANDARD_FINALIZERS = ["orphan", "foregroundDeletion", "kubernetes"];
+
+function isBlocking({ type }: FieldError): boolean { return BLOCKING.has(type); }
+
+function someOf<T>(items: Iterable<T>, test: (item: T) => boolean): boolean {
+  for (const item of items) if (test(item)) return true;
+  return false;
+}
 
 export function customResource({ spec: { group }, names: { plural, kind }, version, structure, ruleMeter }: CustomResourceOptions): Resource {
   const apiVersion = formatApiVersion({ group, version: version.name });
@@ -90,7 +98,7 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
 
   function checkRules(object: JsonMap, correlated: Correlated | undefined, errors: readonly FieldError[]): Iterable<FieldError> {
     if (!rules) return [];
-    if (errors.some(({ type }) => BLOCKING.has(type)))
+    if (errors.some(isBlocking) || someOf(validateMeta(object as unknown as ApiObject, false, () => [], { anyFinalizer: true }), isBlocking))
       return [invalid("<nil>", null, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")];
     const warnings: string[] = [];
     excused.set(object, warnings);
