@@ -115,11 +115,14 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
       yield* excused.get(next) ?? [];
       yield* finalizerWarnings(next, old);
     },
-    ...(hasStatus ? {} : { generation: changesAnything }),
+    generation: hasStatus ? changesAnythingElse : changesAnything,
     ...(selectable.length > 0 ? { fields: (object: Readonly<ApiObject>) => Object.fromEntries(selectable.map(({ name, path }) => [name, fieldText(path, object)])) } : {}),
     subresources: { ...(hasStatus ? { status: statusPart } : {}), ...(scale ? { scale: customScale(scale) } : {}) },
   };
 }
+
+/** Where it has a status, that is not what is wanted. A null or an empty list, where nothing was, is something. */
+function changesAnythingElse(next: Readonly<ApiObject>, old: Readonly<ApiObject>): boolean { return changesAnything({ ...next, status: undefined } as ApiObject, { ...old, status: undefined } as ApiObject); }
 
 /** Without a status of its own, everything but metadata is what is wanted. */
 function changesAnything(next: Readonly<ApiObject>, old: Readonly<ApiObject>): boolean {
