@@ -374,6 +374,15 @@ test("a binding is of the pod it names: its version, and where it has a path of 
   expect(await bind(shared, { uid: "x" })).toEqual([201, undefined]);
 });
 
+test.each([["configmaps", "binaryData", false], ["configmaps", "data", true], ["secrets", "data", false], ["secrets", "stringData", true]])("of %s that are immutable, %s may be sent as a map of nothing: %s", async (kind, field, may) => {
+  const path = `/api/v1/namespaces/a/${kind}`;
+  await api.ask("POST", path, { body: { metadata: { name: "frozen" }, immutable: true } });
+  for (const headers of [{ "content-type": "application/merge-patch+json" }, { "content-type": "application/strategic-merge-patch+json" }])
+    expect((await api.ask("PATCH", `${path}/frozen`, { headers, query: { dryRun: "All" }, body: { [field]: {} } })).code).toBe(may ? 200 : 422);
+  const { body } = await api.ask("PUT", `${path}/frozen`, { query: { dryRun: "All" }, body: { metadata: { name: "frozen" }, immutable: true, [field]: {} } });
+  expect(body.message?.replace(/^.* is invalid: /, "")).toBe(may ? undefined : `${field}: Forbidden: field is immutable when \`immutable\` is set`);
+});
+
 test("a class of the system's is not deleted", async () => {
   const classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
   for (const name of ["system-node-critical", "system-cluster-critical"]) {
