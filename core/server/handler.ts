@@ -298,8 +298,6 @@ function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: 
     throw custom || (info.verb === "watch" && allowed.includes("list")) ? methodNotSupported({ group: info.group, resource: info.resource }, info.verb) : methodNotAllowed();
   return (scope) => {
     checkAcceptable(scope, true);
-    const deprecated = deprecation(row);
-    if (deprecated !== undefined) scope.warnings.push(deprecated);
     return handler(scope);
   };
 }

@@ -164,7 +164,7 @@ function* tokensOf(text: string, lines: LineCounter | undefined): Generator<CST.
 
 /** An escape of half a character, which JSON has in pairs and YAML has not. `at`: where the scalar begins. */
 function refuseHalves(text: string, scalar: string, at: number): void {
-  for (const { 1: short, 2: long, index } of scalar.matchAll(/\\(?:u([\da-fA-F]{4})|U([\da-fA-F]{8})|[^])/g)) {
+  for (const { 1: short, 2: long, index } of scalar.matchAll(/\\(?:u([\da-fA-F]{4})|U([\da-fA-F]{8})|.)/gs)) {
     const value = Number.parseInt(short ?? long ?? "0", 16);
     if ((value < 0xd800 || value > 0xdfff) && value <= 0x10ffff) continue;
     const line = text.slice(0, at + index).split("\n").length;

@@ -19,6 +19,7 @@ import { applyMergePatch, BAD_MERGE_PATCH } from "../../api/patch/merge-patch.ts
 import { applyStrategicMerge } from "../../api/patch/strategic-merge.ts";
 import { diagnose, diagnoseUntyped } from "../../api/schema/diagnose.ts";
 import { builtInFacts, Facts, type Type } from "../../api/schema/facts.ts";
+import { deprecation } from "../deprecation.ts";
 import type { RequestBody } from "../request.ts";
 import { bodyOf, type Scope } from "../scope.ts";
 import { expectedKind, appliedObject, patchedObject, unfitPatch } from "./body.ts";
@@ -55,7 +56,11 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
   const accepted = schema?.strategic && !scope.served.custom ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_YAML] : [JSON_PATCH, MERGE_PATCH, APPLY_YAML];
   const body = await bodyOf(scope);
   const type = body.contentType.split(";")[0]!.trim();
-  if (!accepted.includes(type)) throw scope.served.custom ? unsupportedMediaType(accepted) : routerUnsupported();
+  if (!accepted.includes(type)) {
+    if (scope.served.custom) throw unsupportedMediaType(accepted);
+    withdraw(scope.warnings, deprecation(scope.served.row)); // the router refuses it, see checkAcceptable
+    throw routerUnsupported();
+  }
   requireName(scope);
   const query = writeQueryOf(scope, type === APPLY_YAML ? "ApplyOptions" : "PatchOptions");
   if (type === APPLY_YAML) {
@@ -68,6 +73,10 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
   } catch (error) {
     return { query, ownsFields: false, creates: false, patch: (old) => { throw old ? error : missing(scope); } }; // nobody looks at the patch before there is something to be changed
   }
+}
+
+function withdraw(warnings: string[], text: string | undefined): void {
+  if (text !== undefined && warnings.includes(text)) warnings.splice(warnings.indexOf(text), 1);
 }
 
 /** All but server-side apply. Throws 400 for a patch that cannot be read. */
