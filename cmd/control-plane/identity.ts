@@ -4,7 +4,7 @@ import { authenticatorChain } from "../../core/authn/authn.ts";
 import { bearerTokenAuthenticator, type TokenAuthenticator, tokenUnion } from "../../core/authn/bearer-token.ts";
 import { bootstrapTokenAuthenticator } from "../../core/authn/bootstrap-token.ts";
 import { legacyTokenUse } from "../../core/authn/legacy-token-use.ts";
-import { JWKS_PATH, openIdDocument } from "../../core/authn/openid.ts";
+import { JWKS_PATH } from "../../core/authn/openid.ts";
 import { requestHeaderAuthenticator } from "../../core/authn/request-header.ts";
 import { revokedNodes } from "../../core/authn/revoked-nodes.ts";
 import { serviceAccountTokenAuthenticator } from "../../core/authn/service-account.ts";
@@ -22,11 +22,11 @@ import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import { verifyingKeys } from "../../core/pki/jwt.ts";
 import type { Pki } from "../../core/pki/pki.ts";
-import { raw } from "../../core/server/answer.ts";
 import type { PathHandler } from "../../core/server/scope.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
 import { authenticationSettings, extraCas, proxyUids, type ServiceAccountSettings, serviceAccountSettings } from "../authentication.ts";
 import { releasedMs } from "../version.ts";
+import { openIdAnswer } from "./openid-paths.ts";
 
 /** The common name this server shows to servers behind it. */
 const OUR_PROXY = "system:auth-proxy";
@@ -103,10 +103,7 @@ export function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId
       ],
     }),
     tokenIssuer: tokenIssuer({ ...lookups, key: () => signing, issuer, apiAudiences, clock, random, expirationSecondsMax, extendExpiration }),
-    paths({ path }) {
-      const found = openIdDocument(path, { issuer, jwksUri, keys: verifying });
-      return found && raw(found.body, found.contentType, 200, { "cache-control": found.cacheControl });
-    },
+    paths: (request) => openIdAnswer(request, { issuer, jwksUri, keys: verifying }),
     parts: settings.parts,
   };
 }

@@ -1,13 +1,17 @@
 /** Whether an answer will be in an encoding the client reads: found out before anything is done, because afterwards it is too late to refuse. */
 import { checkRoute, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, negotiateOutput, negotiateStream } from "../api/codec/negotiate.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
+import { deprecation } from "./deprecation.ts";
 import type { Scope } from "./scope.ts";
 
-/** Throws 406. `printable`: the answer can be a Table. */
-export function checkAcceptable({ request, info, served }: Scope, printable: boolean): void {
+/** Throws 406. `printable`: the answer can be a Table. Of what the router refuses nobody is told that it is deprecated, of what is refused after it they are. */
+export function checkAcceptable(scope: Scope, printable: boolean): void {
+  const { request, info, served, warnings } = scope;
   const accept = request.header("accept");
   const isBuiltIn = builtInFacts.typeOf(served.row) !== undefined;
   if (isBuiltIn) checkRoute(accept ?? "", { streams: info.verb === "list" || info.verb === "watch" });
+  const deprecated = deprecation(served.row);
+  if (deprecated !== undefined) warnings.push(deprecated);
   const wanted = {
     accept,
     encodings: isBuiltIn ? ENCODINGS : ENCODINGS_CUSTOM,

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { apiServer } from "../../test/api-server.ts";
 import { builtInResources } from "../api/schema/resources.ts";
 import { deprecation } from "./deprecation.ts";
 
@@ -15,4 +16,18 @@ test("of versions that are off by default, those that are new are not deprecated
     "mutatingadmissionpolicies.v1beta1.admissionregistration.k8s.io", "mutatingadmissionpolicybindings.v1beta1.admissionregistration.k8s.io",
     "devicetaintrules.v1beta2.resource.k8s.io", "resourcepoolstatusrequests.v1alpha3.resource.k8s.io", "storageversions.v1alpha1.internal.apiserver.k8s.io",
   ]);
+});
+
+test("what the router refuses is not told to be deprecated, what is refused after it is", async () => {
+  await using api = await apiServer();
+  const ENDPOINTS = "/api/v1/namespaces/a/endpoints";
+  const warned = async (method: string, path: string, headers: Readonly<Record<string, string>>): Promise<[code: number, warned: boolean]> => {
+    const { code, warnings } = await api.ask(method, path, { headers, ...(method === "GET" ? {} : { body: {} }) });
+    return [code, warnings.some((text) => text.includes("is deprecated"))];
+  };
+  expect(await warned("GET", ENDPOINTS, { accept: "text/html" })).toEqual([406, false]);
+  expect(await warned("GET", ENDPOINTS, { accept: "application/json;as=Foo;v=v1;g=meta.k8s.io" })).toEqual([406, true]);
+  expect(await warned("PATCH", `${ENDPOINTS}/x`, { "content-type": "application/x" })).toEqual([415, false]);
+  expect(await warned("PATCH", `${ENDPOINTS}/x`, { "content-type": "application/merge-patch+json" })).toEqual([404, true]);
+  expect(await warned("POST", ENDPOINTS, { "content-type": "application/x" })).toEqual([415, true]);
 });

@@ -6,7 +6,7 @@
  *
  * What is thrown anywhere below becomes the Status the client gets.
  */
-import { internalError, methodNotAllowed, methodNotSupported, notAllowed, notFound, StatusError, statusOf, unauthorized } from "../api/meta/status-error.ts";
+import { badRequest, internalError, methodNotAllowed, methodNotSupported, notAllowed, notFound, StatusError, statusOf, unauthorized } from "../api/meta/status-error.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import { ANONYMOUS, type UserInfo } from "../api/request/user.ts";
 import type { Authenticated } from "../authn/authenticator.ts";
@@ -115,7 +115,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const served = server.registry.find(info.group, info.version, info.resource);
     if (!served || hasEmptyPart(info.path, info.rest)) throw new NotServed();
     if (!served.custom && hasNoRoute(info, served.row)) throw new NotServed();
-    if (!served.custom && served.row.namespaced && info.namespace === "") refuseEverywhere(info, served.row.verbs);
+    if (!served.custom && served.row.namespaced && info.namespace === "") info.namesNoNamespace ? refuseUnplaced(info, served.row) : refuseEverywhere(info, served.row.verbs);
     if (info.verb === "watch" && request.method !== "GET") throw methodNotAllowed(); // POST …/watch/pods and the like
     if (request.method === "HEAD" && !served.custom && info.subresource !== "proxy") throw methodNotAllowed(); // upstream's router knows none
     const handler = server.special(info) ?? genericHandler(verbs, info, served);
@@ -269,7 +269,16 @@ function hasNoRoute(info: ResourceRequestInfo, { verbs, subresources, namespaced
   return name !== "" && !isCollection && !verbs.some((one) => NAMED.has(one));
 }
 
-function isElsewhere({ namespace, resource }: ResourceRequestInfo, namespaced: boolean): boolean { return namespace !== "" && !namespaced && resource !== "namespaces"; }
+function isElsewhere({ namespace, namesNoNamespace, resource }: ResourceRequestInfo, namespaced: boolean): boolean { return (namespace !== "" || namesNoNamespace) && !namespaced && resource !== "namespaces"; }
+
+/** Where the namespace's place in the path is empty, those of all namespaces are listed and watched; for the rest there is none. Throws 400 and 405. */
+function refuseUnplaced(info: ResourceRequestInfo, { verbs, subresources }: ServedResource["row"]): void {
+  const { verb, name, subresource } = info;
+  const allowed: readonly string[] = subresource === "" ? verbs : subresources.find((one) => one.name === subresource)?.verbs ?? [];
+  if (!allowed.includes(verb) || (NAMED.has(verb) && name === "") || (verb === "create" && (name === "") !== (subresource === ""))) throw methodNotAllowed();
+  const isCollection = subresource === "" && (verb === "list" || verb === "watch" || verb === "create"); // with a name where a field selector asks for one
+  if (!isCollection) throw badRequest("Namespace parameter required.");
+}
 
 /** Of what lives in namespaces all of them together can be listed and watched, and nothing else done: upstream's router has no way there. Throws 404 and 405. */
 function refuseEverywhere({ verb, name }: ResourceRequestInfo, allowed: readonly string[]): void {
@@ -289,8 +298,6 @@ function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: 
     throw custom || (info.verb === "watch" && allowed.includes("list")) ? methodNotSupported({ group: info.group, resource: info.resource }, info.verb) : methodNotAllowed();
   return (scope) => {
     checkAcceptable(scope, true);
-    const deprecated = deprecation(row);
-    if (deprecated !== undefined) scope.warnings.push(deprecated);
     return handler(scope);
   };
 }
@@ -299,7 +306,7 @@ function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: 
 const NAMED: ReadonlySet<string> = new Set(["get", "update", "patch", "delete"]);
 
 /** One object is named, a collection is not; objects are made where they will be. */
-function fitsPath({ verb, name, subresource, namespace }: ResourceRequestInfo, namespaced: boolean): boolean {
+function fitsPath({ verb, name, subresource, namespace, namesNoNamespace }: ResourceRequestInfo, namespaced: boolean): boolean {
   if (NAMED.has(verb)) return name !== "";
-  return verb !== "create" || ((name === "") === (subresource === "") && (!namespaced || namespace !== ""));
+  return verb !== "create" || ((name === "") === (subresource === "") && (!namespaced || namespace !== "" || namesNoNamespace));
 }

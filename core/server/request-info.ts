@@ -21,6 +21,8 @@ export interface ResourceRequestInfo {
   readonly rest: string;
   /** Whether the path goes on below a subresource where no route of a built-in resource does. */
   readonly isBelowRoutes: boolean;
+  /** Whether the path has a place for a namespace and names none there: …/namespaces//pods. */
+  readonly namesNoNamespace: boolean;
   readonly path: string;
 }
 
@@ -38,6 +40,8 @@ export type RequestInfo = ResourceRequestInfo | PathRequestInfo;
 const NAMESPACE_SUBRESOURCES = new Set(["status", "finalize"]);
 /** Everything after these belongs to the request's target. */
 const OPEN_ENDED = new Set(["proxy"]);
+/** A client whose namespace is an empty text asks like this. */
+const NO_NAMESPACE = /^\/(?:api|apis\/[^/]+)\/[^/]+\/(?:watch\/)?namespaces\/\/[^/]/;
 
 export function requestInfo(method: string, path: string, query: URLSearchParams): RequestInfo {
   const parts = path.split("/").filter((part) => part !== "");
@@ -60,7 +64,9 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
     rest = rest.slice(1);
   }
   let namespace = "";
-  if (rest[0] === "namespaces" && rest.length > 1) {
+  const namesNoNamespace = rest.length > 1 && !NAMESPACE_SUBRESOURCES.has(rest[1]!) && NO_NAMESPACE.test(path);
+  if (namesNoNamespace) rest = rest.slice(1);
+  else if (rest[0] === "namespaces" && rest.length > 1) {
     namespace = rest[1]!;
     if (rest.length > 2 && !NAMESPACE_SUBRESOURCES.has(rest[2]!)) rest = rest.slice(2);
   }
@@ -73,7 +79,7 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
     listName = nameSelected(query.get("fieldSelector"));
   }
   const below = OPEN_ENDED.has(subresource) ? path.slice(indexAfter(path, `/${subresource}`, partsBefore(path, groupParts + partsFor(decoded, all.length - rest.length + 3)))) : "";
-  return { isResource: true, verb, group, version, resource, subresource, namespace, name: name || listName, rest: below, isBelowRoutes: rest.length > 3 && !OPEN_ENDED.has(subresource), path };
+  return { isResource: true, verb, group, version, resource, subresource, namespace, name: name || listName, rest: below, isBelowRoutes: rest.length > 3 && !OPEN_ENDED.has(subresource), namesNoNamespace, path };
 }
 
 function verbOf(method: string): Verb {
@@ -106,8 +112,9 @@ function nameSelected(fieldSelector: string | null): string {
   return match?.[1] ?? "";
 }
 
-/** Whether a part of the path is empty, but for the ends and what belongs to the request's target: no route has such. */
+/** Whether a part of the path is empty, but for the ends, the place of a namespace and what belongs to the request's target: no route has such. */
 export function hasEmptyPart(path: string, below = ""): boolean {
+  if (NO_NAMESPACE.test(path)) return hasEmptyPart(path.replace("/namespaces//", "/namespaces/"), below);
   return withoutLast(path.slice(0, path.length - below.length).replace(/%2f/gi, "/").replace(/^\/+/, ""), "/").includes("//");
 }
 

@@ -62,8 +62,8 @@ export interface Scope {
   /** Absent: this request is not traced. */
   readonly span?: Span | undefined;
   readonly metered?: Pick<Metered, "sent" | "took"> | undefined;
-  /** Whether the object of the body, or what a patch made, had an empty list or map that is left out of it. */
-  sentEmpty?: boolean;
+  /** The object of the body, or what a patch made, had an empty list or map that is left out of it: see Canonical. */
+  sentEmpty?: readonly string[];
   /** What of it was sent otherwise than it is stored: see Canonical. */
   respelled?: ReadonlySet<object> | undefined;
   /** Of a watch. */

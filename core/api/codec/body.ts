@@ -3,7 +3,7 @@
  *
  *   const { object, warnings } = decodeBody({ bytes, encoding, expected: { group: "apps", version: "v1", kind: "Deployment" }, fieldValidation: "Warn" });
  *
- * A body without kind or apiVersion is taken for what was expected. Unknown and duplicate fields are dropped; `fieldValidation` says whether
+ * A body without kind or apiVersion is taken for what was expected. Unknown fields are dropped, duplicates merged; `fieldValidation` says whether
  * silently (Ignore), with a warning each (Warn), or not at all: Strict refuses the object. Defaults are not applied here.
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/{create,rest}.go, apimachinery/pkg/runtime/serializer/{json,protobuf,versioning}
@@ -15,12 +15,14 @@ import { canonical } from "../schema/canonical.ts";
 import { diagnose, diagnoseUntyped } from "../schema/diagnose.ts";
 import { builtInFacts, type Facts, type StructType } from "../schema/facts.ts";
 import { withQuantities } from "../schema/quantities-written.ts";
+import { mergeRepeated } from "../schema/merge-repeated.ts";
 import { isRetiredKind } from "../schema/retired-kinds.ts";
 import { endlessNumber, jsonNodeOf, type JsonNode, type JsonObject, type JsonValue, parseJsonDocument } from "./json-document.ts";
 import { decodeText, parseJson } from "./json.ts";
 import type { Encoding } from "./negotiate.ts";
 import { protobufCodec, unwrapEnvelope } from "./protobuf.ts";
 import { readYaml as readYamlText } from "./yaml.ts";
+import { yamlTextOf } from "./yaml-octets.ts";
 
 export type FieldValidation = "Ignore" | "Warn" | "Strict";
 
@@ -38,7 +40,7 @@ export interface BodyRequest {
 }
 
 /** Carries apiVersion and kind, whatever the body said. */
-export interface DecodedBody { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly warnings: readonly string[]; /** See Canonical. */ readonly emptied: boolean; readonly respelled?: ReadonlySet<object> }
+export interface DecodedBody { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly warnings: readonly string[]; /** See Canonical. */ readonly emptied?: readonly string[] | undefined; readonly respelled?: ReadonlySet<object> }
 
 /** Errors in a body without a type: the caller adds what its own schema does not know, then calls enforceFieldValidation. */
 export interface DecodedUntyped { readonly object: JsonObject; readonly gvk: GroupVersionKind; readonly strict: readonly string[] }
@@ -171,11 +173,11 @@ function readJson(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
     return { ...parsed, meta: typeMetaOf(parsed.value) };
   });
   const careful = (): JsonNode => parseJsonDocument(decodeText(bytes));
-  return { gvk: withDefaults(meta, expected), document, hasFractions, careful, duplicatesText: [], object: (type) => objectOf(hasFractions && type ? withQuantities(type, careful()) : value) };
+  return { gvk: withDefaults(meta, expected), document, hasFractions, careful, duplicatesText: [], object: (type) => objectOf(type && (document || hasFractions) ? withQuantities(type, document ? mergeRepeated(type, document) : careful()) : value) };
 }
 
 function readYaml(bytes: Uint8Array, expected: GroupVersionKind): ReadBody {
-  const { value, duplicates } = readYamlText(decodeText(bytes));
+  const { value, duplicates } = readYamlText(yamlTextOf(bytes));
   const meta = withPrefix("couldn't get version/kind; json parse error: ", () => typeMetaOf(value));
   return { gvk: withDefaults(meta, expected), document: undefined, duplicatesText: duplicates, object: () => objectOf(value) };
 }

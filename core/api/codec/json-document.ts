@@ -9,7 +9,7 @@ import { goQuoteRune } from "./go-rune.ts";
 export type JsonNode =
   | { readonly kind: "object"; readonly entries: readonly (readonly [key: string, value: JsonNode])[] }
   | { readonly kind: "array"; readonly items: readonly JsonNode[] }
-  | { readonly kind: "string"; readonly value: string }
+  | { readonly kind: "string"; readonly value: string; /** Between its quotes, if that is something else. */ readonly written?: string }
   | { readonly kind: "number"; readonly text: string }
   | { readonly kind: "bool"; readonly value: boolean }
   | { readonly kind: "null" };
@@ -136,7 +136,12 @@ class Reader {
     switch (this.#text[this.#at]) {
       case "{": return this.#object(depth + 1);
       case "[": return this.#array(depth + 1);
-      case "\"": return { kind: "string", value: this.#string() };
+      case "\"": {
+        const start = this.#at + 1;
+        const value = this.#string();
+        const written = this.#text.slice(start, this.#at - 1);
+        return written === value ? { kind: "string", value } : { kind: "string", value, written };
+      }
       case "t": return this.#word("true", { kind: "bool", value: true });
       case "f": return this.#word("false", { kind: "bool", value: false });
       case "n": return this.#word("null", NULL);
@@ -193,7 +198,7 @@ class Reader {
       const plain = PLAIN.exec(this.#text)![0];
       value += plain;
       this.#at += plain.length;
-      if (this.#take("\"")) return value;
+      if (this.#take("\"")) return value.toWellFormed();
       if (!this.#take("\\")) this.#fail("in string literal");
       const escape = this.#text[this.#at];
       if (escape === "u") { value += this.#unicode(); continue; }

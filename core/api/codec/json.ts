@@ -2,9 +2,10 @@
  * JSON in and out, byte for byte as the API server writes it.
  *
  * Out: JSON.stringify's text with Go's HTML escapes (<, >, &, U+2028 and U+2029) and a final newline; pretty adds two spaces and no newline.
- * In: JSON.parse, unless the text has duplicate keys, integers that a double would round, or an error to report: then json-document.ts.
+ * In: JSON.parse, unless the text has duplicate keys, integers that a double would round, halves of characters, or an error to report: then json-document.ts.
  * Integers outside ±2^53 are bigints from here to storage, and are written back digit for digit.
  */
+import { isUtf8 } from "node:buffer";
 import { DEPTH_MAX, jsonValueOf, parseJsonDocument, tooDeep, type JsonNode, type JsonValue } from "./json-document.ts";
 
 /** `document` is there if duplicates were looked for and found; `hasFractions`: a number is written with a point, an exponent or very many digits, whatever its value. */
@@ -15,6 +16,9 @@ const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;
 
 const UTF8 = new TextDecoder("utf-8", { ignoreBOM: true }); // a byte order mark is no JSON
 const BYTES = new TextEncoder();
+/** An integer that a double may round, or half a character, which Go replaces. */
+const CAREFUL = /\d{16}|\\u[dD][89a-fA-F]/;
+const REPLACED = "\ufffd";
 const ESCAPED = /[<>&\u2028\u2029]/;
 const ESCAPED_ALL = /[<>&\u2028\u2029]/g;
 
@@ -28,12 +32,30 @@ export function parseJson(text: string): ParsedJson {
   }
   const { colons, hasFractions } = survey(text);
   const duplicates = colons !== countKeys(value);
-  if (!duplicates && !/\d{16}/.test(text)) return { value, document: undefined, hasFractions };
+  if (!duplicates && !CAREFUL.test(text)) return { value, document: undefined, hasFractions };
   const document = parseJsonDocument(text);
   return { value: jsonValueOf(document), document: duplicates ? document : undefined, hasFractions: hasFractions || /\d{309}/.test(text) };
 }
 
-export function decodeText(bytes: Uint8Array): string { return UTF8.decode(bytes); }
+/** Of what is no UTF-8 each byte is replaced, as in Go; the decoder of the web takes the beginning of a character for one. */
+export function decodeText(bytes: Uint8Array): string {
+  const text = UTF8.decode(bytes);
+  return text.includes(REPLACED) && !isUtf8(bytes) ? replacedBytewise(bytes) : text;
+}
+
+function replacedBytewise(bytes: Uint8Array): string {
+  let text = "", from = 0;
+  for (let at = 0; at < bytes.length;) {
+    const length = octetsOf(bytes[at]!);
+    if (length > 0 && isUtf8(bytes.subarray(at, at + length))) { at += length; continue; }
+    text += UTF8.decode(bytes.subarray(from, at)) + REPLACED;
+    from = ++at;
+  }
+  return text + UTF8.decode(bytes.subarray(from));
+}
+
+/** Of the character that begins with this byte; 0: none does. */
+export function octetsOf(first: number): number { return first < 0x80 ? 1 : first >> 5 === 0b110 ? 2 : first >> 4 === 0b1110 ? 3 : first >> 3 === 0b11110 ? 4 : 0; }
 
 /** The text of an object as the API server sends it, without the final newline. */
 export function jsonText(value: unknown, { pretty = false }: { readonly pretty?: boolean } = {}): string {

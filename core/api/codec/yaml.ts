@@ -12,8 +12,9 @@
  * Source: sigs.k8s.io/yaml (goyaml.v2) resolve.go
  */
 import {
-  Composer, type CST, type Document, isScalar, Lexer, LineCounter, Parser, visit, type DocumentOptions, type ParseOptions, type SchemaOptions, type Tags, type YAMLParseError,
+  Composer, type CST, type Document, isAlias, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, Parser, type DocumentOptions, type ParseOptions, type Scalar, type SchemaOptions, type Tags, type YAMLMap, type YAMLParseError,
 } from "yaml";
+import { goQuote } from "../meta/go-quote.ts";
 import { DEPTH_MAX, inKeyOrder, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { parseJson } from "./json.ts";
 import { writeYaml } from "./yaml-writer.ts";
@@ -108,21 +109,31 @@ function jsonObjectIn(text: string): JsonValue | undefined {
   }
 }
 
+/** In the order in which Go finds them: when a value has been read, what is twice within it first. An alias is read anew where it stands, and what is merged is read into the map. */
 function duplicatesIn(first: Document.Parsed | undefined, lines: LineCounter): readonly string[] {
   if (!first?.contents) return [];
-  const found: { readonly line: number; readonly name: string }[] = [];
-  visit(first, {
-    Map(_key, map) {
-      const seen = new Set<string>();
-      for (const { key } of map.items) {
-        if (!isScalar(key)) continue;
-        const name = String(key.value);
-        if (seen.has(name)) found.push({ line: lines.linePos(key.range?.[0] ?? 0).line, name });
-        seen.add(name);
-      }
-    },
-  });
-  const told = found.sort((a, b) => a.line - b.line).map(({ line, name }) => `  line ${line}: key ${JSON.stringify(name)} already set in map`);
+  const told: string[] = [];
+  const look = (node: unknown): void => {
+    const found = isAlias(node) ? node.resolve(first) : node;
+    if (isSeq(found)) for (const item of found.items) look(item);
+    else if (isMap(found)) lookInto(found, new Set());
+  };
+  const lookInto = (map: YAMLMap, seen: Set<unknown>): void => {
+    for (const { key, value } of map.items) {
+      if (!isScalar(key)) continue;
+      if (typeof key.value === "symbol") { merge(value, seen); continue; }
+      look(value);
+      if (seen.has(key.value)) told.push(`  line ${lineOf(value, key)}: key ${typeof key.value === "string" ? goQuote(key.value) : String(key.value)} already set in map`);
+      seen.add(key.value);
+    }
+  };
+  const merge = (node: unknown, seen: Set<unknown>): void => {
+    const found = isAlias(node) ? node.resolve(first) : node;
+    if (isMap(found)) lookInto(found, seen);
+    else if (isSeq(found)) for (const item of found.items.toReversed()) merge(item, seen);
+  };
+  const lineOf = (value: unknown, key: Scalar): number => lines.linePos((isNode(value) && !(isScalar(value) && value.source === "") ? value : key).range?.[0] ?? 0).line;
+  look(first.contents);
   return told.length === 0 ? [] : [`yaml: unmarshal errors:\n${told.join("\n")}`];
 }
 
@@ -139,16 +150,30 @@ function firstDocument(text: string, lines?: LineCounter): Document.Parsed | und
 
 function* tokensOf(text: string, lines: LineCounter | undefined): Generator<CST.Token> {
   const parser = new Parser(lines?.addNewLine);
-  let names = 0, before = "";
+  let names = 0, before = "", at = 0;
   lines?.addNewLine(0);
   for (const lexeme of new Lexer().lex(text)) {
     if (before !== SCALAR && /^[&*]/.test(lexeme) && ++names > NAMES_MAX) throw new YamlError("yaml: document contains excessive aliasing");
+    if (lexeme.startsWith("\"") && /\\[uU]/.test(lexeme)) refuseHalves(text, lexeme, at);
+    if (!ZERO_WIDTH.test(lexeme)) at += lexeme.length;
     before = lexeme;
     yield* parser.next(lexeme);
   }
   yield* parser.end();
 }
 
+/** An escape of half a character, which JSON has in pairs and YAML has not. `at`: where the scalar begins. */
+function refuseHalves(text: string, scalar: string, at: number): void {
+  for (const { 1: short, 2: long, index } of scalar.matchAll(/\\(?:u([\da-fA-F]{4})|U([\da-fA-F]{8})|.)/gs)) {
+    const value = Number.parseInt(short ?? long ?? "0", 16);
+    if ((value < 0xd800 || value > 0xdfff) && value <= 0x10ffff) continue;
+    const line = text.slice(0, at + index).split("\n").length;
+    throw new YamlError(`yaml: ${line === 1 ? "" : `line ${line}: `}found invalid Unicode character escape code`);
+  }
+}
+
+/** What the lexer says of the text that is none of it. */
+const ZERO_WIDTH = /^[\x02\x18\x1f]$/;
 /** What the lexer says before a scalar's text. */
 const SCALAR = "\x1f";
 

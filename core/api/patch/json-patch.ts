@@ -8,9 +8,11 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go, gopkg.in/evanphx/json-patch.v4
  */
+import { jsonNodeOf, type JsonNode } from "../codec/json-document.ts";
+import { jsonText } from "../codec/json.ts";
 import { goQuote } from "../meta/go-quote.ts";
 import { badRequest, requestEntityTooLarge, statusError } from "../meta/status-error.ts";
-import { equalJson, isMap, type JsonMap, jsonKindOf, put, valueAt } from "./json-value.ts";
+import { isMap, type JsonMap, jsonKindOf, put, valueAt } from "./json-value.ts";
 
 /** kubernetes v1.36 apiserver/pkg/endpoints/handlers/patch.go maxJSONPatchOperations */
 export const JSON_PATCH_OPERATIONS_MAX = 10_000;
@@ -23,15 +25,15 @@ const GO_NO_ERROR = "%!w(<nil>)";
 
 type Container = JsonMap | readonly unknown[];
 
-/** `lax`: nobody has looked at the patch before, who wants to be told of nothing. */
-export function applyJsonPatch(document: JsonMap, patch: unknown, { lax = false }: { readonly lax?: boolean } = {}): JsonMap {
+/** `lax`: nobody has looked at the patch before, who wants to be told of nothing. `written`: the patch as it was sent, of which tests take the very words. */
+export function applyJsonPatch(document: JsonMap, patch: unknown, { lax = false, written }: { readonly lax?: boolean; readonly written?: JsonNode | undefined } = {}): JsonMap {
   const operations = decodeOperations(patch, lax);
   if (operations.length > JSON_PATCH_OPERATIONS_MAX) {
     throw requestEntityTooLarge(`The allowed maximum operations in a JSON patch is ${JSON_PATCH_OPERATIONS_MAX}, got ${operations.length}`);
   }
   try {
     const draft = new Draft(document);
-    for (const operation of operations) draft.apply(operation);
+    operations.forEach((operation, at) => draft.apply(operation, written?.kind === "array" ? valueIn(written.items[at]!) : undefined));
     return draft.finish() as JsonMap;
   } catch (cause) {
     if (!(cause instanceof PatchError)) throw cause;
@@ -63,7 +65,7 @@ class Draft {
 
   constructor(document: Container) { this.document = document; }
 
-  apply(operation: JsonMap): void {
+  apply(operation: JsonMap, written: JsonNode | undefined): void {
     const kind = operation["op"];
     switch (kind) {
       case "add": this.#add(pathOf(operation, "path"), valueAt(operation, "value") ?? null); break;
@@ -71,7 +73,7 @@ class Draft {
       case "replace": this.#replace(pathOf(operation, "path"), valueAt(operation, "value") ?? null); break;
       case "move": this.#move(pathOf(operation, "from"), operation); break;
       case "copy": this.#copy(pathOf(operation, "from"), operation); break;
-      case "test": this.#test(pathOf(operation, "path"), valueAt(operation, "value") ?? null); break;
+      case "test": this.#test(pathOf(operation, "path"), written ?? jsonNodeOf(valueAt(operation, "value") ?? null)); break;
       default: throw new PatchError(`Unexpected kind: ${typeof kind === "string" ? kind : "unknown"}`);
     }
   }
@@ -137,9 +139,9 @@ class Draft {
     container[index] = value;
   }
 
-  #test(path: string, expected: unknown): void {
+  #test(path: string, expected: JsonNode): void {
     const actual = path === "" ? this.document : this.#get(path, "test operation does not apply: is missing path", `error in test for path: '${path}'`);
-    if (!equalJson(actual, expected)) throw new PatchError(`testing value ${path} failed: test failed`);
+    if (!readsAs(actual, expected)) throw new PatchError(`testing value ${path} failed: test failed`);
   }
 
   /** The container a path ends in and the key within, undefined if the way there is missing. Makes all of the way ours. */
@@ -181,6 +183,27 @@ class Draft {
       }
       this.#share((value as JsonMap)[key]);
     }
+  }
+}
+
+function valueIn(operation: JsonNode): JsonNode | undefined { return operation.kind === "object" ? lastEntries(operation.entries).get("value") : undefined; }
+
+function lastEntries(entries: readonly (readonly [string, JsonNode])[]): ReadonlyMap<string, JsonNode> { return new Map(entries); }
+
+/** Whether a value's JSON is what was written, but for spaces and the order of keys: 1.0 is not 1, and what the server escapes is to be escaped in the same way. */
+function readsAs(value: unknown, written: JsonNode): boolean {
+  switch (written.kind) {
+    case "object": {
+      if (!isMap(value)) return false;
+      const entries = lastEntries(written.entries);
+      const keys = Object.keys(value).filter((key) => value[key] !== undefined);
+      return keys.length === entries.size && keys.every((key) => entries.has(key) && readsAs(value[key], entries.get(key)!));
+    }
+    case "array": return Array.isArray(value) && value.length === written.items.length && written.items.every((item, at) => readsAs(value[at], item));
+    case "string": return typeof value === "string" && jsonText(value) === `"${written.written ?? written.value}"`;
+    case "number": return (typeof value === "number" || typeof value === "bigint") && jsonText(value) === written.text;
+    case "bool": return value === written.value;
+    case "null": return value === null;
   }
 }
 

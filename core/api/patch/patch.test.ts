@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { parseJsonDocument } from "../codec/json-document.ts";
+import { parseJson } from "../codec/json.ts";
 import { StatusError } from "../meta/status-error.ts";
 import { builtInSchemas } from "./facts-schema.ts";
 import { applyJsonPatch, JSON_PATCH_OPERATIONS_MAX } from "./json-patch.ts";
@@ -54,6 +56,17 @@ test.each([
   expect(error).toBeInstanceOf(StatusError);
   expect((error as StatusError).code).toBe(code);
   expect(`${error.message} ${String(error.cause)}`).toContain(message);
+});
+
+test.each([
+  ['{"a":[{"y":1.5,"x":"<é>\\n"}],"b":null}', '{ "b": null, "a": [{"x":"\\u003cé\\u003e\\n", "y": 1.5}] }', true],
+  ['"<"', '"<"', false], ['"é"', '"\\u00e9"', false], ['"a/b"', '"a\\/b"', false], ["1", "1.0", false], ["0", "-0", false], ["1e21", "1e+21", true], ["1e21", "1e21", false], ["9007199254740993", "9007199254740993", true],
+  ["9007199254740993", "9007199254740992", false], ["{}", "[]", false], ["[]", "{}", false], ["null", "{}", false], ['{"a":1}', '{"a":1,"b":null}', false], ['{"a":1}', '{"a":2,"a":1}', true], ["true", "true", true],
+])("a test of what %s is compares its text: %s %s", (value, written, passes) => {
+  const text = `[{"op":"test","path":"/v","value":${written}}]`;
+  const run = (): unknown => applyJsonPatch({ v: parseJson(value).value }, parseJson(text).value, { written: parseJsonDocument(text) });
+  if (passes) expect(run).not.toThrow();
+  else expect(run).toThrow("the server rejected our request due to an error in our request");
 });
 
 function caught(run: () => unknown): Error {

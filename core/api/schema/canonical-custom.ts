@@ -11,7 +11,7 @@ import { builtInFacts } from "./facts.ts";
 
 export function canonicalCustom(object: JsonObject): Canonical {
   const metadata = canonical(META, object["metadata"] ?? {});
-  return { object: inKeyOrder({ ...object, metadata: metadata.object }) as JsonObject, emptied: false, clean: metadata.clean };
+  return { object: inKeyOrder({ ...object, metadata: metadata.object }) as JsonObject, clean: metadata.clean };
 }
 
 /** Metadata as it is written alone: a custom resource's like that of any object. */

@@ -15,10 +15,10 @@ import { setKey, type JsonObject, type JsonValue } from "../codec/json-document.
 import type { FieldInfo, ListType, MapType, Scalar, SpecialType, StructType, Type } from "./facts.ts";
 
 /**
- * `emptied`: whether a list or a map was sent empty that is left out of the object. It may say something to those who compare what was sent with what is stored.
+ * `emptied`: a list or a map was sent empty that is left out of the object, which of the object's own fields among them. It may say something to those who compare what was sent with what is stored.
  * `respelled`: what in the object, and in a list, was sent otherwise: with an empty list that is left out, an amount or a time in another spelling. Absent: nothing was.
  */
-export interface Canonical { readonly object: JsonObject; readonly clean: boolean; readonly emptied: boolean; readonly respelled?: ReadonlySet<object> }
+export interface Canonical { readonly object: JsonObject; readonly clean: boolean; readonly emptied?: readonly string[] | undefined; readonly respelled?: ReadonlySet<object> }
 
 const INT32_MAX = 2 ** 31 - 1;
 
@@ -29,7 +29,7 @@ const INT32_MAX = 2 ** 31 - 1;
 export function canonical(type: StructType, value: unknown, known?: object): Canonical {
   const walk = new Walk("sent");
   const object = walk.struct(type, value, known);
-  return { object, clean: walk.clean, emptied: walk.emptied, ...(walk.respelled && { respelled: walk.respelled }) };
+  return { object, clean: walk.clean, emptied: walk.emptied ? ownEmptied(value, object) : undefined, ...(walk.respelled && { respelled: walk.respelled }) };
 }
 
 /**
@@ -38,10 +38,14 @@ export function canonical(type: StructType, value: unknown, known?: object): Can
  */
 export function canonicalOwn<T extends object>(type: StructType, object: T, known?: Readonly<T>, forgot?: () => void): T {
   const walk = new Walk("stored");
-  const result: Canonical = { object: walk.struct(type, object, known, true), clean: walk.clean, emptied: walk.emptied };
+  const result: Canonical = { object: walk.struct(type, object, known, true), clean: walk.clean };
   if (!result.clean) throw new Error(`not a valid ${type.goName}: ${JSON.stringify(object).slice(0, 500)}`);
   if (walk.forgot) forgot?.();
   return result.object as unknown as T;
+}
+
+function ownEmptied(value: unknown, object: JsonObject): string[] {
+  return Object.entries(value as object).filter(([name, field]) => typeof field === "object" && field !== null && isEmptyObject(field as JsonValue) && object[name] === undefined).map(([name]) => name);
 }
 
 /** What was sent, as it is shown before it is stored: empty lists are empty. */

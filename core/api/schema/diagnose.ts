@@ -196,6 +196,7 @@ class Diagnostician {
       default: { // anything goes that is a number at all
         const endless = endlessNumber(node);
         if (endless !== undefined) throw new Fatal(this.error ?? endless);
+        if (special === "any") this.untyped(node);
       }
     }
   }

@@ -44,6 +44,24 @@ async function conditionsOf(name: string): Promise<Record<string, string>> {
   return Object.fromEntries(((body.status?.conditions ?? []) as { type: string; status: string; reason: string }[]).map(({ type, status, reason }) => [type, `${status} ${reason}`]));
 }
 
+test("a generation ends with a null or an empty list where nothing was, and rules are not asked about an object whose annotations are too long", async () => {
+  const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-validations": [{ rule: "true" }] };
+  await define(crd("opens", { versions: [version({ subresources: { status: {} }, schema: { openAPIV3Schema: { type: "object", properties: { spec: open, status: open } } } })] }));
+  const OPENS = WIDGETS.replace("widgets", "opens");
+  await api.ask("POST", OPENS, { body: { ...widget("a"), kind: "Open" } });
+  const generations: number[] = [];
+  for (const value of [null, [], {}, {}]) {
+    const { body } = await api.ask("PATCH", `${OPENS}/a`, { headers: { "content-type": "application/json-patch+json" }, body: [{ op: "add", path: "/spec/x", value }] });
+    generations.push(body.metadata.generation);
+  }
+  expect(generations).toEqual([2, 3, 4, 4]);
+  const { body } = await api.ask("POST", OPENS, { body: { ...widget("b", { metadata: { name: "b", annotations: { a: "x".repeat(262_144) } } }), kind: "Open" } });
+  expect(body.details.causes.map(({ field, message }: { field: string; message: string }) => `${field}: ${message}`)).toEqual([
+    "metadata.annotations: Too long: may not be more than 262144 bytes",
+    "<nil>: Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation",
+  ]);
+});
+
 test("a definition is established, and its objects live", async () => {
   await define(crd("widgets", { versions: [version({ subresources: { status: {}, scale: { specReplicasPath: ".spec.size", statusReplicasPath: ".status.size" } }, selectableFields: [{ jsonPath: ".spec.color" }] })] }));
   expect(await conditionsOf("widgets.example.com")).toEqual({ NamesAccepted: "True NoConflicts", Established: "True InitialNamesAccepted" });

@@ -27,15 +27,15 @@ export const configMaps = defineResource<ConfigMap>({
     }
     if (bytes > DATA_BYTES_MAX) yield tooLong(NO_FIELD, DATA_BYTES_MAX);
   },
-  validateUpdate: (next, old) => unchangedIfImmutable(next, old, ["data", "binaryData"]),
+  validateUpdate: (next, old, emptied = []) => unchangedIfImmutable(next, old, ["data", "binaryData"], emptied.filter((field) => field !== "data")), // which defaulting makes a map
 });
 
-/** Once `immutable` is set, neither it nor the data changes. */
-export function* unchangedIfImmutable<T extends { readonly immutable?: boolean | undefined }>(next: T, old: T, fields: readonly (keyof T & string)[]): Iterable<FieldError> {
+/** Once `immutable` is set, neither it nor the data changes. What is `emptied` was sent as an empty map, and the stored one is none. */
+export function* unchangedIfImmutable<T extends { readonly immutable?: boolean | undefined }>(next: T, old: T, fields: readonly (keyof T & string)[], emptied: readonly string[]): Iterable<FieldError> {
   if (!old.immutable) return;
   const text = "field is immutable when `immutable` is set";
   if (!next.immutable) yield forbidden("immutable", text);
-  for (const field of fields) if (!semanticEqual(next[field] ?? {}, old[field] ?? {})) yield forbidden(field, text);
+  for (const field of fields) if (emptied.includes(field) || !semanticEqual(next[field] ?? {}, old[field] ?? {})) yield forbidden(field, text);
 }
 
 /** The length of what base64 stands for. */

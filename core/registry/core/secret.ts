@@ -39,9 +39,9 @@ export const secrets = defineResource<Secret>({
     if (type === "kubernetes.io/service-account-token" && !metadata.annotations?.[SERVICE_ACCOUNT_ANNOTATION]) yield required(key("metadata.annotations", SERVICE_ACCOUNT_ANNOTATION));
     yield* validateKeys(type, data);
   },
-  *validateUpdate(next, old) {
+  *validateUpdate(next, old, emptied = []) {
     yield* immutable("type", next.type ?? "", old.type ?? "");
-    yield* unchangedIfImmutable(next, old, ["data"]);
+    yield* unchangedIfImmutable(next, old, ["data"], emptied);
   },
   *warnings({ type, data = {} }) {
     if (type !== "kubernetes.io/tls") return;

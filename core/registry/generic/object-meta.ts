@@ -78,7 +78,7 @@ export function* validateMeta(
 ): Iterable<FieldError> {
   const { name, generateName, generation = 0, namespace, labels, annotations, ownerReferences, finalizers, managedFields } = object.metadata;
   const path = "metadata";
-  if (generateName) for (const text of validateBase(generateName.replace(/-$/, "a"))) yield invalid(child(path, "generateName"), generateName, text);
+  if (generateName) for (const text of validateBase(generateName.replace(/.-$/su, "a"))) yield invalid(child(path, "generateName"), generateName, text);
   if (!name) yield required(child(path, "name"), "name or generateName is required");
   else for (const text of validateName(name)) yield invalid(child(path, "name"), name, text);
   if (namespaced) {

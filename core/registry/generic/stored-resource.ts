@@ -46,8 +46,8 @@ export interface UpdateOptions extends WriteOptions {
   readonly isReplacement?: boolean;
   /** A patch made it: another uid in it is a field that may not change, and does not mean another object. */
   readonly isPatch?: boolean;
-  /** Whether what was sent has an empty list or map that is not stored. */
-  hasEmpty?(): boolean;
+  /** Which of its own fields were sent as an empty list or map that is not stored; undefined: nothing was, deeper down neither. */
+  emptied?(): readonly string[] | undefined;
 }
 
 export interface DeletingOptions extends Pick<WriteOptions, "context" | "signal"> {

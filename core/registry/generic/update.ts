@@ -32,7 +32,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
   if (keepsStatus) copyField(draft, old, "status");
   if (subresource) subresource.prepare(draft, old, context);
   else definition.prepareForUpdate?.(draft, old, context);
-  if (subresource?.generation !== false && (bumpsGeneration(definition, draft, old) || (definition.tellsEmpty && options.hasEmpty?.()))) draft.metadata.generation = (old.metadata.generation ?? 0) + 1;
+  if (subresource?.generation !== false && (bumpsGeneration(definition, draft, old) || (definition.tellsEmpty && options.emptied?.()))) draft.metadata.generation = (old.metadata.generation ?? 0) + 1;
   const allocation = subresource ? undefined : await definition.allocate?.(draft, old, context);
   try {
     draft.metadata.resourceVersion = old.metadata.resourceVersion;
@@ -72,7 +72,7 @@ function ownErrors(target: Target, next: ApiObject, old: Readonly<ApiObject>, op
   const { definition } = target, { subresource, context } = options;
   const { common, change, whole } = updateErrors(target, next, old, options);
   if (subresource) return [...common, ...change, ...whole, ...(subresource.validate?.(next, old) ?? [])];
-  const found = [...(definition.validate?.(next, old, context) ?? [])], foundChange = [...(definition.validateUpdate?.(next, old) ?? [])];
+  const found = [...(definition.validate?.(next, old, context) ?? [])], foundChange = [...(definition.validateUpdate?.(next, old, options.emptied?.()) ?? [])];
   switch (definition.updateOrder) {
     case "change first": return [...common, ...change, ...foundChange, ...whole, ...found];
     case "change last": return [...common, ...whole, ...found, ...change, ...foundChange];

@@ -25,12 +25,13 @@ export async function bindPod(scope: Scope): Promise<Answer> {
   const { info, server } = scope;
   const query = writeQueryOf(scope, "CreateOptions");
   const binding = (await decodeObject(scope)) as unknown as Binding;
+  placeInNamespace(scope, binding as unknown as ApiObject);
+  if (!info.name) binding.metadata.uid = ""; // …/bindings are objects to be made, which have none yet
   const name = info.name || binding.metadata.name;
   if (name !== binding.metadata.name) throw badRequest("name in URL does not match name in Binding object");
   const errors = [...new Set([...validateBinding(binding)].map(formatFieldError))];
   if (errors.length > 0) throw statusError({ code: 500, reason: "", message: errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]` });
   if (!name) throw badRequest("Name parameter required.");
-  placeInNamespace(scope, binding as unknown as ApiObject);
   await recordOwner(scope, binding as unknown as ApiObject, undefined, server.clock.nowMs());
   binding.metadata = inOrder(binding as unknown as ApiObject).metadata;
   const { admit, validate, ...options } = writeOptions(scope, "CREATE", query);
@@ -39,7 +40,7 @@ export async function bindPod(scope: Scope): Promise<Answer> {
   await server.registry.storeOf("", "pods")!.update(info.namespace, name, async (old) => assigned(old as unknown as Readonly<Pod>, binding, server.clock.nowMs()) as unknown as ApiObject, {
     ...options,
     subresource: { type: "part", prepare: () => undefined, generation: false },
-    ...(binding.metadata.uid ? { preconditions: { uid: binding.metadata.uid } } : {}),
+    preconditions: { uid: binding.metadata.uid || undefined, resourceVersion: binding.metadata.resourceVersion || undefined },
   });
   return { type: "object", status: 201, object: { ...success(), code: 201 } };
 }

@@ -7,8 +7,8 @@ import type { ComponentStatus } from "../../api/gen/core.v1.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { notFound } from "../../api/meta/status-error.ts";
 import { Cached } from "../../registry/generic/cached.ts";
+import { checkAcceptable } from "../acceptable.ts";
 import { type Answer, stored } from "../answer.ts";
-import { deprecation } from "../deprecation.ts";
 import type { Scope } from "../scope.ts";
 import { selectionOf } from "../verbs/options.ts";
 
@@ -19,22 +19,17 @@ export interface Component {
 }
 
 export async function getComponentStatus(scope: Scope, components: readonly Component[]): Promise<Answer> {
-  warn(scope);
+  checkAcceptable(scope, true);
   const component = components.find(({ name }) => name === scope.info.name);
   if (!component) throw notFound({ group: "", resource: "componentstatus" }, scope.info.name);
   return stored(200, scope.served, await entryOf(component));
 }
 
 export async function listComponentStatuses(scope: Scope, components: readonly Component[]): Promise<Answer> {
-  warn(scope);
+  checkAcceptable(scope, true);
   const { name, matches } = selectionOf(scope);
   const entries = await Promise.all(components.filter((one) => name === undefined || one.name === name).map(entryOf));
   return { type: "list", served: scope.served, entries: entries.filter(({ object }) => matches?.(object) ?? true), metadata: {} };
-}
-
-function warn({ served: { row }, warnings }: Scope): void {
-  const text = deprecation(row);
-  if (text !== undefined) warnings.push(text);
 }
 
 async function entryOf({ name, check }: Component): Promise<Cached> {

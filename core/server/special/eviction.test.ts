@@ -98,6 +98,7 @@ test("what is asked for is what goes, under one budget at most", async () => {
 test.each<[what: string, deleteOptions: object, query: Record<string, string>, code: number, message: string]>([
   ["with another policy than there are", { propagationPolicy: "x" }, {}, 422, 'DeleteOptions.meta.k8s.io "" is invalid: propagationPolicy: Unsupported value: "x": supported values: "Foreground", "Background", "Orphan", "nil"'],
   ["as another rehearsal than there is", { dryRun: ["x"] }, {}, 422, 'DeleteOptions.meta.k8s.io "" is invalid: dryRun: Unsupported value: ["x"]: supported values: "All"'],
+  ["whatever cannot be read", { ignoreStoreReadErrorWithClusterBreakingPotential: true }, {}, 422, 'Eviction.policy "db-0" is invalid: deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential: Invalid value: true: can not be set for pod eviction, try after removing the option'],
   ["as two rehearsals", { dryRun: ["x"] }, { dryRun: "All" }, 500, "Non-matching dry-run options in request and content: [All] and [x]"],
   ["of no object", { preconditions: { uid: "" } }, {}, 409, 'Operation cannot be fulfilled on Pod "db-0": the UID in the precondition () does not match the UID in record'],
 ])("an eviction %s is refused", async (_, deleteOptions, query, code, message) => {

@@ -5,8 +5,9 @@
  */
 import type { Pod, PodCondition } from "../../api/gen/core.v1.ts";
 import type { Eviction } from "../../api/gen/policy.v1.ts";
+import { invalid as invalidField } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest, isConflict, statusError, success } from "../../api/meta/status-error.ts";
+import { badRequest, invalid, isConflict, statusError, success } from "../../api/meta/status-error.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { checkDeletePreconditions } from "../../registry/generic/deletion.ts";
 import type { WriteOptions } from "../../registry/generic/stored-resource.ts";
@@ -34,6 +35,8 @@ export async function evictPod(scope: Scope): Promise<Answer> {
   const { admit, validate, ...options } = writeOptions(scope, "CREATE", query);
   await admit(eviction, undefined);
   if (eviction.metadata.name !== info.name) throw badRequest("name in URL does not match name in Eviction object");
+  if (eviction.deleteOptions?.ignoreStoreReadErrorWithClusterBreakingPotential)
+    throw invalid({ group: "policy", kind: "Eviction" }, info.name, [invalidField("deleteOptions.ignoreStoreReadErrorWithClusterBreakingPotential", true, "can not be set for pod eviction, try after removing the option")]);
   const wanted = deleteOptionsOf(eviction, scope.request.query.getAll("dryRun"));
   if (eviction.deleteOptions && wanted.dryRun?.length) eviction.deleteOptions.dryRun = [...wanted.dryRun];
   await validate?.(eviction, undefined);

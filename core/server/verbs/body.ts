@@ -126,7 +126,7 @@ function readObject(scope: Scope, body: RequestBody): ApiObject {
   const isCustomScale = scope.served.custom !== undefined;
   const { object, warnings, emptied, respelled } = explained(isCustomScale, () => decodeBody({ bytes: body.bytes, encoding, expected, fieldValidation: fieldValidationOf(scope), ...(expected.kind === "Eviction" ? { accepts: isEvictionVersion } : {}) }));
   scope.warnings.push(...warnings);
-  if (emptied) scope.sentEmpty = true;
+  if (emptied) scope.sentEmpty = emptied;
   scope.respelled = respelled;
   return object as unknown as ApiObject;
 }
@@ -176,7 +176,7 @@ function readValue(scope: Scope, value: unknown, { known, keepNulls = false, isM
   const type = builtInFacts.typeOf(gvk);
   if (!type) return readCustom(scope, value, keepNulls);
   const { object, clean, emptied, respelled } = canonical(type, withReset({ ...(value as object), apiVersion: formatApiVersion(gvk), kind: gvk.kind }), known);
-  if (emptied) scope.sentEmpty = true;
+  if (emptied) scope.sentEmpty = emptied;
   scope.respelled = respelled;
   if (clean && !(isMap && isOddlyNamed(value))) return { object: object as unknown as ApiObject, strict: [] };
   const wrapped = isMap && !clean ? wrapIntegers(type, value) : value;

@@ -77,6 +77,8 @@ test.each<[path: string, body: object, message: string | undefined]>([
   ["/apis/policy/v1/namespaces/a/poddisruptionbudgets", { metadata: { name: "a", finalizers: ["nodomain"] } }, undefined],
   ["/apis/coordination.k8s.io/v1/namespaces/a/leases", { metadata: { name: "a", finalizers: ["nodomain"] } }, undefined],
   ["/apis/resource.k8s.io/v1/deviceclasses", { metadata: { generateName: "A/", name: "a" } }, `metadata.generateName: Invalid value: "A/": may not contain '/'`],
+  [MAPS, { metadata: { generateName: "-", name: "a" } }, `metadata.generateName: Invalid value: "-": ${SUBDOMAIN}`],
+  [MAPS, { metadata: { generateName: "a_-", name: "masked" } }, undefined],
   ["/apis/apiregistration.k8s.io/v1/apiservices", { metadata: { name: "other" }, spec: { group: "x.io", version: "v1", service: { namespace: "a", name: "s" }, groupPriorityMinimum: 1, versionPriority: 1, insecureSkipTLSVerify: true } }, 'metadata.name: Invalid value: "other": must be `spec.version+"."+spec.group`: "v1.x.io"'],
   ["/apis/apiregistration.k8s.io/v1/apiservices", { metadata: { name: "a/b" }, spec: { group: "x.io", version: "v1", service: { namespace: "a", name: "s" }, groupPriorityMinimum: 1, versionPriority: 1, insecureSkipTLSVerify: true } }, `metadata.name: Invalid value: "a/b": may not contain '/'`],
 ])("not every kind asks the same of its metadata: %s %j", async (path, body, message) => {

@@ -7,6 +7,7 @@ import { strictWarnings } from "../../api/codec/body.ts";
 import { endlessNumber, inKeyOrder, jsonNodeOf, type JsonNode, parseJsonDocument } from "../../api/codec/json-document.ts";
 import { decodeText, jsonText, parseJson } from "../../api/codec/json.ts";
 import { readYaml } from "../../api/codec/yaml.ts";
+import { yamlTextOf } from "../../api/codec/yaml-octets.ts";
 import { formatApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest, notFound, routerUnsupported, StatusError, statusError, unsupportedMediaType } from "../../api/meta/status-error.ts";
@@ -18,6 +19,7 @@ import { applyMergePatch, BAD_MERGE_PATCH } from "../../api/patch/merge-patch.ts
 import { applyStrategicMerge } from "../../api/patch/strategic-merge.ts";
 import { diagnose, diagnoseUntyped } from "../../api/schema/diagnose.ts";
 import { builtInFacts, Facts, type Type } from "../../api/schema/facts.ts";
+import { deprecation } from "../deprecation.ts";
 import type { RequestBody } from "../request.ts";
 import { bodyOf, type Scope } from "../scope.ts";
 import { expectedKind, appliedObject, patchedObject, unfitPatch } from "./body.ts";
@@ -54,11 +56,15 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
   const accepted = schema?.strategic && !scope.served.custom ? [JSON_PATCH, MERGE_PATCH, STRATEGIC_MERGE_PATCH, APPLY_YAML] : [JSON_PATCH, MERGE_PATCH, APPLY_YAML];
   const body = await bodyOf(scope);
   const type = body.contentType.split(";")[0]!.trim();
-  if (!accepted.includes(type)) throw scope.served.custom ? unsupportedMediaType(accepted) : routerUnsupported();
+  if (!accepted.includes(type)) {
+    if (scope.served.custom) throw unsupportedMediaType(accepted);
+    withdraw(scope.warnings, deprecation(scope.served.row)); // the router refuses it, see checkAcceptable
+    throw routerUnsupported();
+  }
   requireName(scope);
   const query = writeQueryOf(scope, type === APPLY_YAML ? "ApplyOptions" : "PatchOptions");
   if (type === APPLY_YAML) {
-    const { value: applied, duplicates: repeated } = body.type === "value" ? { value: body.value, duplicates: [] } : attempt("error decoding YAML: error converting YAML to JSON: ", () => readYaml(decodeText(body.bytes)));
+    const { value: applied, duplicates: repeated } = body.type === "value" ? { value: body.value, duplicates: [] } : attempt("error decoding YAML: error converting YAML to JSON: ", () => readYaml(yamlTextOf(body.bytes)));
     scope.audit?.requestObject(applied);
     return applier(scope, query, { applied, repeated });
   }
@@ -69,6 +75,10 @@ export async function patcherOf(scope: Scope): Promise<Patcher> {
   }
 }
 
+function withdraw(warnings: string[], text: string | undefined): void {
+  if (text !== undefined && warnings.includes(text)) warnings.splice(warnings.indexOf(text), 1);
+}
+
 /** All but server-side apply. Throws 400 for a patch that cannot be read. */
 function changer(scope: Scope, query: WriteQuery, { body, type }: { readonly body: RequestBody; readonly type: string }): Patcher {
   const schema = builtInSchemas.schemaOf(expectedKind(scope));
@@ -76,11 +86,12 @@ function changer(scope: Scope, query: WriteQuery, { body, type }: { readonly bod
   const { value: patch, document, numbers }: ReadPatch = body.type === "value" ? { value: body.value, document: undefined, numbers: undefined }
     : attempt(type === STRATEGIC_MERGE_PATCH || lax ? "" : "error decoding patch: ", () => readPatch(decodeText(body.bytes), type === JSON_PATCH && !lax ? "struct field jsonPatchOp.value" : "value"), type === MERGE_PATCH && lax ? BAD_MERGE_PATCH : undefined);
   scope.audit?.requestObject(patch);
+  const written = type === JSON_PATCH && body.type !== "value" && hasTest(patch) ? document ?? numbers ?? parseJsonDocument(decodeText(body.bytes)) : undefined;
   const repeated = type === JSON_PATCH ? strangeOperations(document ?? jsonNodeOf(patch), query) : document ? diagnoseUntyped(document) : [];
   const change = (old: Readonly<ApiObject>): unknown => {
     const document = old as unknown as Json;
     switch (type) {
-      case JSON_PATCH: return applyJsonPatch(document, patch, { lax });
+      case JSON_PATCH: return applyJsonPatch(document, patch, { lax, written });
       case MERGE_PATCH: return lax && Array.isArray(patch) ? withoutNulls(patch) : applyMergePatch(document, patch, { lax }); // a list takes the place of all there is
       default: {
         const merged = strategicallyMerged(() => applyStrategicMerge(document, patch ?? {}, schema!));
@@ -107,6 +118,8 @@ function changer(scope: Scope, query: WriteQuery, { body, type }: { readonly bod
     },
   };
 }
+
+function hasTest(patch: unknown): boolean { return Array.isArray(patch) && patch.some((operation) => (operation as { op?: unknown } | null)?.op === "test"); }
 
 /** `numbers`: as they are written, where that matters. */
 interface ReadPatch { readonly value: unknown; readonly document: JsonNode | undefined; readonly numbers: JsonNode | undefined }

@@ -143,9 +143,15 @@ test("a watch tells what happened after a version, as its selector sees it", asy
 
 test("without a version, a watch begins with what there is; a streaming list says when that was all", async () => {
   expect(namesOf((await api.events(MAPS, 5)).map(({ object }) => object))).toEqual(NAMES);
-  const events = await api.events(MAPS, 6, { query: { sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan", allowWatchBookmarks: "true" } });
-  expect(events.map(({ type }) => type)).toEqual(["ADDED", "ADDED", "ADDED", "ADDED", "ADDED", "BOOKMARK"]);
-  expect(events[5].object).toEqual({ kind: "ConfigMap", apiVersion: "v1", metadata: { resourceVersion: expect.stringMatching(/^\d+$/), annotations: { "k8s.io/initial-events-end": "true" } } });
+  for (const query of [{ sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan" }, {}, { resourceVersion: "0" }]) {
+    const events = await api.events(MAPS, 6, { query: { ...query, allowWatchBookmarks: "true" } });
+    expect(events.map(({ type }) => type)).toEqual(["ADDED", "ADDED", "ADDED", "ADDED", "ADDED", "BOOKMARK"]);
+    expect(events[5].object).toEqual({ kind: "ConfigMap", apiVersion: "v1", metadata: { resourceVersion: expect.stringMatching(/^\d+$/), annotations: { "k8s.io/initial-events-end": "true" } } });
+  }
+});
+
+test("a watch of less than no time is over before it begins", async () => {
+  expect(await api.events(MAPS, 1, { query: { timeoutSeconds: "-5" } })).toEqual([]);
 });
 
 test("a watch of what is forgotten says so as its only event", async () => {

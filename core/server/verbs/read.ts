@@ -242,7 +242,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const { options, selection } = listingOf(scope);
   const sendInitial = query.has("sendInitialEvents") ? isTrue(query.get("sendInitialEvents")) : options.resourceVersion === "" || options.resourceVersion === "0";
   const bookmarks = isTrue(query.get("allowWatchBookmarks"));
-  const streaming = query.has("sendInitialEvents") && sendInitial && bookmarks;
+  const streaming = sendInitial && bookmarks; // asked for or not: who takes bookmarks is told when there is no more of the beginning
   const fromNow = sendInitial || options.resourceVersion === "" || options.resourceVersion === "0";
   if (fromNow) await reach(scope, options.resourceVersion);
   const after = fromNow ? server.cache.revision : Number(options.resourceVersion);
@@ -278,6 +278,7 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
   const bookmark = new BookmarkTimer(server.clock, () => changes?.wake());
   scope.watched?.began();
   try {
+    if (plan.timeoutMs === 0) return; // it was over before it began
     await reachToFollow(scope, plan.after);
     changes = new Changes(cache, { after: plan.after, signal, topic }); // from here on nothing is missed, however long it takes to send what there is already
     for (let i = 0; i < plan.initial.length; i += INITIAL_EVENTS_MAX) {

@@ -359,6 +359,30 @@ test("a pod that is bound is told so with the code of what is made", async () =>
   expect(await api.ask("POST", `${PODS}/bound/binding`, { body: { metadata: { name: "bound" }, target: { name: "n" } } })).toMatchObject({ code: 201, body: { kind: "Status", status: "Success", code: 201 } });
 });
 
+test("a binding is of the pod it names: its version, and where it has a path of its own its uid", async () => {
+  await api.ask("POST", PODS, { body: pod("meant") });
+  const bind = async (path: string, metadata: object): Promise<unknown[]> => {
+    const { code, body } = await api.ask("POST", path, { query: { dryRun: "All" }, body: { metadata: { name: "meant", ...metadata }, target: { name: "n" } } });
+    return [code, body.message?.replace(/^.*AdditionalErrorMsg: /, "").replace(/ in object meta.*/, "")];
+  };
+  const [own, shared] = [`${PODS}/meant/binding`, PODS.replace(/pods$/, "bindings")];
+  for (const path of [own, shared]) {
+    expect(await bind(path, { resourceVersion: "1" })).toEqual([409, "Precondition failed: ResourceVersion in precondition: 1, ResourceVersion"]);
+    expect(await bind(path, { namespace: "other", name: "x" })).toEqual([400, "the namespace of the provided object does not match the namespace sent on the request"]);
+  }
+  expect(await bind(own, { uid: "x" })).toEqual([409, "Precondition failed: UID in precondition: x, UID"]);
+  expect(await bind(shared, { uid: "x" })).toEqual([201, undefined]);
+});
+
+test.each([["configmaps", "binaryData", false], ["configmaps", "data", true], ["secrets", "data", false], ["secrets", "stringData", true]])("of %s that are immutable, %s may be sent as a map of nothing: %s", async (kind, field, may) => {
+  const path = `/api/v1/namespaces/a/${kind}`;
+  await api.ask("POST", path, { body: { metadata: { name: "frozen" }, immutable: true } });
+  for (const headers of [{ "content-type": "application/merge-patch+json" }, { "content-type": "application/strategic-merge-patch+json" }])
+    expect((await api.ask("PATCH", `${path}/frozen`, { headers, query: { dryRun: "All" }, body: { [field]: {} } })).code).toBe(may ? 200 : 422);
+  const { body } = await api.ask("PUT", `${path}/frozen`, { query: { dryRun: "All" }, body: { metadata: { name: "frozen" }, immutable: true, [field]: {} } });
+  expect(body.message?.replace(/^.* is invalid: /, "")).toBe(may ? undefined : `${field}: Forbidden: field is immutable when \`immutable\` is set`);
+});
+
 test("a class of the system's is not deleted", async () => {
   const classes = "/apis/scheduling.k8s.io/v1/priorityclasses";
   for (const name of ["system-node-critical", "system-cluster-critical"]) {

@@ -201,7 +201,7 @@ export function writeOptions(scope: Scope, operation: Operation, query: WriteQue
       await server.admission.validate(admissionRequest(scope, { operation: actual, next: actual === "DELETE" ? undefined : (next as ApiObject), old, query }));
     },
     warn: (text) => void scope.warnings.push(text),
-    hasEmpty: () => scope.sentEmpty === true,
+    emptied: () => scope.sentEmpty,
   };
 }
 

@@ -14,6 +14,7 @@ import { goQuote } from "../../../api/meta/go-quote.ts";
 import { formatApiVersion } from "../../../api/meta/gvk.ts";
 import { qualifiedName } from "../../../api/meta/names.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
+import { validateMeta } from "../../generic/object-meta.ts";
 import type { Resource, Subresource } from "../../generic/resource.ts";
 import { STATUS_PART } from "../../generic/status-part.ts";
 import type { RuleMeter } from "../rules/rule-meter.ts";
@@ -41,6 +42,13 @@ type Part = Extract<Subresource, { type: "part" }>;
 /** Errors after which rules would be asked about values that are not what they seem. */
 const BLOCKING: ReadonlySet<FieldError["type"]> = new Set<FieldError["type"]>(["FieldValueNotSupported", "FieldValueRequired", "FieldValueTooLong", "FieldValueTooMany", "FieldValueTypeInvalid"]);
 const STANDARD_FINALIZERS = ["orphan", "foregroundDeletion", "kubernetes"];
+
+function isBlocking({ type }: FieldError): boolean { return BLOCKING.has(type); }
+
+function someOf<T>(items: Iterable<T>, test: (item: T) => boolean): boolean {
+  for (const item of items) if (test(item)) return true;
+  return false;
+}
 
 export function customResource({ spec: { group }, names: { plural, kind }, version, structure: structureOf, ruleMeter }: CustomResourceOptions): Resource {
   const apiVersion = formatApiVersion({ group, version: version.name });
@@ -93,7 +101,7 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
   function checkRules(object: JsonMap, correlated: Correlated | undefined, errors: readonly FieldError[]): Iterable<FieldError> {
     const rules = rulesOf();
     if (!rules) return [];
-    if (errors.some(({ type }) => BLOCKING.has(type)))
+    if (errors.some(isBlocking) || someOf(validateMeta(object as unknown as ApiObject, false, () => [], { anyFinalizer: true }), isBlocking))
       return [invalid("<nil>", null, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")];
     const warnings: string[] = [];
     excused.set(object, warnings);
@@ -110,7 +118,7 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
       yield* excused.get(next) ?? [];
       yield* finalizerWarnings(next, old);
     },
-    ...(hasStatus ? {} : { generation: changesAnything }),
+    generation: hasStatus ? changesAnythingElse : changesAnything,
     ...(selectable.length > 0 ? { fields: (object: Readonly<ApiObject>) => Object.fromEntries(selectable.map(({ name, path }) => [name, fieldText(path, object)])) } : {}),
     subresources: { ...(hasStatus ? { status: statusPart } : {}), ...(scale ? { scale: customScale(scale) } : {}) },
   };
@@ -120,6 +128,9 @@ function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined;
   return () => (made ??= { value: make() }).value;
 }
+
+/** Where it has a status, that is not what is wanted. A null or an empty list, where nothing was, is something. */
+function changesAnythingElse(next: Readonly<ApiObject>, old: Readonly<ApiObject>): boolean { return changesAnything({ ...next, status: undefined } as ApiObject, { ...old, status: undefined } as ApiObject); }
 
 /** Without a status of its own, everything but metadata is what is wanted. */
 function changesAnything(next: Readonly<ApiObject>, old: Readonly<ApiObject>): boolean {
