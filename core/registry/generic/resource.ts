@@ -42,8 +42,7 @@ export interface Resource<T extends ApiObject = ApiObject> {
   prepareForUpdate?(next: T, old: Readonly<T>, context: WriteContext): void;
   /** `old`: what an update replaces; undefined for a create. What was stored already may have to be let pass. */
   validate?(object: Readonly<T>, old?: Readonly<T>, context?: WriteContext): Iterable<FieldError>;
-  /** Errors of the change; `validate` of the new object has been run before. */
-  /** `emptied`: fields that were sent as an empty list or map, which upstream may not take for none. */
+  /** Errors of the change; `validate` of the new object has been run before. `emptied`: fields that were sent as an empty list or map, which upstream may not take for none. */
   validateUpdate?(next: Readonly<T>, old: Readonly<T>, emptied?: readonly string[]): Iterable<FieldError>;
   /** Texts for the Warning header. */
   warnings?(next: Readonly<T>, old: Readonly<T> | undefined): Iterable<string>;

@@ -52,11 +52,13 @@ export class CustomKind {
 
   versions(): readonly CustomResourceDefinitionVersion[] { return this.crd.spec.versions; }
 
-  /** Of a version that there is not: one that knows nothing. */
+  /** Of a version that there is not (a client may name any): one that knows nothing. */
   structure(version: string): Structure {
-    let known = this.#structures.get(version);
-    if (!known) this.#structures.set(version, (known = structureOf(this.#definition(version))));
-    return known;
+    const known = this.#structures.get(version);
+    if (known) return known;
+    const made = structureOf(this.#definition(version));
+    if (this.knows({ apiVersion: formatApiVersion({ group: this.group, version }) })) this.#structures.set(version, made);
+    return made;
   }
 
   /** For patches and for who owns which field. */
@@ -113,7 +115,7 @@ export class CustomKind {
   }
 
   /** Whether the definition has the version that an object is stored in. */
-  knows({ apiVersion }: Readonly<ApiObject>): boolean { return this.#versions.has(apiVersion); }
+  knows({ apiVersion }: Pick<ApiObject, "apiVersion">): boolean { return this.#versions.has(apiVersion); }
 
   /** A stored object as it is in a version. The object itself if that is how it is stored. */
   shown(stored: Readonly<ApiObject>, apiVersion: string): Readonly<ApiObject> {
