@@ -18,28 +18,12 @@ export class ByText<V> {
   }
 }
 
-/** Undefined: it is longer than `lengthMax`, or has integers that JSON.stringify does not know. What is far longer is not written first: a schema may have a megabyte. */
+/** Undefined: it is longer than `lengthMax`, or has integers that JSON.stringify does not know. */
 export function textOf(value: object, lengthMax: number = Infinity): string | undefined {
-  if (lengthMax !== Infinity && left(value, lengthMax) < 0) return undefined;
   try {
     const text = JSON.stringify(value);
     return text.length <= lengthMax ? text : undefined;
   } catch {
     return undefined;
   }
-}
-
-/** What is left of `length` characters when those are taken off that the text of `value` has at least; looks no further when it is negative. */
-function left(value: unknown, length: number): number {
-  if (typeof value === "string") return length - value.length;
-  if (typeof value !== "object" || value === null) return length;
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length && length >= 0; i++) length = left(value[i], length - 1);
-    return length;
-  }
-  for (const key in value) {
-    length = left((value as Record<string, unknown>)[key], length - key.length);
-    if (length < 0) break;
-  }
-  return length;
 }

@@ -74,3 +74,13 @@ test("a spec is known again by its text, as long as it is met now and then", () 
   for (let i = 0; i < 64; i++) parts.remember(`other ${i}`, stored);
   expect(parts.recognize({ containers: [{ name: "a" }] }).spec).toBeUndefined();
 });
+
+test("a part as long as a schema is not looked into", () => {
+  const parts = new SharedParts();
+  const large = (length: number) => ({ common: { "a.b/c": "d" }, text: "x".repeat(length) });
+  const common = (name: string, length: number) => (parts.share(pod(name, "1", large(length))).spec.odd as { common: object }).common;
+  expect(common("a", 10_000)).toBe(common("b", 10_001));
+  const [c, d] = [pod("c", "1", large(40_000)), pod("d", "1", large(40_001))];
+  expect((parts.share(d).spec.odd as { common: object }).common).toBe((d.spec.odd as { common: object }).common);
+  expect(parts.share(c).spec.odd).toBe(c.spec.odd);
+});

@@ -14,6 +14,8 @@ const PARTS_MAX = 400;
 const SPECS_MAX = 64, SPEC_TEXT_MAX = 16_384;
 /** Longer ones (scripts, certificates) are compared in their parts. */
 const TEXT_MAX = 2_048;
+/** Still longer ones (schemas) are left as they are: to look into them means to write them once more at each depth. */
+const OPENED_MAX = 32_768;
 /** A spec's members, their items, and what is in those: a container's resources. */
 const DEPTH_MAX = 4;
 
@@ -84,8 +86,9 @@ export class SharedParts {
   }
 
   #part(part: Part, depth: number): Part {
-    const text = textOf(part, TEXT_MAX);
-    if (text === undefined) return depth > 0 ? this.#within(part, depth) : part;
+    const text = textOf(part);
+    if (text === undefined || text.length > OPENED_MAX) return part;
+    if (text.length > TEXT_MAX) return depth > 0 ? this.#within(part, depth) : part;
     const known = this.#lately.get(text) ?? this.#before.get(text) ?? deepFreeze(depth > 0 ? this.#within(part, depth) : part);
     if (this.#lately.size >= PARTS_MAX) {
       this.#before = this.#lately;
