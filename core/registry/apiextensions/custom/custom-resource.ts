@@ -45,11 +45,6 @@ const STANDARD_FINALIZERS = ["orphan", "foregroundDeletion", "kubernetes"];
 
 function isBlocking({ type }: FieldError): boolean { return BLOCKING.has(type); }
 
-function someOf<T>(items: Iterable<T>, test: (item: T) => boolean): boolean {
-  for (const item of items) if (test(item)) return true;
-  return false;
-}
-
 export function customResource({ spec: { group }, names: { plural, kind }, version, structure: structureOf, ruleMeter }: CustomResourceOptions): Resource {
   const apiVersion = formatApiVersion({ group, version: version.name });
   const { status: hasStatus, scale } = version.subresources ?? {};
@@ -101,7 +96,7 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
   function checkRules(object: JsonMap, correlated: Correlated | undefined, errors: readonly FieldError[]): Iterable<FieldError> {
     const rules = rulesOf();
     if (!rules) return [];
-    if (errors.some(isBlocking) || someOf(validateMeta(object as unknown as ApiObject, false, () => [], { anyFinalizer: true }), isBlocking))
+    if (errors.some(isBlocking) || Iterator.from(validateMeta(object as unknown as ApiObject, false, () => [], { anyFinalizer: true })).some(isBlocking))
       return [invalid("<nil>", null, "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation")];
     const warnings: string[] = [];
     excused.set(object, warnings);
