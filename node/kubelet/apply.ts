@@ -53,7 +53,7 @@ export async function applyPlan(context: KubeletContext, facts: ApplyFacts, sign
   }
   if (plan.reset.length > 0) return { waiting: new Map(), started: [], retryAtMs: context.clock.nowMs() };
   const isNew = plan.createSandbox;
-  const { sandbox, sandboxId } = isNew ? await newSandbox(context, pod, plan.attempt, signal) : { sandbox: sandboxConfigOf(context, pod, plan.attempt), sandboxId: plan.sandboxId };
+  const { sandbox, sandboxId } = isNew ? await newSandbox(context, pod, plan.attempt, signal) : { sandbox: await sandboxConfigOf(context, pod, plan.attempt), sandboxId: plan.sandboxId };
   const now = isNew ? await readRuntimePod(context.cri, pod.metadata.uid, signal) : runtime;
   if (isNew) facts.onSandbox(now);
   const applied = await startAll(context, { ...facts, runtime: now, volumes: facts.volumes }, { sandbox, sandboxId }, signal);
@@ -87,7 +87,7 @@ async function newSandbox(context: KubeletContext, pod: Pod, attempt: number, si
       context.events.event(podReference(pod), "Warning", "NetworkNotReady", `network is not ready: ${problem}`);
       throw new Error(`network is not ready: ${problem}`);
     }
-    const sandbox = sandboxConfigOf(context, pod, attempt);
+    const sandbox = await sandboxConfigOf(context, pod, attempt);
     return { sandbox, sandboxId: await startSandbox(context, pod, sandbox, signal) };
   } catch (cause) {
     signal.throwIfAborted();

@@ -63,9 +63,9 @@ export function housekeeping({ settings, machine, cri, cgroups, podCgroups, mana
   const running = (): PodWorker[] => [...manager.workers()].filter(({ stage }) => stage === "running");
   const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), locals: () => localVolumes(manager.workers()), known, periodMs: settings.volumeStatsMs, clock, log, metrics });
   const stats = nodeStats({ settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod), claimed: (uid) => claimStats?.of(uid) ?? [] });
-  const imageRemoved = (id: string, reason: "age" | "space"): void => {
+  const imageRemoved = async (id: string, reason: "age" | "space"): Promise<void> => {
     counted.imageRemoved(reason);
-    records?.forget(id);
+    await records?.forget(id);
   };
   const images = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference, onRemoved: imageRemoved }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
   const guard = eviction({

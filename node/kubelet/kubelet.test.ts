@@ -358,7 +358,7 @@ test("the end of a pod that has claims is told once they are given back", async 
   await node.stopKubelet();
   const { uid } = node.api.all<Pod>(PODS)[0]!.metadata;
   const state = join(dataDir, "dra_manager_state");
-  writeStateFile(state, { claims: [{ namespace: "d", name: "gpu", uid: "c", drivers: ["is.away"], pods: [uid], devices: [] }] });
+  await writeStateFile(state, { claims: [{ namespace: "d", name: "gpu", uid: "c", drivers: ["is.away"], pods: [uid], devices: [] }] });
   const warnings: string[] = [];
   Object.assign(node.log, { warn: (_: string, facts: { error?: Error }) => void warnings.push(facts.error?.message ?? "") });
   node.startKubelet();

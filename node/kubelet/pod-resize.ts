@@ -7,9 +7,10 @@ import { parseTime } from "../../core/api/meta/time.ts";
 import type { EventRecorder } from "../../core/client/events.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
+import type { StateFile } from "../os/state-file.ts";
 import { allContainers, type NamedContainer, podReference } from "./pod-spec.ts";
 import type { Placement } from "./placement/placement.ts";
-import { readAllocation, writeAllocation } from "./resources/allocation-record.ts";
+import { allocationFile, readAllocation } from "./resources/allocation-record.ts";
 import { containerResources, type Machine } from "./resources/linux-resources.ts";
 import { type Allocation, allocationOf, memoryRequest, resizeMessage, resizeOf, restartsFor, type Verdict, withAllocation } from "./resources/resize.ts";
 import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
@@ -29,6 +30,7 @@ interface Deps {
 
 export class PodResize {
   readonly #deps: Deps;
+  readonly #file: StateFile;
   #allocation: Allocation;
   #pending: { readonly reason: "Infeasible" | "Deferred"; readonly message: string } | undefined; // why the wish is not granted
   #toldOf: number | undefined; // the generation that an event says so of
@@ -39,6 +41,7 @@ export class PodResize {
 
   constructor(pod: Pod, deps: Deps) {
     this.#deps = deps;
+    this.#file = allocationFile(deps.settings.dataDir, pod.metadata.uid);
     this.#allocation = readAllocation(deps.settings.dataDir, pod.metadata.uid, deps.log) ?? allocationOf(pod);
     this.#waitsSinceMs = parseTime(pod.status?.conditions?.find(({ type }) => type === "PodResizePending")?.lastTransitionTime ?? ""); // as we said it before a restart
   }
@@ -54,7 +57,7 @@ export class PodResize {
 
   /** Grants what the pod wishes now, if the node can. Returns whether there is something to say. */
   consider(pod: Pod): boolean {
-    const { events, judge, settings } = this.#deps;
+    const { events, judge } = this.#deps;
     if (same(allocationOf(pod), this.#allocation)) {
       const changed = this.#pending !== undefined;
       this.#pending = undefined;
@@ -78,10 +81,13 @@ export class PodResize {
       this.#toldOf = pod.metadata.generation;
       if (!isTold) events.event(podReference(pod), "Warning", `Resize${reason}`, resizeMessage(`Pod resize ${what}`, pod, message));
     }
-    writeAllocation(settings.dataDir, pod.metadata.uid, this.#allocation);
+    this.#file.save(this.#allocation);
     if (verdict.fits) this.#deps.onGranted();
     return true;
   }
+
+  /** What it was granted is on disk. */
+  async written(): Promise<void> { await this.#file.written(); }
 
   /** It cannot be carried out now. Returns whether there is something to say. */
   failed(granted: Pod, error: string): boolean {

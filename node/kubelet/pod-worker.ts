@@ -285,7 +285,8 @@ export class PodWorker {
 
   /** What its containers need before they start. Returns when to look again for what has not come, by the wall clock; undefined: the node cannot give it, and the pod has failed. */
   async #prepare(pod: Pod, signal: AbortSignal): Promise<number | undefined> {
-    const { devices, claims, volumes, events } = this.#deps.context;
+    const { devices, claims, volumes, placement, events } = this.#deps.context;
+    await Promise.all([placement.written(), this.#resize.written()]);
     try {
       await devices?.prepare(pod, signal);
     } catch (error) {
@@ -363,10 +364,11 @@ export class PodWorker {
   async #cleanUp(signal: AbortSignal): Promise<number> {
     const { context, statuses } = this.#deps;
     this.#say();
+    await this.#resize.written().catch(() => undefined); // what is not written by now is not needed any more, nor the pod's directory
     await context.volumes.release(this.uid, signal);
     this.#volumes = undefined;
     if (!context.cgroups.remove(this.uid)) throw new Error("processes are left in the pod's cgroup");
-    context.userNamespaces.release(this.uid);
+    await context.userNamespaces.release(this.uid);
     context.objects.release(this.uid);
     if (!this.#removed && isDeleting(this.#pod)) {
       await statuses.written(this.uid);

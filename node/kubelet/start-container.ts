@@ -139,7 +139,7 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   const target = kind === "ephemeral" && "targetContainerName" in container ? container.targetContainerName : undefined;
   const targetId = target ? containerNamed(runtime, target)?.id : undefined;
   if (target && !targetId) throw new Error(`unable to find target container ${target}`);
-  const range = userNamespaces.rangeOf(pod);
+  const range = await userNamespaces.rangeOf(pod);
   const namespaces = { ...namespacesOf(pod, targetId), ...(range ? { userns_options: userNamespaceOptions(range) } : {}) };
   const mapped = range ? mappedIds(range) : undefined;
   const platform = machine.os === "windows" ? { windows: windowsContainer(pod, container, { imageUser: imageUser.username, cpus: machine.cpus }) } : {

@@ -14,14 +14,14 @@ import { podLogDirectory } from "./volumes/pod-directories.ts";
 /** CNI plugins of slow machines take their time. */
 const SANDBOX_TIMEOUT_MS = 240_000;
 
-export function sandboxConfigOf(context: KubeletContext, pod: Pod, attempt: number): PodSandboxConfig {
+export async function sandboxConfigOf(context: KubeletContext, pod: Pod, attempt: number): Promise<PodSandboxConfig> {
   const { settings, cgroups, machine, userNamespaces, events } = context;
   const { namespace = "", name, uid } = pod.metadata;
   const { config, warnings } = podDns({ pod, host: hostResolver(settings.resolvConf), nodeIps: settings.nodeIps, clusterDns: settings.clusterDns, clusterDomain: settings.clusterDomain });
   for (const { reason, message } of warnings) events.event(podReference(pod), "Warning", reason, message);
   return sandboxConfig({
     os: machine.os, pod, attempt, dns: config, hostname: podHostname(pod, settings.clusterDomain), logDirectory: podLogDirectory(settings.podLogsDir, { namespace, name, uid }),
-    cgroupParent: cgroups.pathOf(pod), userNamespace: userNamespaces.rangeOf(pod),
+    cgroupParent: cgroups.pathOf(pod), userNamespace: await userNamespaces.rangeOf(pod),
   });
 }
 

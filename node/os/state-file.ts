@@ -1,9 +1,13 @@
 /**
  * Small JSON files without which a node would forget what it has promised. They are on the disk before they take the place of the last one; what a worn disk makes of one all the
  * same is put aside, for somebody to look at, and is as if it had not been there: a node that does not start helps nobody.
+ *
+ * A card that unpacks an image may take seconds to say that a file is on it. Whoever depends on the file waits for that, and nobody else: what serves the API runs on the same thread.
  */
-import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync } from "node:fs";
+import { mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
+import { keyedTurns } from "../../core/lifecycle/keyed-turns.ts";
 import type { Log } from "../../core/observe/log.ts";
 
 export class CorruptStateError extends Error {
@@ -13,17 +17,60 @@ export class CorruptStateError extends Error {
   }
 }
 
-/** Whole or not at all, also when the power goes. */
-export function writeStateFile(path: string, value: object): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o750 });
-  const file = openSync(`${path}.tmp`, "w", 0o600);
-  try {
-    writeFileSync(file, JSON.stringify(value));
-    fsyncSync(file);
-  } finally {
-    closeSync(file);
+const inTurn = keyedTurns();
+
+/** Whole or not at all, also when the power goes. What one file is to hold is written in the order in which it came. */
+export async function writeStateFile(path: string, value: object): Promise<void> {
+  const text = JSON.stringify(value);
+  await inTurn(path, async () => {
+    await mkdir(dirname(path), { recursive: true, mode: 0o750 });
+    const file = await open(`${path}.tmp`, "w", 0o600);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(`${path}.tmp`, path);
+  });
+}
+
+/** A file whose content changes with every step of somebody who cannot wait. */
+export interface StateFile {
+  /** Replaces what it holds, soon. The value must not change any more. */
+  save(value: object): void;
+  /** What was saved is on the disk. Tries once more what could not be written, and throws if it cannot now. */
+  written(): Promise<void>;
+}
+
+/** Of values that come while one is being written the last is written. */
+export function stateFile(path: string): StateFile {
+  let unwritten: object | undefined;
+  let writing: Promise<void> | undefined;
+
+  async function writeAll(): Promise<void> {
+    try {
+      while (unwritten) {
+        const value = unwritten;
+        await writeStateFile(path, value);
+        if (unwritten === value) unwritten = undefined;
+      }
+    } finally {
+      writing = undefined;
+    }
   }
-  renameSync(`${path}.tmp`, path);
+
+  async function written(): Promise<void> {
+    if (unwritten) await (writing ??= writeAll());
+  }
+
+  return {
+    save(value) {
+      unwritten = value;
+      written().catch(() => undefined); // whoever depends on it tries again and is told
+    },
+    written,
+  };
 }
 
 /** Undefined: there is none. Throws CorruptStateError for what is not JSON. */

@@ -98,8 +98,8 @@ test("a program that cannot be started is no reason to give up", async () => {
   expect(identify(await pid)).toBeDefined();
 });
 
-test("a log that has grown too big is cut, its content kept once", () => {
+test("a log that has grown too big is cut, its content kept once", async () => {
   const path = join(directory, "big.log");
   writeFileSync(path, "x".repeat(100));
-  expect([trimLog(path, 100), trimLog(path, 99), statSync(path).size, statSync(`${path}.1`).size]).toEqual([false, true, 0, 100]);
+  expect([await trimLog(path, 100), await trimLog(path, 99), statSync(path).size, statSync(`${path}.1`).size]).toEqual([false, true, 0, 100]);
 });

@@ -144,7 +144,7 @@ async function waitForEnd(running: Running, { clock, logFile }: { clock: Clock; 
   const { ended } = running;
   const quit = ended ? AbortSignal.any([signal, ended]) : signal;
   while (!quit.aborted && isAlive(running)) {
-    trimLog(logFile);
+    await trimLog(logFile);
     await clock.sleep(ended ? OWN_LOOK_PERIOD_MS : LOOK_PERIOD_MS, quit);
   }
 }

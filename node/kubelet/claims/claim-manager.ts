@@ -15,7 +15,7 @@ import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import { readStateFile, writeStateFile } from "../../os/state-file.ts";
-import { keyedTurns } from "../csi/keyed-turns.ts";
+import { keyedTurns } from "../../../core/lifecycle/keyed-turns.ts";
 import type { PluginHandler } from "../plugins/plugin-watcher.ts";
 import { podReference } from "../pod-spec.ts";
 import { claimMetrics } from "./claim-metrics.ts";
@@ -60,10 +60,10 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
     onRegistered();
   } });
 
-  function remember(claim: PreparedClaim | undefined, key: string): void {
+  async function remember(claim: PreparedClaim | undefined, key: string): Promise<void> {
     if (claim) claims.set(key, claim);
     else claims.delete(key);
-    writeStateFile(path, { claims: [...claims.values()] });
+    await writeStateFile(path, { claims: [...claims.values()] });
   }
 
   async function ask<M extends "NodePrepareResources" | "NodeUnprepareResources">(name: string, method: M, { namespace, name: claim, uid }: Pick<PreparedClaim, "namespace" | "name" | "uid">, signal: AbortSignal) {
@@ -78,15 +78,15 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
     if (old && old.uid !== uid) throw new Error(`old ResourceClaim with same name ${name} and different UID ${old.uid} still exists`);
     const pods = [...new Set([...(old?.pods ?? []), pod.metadata.uid])];
     if (old?.devices) {
-      if (pods.length !== old.pods.length) remember({ ...old, pods }, key);
+      if (pods.length !== old.pods.length) await remember({ ...old, pods }, key);
       return;
     }
     const begun: PreparedClaim = { namespace, name, uid, drivers: driversOf(claim), pods };
     for (const one of begun.drivers) drivers.driver(one); // nothing has begun where a driver is missing: the pod's end waits for none
-    remember(begun, key);
+    await remember(begun, key);
     const devices: PreparedDevice[] = [];
     for (const driverName of begun.drivers) devices.push(...(await devicesFrom(driverName, begun, signal)));
-    remember({ ...begun, devices }, key);
+    await remember({ ...begun, devices }, key);
   }
 
   async function devicesFrom(driver: string, claim: PreparedClaim, signal: AbortSignal): Promise<PreparedDevice[]> {
@@ -122,13 +122,13 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
         const claim = claims.get(key);
         if (!claim) return;
         const left = claim.pods.filter((uid) => uid !== podUid);
-        if (left.length > 0) return remember({ ...claim, pods: left }, key);
+        if (left.length > 0) return await remember({ ...claim, pods: left }, key);
         for (const driverName of claim.drivers) {
           const { claims: answers = {} } = await ask(driverName, "NodeUnprepareResources", claim, signal);
           const error = answers[claim.uid]?.error;
           if (error) throw new Error(`NodeUnprepareResources failed for claim ${key}: ${error}`);
         }
-        remember(undefined, key);
+        await remember(undefined, key);
       });
     }
   }

@@ -23,7 +23,7 @@ import { capabilityOf, checkLifecycle, type CsiVolume, type DriverFacts, groupOf
 import type { CsiVolumesDeps } from "./csi-volumes-deps.ts";
 import type { CsiDriver } from "./drivers.ts";
 import { growCsiVolume } from "./expand.ts";
-import { keyedTurns } from "./keyed-turns.ts";
+import { keyedTurns } from "../../../core/lifecycle/keyed-turns.ts";
 import { nodeCalls } from "./node-calls.ts";
 import { keyOfNote, publishedVolumes } from "./noted-volumes.ts";
 import { StagedVolumes } from "./staged-volumes.ts";

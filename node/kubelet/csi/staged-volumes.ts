@@ -9,7 +9,7 @@ import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import { stagingDirectory, volumeKey } from "./csi-volume.ts";
 import type { CsiVolumesDeps } from "./csi-volumes-deps.ts";
-import type { InTurn } from "./keyed-turns.ts";
+import type { InTurn } from "../../../core/lifecycle/keyed-turns.ts";
 import type { NodeCalls, Staging } from "./node-calls.ts";
 import { keyOfNote, podsOnDisk, publishedVolumes, stagedVolumes } from "./noted-volumes.ts";
 import { VolumeUsers } from "./volume-users.ts";

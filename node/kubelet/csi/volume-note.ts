@@ -15,8 +15,7 @@ export interface VolumeNote {
 export const NOTE = "vol_data.json";
 
 export async function writeNote(directory: string, note: VolumeNote): Promise<void> {
-  await mkdir(directory, { recursive: true, mode: 0o750 });
-  writeStateFile(join(directory, NOTE), note);
+  await writeStateFile(join(directory, NOTE), note);
 }
 
 /** Undefined also for one that was cut short: what it was about to tell of had not been done. */

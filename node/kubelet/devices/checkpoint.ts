@@ -1,6 +1,6 @@
 /** Which container has which devices, on disk: a kubelet that starts anew gives away nothing twice. Under upstream's name, in its form. */
 import type { Log } from "../../../core/observe/log.ts";
-import { readStateFile, writeStateFile } from "../../os/state-file.ts";
+import { readStateFile } from "../../os/state-file.ts";
 import type { ContainerAllocateResponse } from "../plugins/gen/device-plugin.v1beta1.ts";
 
 export interface Allocation {
@@ -33,7 +33,7 @@ export function readCheckpoint(path: string, log: Log): DeviceCheckpoint {
   };
 }
 
-export function writeCheckpoint(path: string, { allocations, devices }: { readonly allocations: readonly Allocation[]; readonly devices: Readonly<Record<string, readonly string[]>> }): void {
-  const stored: Stored = { Data: { PodDeviceEntries: allocations.map(({ podUid, container, resource, ids, response }) => ({ PodUID: podUid, ContainerName: container, ResourceName: resource, DeviceIDs: ids, ...(response ? { AllocResp: response } : {}) })), RegisteredDevices: devices } };
-  writeStateFile(path, stored);
+/** What the file is to hold. */
+export function storedCheckpoint({ allocations, devices }: { readonly allocations: readonly Allocation[]; readonly devices: Readonly<Record<string, readonly string[]>> }): object {
+  return { Data: { PodDeviceEntries: allocations.map(({ podUid, container, resource, ids, response }) => ({ PodUID: podUid, ContainerName: container, ResourceName: resource, DeviceIDs: ids, ...(response ? { AllocResp: response } : {}) })), RegisteredDevices: devices } } satisfies Stored;
 }

@@ -1,5 +1,6 @@
 /** Which container has which devices of plugins, on disk too. */
-import { type Allocation, writeCheckpoint } from "./checkpoint.ts";
+import { stateFile } from "../../os/state-file.ts";
+import { type Allocation, storedCheckpoint } from "./checkpoint.ts";
 import type { DevicePlugins } from "./device-plugins.ts";
 
 export interface DeviceAllocations {
@@ -17,6 +18,8 @@ export interface DeviceAllocations {
   restore(before: readonly Allocation[]): void;
   /** The plugins' devices have changed. */
   save(): void;
+  /** It is on disk: a container may start with its devices. */
+  written(): Promise<void>;
 }
 
 interface Deps {
@@ -26,10 +29,11 @@ interface Deps {
 }
 
 export function deviceAllocations({ path, before, plugins: { resources, devices } }: Deps): DeviceAllocations {
+  const file = stateFile(path);
   let allocations = before;
 
   function save(): void {
-    writeCheckpoint(path, { allocations, devices: Object.fromEntries(resources().map((resource) => [resource, devices(resource).map(({ id }) => id)])) });
+    file.save(storedCheckpoint({ allocations, devices: Object.fromEntries(resources().map((resource) => [resource, devices(resource).map(({ id }) => id)])) }));
   }
 
   function become(next: readonly Allocation[]): void {
@@ -50,5 +54,6 @@ export function deviceAllocations({ path, before, plugins: { resources, devices 
     now: () => allocations,
     restore: (earlier) => { if (earlier !== allocations) become(earlier); },
     save,
+    written: file.written,
   };
 }

@@ -9,7 +9,7 @@ import type { Pod, ResourceStatus } from "../../../core/api/gen/core.v1.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
-import { keyedTurns } from "../csi/keyed-turns.ts";
+import { keyedTurns } from "../../../core/lifecycle/keyed-turns.ts";
 import { AllocationRefused } from "../placement/allocation-refused.ts";
 import type { Provider } from "../placement/provider.ts";
 import type { ContainerAllocateResponse } from "../plugins/gen/device-plugin.v1beta1.ts";
@@ -103,6 +103,7 @@ export function deviceManager({ dataDir, clock, log, onChange, numaNodes: machin
     async prepare(pod, signal) {
       for (const { name } of servedContainers(pod))
         for (const waiting of allocations.of(pod.metadata.uid, name).filter(({ response }) => response === undefined)) await inTurn(waiting.resource, () => allocate(waiting, signal));
+      await allocations.written();
     },
 
     async startOptions(podUid, container, signal) {

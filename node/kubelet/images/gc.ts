@@ -22,7 +22,7 @@ interface Deps {
   readonly log: Log;
   readonly events: EventRecorder;
   readonly node: ObjectReference;
-  readonly onRemoved?: ((id: string, reason: "age" | "space") => void) | undefined;
+  readonly onRemoved?: ((id: string, reason: "age" | "space") => Promise<void>) | undefined;
 }
 
 export interface ImageGc extends Runnable {
@@ -47,7 +47,7 @@ export function imageGc({ cri, disk, clock, log, events, node, onRemoved }: Deps
       log.info("removing image", { id, sizeBytes });
       try {
         await cri.call("ImageService/RemoveImage", { image: { image: id } }, { signal });
-        onRemoved?.(id, reason);
+        await onRemoved?.(id, reason);
         freedBytes += sizeBytes;
       } catch (error) {
         if (signal.aborted) throw error;

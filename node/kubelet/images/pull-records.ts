@@ -8,8 +8,9 @@
  * Source: kubernetes v1.36 pkg/kubelet/images/pullmanager
  */
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, rmSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import { withoutTag } from "./image-name.ts";
 import { mustVerify, type PullPolicy } from "./pull-verification.ts";
 import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
@@ -32,25 +33,20 @@ const API_VERSION = "kubelet.config.k8s.io/v1alpha1";
 
 export interface PullRecords {
   /** Before the pull. */
-  begin(image: string): void;
+  begin(image: string): Promise<void>;
   /** After it: with what it succeeded; undefined: nothing was needed. */
-  pulled(image: string, imageRef: string, credential: PullCredential | undefined): void;
-  failed(image: string): void;
+  pulled(image: string, imageRef: string, credential: PullCredential | undefined): Promise<void>;
+  failed(image: string): Promise<void>;
   /** Whether a pod with these credentials may have the image without pulling it again. */
   mayUse(image: string, imageRef: string, credentials: () => Promise<readonly PullCredential[]>): Promise<boolean>;
   /** The image was removed. */
-  forget(imageRef: string): void;
+  forget(imageRef: string): Promise<void>;
 }
 
 export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir: string; readonly nowMs: () => number; readonly verification: { readonly policy: PullPolicy; readonly allowlist: readonly string[] } }): PullRecords {
   const root = join(dataDir, "image_manager");
   const pulling = (image: string): string => join(root, "pulling", `sha256-${hash(image)}`);
   const pulledPath = (imageRef: string): string => join(root, "pulled", `sha256-${hash(imageRef)}`);
-
-  function write(path: string, value: object): void {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    writeStateFile(path, value);
-  }
 
   /** One that is corrupted is that of an image which somebody has pulled, nobody knows with what. */
   function read(imageRef: string): Pick<Pulled, "credentialMapping"> | undefined {
@@ -63,17 +59,17 @@ export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir
   }
 
   return {
-    begin: (image) => write(pulling(image), { kind: "ImagePullIntent", apiVersion: API_VERSION, image }),
-    failed: (image) => rmSync(pulling(image), { force: true }),
-    forget: (imageRef) => rmSync(pulledPath(imageRef), { force: true }),
+    begin: (image) => writeStateFile(pulling(image), { kind: "ImagePullIntent", apiVersion: API_VERSION, image }),
+    failed: (image) => rm(pulling(image), { force: true }),
+    forget: (imageRef) => rm(pulledPath(imageRef), { force: true }),
 
-    pulled(image, imageRef, credential) {
+    async pulled(image, imageRef, credential) {
       const before = read(imageRef)?.credentialMapping ?? {};
       const name = withoutTag(image);
       const old = before[name] ?? {};
       const mapping = old.nodePodsAccessible ? old : withCredential(old, credential);
-      write(pulledPath(imageRef), { kind: "ImagePulledRecord", apiVersion: API_VERSION, lastUpdatedTime: new Date(nowMs()).toISOString(), imageRef, credentialMapping: { ...before, [name]: mapping } } satisfies Pulled);
-      rmSync(pulling(image), { force: true });
+      await writeStateFile(pulledPath(imageRef), { kind: "ImagePulledRecord", apiVersion: API_VERSION, lastUpdatedTime: new Date(nowMs()).toISOString(), imageRef, credentialMapping: { ...before, [name]: mapping } } satisfies Pulled);
+      await rm(pulling(image), { force: true });
     },
 
     async mayUse(image, imageRef, credentials) {

@@ -10,7 +10,7 @@ test("who must show credentials for an image that is there: of a preloaded one, 
   const told = await Promise.all(PULL_POLICIES.map(async (policy) => {
     const dataDir = mkdtempSync(join(tmpdir(), "pulls-"));
     const records = pullRecords({ dataDir, nowMs: () => 0, verification: { policy, allowlist: ["r.example/team/*", "r.example/tool"] } });
-    records.pulled("r.example/private:1", "id", { auth: { username: "u", password: "p" }, secret });
+    await records.pulled("r.example/private:1", "id", { auth: { username: "u", password: "p" }, secret });
     const mayUse = (image: string, id: string) => records.mayUse(image, id, async () => []);
     const found = [policy, await mayUse("r.example/preloaded:1", "none"), await mayUse("r.example/team/app:2", "none"), await mayUse("r.example/tool@sha256:00", "none"), await mayUse("r.example/private:1", "id")];
     rmSync(dataDir, { recursive: true });

@@ -108,7 +108,7 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
     const askedMs = clock.uptimeMs();
     let startedMs = askedMs;
     let used: PullCredential | undefined;
-    records?.begin(image);
+    await records?.begin(image);
     try {
       used = await inTurn(async () => {
         startedMs = clock.uptimeMs();
@@ -116,7 +116,7 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
       });
     } catch (cause) {
       signal.throwIfAborted();
-      records?.failed(image);
+      await records?.failed(image);
       const detail = (cause as Error).message;
       events.event(about, "Warning", "Failed", `Failed to pull image "${asked}": ${detail}`);
       const failure = failureOf(asked, detail, cause);
@@ -128,7 +128,7 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
     const pulled = await inspect(image, signal);
     if (!pulled) throw new ImageError("ErrImagePull", `image "${asked}" is not there after it was pulled`);
     failures.delete(key);
-    records?.pulled(image, pulled.id ?? "", used);
+    await records?.pulled(image, pulled.id ?? "", used);
     onPulled?.(request.pod.metadata.uid, { beganMs: startedMs, endedMs, sizeBytes: Number(pulled.size ?? 0) });
     events.event(about, "Normal", "Pulled", `Successfully pulled image "${asked}" in ${formatDuration(endedMs - startedMs)} (${formatDuration(endedMs - askedMs)} including waiting). Image size: ${pulled.size ?? 0} bytes.`);
     return pulled;

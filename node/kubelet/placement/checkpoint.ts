@@ -5,7 +5,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/cm/{cpumanager,memorymanager}/state/{checkpoint,state_checkpoint}.go, pkg/kubelet/checkpointmanager/checksum; k8s.io/utils/dump
  */
-import { CorruptStateError, parseStateFile, writeStateFile } from "../../os/state-file.ts";
+import { CorruptStateError, parseStateFile } from "../../os/state-file.ts";
 import type { CpuState } from "./cpu-policy.ts";
 import { formatCpuSet, parseCpuSet } from "./cpu-set.ts";
 import type { Block, MemoryState, MemoryTable, NodeState } from "./memory-policy.ts";
@@ -26,11 +26,12 @@ export function readCpus(path: string): CpuCheckpoint | undefined {
   return { policy: policyName, state: { shared: parseCpuSet(defaultCpuSet), owned } };
 }
 
-export function writeCpus(path: string, { policy, state }: CpuCheckpoint): void {
+/** What the file is to hold. */
+export function storedCpus({ policy, state }: CpuCheckpoint): object {
   const entries = Object.fromEntries([...state.owned].toSorted(byName).map(([pod, containers]) => [pod, Object.fromEntries([...containers].toSorted(byName).map(([name, cpus]) => [name, formatCpuSet(cpus)]))]));
   const body = { policyName: policy, defaultCpuSet: formatCpuSet(state.shared), entries };
   const { entries: _, ...bare } = body;
-  writeStateFile(path, { ...(state.owned.size > 0 ? body : bare), checksum: fnv32a(dumpCpus(body)) });
+  return { ...(state.owned.size > 0 ? body : bare), checksum: fnv32a(dumpCpus(body)) };
 }
 
 export function readMemory(path: string): MemoryCheckpoint | undefined {
@@ -41,9 +42,10 @@ export function readMemory(path: string): MemoryCheckpoint | undefined {
   return { policy: policyName, state: { machineState, entries } };
 }
 
-export function writeMemory(path: string, { policy, state: { machineState, entries } }: MemoryCheckpoint): void {
+/** What the file is to hold. */
+export function storedMemory({ policy, state: { machineState, entries } }: MemoryCheckpoint): object {
   const checksum = fnv32a(dumpMemory({ policyName: policy, machineState, entries }));
-  writeStateFile(path, { policyName: policy, machineState, ...(Object.keys(entries).length > 0 ? { entries } : {}), checksum });
+  return { policyName: policy, machineState, ...(Object.keys(entries).length > 0 ? { entries } : {}), checksum };
 }
 
 function verify(checksum: number, text: string): void {

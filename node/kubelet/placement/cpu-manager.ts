@@ -10,10 +10,10 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Cri } from "../../cri/client.ts";
-import { readStateFile } from "../../os/state-file.ts";
+import { readStateFile, stateFile } from "../../os/state-file.ts";
 import { isSidecar } from "../pod-spec.ts";
 import type { RuntimePod } from "../runtime-pod.ts";
-import { readCpus, writeCpus } from "./checkpoint.ts";
+import { readCpus, storedCpus } from "./checkpoint.ts";
 import { checkCores, chooseCpus, cpuHints, type CpuPolicy, type CpuState, validState, wantedByPod, wantedCpus, withCpus, withoutPod } from "./cpu-policy.ts";
 import { type CpuSet, formatCpuSet, NO_CPUS, sorted } from "./cpu-set.ts";
 import type { PlacementMetrics } from "./placement-metrics.ts";
@@ -33,6 +33,8 @@ export interface CpuManager extends Provider {
   assignable(): number[];
   /** Forgets all pods but these. */
   retain(podUids: ReadonlySet<string>): void;
+  /** What was given out is on disk. */
+  written(): Promise<void>;
 }
 
 interface Deps {
@@ -50,13 +52,14 @@ interface Deps {
 /** Throws an Error for the user when the state file does not fit the policy or the machine. */
 export function cpuManager({ dataDir, policy, reconcileMs, cri, runtimes, metrics, clock, log }: Deps): CpuManager {
   const path = join(dataDir, CPU_STATE_FILE);
+  const file = stateFile(path);
   const name = policy ? "static" : "none";
   let state = restored();
   let changed = Promise.withResolvers<void>();
   const applied = new Map<string, string>(); // container id → what we told the runtime last
   const begun = state;
   if (policy) metrics.cpusAre({ machine: policy.machine, state, reserved: policy.reserved });
-  writeCpus(path, { policy: name, state: begun });
+  file.save(storedCpus({ policy: name, state: begun }));
 
   function restored(): CpuState {
     try {
@@ -72,7 +75,7 @@ export function cpuManager({ dataDir, policy, reconcileMs, cri, runtimes, metric
   function become(next: CpuState): void {
     if (next === state) return;
     state = next;
-    writeCpus(path, { policy: name, state });
+    file.save(storedCpus({ policy: name, state }));
     if (policy) metrics.cpusAre({ machine: policy.machine, state, reserved: policy.reserved });
     changed.resolve();
   }
@@ -161,6 +164,7 @@ export function cpuManager({ dataDir, policy, reconcileMs, cri, runtimes, metric
     release: (podUid) => become(withoutPod(state, podUid)),
     retain(podUids) { for (const uid of state.owned.keys()) if (!podUids.has(uid)) become(withoutPod(state, uid)); },
     exclusive, affinity,
+    written: file.written,
     hasExclusive: (podUid) => (state.owned.get(podUid)?.size ?? 0) > 0,
     assignable: () => (policy ? sorted(policy.machine.all.difference(policy.reserved)) : []),
   };

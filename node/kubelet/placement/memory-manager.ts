@@ -6,9 +6,9 @@
 import { join } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Log } from "../../../core/observe/log.ts";
-import { readStateFile } from "../../os/state-file.ts";
+import { readStateFile, stateFile } from "../../os/state-file.ts";
 import { isSidecar } from "../pod-spec.ts";
-import { readMemory, writeMemory } from "./checkpoint.ts";
+import { readMemory, storedMemory } from "./checkpoint.ts";
 import { type Block, hintsOfBlocks, isPinned, memoryHints, memoryOfPod, type MemoryState, type NodeState, type Reusable, validMemory, wantedMemory, withMemory, withoutMemory } from "./memory-policy.ts";
 import type { PlacementMetrics } from "./placement-metrics.ts";
 import type { PodAdmission, Provider } from "./provider.ts";
@@ -25,6 +25,8 @@ export interface MemoryManager extends Provider {
   /** The container starts: what is left of the init containers before it is free. */
   starts(pod: Pod, container: string): void;
   retain(podUids: ReadonlySet<string>): void;
+  /** What was given out is on disk. */
+  written(): Promise<void>;
 }
 
 interface Deps {
@@ -38,9 +40,10 @@ interface Deps {
 /** Throws an Error for the user when the state file does not fit the policy or the machine. */
 export function memoryManager({ dataDir, machine, metrics, log }: Deps): MemoryManager {
   const path = join(dataDir, MEMORY_STATE_FILE);
+  const file = stateFile(path);
   const name = machine ? "Static" : "None";
   let state = restored();
-  writeMemory(path, { policy: name, state });
+  file.save(storedMemory({ policy: name, state }));
 
   function restored(): MemoryState {
     try {
@@ -56,7 +59,7 @@ export function memoryManager({ dataDir, machine, metrics, log }: Deps): MemoryM
   function become(next: MemoryState): void {
     if (next === state) return;
     state = next;
-    writeMemory(path, { policy: name, state });
+    file.save(storedMemory({ policy: name, state }));
   }
 
   const blocksOf = (podUid: string, container: string): readonly Block[] => state.entries[podUid]?.[container] ?? [];
@@ -86,6 +89,7 @@ export function memoryManager({ dataDir, machine, metrics, log }: Deps): MemoryM
     release: (podUid) => become(withoutMemory(state, podUid)),
     retain(podUids) { for (const uid of Object.keys(state.entries)) if (!podUids.has(uid)) become(withoutMemory(state, uid)); },
     blocksOf,
+    written: file.written,
     allocatable: () => Object.entries(state.machineState).flatMap(([node, { memoryMap }]) => Object.entries(memoryMap).filter(([, { allocatable }]) => allocatable > 0).map(([type, { allocatable: size }]) => ({ numaAffinity: [Number(node)], type, size }))),
     nodesOf: (podUid, container) => [...new Set(blocksOf(podUid, container).flatMap(({ numaAffinity }) => numaAffinity))].toSorted((a, b) => a - b),
     starts(pod, container) {

@@ -66,7 +66,7 @@ function refusal(work: () => void): string {
 
 const cpusOf = (made: Placement, uid: string, name: string): string => formatCpuSet(new Set(made.exclusiveCpus(uid, name)));
 
-test("whole processors of Guaranteed pods are theirs; all others run on what is left", () => {
+test("whole processors of Guaranteed pods are theirs; all others run on what is left", async () => {
   const { made, metrics } = place();
   made.admit(pod("g", [container("a", "2"), container("b", "1500m")]));
   made.admit(pod("burst", [{ name: "a", resources: { requests: { cpu: "2" } } }]));
@@ -80,6 +80,7 @@ test("whole processors of Guaranteed pods are theirs; all others run on what is 
   const text = metrics.render();
   for (const line of ["kubelet_cpu_manager_pinning_requests_total 2", "kubelet_cpu_manager_pinning_errors_total 1", "kubelet_cpu_manager_shared_pool_size_millicores 13000", "kubelet_cpu_manager_exclusive_cpu_allocation_count 2", 'kubelet_cpu_manager_allocation_per_numa{numa_node="0"} 2', "kubelet_topology_manager_admission_requests_total 3", "kubelet_topology_manager_admission_errors_total 1", 'kubelet_container_aligned_compute_resources_count{boundary="uncore_cache",scope="container"} 1']) expect(text).toContain(line);
 
+  await made.written();
   const { made: again } = place(); // after a restart
   expect(again.pinning("g", "a")).toEqual(made.pinning("g", "a"));
   again.retain(new Set(["burst"]));
@@ -117,11 +118,15 @@ test.each<[string, Options, string]>([
   expect(() => place(options)).toThrow(message);
 });
 
-test("a state of another machine or policy is not taken over while somebody relies on it", () => {
-  place().made.admit(pod("g", [container("a", "2")]));
+test("a state of another machine or policy is not taken over while somebody relies on it", async () => {
+  const { made: before } = place();
+  before.admit(pod("g", [container("a", "2")]));
+  await before.written();
   expect(() => place({ topology: machine(1, 4) })).toThrow(/could not restore state from checkpoint: current set of available CPUs "0-7" doesn't match with CPUs in state "0-15", please drain this node and delete the CPU manager checkpoint file ".*cpu_manager_state" before restarting Kubelet/);
   expect(() => place({ settings: { cpuPolicy: "none" } })).toThrow('configured policy "none" differs from state checkpoint policy "static"');
-  place().made.release("g");
+  const { made: after } = place();
+  after.release("g");
+  await after.written();
   expect(place({ settings: { cpuPolicy: "none" } }).made.pinning("g", "a")).toEqual({});
   expect(place().made.pinning("g", "a")).toEqual({ cpuset_cpus: "0-15" });
 });
@@ -143,7 +148,7 @@ function dongles(): Provider & { readonly given: Map<string, number> } {
   };
 }
 
-test("processors, memory and devices lie on one NUMA node, or the pod is refused and nothing is left behind", () => {
+test("processors, memory and devices lie on one NUMA node, or the pod is refused and nothing is left behind", async () => {
   const devices = dongles();
   const settings: Partial<PlacementSettings> = { topologyPolicy: "single-numa-node", memoryPolicy: "Static", reservedMemory: [{ numaNode: 0, limits: { memory: "128Mi" } }] };
   const { made, metrics } = place({ settings, devices });
@@ -155,8 +160,10 @@ test("processors, memory and devices lie on one NUMA node, or the pod is refused
   made.admit(withDongle("second", "6", "900Mi"));
   expect([...devices.given]).toEqual([["first", 0], ["second", 1]]);
   expect([made.pinning("first", "a"), made.pinning("second", "a")]).toEqual([{ cpuset_cpus: "1-3,9-11", cpuset_mems: "0", cpu_quota: -1 }, { cpuset_cpus: "4-6,12-14", cpuset_mems: "1", cpu_quota: -1 }]);
+  await made.written();
   const before = [made.pinning("x", "y"), readFileSync(join(dataDir, "memory_manager_state"), "utf8")];
   expect(refusal(() => made.admit(pod("spread", [container("a", "1"), container("b", "1", "300Mi"), container("c", "2", "200Mi")])))).toBe("TopologyAffinityError: Resources cannot be allocated with Topology locality");
+  await made.written();
   expect([made.pinning("x", "y"), readFileSync(join(dataDir, "memory_manager_state"), "utf8")]).toEqual(before);
   expect(made.memoryOf("first", "a")).toEqual([{ numaAffinity: [0], type: "memory", size: 512 * MI }]);
   expect(made.allocatableMemory()).toEqual([{ numaAffinity: [0], type: "memory", size: 896 * MI }, { numaAffinity: [1], type: "memory", size: 1024 * MI }]);
@@ -171,25 +178,26 @@ test("a pod as a whole on one node, when that is the scope", () => {
   expect(refusal(() => made.admit(pod("two", [container("a", "8")])))).toMatch(/^(admitted|TopologyAffinityError)/);
 });
 
-test("memory is placed as upstream places it", () => {
+test("memory is placed as upstream places it", async () => {
   let made: Placement | undefined;
   const wrong: string[] = [];
   for (const line of memoryAnswers.trim().split("\n").filter((text) => !text.startsWith("#"))) {
     const head = /^machine (\S+) hugepages (\S+) policy (\S+) scope (\S+)$/.exec(line);
     if (head) {
       const nodes = head[1]!.split(",").map((mebibytes, id) => ({ id, memoryBytes: Number(mebibytes) * MI, distances: [], hugepages: head[2] === "true" ? [{ pageBytes: 2 * MI, bytes: 256 * MI }] : [] }));
+      await made?.written();
       rmSync(join(dataDir, "memory_manager_state"), { force: true });
       made = place({ settings: { cpuPolicy: "none", memoryPolicy: "Static", reservedMemory: [{ numaNode: 0, limits: { memory: "256Mi" } }], topologyPolicy: head[3] as "none", topologyScope: head[4] as "pod" }, topology: { cpus: [], nodes }, reservation: { memory: "256Mi" } }).made;
       continue;
     }
     const [, verb, uid, words, answer] = /^(admit|remove) (u\d+)([^:]*): (.*)$/.exec(line)!;
-    const got = verb === "remove" ? (made!.release(uid!), memoryNow()) : afterAdmission(made!, uid!, words!.trim());
+    const got = verb === "remove" ? (made!.release(uid!), await memoryNow(made!)) : await afterAdmission(made!, uid!, words!.trim());
     if (got !== answer) wrong.push(`${line}\n  got ${got}`);
   }
   expect(wrong).toEqual([]);
 });
 
-function afterAdmission(made: Placement, uid: string, words: string): string {
+async function afterAdmission(made: Placement, uid: string, words: string): Promise<string> {
   const [init, apps]: [Container[], Container[]] = [[], []];
   for (const word of words.split(" ")) {
     const [, sidecar, name = "", memory = "", huge] = /^(s?)([ic]\d)=(\d+)(?:\+(\d+))?$/.exec(word)!;
@@ -197,16 +205,17 @@ function afterAdmission(made: Placement, uid: string, words: string): string {
     (name.startsWith("i") ? init : apps).push({ name, resources: { requests: list, limits: list }, ...(sidecar ? { restartPolicy: "Always" } : {}) });
   }
   const answer = refusal(() => made.admit(pod(uid, apps, init)));
-  return answer === "admitted" ? memoryNow() : `! ${answer}`;
+  return answer === "admitted" ? await memoryNow(made) : `! ${answer}`;
 }
 
-function memoryNow(): string {
+async function memoryNow(made: Placement): Promise<string> {
+  await made.written();
   const { entries = {}, machineState } = JSON.parse(readFileSync(join(dataDir, "memory_manager_state"), "utf8")) as { entries?: Record<string, Record<string, { type: string; size: number; numaAffinity: number[] }[]>>; machineState: Record<string, { numberOfAssignments: number; memoryMap: Record<string, { free: number }> }> };
   const blocks = Object.entries(entries).flatMap(([uid, containers]) => Object.entries(containers).flatMap(([name, list]) => list.filter(({ size }) => size > 0).map(({ type, size, numaAffinity }) => `${uid}/${name}:${type}=${size / MI}@${numaAffinity.join(",")}`)));
   return [...blocks.toSorted(), ...Object.values(machineState).map(({ numberOfAssignments, memoryMap }) => `[${numberOfAssignments} free ${memoryMap["memory"]!.free / MI}]`)].join(" ");
 }
 
-test("whatever comes and goes, no processor has two owners and none is lost", () => {
+test("whatever comes and goes, no processor has two owners and none is lost", async () => {
   for (let seed = 1; seed <= 10; seed++) {
     const random = seededRandom(seed);
     const upTo = (n: number): number => Math.floor(random.next() * n);
@@ -226,6 +235,7 @@ test("whatever comes and goes, no processor has two owners and none is lost", ()
         const one = pod(uid, Array.from({ length: 1 + upTo(3) }, (_, i) => container(`c${i}`, ["500m", "1", "2", "3", "4"][upTo(5)]!)), Array.from({ length: upTo(3) }, (_, i) => container(`i${i}`, ["500m", "1", "2", "3"][upTo(4)]!, "64Mi", upTo(3) === 0 ? { restartPolicy: "Always" } : {})));
         if (refusal(() => made.admit(one)) === "admitted") live.set(uid, one);
       }
+      await made.written();
       if (upTo(6) === 0) made = place(setup).made; // restarted
       const shared = parseCpuSet(made.pinning("nobody", "x").cpuset_cpus ?? "");
       const owners = new Map<number, string>();
@@ -263,12 +273,15 @@ test("what runs is moved when the shared processors change", async () => {
   await ended;
 });
 
-test("state files that were cut short are put aside; whoever is still here gets processors and memory anew", () => {
+test("state files that were cut short are put aside; whoever is still here gets processors and memory anew", async () => {
   const settings = { memoryPolicy: "Static", reservedMemory: [{ numaNode: 0, limits: { memory: "128Mi" } }] } as const;
-  place({ settings }).made.admit(pod("g", [container("a", "2")]));
+  const { made: before } = place({ settings });
+  before.admit(pod("g", [container("a", "2")]));
+  await before.written();
   for (const name of ["cpu_manager_state", "memory_manager_state"]) writeFileSync(join(dataDir, name), readFileSync(join(dataDir, name), "utf8").slice(0, 40));
   const { made } = place({ settings });
   expect([existsSync(join(dataDir, "cpu_manager_state.corrupt")), existsSync(join(dataDir, "memory_manager_state.corrupt"))]).toEqual([true, true]);
   made.admit(pod("g", [container("a", "2")]));
-  expect([JSON.parse(readFileSync(join(dataDir, "cpu_manager_state"), "utf8")).entries, memoryNow()]).toEqual([{ g: { a: expect.any(String) } }, expect.stringContaining("g/a:memory")]);
+  const memory = await memoryNow(made);
+  expect([JSON.parse(readFileSync(join(dataDir, "cpu_manager_state"), "utf8")).entries, memory]).toEqual([{ g: { a: expect.any(String) } }, expect.stringContaining("g/a:memory")]);
 });

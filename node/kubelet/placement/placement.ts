@@ -37,6 +37,8 @@ export interface Placement {
   release(podUid: string): void;
   /** Forgets all pods but these: they went while we were not there. */
   retain(podUids: ReadonlySet<string>): void;
+  /** What was set aside is on disk, and will not be given away twice: containers may start. */
+  written(): Promise<void>;
   /** What the runtime is told about the container, beyond its requests and limits. */
   pinning(podUid: string, container: string): Pick<LinuxContainerResources, "cpuset_cpus" | "cpuset_mems" | "cpu_quota">;
   /** Then its cgroup has no quota: the processors are its limit. */
@@ -112,6 +114,7 @@ export function placement({ dataDir, settings, reservation, memoryBytes, topolog
       cpus.retain(podUids);
       memory.retain(podUids);
     },
+    async written() { await Promise.all([cpus.written(), memory.written()]); },
     pinning(podUid, container) {
       const [mine, nodes] = [cpus.affinity(podUid, container), memory.nodesOf(podUid, container)];
       return { ...(mine.size > 0 ? { cpuset_cpus: formatCpuSet(mine) } : {}), ...(nodes.length > 0 ? { cpuset_mems: nodes.join(",") } : {}), ...(cpus.exclusive(podUid, container).size > 0 ? { cpu_quota: -1 } : {}) };
@@ -170,7 +173,7 @@ function memoryOf({ memoryPolicy, reservedMemory }: PlacementSettings, { nodes }
 export function unplaced(): Placement {
   const none = (): readonly never[] => [];
   return {
-    parts: [], numaNodes: [], admit: () => undefined, release: () => undefined, retain: () => undefined, pinning: () => ({}), hasExclusiveCpus: () => false, starts: () => undefined, resizeRefusal: () => undefined,
+    parts: [], numaNodes: [], admit: () => undefined, release: () => undefined, retain: () => undefined, written: async () => undefined, pinning: () => ({}), hasExclusiveCpus: () => false, starts: () => undefined, resizeRefusal: () => undefined,
     exclusiveCpus: none, assignableCpus: none, memoryOf: none, allocatableMemory: none,
   };
 }

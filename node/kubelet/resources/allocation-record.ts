@@ -1,7 +1,7 @@
 /** What a pod was granted when that is not (or not always was) what its spec says, so that a restarted kubelet still knows. In the pod's own directory. */
 import { join } from "node:path";
 import type { Log } from "../../../core/observe/log.ts";
-import { readStateFile, writeStateFile } from "../../os/state-file.ts";
+import { readStateFile, type StateFile, stateFile } from "../../os/state-file.ts";
 import { podDirectory } from "../volumes/pod-directories.ts";
 import type { Allocation } from "./resize.ts";
 
@@ -11,6 +11,4 @@ export function readAllocation(dataDir: string, podUid: string, log: Log): Alloc
   return readStateFile<Allocation>(join(podDirectory(dataDir, podUid), FILE), log);
 }
 
-export function writeAllocation(dataDir: string, podUid: string, allocation: Allocation): void {
-  writeStateFile(join(podDirectory(dataDir, podUid), FILE), allocation);
-}
+export function allocationFile(dataDir: string, podUid: string): StateFile { return stateFile(join(podDirectory(dataDir, podUid), FILE)); }

@@ -15,35 +15,35 @@ const pod = (uid: string, hostUsers: boolean | undefined = false): Pod => ({ api
 const first = { next: () => 0 };
 const record = (uid: string): string => join(dataDir, "pods", uid, "userns");
 
-test("each pod has ids of its own, also after a restart, and others' once those are gone", () => {
+test("each pod has ids of its own, also after a restart, and others' once those are gone", async () => {
   const before = userNamespaces({ dataDir, log: silentLog, random: first, maxPods: 110 });
   before.setUp(undefined, []);
-  expect([before.rangeOf(pod("host", true)), before.rangeOf({ ...pod("said-nothing"), spec: { containers: [] } })]).toEqual([undefined, undefined]);
-  expect([before.rangeOf(pod("a")), before.rangeOf(pod("b")), before.rangeOf(pod("a"))].map((range) => range?.hostId)).toEqual([65_536, 131_072, 65_536]);
+  expect([await before.rangeOf(pod("host", true)), await before.rangeOf({ ...pod("said-nothing"), spec: { containers: [] } })]).toEqual([undefined, undefined]);
+  expect((await Promise.all(["a", "b", "a"].map((uid) => before.rangeOf(pod(uid))))).map((range) => range?.hostId)).toEqual([65_536, 131_072, 65_536]);
   expect(JSON.parse(readFileSync(record("b"), "utf8"))).toEqual({ uidMappings: [{ hostId: 131_072, containerId: 0, length: 65_536 }], gidMappings: [{ hostId: 131_072, containerId: 0, length: 65_536 }] });
   const second = userNamespaces({ dataDir, log: silentLog, random: first, maxPods: 110 });
   second.setUp(undefined, ["a", "b", "none"]);
-  expect(second.rangeOf(pod("c"))?.hostId).toBe(196_608);
+  expect((await second.rangeOf(pod("c")))?.hostId).toBe(196_608);
   writeFileSync(record("b"), ""); // cut short: by a power cut, after which nobody has its ids
   const third = userNamespaces({ dataDir, log: silentLog, random: first, maxPods: 110 });
   third.setUp(undefined, ["a", "b", "c"]);
-  expect(third.rangeOf(pod("b"))?.hostId).toBe(131_072);
-  second.release("a");
+  expect((await third.rangeOf(pod("b")))?.hostId).toBe(131_072);
+  await second.release("a");
   expect(existsSync(record("a"))).toBe(false);
-  expect(second.rangeOf(pod("d"))?.hostId).toBe(65_536);
+  expect((await second.rangeOf(pod("d")))?.hostId).toBe(65_536);
 });
 
-test("which ids is left to chance, so that pods of two nodes hardly have the same", () => {
+test("which ids is left to chance, so that pods of two nodes hardly have the same", async () => {
   const some = userNamespaces({ dataDir, log: silentLog, maxPods: 2, random: { next: () => 0.75 } });
   some.setUp({ hostId: 65_536, length: 4 * 65_536 }, []);
-  expect(["a", "b", "c"].map((uid) => some.rangeOf(pod(uid))!.hostId / 65_536)).toEqual([4, 1, 2]);
+  expect((await Promise.all(["a", "b", "c"].map((uid) => some.rangeOf(pod(uid))))).map((range) => range!.hostId / 65_536)).toEqual([4, 1, 2]);
 });
 
-test("only ids that were set aside, as many as a pod is to have", () => {
+test("only ids that were set aside, as many as a pod is to have", async () => {
   const some = userNamespaces({ dataDir, log: silentLog, random: first, maxPods: 2, idsPerPod: 131_072 });
   some.setUp({ hostId: 262_144, length: 262_144 }, []);
-  expect([some.rangeOf(pod("a")), some.rangeOf(pod("b"))]).toEqual([{ hostId: 262_144, length: 131_072 }, { hostId: 393_216, length: 131_072 }]);
-  expect(() => some.rangeOf(pod("c"))).toThrow("could not find an empty slot to allocate a user namespace");
+  expect([await some.rangeOf(pod("a")), await some.rangeOf(pod("b"))]).toEqual([{ hostId: 262_144, length: 131_072 }, { hostId: 393_216, length: 131_072 }]);
+  await expect(some.rangeOf(pod("c"))).rejects.toThrow("could not find an empty slot to allocate a user namespace");
   writeFileSync(record("a"), readFileSync(record("a"), "utf8").replaceAll("262144", "65536"));
   expect(() => userNamespaces({ dataDir, log: silentLog, random: first, maxPods: 2, idsPerPod: 131_072 }).setUp({ hostId: 262_144, length: 262_144 }, ["a"])).toThrow("wrong user namespace offset specified 65536");
 });

@@ -6,7 +6,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/userns/userns_manager.go, pkg/kubelet/kubelet_pods.go (getKubeletMappings)
  */
-import { rmSync } from "node:fs";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
@@ -22,8 +22,8 @@ export interface UserNamespaces {
   /** Finds out which ids there are to give away, and takes over what a former life of the kubelet gave out. Throws an Error for the user. */
   setUp(ids: IdRange | undefined, podUids: Iterable<string>): void;
   /** The pod's range, newly chosen if it has none; undefined when it shares the host's ids. */
-  rangeOf(pod: Pod): IdRange | undefined;
-  release(podUid: string): void;
+  rangeOf(pod: Pod): Promise<IdRange | undefined>;
+  release(podUid: string): Promise<void>;
 }
 
 interface Mapping { readonly hostId: number; readonly containerId: number; readonly length: number }
@@ -54,7 +54,7 @@ export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT, random, log
     return uids.hostId;
   }
 
-  function chosen(uid: string): number {
+  async function chosen(uid: string): Promise<number> {
     const used = new Set(taken.values());
     const slots = Math.floor(all.length / idsPerPod);
     if (used.size >= slots) throw new Error("create user namespace: could not find an empty slot to allocate a user namespace");
@@ -63,7 +63,7 @@ export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT, random, log
     const hostId = all.hostId + slot * idsPerPod;
     taken.set(uid, hostId);
     const mappings = [{ hostId, containerId: 0, length: idsPerPod }];
-    writeStateFile(recordPath(uid), { uidMappings: mappings, gidMappings: mappings } satisfies RecordFile);
+    await writeStateFile(recordPath(uid), { uidMappings: mappings, gidMappings: mappings } satisfies RecordFile);
     return hostId;
   }
 
@@ -73,13 +73,13 @@ export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT, random, log
       check(all, { idsPerPod, maxPods });
       for (const uid of podUids) recorded(uid);
     },
-    rangeOf(pod) {
+    async rangeOf(pod) {
       if (!usesUserNamespace(pod)) return undefined;
       const { uid } = pod.metadata;
-      return { hostId: taken.get(uid) ?? recorded(uid) ?? chosen(uid), length: idsPerPod };
+      return { hostId: taken.get(uid) ?? recorded(uid) ?? (await chosen(uid)), length: idsPerPod };
     },
-    release(podUid) {
-      if (taken.delete(podUid)) rmSync(recordPath(podUid), { force: true });
+    async release(podUid) {
+      if (taken.delete(podUid)) await rm(recordPath(podUid), { force: true });
     },
   };
 }

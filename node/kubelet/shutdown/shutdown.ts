@@ -65,10 +65,10 @@ export function gracefulShutdown({ settings, notices, pods, clock, log, metrics,
     ended.set(seconds(endTime));
   }
 
-  function note(times: Times): void {
+  async function note(times: Times): Promise<void> {
     tell(times);
     try {
-      writeStateFile(stateFile, times);
+      await writeStateFile(stateFile, times);
     } catch (error) {
       log.warn("when the machine went down will not be known when it is up again", { error });
     }
@@ -102,9 +102,9 @@ export function gracefulShutdown({ settings, notices, pods, clock, log, metrics,
         onChange();
         if (!goesDown) return;
         const startTime = timestamp(clock.nowMs());
-        note({ startTime });
+        void note({ startTime }); // the time until the power goes is the pods'
         await end(signal);
-        note({ startTime, endTime: timestamp(clock.nowMs()) });
+        await note({ startTime, endTime: timestamp(clock.nowMs()) });
       }, totalMs(levels), signal);
     },
   };

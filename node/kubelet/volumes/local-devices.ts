@@ -8,7 +8,7 @@ import { basename, join } from "node:path";
 import type { Exec } from "../../os/exec.ts";
 import type { Mounts } from "../../os/mount.ts";
 import type { MountPoint } from "../../os/mount-table.ts";
-import { keyedTurns } from "../csi/keyed-turns.ts";
+import { keyedTurns } from "../../../core/lifecycle/keyed-turns.ts";
 import { type BlockFileSystem, formatAndMount, fsTypeOf, growFileSystem } from "./format-and-mount.ts";
 import { podDirectories } from "./pod-directories.ts";
 import { makeDirectory } from "./volume-directory.ts";

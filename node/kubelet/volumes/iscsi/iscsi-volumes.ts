@@ -22,7 +22,7 @@ import type { Log } from "../../../../core/observe/log.ts";
 import type { Exec } from "../../../os/exec.ts";
 import type { Mounts } from "../../../os/mount.ts";
 import { readStateFile, writeStateFile } from "../../../os/state-file.ts";
-import { keyedTurns } from "../../csi/keyed-turns.ts";
+import { keyedTurns } from "../../../../core/lifecycle/keyed-turns.ts";
 import { formatAndMount } from "../format-and-mount.ts";
 import { MountFailure, VolumePending } from "../mount-failure.ts";
 import { podDirectories, podDirectory } from "../pod-directories.ts";
@@ -72,7 +72,7 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
 
   async function attached(disk: IscsiDisk, directory: string, signal: AbortSignal): Promise<string> {
     if ((await mkdir(directory, { recursive: true, mode: 0o750 })) !== undefined) onInUse();
-    writeStateFile(join(directory, NOTE), noteOf(disk));
+    await writeStateFile(join(directory, NOTE), noteOf(disk));
     await granted(disk, signal);
     return await devices.attach(disk, signal).catch((cause: Error) => { throw new MountFailure(disk.block ? "MapVolume.WaitForAttach" : "MountVolume.WaitForAttach", disk.name, cause); });
   }
