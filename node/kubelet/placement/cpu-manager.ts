@@ -164,7 +164,7 @@ export function cpuManager({ dataDir, policy, reconcileMs, cri, runtimes, metric
     release: (podUid) => become(withoutPod(state, podUid)),
     retain(podUids) { for (const uid of state.owned.keys()) if (!podUids.has(uid)) become(withoutPod(state, uid)); },
     exclusive, affinity,
-    written: file.written,
+    written: async () => { if (policy) await file.written(); }, // a full disk is no reason to start nothing where nothing is given out
     hasExclusive: (podUid) => (state.owned.get(podUid)?.size ?? 0) > 0,
     assignable: () => (policy ? sorted(policy.machine.all.difference(policy.reserved)) : []),
   };

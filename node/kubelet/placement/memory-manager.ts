@@ -89,7 +89,7 @@ export function memoryManager({ dataDir, machine, metrics, log }: Deps): MemoryM
     release: (podUid) => become(withoutMemory(state, podUid)),
     retain(podUids) { for (const uid of Object.keys(state.entries)) if (!podUids.has(uid)) become(withoutMemory(state, uid)); },
     blocksOf,
-    written: file.written,
+    written: async () => { if (machine) await file.written(); },
     allocatable: () => Object.entries(state.machineState).flatMap(([node, { memoryMap }]) => Object.entries(memoryMap).filter(([, { allocatable }]) => allocatable > 0).map(([type, { allocatable: size }]) => ({ numaAffinity: [Number(node)], type, size }))),
     nodesOf: (podUid, container) => [...new Set(blocksOf(podUid, container).flatMap(({ numaAffinity }) => numaAffinity))].toSorted((a, b) => a - b),
     starts(pod, container) {

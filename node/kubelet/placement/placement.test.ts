@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -168,6 +168,18 @@ test("processors, memory and devices lie on one NUMA node, or the pod is refused
   expect(made.memoryOf("first", "a")).toEqual([{ numaAffinity: [0], type: "memory", size: 512 * MI }]);
   expect(made.allocatableMemory()).toEqual([{ numaAffinity: [0], type: "memory", size: 896 * MI }, { numaAffinity: [1], type: "memory", size: 1024 * MI }]);
   expect(metrics.render()).toContain('kubelet_container_aligned_compute_resources_failure_count{boundary="numa_node",scope="container"} 1');
+});
+
+test("containers wait for what was given out to be on disk, and where nothing is given out for nothing", async () => {
+  const inTheWay = join(dataDir, "cpu_manager_state.tmp");
+  mkdirSync(inTheWay);
+  await place({ settings: { cpuPolicy: "none" } }).made.written();
+  const { made } = place();
+  made.admit(pod("g", [container("a", "2")]));
+  await expect(made.written()).rejects.toThrow();
+  rmSync(inTheWay, { recursive: true });
+  await made.written();
+  expect(JSON.parse(readFileSync(join(dataDir, "cpu_manager_state"), "utf8")).entries).toHaveProperty("g");
 });
 
 test("a pod as a whole on one node, when that is the scope", () => {
