@@ -101,9 +101,9 @@ export function deviceManager({ dataDir, clock, log, onChange, numaNodes: machin
     begin: (pod) => deviceAdmission({ plugins, allocations, numaNodes: machineNodes }, pod),
 
     async prepare(pod, signal) {
-      for (const { name } of servedContainers(pod))
-        for (const waiting of allocations.of(pod.metadata.uid, name).filter(({ response }) => response === undefined)) await inTurn(waiting.resource, () => allocate(waiting, signal));
-      await allocations.written();
+      const mine = servedContainers(pod).flatMap(({ name }) => allocations.of(pod.metadata.uid, name));
+      for (const waiting of mine.filter(({ response }) => response === undefined)) await inTurn(waiting.resource, () => allocate(waiting, signal));
+      if (mine.length > 0) await allocations.written();
     },
 
     async startOptions(podUid, container, signal) {
