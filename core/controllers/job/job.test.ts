@@ -12,6 +12,7 @@ import { ttlAfterFinishedController } from "../ttlafterfinished/ttlafterfinished
 import { Indexes } from "./indexes.ts";
 import { jobControllers } from "./job.ts";
 import { backoffLeftMs, failuresAfter, settle } from "./plan.ts";
+import { TRACKING_FINALIZER } from "./pods.ts";
 import { judgeFailure, successMet } from "./policies.ts";
 
 function job(spec: Partial<JobSpec>): NewObject<Job> {
@@ -207,3 +208,22 @@ test("what rules of a failure policy did is counted, and Jobs of other controlle
   expect(metrics.render()).toContain('\njob_controller_pod_failures_handled_by_failure_policy_total{action="FailJob"} 1\n');
   expect(metrics.render()).toContain('\njob_controller_jobs_by_external_controller_total{controller_name="example.com/other"} 1\n');
 });
+
+test("a finalizer is taken off what no Job of ours counts, and off nothing that another controller does", () =>
+  withControllers((deps) => jobControllers(deps), async (api, call) => {
+    const [jobs, pods] = [api.client.resource(JOBS), api.client.resource(PODS)];
+    const finish = async (name: string, spec: Partial<JobSpec>) => {
+      const made = await jobs.create({ ...job({ suspend: true, ...spec }), metadata: { name, namespace: "default" } }, call);
+      await jobs.patch(made, "application/merge-patch+json", { status: { conditions: [{ type: "Complete", status: "True" }] } }, { ...call, subresource: "status" });
+      return { apiVersion: "batch/v1", kind: "Job", name, uid: made.metadata.uid };
+    };
+    const owners = { ours: await finish("ours", {}), theirs: await finish("theirs", { managedBy: "example.com/other" }), other: { apiVersion: "example.com/v1", kind: "Work", name: "ours", uid: "w" } };
+    for (const [name, owner] of Object.entries(owners)) {
+      await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "default", finalizers: [TRACKING_FINALIZER], ownerReferences: [{ ...owner, controller: true }] }, spec: { containers: [{ name: "c" }] } }, call);
+    }
+    const held = () => api.all(PODS).filter(({ metadata }) => metadata.finalizers?.includes(TRACKING_FINALIZER)).map(({ metadata }) => metadata.name);
+    await eventually(held, (names) => !names.includes("ours"));
+    await pods.patch({ metadata: { name: "other", namespace: "default" } }, "application/merge-patch+json", { metadata: { labels: { look: "again" } } }, call);
+    await Bun.sleep(20);
+    expect(held().toSorted()).toEqual(["other", "theirs"]);
+  }));
