@@ -58,6 +58,18 @@ test("a pod that does not become ready holds up those after it; in parallel it d
   });
 });
 
+test("who comes after a set of the same name and template goes on with its revision, and has one of its own once that is collected", () =>
+  run({ replicas: 0 }, () => "ready", async (api, call) => {
+    const [sets, revisions] = [api.client.resource(STATEFUL_SETS), api.client.resource(CONTROLLER_REVISIONS)];
+    const [revision] = await eventually(() => api.all(CONTROLLER_REVISIONS), (all) => all.length === 1);
+    await sets.delete(now(api)!, {}, call);
+    const next = await sets.create({ apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: "db", namespace: "default" }, spec: spec({ replicas: 0 }) }, call);
+    await eventually(() => now(api)?.status, (status) => status?.updateRevision === revision!.metadata.name && status.collisionCount === 0);
+    await revisions.delete(revision!, {}, call);
+    const [own] = await eventually(() => api.all(CONTROLLER_REVISIONS), ([one]) => one?.metadata.ownerReferences?.[0]?.uid === next.metadata.uid);
+    expect(own!.metadata.name).toBe(revision!.metadata.name);
+  }));
+
 test("a pod that ends is made again under the same name", () =>
   run({ replicas: 1 }, () => "ready", async (api, call) => {
     await eventually(() => now(api)?.status?.readyReplicas, (ready) => ready === 1);
