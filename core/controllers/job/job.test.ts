@@ -5,6 +5,7 @@ import { withControllers } from "../../../test/run-controllers.ts";
 import type { Job, JobSpec } from "../../api/gen/batch.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
+import { forbidden } from "../../api/meta/status-error.ts";
 import { EVENTS, JOBS, PODS } from "../../client/resources.ts";
 import { type Clock, systemClock } from "../../lifecycle/clock.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
@@ -226,4 +227,16 @@ test("a finalizer is taken off what no Job of ours counts, and off nothing that 
     await pods.patch({ metadata: { name: "other", namespace: "default" } }, "application/merge-patch+json", { metadata: { labels: { look: "again" } } }, call);
     await Bun.sleep(20);
     expect(held().toSorted()).toEqual(["other", "theirs"]);
+  }));
+
+test("what could be done of a Job's pods is told, and that it is suspended, though some were refused", () =>
+  withControllers((deps) => jobControllers(deps), async (api, call) => {
+    let made = 0;
+    api.fail = ({ method, path }) => ((method === "POST" && path.endsWith("/pods") && ++made > 2) || (method === "DELETE" && path.endsWith(api.all(PODS)[0]!.metadata.name)) ? forbidden({ group: "", resource: "pods" }, "", "no") : undefined);
+    const one = await api.client.resource(JOBS).create(job({ parallelism: 4 }), call);
+    const first = await eventually(() => now(api)?.status, (status) => status?.startTime !== undefined);
+    expect(first).toMatchObject({ active: 2 });
+    await api.client.resource(JOBS).patch(one, "application/merge-patch+json", { spec: { suspend: true } }, call);
+    const held = await eventually(() => now(api)?.status, (status) => status?.conditions?.some(({ type, status: is }) => type === "Suspended" && is === "True") === true);
+    expect(held?.active).toBe(1);
   }));
