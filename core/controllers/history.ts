@@ -8,7 +8,7 @@
  */
 import type { ControllerRevision } from "../api/gen/apps.v1.ts";
 import type { PodTemplateSpec } from "../api/gen/core.v1.ts";
-import { annotationsOf, type ApiObject, controllerOf, controllerRef, type NewObject, namespaceOf } from "../api/meta/object-meta.ts";
+import { annotationsOf, type ApiObject, controllerRef, type NewObject, namespaceOf } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../api/meta/status-error.ts";
 import type { ResourceClient } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
@@ -99,8 +99,8 @@ async function create({ owner, template, hash: hashOf, hashLabel, client, inform
     made = await client.create(draft, { signal });
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;
-    made = await client.get({ metadata: { name, namespace: namespaceOf(owner) } }, { signal });
-    if (controllerOf(made)?.uid !== owner.metadata.uid || !samePatch(made, patch)) throw new HashCollisionError(`revision ${name} is another template's`, { cause: error });
+    made = await client.get({ metadata: { name, namespace: namespaceOf(owner) } }, { signal }); // a predecessor's of the same name will do until it is collected
+    if (!samePatch(made, patch)) throw new HashCollisionError(`revision ${name} is another template's`, { cause: error });
   }
   await informer.caughtUp([made], signal);
   return made;

@@ -12,15 +12,20 @@ import type { EventRecorder } from "../client/events.ts";
 
 export type NewPod = NewObject<Pod>;
 
+const NAME_LENGTH_MAX = 253;
+
 /** The cause of a refusal in a namespace on its way out: nothing to tell the user, nothing to try again. */
 export function isNamespaceTerminating(error: unknown): boolean { return hasCause(error, "NamespaceTerminating"); }
+
+/** With a dash, unless the name is as long as names may be. */
+function prefixFor(name: string): string { return name.length < NAME_LENGTH_MAX ? `${name}-` : name; }
 
 export function podFromTemplate(template: Readonly<PodTemplateSpec> | undefined, owner: Readonly<ApiObject>): NewPod {
   const { labels, annotations, finalizers } = template?.metadata ?? {};
   return {
     apiVersion: "v1", kind: "Pod",
     metadata: {
-      generateName: `${owner.metadata.name}-`, namespace: namespaceOf(owner), ownerReferences: [controllerRef(owner)],
+      generateName: prefixFor(owner.metadata.name), namespace: namespaceOf(owner), ownerReferences: [controllerRef(owner)],
       labels: { ...labels }, ...(annotations === undefined ? {} : { annotations: { ...annotations } }), ...(finalizers === undefined ? {} : { finalizers: [...finalizers] }),
     },
     spec: copyOf(template?.spec ?? { containers: [] }),

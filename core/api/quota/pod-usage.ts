@@ -28,6 +28,9 @@ export function podUsage(pod: Readonly<Pod>, nowMs: number): Amounts {
   return hasEnded(pod, nowMs) ? count : add(count, named(podTotal(pod, "requests"), podTotal(pod, "limits")));
 }
 
+/** What a pod asks for as a whole, with its overhead, whatever it has got meanwhile. */
+export function podRequests({ status: _, ...pod }: Readonly<Pod>): Amounts { return podTotal(pod, "requests"); }
+
 /** It holds nothing any more: it has ended, or should have by now. */
 function hasEnded({ status, metadata }: Readonly<Pod>, nowMs: number): boolean {
   if (status?.phase === "Failed" || status?.phase === "Succeeded") return true;

@@ -137,6 +137,21 @@ test("a CronJob starts Jobs in time, one at a time if it must, and keeps the las
   expect(metrics.render()).toContain("cronjob_controller_job_creation_skew_duration_seconds_count 2\n");
 });
 
+test("what another schedule would have meant before it was given is not made up for", async () => {
+  let aheadMs = at("2026-01-01T00:00:10Z") - Date.now();
+  const clock = { ...systemClock, nowMs: () => Date.now() + aheadMs, after: (ms: number, work: () => void) => systemClock.after(Math.min(ms, 10), work) };
+  await withControllers((deps) => [cronJobController({ ...deps, zone: UTC })], async (api, call) => {
+    const made = await api.client.resource(CRON_JOBS).create({ apiVersion: "batch/v1", kind: "CronJob", metadata: { name: "c", namespace: "default" }, spec: { schedule: "0 0 1 6 *", jobTemplate: { spec: { template: {} } } } }, call);
+    aheadMs += 60_000;
+    await api.client.resource(CRON_JOBS).patch(made, "application/merge-patch+json", { spec: { schedule: "* * * * *" } }, call);
+    await Bun.sleep(30);
+    expect(api.all(JOBS)).toEqual([]);
+    aheadMs += 60_000;
+    const [job] = await eventually(() => api.all(JOBS), (all) => all.length > 0);
+    expect(job?.metadata.name).toBe(`c-${at("2026-01-01T00:02:00Z") / 60_000}`);
+  }, { clock });
+});
+
 test("a schedule whose day never comes is told of, and starts nothing", () =>
   withControllers((deps) => [cronJobController({ ...deps, zone: UTC })], async (api, call) => {
     await api.client.resource(CRON_JOBS).create({ apiVersion: "batch/v1", kind: "CronJob", metadata: { name: "c", namespace: "default" }, spec: { schedule: "0 0 31 2 *", jobTemplate: { spec: { template: {} } } } }, call);

@@ -9,18 +9,18 @@
 import type { CronJob, CronJobStatus, Job } from "../../api/gen/batch.v1.ts";
 import type { ObjectReference } from "../../api/gen/core.v1.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
-import { isDeleting, namespaceOf } from "../../api/meta/object-meta.ts";
+import { isDeleting, keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import { CRON_JOBS, JOBS } from "../../client/resources.ts";
 import { BY_CONTROLLER } from "../claim.ts";
 import { sameValue } from "../conditions.ts";
-import { controllerIs, type Controller, itself, type Next } from "../controller.ts";
+import { type Change, controllerIs, type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { finishedCondition } from "../job/view.ts";
 import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
 import type { Index } from "../../client/informer.ts";
 import { JobControl } from "./job-control.ts";
-import { beyondHistory, dueTime, jobName, nextDueInMs, withoutTimesAhead } from "./plan.ts";
+import { beyondHistory, dueTime, jobName, nextDueInMs, notBefore, withoutTimesAhead } from "./plan.ts";
 import { parseSchedule, type Schedule } from "./schedule.ts";
 import { localZone, type Zone, zoneNamed } from "./zone.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
@@ -42,11 +42,12 @@ export function cronJobController({ client, informers, events, clock, metrics, z
   const jobClient = client.resource(JOBS);
   const recorder = events.from({ component: "cronjob-controller" });
   const control = new JobControl({ client, jobs, recorder, metrics });
+  const rescheduledMs = new Map<ObjectKey, number>(); // when a CronJob was given the schedule it has now, if it had another one before
 
   return {
     name: "cronjob",
     workers: 5,
-    watches: [itself(crons), controllerIs(jobs, CRON_JOBS)],
+    watches: [mapped(crons, (change) => { noteSchedule(change); return [keyOf(change.object)]; }), controllerIs(jobs, CRON_JOBS)],
     async reconcile(key, { signal }): Promise<Next> {
       const cron = crons.get(key);
       if (cron === undefined) return;
@@ -111,7 +112,8 @@ export function cronJobController({ client, informers, events, clock, metrics, z
     if (parsed === undefined || cron.spec.suspend) return undefined;
     const nowMs = clock.nowMs();
     const isSet = nowMs >= releasedMs; // otherwise it is ours that is wrong, and what is ahead is right
-    const timed = (one: Cron): Cron => (isSet ? withoutTimesAhead(one, nowMs) : one);
+    const sinceMs = rescheduledMs.get(keyOf(cron));
+    const timed = (one: Cron): Cron => notBefore(isSet ? withoutTimesAhead(one, nowMs) : one, sinceMs);
     const again = (): number | undefined => nextDueInMs(timed({ ...cron, status: draft }), parsed, nowMs);
     const { atMs, many, never } = dueTime(timed(cron), parsed, nowMs);
     if (never) recorder.event(cron, "Warning", "InvalidSchedule", `invalid schedule: ${cron.spec.schedule} : time difference between two schedules is less than 1 second`);
@@ -135,6 +137,11 @@ export function cronJobController({ client, informers, events, clock, metrics, z
     draft.active.push({ kind: "Job", apiVersion: "batch/v1", namespace: namespaceOf(started), name, uid, resourceVersion });
     draft.lastScheduleTime = timestamp(atMs);
     return again();
+  }
+
+  function noteSchedule({ object, old, deleted }: Change<CronJob>): void {
+    if (deleted) rescheduledMs.delete(keyOf(object));
+    else if (old !== undefined && (old.spec.schedule !== object.spec.schedule || old.spec.timeZone !== object.spec.timeZone)) rescheduledMs.set(keyOf(object), clock.nowMs());
   }
 
   function scheduleOf(cron: Cron): Schedule | undefined {

@@ -31,6 +31,12 @@ export function withoutTimesAhead(cronJob: Readonly<CronJob>, nowMs: number): Re
   return isFarAhead(lastMs, nowMs) ? { ...cronJob, status: { ...cronJob.status, lastScheduleTime: timestamp(nowMs - 60_000) } } : cronJob;
 }
 
+/** The CronJob as if its last time had been when it was given its schedule: of what that would have meant before nothing has been missed. */
+export function notBefore(cronJob: Readonly<CronJob>, sinceMs: number | undefined): Readonly<CronJob> {
+  const lastMs = parseTime(cronJob.status?.lastScheduleTime ?? "") ?? 0;
+  return sinceMs === undefined || lastMs >= sinceMs ? cronJob : { ...cronJob, status: { ...cronJob.status, lastScheduleTime: timestamp(sinceMs) } };
+}
+
 /** Since the last Job, or the CronJob's creation, but no further back than `startingDeadlineSeconds`. */
 export function dueTime(cronJob: Readonly<CronJob>, schedule: Schedule, nowMs: number, withDeadline = true): Due & { readonly fromMs: number } {
   const { startingDeadlineSeconds } = cronJob.spec;

@@ -42,6 +42,13 @@ test("pods are made where they are missing, removed where they are too many or w
   expect([broken.create, broken.remove, broken.failed.length]).toEqual([[], [], 1]);
 });
 
+test("where a surge is allowed a pod on its way out does not keep its successor waiting", () => {
+  const surging = set({ updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } } });
+  const planned = (of: DaemonSet, pods: Pod[]) => planPlacement(world([node("a"), node("kept", {}, [noSchedule("own")])], pods, of)).create;
+  const going = [pod("a", { deleting: true }), pod("kept", { deleting: true })];
+  expect([planned(surging, going), planned(surging, [...going, pod("a")]), planned(set(), going)]).toEqual([["a"], [], []]);
+});
+
 test.each([
   { name: "one at a time", pods: [pod("a", { hash: "old" }), pod("b", { hash: "old" }), pod("c")], of: set(), create: [], remove: 1 },
   { name: "none while one is missing", pods: [pod("a", { hash: "old" }), pod("b", { hash: "old" })], of: set(), create: [], remove: 0 },
@@ -64,4 +71,11 @@ test("a daemon pod is bound to its node by affinity alone", () => {
   expect(made.metadata.labels).toEqual({ app: "d", "controller-revision-hash": "h", "pod-template-generation": "3" });
   expect(made.spec.affinity?.nodeAffinity?.requiredDuringSchedulingIgnoredDuringExecution?.nodeSelectorTerms).toEqual([{ matchFields: [{ key: "metadata.name", operator: "In", values: ["n1"] }] }]);
   expect(made.spec.tolerations?.map(({ key }) => key?.split("/")[1])).toEqual(["not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable"]);
+});
+
+test("tolerations that a template has of those every daemon has stay where they are, for ever", () => {
+  const given = [{ key: "node.kubernetes.io/unreachable", operator: "Exists" as const, effect: "NoExecute" as const, tolerationSeconds: 5 }, { key: "own", operator: "Exists" as const }];
+  const { tolerations = [] } = daemonPod(set({}, { tolerations: given }), "n1", "h").spec;
+  expect(tolerations.map(({ key }) => key?.split("/").at(-1))).toEqual(["unreachable", "own", "not-ready", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable"]);
+  expect(tolerations[0]?.tolerationSeconds).toBeUndefined();
 });

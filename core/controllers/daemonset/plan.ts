@@ -59,8 +59,10 @@ export function planPlacement(world: World): Plan {
     const live = held.filter((pod) => !isDeleting(pod));
     if (!fit.mayStay) remove.push(...live);
     else {
+      const running = live.filter((pod) => !isTerminal(pod)).toSorted(bySeniority);
       for (const pod of live) if (isTerminal(pod)) failed.push({ pod, node: name });
-      remove.push(...surplus(world, live.filter((pod) => !isTerminal(pod)).toSorted(bySeniority)));
+      if (running.length === 0 && fit.shouldRun && surgeOf(set, 1) > 0) create.push(name); // beside the one that goes
+      remove.push(...surplus(world, running));
     }
   }
   const known = new Set(nodes.map(({ metadata }) => metadata.name));

@@ -25,7 +25,8 @@ function daemonTolerations({ tolerations = [], hostNetwork }: Readonly<PodSpec>)
     exists(TAINT.pidPressure, "NoSchedule"), exists(TAINT.unschedulable, "NoSchedule"), ...(hostNetwork ? [exists(TAINT.networkUnavailable, "NoSchedule")] : []),
   ];
   const same = (a: Toleration, b: Toleration): boolean => a.key === b.key && a.effect === b.effect && a.operator === b.operator && (a.value ?? "") === (b.value ?? "");
-  return [...tolerations.filter((given) => !own.some((one) => same(one, given))), ...own];
+  const held = tolerations.map((given) => own.find((one) => same(one, given)) ?? given); // in its place, but for ever
+  return [...held, ...own.filter((one) => !held.includes(one))];
 }
 
 export interface Fit {

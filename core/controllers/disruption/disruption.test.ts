@@ -68,6 +68,16 @@ test("the status follows pods and their controller; pods without one are told of
   await eventually(() => api.all(POD_DISRUPTION_BUDGETS)[0]?.status, (status) => status?.currentHealthy === 3 && status.conditions?.[0]?.reason === "SufficientPods");
 }));
 
+test("a ReplicaSet whose Deployment is gone says itself how many pods there should be", () => withControllers(disruptionControllers, async (api, call) => {
+  const [pods, sets, budgets] = [api.client.resource(PODS), api.client.resource(REPLICA_SETS), api.client.resource(POD_DISRUPTION_BUDGETS)];
+  const gone = { apiVersion: "apps/v1", kind: "Deployment", name: "web", uid: "gone", controller: true };
+  const set = await sets.create({ apiVersion: "apps/v1", kind: "ReplicaSet", metadata: { name: "web-1", namespace: "ns", ownerReferences: [gone] }, spec: { replicas: 2, selector: {}, template: {} } } as never, call);
+  await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name: "a", namespace: "ns", labels: { app: "web" }, ownerReferences: [{ apiVersion: "apps/v1", kind: "ReplicaSet", name: "web-1", uid: set.metadata.uid, controller: true }] }, spec: { containers: [] }, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } } as never, call);
+  await budgets.create({ apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name: "web", namespace: "ns" }, spec: { maxUnavailable: 1, selector: { matchLabels: { app: "web" } } } }, call);
+  const status = await eventually(() => api.all(POD_DISRUPTION_BUDGETS)[0]?.status, (one) => one?.conditions !== undefined);
+  expect(status).toMatchObject({ expectedPods: 2, desiredHealthy: 1, currentHealthy: 1, conditions: [{ reason: "InsufficientPods" }] });
+}));
+
 test("a pod that two budgets are about is told which of them counts", () => withControllers(disruptionControllers, async (api, call) => {
   for (const name of ["one", "two"]) await api.client.resource(POD_DISRUPTION_BUDGETS).create({ apiVersion: "policy/v1", kind: "PodDisruptionBudget", metadata: { name, namespace: "ns" }, spec: { minAvailable: 1, selector: { matchLabels: { app: "web" } } } }, call);
   await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "a", namespace: "ns", labels: { app: "web" } }, spec: { containers: [] }, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } } as never, call);

@@ -59,7 +59,8 @@ export function scaleReader({ client, informers }: { readonly client: Client; re
       case "apps/ReplicaSet": {
         const set = replicaSets.get(key);
         const above = set === undefined || set.metadata.uid !== owner.uid ? undefined : controllerOf(set);
-        return above?.kind === "Deployment" ? sized(deployments.get(objectKey(namespace, above.name)), above.uid) : sized(set, owner.uid);
+        const deployment = above?.kind === "Deployment" ? sized(deployments.get(objectKey(namespace, above.name)), above.uid) : undefined;
+        return deployment ?? sized(set, owner.uid); // one whose Deployment is gone speaks for itself
       }
       default: return scaleOf(namespace, owner, signal);
     }

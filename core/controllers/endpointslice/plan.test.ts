@@ -54,6 +54,15 @@ test("labels that changed are written, the trigger time comes and goes", () => {
   expect(cleared?.metadata.annotations).toEqual({});
 });
 
+test("annotations are others' to make, unless they are given: then what is not among them goes", () => {
+  const annotated = { ...slice("a", endpoints(1)), metadata: { ...slice("a", endpoints(1)).metadata, annotations: { one: "a", two: "b" } } };
+  const given = (annotations: Record<string, string> | undefined, want = endpoints(1)) => {
+    const { metadata } = layout(want);
+    return planSlices([annotated], layout(want, { metadata: { ...metadata, ...(annotations === undefined ? {} : { annotations }) } })).update.map((one) => one.metadata.annotations);
+  };
+  expect([given(undefined), given(undefined, endpoints(1, 2)), given({ one: "a", two: "b" }), given({ one: "a" })]).toEqual([[], [{ one: "a", two: "b" }], [], [{ one: "a" }]]);
+});
+
 test("whatever was there before: every endpoint in exactly one slice, no slice too full", () => {
   for (let seed = 1; seed < 400; seed++) {
     let state = seed * 7919;

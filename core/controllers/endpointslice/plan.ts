@@ -19,7 +19,7 @@ export interface Group { readonly ports: readonly EndpointPort[]; readonly endpo
 export interface Layout {
   readonly addressType: string;
   readonly groups: readonly Group[];
-  /** Of every slice: generateName, namespace, labels, annotations, owner. */
+  /** Of every slice: generateName, namespace, labels, owner. Annotations, if they are given, are all it has; others' are kept if not. */
   readonly metadata: TemplateMeta;
   readonly perSliceMax: number;
   /** Whether a service without endpoints has an empty slice. */
@@ -114,7 +114,7 @@ function metadataFor({ metadata, triggerTime }: Layout): TemplateMeta {
 }
 
 function written(slice: Slice, endpoints: readonly Endpoint[], ports: readonly EndpointPort[], layout: Layout): EndpointSlice {
-  const { [TRIGGER_TIME]: _, ...kept } = annotationsOf(slice);
+  const { [TRIGGER_TIME]: _, ...kept } = layout.metadata.annotations === undefined ? annotationsOf(slice) : {};
   const { generateName: _g, name: _n, ...metadata } = metadataFor(layout);
   return { ...slice, metadata: { ...slice.metadata, ...metadata, annotations: { ...kept, ...metadata.annotations } }, ...contents(endpoints, ports) };
 }
@@ -125,9 +125,8 @@ function contents(endpoints: readonly Endpoint[], ports: readonly EndpointPort[]
 }
 
 function sameMetadata(slice: Slice, { metadata }: Layout): boolean {
-  const annotations = annotationsOf(slice);
   return sameToApi(labelsOf(slice), metadata.labels ?? {})
-    && Object.entries(metadata.annotations ?? {}).every(([name, value]) => annotations[name] === value)
+    && (metadata.annotations === undefined || sameToApi(annotationsOf(slice), metadata.annotations))
     && (metadata.ownerReferences ?? []).every(({ uid }) => slice.metadata.ownerReferences?.some((owner) => owner.uid === uid));
 }
 

@@ -38,6 +38,17 @@ test.each([
   ["container sidecar not found in Pod p0", [{ use: 1 }], "sidecar"],
 ] as const)("%s", (message, given, container) => { expect(() => byUtilization(state(given), { target: 50, container })).toThrow(message); });
 
+test("of a pod that asks for something as a whole, the rest is what its containers ask for, and overhead comes on top", () => {
+  const asking = (resources: object, request: string | null = "200m") => {
+    const [one] = state([{ use: 300, request }]).pods;
+    return { ...state([{ use: 300 }]), pods: [{ ...one!, spec: { ...one!.spec, resources, overhead: { cpu: "100m" } } }] };
+  };
+  const wanted = { target: 50, container: "" };
+  expect(byUtilization(asking({ requests: { memory: "1Gi" } }), wanted).utilization).toBe(100);
+  expect(byUtilization(asking({ requests: { cpu: "400m" } }), wanted).utilization).toBe(60);
+  expect(byUtilization(asking({}), wanted).utilization).toBe(150);
+});
+
 test("average values, totals and shares", () => {
   expect(byAverage({ ...state([{ use: 300 }, { use: 900 }]), resource: "" }, 200)).toMatchObject({ replicas: 6, average: 600 });
   const two = state([{}, { ready: false }], 2);

@@ -8,6 +8,7 @@ import type { Pod } from "../../api/gen/core.v1.ts";
 import { isDeleting } from "../../api/meta/object-meta.ts";
 import { parseQuantity } from "../../api/meta/quantity.ts";
 import { parseTime } from "../../api/meta/time.ts";
+import { podRequests } from "../../api/quota/pod-usage.ts";
 import { isReady, podCondition } from "../pod-state.ts";
 import { AUTOSCALING, type AutoscalingSettings } from "./settings.ts";
 
@@ -139,11 +140,12 @@ function isStarting(pod: Readonly<Pod>, { timeMs, windowMs }: PodMetric, { cpuIn
   return condition.status === "False" && startMs + initialReadinessMs > sinceMs;
 }
 
-function requestOf({ spec, metadata: { name: pod } }: Readonly<Pod>, resource: string, container: string): number {
-  const ofPod = spec.resources?.requests;
-  if (container === "" && ofPod !== undefined && Object.keys(ofPod).length > 0) {
-    if (ofPod[resource] === undefined) throw new Error(`missing pod-level request for ${resource} in Pod ${pod}`);
-    return parseQuantity(ofPod[resource]).milliNumber();
+function requestOf(of: Readonly<Pod>, resource: string, container: string): number {
+  const { spec, metadata: { name: pod } } = of;
+  if (container === "" && Object.keys(spec.resources?.requests ?? {}).length > 0) {
+    const whole = podRequests(of).get(resource); // what the pod does not say of itself its containers say
+    if (whole === undefined) throw new Error(`missing pod-level request for ${resource} in Pod ${pod}`);
+    return whole.milliNumber();
   }
   const all = [...spec.containers, ...(spec.initContainers ?? []).filter(({ restartPolicy }) => restartPolicy === "Always")];
   const counted = container === "" ? all : all.filter((one) => one.name === container).slice(0, 1);

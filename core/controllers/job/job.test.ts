@@ -5,6 +5,7 @@ import { withControllers } from "../../../test/run-controllers.ts";
 import type { Job, JobSpec } from "../../api/gen/batch.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
+import { forbidden } from "../../api/meta/status-error.ts";
 import { EVENTS, JOBS, PODS } from "../../client/resources.ts";
 import { type Clock, systemClock } from "../../lifecycle/clock.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
@@ -12,6 +13,7 @@ import { ttlAfterFinishedController } from "../ttlafterfinished/ttlafterfinished
 import { Indexes } from "./indexes.ts";
 import { jobControllers } from "./job.ts";
 import { backoffLeftMs, failuresAfter, settle } from "./plan.ts";
+import { TRACKING_FINALIZER } from "./pods.ts";
 import { judgeFailure, successMet } from "./policies.ts";
 
 function job(spec: Partial<JobSpec>): NewObject<Job> {
@@ -207,3 +209,34 @@ test("what rules of a failure policy did is counted, and Jobs of other controlle
   expect(metrics.render()).toContain('\njob_controller_pod_failures_handled_by_failure_policy_total{action="FailJob"} 1\n');
   expect(metrics.render()).toContain('\njob_controller_jobs_by_external_controller_total{controller_name="example.com/other"} 1\n');
 });
+
+test("a finalizer is taken off what no Job of ours counts, and off nothing that another controller does", () =>
+  withControllers((deps) => jobControllers(deps), async (api, call) => {
+    const [jobs, pods] = [api.client.resource(JOBS), api.client.resource(PODS)];
+    const finish = async (name: string, spec: Partial<JobSpec>) => {
+      const made = await jobs.create({ ...job({ suspend: true, ...spec }), metadata: { name, namespace: "default" } }, call);
+      await jobs.patch(made, "application/merge-patch+json", { status: { conditions: [{ type: "Complete", status: "True" }] } }, { ...call, subresource: "status" });
+      return { apiVersion: "batch/v1", kind: "Job", name, uid: made.metadata.uid };
+    };
+    const owners = { ours: await finish("ours", {}), theirs: await finish("theirs", { managedBy: "example.com/other" }), other: { apiVersion: "example.com/v1", kind: "Work", name: "ours", uid: "w" } };
+    for (const [name, owner] of Object.entries(owners)) {
+      await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "default", finalizers: [TRACKING_FINALIZER], ownerReferences: [{ ...owner, controller: true }] }, spec: { containers: [{ name: "c" }] } }, call);
+    }
+    const held = () => api.all(PODS).filter(({ metadata }) => metadata.finalizers?.includes(TRACKING_FINALIZER)).map(({ metadata }) => metadata.name);
+    await eventually(held, (names) => !names.includes("ours"));
+    await pods.patch({ metadata: { name: "other", namespace: "default" } }, "application/merge-patch+json", { metadata: { labels: { look: "again" } } }, call);
+    await Bun.sleep(20);
+    expect(held().toSorted()).toEqual(["other", "theirs"]);
+  }));
+
+test("what could be done of a Job's pods is told, and that it is suspended, though some were refused", () =>
+  withControllers((deps) => jobControllers(deps), async (api, call) => {
+    let made = 0;
+    api.fail = ({ method, path }) => ((method === "POST" && path.endsWith("/pods") && ++made > 2) || (method === "DELETE" && path.endsWith(api.all(PODS)[0]!.metadata.name)) ? forbidden({ group: "", resource: "pods" }, "", "no") : undefined);
+    const one = await api.client.resource(JOBS).create(job({ parallelism: 4 }), call);
+    const first = await eventually(() => now(api)?.status, (status) => status?.startTime !== undefined);
+    expect(first).toMatchObject({ active: 2 });
+    await api.client.resource(JOBS).patch(one, "application/merge-patch+json", { spec: { suspend: true } }, call);
+    const held = await eventually(() => now(api)?.status, (status) => status?.conditions?.some(({ type, status: is }) => type === "Suspended" && is === "True") === true);
+    expect(held?.active).toBe(1);
+  }));

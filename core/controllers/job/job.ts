@@ -98,23 +98,22 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     let active = view.active.length;
     let conditions = job.status?.conditions ?? [];
     let startTime = job.status?.startTime;
-    let failure: unknown;
+    const isEnding = end !== undefined;
     let plan: PodPlan = { remove: [], create: 0, indexes: [] };
-    if (end !== undefined) plan = { remove: view.active, create: 0, indexes: [] };
+    if (isEnding) plan = { remove: view.active, create: 0, indexes: [] };
     else if (!isDeleting(job)) {
       plan = planPods(view, backoff, nowMs);
       planned(plan.remove.length > 0 ? "pods_deleted" : plan.create > 0 ? "pods_created" : "tracking");
     }
 
-    const done = await carryOut(view, plan, end === undefined, signal).catch((error: unknown) => { failure = error; return undefined; });
+    const { created, removed, failure } = await carryOut(view, plan, !isEnding, signal);
     if (signal.aborted) throw failure ?? signal.reason;
     if (plan.create + plan.remove.length > 0) log.info("managing pods", { active, create: plan.create, remove: plan.remove.length });
-    if (done !== undefined) {
-      active += done.created - done.removed.length;
-      terminating += done.removed.length;
-      ready -= done.removed.filter((pod) => findCondition(pod.status?.conditions, "Ready")?.status === "True").length;
-    } else end = undefined; // not all is as it should be: the end can wait for the next try
-    if (end === undefined && failure === undefined) {
+    active += created - removed.length;
+    terminating += removed.length;
+    ready -= removed.filter((pod) => findCondition(pod.status?.conditions, "Ready")?.status === "True").length;
+    if (failure !== undefined) end = undefined; // not all is as it should be: the end can wait for the next try
+    if (!isEnding) {
       const { completions } = view.spec;
       const complete = completions === undefined ? view.succeeded > 0 && active === 0 : view.succeeded >= completions && active === 0;
       if (complete) end = jobCondition(nowMs, "SuccessCriteriaMet", "True", "CompletionsReached", "Reached expected number of succeeded pods");
@@ -143,12 +142,13 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     return { conditions: [...conditions], startTime };
   }
 
-  /** `free`: pods taken away from a Job that goes on are not waited for to be counted. */
-  async function carryOut(view: JobView, plan: PodPlan, free: boolean, signal: AbortSignal): Promise<{ readonly created: number; readonly removed: readonly P[] }> {
+  /** As far as that goes. `free`: pods taken away from a Job that goes on are not waited for to be counted. */
+  async function carryOut(view: JobView, plan: PodPlan, free: boolean, signal: AbortSignal): Promise<{ readonly created: number; readonly removed: readonly P[]; readonly failure: unknown }> {
     const { job, indexes } = view;
     const created: P[] = [];
     const removed: P[] = [];
     let failed = 0;
+    let failure: unknown;
     try {
       await settleAll(plan.remove.map(async (pod) => {
         if (free) await releaser.release(pod, signal);
@@ -164,11 +164,12 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
           throw error;
         }
       });
-    } finally {
-      meter?.created(view, { succeeded: created.length + failed, failed }); // as upstream has it, all attempts
-      await Promise.all([pods.caughtUp(created, signal), pods.sawDeleted(removed, signal)]);
+    } catch (error) {
+      failure = error;
     }
-    return { created: created.length, removed };
+    meter?.created(view, { succeeded: created.length + failed, failed }); // as upstream has it, all attempts
+    await Promise.all([pods.caughtUp(created, signal), pods.sawDeleted(removed, signal)]);
+    return { created: created.length, removed, failure };
   }
 
   function jobsOf(pod: P): ObjectKey[] {

@@ -6,7 +6,7 @@ import { type Controller, controllerKey, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import type { PodReleaser } from "./finalizer.ts";
 import { isTracked } from "./pods.ts";
-import { finishedCondition } from "./view.ts";
+import { finishedCondition, isExternal } from "./view.ts";
 
 /** Source: job_controller.go DefaultJobApiBackOff, MaxJobApiBackOff */
 export const JOB_RETRY: BackoffOptions = { minMs: 1000, maxMs: 60_000 };
@@ -26,9 +26,11 @@ export function orphanPods({ informers, releaser }: Pick<ControllerDeps, "inform
     async reconcile(key, { signal }) {
       const pod = pods.get(key);
       if (pod === undefined || !isTracked(pod)) return;
+      const owner = controllerOf(pod);
       const jobKey = controllerKey(pod, JOBS);
+      if (owner !== undefined && jobKey === undefined) return; // another kind counts it
       const job = jobKey === undefined ? undefined : jobs.get(jobKey);
-      const counted = job !== undefined && job.metadata.uid === controllerOf(pod)?.uid && finishedCondition(job) === undefined;
+      const counted = job !== undefined && job.metadata.uid === owner?.uid && (isExternal(job.spec) || finishedCondition(job) === undefined);
       if (!counted) await releaser.release(pod, signal);
     },
   };

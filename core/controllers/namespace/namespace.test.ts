@@ -77,6 +77,17 @@ test("a deleted Namespace is emptied, pods first, and then gone; nothing else is
     expect(api.all(CONFIG_MAPS).map(({ metadata }) => metadata.namespace)).toEqual(["other"]);
   }));
 
+test("pods whose time is over and that are still there hold back the rest all the same", () =>
+  withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
+    await api.client.resource(NAMESPACES).create(ns("apps"), call);
+    await api.client.resource(CONFIG_MAPS).create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace: "apps" } }, call);
+    await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "apps" }, spec: { nodeName: "silent", containers: [], terminationGracePeriodSeconds: 1 } }, call);
+    await api.client.resource(NAMESPACES).delete({ metadata: { name: "apps" } }, {}, call);
+    const conditions = await eventually(() => api.all(NAMESPACES)[0]?.status?.conditions, (all) => all?.some(({ reason }) => reason === "ContentDeletionFailed") === true);
+    expect(conditions!.find(({ status }) => status === "True")?.message).toBe("Failed to delete all resource types, 1 remaining: unexpected items still remain in namespace: apps for gvr: /v1, Resource=pods");
+    expect(api.all(CONFIG_MAPS)).toHaveLength(1);
+  }));
+
 test("a group that does not answer holds a deleted Namespace, which says which in client-go's words", () =>
   withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
     const namespaces = api.client.resource(NAMESPACES);

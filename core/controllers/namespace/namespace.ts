@@ -29,7 +29,13 @@ const GRACE_MS = 5000; // namespace_controller.go namespaceDeletionGracePeriod
 const FINALIZER_SECONDS = 15;
 
 /** What is left of one resource, and how many seconds it may take. */
-interface Left { readonly count: number; readonly finalizers: readonly string[]; readonly seconds: number }
+interface Left {
+  readonly count: number;
+  readonly finalizers: readonly string[];
+  readonly seconds: number;
+  /** Nothing says why it is still there. */
+  readonly unexpected?: Error;
+}
 
 export function namespaceController({ client, informers, clock }: Pick<ControllerDeps, "client" | "informers" | "clock">): Controller {
   const namespaces = informers.of(NAMESPACES);
@@ -83,16 +89,20 @@ export function namespaceController({ client, informers, clock }: Pick<Controlle
     const remaining = new Map<string, number>();
     const finalizers = new Map<string, number>();
     let seconds = 0;
+    const fail = (error: unknown): void => {
+      errors.push(error);
+      contentErrors.push(messageOf(error));
+    };
     const take = async (resource: ServedResource): Promise<void> => {
       try {
         const left = await deleteAll(resource, namespace, signal);
         seconds = Math.max(seconds, left.seconds);
         if (left.count > 0) remaining.set(`${resource.plural}.${resource.group}`, left.count);
         for (const finalizer of left.finalizers) finalizers.set(finalizer, (finalizers.get(finalizer) ?? 0) + 1);
+        if (left.unexpected) fail(left.unexpected);
       } catch (error) {
         if (signal.aborted) throw error;
-        errors.push(error);
-        contentErrors.push(messageOf(error));
+        fail(error);
       }
     };
     const isPods = ({ group, plural }: ResourceRef): boolean => group === "" && plural === "pods";
@@ -121,7 +131,8 @@ export function namespaceController({ client, informers, clock }: Pick<Controlle
     if (after.length === 0) return { count: 0, finalizers: [], seconds: 0 };
     if (seconds > 0) return { count: after.length, finalizers, seconds };
     if (finalizers.length > 0) return { count: after.length, finalizers, seconds: FINALIZER_SECONDS };
-    throw new Error(`unexpected items still remain in namespace: ${name} for gvr: ${formatGvr({ ...resource, resource: resource.plural })}`);
+    const unexpected = new Error(`unexpected items still remain in namespace: ${name} for gvr: ${formatGvr({ ...resource, resource: resource.plural })}`);
+    return { count: after.length, finalizers, seconds, unexpected };
   }
 
   /** The longest grace period among the pods that run, as long as it is not over. */

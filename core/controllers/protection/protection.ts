@@ -1,7 +1,7 @@
 /**
  * Storage that is in use does not go while it is: admission puts a finalizer on claims, volumes and attribute classes, and this takes it off once nobody uses them.
  *
- *   PersistentVolumeClaim   no pod that runs, or may still run, names it
+ *   PersistentVolumeClaim   no pod on a node names it, be it that it has ended: while it is there, so is what it wrote
  *   PersistentVolume        it is not bound
  *   VolumeAttributesClass   no claim and no volume names it
  *
@@ -9,14 +9,13 @@
  */
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { VolumeAttributesClass } from "../../api/gen/storage.v1.ts";
-import { type ApiObject, hasFinalizer, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
+import { type ApiObject, hasFinalizer, isControlledBy, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import type { ResourceClient } from "../../client/client.ts";
 import type { Index, Informer } from "../../client/informer.ts";
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTRIBUTES_CLASSES } from "../../client/resources.ts";
 import { type Controller, itself, mapped, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { isTerminal } from "../pod-state.ts";
 
 type Deps = Pick<ControllerDeps, "client" | "informers">;
 
@@ -44,10 +43,16 @@ export function claimProtectionController({ client, informers }: Deps): Controll
   const pods = informers.of(PODS);
   return protection(claims, client.resource(PERSISTENT_VOLUME_CLAIMS), {
     name: "pvc_protection", finalizer: CLAIM_FINALIZER,
-    // a pod that has ended holds nothing, and one that was never placed will not be: its claim is going
-    inUse: (claim) => pods.by(PODS_BY_CLAIM, keyOf(claim)).some((pod) => pod.spec.nodeName !== undefined && pod.spec.nodeName !== "" && !isTerminal(pod)),
+    inUse: (claim) => pods.by(PODS_BY_CLAIM, keyOf(claim)).some((pod) => uses(pod, claim)),
     watches: [mapped(pods, ({ object, old }) => [...claimsOf(object), ...(old ? claimsOf(old) : [])])],
   });
+}
+
+/** One that was never placed will not be: its claim is going. A claim of its own it holds no longer than its kubelet holds it. */
+function uses(pod: Readonly<Pod>, claim: Readonly<PersistentVolumeClaim>): boolean {
+  if (!pod.spec.nodeName) return false;
+  if (pod.spec.volumes?.some(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName === claim.metadata.name)) return true;
+  return isControlledBy(claim, pod) && !(isDeleting(pod) && pod.metadata.deletionGracePeriodSeconds === 0);
 }
 
 export function volumeProtectionController({ client, informers }: Deps): Controller {

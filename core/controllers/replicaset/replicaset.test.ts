@@ -5,6 +5,7 @@ import type { ReplicaSet } from "../../api/gen/apps.v1.ts";
 import { controllerOf, type NewObject } from "../../api/meta/object-meta.ts";
 import { forbidden } from "../../api/meta/status-error.ts";
 import { EVENTS, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS } from "../../client/resources.ts";
+import { podFromTemplate } from "../pod-control.ts";
 import { replicaSetController, replicationController } from "./replicaset.ts";
 
 function web(replicas: number): NewObject<ReplicaSet> {
@@ -36,6 +37,12 @@ test("a ReplicaSet gets its pods, adopts a stray one, replaces a failed one, and
     const told = await eventually(() => api.all(EVENTS).map(({ reason }) => reason), (reasons) => reasons.includes("SuccessfulDelete"));
     expect(told).toContain("SuccessfulCreate");
   }));
+
+test("a ReplicaSet with a name as long as names may be has pods, too", () => {
+  const name = "w".repeat(252);
+  const of = (length: string) => podFromTemplate({ metadata: {}, spec: { containers: [] } }, { ...web(1), metadata: { name: length, uid: "u", resourceVersion: "1", creationTimestamp: "" } }).metadata.generateName;
+  expect([of(name), of(`${name}w`)]).toEqual([`${name}-`, `${name}w`]);
+});
 
 test("a refusal is tried with one pod, told as a condition and an event, and forgotten once it works", () =>
   withControllers((deps) => [replicaSetController(deps)], async (api, call) => {

@@ -1,6 +1,6 @@
 /**
  * Secrets of type kubernetes.io/service-account-token: fills in the token of the ServiceAccount that the Secret names, and removes the Secret
- * with the account. Pods do not use these (their tokens are bound and short-lived); they are for clients outside the cluster.
+ * with the account. An account does not go on naming a token that is gone. Pods do not use these (their tokens are bound and short-lived); they are for clients outside the cluster.
  *
  * Source: kubernetes v1.36 pkg/controller/serviceaccount/tokens_controller.go
  */
@@ -9,7 +9,7 @@ import { annotationsOf, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKe
 import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import { SECRETS, SERVICE_ACCOUNTS } from "../../client/resources.ts";
 import type { Index } from "../../client/informer.ts";
-import { type Controller, itself, mapped } from "../controller.ts";
+import { type Controller, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 
 const TOKEN_SECRET_TYPE = "kubernetes.io/service-account-token";
@@ -37,12 +37,22 @@ export function serviceAccountTokensController({ client, informers, tokenFor, ro
   const accounts = informers.of(SERVICE_ACCOUNTS);
   const secretClient = client.resource(SECRETS);
   const accountClient = client.resource(SERVICE_ACCOUNTS);
+  const gone = new Map<ObjectKey, Readonly<Secret>>(); // until their accounts do not name them any more
   return {
     name: "serviceaccount_tokens_secret",
     workers: 5,
-    watches: [itself(secrets), mapped(accounts, ({ object }) => secrets.by(BY_ACCOUNT, keyOf(object)).map(keyOf))],
+    watches: [mapped(secrets, ({ object, deleted }) => {
+      if (!deleted) gone.delete(keyOf(object));
+      else if (object.type === TOKEN_SECRET_TYPE) gone.set(keyOf(object), object);
+      return [keyOf(object)];
+    }), mapped(accounts, ({ object }) => secrets.by(BY_ACCOUNT, keyOf(object)).map(keyOf))],
     async reconcile(key, { signal }) {
       const secret = secrets.get(key);
+      const before = gone.get(key);
+      if (secret === undefined && before !== undefined) {
+        await unname(before, signal);
+        gone.delete(key);
+      }
       if (secret === undefined || secret.type !== TOKEN_SECRET_TYPE || isDeleting(secret)) return;
       const annotations = annotationsOf(secret);
       const name = annotations[NAME_ANNOTATION];
@@ -60,8 +70,8 @@ export function serviceAccountTokensController({ client, informers, tokenFor, ro
         return;
       }
       const ca = base64(rootCa());
-      const namespace = base64(namespaceOf(secret));
       const data = secret.data ?? {};
+      const namespace = data["namespace"] || base64(namespaceOf(secret));
       if (data["ca.crt"] === ca && data["namespace"] === namespace && data["token"] && uid === account.metadata.uid) return;
       const token = data["token"] || base64(await tokenFor(account, secret));
       const next: Secret = {
@@ -71,6 +81,14 @@ export function serviceAccountTokensController({ client, informers, tokenFor, ro
       await secrets.caughtUp([await secretClient.update(next, { signal })], signal);
     },
   };
+
+  async function unname(secret: Readonly<Secret>, signal: AbortSignal): Promise<void> {
+    const account = accounts.get(accountKey(secret));
+    const uid = annotationsOf(secret)[UID_ANNOTATION] || account?.metadata.uid;
+    if (account === undefined || uid !== account.metadata.uid || !account.secrets?.some(({ name }) => name === secret.metadata.name)) return;
+    const left = account.secrets.filter(({ name }) => name !== secret.metadata.name);
+    await accountClient.update({ ...account, secrets: left }, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+  }
 }
 
 function base64(text: string): string { return Buffer.from(text).toString("base64"); }

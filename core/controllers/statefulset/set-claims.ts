@@ -4,8 +4,8 @@
  * Source: kubernetes v1.36 pkg/controller/statefulset/stateful_pod_control.go
  */
 import type { StatefulSet } from "../../api/gen/apps.v1.ts";
-import type { Pod } from "../../api/gen/core.v1.ts";
-import { isDeleting, namespaceOf, objectKey } from "../../api/meta/object-meta.ts";
+import type { PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
+import { isDeleting, type NewObject, namespaceOf, objectKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists } from "../../api/meta/status-error.ts";
 import { PERSISTENT_VOLUME_CLAIMS } from "../../client/resources.ts";
 import type { EventRecorder } from "../../client/events.ts";
@@ -17,7 +17,7 @@ type Set = Readonly<StatefulSet>;
 type P = Readonly<Pod>;
 
 export interface SetClaims {
-  /** What is missing is made. Throws what kept one from being made. */
+  /** What is missing is made. Throws what kept some from being made. */
   provide(set: Set, pod: string, ordinal: number, signal: AbortSignal): Promise<void>;
   /** Some still belong to a pod of the same name that went before. */
   haveStaleOwner(set: Set, pod: string, ordinal: number): boolean;
@@ -31,21 +31,28 @@ export function setClaims({ client, informers, recorder }: Pick<ControllerDeps, 
   const held = (set: Set, name: string | undefined) => claims.get(objectKey(namespaceOf(set), name ?? ""));
 
   async function provide(set: Set, pod: string, ordinal: number, signal: AbortSignal): Promise<void> {
+    const problems: Error[] = [];
     for (const draft of claimsFor(set, ordinal)) {
-      const name = draft.metadata.name ?? "";
-      const found = held(set, name);
-      if (found !== undefined) {
-        if (isDeleting(found)) throw new Error(`pvc ${name} is being deleted`);
-        continue;
-      }
-      try {
-        await claims.caughtUp([await claimClient.create(draft, { signal })], signal);
-        recorder.event(set, "Normal", "SuccessfulCreate", `Create Claim ${name} Pod ${pod} in StatefulSet ${set.metadata.name} success`);
-      } catch (cause) {
-        if (isAlreadyExists(cause)) continue;
-        if (!isNamespaceTerminating(cause)) recorder.event(set, "Warning", "FailedCreate", `Create Claim ${name} for Pod ${pod} in StatefulSet ${set.metadata.name} failed error: ${messageOf(cause)}`);
-        throw new Error(`failed to create PVC ${name}: ${messageOf(cause)}`, { cause });
-      }
+      const problem = await provideOne(set, pod, draft, signal);
+      if (problem !== undefined) problems.push(problem); // the others are made all the same
+    }
+    const [first, ...more] = problems;
+    if (first !== undefined) throw more.length === 0 ? first : new Error(`[${problems.map(messageOf).join(", ")}]`, { cause: first });
+  }
+
+  async function provideOne(set: Set, pod: string, draft: NewObject<PersistentVolumeClaim>, signal: AbortSignal): Promise<Error | undefined> {
+    const name = draft.metadata.name ?? "";
+    const found = held(set, name);
+    if (found !== undefined) return isDeleting(found) ? new Error(`pvc ${name} is being deleted`) : undefined;
+    try {
+      await claims.caughtUp([await claimClient.create(draft, { signal })], signal);
+      recorder.event(set, "Normal", "SuccessfulCreate", `Create Claim ${name} Pod ${pod} in StatefulSet ${set.metadata.name} success`);
+      return undefined;
+    } catch (cause) {
+      if (signal.aborted) throw cause;
+      if (isAlreadyExists(cause)) return undefined;
+      if (!isNamespaceTerminating(cause)) recorder.event(set, "Warning", "FailedCreate", `Create Claim ${name} for Pod ${pod} in StatefulSet ${set.metadata.name} failed error: ${messageOf(cause)}`);
+      return new Error(`failed to create PVC ${name}: ${messageOf(cause)}`, { cause });
     }
   }
 

@@ -4,6 +4,7 @@ import { fakeKubelets, type Outcome } from "../../../test/fake-kubelet.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
+import { forbidden } from "../../api/meta/status-error.ts";
 import { CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from "../../client/resources.ts";
 import { planSteps, type Step, type World } from "./plan.ts";
 import { claimOwners } from "./pods.ts";
@@ -57,6 +58,29 @@ test("a pod that does not become ready holds up those after it; in parallel it d
     await eventually(() => names(api), (seen) => seen === "db-0,db-1,db-2");
   });
 });
+
+test("who comes after a set of the same name and template goes on with its revision, and has one of its own once that is collected", () =>
+  run({ replicas: 0 }, () => "ready", async (api, call) => {
+    const [sets, revisions] = [api.client.resource(STATEFUL_SETS), api.client.resource(CONTROLLER_REVISIONS)];
+    const [revision] = await eventually(() => api.all(CONTROLLER_REVISIONS), (all) => all.length === 1);
+    await sets.delete(now(api)!, {}, call);
+    const next = await sets.create({ apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: "db", namespace: "default" }, spec: spec({ replicas: 0 }) }, call);
+    await eventually(() => now(api)?.status, (status) => status?.updateRevision === revision!.metadata.name && status.collisionCount === 0);
+    await revisions.delete(revision!, {}, call);
+    const [own] = await eventually(() => api.all(CONTROLLER_REVISIONS), ([one]) => one?.metadata.ownerReferences?.[0]?.uid === next.metadata.uid);
+    expect(own!.metadata.name).toBe(revision!.metadata.name);
+  }));
+
+test("a claim that is refused does not keep the pod's others from being made", () =>
+  withControllers((deps) => [statefulSetController(deps)], async (api, call) => {
+    api.fail = ({ method, path, body }) => (method === "POST" && path.endsWith("/persistentvolumeclaims") && JSON.stringify(body).includes("refused") ? forbidden({ group: "", resource: "persistentvolumeclaims" }, "", "exceeded quota") : undefined);
+    const templates = ["refused-a", "data", "refused-b"].map((name) => ({ metadata: { name }, spec: { accessModes: ["ReadWriteOnce"] } }));
+    await api.client.resource(STATEFUL_SETS).create({ apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: "db", namespace: "default" }, spec: spec({ volumeClaimTemplates: templates as never }) }, call);
+    await eventually(() => api.all(PERSISTENT_VOLUME_CLAIMS).map(({ metadata }) => metadata.name).join(), (made) => made === "data-db-0");
+    const why = (name: string) => `failed to create PVC ${name}-db-0: persistentvolumeclaims is forbidden: exceeded quota`;
+    await eventually(() => api.all(EVENTS).map(({ message }) => message), (told) => told.includes(`Create Pod db-0 in StatefulSet db failed error: [${why("refused-a")}, ${why("refused-b")}]`));
+    expect(api.all(PODS)).toEqual([]);
+  }));
 
 test("a pod that ends is made again under the same name", () =>
   run({ replicas: 1 }, () => "ready", async (api, call) => {

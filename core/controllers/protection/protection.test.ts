@@ -1,0 +1,30 @@
+import { expect, test } from "vitest";
+import { eventually } from "../../../test/fake-api.ts";
+import { withControllers } from "../../../test/run-controllers.ts";
+import type { Volume } from "../../api/gen/core.v1.ts";
+import { PERSISTENT_VOLUME_CLAIMS, PODS } from "../../client/resources.ts";
+import { claimProtectionController } from "./protection.ts";
+
+test("a claim stays as long as a pod with a node names it, though it has ended; one of the pod's own until the pod has shut down", () =>
+  withControllers((deps) => [claimProtectionController(deps)], async (api, call) => {
+    const [pods, claims] = [api.client.resource(PODS), api.client.resource(PERSISTENT_VOLUME_CLAIMS)];
+    const of = (claimName: string): Volume => ({ name: "v", persistentVolumeClaim: { claimName } });
+    const make = (name: string, volumes: Volume[], nodeName = "n", finalizers: string[] = []) => pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "ns", finalizers }, spec: { nodeName, containers: [], volumes }, status: { phase: "Succeeded" } } as never, call);
+    const ended = await make("ended", [of("held")]);
+    await make("unplaced", [of("free")], "");
+    const own = await make("own", [{ name: "v", ephemeral: { volumeClaimTemplate: { spec: {} } } }], "n", ["example.com/hold"]);
+    await make("other", [{ name: "v", ephemeral: { volumeClaimTemplate: { spec: {} } } }]);
+    for (const name of ["held", "free", "own-v", "other-v"]) {
+      const ownerReferences = name === "own-v" ? [{ apiVersion: "v1", kind: "Pod", name: "own", uid: own.metadata.uid, controller: true }] : [];
+      const made = await claims.create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name, namespace: "ns", ownerReferences, finalizers: ["kubernetes.io/pvc-protection"] }, spec: {} }, call);
+      await claims.delete(made, {}, call);
+    }
+    const left = () => api.all(PERSISTENT_VOLUME_CLAIMS).map(({ metadata }) => metadata.name).toSorted().join();
+    await eventually(left, (names) => names === "held,own-v");
+    await pods.delete(own, { gracePeriodSeconds: 0 }, call);
+    await eventually(left, (names) => names === "held");
+    await Bun.sleep(20);
+    expect(left()).toBe("held");
+    await pods.delete(ended, { gracePeriodSeconds: 0 }, call);
+    await eventually(left, (names) => names === "");
+  }));
