@@ -7,7 +7,7 @@ import { node, pod, schedulingCluster, stored } from "../../test/scheduling-clus
 import type { ClusterChange } from "./changes.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
 
-const cluster = schedulingCluster({});
+const cluster = schedulingCluster({ objects: [stored("resource.k8s.io/v1", "ResourceClaim", "default/own")] });
 const tainted = { taints: [{ key: "k", effect: "NoSchedule" as const }] };
 const added = (object: ReturnType<typeof node>): ClusterChange => ({ of: "node", object, deleted: false });
 const became = (old: ReturnType<typeof node>, object: ReturnType<typeof node>): ClusterChange => ({ of: "node", object, old, deleted: false });
@@ -45,6 +45,7 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["NodeResourcesFit", {}, "the pod itself asks for less", { of: "pod", object: pod("p", { cpu: "100m" }), old: pod("p"), deleted: false }, true],
   ["NodeResourcesFit", {}, "a label for the pod itself", { of: "pod", object: pod("p", web), old: pod("p"), deleted: false }, false],
   ["DynamicResources", asksForDevices, "another's claim gives back its devices", devices("other", users(0), users(0, false)), true],
+  ["DynamicResources", { resourceClaims: [{ name: "r", resourceClaimName: "none" }] }, "another's claim gives back its devices", devices("other", users(0), users(0, false)), false],
   ["DynamicResources", asksForDevices, "another's claim has a user less", devices("other", users(2), users(1)), false],
   ["DynamicResources", asksForDevices, "its claim comes", devices("own", undefined, {}), true],
   ["DynamicResources", asksForDevices, "its claim has a user less", devices("own", users(2), users(1)), true],
@@ -99,6 +100,7 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["DynamicResources", {}, "a heartbeat", became(node("n"), node("n")), false],
   ["DynamicResources", {}, "a label for the pod itself", { of: "pod", object: pod("p", web), old: pod("p"), deleted: false }, false],
   ["DynamicResources", {}, "a claim made for the pod", { of: "pod", object: pod("p", { status: { resourceClaimStatuses: [{ name: "c", resourceClaimName: "p-c" }] } }), old: pod("p"), deleted: false }, true],
+  ["DynamicResources", {}, "one of two claims made for the pod", { of: "pod", object: pod("p", { resourceClaims: ["c", "d"].map((name) => ({ name, resourceClaimTemplateName: "t" })), status: { resourceClaimStatuses: [{ name: "c" }] } }), old: pod("p"), deleted: false }, false],
   ["NodeDeclaredFeatures", restartsAll, "a node", added(node("n")), true],
   ["NodeDeclaredFeatures", restartsAll, "a heartbeat", became(node("n"), node("n", { labels: { x: "y" } })), false],
   ["NodeDeclaredFeatures", restartsAll, "a node that learns", became(node("n"), { ...node("n"), status: { declaredFeatures: ["X"] } }), true],
