@@ -59,11 +59,11 @@ export function isFullyBound(claim: Readonly<PersistentVolumeClaim>): boolean {
   return Boolean(claim.spec.volumeName) && BIND_COMPLETED in annotationsOf(claim);
 }
 
-export function classOf(claim: Readonly<PersistentVolumeClaim>): string {
+export function classOf(claim: Readonly<PersistentVolumeClaim | PersistentVolume>): string {
   return annotationsOf(claim)[CLASS_ANNOTATION] ?? claim.spec.storageClassName ?? "";
 }
 
-function waitsForConsumer(found: Readonly<StorageClass> | undefined): boolean {
+export function waitsForConsumer(found: Readonly<StorageClass> | undefined): boolean {
   return found?.volumeBindingMode === "WaitForFirstConsumer";
 }
 
