@@ -11,8 +11,8 @@ import { type ClusterChange, nodeChanged } from "../changes.ts";
 import type { LiveNode } from "../node-info.ts";
 import type { Filter } from "../plugin.ts";
 import { resolvable, unresolvable } from "../rejection.ts";
-import type { Storage } from "../storage.ts";
-import { classOf, planVolumes, podClaims, podVolumes, waitsForConsumer } from "../volume-plan.ts";
+import { classOf, type Storage } from "../storage.ts";
+import { planVolumes, podClaims, podVolumes, waitsForConsumer } from "../volume-plan.ts";
 
 /** Claims are bound, or can be bound or provisioned at the node. */
 export const volumeBinding: Filter = {
