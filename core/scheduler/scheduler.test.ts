@@ -138,6 +138,19 @@ test("a pod of higher priority takes the place of others, after telling them", (
   ]);
 }));
 
+test("a pod that is being deleted gets no node, and is told so", () => withScheduler(async ({ client, call, node, pod, until, get, events }) => {
+  await pod("p", { schedulingGates: [{ name: "example.com/wait" }] });
+  const named = { metadata: { name: "p", namespace: "default" } };
+  await client.resource(PODS).patch(named, "application/merge-patch+json", { metadata: { finalizers: ["example.com/held"] } }, call);
+  await client.resource(PODS).delete(named, {}, call);
+  await node("a");
+  await client.resource(PODS).patch(named, "application/json-patch+json", [{ op: "remove", path: "/spec/schedulingGates" }], call);
+  await pod("q");
+  await until("q", on("a"));
+  expect(await events("FailedScheduling")).toEqual(["skip schedule deleting pod: default/p"]);
+  expect((await get("p")).spec.nodeName).toBeUndefined();
+}));
+
 /** Keeps nodes, without a word about the others. */
 const keeps = (...kept: string[]): Partial<Extender> => ({
   name: "x", filters: true, isInterestedIn: () => true,

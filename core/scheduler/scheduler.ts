@@ -10,7 +10,7 @@
  * One pod is decided at a time, so each decision sees the ones before it; what follows a decision is written while the next is made.
  * Pods whose spec.schedulerName is no profile's are somebody else's.
  */
-import { keyOf } from "../api/meta/object-meta.ts";
+import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
 import { PODS } from "../client/resources.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import { EXTENDER, filterByExtenders, scoresOfExtenders } from "./ask-extenders.ts";
@@ -103,6 +103,10 @@ class Scheduler {
     const pod = informers.of(PODS).get(attempt.key);
     const profile = pod && this.#parts.profileOf(pod);
     if (!pod || !profile || pod.metadata.uid !== attempt.pod.metadata.uid || !this.#parts.isWaiting(pod) || snapshot.isAssumed(pod)) return queue.done(attempt);
+    if (isDeleting(pod)) {
+      this.#parts.tellUnscheduled(pod, profile, `skip schedule deleting pod: ${attempt.key}`);
+      return queue.done(attempt);
+    }
     const candidate = placedPod(pod);
     const tried = { attempt, candidate, profile, startMs, signal };
     if (extenders.some((extender) => extender.isInterestedIn(pod))) return this.#decideWithExtenders(tried);
