@@ -11,7 +11,7 @@ import { SCORE_MAX } from "./plugin.ts";
 import type { NodeRejection } from "./rejection.ts";
 
 /** The name under which extenders reject nodes. Source: framework.ExtenderName */
-export const EXTENDER = "extender";
+export const EXTENDER = "Extender";
 /** Theirs are 0…10. */
 const PRIORITY_MAX = 10;
 

@@ -102,23 +102,39 @@ export class Binder {
 
   async #bind(binding: Binding, signal: AbortSignal): Promise<void> {
     const { attempt, candidate: { pod }, profile, startMs, node } = binding;
-    const { deps: { client, clock, log }, extenders, metrics } = this.#parts;
+    const { deps: { client, clock, log }, metrics } = this.#parts;
     const { name, namespace, uid } = pod.metadata;
     const bindMs = clock.uptimeMs();
-    const binder = extenders.find((extender) => extender.binds && extender.isInterestedIn(pod));
+    let whose = "";
     try {
-      const body = { apiVersion: "v1", kind: "Binding", metadata: { name, namespace, uid }, target: { apiVersion: "v1", kind: "Node", name: node } };
-      if (binder) await binder.bind(pod, node, signal);
-      else await client.resource(PODS).createSubresource(pod, "binding", body, { signal });
+      if (!(await this.#boundByExtender(pod, node, signal))) {
+        whose = 'running Bind plugin "DefaultBinder": ';
+        const body = { apiVersion: "v1", kind: "Binding", metadata: { name, namespace, uid }, target: { apiVersion: "v1", kind: "Node", name: node } };
+        await client.resource(PODS).createSubresource(pod, "binding", body, { signal });
+      }
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      return this.#failed(binding, new Error(binder ? message : `running Bind plugin "DefaultBinder": ${message}`, { cause: error }), signal.aborted || isNotFound(error));
+      return this.#failed(binding, new Error(`${whose}${error instanceof Error ? error.message : String(error)}`, { cause: error }), signal.aborted || isNotFound(error));
     }
     metrics.point("Bind", profile.schedulerName, clock.uptimeMs() - bindMs);
     log.info("pod bound", { pod: keyOf(pod), node });
     this.#parts.reporter(profile).report(pod, { type: "Normal", reason: "Scheduled", action: "Binding", note: `Successfully assigned ${namespace}/${name} to ${node}` });
     metrics.attempt("scheduled", profile.schedulerName, clock.uptimeMs() - startMs);
     metrics.scheduled(attempt.attempts, clock.uptimeMs() - attempt.addedMs);
+  }
+
+  /** Whether there is one that has. One that fails and may be passed over has not. */
+  async #boundByExtender(pod: Readonly<Pod>, node: string, signal: AbortSignal): Promise<boolean> {
+    const { deps: { log }, extenders } = this.#parts;
+    const binder = extenders.find((extender) => extender.binds && extender.isInterestedIn(pod));
+    if (!binder) return false;
+    try {
+      await binder.bind(pod, node, signal);
+      return true;
+    } catch (error) {
+      if (!binder.ignorable || signal.aborted) throw error;
+      log.info("an extender could not bind a pod, it is bound without it", { pod: keyOf(pod), extender: binder.name, error });
+      return false;
+    }
   }
 
   /** `gone`: the pod does not want a node any more, or we stop. */

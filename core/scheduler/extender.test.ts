@@ -35,7 +35,7 @@ test("names or whole nodes go out; those it keeps and its reasons come back", as
   const extenders = [extender({ filterVerb: "names", nodeCacheCapable: true }), extender({ filterVerb: "nodes" })];
   const left = await filterByExtenders(wanted, all, rejections, { extenders, log, signal });
   expect(left.map(({ name }) => name)).toEqual(["b"]);
-  expect(Object.fromEntries(rejections)).toEqual({ a: { filter: "extender", reasons: ["never"], resolvable: false }, c: { filter: "extender", reasons: ["too far"], resolvable: true } });
+  expect(Object.fromEntries(rejections)).toEqual({ a: { filter: "Extender", reasons: ["never"], resolvable: false }, c: { filter: "Extender", reasons: ["too far"], resolvable: true } });
   expect(seen.map(({ path, body }) => [path, body["NodeNames"], ((body["Nodes"] as { items?: { metadata: { name: string } }[] } | null)?.items ?? []).map(({ metadata }) => metadata.name)])).toEqual([["/x/names", ["a", "b", "c"], []], ["/x/nodes", null, ["a", "b"]]]);
   expect(seen.map(({ body }) => Object.keys(body["Pod"] as Pod))).toEqual([["metadata", "spec"], ["metadata", "spec"]]);
 });

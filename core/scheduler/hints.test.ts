@@ -1,13 +1,13 @@
 /** Which changes bring a pod back that a filter rejected. */
 import { expect, test } from "vitest";
-import type { PodSpec } from "../api/gen/core.v1.ts";
+import type { PersistentVolume, PodSpec } from "../api/gen/core.v1.ts";
 import type { ResourceClaim } from "../api/gen/resource.v1.ts";
 import type { CSINode, CSIStorageCapacity } from "../api/gen/storage.v1.ts";
 import { node, pod, schedulingCluster, stored } from "../../test/scheduling-cluster.ts";
 import type { ClusterChange } from "./changes.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
 
-const cluster = schedulingCluster({});
+const cluster = schedulingCluster({ objects: [stored("resource.k8s.io/v1", "ResourceClaim", "default/own")] });
 const tainted = { taints: [{ key: "k", effect: "NoSchedule" as const }] };
 const added = (object: ReturnType<typeof node>): ClusterChange => ({ of: "node", object, deleted: false });
 const became = (old: ReturnType<typeof node>, object: ReturnType<typeof node>): ClusterChange => ({ of: "node", object, old, deleted: false });
@@ -20,6 +20,7 @@ const apart: Partial<PodSpec> = { affinity: { podAntiAffinity: { requiredDuringS
 const spread: Partial<PodSpec> = { topologySpreadConstraints: [{ ...term, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }] };
 const restartsAll = { container: { restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [1] } }] } };
 const mounts: Partial<PodSpec> = { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] };
+const disk: Partial<PodSpec> = { volumes: [{ name: "v", rbd: { monitors: ["m"], image: "i" } }] };
 const port = { container: { ports: [{ containerPort: 80, hostPort: 80 }] } };
 const claim = (name: string): ClusterChange => ({ of: "claim", object: stored("v1", "PersistentVolumeClaim", `default/${name}`), deleted: false });
 const volume: ClusterChange = { of: "volume", object: stored("v1", "PersistentVolume", "v"), deleted: false };
@@ -45,6 +46,7 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["NodeResourcesFit", {}, "the pod itself asks for less", { of: "pod", object: pod("p", { cpu: "100m" }), old: pod("p"), deleted: false }, true],
   ["NodeResourcesFit", {}, "a label for the pod itself", { of: "pod", object: pod("p", web), old: pod("p"), deleted: false }, false],
   ["DynamicResources", asksForDevices, "another's claim gives back its devices", devices("other", users(0), users(0, false)), true],
+  ["DynamicResources", { resourceClaims: [{ name: "r", resourceClaimName: "none" }] }, "another's claim gives back its devices", devices("other", users(0), users(0, false)), false],
   ["DynamicResources", asksForDevices, "another's claim has a user less", devices("other", users(2), users(1)), false],
   ["DynamicResources", asksForDevices, "its claim comes", devices("own", undefined, {}), true],
   ["DynamicResources", asksForDevices, "its claim has a user less", devices("own", users(2), users(1)), true],
@@ -72,6 +74,7 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["InterPodAffinity", near, "a node gets the topology", became(node("n"), node("n", { labels: { zone: "a" } })), true],
   ["PodTopologySpread", { ...spread, ...web }, "one of them goes", gone(web), true],
   ["PodTopologySpread", { ...spread, ...web }, "one of them comes", came(web), true],
+  ["PodTopologySpread", { topologySpreadConstraints: [...spread.topologySpreadConstraints!, { ...spread.topologySpreadConstraints![0]!, labelSelector: { matchLabels: { app: "db" } } }] }, "a pod becomes one of others", { of: "placed pod", object: pod("x", { labels: { app: "db" } }), old: pod("x", web), deleted: false }, true],
   ["PodTopologySpread", { ...spread, ...web }, "a stranger goes", gone(), false],
   ["PodTopologySpread", { ...spread, ...web }, "in another namespace", gone({ ...web, namespace: "other" }), false],
   ["PodTopologySpread", { ...spread, ...web }, "a domain goes", { of: "node", object: node("n", { labels: { zone: "a" } }), deleted: true }, true],
@@ -82,7 +85,9 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["VolumeBinding", mounts, "another claim", claim("d"), false],
   ["VolumeBinding", mounts, "a volume", volume, true],
   ["VolumeBinding", mounts, "a pod that goes", gone(), false],
-  ["VolumeRestrictions", mounts, "a pod that goes", gone(), true],
+  ["VolumeRestrictions", mounts, "a pod that goes", gone(), false],
+  ["VolumeRestrictions", mounts, "a pod with the claim goes", gone(mounts), true],
+  ["VolumeRestrictions", disk, "a pod with the disk goes", gone(disk), true],
   ["VolumeRestrictions", mounts, "a volume", volume, false],
   ["NodeVolumeLimits", mounts, "an attachment that goes", { of: "attachment", object: stored("storage.k8s.io/v1", "VolumeAttachment", "a"), deleted: true }, true],
   ["NodeVolumeLimits", mounts, "a pod with volumes goes", gone(mounts), true],
@@ -93,12 +98,16 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["NodeVolumeLimits", mounts, "a driver's node that attaches no more", { of: "CSI node", object: csiNode(1), old: csiNode(1), deleted: false }, false],
   ["VolumeBinding", mounts, "more room", { of: "storage capacity", object: room("2Gi"), old: room("1Gi"), deleted: false }, true],
   ["VolumeBinding", mounts, "less room", { of: "storage capacity", object: room("1Gi"), old: room("2Gi"), deleted: false }, false],
+  ["VolumeZone", mounts, "a volume", volume, true],
+  ["VolumeZone", mounts, "a volume that is bound", { of: "volume", object: stored("v1", "PersistentVolume", "v", { status: { phase: "Bound" } }), old: stored<PersistentVolume>("v1", "PersistentVolume", "v"), deleted: false }, false],
+  ["VolumeZone", mounts, "a class that does not wait", { of: "storage class", object: stored("storage.k8s.io/v1", "StorageClass", "s"), deleted: false }, false],
   ["VolumeZone", mounts, "a zone for a node", became(node("n"), node("n", { labels: { "topology.kubernetes.io/zone": "a" } })), true],
   ["NodeName", {}, "a pod that goes", gone(), false],
   ["DynamicResources", {}, "a node that is more or less", became(node("n"), node("n", { cpu: "4" })), true],
   ["DynamicResources", {}, "a heartbeat", became(node("n"), node("n")), false],
   ["DynamicResources", {}, "a label for the pod itself", { of: "pod", object: pod("p", web), old: pod("p"), deleted: false }, false],
   ["DynamicResources", {}, "a claim made for the pod", { of: "pod", object: pod("p", { status: { resourceClaimStatuses: [{ name: "c", resourceClaimName: "p-c" }] } }), old: pod("p"), deleted: false }, true],
+  ["DynamicResources", {}, "one of two claims made for the pod", { of: "pod", object: pod("p", { resourceClaims: ["c", "d"].map((name) => ({ name, resourceClaimTemplateName: "t" })), status: { resourceClaimStatuses: [{ name: "c" }] } }), old: pod("p"), deleted: false }, false],
   ["NodeDeclaredFeatures", restartsAll, "a node", added(node("n")), true],
   ["NodeDeclaredFeatures", restartsAll, "a heartbeat", became(node("n"), node("n", { labels: { x: "y" } })), false],
   ["NodeDeclaredFeatures", restartsAll, "a node that learns", became(node("n"), { ...node("n"), status: { declaredFeatures: ["X"] } }), true],

@@ -101,9 +101,9 @@ export class Parts {
     return this.deps.events.reporter({ component: schedulerName, host: this.deps.nodeName });
   }
 
-  /** It is ours to give a node to, and has none. */
+  /** It is ours to give a node to, and has none. One that is being deleted stays in the queue, to be told that it gets none. */
   isWaiting(pod: Readonly<Pod>): boolean {
-    return !pod.spec.nodeName && pod.metadata.deletionTimestamp == null && !isEnded(pod) && this.profileOf(pod) !== undefined;
+    return !pod.spec.nodeName && !isEnded(pod) && this.profileOf(pod) !== undefined;
   }
 
   /** Pods that wait are told what happened. */

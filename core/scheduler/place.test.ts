@@ -40,6 +40,8 @@ test("two pods cannot have the same host port", () => {
   expect(placed(pod("p", web), [node("a")], [[pod("x", web), "a"]])).toBe("0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports.");
   const other = { container: { ports: [{ containerPort: 80, hostPort: 80, hostIP: "127.0.0.1", protocol: "UDP" as const }] } };
   expect(placed(pod("p", other), [node("a")], [[pod("x", web), "a"]])).toBe("a");
+  const at = (hostIP: string) => ({ container: { ports: [{ containerPort: 80, hostPort: 80, hostIP, protocol: "TCP" as const }] } });
+  expect(placed(pod("p", at("::")), [node("a")], [[pod("x", at("10.0.0.1")), "a"]])).toBe("a"); // all of IPv6's
 });
 
 test("sidecars count with what runs after them, other init containers only while they run", () => {

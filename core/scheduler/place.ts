@@ -64,18 +64,20 @@ export interface Found {
   readonly evaluated: number;
   readonly rejections: Map<string, NodeRejection>;
   readonly evaluation: Evaluation;
+  /** It is the node the pod was nominated to; others were not looked at. */
+  readonly isNominee?: true;
 }
 
-/** `compares`: somebody tells the nodes that will do apart, by scores or as an extender. Else the first is enough. */
-export function search(candidate: Candidate, cluster: Cluster, { filters, scores, percentageOfNodesToScore }: Profile, { start, kind, times, compares = scores.length > 0 }: Pick<Options, "start" | "kind" | "times"> & { readonly compares?: boolean }): Found | NoPlacement {
+/** `compares`: somebody tells the nodes that will do apart, by scores or as an extender. Else the first is enough. `nominee` false: the node the pod was nominated to is one among others. */
+export function search(candidate: Candidate, cluster: Cluster, { filters, scores, percentageOfNodesToScore }: Profile, { start, kind, times, compares = scores.length > 0, nominee = true }: Pick<Options, "start" | "kind" | "times"> & { readonly compares?: boolean; readonly nominee?: boolean }): Found | NoPlacement {
   const all = cluster.nodes();
   if (all.length === 0) return { type: "none", message: "no nodes available to schedule pods", filters: new Set(), rejections: new Map(), evaluation: undefined };
   const evaluation = new Evaluation(candidate, cluster, filters, { kind, times });
   const { refusal, onlyNodes } = evaluation;
   if (refusal) return { type: "none", message: `0/${all.length} nodes are available: ${refusal.reason}.`, filters: new Set([refusal.filter]), rejections: new Map(), evaluation };
 
-  const nominated = cluster.node(candidate.pod.status?.nominatedNodeName ?? "");
-  if (nominated && (onlyNodes?.has(nominated.name) ?? true) && !evaluation.reject(nominated)) return { type: "found", feasible: [nominated], evaluated: 1, rejections: new Map(), evaluation };
+  const nominated = nominee ? cluster.node(candidate.pod.status?.nominatedNodeName ?? "") : undefined;
+  if (nominated && (onlyNodes?.has(nominated.name) ?? true) && !evaluation.reject(nominated)) return { type: "found", feasible: [nominated], evaluated: 1, rejections: new Map(), evaluation, isNominee: true };
 
   const nodes = onlyNodes ? [...onlyNodes].flatMap((name) => cluster.node(name) ?? []) : all;
   const wanted = compares ? feasibleWanted(nodes.length, percentageOfNodesToScore) : 1;
@@ -98,7 +100,7 @@ export function search(candidate: Candidate, cluster: Cluster, { filters, scores
 export function nowhere(cluster: Cluster, { rejections, evaluation }: Pick<Found, "rejections" | "evaluation">): NoPlacement {
   const all = cluster.nodes();
   const { onlyNodes, namedBy } = evaluation;
-  const absent = `node(s) didn't satisfy plugin(s) [${namedBy.toSorted().join(" ")}]`;
+  const absent = onlyNodes && `node(s) didn't satisfy plugin(s) [${namedBy.toSorted().join(" ")}]`;
   const unseen = onlyNodes !== undefined && all.some(({ name }) => !onlyNodes.has(name));
   return {
     type: "none", rejections, evaluation,
@@ -113,11 +115,11 @@ function feasibleWanted(nodes: number, percentage: number): number {
   return Math.max(FEASIBLE_MIN, Math.trunc((nodes * share) / 100));
 }
 
-/** How many nodes gave each reason; those that gave none count under `absent`. */
-export function reasonsOf(rejections: ReadonlyMap<string, { readonly reasons: readonly string[] }>, nodes: number, absent: string): Map<string, number> {
+/** How many nodes gave each reason; those that gave none count under `absent`, if there is such a reason: extenders need not say why. */
+export function reasonsOf(rejections: ReadonlyMap<string, { readonly reasons: readonly string[] }>, nodes: number, absent: string | undefined): Map<string, number> {
   const counts = new Map<string, number>();
   for (const { reasons } of rejections.values()) for (const reason of reasons) counts.set(reason, (counts.get(reason) ?? 0) + 1);
-  if (rejections.size < nodes) counts.set(absent, (counts.get(absent) ?? 0) + nodes - rejections.size);
+  if (absent !== undefined && rejections.size < nodes) counts.set(absent, (counts.get(absent) ?? 0) + nodes - rejections.size);
   return counts;
 }
 

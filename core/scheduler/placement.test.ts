@@ -8,6 +8,7 @@ import type { Score } from "./plugin.ts";
 import { place } from "./place.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
 import { imageLocality } from "./scores/node.ts";
+import { interPodAffinityScore } from "./scores/pods.ts";
 import { balancedAllocation, type FitStrategy, nodeResourcesFitScore } from "./scores/resources.ts";
 
 type Running = readonly (readonly [Pod, string])[];
@@ -119,6 +120,8 @@ test("use that becomes more even is better; devices count only for pods that ask
   expect(worth(balanced("cpu", "memory"), { cpu: "2", memory: "0" }, { cpu: "4", memory: "1Gi" }, { cpu: "0", memory: "512Mi" })).toBe(87);
   expect(worth(balanced("cpu", "memory"), { cpu: "2", memory: "0" }, { cpu: "4", memory: "1Gi" }, { cpu: "2", memory: "512Mi" })).toBe(62);
   expect(worth(balanced("cpu", "memory", "foo"), { cpu: "1", memory: "256Mi" }, { cpu: "4", memory: "1Gi", foo: "4" }, { cpu: "0", memory: "0", foo: "4" })).toBe(75);
+  expect(worth(balanced("cpu", "memory"), { cpu: "200m", memory: "320" }, { cpu: "1", memory: "2000" }, { cpu: "0", memory: "0" })).toBe(74); // 20 and 16 percent are 2 from their mean, to the last digit
+  expect(worth(balanced("cpu", "memory", "foo"), { cpu: "2", memory: "256Mi", foo: "4" }, { cpu: "4", memory: "1Gi", foo: "4" }, { cpu: "0", memory: "0" })).toBe(59);
 });
 
 // Other pods
@@ -161,6 +164,15 @@ test("an empty value of the topology key is a domain of its own, and not that of
   const db: Running = [[pod("x", { labels: { app: "db" }, cpu: "10m" }), "empty"]];
   expect(placed(pod("p", withAffinity("web", { apart: "db" }, "zone")), nodes, db)).toBe("bare");
   expect(placed(pod("p", { affinity: { podAntiAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, podAffinityTerm: term("db", "zone") }] } } }), nodes, db)).toBe("bare");
+});
+
+test("what other pods are worth is rounded down as a share of the most: 29 of 100 are 28", () => {
+  const nodes = ["a", "b", "c"].map((name) => node(name));
+  const near = (app: string, weight: number) => ({ weight, podAffinityTerm: term(app) });
+  const wanted = candidate(pod("p", { affinity: { podAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [near("db", 100), near("cache", 29)] } } }));
+  const cluster = schedulingCluster({ nodes, placed: [[pod("x", { labels: { app: "db" } }), "a"], [pod("y", { labels: { app: "cache" } }), "b"]] });
+  const score = interPodAffinityScore().prepare(wanted, cluster, cluster.nodes())!;
+  expect(score.normalize!(cluster.nodes().map((one) => score.score(one)), cluster.nodes())).toEqual([100, 28, 0]);
 });
 
 // Spreading

@@ -210,9 +210,9 @@ test("a pod that there is no node for is tried again after longer and longer, an
 
 test("a pod that an extender turned down is tried again when its own status changes, others are not", async () => {
   const clock = stoppedClock();
-  const queue = new SchedulingQueue({ clock, mayHelp: (_pod, filters) => filters.has("extender") });
+  const queue = new SchedulingQueue({ clock, mayHelp: (_pod, filters) => filters.has("Extender") });
   const states = [];
-  for (const filter of ["extender", "node"]) {
+  for (const filter of ["Extender", "node"]) {
     const waiting = pod("p");
     queue.add(waiting);
     queue.fail((await queue.take(new AbortController().signal))!, new Set([filter]));

@@ -121,7 +121,7 @@ export class RoomMaker {
     let said = "no new claims to deallocate";
     if (plan instanceof DevicePlan) {
       const { pod } = candidate;
-      said = claims.canDeallocate(pod, plan) ? "deallocation of ResourceClaim completed" : "still not schedulable";
+      said = claims.deallocation(pod, plan);
       writes.add(claims.deallocateOne(pod, plan, signal));
     }
     return room.isError ? room : { ...room, message: room.message ? `${said}, ${room.message}` : said };

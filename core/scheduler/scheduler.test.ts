@@ -12,6 +12,7 @@ import { systemRandom as random } from "../lifecycle/random.ts";
 import { silentLog as log } from "../observe/log.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
 import { inProcessServer } from "../../test/in-process-server.ts";
+import type { Extender } from "./extender.ts";
 import { DEFAULT_PROFILE, type Profile } from "./plugins.ts";
 import { scheduler } from "./scheduler.ts";
 import { nodeResourcesFitScore } from "./scores/resources.ts";
@@ -28,7 +29,7 @@ interface Lab {
   readonly metrics: () => string;
 }
 
-async function withScheduler(body: (lab: Lab) => Promise<void>, { profiles, through = (client) => client }: { readonly profiles?: readonly Profile[]; readonly through?: (client: Client) => Client } = {}): Promise<void> {
+async function withScheduler(body: (lab: Lab) => Promise<void>, { profiles, extenders, through = (client) => client }: { readonly profiles?: readonly Profile[]; readonly extenders?: readonly Partial<Extender>[]; readonly through?: (client: Client) => Client } = {}): Promise<void> {
   const stop = new AbortController();
   const { signal } = stop;
   const server = await inProcessServer({ signal });
@@ -36,7 +37,7 @@ async function withScheduler(body: (lab: Lab) => Promise<void>, { profiles, thro
   const informers = informerFactory({ client, clock, random, log });
   const events = eventWriter({ client, clock, random, log });
   const metrics = metricsRegistry();
-  const lives = [informers, events, scheduler({ client: through(client), nodeName: "server", informers, events, clock, random, log, metrics, profiles })].map((part) => part.run(signal, () => {}));
+  const lives = [informers, events, scheduler({ client: through(client), nodeName: "server", informers, events, clock, random, log, metrics, profiles, extenders: extenders as Extender[] | undefined })].map((part) => part.run(signal, () => {}));
   const call = { signal };
   await client.resource(NAMESPACES).create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as never, call);
   const get = (name: string) => client.resource(PODS).get({ metadata: { name, namespace: "default" } }, call);
@@ -136,6 +137,58 @@ test("a pod of higher priority takes the place of others, after telling them", (
     ["Scheduled", "Binding", {}, "default-scheduler", "default-scheduler-server", "low", undefined, undefined, null],
   ]);
 }));
+
+test("a pod that is being deleted gets no node, and is told so", () => withScheduler(async ({ client, call, node, pod, until, get, events }) => {
+  await pod("p", { schedulingGates: [{ name: "example.com/wait" }] });
+  const named = { metadata: { name: "p", namespace: "default" } };
+  await client.resource(PODS).patch(named, "application/merge-patch+json", { metadata: { finalizers: ["example.com/held"] } }, call);
+  await client.resource(PODS).delete(named, {}, call);
+  await node("a");
+  await client.resource(PODS).patch(named, "application/json-patch+json", [{ op: "remove", path: "/spec/schedulingGates" }], call);
+  await pod("q");
+  await until("q", on("a"));
+  expect(await events("FailedScheduling")).toEqual(["skip schedule deleting pod: default/p"]);
+  expect((await get("p")).spec.nodeName).toBeUndefined();
+}));
+
+/** Keeps nodes, without a word about the others. */
+const keeps = (...kept: string[]): Partial<Extender> => ({
+  name: "x", filters: true, isInterestedIn: () => true,
+  filter: async (_pod, nodes) => ({ nodes: nodes.filter(({ name }) => kept.includes(name)), failed: {}, unresolvable: {} }),
+});
+
+test("where extenders leave no node and do not say why, neither does the scheduler; what has turned the pod down is known", () => withScheduler(async ({ node, pod, until, metrics }) => {
+  await node("a");
+  await node("b");
+  await pod("p");
+  const { status } = await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  expect(status?.conditions?.[0]?.message).toBe("0/2 nodes are available: no new claims to deallocate, preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling.");
+  expect(metrics()).toContain('scheduler_unschedulable_pods{plugin="Extender",profile="default-scheduler"} 1\n');
+}, { extenders: [keeps()] }));
+
+test("a node that the pod was nominated to and an extender turns down is not the only one that is looked at", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
+  await node("a");
+  await node("b");
+  await pod("p", { schedulingGates: [{ name: "example.com/wait" }] });
+  const named = { metadata: { name: "p", namespace: "default" } };
+  await client.resource(PODS).patch(named, "application/merge-patch+json", { status: { nominatedNodeName: "a" } }, { ...call, subresource: "status" });
+  await client.resource(PODS).patch(named, "application/json-patch+json", [{ op: "remove", path: "/spec/schedulingGates" }], call);
+  await until("p", on("b"));
+  expect(await events("FailedScheduling")).toEqual([]);
+}, { extenders: [keeps("b")] }));
+
+test("an extender that should bind and cannot is passed over, if it may be", () => {
+  const broken = (ignorable: boolean): Partial<Extender> => ({ name: "x", binds: true, ignorable, isInterestedIn: ({ metadata }) => metadata.name === "p", bind: () => Promise.reject(new Error("not today")) });
+  return Promise.all([
+    withScheduler(async ({ node, pod, until }) => { await node("a"); await pod("p"); await until("p", on("a")); }, { extenders: [broken(true)] }),
+    withScheduler(async ({ node, pod, until }) => {
+      await node("a");
+      await pod("p");
+      const { status } = await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "SchedulerError") ?? false);
+      expect(status?.conditions?.[0]?.message).toBe("not today");
+    }, { extenders: [broken(false)] }),
+  ]);
+});
 
 test("a pod whose claims keep it off all nodes is told so, and that nothing was noted of its devices", () => withScheduler(async ({ node, pod, until, events }) => {
   await node("a");
@@ -388,5 +441,5 @@ test("devices that could not be allocated are free again: the pod has them at th
   await made(RESOURCE_CLAIMS, { metadata: { name: "one", namespace: "default" }, spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu" } }] } } });
   await pod("p", { resourceClaims: [{ name: "gpu", resourceClaimName: "one" }] });
   await until("p", on("a"));
-  expect((await events("FailedScheduling")).every((message) => /^running PreBind plugin "DynamicResources": .*no luck/.test(message))).toBe(true);
+  expect((await events("FailedScheduling")).every((message) => message === 'running PreBind plugin "DynamicResources": add finalizer to claim default/one: no luck')).toBe(true);
 }, { through: refusingOnce("resourceclaims") }));

@@ -10,17 +10,18 @@
  * One pod is decided at a time, so each decision sees the ones before it; what follows a decision is written while the next is made.
  * Pods whose spec.schedulerName is no profile's are somebody else's.
  */
+import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
 import { PODS } from "../client/resources.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
-import { filterByExtenders, scoresOfExtenders } from "./ask-extenders.ts";
+import { EXTENDER, filterByExtenders, scoresOfExtenders } from "./ask-extenders.ts";
 import { Batch, signatureOf } from "./batch.ts";
 import { Binder } from "./binder.ts";
 import type { Evaluation } from "./evaluation.ts";
 import { followCluster } from "./follow-cluster.ts";
 import { Kinds } from "./kinds.ts";
-import { type PlacedPod, placedPod } from "./node-info.ts";
+import { type LiveNode, type PlacedPod, placedPod } from "./node-info.ts";
 import { Parts, type SchedulerDeps, type Tried } from "./parts.ts";
-import { best, nowhere, place, type Placement, search, type SearchStart } from "./place.ts";
+import { best, type Found, type NoPlacement, nowhere, place, type Placement, search, type SearchStart } from "./place.ts";
 import { TIMED_EVERY } from "./plugin-times.ts";
 import { DEFAULT_PROFILE, type Profile } from "./plugins.ts";
 import type { Attempt } from "./queue.ts";
@@ -102,6 +103,10 @@ class Scheduler {
     const pod = informers.of(PODS).get(attempt.key);
     const profile = pod && this.#parts.profileOf(pod);
     if (!pod || !profile || pod.metadata.uid !== attempt.pod.metadata.uid || !this.#parts.isWaiting(pod) || snapshot.isAssumed(pod)) return queue.done(attempt);
+    if (isDeleting(pod)) {
+      this.#parts.tellUnscheduled(pod, profile, `skip schedule deleting pod: ${attempt.key}`);
+      return queue.done(attempt);
+    }
     const candidate = placedPod(pod);
     const tried = { attempt, candidate, profile, startMs, signal };
     if (extenders.some((extender) => extender.isInterestedIn(pod))) return this.#decideWithExtenders(tried);
@@ -137,12 +142,30 @@ class Scheduler {
     const { pod } = candidate;
     this.#batch.skip();
     const asked = { extenders, log, signal };
-    const compares = profile.scores.length > 0 || extenders.some(({ filters, prioritizes }) => filters || prioritizes);
-    const found = search(candidate, cluster, profile, { start: this.#start, compares });
-    const feasible = found.type === "none" ? [] : await filterByExtenders(pod, found.feasible, found.rejections, asked);
+    const { found, feasible } = await this.#searchWithExtenders(tried, asked);
     const more = feasible.length > 1 ? await scoresOfExtenders(pod, feasible, asked) : new Map<string, number>();
     this.#tookToDecide(tried, found.evaluation, feasible.length > 0 ? "node" : "none");
     if (feasible.length > 0) return this.#binder.go(tried, best(candidate, cluster, { feasible, scores: profile.scores, random, more }).name);
-    await this.#rooms.makeRoomWithExtenders(tried, found.type === "none" ? found : nowhere(cluster, found));
+    await this.#rooms.makeRoomWithExtenders(tried, found.type === "none" ? found : turnedDown(nowhere(cluster, found)));
+  }
+
+  /** The node the pod was nominated to alone, if all take it; else whichever they leave. */
+  async #searchWithExtenders({ candidate, profile, signal }: Tried, asked: Parameters<typeof filterByExtenders>[3]): Promise<{ readonly found: Found | NoPlacement; readonly feasible: readonly LiveNode[] }> {
+    const { cluster, deps: { log } } = this.#parts;
+    const compares = profile.scores.length > 0 || asked.extenders.some(({ filters, prioritizes }) => filters || prioritizes);
+    const looked = search(candidate, cluster, profile, { start: this.#start, compares });
+    if (looked.type === "none") return { found: looked, feasible: [] };
+    try {
+      const feasible = await filterByExtenders(candidate.pod, looked.feasible, looked.rejections, asked);
+      if (feasible.length > 0 || !looked.isNominee) return { found: looked, feasible };
+    } catch (error) {
+      if (!looked.isNominee || signal.aborted) throw error;
+      log.info("extenders could not be asked about the node a pod was nominated to, all are looked at", { pod: keyOf(candidate.pod), error });
+    }
+    const found = search(candidate, cluster, profile, { start: this.#start, compares, nominee: false });
+    return { found, feasible: found.type === "none" ? [] : await filterByExtenders(candidate.pod, found.feasible, found.rejections, asked) };
   }
 }
+
+/** It is extenders that have kept the pod off, whether they say of which nodes or not. */
+function turnedDown(failure: NoPlacement): NoPlacement { return { ...failure, filters: new Set([...failure.filters, EXTENDER]) }; }

@@ -4,15 +4,21 @@
  */
 import type { PersistentVolume, PersistentVolumeClaim } from "../api/gen/core.v1.ts";
 import type { CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment } from "../api/gen/storage.v1.ts";
-import { type ApiObject, keyOf, type ObjectKey, objectKey } from "../api/meta/object-meta.ts";
+import { annotationsOf, type ApiObject, keyOf, type ObjectKey, objectKey } from "../api/meta/object-meta.ts";
 import type { Informers } from "../client/informer-factory.ts";
 import type { Index, Informer } from "../client/informer.ts";
 import { CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from "../client/resources.ts";
 
 export const STORAGE_RESOURCES = [PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES, CSI_NODES, CSI_DRIVERS, CSI_STORAGE_CAPACITIES, VOLUME_ATTACHMENTS] as const;
 
-const VOLUMES_BY_CLASS: Index<PersistentVolume> = { name: "storage class", valuesOf: ({ spec }) => [spec.storageClassName ?? ""] };
+const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
+const VOLUMES_BY_CLASS: Index<PersistentVolume> = { name: "storage class", valuesOf: (volume) => [classOf(volume)] };
 const ATTACHMENTS_BY_NODE: Index<VolumeAttachment> = { name: "node", valuesOf: ({ spec }) => [spec.nodeName] };
+
+/** Of a claim or a volume: an annotation says more than the field. */
+export function classOf(claim: Readonly<PersistentVolumeClaim | PersistentVolume>): string {
+  return annotationsOf(claim)[CLASS_ANNOTATION] ?? claim.spec.storageClassName ?? "";
+}
 
 export interface Storage {
   readonly claims: Assumed<PersistentVolumeClaim>;

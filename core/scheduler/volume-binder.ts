@@ -4,7 +4,7 @@
  *
  * Source: kubernetes v1.36 pkg/scheduler/framework/plugins/volumebinding/binder.go
  */
-import type { PersistentVolume, PersistentVolumeClaim } from "../api/gen/core.v1.ts";
+import type { Node, PersistentVolume, PersistentVolumeClaim } from "../api/gen/core.v1.ts";
 import { annotationsOf, keyOf } from "../api/meta/object-meta.ts";
 import type { Client } from "../client/client.ts";
 import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../client/resources.ts";
@@ -101,31 +101,35 @@ export class VolumeBinder {
   #isBound({ node: nodeName, bindings, provisions }: Reservation): boolean {
     const { storage } = this.#deps;
     const node = this.#deps.node(nodeName)?.node;
-    if (!node) throw new Error(`binding volumes: node "${nodeName}" not found`);
+    if (!node) throw new Error(`binding volumes: failed to get node "${nodeName}": node "${nodeName}" not found`);
     for (const { claim, volume } of bindings) {
       const known = storage.volumes.known(keyOf(volume));
-      if (!known) throw new Error(`binding volumes: failed to check binding: could not find v1.PersistentVolume "${volume.metadata.name}"`);
+      if (!known) throw new Error(`binding volumes: failed to check binding: persistentvolumes "${volume.metadata.name}" not found`);
       if (revision(known) < revision(volume)) return false;
-      if (!reaches(known, node)) throw new Error(`binding volumes: pv "${volume.metadata.name}" node affinity doesn't match node "${nodeName}"`);
+      checkReach(known, node);
       if (!known.spec.claimRef?.uid) throw new Error(`binding volumes: ClaimRef got reset for pv "${volume.metadata.name}"`);
       const now = storage.claims.known(keyOf(claim));
-      if (!now) throw new Error(`binding volumes: failed to check bindings: could not find v1.PersistentVolumeClaim "${keyOf(claim)}"`);
+      if (!now) throw new Error(`binding volumes: failed to check binding: persistentvolumeclaims "${keyOf(claim)}" not found`);
       if (!isFullyBound(now)) return false;
     }
     for (const claim of provisions) {
       const known = storage.claims.known(keyOf(claim));
-      if (!known) throw new Error(`binding volumes: failed to check provisioning pvc: could not find v1.PersistentVolumeClaim "${keyOf(claim)}"`);
+      if (!known) throw new Error(`binding volumes: failed to check provisioning pvc: persistentvolumeclaims "${keyOf(claim)}" not found`);
       if (revision(known) < revision(claim)) return false;
       if (annotationsOf(known)[SELECTED_NODE] !== nodeName) throw new Error(`binding volumes: provisioning failed for PVC "${claim.metadata.name}"`); // how provisioners say no
       if (known.spec.volumeName) {
         const volume = storage.volume(known.spec.volumeName);
         if (!volume) return false;
-        if (!reaches(volume, node)) throw new Error(`binding volumes: pv "${volume.metadata.name}" node affinity doesn't match node "${nodeName}"`);
+        checkReach(volume, node);
       }
       if (!isFullyBound(known)) return false;
     }
     return true;
   }
+}
+
+function checkReach(volume: Readonly<PersistentVolume>, node: Readonly<Node>): void {
+  if (!reaches(volume, node)) throw new Error(`binding volumes: pv "${volume.metadata.name}" node affinity doesn't match node "${node.metadata.name}": no matching NodeSelectorTerms`);
 }
 
 function boundTo(volume: Readonly<PersistentVolume>, claim: Readonly<PersistentVolumeClaim>): PersistentVolume {

@@ -10,11 +10,10 @@ import { labelSelector } from "../api/meta/label-selector.ts";
 import { annotationsOf, isControlledBy, keyOf, labelsOf, namespaceOf } from "../api/meta/object-meta.ts";
 import { compareQuantities } from "../api/meta/quantity.ts";
 import { matchesNodeSelector } from "./node-selector.ts";
-import type { Storage } from "./storage.ts";
+import { classOf, type Storage } from "./storage.ts";
 
 export const SELECTED_NODE = "volume.kubernetes.io/selected-node";
 const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
-const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
 const NO_PROVISIONER = "kubernetes.io/no-provisioner";
 
 export interface PodClaim { readonly name: string; readonly ephemeral: boolean }
@@ -59,11 +58,7 @@ export function isFullyBound(claim: Readonly<PersistentVolumeClaim>): boolean {
   return Boolean(claim.spec.volumeName) && BIND_COMPLETED in annotationsOf(claim);
 }
 
-export function classOf(claim: Readonly<PersistentVolumeClaim>): string {
-  return annotationsOf(claim)[CLASS_ANNOTATION] ?? claim.spec.storageClassName ?? "";
-}
-
-function waitsForConsumer(found: Readonly<StorageClass> | undefined): boolean {
+export function waitsForConsumer(found: Readonly<StorageClass> | undefined): boolean {
   return found?.volumeBindingMode === "WaitForFirstConsumer";
 }
 

@@ -1,9 +1,12 @@
 import { expect, test } from "vitest";
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
+import type { Client } from "../client/client.ts";
+import { systemClock } from "../lifecycle/clock.ts";
 import { candidate, first, node, pod, schedulingCluster, stored } from "../../test/scheduling-cluster.ts";
 import { place } from "./place.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
+import { VolumeBinder } from "./volume-binder.ts";
 import { planVolumes, podVolumes } from "./volume-plan.ts";
 
 const nodes = [node("a", { labels: { "topology.kubernetes.io/zone": "z1" } }), node("b", { labels: { "topology.kubernetes.io/zone": "z2" } })];
@@ -24,6 +27,8 @@ function volume(name: string, { on, size = "1Gi", labels = {}, driver, claimRef 
     status: { phase: "Available" },
   });
 }
+
+function bound(on: string): PersistentVolume { return volume("v", { on, claimRef: { name: "c", namespace: "default", uid: "c" } }); }
 
 const using = (...claims: string[]): Pod => pod("p", { volumes: claims.map((claimName) => ({ name: claimName, persistentVolumeClaim: { claimName } })) });
 
@@ -61,6 +66,37 @@ test("a claim for one pod only is used by one pod in the whole cluster", () => {
   expect(placed(using("c"), objects)).toBe("a");
   const other = { ...using("c"), metadata: { ...using("c").metadata, name: "other", uid: "other" } };
   expect(placed(using("c"), objects, [[other, "b"]])).toBe("0/2 nodes are available: 2 node(s) unavailable due to PersistentVolumeClaim with ReadWriteOncePod access mode already in-use by another pod.");
+});
+
+test("a pod whose node is gone keeps its claim from nobody", () => {
+  const other = { ...using("c"), metadata: { ...using("c").metadata, name: "other", uid: "other" } };
+  expect(placed(using("c"), [claim("c", { volumeName: "v", accessModes: ["ReadWriteOncePod"] }), volume("v")], [[other, "gone"]])).toBe("a");
+});
+
+test("a claim made for the pod is where its volume says, not where its labels do", () => {
+  const wanted = pod("p", { volumes: [{ name: "v", ephemeral: {} }] });
+  const own = claim("p-v", { volumeName: "v" });
+  const made = { ...own, metadata: { ...own.metadata, ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "p", uid: wanted.metadata.uid, controller: true }] } };
+  expect(placed(wanted, [made, volume("v", { on: "a", labels: { "topology.kubernetes.io/zone": "z2" } })])).toBe("a");
+});
+
+test("a volume may have its class as an annotation", () => {
+  const old = volume("v", { on: "b" });
+  const { storageClassName: _class, ...spec } = old.spec;
+  expect(placed(using("c"), [wait(), claim("c"), { ...old, metadata: { ...old.metadata, annotations: { "volume.beta.kubernetes.io/storage-class": "wait" } }, spec } as ApiObject])).toBe("b");
+});
+
+test.each<[what: string, objects: readonly ApiObject[], on: string, message: string]>([
+  ["its node is gone", [], "gone", 'failed to get node "gone": node "gone" not found'],
+  ["its volume is gone", [], "a", 'failed to check binding: persistentvolumes "v" not found'],
+  ["its claim is gone", [bound("a")], "a", 'failed to check binding: persistentvolumeclaims "default/c" not found'],
+  ["its volume is elsewhere", [bound("b"), claim("c")], "a", 'pv "v" node affinity doesn\'t match node "a": no matching NodeSelectorTerms'],
+])("a pod does not get its volume: %s", async (_what, objects, on, message) => {
+  const cluster = schedulingCluster({ nodes, objects });
+  const client = { resource: () => ({ update: (object: ApiObject) => Promise.resolve(object) }) } as unknown as Client;
+  const binder = new VolumeBinder({ client, clock: systemClock, storage: cluster.storage, node: (name) => cluster.node(name) });
+  const reservation = binder.reserve({ bind: [{ claim: claim("c"), volume: volume("v") }], provision: [] }, on)!;
+  await expect(binder.bind(reservation, 1000, new AbortController().signal)).rejects.toThrow(new Error(`binding volumes: ${message}`));
 });
 
 test("a driver attaches only so many volumes to a node", () => {

@@ -32,3 +32,23 @@ test("a label of another operating system is told before the field", () => {
   expect(refusal(pod("a", { os: { name: "windows" } }, { "kubernetes.io/os": "windows" }))).toMatch(/^PodOSSelectorNodeLabelDoesNotMatch/);
   expect(refusal(pod("a", { os: { name: "windows" } }))).toMatch(/^PodOSNotSupported/);
 });
+
+test("a taint that takes effect at once keeps a pod away, unless it is the node's own", () => {
+  const node = { metadata: meta("n"), spec: { taints: [{ key: "k", effect: "NoExecute" as const }] } };
+  expect(refusal(pod("a"), { node })).toBe("TaintToleration: Pod was rejected: Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate");
+  const own = pod("own");
+  expect(refusal({ ...own, metadata: { ...own.metadata, annotations: { "kubernetes.io/config.source": "file" } } }, { node })).toBeUndefined();
+});
+
+test("of several resources there is too little of, processors come first, whichever the pod names first", () => {
+  const large = pod("a", { containers: [{ name: "c", resources: { requests: { memory: "2Gi", cpu: "2" } } }] });
+  expect(refusal(large, { allocatable: { pods: "9", cpu: "1", memory: "1Gi" } })).toBe("OutOfcpu: Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, used: 0, capacity: 1000");
+});
+
+test("what devices of a claim stand for is not asked of the node", () => {
+  const asking = pod("a", { containers: [{ name: "c", resources: { requests: { "example.com/gpu": "1" } } }] });
+  const allocatable = { pods: "9", "example.com/gpu": "0" }; // of a device plugin that is gone
+  expect(refusal(asking, { allocatable })).toMatch(/^OutOfexample.com\/gpu/);
+  const extendedResourceClaimStatus = { resourceClaimName: "a-x", requestMappings: [{ containerName: "c", resourceName: "example.com/gpu", requestName: "container-0-request-0" }] };
+  expect(refusal({ ...asking, status: { extendedResourceClaimStatus } }, { allocatable })).toBeUndefined();
+});

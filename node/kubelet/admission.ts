@@ -79,8 +79,9 @@ function* misfits({ pod, others, allocatable }: AdmissionFacts): Iterable<Misfit
   const slots = parseQuantity(allocatable["pods"] ?? "0").number();
   if (others.length + 1 > slots) yield { resource: "pods", requested: 1, used: others.length, capacity: slots };
   const used = others.map(podRequests);
-  for (const [resource, quantity] of podRequests(pod)) {
-    if (quantity.isZero || (allocatable[resource] === undefined && resource.includes("/"))) continue; // extended resources nobody offers are the device manager's
+  const fromDevices = new Set((pod.status?.extendedResourceClaimStatus?.requestMappings ?? []).map(({ resourceName }) => resourceName));
+  for (const [resource, quantity] of [...podRequests(pod)].sort(([a], [b]) => placeOf(a) - placeOf(b))) {
+    if (quantity.isZero || fromDevices.has(resource) || (allocatable[resource] === undefined && resource.includes("/"))) continue; // extended resources nobody offers are the device manager's
     const measure = (text: typeof quantity): number => (resource === "cpu" ? text.milliNumber() : text.number());
     const requested = measure(quantity);
     const taken = used.reduce((sum, requests) => sum + (requests.has(resource) ? measure(requests.get(resource)!) : 0), 0);
@@ -88,6 +89,11 @@ function* misfits({ pod, others, allocatable }: AdmissionFacts): Iterable<Misfit
     if (taken + requested > capacity) yield { resource, requested, used: taken, capacity };
   }
 }
+
+/** What is told first. Source: pkg/scheduler/framework/plugins/noderesources/fit.go fitsRequest */
+const FIRST: readonly string[] = ["cpu", "memory", "ephemeral-storage"];
+
+function placeOf(resource: string): number { return FIRST.includes(resource) ? FIRST.indexOf(resource) : FIRST.length; }
 
 export function shortfalls(facts: AdmissionFacts): Shortfall[] {
   return [...misfits(facts)].map(({ resource, requested, used, capacity }) => ({ resource, amount: requested - (capacity - used) }));
@@ -108,7 +114,7 @@ function placeRefusal({ pod, others, node }: AdmissionFacts): PodFailure | undef
   const taken = others.flatMap(hostPorts);
   if (hostPorts(pod).some((port) => taken.some((other) => collides(port, other)))) return predicate("NodePorts", "node(s) didn't have free ports for the requested pod ports");
   const untolerated = (node.spec.taints ?? []).some((taint) => taint.effect === "NoExecute" && !tolerates(pod.spec.tolerations, taint));
-  if (untolerated && !isStaticPod(pod)) return predicate("TaintToleration", "node(s) had untolerated taint(s)");
+  if (untolerated && !isStaticPod(pod)) return predicate("TaintToleration", "node(s) had taints that the pod didn't tolerate");
   return undefined;
 }
 

@@ -14,6 +14,11 @@ test("a configuration that says nothing is the default profile", () => {
   expect([names(profile!.scores), backoff, extenders]).toEqual([names(DEFAULT_PROFILE.scores), { minMs: 1000, maxMs: 10_000 }, []]);
 });
 
+test("extenders that may be passed over are asked last", () => {
+  const { extenders } = schedulerSettings(`${HEAD}extenders: [{urlPrefix: "http://x", ignorable: true}, {urlPrefix: "http://y"}, {urlPrefix: "http://z", ignorable: false}]`);
+  expect(extenders.map(({ urlPrefix }) => urlPrefix)).toEqual(["http://y", "http://z", "http://x"]);
+});
+
 test("profiles: plugins off, on, weighed anew, and their arguments", () => {
   const { profiles: [packed, bare], backoff } = schedulerSettings(`${HEAD}podInitialBackoffSeconds: 2
 percentageOfNodesToScore: 40

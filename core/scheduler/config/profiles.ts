@@ -29,7 +29,8 @@ export function schedulerSettings(text: string): SchedulerSettings {
   const configuration = readConfiguration(text);
   const problems = validateConfiguration(configuration);
   if (problems.length > 0) throw new ConfigurationError(formatFieldErrors(problems));
-  const { podInitialBackoffSeconds, podMaxBackoffSeconds, extenders } = configuration;
+  const { podInitialBackoffSeconds, podMaxBackoffSeconds } = configuration;
+  const extenders = configuration.extenders.toSorted((a, b) => Number(a.ignorable ?? false) - Number(b.ignorable ?? false)); // those that may be passed over are asked last
   return { profiles: configuration.profiles.map((profile) => made(profile, configuration)), extenders, backoff: { minMs: podInitialBackoffSeconds * 1000, maxMs: podMaxBackoffSeconds * 1000 } };
 }
 

@@ -113,8 +113,10 @@ export class ClaimBinder {
     }
   }
 
-  canDeallocate(pod: Readonly<Pod>, plan: DevicePlan): boolean {
-    return plan.stale !== undefined || idleClaim(pod, plan) !== undefined;
+  /** What `deallocateOne` comes to, in upstream's words. */
+  deallocation(pod: Readonly<Pod>, plan: DevicePlan): string {
+    if (plan.stale) return "deletion of ResourceClaim completed";
+    return idleClaim(pod, plan) ? "deallocation of ResourceClaim completed" : "still not schedulable";
   }
 
   /** A claim that nobody uses, or only this pod would, loses its devices: it may get others. */
@@ -137,7 +139,7 @@ export class ClaimBinder {
     try {
       one.claim = await client.resource(RESOURCE_CLAIMS).create({ apiVersion, kind, metadata: { namespace, generateName, ownerReferences, annotations }, spec } as NewObject<ResourceClaim>, { signal });
     } catch (cause) {
-      throw new Error(`create claim for extended resources ${namespace}/<extended-resources>: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+      throw whileDoing(`create claim for extended resources ${namespace}/<extended-resources>`, cause);
     }
     one.made = true;
     devices.pending.set(one.claim.metadata.uid, one.allocation!);
@@ -146,7 +148,11 @@ export class ClaimBinder {
 
   async #tell(pod: Readonly<Pod>, claim: Readonly<ResourceClaim>, requestMappings: readonly ContainerExtendedResourceRequest[], signal: AbortSignal): Promise<void> {
     const status = { extendedResourceClaimStatus: { requestMappings, resourceClaimName: claim.metadata.name } };
-    await this.#deps.client.resource(PODS).patch(pod, "application/strategic-merge-patch+json", { metadata: { uid: pod.metadata.uid }, status }, { signal, subresource: "status" });
+    try {
+      await this.#deps.client.resource(PODS).patch(pod, "application/strategic-merge-patch+json", { metadata: { uid: pod.metadata.uid }, status }, { signal, subresource: "status" });
+    } catch (error) {
+      throw whileDoing(`update pod ${keyOf(pod)} ExtendedResourceClaimStatus`, error);
+    }
   }
 
   async #remove(claim: Readonly<ResourceClaim>, signal: AbortSignal): Promise<void> {
@@ -166,22 +172,30 @@ export class ClaimBinder {
     const { client, clock } = this.#deps;
     const claims = client.resource(RESOURCE_CLAIMS);
     for (let tries = 1, claim = first; ; tries++) {
+      let doing = `get updated claim ${keyOf(first)} after conflict`;
       try {
         if (tries > 1) claim = await claims.get(first, { signal });
+        doing = "";
         if (claim.metadata.deletionTimestamp != null) throw new Error(`claim ${keyOf(claim)} got deleted in the meantime`);
         if (allocation && claim.status?.allocation) throw new Error(`claim ${keyOf(claim)} got allocated elsewhere in the meantime`);
         if (!allocation && !claim.status?.allocation) throw new Error(`claim ${keyOf(claim)} got deallocated elsewhere in the meantime`);
+        doing = `add finalizer to claim ${keyOf(claim)}`;
         if (allocation && !claim.metadata.finalizers?.includes(FINALIZER))
           claim = await claims.update({ ...claim, metadata: { ...claim.metadata, finalizers: [...(claim.metadata.finalizers ?? []), FINALIZER] } } as ResourceClaim, { signal });
+        doing = `add ${allocation ? "allocation and " : ""}reservation to claim ${keyOf(claim)}`;
         const held = allocation ?? claim.status!.allocation!;
         const reservedFor = [...(claim.status?.reservedFor ?? []), { resource: "pods", name: pod.metadata.name, uid: pod.metadata.uid }];
         return await claims.updateStatus({ ...claim, status: { ...claim.status, allocation: { ...held, allocationTimestamp: held.allocationTimestamp ?? timestamp(clock.nowMs()) }, reservedFor } } as ResourceClaim, { signal });
       } catch (error) {
         if (tries < TRIES && isConflict(error)) continue;
-        throw error;
+        throw doing === "" ? error : whileDoing(doing, error);
       }
     }
   }
+}
+
+function whileDoing(what: string, cause: unknown): Error {
+  return new Error(`${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
 }
 
 function idleClaim({ metadata: { uid } }: Readonly<Pod>, { unavailable }: DevicePlan): Readonly<ResourceClaim> | undefined {

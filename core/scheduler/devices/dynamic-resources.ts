@@ -4,6 +4,7 @@ import { nodeChanged } from "../changes.ts";
 import type { Cluster } from "../cluster.ts";
 import { type Filter, type Score, toHighest } from "../plugin.ts";
 import { unresolvable } from "../rejection.ts";
+import { podClaimsOf } from "./claims.ts";
 import { isExtendedResource } from "./extended-resources.ts";
 import { deviceNeeds, DevicePlan, type DeviceTimeouts } from "./plan.ts";
 
@@ -42,11 +43,13 @@ export function dynamicResources(timeouts = TIMEOUTS): Filter {
         },
       };
     },
-    mayHelp(pod, change) {
+    mayHelp(pod, change, { devices }) {
+      const lacksClaims = (other: Candidate["pod"]): boolean => "refused" in podClaimsOf(other, devices); // then it cannot be helped yet
       switch (change.of) {
-        case "pod": return change.object.metadata.uid === pod.metadata.uid && (!Bun.deepEquals(change.object.status?.resourceClaimStatuses, change.old?.status?.resourceClaimStatuses) || !Bun.deepEquals(change.object.status?.extendedResourceClaimStatus, change.old?.status?.extendedResourceClaimStatus));
+        case "pod": return change.object.metadata.uid === pod.metadata.uid && !lacksClaims(change.object) && (!Bun.deepEquals(change.object.status?.resourceClaimStatuses, change.old?.status?.resourceClaimStatuses) || !Bun.deepEquals(change.object.status?.extendedResourceClaimStatus, change.old?.status?.extendedResourceClaimStatus));
         case "resource claim": {
           const { object, old, deleted } = change;
+          if (lacksClaims(pod)) return false;
           if (deleted) return object.status?.allocation !== undefined;
           return (old?.status?.allocation !== undefined && !object.status?.allocation) || (isOwn(pod, object.metadata) && (!old || !Bun.deepEquals(old.status, object.status)));
         }

@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
 import type { ResourceClaim } from "../../api/gen/resource.v1.ts";
 import { candidate, node, pod, schedulingCluster, stored } from "../../../test/scheduling-cluster.ts";
-import { dynamicResources } from "./dynamic-resources.ts";
+import { ClaimBinder } from "./claim-binder.ts";
+import { devicePlan, dynamicResources } from "./dynamic-resources.ts";
+import type { DevicePlan } from "./plan.ts";
 
 const AT = "2026-01-01T00:00:00Z";
 const using = pod("p", { resourceClaims: [{ name: "gpu", resourceClaimName: "c" }] });
@@ -35,6 +37,32 @@ test.each<[string, ResourceClaim | undefined, number, string | undefined]>([
   const cluster = { ...schedulingCluster({ nodes: [node("a")], objects: [...classes, ...(one ? [one] : [])] }), clocks: { nowMs: () => Date.parse(AT) + afterMs, uptimeMs: () => 0 } };
   const check = dynamicResources({ bindingTimeoutMs: 60_000, filterTimeoutMs: 10_000 }).prepare(candidate(using), cluster)!;
   expect("refused" in check ? `refused: ${check.refused}` : check.reject(cluster.nodes()[0]!)?.reasons[0]).toBe(expected);
+});
+
+test("a claim that is allocated elsewhere is only given back where the pod's others could be had", () => {
+  const both = pod("p", { resourceClaims: ["c", "d"].map((name) => ({ name, resourceClaimName: name })) });
+  const other = stored<ResourceClaim>("resource.k8s.io/v1", "ResourceClaim", "default/d", { spec: claim(undefined).spec });
+  const slice = stored("resource.k8s.io/v1", "ResourceSlice", "s", { spec: { driver: "d", allNodes: true, pool: { name: "p", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "y" }] } });
+  const thought = (...slices: (typeof slice)[]): readonly [reason: string | undefined, said: string] => {
+    const cluster = schedulingCluster({ nodes: [node("a")], objects: [...classes, claim({ allocation: { ...elsewhere, devices: { results: [result] } } }), other, ...slices] });
+    const plan = devicePlan(candidate(both), cluster) as DevicePlan;
+    const here = plan.on(cluster.nodes()[0]!.node);
+    return ["reason" in here ? here.reason : undefined, new ClaimBinder({} as never).deallocation(both, plan)];
+  };
+  expect(thought()).toEqual(["cannot allocate all claims", "still not schedulable"]);
+  expect(thought(slice)).toEqual(["resourceclaim not available on the node", "deallocation of ResourceClaim completed"]);
+});
+
+test("what an earlier attempt has left is deleted before anything else is thought of", () => {
+  const asking = pod("p", { container: { resources: { requests: { "example.com/gpu": "1" } } } });
+  const left = stored<ResourceClaim>("resource.k8s.io/v1", "ResourceClaim", "default/p-1", {
+    metadata: { annotations: { "resource.kubernetes.io/extended-resource-claim": "true" }, ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: "p", uid: asking.metadata.uid, controller: true }] },
+    spec: claim(undefined).spec, status: { allocation: { ...elsewhere, devices: { results: [result] } } },
+  } as never);
+  const cluster = schedulingCluster({ nodes: [node("a")], objects: [stored("resource.k8s.io/v1", "DeviceClass", "gpu", { spec: { extendedResourceName: "example.com/gpu" } }), left] });
+  const plan = devicePlan(candidate(asking), cluster) as DevicePlan;
+  expect(plan.on(cluster.nodes()[0]!.node)).toEqual({ reason: "cannot schedule extended resource claim" });
+  expect(new ClaimBinder({} as never).deallocation(asking, plan)).toBe("deletion of ResourceClaim completed");
 });
 
 test("thinking about a node ends when its time is over, and the attempt with it", () => {

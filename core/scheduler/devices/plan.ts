@@ -82,12 +82,17 @@ export class DevicePlan {
     return score;
   }
 
+  /** Claims that are allocated elsewhere are only known to be in the way where the others can be had. */
   #think(node: Readonly<Node>): NodeDevices | { readonly reason: string } {
-    const before = this.unavailable.size;
-    for (const claim of this.claims) if (this.#isOutOfReach(claim, node)) this.unavailable.add(claim);
-    const elsewhere = this.claims.some((claim) => this.#isOutOfReach(claim, node));
-    if (elsewhere || this.unavailable.size > before) return { reason: "resourceclaim not available on the node" };
     if (this.stale) return { reason: "cannot schedule extended resource claim" };
+    const here = this.#allocate(node);
+    if ("reason" in here) return here;
+    const away = this.claims.filter((claim) => this.#isOutOfReach(claim, node));
+    for (const claim of away) this.unavailable.add(claim);
+    return away.length > 0 ? { reason: "resourceclaim not available on the node" } : here;
+  }
+
+  #allocate(node: Readonly<Node>): NodeDevices | { readonly reason: string } {
     const needed = neededOn(node, this.#resources);
     const extended = needed.length > 0 ? extendedClaim(this.#pod, needed, { uid: `extended-resources of ${this.#pod.metadata.uid}`, classOf: (name) => this.#devices.classBehind(name) }) : undefined;
     const wanted = extended ? [...this.toAllocate, extended.claim] : this.toAllocate;

@@ -152,9 +152,9 @@ export function podTopologySpread(defaults: SpreadDefaults = SYSTEM_DEFAULTS): F
         case "placed pod": {
           if (namespaceOf(change.object) !== namespaceOf(pod)) return false;
           const before = change.old && !change.deleted ? change.old : undefined;
-          const matches = (other: Readonly<Pod>): boolean => constraints.some(({ selector }) => isMeant(selector, namespaceOf(pod), other));
+          const matches = (selector: LabelSelector, other: Readonly<Pod> | undefined): boolean => other !== undefined && isMeant(selector, namespaceOf(pod), other);
           if (change.deleted) return constraints.some(({ selector }) => selector.matches(labelsOf(change.object)));
-          return before === undefined ? matches(change.object) : matches(before) !== matches(change.object);
+          return constraints.some(({ selector }) => matches(selector, before) !== matches(selector, change.object));
         }
         default: return false;
       }

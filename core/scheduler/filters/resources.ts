@@ -93,5 +93,5 @@ function split(hostPort: string): string[] {
 }
 
 function isAny(ip: string | undefined): boolean {
-  return ip === "0.0.0.0" || ip === "::";
+  return ip === "0.0.0.0";
 }

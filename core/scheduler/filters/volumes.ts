@@ -5,14 +5,14 @@
  */
 import type { PersistentVolumeClaim, Pod, Volume } from "../../api/gen/core.v1.ts";
 import type { CSINode, CSIStorageCapacity } from "../../api/gen/storage.v1.ts";
-import { keyOf, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
+import { type ApiObject, keyOf, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
 import { compareQuantities } from "../../api/meta/quantity.ts";
 import { type ClusterChange, nodeChanged } from "../changes.ts";
 import type { LiveNode } from "../node-info.ts";
 import type { Filter } from "../plugin.ts";
 import { resolvable, unresolvable } from "../rejection.ts";
-import type { Storage } from "../storage.ts";
-import { classOf, planVolumes, podClaims, podVolumes } from "../volume-plan.ts";
+import { classOf, type Storage } from "../storage.ts";
+import { planVolumes, podClaims, podVolumes, waitsForConsumer } from "../volume-plan.ts";
 
 /** Claims are bound, or can be bound or provisioned at the node. */
 export const volumeBinding: Filter = {
@@ -66,7 +66,8 @@ export const volumeZone: Filter = {
   name: "VolumeZone",
   prepare({ pod }, { storage }) {
     const wanted: { key: string; values: readonly string[] }[] = [];
-    for (const { name } of podClaims(pod)) {
+    for (const { name, ephemeral } of podClaims(pod)) {
+      if (ephemeral) continue; // made for the pod, where it goes
       const claim = storage.claim(namespaceOf(pod), name);
       if (!claim) return { refused: `persistentvolumeclaim "${name}" not found` };
       if (!claim.spec.volumeName) continue; // VolumeBinding decides where it may be
@@ -87,8 +88,10 @@ export const volumeZone: Filter = {
       },
     };
   },
-  mayHelp: (pod, change) => isOwnClaim(pod, change) || (!change.deleted && (change.of === "volume" || change.of === "storage class")) || nodeChanged(change, ({ metadata }) => ZONE_LABELS.map((key) => metadata.labels?.[key])),
+  mayHelp: (pod, change) => isOwnClaim(pod, change) || (!change.deleted && ((change.of === "volume" && (!change.old || !Bun.deepEquals(zonesOf(change.old), zonesOf(change.object)))) || (change.of === "storage class" && !change.old && waitsForConsumer(change.object)))) || nodeChanged(change, zonesOf),
 };
+
+function zonesOf({ metadata }: Readonly<ApiObject>): readonly (string | undefined)[] { return ZONE_LABELS.map((key) => metadata.labels?.[key]); }
 
 /** A CSI driver can attach only so many volumes to a node. */
 export const nodeVolumeLimits: Filter = {
@@ -163,7 +166,7 @@ export const volumeRestrictions: Filter = {
     for (const claim of exclusive) {
       const { name } = claim!.metadata;
       const { perNode } = cluster.pods.where({ key: `claim ${namespace}/${name}`, namespaces: [namespace], matches: (other) => podClaims(other).some((one) => one.name === name) });
-      for (const count of perNode.values()) users += count;
+      for (const [node, count] of perNode) if (cluster.node(node)) users += count; // who was on a node that is gone uses it no more
     }
     return {
       reject({ pods }: LiveNode) {
@@ -177,8 +180,14 @@ export const volumeRestrictions: Filter = {
     };
   },
   mayHelp: (pod, change) => isOwnClaim(pod, change) || (change.of === "node" && !change.old && !change.deleted)
-    || (change.of === "placed pod" && change.deleted && namespaceOf(change.object) === namespaceOf(pod)),
+    || (change.of === "placed pod" && change.deleted && namespaceOf(change.object) === namespaceOf(pod) && sharesVolume(pod, change.object)),
 };
+
+function sharesVolume(pod: Readonly<Pod>, other: Readonly<Pod>): boolean {
+  const theirs = podClaims(other);
+  return podClaims(pod).some(({ name, ephemeral }) => !ephemeral && theirs.some((one) => !one.ephemeral && one.name === name))
+    || (pod.spec.volumes ?? []).some((ours) => (other.spec.volumes ?? []).some((one) => conflict(ours, one)));
+}
 
 function isDisk({ gcePersistentDisk, awsElasticBlockStore, iscsi, rbd }: Volume): boolean {
   return Boolean(gcePersistentDisk ?? awsElasticBlockStore ?? iscsi ?? rbd);

@@ -91,7 +91,7 @@ export function interPodAffinityScore({ hardPodAffinityWeight, ignorePreferredTe
             highest = Math.max(highest, score);
           }
           const range = highest - lowest;
-          return scores.map((score) => (range > 0 ? Math.trunc((SCORE_MAX * (score - lowest)) / range) : 0));
+          return scores.map((score) => (range > 0 ? Math.trunc(SCORE_MAX * ((score - lowest) / range)) : 0)); // divided first, as upstream does: 29 of 100 are worth 28
         },
       };
     },

@@ -83,21 +83,36 @@ export function balancedAllocation(resources: readonly string[] = ["cpu", "memor
 }
 
 /** 100 less the standard deviation of the shares in use, in percent. Asked for every node: no lists. */
-function balance({ allocatable, requested }: LiveNode, resources: readonly string[], more: Requests): number {
+function balance(node: LiveNode, resources: readonly string[], more: Requests): number {
   let count = 0;
   let sum = 0;
-  let squares = 0;
+  let first = 0;
+  let last = 0;
   for (const name of resources) {
-    const has = allocatable[name];
-    if (!has) continue;
-    const fraction = Math.min(1, ((requested[name] ?? 0) + (more[name] ?? 0)) / has);
-    count++;
-    sum += fraction;
-    squares += fraction * fraction;
+    const share = shareOf(node, name, more);
+    if (share === undefined) continue;
+    if (count++ === 0) first = share;
+    last = share;
+    sum += share;
   }
   if (count < 2) return SCORE_MAX;
-  const mean = sum / count;
-  return Math.trunc((1 - Math.sqrt(Math.max(0, squares / count - mean * mean))) * SCORE_MAX);
+  const deviation = count === 2 ? Math.abs((first - last) / 2) : deviationFrom(sum / count, node, { resources, more, count }); // of two, computed as upstream does: other roundings give other scores
+  return Math.trunc((1 - deviation) * SCORE_MAX);
+}
+
+function deviationFrom(mean: number, node: LiveNode, { resources, more, count }: { readonly resources: readonly string[]; readonly more: Requests; readonly count: number }): number {
+  let squares = 0;
+  for (const name of resources) {
+    const off = (shareOf(node, name, more) ?? mean) - mean;
+    squares += off * off;
+  }
+  return Math.sqrt(squares / count);
+}
+
+/** undefined: there is none of it on the node. */
+function shareOf({ allocatable, requested }: LiveNode, name: string, more: Requests): number | undefined {
+  const has = allocatable[name];
+  return has ? Math.min(1, ((requested[name] ?? 0) + (more[name] ?? 0)) / has) : undefined;
 }
 
 const ALWAYS: ReadonlySet<string> = new Set(["cpu", "memory", "ephemeral-storage"]);
