@@ -5,7 +5,7 @@
  */
 import type { Container, ContainerState, ContainerStatus, EphemeralContainer, Pod, ResourceStatus, VolumeMountStatus } from "../../../core/api/gen/core.v1.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
-import { type ContainerKind, isSidecar } from "../pod-spec.ts";
+import { allContainers, type ContainerKind, isSidecar } from "../pod-spec.ts";
 import { shouldStart } from "../plan.ts";
 import type { ProbeResults } from "../probes/probe-results.ts";
 import { actualResources } from "../resources/resize.ts";
@@ -87,11 +87,20 @@ function containerId(id: string): string {
   return `containerd://${id}`;
 }
 
-function stateOf({ terminationMessages }: StatusFacts, seen: RuntimeContainer, old: ContainerStatus | undefined): ContainerState {
+/** Of all containers of a pod together: each may use its share. Source: kubernetes v1.36 pkg/kubelet/container/runtime.go MaxPodTerminationMessageLogLength */
+const POD_MESSAGES_BYTES_MAX = 12 * 1024;
+
+function clipped(message: string, { spec }: Pod): string {
+  const bytes = Buffer.from(message);
+  const share = Math.floor(POD_MESSAGES_BYTES_MAX / allContainers(spec).length);
+  return bytes.length <= share ? message : bytes.toString("utf8", 0, share);
+}
+
+function stateOf({ pod, terminationMessages }: StatusFacts, seen: RuntimeContainer, old: ContainerStatus | undefined): ContainerState {
   switch (seen.state) {
     case "running": return { running: { startedAt: timestamp(seen.startedAtMs) } };
     case "exited": {
-      const message = terminationMessages.get(seen.id) ?? seen.message;
+      const message = clipped(terminationMessages.get(seen.id) ?? seen.message, pod);
       return { terminated: {
         exitCode: seen.exitCode, ...(seen.reason ? { reason: seen.reason } : {}), ...(message ? { message } : {}), startedAt: timestamp(seen.startedAtMs), finishedAt: timestamp(seen.finishedAtMs), containerID: containerId(seen.id),
       } };
