@@ -50,7 +50,8 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
   const containers = containerStatuses(facts, "container", spec.containers, before.containerStatuses ?? []).toSorted(byName);
   const init = containerStatuses(facts, "init", spec.initContainers ?? [], before.initContainerStatuses ?? []);
   const ephemeral = containerStatuses(facts, "ephemeral", spec.ephemeralContainers ?? [], before.ephemeralContainerStatuses ?? []).toSorted(byName);
-  const initialized = runtime.containers.some(({ name, state }) => (state === "created" || state === "running") && spec.containers.some((container) => container.name === name));
+  const active = runtime.sandboxes[0]?.ready ? runtime.sandboxes[0].id : undefined;
+  const initialized = runtime.containers.some(({ name, sandboxId }) => sandboxId === active && spec.containers.some((container) => container.name === name));
   const phase = settled ?? (failure ? "Failed" : phaseOf({ pod, containers, init, terminal, initialized }));
   const kept = phase === before.phase ? { reason: before.reason || pod.status?.reason, message: before.message || pod.status?.message } : undefined;
   const explained = settled ? kept : failure ?? kept;

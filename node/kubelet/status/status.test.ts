@@ -60,6 +60,7 @@ test.each<[string, Partial<Pod["spec"]>, string, More, string]>([
   ["init failed for good", { ...init, restartPolicy: "Never" }, "i1=exited:1", {}, "Failed i1:terminated i2:PodInitializing app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(PodFailed)"],
   ["sidecar not started", side, "side=created", {}, "Pending side:waiting app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(ContainersNotReady)"],
   ["sidecar and app", side, "app=running side=running", {}, "Running side:running+ app:running+ Initialized=True Ready=True"],
+  ["app in a crash loop, sidecar starting anew", side, "app=exited:1 side=running", { waiting: crash, probes: { startup: (id) => (id.startsWith("side") ? "unknown" : undefined) } }, "Running side:running app:CrashLoopBackOff Initialized=True Ready=False(ContainersNotReady)"],
   ["app done, sidecar left", { ...side, restartPolicy: "Never" }, "app=exited:0 side=running", {}, "Running side:running+ app:terminated Initialized=True Ready=False(ContainersNotReady)"],
   ["app and sidecar done", { ...side, restartPolicy: "Never" }, "app=exited:0 side=exited:137", { terminal: true }, "Succeeded side:terminated app:terminated Initialized=True(PodCompleted) Ready=False(PodCompleted)"],
   ["between restarts", {}, "app=exited:1", {}, "Running app:terminated Initialized=True Ready=False(ContainersNotReady)"],
