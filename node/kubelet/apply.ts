@@ -143,7 +143,7 @@ function crashWait({ clock, events }: KubeletContext, pod: Pod, spec: NamedConta
   const { container } = spec;
   const ended = runtime.containers.find(({ name, state }) => name === container.name && state === "exited");
   if (!ended) return undefined;
-  const key = `${container.name}/${containerHash(container)}`;
+  const key = `${container.name}/${containerHash(container)}/${JSON.stringify(container.resources ?? {})}`; // with other resources it may run: it does not wait for what was before
   const wait = backoff.waiting(key, ended.finishedAtMs, clock.nowMs());
   if (!wait) {
     backoff.retried(key, ended.finishedAtMs, clock.nowMs());

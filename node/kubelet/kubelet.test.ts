@@ -192,6 +192,20 @@ test("a container that keeps failing waits longer and longer", async () => {
   }
 });
 
+test("a container that is given other resources does not wait for what it did with those it had", async () => {
+  await using node = await startNode();
+  await node.create("crash", {}, [{ resources: { requests: { cpu: "100m" } } }]);
+  const crash = async (restarts: number): Promise<void> => {
+    await node.until("crash", (status) => first(status)?.restartCount === restarts && first(status)?.state?.running !== undefined);
+    node.cri.exit("c0", 1);
+  };
+  for (const restarts of [0, 1, 2]) await crash(restarts);
+  await node.until("crash", (now) => first(now)?.state?.waiting?.message?.includes("20s") ?? false);
+  await node.api.client.resource(PODS).patch({ metadata: { name: "crash", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [{ name: "c0", image: "busybox:1", resources: { requests: { cpu: "200m" } } }] } }, { signal: new AbortController().signal });
+  await crash(3);
+  await node.until("crash", (now) => first(now)?.restartCount === 3 && (first(now)?.state?.waiting?.message?.includes("10s") ?? false));
+});
+
 test("a pod that has done its work", async () => {
   await using node = await startNode();
   await node.create("job", { restartPolicy: "Never", initContainers: [{ name: "side", image: "busybox:1", restartPolicy: "Always" }] });
