@@ -87,7 +87,7 @@ export class PodWorker {
   get pod(): Pod { return this.#pod; }
   /** With the resources it was granted. */
   get granted(): Pod { return this.#resize.granted(this.#pod); }
-  get resizeConditions(): ReturnType<PodResize["conditions"]> { return this.#resize.conditions(); }
+  get resizeConditions(): ReturnType<PodResize["conditions"]> { return this.#stage === "running" || this.#stage === "terminating" ? this.#resize.conditions() : []; }
   get isResizeDeferred(): boolean { return this.#resize.isDeferred; }
   get waitsSinceMs(): number | undefined { return this.#resize.waitsSinceMs; }
   get stage(): WorkerStage { return this.#stage; }
@@ -255,7 +255,7 @@ export class PodWorker {
 
   #say(): void {
     if (this.#removed || !(this.#hasLooked || this.isRefused)) return; // nobody is left to be told, or nothing known
-    this.#report.say({ pod: this.#pod, granted: this.granted, runtime: this.#runtime, resize: this.#resize.conditions(), failure: this.#failure, isTerminated: this.#stage === "terminated" });
+    this.#report.say({ pod: this.#pod, granted: this.granted, runtime: this.#runtime, resize: this.resizeConditions, failure: this.#failure, isTerminated: this.#stage === "terminated" });
   }
 
   async #syncRunning(signal: AbortSignal): Promise<number> {

@@ -34,11 +34,11 @@ function runtime(text: string): RuntimePod {
   return { uid: "u", name: "p", namespace: "default", sandboxes: [{ id: "s", attempt: 0, ready: true, createdAtMs: 0, ips: ["fd00::5", "10.0.0.5"], hostNetwork: false, runtimeHandler: "" }], containers };
 }
 
-interface More { messages?: [string, string][]; before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus; cgroup?: PodStatusFacts["cgroup"] }
+interface More { resize?: NonNullable<PodStatusFacts["resize"]>; messages?: [string, string][]; before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus; cgroup?: PodStatusFacts["cgroup"] }
 
-function statusOf(spec: Partial<Pod["spec"]>, seen: RuntimePod, { messages = [], before = {}, terminal = false, failure, probes = {}, waiting = [], metadata = {}, status, cgroup }: More = {}): PodStatus {
+function statusOf(spec: Partial<Pod["spec"]>, seen: RuntimePod, { resize = [], messages = [], before = {}, terminal = false, failure, probes = {}, waiting = [], metadata = {}, status, cgroup }: More = {}): PodStatus {
   return podStatusOf({
-    pod: { ...pod(spec, metadata), ...(status ? { status } : {}) }, runtime: seen, probes: { ...NO_PROBES, ...probes }, waiting: new Map(waiting), terminationMessages: new Map(messages), kubeletStartedMs: 0, before, terminal, failure, hostIps: ["172.16.0.1"], cgroup, nowMs: NOW,
+    resize, pod: { ...pod(spec, metadata), ...(status ? { status } : {}) }, runtime: seen, probes: { ...NO_PROBES, ...probes }, waiting: new Map(waiting), terminationMessages: new Map(messages), kubeletStartedMs: 0, before, terminal, failure, hostIps: ["172.16.0.1"], cgroup, nowMs: NOW,
   });
 }
 
@@ -207,4 +207,12 @@ test("a container that ends is counted once, however often its pod's status is s
 test("last words of the containers of a pod are no longer than 12 KiB together: each has the same share", () => {
   const words = (count: number): string | undefined => statusOf({ containers: Array.from({ length: count }, (_, i) => container(i === 0 ? "app" : `c${i}`)) }, runtime("app=exited:1"), { messages: [["app-0", "é".repeat(2048)]] }).containerStatuses?.find(({ name }) => name === "app")?.state?.terminated?.message;
   expect([3, 4, 12].map((count) => words(count)?.length)).toEqual([2048, 1536, 512]);
+});
+
+test("why a pod is not resized is so since it is for that reason, and of the generation it was said of", () => {
+  const waits = (reason: string, observedGeneration: number) => ({ resize: [{ type: "PodResizePending", reason, observedGeneration }] });
+  const before = { conditions: [{ type: "PodResizePending", status: "True" as const, reason: "Deferred", lastTransitionTime: "2026-01-01T00:00:00Z" }] };
+  const told = (reason: string) => statusOf({}, runtime("app=running"), { ...waits(reason, 2), before }).conditions?.find(({ type }) => type === "PodResizePending");
+  expect(told("Deferred")).toEqual({ type: "PodResizePending", status: "True", reason: "Deferred", observedGeneration: 2, lastTransitionTime: "2026-01-01T00:00:00Z" });
+  expect(told("Infeasible")?.lastTransitionTime).toBe("2026-01-02T03:04:05Z");
 });
