@@ -14,6 +14,7 @@ import { silentLog } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { staticInformer, stored } from "../../test/static-informer.ts";
+import { CriError } from "../cri/client.ts";
 import { memoryRuntime } from "../cri/memory-runtime.ts";
 import type { Cgroups } from "../os/cgroup.ts";
 import type { Mounts } from "../os/mount.ts";
@@ -721,6 +722,27 @@ test("resources change while the pod runs, when the node can afford it", async (
   await resize("3");
   expect(condition(await node.until("big", (status) => condition(status, "PodResizePending") !== undefined), "PodResizePending")?.reason).toBe("Infeasible");
   expect(node.cri.calls.filter((call) => call.startsWith("CreateContainer c0")).length).toBe(1);
+});
+
+test("what the runtime refuses to give a running container is told, and given once it does not refuse", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  let refuses = true;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/UpdateContainerResources" && refuses) throw new CriError({ method, code: "Unknown", detail: "no" });
+    return await runtime.call(method, ...rest);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  const of = (cpu: string) => ({ name: "c0", image: "busybox:1", resources: { requests: { cpu }, limits: { cpu } } });
+  const inProgress = (status: PodStatus | undefined) => status?.conditions?.find(({ type }) => type === "PodResizeInProgress");
+  await node.create("p", {}, [of("500m")]);
+  await node.until("p", isReady);
+  await node.api.client.resource(PODS).patch({ metadata: { name: "p", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [of("1")] } }, { signal: new AbortController().signal });
+  expect(inProgress(await node.until("p", (status) => inProgress(status)?.reason !== undefined))).toMatchObject({ reason: "Error", message: expect.stringMatching(/no$/) });
+  expect(node.told.filter((line) => line.startsWith("p ResizeError: Pod resize error: {"))).toHaveLength(1);
+  refuses = false;
+  await node.until("p", (status) => first(status)?.resources?.limits?.["cpu"] === "1" && !inProgress(status));
+  expect(node.told.filter((line) => line.startsWith("p ResizeCompleted: "))).toHaveLength(1);
 });
 
 test("a container that would rather restart than have other memory restarts for its request too", async () => {

@@ -15,7 +15,7 @@ import type { Pod, PodStatus } from "../../core/api/gen/core.v1.ts";
 import { isDeleting } from "../../core/api/meta/object-meta.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { SpanStart } from "../../core/observe/spans.ts";
-import { applyPlan } from "./apply.ts";
+import { type Applied, applyPlan } from "./apply.ts";
 import type { PodOperation } from "./context.ts";
 import { CRASH_BACKOFF, CrashBackoff } from "./crash-backoff.ts";
 import { garbageOf, removeGarbage, removePodLogs } from "./garbage.ts";
@@ -273,13 +273,15 @@ export class PodWorker {
     const wished = planPod({ pod, runtime: this.#runtime, probes, resize: (spec, seen) => this.#resize.decide(pod, spec, seen) });
     const shortfall = this.#resize.inProgress ? this.#memoryShortfall(pod, wished) : undefined;
     if (shortfall !== undefined && this.#resize.failed(pod, shortfall)) this.#say();
-    const appliedAtMs = await this.#apply(pod, shortfall === undefined ? wished : { ...wished, update: [] }, signal);
-    if (this.#resize.inProgress && shortfall === undefined) cgroups.ensure(pod, { unlimitedCpu });
-    if (shortfall === undefined && this.#resize.conclude(this.granted, this.#runtime)) this.#say();
+    const { retryAtMs: appliedAtMs = Number.POSITIVE_INFINITY, resizeError } = await this.#apply(pod, shortfall === undefined ? wished : { ...wished, update: [] }, signal);
+    if (resizeError !== undefined && this.#resize.failed(pod, resizeError)) this.#say();
+    const isResized = shortfall === undefined && resizeError === undefined;
+    if (this.#resize.inProgress && isResized) cgroups.ensure(pod, { unlimitedCpu });
+    if (isResized && this.#resize.conclude(this.granted, this.#runtime)) this.#say();
     await removeGarbage(context, garbageOf(this.#runtime, { ...context.settings.deadContainers, nowMs: clock.nowMs() }), signal);
     if (this.#shouldTerminate()) return 0;
     const regularAtMs = clock.nowMs() + context.settings.syncMs * (1 + 0.5 * random.next());
-    const shortAtMs = shortfall === undefined ? Number.POSITIVE_INFINITY : clock.nowMs() + ERROR_RETRY_MS;
+    const shortAtMs = isResized ? Number.POSITIVE_INFINITY : clock.nowMs() + ERROR_RETRY_MS;
     return Math.max(0, Math.min(regularAtMs, this.#deadlineMs(), missingAtMs, shortAtMs, appliedAtMs) - clock.nowMs());
   }
 
@@ -310,8 +312,7 @@ export class PodWorker {
     }
   }
 
-  /** Returns when a container may be started again that had to wait, by the wall clock. */
-  async #apply(pod: Pod, plan: PodPlan, signal: AbortSignal): Promise<number> {
+  async #apply(pod: Pod, plan: PodPlan, signal: AbortSignal): Promise<Applied> {
     const changes = plan.killPod || plan.kill.length + plan.update.length + plan.start.length + plan.reset.length > 0;
     const { waiting } = this.#report;
     if (!changes) waiting.clear();
@@ -325,7 +326,7 @@ export class PodWorker {
     for (const name of applied.started) waiting.delete(name);
     for (const [name, reason] of applied.waiting) waiting.set(name, reason);
     if (changes) await this.#observe(signal);
-    return applied.retryAtMs ?? Number.POSITIVE_INFINITY;
+    return applied;
   }
 
   /** Whether memory limits would become less than what is used. */
