@@ -509,6 +509,28 @@ test("a machine that goes down: the node is not Ready, its pods end and say why,
   await eventually(() => node.counted("kubelet_graceful_shutdown_end_time_seconds"), (seconds) => seconds >= node.counted("kubelet_graceful_shutdown_start_time_seconds"));
 });
 
+test("a pod that ends for the machine and is deleted has the shorter of the two times", async () => {
+  const { promise: goingDown, resolve: goDown } = Promise.withResolvers<void>();
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const asked: number[] = [];
+  const call: typeof runtime.call = async (method, request, options) => {
+    if (method === "RuntimeService/StopContainer") {
+      asked.push((request as { timeout: number }).timeout);
+      if (asked.length === 1) return await new Promise((_, reject) => options.signal?.addEventListener("abort", () => reject(new Error("aborted")))); // until somebody is in a hurry
+    }
+    return await runtime.call(method, request, options);
+  };
+  await using node = await startNode({ shutdown: { graceMs: 300_000, criticalMs: 0 } }, { cri: { ...runtime, call }, shutdownNotices: { run: async (on, _, signal) => { await goingDown; await on(true); await aborted(signal); } } });
+  await node.create("web", { terminationGracePeriodSeconds: 200 });
+  await node.until("web", isReady);
+  goDown();
+  await eventually(() => asked, (seconds) => seconds.length === 1);
+  await node.delete("web", 60);
+  await node.until("web", (gone) => gone === undefined);
+  expect(asked).toEqual([200, expect.toSatisfy((seconds: number) => seconds <= 60 && seconds > 2)]);
+});
+
 test("where nobody tells that the machine goes down, a grace period for that is told to have no effect, and the node starts", async () => {
   const errors: string[] = [];
   const log = { ...silentLog, error: (message: string) => void errors.push(message) };

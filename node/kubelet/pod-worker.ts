@@ -336,12 +336,12 @@ export class PodWorker {
     return memoryShortfall([{ from: cgroups.limits(this.uid)?.memoryBytes ?? 0, to: podCgroupLimits(pod).memoryBytes ?? 0, usedBytes: cgroups.memoryBytes(pod) }, ...of]);
   }
 
-  /** How long its containers have; undefined: as their spec says. */
+  /** How long its containers have, the least that anybody says; undefined: as their spec says. */
   #graceNow(): number | undefined {
     const { metadata, spec } = this.#pod;
-    if (this.#graceSeconds !== undefined) return this.#graceSeconds;
-    if (isDeleting(this.#pod)) return Math.max(GRACE_SECONDS_REMOVED, metadata.deletionGracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? 30);
-    return this.#removed ? Math.max(GRACE_SECONDS_REMOVED, spec.terminationGracePeriodSeconds ?? 30) : undefined;
+    const ownSeconds = spec.terminationGracePeriodSeconds ?? 30;
+    const said = [this.#graceSeconds, isDeleting(this.#pod) ? metadata.deletionGracePeriodSeconds ?? ownSeconds : this.#removed ? ownSeconds : undefined].filter((seconds) => seconds !== undefined);
+    return said.length === 0 ? undefined : Math.max(GRACE_SECONDS_REMOVED, Math.min(...said));
   }
 
   async #terminate(signal: AbortSignal): Promise<void> {
