@@ -85,7 +85,7 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
   const handler = spec.container.lifecycle?.postStart;
   if (!handler) return;
   try {
-    await runHook({ cri, clock, version: majorMinor(settings.version) }, { pod, container: spec.container, containerId: id, podIp: start.podIps[0] ?? "", handler, timeoutMs: Number.MAX_SAFE_INTEGER }, signal);
+    await runHook({ cri, clock, events, version: majorMinor(settings.version) }, { pod, container: spec.container, containerId: id, podIp: start.podIps[0] ?? "", handler, timeoutMs: Number.MAX_SAFE_INTEGER }, signal);
   } catch (cause) {
     signal.throwIfAborted();
     events.event(about, "Warning", "FailedPostStartHook", "PostStartHook failed");
