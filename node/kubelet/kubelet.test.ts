@@ -167,6 +167,29 @@ test("the node is registered, reported and keeps its lease", async () => {
   expect(node.told).toEqual(expect.arrayContaining(["n1 Starting: Starting kubelet.", "n1 NodeAllocatableEnforced: Updated Node Allocatable limit across pods"]));
 });
 
+test("a node that somebody else has made is told to have its volumes attached for it", async () => {
+  await using node = await startNode();
+  await node.stopKubelet();
+  await node.api.client.resource(NODES).delete({ metadata: { name: "n1" } }, {}, { signal: new AbortController().signal }).catch(() => undefined);
+  await node.api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {} }, { signal: new AbortController().signal });
+  node.startKubelet();
+  await eventually(() => node.api.all(NODES)[0]?.metadata.annotations, (annotations) => annotations?.["volumes.kubernetes.io/controller-managed-attach-detach"] === "true");
+});
+
+test("a node that begins without a network is told to be ready once it is, and not that it was not", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  let hasNetwork = false;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    const conditions = [{ type: "RuntimeReady", status: true }, { type: "NetworkReady", status: hasNetwork }];
+    return method === "RuntimeService/Status" ? { status: { conditions } } as never : await runtime.call(method, ...rest);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  await eventually(() => node.api.all(NODES)[0]?.status?.conditions?.at(-1)?.reason, (reason) => reason === "KubeletNotReady");
+  hasNetwork = true;
+  await eventually(() => node.told, (lines) => lines.includes("n1 NodeReady: Node n1 status is now: NodeReady"));
+  expect(node.told.filter((line) => line.includes("NodeNotReady"))).toEqual([]);
+});
+
 test("a node that does not register itself waits until somebody has made it, and leaves its labels alone", async () => {
   await using node = await startNode({ registers: false, labels: { mine: "1" } });
   await node.create("web", {});

@@ -121,7 +121,8 @@ export class StatusReport implements Runnable {
 
   #tellTransitions(before: readonly NodeCondition[], after: readonly NodeCondition[]): void {
     for (const { type, status, reason = "" } of after) {
-      if (before.find((condition) => condition.type === type)?.status === status) continue;
+      const old = before.find((condition) => condition.type === type)?.status;
+      if (old === status || (old === undefined && type === "Ready" && status === "False")) continue; // one that begins has not become not ready
       const event = type === "Ready" ? (status === "True" ? "NodeReady" : "NodeNotReady") : reason.replace(/^Kubelet/, "Node");
       this.#event(event, `Node ${this.#deps.settings.nodeName} status is now: ${event}`);
     }
