@@ -262,6 +262,20 @@ test("the image of a volume is the pod's, and the container says that it is not 
   expect(node.told.filter((line) => /Pulling|Error/.test(line)).slice(0, 2)).toEqual(['web Pulling: Pulling image "none:1"', "web Failed: Error: ErrImagePull"]);
 });
 
+test("a container that cannot be started is named in the event, not by the id that only this one of it has", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const call: typeof runtime.call = async (method, request, options) => {
+    if (method === "RuntimeService/StartContainer") throw new CriError({ method, code: "Unknown", detail: `task ${(request as { container_id: string }).container_id}: no such file` });
+    return await runtime.call(method, request, options);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  await node.create("web", {});
+  const status = await node.until("web", (now) => first(now)?.state?.waiting?.reason === "RunContainerError");
+  expect(first(status)?.state?.waiting?.message).toMatch(/^task (?!c0:).+: no such file$/);
+  expect(node.told).toContain("web Failed: Error: task c0: no such file");
+});
+
 test("a pod whose name is too long for its machine says so", async () => {
   await using node = await startNode();
   await node.create("web", { hostname: "h".repeat(60), subdomain: "s", setHostnameAsFQDN: true });
