@@ -7,7 +7,7 @@ import { runHook } from "./hooks.ts";
 
 const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: {} } as Pod;
 
-async function run(handler: LifecycleHandler, answer: object = {}, events: EventRecorder = silentEvents): Promise<string> {
+async function run(handler: LifecycleHandler, answer: object = {}, events: EventRecorder = silentEvents.from({ component: "kubelet" })): Promise<string> {
   const asked: unknown[] = [];
   const cri = { call: async (_: string, request: object) => { asked.push(request); return answer; } } as unknown as Cri;
   const facts = { pod, container: { name: "c", ports: [{ name: "web", containerPort: 9 }] }, containerId: "id", podIp: "127.0.0.1", handler, timeoutMs: 1_000 };

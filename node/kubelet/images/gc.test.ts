@@ -47,7 +47,7 @@ test("a disk that is about to be full costs no image that has just come, nor one
     if (method === "RuntimeService/ContainerStatus") return { status: { mounts: [{ host_path: "/v" }, { image: { image: "mounted" } }] } };
     return method === "ImageService/ListImages" ? { images } : { containers: [{ id: "c", image_id: "other" }] };
   } } as unknown as Cri;
-  const gc = imageGc({ cri, disk: async () => ({ availableBytes: 1, capacityBytes: 1 }), log: silentLog, node: {}, events: silentEvents, clock: { ...systemClock, nowMs: () => nowMs } });
+  const gc = imageGc({ cri, disk: async () => ({ availableBytes: 1, capacityBytes: 1 }), log: silentLog, node: {}, events: silentEvents.from({ component: "kubelet" }), clock: { ...systemClock, nowMs: () => nowMs } });
   const { signal } = new AbortController();
   expect(await gc.removeUnused(signal)).toBe(0);
   nowMs = 120_000;
