@@ -39,7 +39,7 @@ export function containerStatuses(facts: StatusFacts, kind: ContainerKind, conta
   return containers.map((container) => {
     const old = before.find(({ name }) => name === container.name);
     const seen = facts.runtime.containers.filter(({ name }) => name === container.name);
-    const status = seen.length > 0 ? statusOfSeen(facts, container, seen, old) : statusOfUnseen(facts, container, old);
+    const status = seen.length > 0 ? statusOfSeen(facts, container, seen, old) : kind === "init" ? statusOfUnseenInit(facts, container, old) : statusOfUnseen(facts, container, old);
     return withHealth(facts, kind, withProbes(facts, { kind, container }, withWaiting(facts, { kind, container }, status, seen[0]), old));
   });
 }
@@ -65,6 +65,16 @@ function statusOfUnseen({ pod, restartingAll }: StatusFacts, container: Containe
   const terminated = { ...UNKNOWN_ENDED, message: "The container could not be located when the pod was deleted.  The container used to be Running" };
   return { ...status, lastState: { terminated }, restartCount: status.restartCount + (pod.metadata.deletionTimestamp ? 0 : 1) };
 }
+
+/** An init container that nobody remembers has done its work where the containers after it are there: of static pods nothing is remembered over a restart of ours. */
+function statusOfUnseenInit(facts: StatusFacts, container: Container | EphemeralContainer, old: ContainerStatus | undefined): ContainerStatus {
+  const status = statusOfUnseen(facts, container, old);
+  const { pod, runtime, restartingAll } = facts;
+  const isThrough = !isSidecar(container) && !restartingAll && runtime.containers.some(({ name, state }) => state !== "unknown" && pod.spec.containers.some((app) => app.name === name));
+  return isThrough && status.state?.waiting ? { ...status, state: { terminated: FORGOTTEN } } : status;
+}
+
+const FORGOTTEN = { reason: "Completed", message: "Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally", exitCode: 0 };
 
 function statusOfSeen(facts: StatusFacts, container: Container | EphemeralContainer, [newest, previous]: readonly RuntimeContainer[], old: ContainerStatus | undefined): ContainerStatus {
   const { id, restartCount, image, imageRef, user, stopSignal } = newest!;

@@ -57,6 +57,8 @@ test.each<[string, Partial<Pod["spec"]>, string, More, string]>([
   ["new", {}, "", {}, "Pending app:ContainerCreating Initialized=True Ready=False(ContainersNotReady)"],
   ["running", {}, "app=running", {}, "Running app:running+ Initialized=True Ready=True"],
   ["initializing", init, "i1=running", {}, "Pending i1:running i2:PodInitializing app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(ContainersNotReady)"],
+  ["init containers that nobody remembers, before what runs", init, "app=running", {}, "Running i1:terminated+ i2:terminated+ app:running+ Initialized=True Ready=True"],
+  ["a sidecar that nobody remembers", side, "app=running", {}, "Pending side:PodInitializing app:running+ Initialized=True Ready=False(ContainersNotReady)"],
   ["init failed for good", { ...init, restartPolicy: "Never" }, "i1=exited:1", {}, "Failed i1:terminated i2:PodInitializing app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(PodFailed)"],
   ["sidecar not started", side, "side=created", {}, "Pending side:waiting app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(ContainersNotReady)"],
   ["sidecar and app", side, "app=running side=running", {}, "Running side:running+ app:running+ Initialized=True Ready=True"],
