@@ -190,6 +190,17 @@ test("a node that begins without a network is told to be ready once it is, and n
   expect(node.told.filter((line) => line.includes("NodeNotReady"))).toEqual([]);
 });
 
+test("a node tells when nothing is to be scheduled on it, and when it is again", async () => {
+  await using node = await startNode();
+  await eventually(() => node.api.all(NODES)[0], (one) => one?.status?.conditions?.at(-1)?.reason === "KubeletReady");
+  const told = (): string[] => node.told.flatMap((line) => /Node(Not)?Schedulable$/.exec(line)?.[0] ?? []);
+  const cordon = (unschedulable: boolean) => node.api.client.resource(NODES).patch({ metadata: { name: "n1" } }, "application/merge-patch+json", { spec: { unschedulable } }, { signal: new AbortController().signal });
+  await cordon(true);
+  await eventually(told, (names) => names.length === 1);
+  await cordon(false);
+  expect(await eventually(told, (names) => names.length === 2)).toEqual(["NodeNotSchedulable", "NodeSchedulable"]);
+});
+
 test("a node that does not register itself waits until somebody has made it, and leaves its labels alone", async () => {
   await using node = await startNode({ registers: false, labels: { mine: "1" } });
   await node.create("web", {});
