@@ -28,6 +28,8 @@ export interface Applied {
   readonly started: readonly string[];
   /** When it is worth trying those again; undefined: nothing waits. */
   readonly retryAtMs: number | undefined;
+  /** Why running containers do not have the limits they are to have; undefined: they have. */
+  readonly resizeError: string | undefined;
 }
 
 export interface ApplyFacts {
@@ -48,17 +50,26 @@ const PULL_ERROR_SHOWN_MS = 5_000;
 export async function applyPlan(context: KubeletContext, facts: ApplyFacts, signal: AbortSignal): Promise<Applied> {
   const { pod, plan } = facts;
   const runtime = await clearTheWay(context, facts, signal);
-  for (const { container, spec } of plan.update) {
-    await context.cri.call("RuntimeService/UpdateContainerResources", { container_id: container.id, linux: { ...containerResources(pod, spec.container, context.machine), ...context.placement.pinning(pod.metadata.uid, spec.container.name) } }, { signal });
-  }
-  if (plan.reset.length > 0) return { waiting: new Map(), started: [], retryAtMs: context.clock.nowMs() };
+  const resizeError = await updateAll(context, facts, signal);
+  if (plan.reset.length > 0) return { waiting: new Map(), started: [], retryAtMs: context.clock.nowMs(), resizeError };
   const isNew = plan.createSandbox;
   const { sandbox, sandboxId } = isNew ? await newSandbox(context, pod, plan.attempt, signal) : { sandbox: await sandboxConfigOf(context, pod, plan.attempt), sandboxId: plan.sandboxId };
   const now = isNew ? await readRuntimePod(context.cri, pod.metadata.uid, signal) : runtime;
   if (isNew) facts.onSandbox(now);
   const applied = await startAll(context, { ...facts, runtime: now, volumes: facts.volumes }, { sandbox, sandboxId }, signal);
   if (isNew && applied.waiting.size > 0 && usesUserNamespace(pod)) context.metrics.startedUserNamespacedPodsError(); // also when a container is what did not start
-  return applied;
+  return { ...applied, resizeError };
+}
+
+/** One after the other, to the first that the runtime refuses: why. What else is to be done for the pod does not wait for it. */
+async function updateAll({ cri, machine, placement }: KubeletContext, { pod, plan }: ApplyFacts, signal: AbortSignal): Promise<string | undefined> {
+  try {
+    for (const { container, spec } of plan.update) await cri.call("RuntimeService/UpdateContainerResources", { container_id: container.id, linux: { ...containerResources(pod, spec.container, machine), ...placement.pinning(pod.metadata.uid, spec.container.name) } }, { signal });
+    return undefined;
+  } catch (error) {
+    signal.throwIfAborted();
+    return (error as Error).message;
+  }
 }
 
 async function clearTheWay(context: KubeletContext, { pod, runtime, plan }: ApplyFacts, signal: AbortSignal): Promise<RuntimePod> {
@@ -99,7 +110,7 @@ async function newSandbox(context: KubeletContext, pod: Pod, attempt: number, si
   }
 }
 
-async function startAll(context: KubeletContext, { pod, runtime, plan, volumes, backoff }: ApplyFacts, { sandbox, sandboxId }: { readonly sandbox: PodSandboxConfig; readonly sandboxId: string }, signal: AbortSignal): Promise<Applied> {
+async function startAll(context: KubeletContext, { pod, runtime, plan, volumes, backoff }: ApplyFacts, { sandbox, sandboxId }: { readonly sandbox: PodSandboxConfig; readonly sandboxId: string }, signal: AbortSignal): Promise<Omit<Applied, "resizeError">> {
   const waiting = new Map<string, WaitingReason>();
   const started: string[] = [];
   const retries: number[] = [];
@@ -143,7 +154,7 @@ function crashWait({ clock, events }: KubeletContext, pod: Pod, spec: NamedConta
   const { container } = spec;
   const ended = runtime.containers.find(({ name, state }) => name === container.name && state === "exited");
   if (!ended) return undefined;
-  const key = `${container.name}/${containerHash(container)}`;
+  const key = `${container.name}/${containerHash(container)}/${JSON.stringify(container.resources ?? {})}`; // with other resources it may run: it does not wait for what was before
   const wait = backoff.waiting(key, ended.finishedAtMs, clock.nowMs());
   if (!wait) {
     backoff.retried(key, ended.finishedAtMs, clock.nowMs());

@@ -27,3 +27,11 @@ test("a clock that is set back does not make anybody wait until it is there agai
   backoff.retried("app", YEAR_MS, 1_000);
   expect(backoff.waiting("app", 2_000, 3_000)).toEqual({ delayMs: 20_000, untilMs: 22_000 });
 });
+
+test("a node that lets containers wait less does not forget sooner", () => {
+  const backoff = new CrashBackoff({ minMs: 10_000, maxMs: 20_000 });
+  backoff.retried("app", 0, 0);
+  backoff.retried("app", 60_000, 60_000);
+  expect(backoff.waiting("app", 600_000, 600_000)?.delayMs).toBe(20_000);
+  expect(backoff.waiting("app", 661_000, 661_000)).toBeUndefined();
+});

@@ -2,11 +2,13 @@
  * How long a container that ended waits for its restart: 10 s, doubled at each further end, at most 5 minutes; from the start again when it had
  * run for 10 minutes since.
  *
- * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_manager.go (doBackOff), client-go util/flowcontrol/backoff.go
+ * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/kuberuntime_manager.go (doBackOff), pkg/kubelet/kubelet.go (HasExpiredFunc), client-go util/flowcontrol/backoff.go
  */
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 
 export const CRASH_BACKOFF = { minMs: 10_000, maxMs: 300_000 };
+/** However long it waits at most. */
+const STABLE_MS = 600_000;
 
 interface Entry { readonly failures: number; readonly updatedMs: number }
 
@@ -35,7 +37,7 @@ export class CrashBackoff {
   }
 
   #expired({ updatedMs }: Entry, eventMs: number): boolean {
-    return eventMs - updatedMs > 2 * this.#limits.maxMs;
+    return eventMs - updatedMs > STABLE_MS;
   }
 }
 

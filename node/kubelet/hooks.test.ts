@@ -1,16 +1,17 @@
 import { expect, test } from "vitest";
 import type { LifecycleHandler, Pod } from "../../core/api/gen/core.v1.ts";
+import { type EventRecorder, silentEvents } from "../../core/client/events.ts";
 import { systemClock } from "../../core/lifecycle/clock.ts";
 import type { Cri } from "../cri/client.ts";
 import { runHook } from "./hooks.ts";
 
 const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: {} } as Pod;
 
-async function run(handler: LifecycleHandler, answer: object = {}): Promise<string> {
+async function run(handler: LifecycleHandler, answer: object = {}, events: EventRecorder = silentEvents.from({ component: "kubelet" })): Promise<string> {
   const asked: unknown[] = [];
   const cri = { call: async (_: string, request: object) => { asked.push(request); return answer; } } as unknown as Cri;
   const facts = { pod, container: { name: "c", ports: [{ name: "web", containerPort: 9 }] }, containerId: "id", podIp: "127.0.0.1", handler, timeoutMs: 1_000 };
-  return await runHook({ cri, clock: systemClock, version: "1.36" }, facts, new AbortController().signal).then(() => JSON.stringify(asked), (error: Error) => error.message);
+  return await runHook({ cri, clock: systemClock, events, version: "1.36" }, facts, new AbortController().signal).then(() => JSON.stringify(asked), (error: Error) => error.message);
 }
 
 test("a hook runs in its container, without parameters; its failure is told as upstream tells it", async () => {
@@ -20,4 +21,15 @@ test("a hook runs in its container, without parameters; its failure is told as u
   expect(await run({ httpGet: { port: "web", path: "/x" } })).toBe(`HTTP lifecycle hook (/x) for Container "c" in Pod "p_n(u)" failed - error: Get "http://127.0.0.1:9/x": dial tcp 127.0.0.1:9: connect: connection refused`);
   expect(await run({ sleep: { seconds: 0 } })).toBe("[]");
   expect(await run({ tcpSocket: { port: 1 } })).toMatch(/^Cannot run handler: invalid handler: /);
+});
+
+test("a hook over HTTPS that meets a server of HTTP is asked again without, and without its credentials; what that leads to is told", async () => {
+  const seen: (string | null)[] = [];
+  await using server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: ({ headers }) => { seen.push(headers.get("authorization"), headers.get("x-a")); return new Response(); } });
+  const told: string[] = [];
+  const events: EventRecorder = { event: (_, type, reason, message) => void told.push(`${type} ${reason}: ${message}`) };
+  const handler = { httpGet: { scheme: "HTTPS" as const, port: server.port!, path: "/x", httpHeaders: [{ name: "Authorization", value: "secret" }, { name: "X-A", value: "b" }] } };
+  expect(await run(handler, {}, events)).toBe("[]");
+  expect(seen).toEqual([null, "b"]);
+  expect(told).toEqual([`Warning LifecycleHTTPFallback: request to HTTPS lifecycle hook 127.0.0.1:${server.port} got HTTP response, retry with HTTP succeeded`]);
 });

@@ -1,11 +1,12 @@
 /** Runs postStart and preStop handlers. Source: kubernetes v1.36 pkg/kubelet/lifecycle/handlers.go */
-import type { Container, EphemeralContainer, LifecycleHandler, Pod } from "../../core/api/gen/core.v1.ts";
+import type { Container, EphemeralContainer, HTTPGetAction, LifecycleHandler, Pod } from "../../core/api/gen/core.v1.ts";
+import type { EventRecorder } from "../../core/client/events.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Cri } from "../cri/client.ts";
-import { formatPod } from "./pod-spec.ts";
-import { httpGetAction } from "./probes/http-get.ts";
+import { formatPod, podReference } from "./pod-spec.ts";
+import { containerPort, hostPort, httpGetAction } from "./probes/http-get.ts";
 
-export interface HookDeps { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly version: string }
+export interface HookDeps { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly version: string }
 
 export interface HookRun {
   readonly pod: Pod;
@@ -20,7 +21,9 @@ export interface HookRun {
 const HTTP_TIMEOUT_MS_MAX = 24 * 3600 * 1000;
 
 /** Throws an Error with upstream's message when the handler fails. */
-export async function runHook({ cri, clock, version }: HookDeps, { pod, container, containerId, podIp, handler, timeoutMs }: HookRun, signal: AbortSignal): Promise<void> {
+export async function runHook(deps: HookDeps, run: HookRun, signal: AbortSignal): Promise<void> {
+  const { cri, clock } = deps;
+  const { pod, container, containerId, handler } = run;
   const where = `for Container "${container.name}" in Pod "${formatPod(pod)}" failed - error:`;
   const { exec, httpGet, sleep } = handler;
   if (exec) {
@@ -31,13 +34,25 @@ export async function runHook({ cri, clock, version }: HookDeps, { pod, containe
     });
     if (exit_code !== 0) throw new Error(`${what} command '${command.join(" ")}' exited with ${exit_code}: ${text(stderr)}, message: ${JSON.stringify(text(stdout) + text(stderr))}`);
   } else if (httpGet) {
-    await httpGetAction(httpGet, container, { podIp, purpose: "lifecycle", version, timeoutMs: Math.min(timeoutMs, HTTP_TIMEOUT_MS_MAX), clock, signal }).catch((cause: Error) => {
+    await httpHook(deps, run, httpGet, signal).catch((cause: Error) => {
       throw new Error(`HTTP lifecycle hook (${httpGet.path ?? ""}) ${where} ${cause.message}`, { cause });
     });
   } else if (sleep) {
     await clock.sleep(sleep.seconds * 1000, signal);
     if (signal.aborted) throw new Error(`Sleep lifecycle hook (${sleep.seconds}) ${where} container terminated before sleep hook finished`);
   } else throw new Error(`Cannot run handler: invalid handler: ${JSON.stringify(handler)}`);
+}
+
+/** Kubelets once asked over HTTP whatever the scheme: a server that was made for them is asked again so. */
+async function httpHook({ clock, events, version }: HookDeps, { pod, container, podIp, timeoutMs }: HookRun, action: HTTPGetAction, signal: AbortSignal): Promise<void> {
+  const get = async (how: HTTPGetAction): Promise<unknown> => await httpGetAction(how, container, { podIp, purpose: "lifecycle", version, timeoutMs: Math.min(timeoutMs, HTTP_TIMEOUT_MS_MAX), clock, signal });
+  try {
+    await get(action);
+  } catch (error) {
+    if (action.scheme !== "HTTPS" || !(error as Error).message.includes("server gave HTTP response to HTTPS client")) throw error;
+    await get({ ...action, scheme: "HTTP", httpHeaders: (action.httpHeaders ?? []).filter(({ name }) => name.toLowerCase() !== "authorization") }).catch(() => { throw error; });
+    events.event(podReference(pod), "Warning", "LifecycleHTTPFallback", `request to HTTPS lifecycle hook ${hostPort(action.host || podIp, containerPort(action.port, container))} got HTTP response, retry with HTTP succeeded`);
+  }
 }
 
 function text(bytes: Uint8Array | undefined): string {

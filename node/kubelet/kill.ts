@@ -65,7 +65,7 @@ async function runPreStop({ cri, clock, events, log, version }: KillDeps, { pod,
   const handler = spec.container.lifecycle!.preStop!;
   const timeoutMs = (graceSeconds + GRACE_SECONDS_MIN) * 1000;
   try {
-    await runHook({ cri, clock, version }, { pod, container: spec.container, containerId: container.id, podIp: podIps(runtime)[0] ?? "", handler, timeoutMs }, AbortSignal.any([signal, gone]));
+    await runHook({ cri, clock, events, version }, { pod, container: spec.container, containerId: container.id, podIp: podIps(runtime)[0] ?? "", handler, timeoutMs }, AbortSignal.any([signal, gone]));
   } catch (error) {
     if (signal.aborted || (handler.sleep && gone.aborted)) return;
     events.event(containerReference(pod, spec), "Warning", "FailedPreStopHook", "PreStopHook failed");

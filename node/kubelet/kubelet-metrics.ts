@@ -21,7 +21,7 @@ const SIZES: readonly (readonly [above: number, label: string])[] = [[100 * GB, 
 const REFUSALS: ReadonlySet<string> = new Set(["AppArmor", "PodOSSelectorNodeLabelDoesNotMatch", "PodOSNotSupported", "InvalidNodeInfo", "InitContainerRestartPolicyForbidden", "SupplementalGroupsPolicyNotSupported", "UnexpectedAdmissionError", "UnknownReason", "UnexpectedPredicateFailureType", "OutOfcpu", "OutOfmemory", "OutOfephemeral-storage", "OutOfpods", "PodLevelResourcesNotSupported", "PodFeatureUnsupported", "node(s) had taints that the pod didn't tolerate", "Evicted", "SysctlForbidden", "TopologyAffinityError", "NodeShutdown", "VolumeAttachmentLimitExceeded"]);
 const LIFECYCLES: readonly (readonly [lifecycle: string, is: (stage: WorkerStage) => boolean])[] = [["sync", (stage) => stage === "running"], ["terminating", (stage) => stage === "terminating"], ["terminated", (stage) => stage === "terminated"]];
 
-interface Worker { readonly pod: Pod; readonly runtime: RuntimePod; readonly stage: WorkerStage; readonly isGone: boolean; /** For its status. */ readonly resizeConditions: readonly { readonly type: string; readonly reason?: string }[] }
+interface Worker { readonly pod: Pod; readonly runtime: RuntimePod; readonly stage: WorkerStage; readonly isGone: boolean; /** For its status. */ readonly resizeConditions: readonly { readonly type: string; readonly reason?: string | undefined }[] }
 
 /** What runs, as the runtime has it, and what should. */
 export function registerRunning(metrics: Metrics, workers: () => Iterable<Worker>): void {

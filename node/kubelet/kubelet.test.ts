@@ -14,6 +14,7 @@ import { silentLog } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { staticInformer, stored } from "../../test/static-informer.ts";
+import { CriError } from "../cri/client.ts";
 import { memoryRuntime } from "../cri/memory-runtime.ts";
 import type { Cgroups } from "../os/cgroup.ts";
 import type { Mounts } from "../os/mount.ts";
@@ -166,6 +167,40 @@ test("the node is registered, reported and keeps its lease", async () => {
   expect(node.told).toEqual(expect.arrayContaining(["n1 Starting: Starting kubelet.", "n1 NodeAllocatableEnforced: Updated Node Allocatable limit across pods"]));
 });
 
+test("a node that somebody else has made is told to have its volumes attached for it", async () => {
+  await using node = await startNode();
+  await node.stopKubelet();
+  await node.api.client.resource(NODES).delete({ metadata: { name: "n1" } }, {}, { signal: new AbortController().signal }).catch(() => undefined);
+  await node.api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {} }, { signal: new AbortController().signal });
+  node.startKubelet();
+  await eventually(() => node.api.all(NODES)[0]?.metadata.annotations, (annotations) => annotations?.["volumes.kubernetes.io/controller-managed-attach-detach"] === "true");
+});
+
+test("a node that begins without a network is told to be ready once it is, and not that it was not", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  let hasNetwork = false;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    const conditions = [{ type: "RuntimeReady", status: true }, { type: "NetworkReady", status: hasNetwork }];
+    return method === "RuntimeService/Status" ? { status: { conditions } } as never : await runtime.call(method, ...rest);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  await eventually(() => node.api.all(NODES)[0]?.status?.conditions?.at(-1)?.reason, (reason) => reason === "KubeletNotReady");
+  hasNetwork = true;
+  await eventually(() => node.told, (lines) => lines.includes("n1 NodeReady: Node n1 status is now: NodeReady"));
+  expect(node.told.filter((line) => line.includes("NodeNotReady"))).toEqual([]);
+});
+
+test("a node tells when nothing is to be scheduled on it, and when it is again", async () => {
+  await using node = await startNode();
+  await eventually(() => node.api.all(NODES)[0], (one) => one?.status?.conditions?.at(-1)?.reason === "KubeletReady");
+  const told = (): string[] => node.told.flatMap((line) => /Node(Not)?Schedulable$/.exec(line)?.[0] ?? []);
+  const cordon = (unschedulable: boolean) => node.api.client.resource(NODES).patch({ metadata: { name: "n1" } }, "application/merge-patch+json", { spec: { unschedulable } }, { signal: new AbortController().signal });
+  await cordon(true);
+  await eventually(told, (names) => names.length === 1);
+  await cordon(false);
+  expect(await eventually(told, (names) => names.length === 2)).toEqual(["NodeNotSchedulable", "NodeSchedulable"]);
+});
+
 test("a node that does not register itself waits until somebody has made it, and leaves its labels alone", async () => {
   await using node = await startNode({ registers: false, labels: { mine: "1" } });
   await node.create("web", {});
@@ -190,6 +225,20 @@ test("a container that keeps failing waits longer and longer", async () => {
     expect(first(status)).toMatchObject({ restartCount: restarts, state: { waiting: { reason: "CrashLoopBackOff" } }, lastState: { terminated: { exitCode: 1, reason: "Error" } } });
     expect(status?.phase).toBe("Running");
   }
+});
+
+test("a container that is given other resources does not wait for what it did with those it had", async () => {
+  await using node = await startNode();
+  await node.create("crash", {}, [{ resources: { requests: { cpu: "100m" } } }]);
+  const crash = async (restarts: number): Promise<void> => {
+    await node.until("crash", (status) => first(status)?.restartCount === restarts && first(status)?.state?.running !== undefined);
+    node.cri.exit("c0", 1);
+  };
+  for (const restarts of [0, 1, 2]) await crash(restarts);
+  await node.until("crash", (now) => first(now)?.state?.waiting?.message?.includes("20s") ?? false);
+  await node.api.client.resource(PODS).patch({ metadata: { name: "crash", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [{ name: "c0", image: "busybox:1", resources: { requests: { cpu: "200m" } } }] } }, { signal: new AbortController().signal });
+  await crash(3);
+  await node.until("crash", (now) => first(now)?.restartCount === 3 && (first(now)?.state?.waiting?.message?.includes("10s") ?? false));
 });
 
 test("a pod that has done its work", async () => {
@@ -222,6 +271,20 @@ test("the image of a volume is the pod's, and the container says that it is not 
   const status = await node.until("web", (now) => first(now)?.state?.waiting?.reason === "ImagePullBackOff");
   expect(first(status)?.state?.waiting?.message).toContain('Back-off pulling image "none:1": ErrImagePull: ');
   expect(node.told.filter((line) => /Pulling|Error/.test(line)).slice(0, 2)).toEqual(['web Pulling: Pulling image "none:1"', "web Failed: Error: ErrImagePull"]);
+});
+
+test("a container that cannot be started is named in the event, not by the id that only this one of it has", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const call: typeof runtime.call = async (method, request, options) => {
+    if (method === "RuntimeService/StartContainer") throw new CriError({ method, code: "Unknown", detail: `task ${(request as { container_id: string }).container_id}: no such file` });
+    return await runtime.call(method, request, options);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  await node.create("web", {});
+  const status = await node.until("web", (now) => first(now)?.state?.waiting?.reason === "RunContainerError");
+  expect(first(status)?.state?.waiting?.message).toMatch(/^task (?!c0:).+: no such file$/);
+  expect(node.told).toContain("web Failed: Error: task c0: no such file");
 });
 
 test("a pod whose name is too long for its machine says so", async () => {
@@ -494,6 +557,28 @@ test("a machine that goes down: the node is not Ready, its pods end and say why,
   await eventually(() => node.counted("kubelet_graceful_shutdown_end_time_seconds"), (seconds) => seconds >= node.counted("kubelet_graceful_shutdown_start_time_seconds"));
 });
 
+test("a pod that ends for the machine and is deleted has the shorter of the two times", async () => {
+  const { promise: goingDown, resolve: goDown } = Promise.withResolvers<void>();
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const asked: number[] = [];
+  const call: typeof runtime.call = async (method, request, options) => {
+    if (method === "RuntimeService/StopContainer") {
+      asked.push((request as { timeout: number }).timeout);
+      if (asked.length === 1) return await new Promise((_, reject) => options.signal?.addEventListener("abort", () => reject(new Error("aborted")))); // until somebody is in a hurry
+    }
+    return await runtime.call(method, request, options);
+  };
+  await using node = await startNode({ shutdown: { graceMs: 300_000, criticalMs: 0 } }, { cri: { ...runtime, call }, shutdownNotices: { run: async (on, _, signal) => { await goingDown; await on(true); await aborted(signal); } } });
+  await node.create("web", { terminationGracePeriodSeconds: 200 });
+  await node.until("web", isReady);
+  goDown();
+  await eventually(() => asked, (seconds) => seconds.length === 1);
+  await node.delete("web", 60);
+  await node.until("web", (gone) => gone === undefined);
+  expect(asked).toEqual([200, expect.toSatisfy((seconds: number) => seconds <= 60 && seconds > 2)]);
+});
+
 test("where nobody tells that the machine goes down, a grace period for that is told to have no effect, and the node starts", async () => {
   const errors: string[] = [];
   const log = { ...silentLog, error: (message: string) => void errors.push(message) };
@@ -707,6 +792,27 @@ test("resources change while the pod runs, when the node can afford it", async (
   await resize("3");
   expect(condition(await node.until("big", (status) => condition(status, "PodResizePending") !== undefined), "PodResizePending")?.reason).toBe("Infeasible");
   expect(node.cri.calls.filter((call) => call.startsWith("CreateContainer c0")).length).toBe(1);
+});
+
+test("what the runtime refuses to give a running container is told, and given once it does not refuse", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  let refuses = true;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/UpdateContainerResources" && refuses) throw new CriError({ method, code: "Unknown", detail: "no" });
+    return await runtime.call(method, ...rest);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  const of = (cpu: string) => ({ name: "c0", image: "busybox:1", resources: { requests: { cpu }, limits: { cpu } } });
+  const inProgress = (status: PodStatus | undefined) => status?.conditions?.find(({ type }) => type === "PodResizeInProgress");
+  await node.create("p", {}, [of("500m")]);
+  await node.until("p", isReady);
+  await node.api.client.resource(PODS).patch({ metadata: { name: "p", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [of("1")] } }, { signal: new AbortController().signal });
+  expect(inProgress(await node.until("p", (status) => inProgress(status)?.reason !== undefined))).toMatchObject({ reason: "Error", message: expect.stringMatching(/no$/) });
+  expect(node.told.filter((line) => line.startsWith("p ResizeError: Pod resize error: {"))).toHaveLength(1);
+  refuses = false;
+  await node.until("p", (status) => first(status)?.resources?.limits?.["cpu"] === "1" && !inProgress(status));
+  expect(node.told.filter((line) => line.startsWith("p ResizeCompleted: "))).toHaveLength(1);
 });
 
 test("a container that would rather restart than have other memory restarts for its request too", async () => {

@@ -2,7 +2,7 @@
  * The resources of one pod as they change: what it wishes (its spec), what it was granted, and whether its containers have it yet. The worker
  * asks; resources/resize.ts decides.
  */
-import type { Pod } from "../../core/api/gen/core.v1.ts";
+import type { Pod, PodCondition } from "../../core/api/gen/core.v1.ts";
 import { parseTime } from "../../core/api/meta/time.ts";
 import type { EventRecorder } from "../../core/client/events.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
@@ -14,6 +14,7 @@ import { allocationFile, readAllocation } from "./resources/allocation-record.ts
 import { containerResources, type Machine } from "./resources/linux-resources.ts";
 import { type Allocation, allocationOf, memoryRequest, resizeMessage, resizeOf, restartsFor, type Verdict, withAllocation } from "./resources/resize.ts";
 import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
+import type { ResizeCondition } from "./status/pod-status.ts";
 import { same } from "./status/status-patch.ts";
 
 interface Deps {
@@ -32,21 +33,23 @@ export class PodResize {
   readonly #deps: Deps;
   readonly #file: StateFile;
   #allocation: Allocation;
-  #pending: { readonly reason: "Infeasible" | "Deferred"; readonly message: string } | undefined; // why the wish is not granted
-  #toldOf: number | undefined; // the generation that an event says so of
+  #pending: { readonly reason: "Infeasible" | "Deferred"; readonly message: string; readonly generation: number | undefined } | undefined; // why the wish is not granted
   #waitsSinceMs: number | undefined;
-  #inProgress = false; // granted, and some container does not have it yet
-  #error: string | undefined; // why it does not
+  #progress: { /** Of the pod, when it was granted. */ readonly generation: number | undefined; /** Why some container does not have it. */ readonly error?: string } | undefined; // granted, and some container does not have it yet
   readonly #memory = new Map<string, { readonly id: string; readonly request: bigint }>(); // by container: what it was started with, which no runtime tells
 
   constructor(pod: Pod, deps: Deps) {
     this.#deps = deps;
     this.#file = allocationFile(deps.settings.dataDir, pod.metadata.uid);
     this.#allocation = readAllocation(deps.settings.dataDir, pod.metadata.uid, deps.log) ?? allocationOf(pod);
-    this.#waitsSinceMs = parseTime(pod.status?.conditions?.find(({ type }) => type === "PodResizePending")?.lastTransitionTime ?? ""); // as we said it before a restart
+    const said = (wanted: string): PodCondition | undefined => pod.status?.conditions?.find(({ type }) => type === wanted); // by us, before a restart
+    const [pending, progress] = [said("PodResizePending"), said("PodResizeInProgress")];
+    this.#waitsSinceMs = parseTime(pending?.lastTransitionTime ?? "");
+    if (pending) this.#pending = { reason: pending.reason === "Infeasible" ? "Infeasible" : "Deferred", message: pending.message ?? "", generation: pending.observedGeneration };
+    if (progress) this.#progress = { generation: progress.observedGeneration, ...(progress.reason === "Error" ? { error: progress.message ?? "" } : {}) };
   }
 
-  get inProgress(): boolean { return this.#inProgress; }
+  get inProgress(): boolean { return this.#progress !== undefined; }
   get isDeferred(): boolean { return this.#pending?.reason === "Deferred"; }
   get waitsSinceMs(): number | undefined { return this.#waitsSinceMs; }
 
@@ -65,21 +68,20 @@ export class PodResize {
       return changed;
     }
     const verdict = judge(pod);
-    if (!verdict.fits && this.#pending?.message === verdict.message) return false;
+    const { generation } = pod.metadata;
+    if (!verdict.fits && this.#pending?.message === verdict.message && this.#pending.generation === generation) return false;
     if (verdict.fits) {
       this.#allocation = allocationOf(pod);
       this.#pending = undefined;
       this.#waitsSinceMs = undefined;
-      this.#inProgress = true;
-      this.#error = undefined;
+      this.#progress = { generation };
       events.event(podReference(pod), "Normal", "ResizeStarted", resizeMessage("Pod resize started", pod));
     } else {
       const { reason, what, message } = verdict;
-      const isTold = this.#pending?.reason === reason && this.#toldOf === pod.metadata.generation; // that more or less is missing meanwhile is told by the condition
+      const isTold = this.#pending?.reason === reason && this.#pending.generation === generation; // that more or less is missing meanwhile is told by the condition
       this.#waitsSinceMs ??= this.#deps.clock.nowMs();
-      this.#pending = { reason, message };
-      this.#toldOf = pod.metadata.generation;
-      if (!isTold) events.event(podReference(pod), "Warning", `Resize${reason}`, resizeMessage(`Pod resize ${what}`, pod, message));
+      this.#pending = { reason, message, generation };
+      if (!isTold) events.event(podReference(pod), "Warning", `Resize${reason}`, resizeMessage(`Pod resize ${what}`, pod, { error: message }));
     }
     this.#file.save(this.#allocation);
     if (verdict.fits) this.#deps.onGranted();
@@ -91,10 +93,10 @@ export class PodResize {
 
   /** It cannot be carried out now. Returns whether there is something to say. */
   failed(granted: Pod, error: string): boolean {
-    if (this.#error?.replaceAll(/\d+/g, "") === error.replaceAll(/\d+/g, "")) return false;
-    this.#inProgress = true;
-    this.#error = error;
-    this.#deps.events.event(podReference(granted), "Warning", "ResizeError", resizeMessage("Pod resize error", granted, error));
+    if (this.#progress?.error?.replaceAll(/\d+/g, "") === error.replaceAll(/\d+/g, "")) return false;
+    const { generation } = this.#progress ?? granted.metadata;
+    this.#progress = { generation, error };
+    this.#deps.events.event(podReference(granted), "Warning", "ResizeError", resizeMessage("Pod resize error", granted, { error, generation }));
     return true;
   }
 
@@ -119,17 +121,23 @@ export class PodResize {
 
   /** Returns true once, when every running container has what it was granted. */
   conclude(granted: Pod, runtime: RuntimePod): boolean {
-    if (!this.#inProgress) return false;
+    if (!this.#progress) return false;
     const specs = new Map(allContainers(granted.spec).map((spec) => [spec.container.name, spec]));
     if (runtime.containers.some((seen) => seen.state === "running" && specs.has(seen.name) && this.decide(granted, specs.get(seen.name)!, seen) !== "none")) return false;
-    this.#inProgress = false;
-    this.#error = undefined;
-    this.#deps.events.event(podReference(granted), "Normal", "ResizeCompleted", resizeMessage("Pod resize completed", granted));
+    const { generation } = this.#progress;
+    this.#progress = undefined;
+    this.#deps.events.event(podReference(granted), "Normal", "ResizeCompleted", resizeMessage("Pod resize completed", granted, { generation }));
     return true;
   }
 
-  /** For the status, while they hold. */
-  conditions(): { readonly type: string; readonly reason?: string; readonly message?: string }[] {
-    return [...(this.#pending ? [{ type: "PodResizePending", ...this.#pending }] : []), ...(this.#inProgress ? [{ type: "PodResizeInProgress", ...(this.#error === undefined ? {} : { reason: "Error", message: this.#error }) }] : [])];
+  /** For the status, while they hold. Each is of the generation that it is said of, which the pod may have left since. */
+  conditions(): ResizeCondition[] {
+    const of = (generation: number | undefined): Pick<ResizeCondition, "observedGeneration"> => (generation === undefined ? {} : { observedGeneration: generation });
+    const { reason, message, generation } = this.#pending ?? {};
+    const error = this.#progress?.error;
+    return [
+      ...(reason === undefined ? [] : [{ type: "PodResizePending", reason, ...(message ? { message } : {}), ...of(generation) }]),
+      ...(this.#progress ? [{ type: "PodResizeInProgress", ...(error === undefined ? {} : { reason: "Error", message: error }), ...of(this.#progress.generation) }] : []),
+    ];
   }
 }

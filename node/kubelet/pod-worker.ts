@@ -15,7 +15,7 @@ import type { Pod, PodStatus } from "../../core/api/gen/core.v1.ts";
 import { isDeleting } from "../../core/api/meta/object-meta.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { SpanStart } from "../../core/observe/spans.ts";
-import { applyPlan } from "./apply.ts";
+import { type Applied, applyPlan } from "./apply.ts";
 import type { PodOperation } from "./context.ts";
 import { CRASH_BACKOFF, CrashBackoff } from "./crash-backoff.ts";
 import { garbageOf, removeGarbage, removePodLogs } from "./garbage.ts";
@@ -87,7 +87,7 @@ export class PodWorker {
   get pod(): Pod { return this.#pod; }
   /** With the resources it was granted. */
   get granted(): Pod { return this.#resize.granted(this.#pod); }
-  get resizeConditions(): ReturnType<PodResize["conditions"]> { return this.#resize.conditions(); }
+  get resizeConditions(): ReturnType<PodResize["conditions"]> { return this.#stage === "running" || this.#stage === "terminating" ? this.#resize.conditions() : []; }
   get isResizeDeferred(): boolean { return this.#resize.isDeferred; }
   get waitsSinceMs(): number | undefined { return this.#resize.waitsSinceMs; }
   get stage(): WorkerStage { return this.#stage; }
@@ -255,7 +255,7 @@ export class PodWorker {
 
   #say(): void {
     if (this.#removed || !(this.#hasLooked || this.isRefused)) return; // nobody is left to be told, or nothing known
-    this.#report.say({ pod: this.#pod, granted: this.granted, runtime: this.#runtime, resize: this.#resize.conditions(), failure: this.#failure, isTerminated: this.#stage === "terminated" });
+    this.#report.say({ pod: this.#pod, granted: this.granted, runtime: this.#runtime, resize: this.resizeConditions, failure: this.#failure, isTerminated: this.#stage === "terminated" });
   }
 
   async #syncRunning(signal: AbortSignal): Promise<number> {
@@ -273,13 +273,15 @@ export class PodWorker {
     const wished = planPod({ pod, runtime: this.#runtime, probes, resize: (spec, seen) => this.#resize.decide(pod, spec, seen) });
     const shortfall = this.#resize.inProgress ? this.#memoryShortfall(pod, wished) : undefined;
     if (shortfall !== undefined && this.#resize.failed(pod, shortfall)) this.#say();
-    const appliedAtMs = await this.#apply(pod, shortfall === undefined ? wished : { ...wished, update: [] }, signal);
-    if (this.#resize.inProgress && shortfall === undefined) cgroups.ensure(pod, { unlimitedCpu });
-    if (shortfall === undefined && this.#resize.conclude(this.granted, this.#runtime)) this.#say();
+    const { retryAtMs: appliedAtMs = Number.POSITIVE_INFINITY, resizeError } = await this.#apply(pod, shortfall === undefined ? wished : { ...wished, update: [] }, signal);
+    if (resizeError !== undefined && this.#resize.failed(pod, resizeError)) this.#say();
+    const isResized = shortfall === undefined && resizeError === undefined;
+    if (this.#resize.inProgress && isResized) cgroups.ensure(pod, { unlimitedCpu });
+    if (isResized && this.#resize.conclude(this.granted, this.#runtime)) this.#say();
     await removeGarbage(context, garbageOf(this.#runtime, { ...context.settings.deadContainers, nowMs: clock.nowMs() }), signal);
     if (this.#shouldTerminate()) return 0;
     const regularAtMs = clock.nowMs() + context.settings.syncMs * (1 + 0.5 * random.next());
-    const shortAtMs = shortfall === undefined ? Number.POSITIVE_INFINITY : clock.nowMs() + ERROR_RETRY_MS;
+    const shortAtMs = isResized ? Number.POSITIVE_INFINITY : clock.nowMs() + ERROR_RETRY_MS;
     return Math.max(0, Math.min(regularAtMs, this.#deadlineMs(), missingAtMs, shortAtMs, appliedAtMs) - clock.nowMs());
   }
 
@@ -310,8 +312,7 @@ export class PodWorker {
     }
   }
 
-  /** Returns when a container may be started again that had to wait, by the wall clock. */
-  async #apply(pod: Pod, plan: PodPlan, signal: AbortSignal): Promise<number> {
+  async #apply(pod: Pod, plan: PodPlan, signal: AbortSignal): Promise<Applied> {
     const changes = plan.killPod || plan.kill.length + plan.update.length + plan.start.length + plan.reset.length > 0;
     const { waiting } = this.#report;
     if (!changes) waiting.clear();
@@ -325,7 +326,7 @@ export class PodWorker {
     for (const name of applied.started) waiting.delete(name);
     for (const [name, reason] of applied.waiting) waiting.set(name, reason);
     if (changes) await this.#observe(signal);
-    return applied.retryAtMs ?? Number.POSITIVE_INFINITY;
+    return applied;
   }
 
   /** Whether memory limits would become less than what is used. */
@@ -335,12 +336,12 @@ export class PodWorker {
     return memoryShortfall([{ from: cgroups.limits(this.uid)?.memoryBytes ?? 0, to: podCgroupLimits(pod).memoryBytes ?? 0, usedBytes: cgroups.memoryBytes(pod) }, ...of]);
   }
 
-  /** How long its containers have; undefined: as their spec says. */
+  /** How long its containers have, the least that anybody says; undefined: as their spec says. */
   #graceNow(): number | undefined {
     const { metadata, spec } = this.#pod;
-    if (this.#graceSeconds !== undefined) return this.#graceSeconds;
-    if (isDeleting(this.#pod)) return Math.max(GRACE_SECONDS_REMOVED, metadata.deletionGracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? 30);
-    return this.#removed ? Math.max(GRACE_SECONDS_REMOVED, spec.terminationGracePeriodSeconds ?? 30) : undefined;
+    const ownSeconds = spec.terminationGracePeriodSeconds ?? 30;
+    const said = [this.#graceSeconds, isDeleting(this.#pod) ? metadata.deletionGracePeriodSeconds ?? ownSeconds : this.#removed ? ownSeconds : undefined].filter((seconds) => seconds !== undefined);
+    return said.length === 0 ? undefined : Math.max(GRACE_SECONDS_REMOVED, Math.min(...said));
   }
 
   async #terminate(signal: AbortSignal): Promise<void> {

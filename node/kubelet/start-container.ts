@@ -59,15 +59,16 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
   const { cri, events, clock, settings, log } = context;
   const about = containerReference(pod, spec);
 
-  /** Runs a step; its failure is the container's. */
-  async function step<T>(reason: StartFailure, work: () => Promise<T>): Promise<T> {
+  /** Runs a step; its failure is the container's. Events have its name for its id, which each new one has another of. */
+  async function step<T>(reason: StartFailure, work: () => Promise<T>, id = ""): Promise<T> {
     try {
       return await work();
     } catch (cause) {
       signal.throwIfAborted();
       const failed = cause instanceof ImageError ? cause.reason : reason;
       const message = cause instanceof CriError ? cause.detail : (cause as Error).message;
-      events.event(about, "Warning", "Failed", `Error: ${cause instanceof ImageError ? cause.reason : message}`);
+      const told = cause instanceof ImageError ? cause.reason : id === "" ? message : message.replaceAll(id, spec.container.name);
+      events.event(about, "Warning", "Failed", `Error: ${told}`);
       throw new StartError(failed, message, cause);
     }
   }
@@ -77,7 +78,7 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
   const { container_id: id = "" } = await step("CreateContainerError", () => cri.call("RuntimeService/CreateContainer", { pod_sandbox_id: sandboxId, config, sandbox_config: sandbox }, { signal }));
   events.event(about, "Normal", "Created", "Container created");
   context.placement.starts(pod, spec.container.name);
-  await step("RunContainerError", () => cri.call("RuntimeService/StartContainer", { container_id: id }, {})); // not given up half-way: the container would have failed, who is deleted has not
+  await step("RunContainerError", () => cri.call("RuntimeService/StartContainer", { container_id: id }, {}), id); // not given up half-way: the container would have failed, who is deleted has not
   events.event(about, "Normal", "Started", "Container started");
   await linkLog(context, pod, spec, id, join(sandbox.log_directory ?? "", config.log_path ?? ""));
   signal.throwIfAborted();
@@ -85,7 +86,7 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
   const handler = spec.container.lifecycle?.postStart;
   if (!handler) return;
   try {
-    await runHook({ cri, clock, version: majorMinor(settings.version) }, { pod, container: spec.container, containerId: id, podIp: start.podIps[0] ?? "", handler, timeoutMs: Number.MAX_SAFE_INTEGER }, signal);
+    await runHook({ cri, clock, events, version: majorMinor(settings.version) }, { pod, container: spec.container, containerId: id, podIp: start.podIps[0] ?? "", handler, timeoutMs: Number.MAX_SAFE_INTEGER }, signal);
   } catch (cause) {
     signal.throwIfAborted();
     events.event(about, "Warning", "FailedPostStartHook", "PostStartHook failed");

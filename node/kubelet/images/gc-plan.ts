@@ -11,11 +11,11 @@ export function observe(before: Seen, images: readonly KnownImage[], inUse: Read
   }));
 }
 
-/** The idle images to remove until `excessBytes` are free, longest unused first. Seen or used after `cutoffMs`: spared. */
+/** Which of the idle images to remove until `excessBytes` are free, longest unused first. What came after `cutoffMs` may be somebody's who has not begun yet. */
 export function victims(images: readonly KnownImage[], seen: Seen, excessBytes: number, cutoffMs: number): KnownImage[] {
   const idle = images
     .map((image) => ({ image, ...(seen.get(image.id) ?? { firstMs: Number.POSITIVE_INFINITY, usedMs: Number.POSITIVE_INFINITY }) }))
-    .filter(({ image, firstMs, usedMs }) => !image.pinned && Math.max(firstMs, usedMs) <= cutoffMs)
+    .filter(({ image, firstMs }) => !image.pinned && firstMs <= cutoffMs)
     .toSorted((a, b) => a.usedMs - b.usedMs || a.firstMs - b.firstMs);
   const chosen: KnownImage[] = [];
   let freedBytes = 0;

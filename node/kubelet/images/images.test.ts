@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { silentEvents } from "../../../core/client/events.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import type { Cri } from "../../cri/client.ts";
 import { globMatches } from "./host-glob.ts";
@@ -75,4 +76,24 @@ test("a failed pull is told, and then waited for", async () => {
     `Normal Pulling Pulling image "x:1"`, `Warning Failed Failed to pull image "x:1": rpc error: code = NotFound desc = no such image`, `Normal BackOff Back-off pulling image "x:1"`,
     `Normal Pulling Pulling image "x:1"`, `Warning Failed Failed to pull image "x:1": rpc error: code = NotFound desc = no such image`, `Warning ErrImageNeverPull Container image "x:1" is not present with pull policy of Never`,
   ]);
+});
+
+test("a pull that succeeds between two that fail does not make the wait short again, ten minutes of peace do", async () => {
+  let nowMs = 1_000;
+  let fails = true;
+  const cri = { call: async (method: string) => {
+    if (method === "ImageService/PullImage" && fails) throw new Error("no");
+    return { image: { id: "i" } };
+  } } as unknown as Cri;
+  const puller = imagePuller({ cri, clock: { ...systemClock, nowMs: () => nowMs }, events: silentEvents.from({ component: "kubelet" }), serialize: true });
+  const request = { pod: { metadata: { uid: "u" } }, image: "x:1", policy: "Always", about: {}, sandbox: {}, runtimeHandler: "", credentials: async () => [] } as unknown as ImageRequest;
+  const waits = async (atMs: number, failing = true): Promise<number | undefined> => {
+    [nowMs, fails] = [atMs, failing];
+    await puller.ensure(request, new AbortController().signal).catch(() => undefined);
+    const untilMs = puller.waitsUntilMs("u", "x:1");
+    return untilMs === undefined ? undefined : untilMs - nowMs;
+  };
+  expect([await waits(1_000), await waits(20_000, false), await waits(30_000), await waits(640_000)]).toEqual([10_000, undefined, 20_000, 10_000]);
+  nowMs = 0; // the clock is set back
+  expect(puller.waitsUntilMs("u", "x:1")).toBeUndefined();
 });

@@ -38,6 +38,8 @@ export interface ImageRequest {
 }
 
 const BACKOFF = { minMs: 10_000, maxMs: 300_000 };
+/** After so long without a failure the wait is short again, however often it was pulled meanwhile. Source: client-go util/flowcontrol/backoff.go hasExpired */
+const STABLE_MS = 2 * BACKOFF.maxMs;
 /** More is no name of an image. */
 const IMAGE_LENGTH_SHOWN = 1_024;
 /** Entries of pods that are gone are dropped when this many have piled up. */
@@ -120,14 +122,14 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
       const detail = (cause as Error).message;
       events.event(about, "Warning", "Failed", `Failed to pull image "${asked}": ${detail}`);
       const failure = failureOf(asked, detail, cause);
-      if (failures.size >= BACKOFF_ENTRIES_MAX) for (const [old, { atMs }] of failures) if (clock.nowMs() - atMs > 2 * BACKOFF.maxMs) failures.delete(old);
-      failures.set(key, { count: (failures.get(key)?.count ?? 0) + 1, atMs: clock.nowMs(), message: `${failure.reason}: ${failure.message}` });
+      const before = failures.get(key);
+      if (failures.size >= BACKOFF_ENTRIES_MAX) for (const [old, { atMs }] of failures) if (clock.nowMs() - atMs > STABLE_MS) failures.delete(old);
+      failures.set(key, { count: before && clock.nowMs() - before.atMs <= STABLE_MS ? before.count + 1 : 1, atMs: clock.nowMs(), message: `${failure.reason}: ${failure.message}` });
       throw failure;
     }
     const endedMs = clock.uptimeMs();
     const pulled = await inspect(image, signal);
     if (!pulled) throw new ImageError("ErrImagePull", `image "${asked}" is not there after it was pulled`);
-    failures.delete(key);
     await records?.pulled(image, pulled.id ?? "", used);
     onPulled?.(request.pod.metadata.uid, { beganMs: startedMs, endedMs, sizeBytes: Number(pulled.size ?? 0) });
     events.event(about, "Normal", "Pulled", `Successfully pulled image "${asked}" in ${formatDuration(endedMs - startedMs)} (${formatDuration(endedMs - askedMs)} including waiting). Image size: ${pulled.size ?? 0} bytes.`);
@@ -136,7 +138,8 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
 
   function waitsUntilMs(podUid: string, image: string): number | undefined {
     const failure = failures.get(`${podUid}_${image}`);
-    const untilMs = failure ? failure.atMs + backoffMs(failure.count, BACKOFF) : 0;
+    if (!failure || failure.atMs > clock.nowMs()) return undefined; // the clock was set back since: nobody waits until it is there again
+    const untilMs = failure.atMs + backoffMs(failure.count, BACKOFF);
     return untilMs > clock.nowMs() ? untilMs : undefined;
   }
 

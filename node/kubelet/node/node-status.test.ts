@@ -49,7 +49,13 @@ test("what a node is registered with", () => {
 });
 
 test("of so many images as are wanted the largest are told, or all", () => {
-  const image = (name: string, size: number) => ({ repo_tags: [name], size });
+  const image = (name: string, size: number) => ({ id: name, repo_tags: [name], size });
   const told = (statusImagesMax: number) => nodeStatusOf({ ...facts(undefined), settings: { ...facts(undefined).settings, statusImagesMax }, images: [image("small", 1), image("large", 3), image("middle", 2)] }).images?.map(({ names }) => names?.[0]);
   expect([told(2), told(-1), told(0)]).toEqual([["large", "middle"], ["large", "middle", "small"], []]);
+  const equal = (images: string[]) => nodeStatusOf({ ...facts(undefined), settings: { ...facts(undefined).settings, statusImagesMax: 1 }, images: images.map((name) => image(name, 1)) }).images;
+  expect(equal(["a", "b"])).toEqual(equal(["b", "a"])); // in whatever order the runtime tells of them
+});
+
+test("a runtime that does not say which version it is of is of an unknown one", () => {
+  expect(nodeStatusOf(facts(undefined)).nodeInfo?.containerRuntimeVersion).toBe("containerd://Unknown");
 });

@@ -40,7 +40,7 @@ export function nodeStatusOf(facts: NodeFacts): NodeStatus {
     allocatable: { ...allocatableOf(facts.capacity), ...extended, ...Object.fromEntries(devices.map(([name, { allocatable }]) => [name, String(allocatable)])) }, conditions: conditionsOf(facts), addresses: addressesOf(settings), daemonEndpoints: { kubeletEndpoint: { Port: settings.port } },
     nodeInfo: {
       machineID: machine.machineId, systemUUID: machine.systemUuid, bootID: machine.bootId, kernelVersion: machine.kernelVersion, osImage: machine.osImage,
-      containerRuntimeVersion: `${runtimeVersion?.runtime_name ?? "containerd"}://${runtimeVersion?.runtime_version?.replace(/^v/, "") ?? ""}`, kubeletVersion: settings.version, kubeProxyVersion: "", operatingSystem: machine.os, architecture: machine.architecture,
+      containerRuntimeVersion: `${runtimeVersion?.runtime_name ?? "containerd"}://${runtimeVersion?.runtime_version?.replace(/^v/, "") ?? "Unknown"}`, kubeletVersion: settings.version, kubeProxyVersion: "", operatingSystem: machine.os, architecture: machine.architecture,
       ...(machine.swapBytes > 0 ? { swap: { capacity: machine.swapBytes } } : {}),
     },
     images: imagesOf(facts.images, facts.settings.statusImagesMax),
@@ -65,7 +65,7 @@ function addressesOf({ nodeIps, hostname }: KubeletSettings): NodeAddress[] {
 }
 
 function imagesOf(images: readonly Image[], max: number): ContainerImage[] {
-  return images.toSorted((a, b) => (b.size ?? 0) - (a.size ?? 0)).slice(0, max < 0 ? images.length : max)
+  return images.toSorted((a, b) => (b.size ?? 0) - (a.size ?? 0) || ((a.id ?? "") < (b.id ?? "") ? 1 : -1)).slice(0, max < 0 ? images.length : max)
     .map(({ repo_tags = [], repo_digests = [], size = 0 }) => ({ names: [...repo_digests, ...repo_tags].slice(0, IMAGE_NAMES_MAX), sizeBytes: size })).filter(({ names }) => names.length > 0);
 }
 

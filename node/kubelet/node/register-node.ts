@@ -32,7 +32,7 @@ export async function registerNode({ settings, client, machine, log, onRebooted 
   const found = await nodes.get(name, { signal });
   const facts = nodeLabels(settings, machine);
   const labels = Object.entries({ ...facts, ...settings.labels }).filter(([key, value]) => found.metadata.labels?.[key] !== value);
-  const annotations = Object.entries(settings.annotations).filter(([key, value]) => found.metadata.annotations?.[key] !== value);
+  const annotations = Object.entries(draft.metadata.annotations).filter(([key, value]) => found.metadata.annotations?.[key] !== value);
   if (found.status?.nodeInfo && found.status.nodeInfo.bootID !== machine.bootId) onRebooted();
   if (labels.length === 0 && annotations.length === 0) return found;
   return await nodes.patch(name, "application/strategic-merge-patch+json", { metadata: { labels: Object.fromEntries(labels), annotations: Object.fromEntries(annotations) } }, { signal });

@@ -50,6 +50,7 @@ export class StatusReport implements Runnable {
   #known: Readonly<Node> | undefined; // as it was read or written last
   #registeredMs = Number.NEGATIVE_INFINITY;
   #reportedMs = Number.NEGATIVE_INFINITY;
+  #isUnschedulable = false; // when it was looked last
   #woken = new AbortController();
 
   constructor(deps: StatusReportDeps) {
@@ -99,6 +100,7 @@ export class StatusReport implements Runnable {
     await this.#deps.measure();
     await this.#deps.lookAtImages(signal);
     const current = await this.#latest(signal);
+    this.#tellSchedulable(current.spec.unschedulable ?? false);
     const before = current.status;
     const after = await this.#deps.statusAfter(before);
     this.#known = current;
@@ -119,13 +121,21 @@ export class StatusReport implements Runnable {
 
   #watched(): Readonly<Node> | undefined { return this.#deps.nodes?.get(objectKey("", this.#deps.settings.nodeName)); }
 
+  #tellSchedulable(isUnschedulable: boolean): void {
+    if (this.#isUnschedulable !== isUnschedulable) this.#eventOfStatus(isUnschedulable ? "NodeNotSchedulable" : "NodeSchedulable");
+    this.#isUnschedulable = isUnschedulable;
+  }
+
   #tellTransitions(before: readonly NodeCondition[], after: readonly NodeCondition[]): void {
     for (const { type, status, reason = "" } of after) {
-      if (before.find((condition) => condition.type === type)?.status === status) continue;
+      const old = before.find((condition) => condition.type === type)?.status;
+      if (old === status || (old === undefined && type === "Ready" && status === "False")) continue; // one that begins has not become not ready
       const event = type === "Ready" ? (status === "True" ? "NodeReady" : "NodeNotReady") : reason.replace(/^Kubelet/, "Node");
-      this.#event(event, `Node ${this.#deps.settings.nodeName} status is now: ${event}`);
+      this.#eventOfStatus(event);
     }
   }
+
+  #eventOfStatus(event: string): void { this.#event(event, `Node ${this.#deps.settings.nodeName} status is now: ${event}`); }
 
   #event(reason: string, message: string, type: "Normal" | "Warning" = "Normal"): void { this.#deps.events.event(this.#reference, type, reason, message); }
 }

@@ -132,7 +132,7 @@ function shown(url: URL): string {
   return url.port === "" ? url.href.replace(url.host, `${url.hostname}:${url.protocol === "https:" ? 443 : 80}`) : url.href;
 }
 
-function hostPort(address = "", port = 0): string {
+export function hostPort(address = "", port = 0): string {
   return isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
 }
 

@@ -126,7 +126,7 @@ function reworded(text: string, value: number, unit: "milli" | "whole"): string 
 }
 
 /** The text of a resize event. */
-export function resizeMessage(prefix: string, { metadata, spec }: Pod, error?: string): string {
+export function resizeMessage(prefix: string, { metadata, spec }: Pod, { error, generation = metadata.generation }: { readonly error?: string; readonly generation?: number | undefined } = {}): string {
   const summary = (containers: readonly Container[] | undefined) => (containers?.length ? containers.map(({ name, resources }) => ({ name, resources: resources ?? {} })) : undefined);
-  return `${prefix}: ${JSON.stringify({ initContainers: summary(spec.initContainers), containers: summary(spec.containers), generation: metadata.generation ?? 0, ...(error ? { error } : {}) })}`;
+  return `${prefix}: ${JSON.stringify({ initContainers: summary(spec.initContainers), containers: summary(spec.containers), generation: generation ?? 0, ...(error ? { error } : {}) })}`;
 }

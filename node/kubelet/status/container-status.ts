@@ -5,7 +5,7 @@
  */
 import type { Container, ContainerState, ContainerStatus, EphemeralContainer, Pod, ResourceStatus, VolumeMountStatus } from "../../../core/api/gen/core.v1.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
-import { type ContainerKind, isSidecar } from "../pod-spec.ts";
+import { allContainers, type ContainerKind, isSidecar } from "../pod-spec.ts";
 import { shouldStart } from "../plan.ts";
 import type { ProbeResults } from "../probes/probe-results.ts";
 import { actualResources } from "../resources/resize.ts";
@@ -39,7 +39,7 @@ export function containerStatuses(facts: StatusFacts, kind: ContainerKind, conta
   return containers.map((container) => {
     const old = before.find(({ name }) => name === container.name);
     const seen = facts.runtime.containers.filter(({ name }) => name === container.name);
-    const status = seen.length > 0 ? statusOfSeen(facts, container, seen, old) : statusOfUnseen(facts, container, old);
+    const status = seen.length > 0 ? statusOfSeen(facts, container, seen, old) : kind === "init" ? statusOfUnseenInit(facts, container, old) : statusOfUnseen(facts, container, old);
     return withHealth(facts, kind, withProbes(facts, { kind, container }, withWaiting(facts, { kind, container }, status, seen[0]), old));
   });
 }
@@ -66,6 +66,16 @@ function statusOfUnseen({ pod, restartingAll }: StatusFacts, container: Containe
   return { ...status, lastState: { terminated }, restartCount: status.restartCount + (pod.metadata.deletionTimestamp ? 0 : 1) };
 }
 
+/** An init container that nobody remembers has done its work where the containers after it are there: of static pods nothing is remembered over a restart of ours. */
+function statusOfUnseenInit(facts: StatusFacts, container: Container | EphemeralContainer, old: ContainerStatus | undefined): ContainerStatus {
+  const status = statusOfUnseen(facts, container, old);
+  const { pod, runtime, restartingAll } = facts;
+  const isThrough = !isSidecar(container) && !restartingAll && runtime.containers.some(({ name, state }) => state !== "unknown" && pod.spec.containers.some((app) => app.name === name));
+  return isThrough && status.state?.waiting ? { ...status, state: { terminated: FORGOTTEN } } : status;
+}
+
+const FORGOTTEN = { reason: "Completed", message: "Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally", exitCode: 0 };
+
 function statusOfSeen(facts: StatusFacts, container: Container | EphemeralContainer, [newest, previous]: readonly RuntimeContainer[], old: ContainerStatus | undefined): ContainerStatus {
   const { id, restartCount, image, imageRef, user, stopSignal } = newest!;
   const requests = container.resources?.requests;
@@ -87,11 +97,20 @@ function containerId(id: string): string {
   return `containerd://${id}`;
 }
 
-function stateOf({ terminationMessages }: StatusFacts, seen: RuntimeContainer, old: ContainerStatus | undefined): ContainerState {
+/** Of all containers of a pod together: each may use its share. Source: kubernetes v1.36 pkg/kubelet/container/runtime.go MaxPodTerminationMessageLogLength */
+const POD_MESSAGES_BYTES_MAX = 12 * 1024;
+
+function clipped(message: string, { spec }: Pod): string {
+  const bytes = Buffer.from(message);
+  const share = Math.floor(POD_MESSAGES_BYTES_MAX / allContainers(spec).length);
+  return bytes.length <= share ? message : bytes.toString("utf8", 0, share);
+}
+
+function stateOf({ pod, terminationMessages }: StatusFacts, seen: RuntimeContainer, old: ContainerStatus | undefined): ContainerState {
   switch (seen.state) {
     case "running": return { running: { startedAt: timestamp(seen.startedAtMs) } };
     case "exited": {
-      const message = terminationMessages.get(seen.id) ?? seen.message;
+      const message = clipped(terminationMessages.get(seen.id) ?? seen.message, pod);
       return { terminated: {
         exitCode: seen.exitCode, ...(seen.reason ? { reason: seen.reason } : {}), ...(message ? { message } : {}), startedAt: timestamp(seen.startedAtMs), finishedAt: timestamp(seen.finishedAtMs), containerID: containerId(seen.id),
       } };

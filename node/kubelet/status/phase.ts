@@ -11,7 +11,7 @@ interface PhaseFacts {
   readonly init: readonly ContainerStatus[];
   /** Nothing will be restarted any more, whatever the policy says. */
   readonly terminal: boolean;
-  /** An app container is created or runs: initialization was over once. */
+  /** The sandbox in use has an app container, in whatever state: initialization was over once. */
   readonly initialized: boolean;
 }
 

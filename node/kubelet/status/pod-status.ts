@@ -14,7 +14,7 @@ import { isHostNetwork, isStaticPod, isTerminalPhase, mayRestartAll } from "../p
 import { podLimits, podRequests, qosClass, type Quantities } from "../resources/pod-resources.ts";
 import { actualResources } from "../resources/resize.ts";
 import { podIps } from "../runtime-pod.ts";
-import { conditionsOf, KUBELET_CONDITIONS } from "./conditions.ts";
+import { conditionsOf, KUBELET_CONDITIONS, PASSING_CONDITIONS } from "./conditions.ts";
 import { containerStatuses, type StatusFacts } from "./container-status.ts";
 import { lastStatus } from "./last-status.ts";
 import { phaseOf } from "./phase.ts";
@@ -28,14 +28,17 @@ export interface PodFailure {
   readonly refused?: boolean | undefined;
 }
 
+/** PodResizePending, PodResizeInProgress: it is so. Which generation of the pod it is said of, and since when that reason holds, is its own. */
+export type ResizeCondition = Pick<PodCondition, "type" | "reason" | "message" | "observedGeneration">;
+
 export interface PodStatusFacts extends StatusFacts {
   /** What we, or the API server if we have worked out nothing yet, had before: with its end, told or not. */
   readonly before: PodStatus;
   readonly terminal: boolean;
   readonly failure: PodFailure | undefined;
   readonly hostIps: readonly string[];
-  /** PodResizePending, PodResizeInProgress: while they hold. */
-  readonly resize?: readonly Pick<PodCondition, "type" | "reason" | "message">[];
+  /** While they hold. */
+  readonly resize?: readonly ResizeCondition[];
   /** What binds the pod as a whole now; absent: not known. */
   readonly cgroup?: CgroupLimits | undefined;
 }
@@ -50,7 +53,8 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
   const containers = containerStatuses(facts, "container", spec.containers, before.containerStatuses ?? []).toSorted(byName);
   const init = containerStatuses(facts, "init", spec.initContainers ?? [], before.initContainerStatuses ?? []);
   const ephemeral = containerStatuses(facts, "ephemeral", spec.ephemeralContainers ?? [], before.ephemeralContainerStatuses ?? []).toSorted(byName);
-  const initialized = runtime.containers.some(({ name, state }) => (state === "created" || state === "running") && spec.containers.some((container) => container.name === name));
+  const active = runtime.sandboxes[0]?.ready ? runtime.sandboxes[0].id : undefined;
+  const initialized = runtime.containers.some(({ name, sandboxId }) => sandboxId === active && spec.containers.some((container) => container.name === name));
   const phase = settled ?? (failure ? "Failed" : phaseOf({ pod, containers, init, terminal, initialized }));
   const kept = phase === before.phase ? { reason: before.reason || pod.status?.reason, message: before.message || pod.status?.message } : undefined;
   const explained = settled ? kept : failure ?? kept;
@@ -108,10 +112,11 @@ function explainedBy(why: { readonly reason?: string | undefined; readonly messa
 function mergeConditions({ pod, before, failure, resize = [], nowMs }: PodStatusFacts, ours: ReturnType<typeof conditionsOf>): PodCondition[] {
   const disruption = failure?.condition;
   const others = (pod.status?.conditions ?? []).filter(({ type }) => !KUBELET_CONDITIONS.includes(type) && !(disruption && type === "DisruptionTarget"));
-  const passing = resize.map(({ type, reason, message }) => [type, { status: "True" as const, ...(reason ? { reason } : {}), ...(message ? { message } : {}) }] as const);
+  const passing = resize.map(({ type, ...verdict }) => [type, { status: "True" as const, ...verdict }] as const);
   const written = [...passing, ...ours].map(([type, verdict]): PodCondition => {
     const old = before.conditions?.find((condition) => condition.type === type);
-    const lastTransitionTime = old?.status === verdict.status && old.lastTransitionTime ? old.lastTransitionTime : timestamp(nowMs);
+    const stays = old?.status === verdict.status && (old.reason === verdict.reason || !PASSING_CONDITIONS.includes(type));
+    const lastTransitionTime = stays && old.lastTransitionTime ? old.lastTransitionTime : timestamp(nowMs);
     return { type, ...(pod.metadata.generation === undefined ? {} : { observedGeneration: pod.metadata.generation }), lastTransitionTime, ...verdict };
   });
   return [...others, ...(disruption ? [disruption] : []), ...written];

@@ -34,11 +34,11 @@ function runtime(text: string): RuntimePod {
   return { uid: "u", name: "p", namespace: "default", sandboxes: [{ id: "s", attempt: 0, ready: true, createdAtMs: 0, ips: ["fd00::5", "10.0.0.5"], hostNetwork: false, runtimeHandler: "" }], containers };
 }
 
-interface More { before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus; cgroup?: PodStatusFacts["cgroup"] }
+interface More { resize?: NonNullable<PodStatusFacts["resize"]>; messages?: [string, string][]; before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus; cgroup?: PodStatusFacts["cgroup"] }
 
-function statusOf(spec: Partial<Pod["spec"]>, seen: RuntimePod, { before = {}, terminal = false, failure, probes = {}, waiting = [], metadata = {}, status, cgroup }: More = {}): PodStatus {
+function statusOf(spec: Partial<Pod["spec"]>, seen: RuntimePod, { resize = [], messages = [], before = {}, terminal = false, failure, probes = {}, waiting = [], metadata = {}, status, cgroup }: More = {}): PodStatus {
   return podStatusOf({
-    pod: { ...pod(spec, metadata), ...(status ? { status } : {}) }, runtime: seen, probes: { ...NO_PROBES, ...probes }, waiting: new Map(waiting), terminationMessages: new Map(), kubeletStartedMs: 0, before, terminal, failure, hostIps: ["172.16.0.1"], cgroup, nowMs: NOW,
+    resize, pod: { ...pod(spec, metadata), ...(status ? { status } : {}) }, runtime: seen, probes: { ...NO_PROBES, ...probes }, waiting: new Map(waiting), terminationMessages: new Map(messages), kubeletStartedMs: 0, before, terminal, failure, hostIps: ["172.16.0.1"], cgroup, nowMs: NOW,
   });
 }
 
@@ -57,9 +57,12 @@ test.each<[string, Partial<Pod["spec"]>, string, More, string]>([
   ["new", {}, "", {}, "Pending app:ContainerCreating Initialized=True Ready=False(ContainersNotReady)"],
   ["running", {}, "app=running", {}, "Running app:running+ Initialized=True Ready=True"],
   ["initializing", init, "i1=running", {}, "Pending i1:running i2:PodInitializing app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(ContainersNotReady)"],
+  ["init containers that nobody remembers, before what runs", init, "app=running", {}, "Running i1:terminated+ i2:terminated+ app:running+ Initialized=True Ready=True"],
+  ["a sidecar that nobody remembers", side, "app=running", {}, "Pending side:PodInitializing app:running+ Initialized=True Ready=False(ContainersNotReady)"],
   ["init failed for good", { ...init, restartPolicy: "Never" }, "i1=exited:1", {}, "Failed i1:terminated i2:PodInitializing app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(PodFailed)"],
   ["sidecar not started", side, "side=created", {}, "Pending side:waiting app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(ContainersNotReady)"],
   ["sidecar and app", side, "app=running side=running", {}, "Running side:running+ app:running+ Initialized=True Ready=True"],
+  ["app in a crash loop, sidecar starting anew", side, "app=exited:1 side=running", { waiting: crash, probes: { startup: (id) => (id.startsWith("side") ? "unknown" : undefined) } }, "Running side:running app:CrashLoopBackOff Initialized=True Ready=False(ContainersNotReady)"],
   ["app done, sidecar left", { ...side, restartPolicy: "Never" }, "app=exited:0 side=running", {}, "Running side:running+ app:terminated Initialized=True Ready=False(ContainersNotReady)"],
   ["app and sidecar done", { ...side, restartPolicy: "Never" }, "app=exited:0 side=exited:137", { terminal: true }, "Succeeded side:terminated app:terminated Initialized=True(PodCompleted) Ready=False(PodCompleted)"],
   ["between restarts", {}, "app=exited:1", {}, "Running app:terminated Initialized=True Ready=False(ContainersNotReady)"],
@@ -201,4 +204,17 @@ test("a container that ends is counted once, however often its pod's status is s
   expect(terminations({ ...running, containerStatuses: containerStatuses! }, ended)).toEqual([{ kind: "container", exitCode: 139, reason: "Error" }]);
   expect(terminations(ended, ended)).toEqual([]);
   expect(terminations({}, both).map(({ kind }) => kind)).toEqual(["init", "container"]);
+});
+
+test("last words of the containers of a pod are no longer than 12 KiB together: each has the same share", () => {
+  const words = (count: number): string | undefined => statusOf({ containers: Array.from({ length: count }, (_, i) => container(i === 0 ? "app" : `c${i}`)) }, runtime("app=exited:1"), { messages: [["app-0", "é".repeat(2048)]] }).containerStatuses?.find(({ name }) => name === "app")?.state?.terminated?.message;
+  expect([3, 4, 12].map((count) => words(count)?.length)).toEqual([2048, 1536, 512]);
+});
+
+test("why a pod is not resized is so since it is for that reason, and of the generation it was said of", () => {
+  const waits = (reason: string, observedGeneration: number) => ({ resize: [{ type: "PodResizePending", reason, observedGeneration }] });
+  const before = { conditions: [{ type: "PodResizePending", status: "True" as const, reason: "Deferred", lastTransitionTime: "2026-01-01T00:00:00Z" }] };
+  const told = (reason: string) => statusOf({}, runtime("app=running"), { ...waits(reason, 2), before }).conditions?.find(({ type }) => type === "PodResizePending");
+  expect(told("Deferred")).toEqual({ type: "PodResizePending", status: "True", reason: "Deferred", observedGeneration: 2, lastTransitionTime: "2026-01-01T00:00:00Z" });
+  expect(told("Infeasible")?.lastTransitionTime).toBe("2026-01-02T03:04:05Z");
 });

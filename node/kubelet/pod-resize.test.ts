@@ -1,0 +1,54 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import type { Pod, PodCondition } from "../../core/api/gen/core.v1.ts";
+import { silentLog } from "../../core/observe/log.ts";
+import { PodResize } from "./pod-resize.ts";
+import type { Verdict } from "./resources/resize.ts";
+import { emptyRuntimePod } from "./runtime-pod.ts";
+
+let dataDir = "";
+beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), "resize-")); });
+afterEach(() => rmSync(dataDir, { recursive: true }));
+
+function wishing(cpu: string, generation: number, conditions: PodCondition[] = []): Pod {
+  return { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u", resourceVersion: "", creationTimestamp: "", generation }, spec: { containers: [{ name: "c", resources: { requests: { cpu } } }] }, status: { conditions } };
+}
+
+function resizing(pod: Pod, judge: () => Verdict) {
+  const told: string[] = [];
+  const resize = new PodResize(pod, {
+    settings: { dataDir }, machine: { os: "linux", cpus: 1, memoryBytes: 1, hugepageSizes: [], countsSwap: false }, log: silentLog, placement: { pinning: () => ({}) }, clock: { nowMs: () => 0 }, judge, onGranted: () => undefined,
+    events: { event: (_about, _type, reason, message) => void told.push(`${reason} ${/"generation":\d+/.exec(message)?.[0]}`) },
+  });
+  return { resize, told };
+}
+
+const short: Verdict = { fits: false, reason: "Deferred", what: "OutOfcpu", message: "short" };
+
+test("what is said of a resize is of the generation that it began with, whatever the pod wishes meanwhile", () => {
+  let verdict: Verdict = { fits: true };
+  const { resize, told } = resizing(wishing("1", 1), () => verdict);
+  resize.consider(wishing("2", 2));
+  verdict = short;
+  resize.consider(wishing("3", 3));
+  expect(resize.conditions()).toEqual([{ type: "PodResizePending", reason: "Deferred", message: "short", observedGeneration: 3 }, { type: "PodResizeInProgress", observedGeneration: 2 }]);
+  resize.failed(wishing("2", 3), "no");
+  expect(resize.conditions()[1]).toEqual({ type: "PodResizeInProgress", reason: "Error", message: "no", observedGeneration: 2 });
+  resize.consider(wishing("3", 4));
+  resize.conclude(wishing("2", 4), emptyRuntimePod("u"));
+  expect(resize.conditions()).toEqual([{ type: "PodResizePending", reason: "Deferred", message: "short", observedGeneration: 4 }]);
+  expect(told).toEqual(['ResizeStarted "generation":2', 'ResizeDeferred "generation":3', 'ResizeError "generation":2', 'ResizeDeferred "generation":4', 'ResizeCompleted "generation":2']);
+});
+
+test("what was said before a restart still holds, and is not told again", async () => {
+  const first = resizing(wishing("1", 1), () => short);
+  first.resize.consider(wishing("2", 2));
+  await first.resize.written();
+  const said: PodCondition[] = [{ type: "PodResizePending", status: "True", reason: "Deferred", message: "short", observedGeneration: 2 }, { type: "PodResizeInProgress", status: "True", observedGeneration: 1 }];
+  const { resize, told } = resizing(wishing("2", 2, said), () => short);
+  expect([resize.isDeferred, resize.inProgress, resize.consider(wishing("2", 2))]).toEqual([true, true, false]);
+  resize.conclude(resize.granted(wishing("2", 2)), emptyRuntimePod("u"));
+  expect(told).toEqual(['ResizeCompleted "generation":1']);
+});
