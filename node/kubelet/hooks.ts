@@ -1,5 +1,6 @@
 /** Runs postStart and preStop handlers. Source: kubernetes v1.36 pkg/kubelet/lifecycle/handlers.go */
 import type { Container, EphemeralContainer, HTTPGetAction, LifecycleHandler, Pod } from "../../core/api/gen/core.v1.ts";
+import { goQuote } from "../../core/api/meta/go-quote.ts";
 import type { EventRecorder } from "../../core/client/events.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Cri } from "../cri/client.ts";
@@ -32,7 +33,7 @@ export async function runHook(deps: HookDeps, run: HookRun, signal: AbortSignal)
     const { exit_code = 0, stdout, stderr } = await cri.call("RuntimeService/ExecSync", { container_id: containerId, cmd: command }, { signal, timeoutMs: 0 }).catch((cause: Error) => {
       throw new Error(`${what} ${cause.message}, message: ""`, { cause });
     });
-    if (exit_code !== 0) throw new Error(`${what} command '${command.join(" ")}' exited with ${exit_code}: ${text(stderr)}, message: ${JSON.stringify(text(stdout) + text(stderr))}`);
+    if (exit_code !== 0) throw new Error(`${what} command '${command.join(" ")}' exited with ${exit_code}: ${text(stderr)}, message: ${goQuote(text(stdout) + text(stderr))}`);
   } else if (httpGet) {
     await httpHook(deps, run, httpGet, signal).catch((cause: Error) => {
       throw new Error(`HTTP lifecycle hook (${httpGet.path ?? ""}) ${where} ${cause.message}`, { cause });

@@ -67,7 +67,7 @@ export function housekeeping({ settings, machine, cri, cgroups, podCgroups, mana
     counted.imageRemoved(reason);
     await records?.forget(id);
   };
-  const images = imageGc({ cri, disk: stats.imageDisk, clock, log, events, node: reference, onRemoved: imageRemoved }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
+  const images = imageGc({ cri, disk: stats.imageDisk, mounted: () => mountedImages(manager.workers()), clock, log, events, node: reference, onRemoved: imageRemoved }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
   const guard = eviction({
     stats, machine, settings: settings.eviction, clock, log, events, metrics, podsMemory, onPressure: onNode, pods: running,
     reclaim: async (what, quit) => await (what === "images" ? images.removeUnused(quit) : settleAll([...manager.workers()].map((worker) => worker.discardDead(quit)))),
@@ -85,4 +85,9 @@ export function housekeeping({ settings, machine, cri, cgroups, podCgroups, mana
 
 function localVolumes(workers: Iterable<PodWorker>): LocalVolume[] {
   return [...workers].flatMap(({ uid, volumes }) => [...volumes.values()].flatMap(({ hostPath, claim }) => (claim && hostPath !== undefined ? [{ podUid: uid, ...claim, path: hostPath }] : [])));
+}
+
+/** The images that containers have as volumes, by id. */
+function mountedImages(workers: Iterable<PodWorker>): string[] {
+  return [...workers].flatMap(({ runtime }) => runtime.containers.flatMap(({ mounts }) => mounts.flatMap(({ image }) => image?.image ?? [])));
 }

@@ -1,64 +1,77 @@
 import { expect, test } from "vitest";
-import { silentEvents } from "../../../core/client/events.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
 import type { Cri } from "../../cri/client.ts";
-import { imageGc } from "./gc.ts";
-import { type KnownImage, observe, victims } from "./gc-plan.ts";
+import { IMAGE_GC_DEFAULTS, imageGc } from "./gc.ts";
+import { fullness, type KnownImage, observe, shownSize, victims } from "./gc-plan.ts";
 
 const image = (id: string, sizeBytes = 100, pinned = false): KnownImage => ({ id, sizeBytes, pinned });
 const all = [image("pause", 1, true), image("old"), image("older"), image("in-use"), image("new")];
-const idle = all.filter(({ id }) => id !== "in-use");
 
-test("longest unused first, and only as many as needed", () => {
+test("longest unused first, but none that was just seen for the first time", () => {
   let seen = observe(new Map(), all.slice(0, 4), new Set(["older", "old"]), 0);
   seen = observe(seen, all.slice(0, 4), new Set(["old"]), 10);
   seen = observe(seen, all, new Set(["in-use"]), 20);
-  expect(victims(idle, seen, 1, 15).map(({ id }) => id)).toEqual(["older"]);
-  expect(victims(idle, seen, 9999, 15).map(({ id }) => id)).toEqual(["older", "old"]);
-  expect(victims(idle, seen, 9999, 5).map(({ id }) => id)).toEqual(["older", "old"]); // when it was used does not spare it, when it came does
+  expect(victims(all.filter(({ id }) => id !== "in-use"), seen, 15).map(({ id }) => id)).toEqual(["older", "old"]);
+  expect(victims(all.filter(({ id }) => id !== "in-use"), seen, 9).map(({ id }) => id), "used a moment ago").toEqual(["older", "old"]);
 });
 
-test("a full disk is brought down to the low mark, on the third tick when images are old enough, also if one of them cannot be removed", async () => {
+test("what only root may still write counts as used, and parts of a percent too", () => {
+  expect(fullness({ capacityBytes: 1000, availableBytes: 159 }, 80)).toEqual({ usedPercent: 85, excessBytes: 41 });
+  expect(fullness({ capacityBytes: 1000, availableBytes: 160 }, 80)).toEqual({ usedPercent: 84, excessBytes: 40 });
+});
+
+test.each([[1023, "1023 B"], [0, "0 B"], [1536, "1.5 KiB"], [100 * 1024 ** 3, "100.0 GiB"], [5000 * 1024 ** 4, "5000.0 TiB"]])("%d bytes are %s", (bytes, shown) => {
+  expect(shownSize(bytes)).toBe(shown);
+});
+
+const MINUTE_MS = 60_000;
+
+function collecting({ images, containers = [], mounted = [], availableBytes = 100, capacityBytes = 1000 }: { readonly images: readonly { readonly id: string; readonly size: number }[]; readonly containers?: readonly { readonly image_id: string }[]; readonly mounted?: readonly string[]; readonly availableBytes?: number; readonly capacityBytes?: number }, options = IMAGE_GC_DEFAULTS) {
   const removed: (string | undefined)[] = [];
   const told: string[] = [];
   let nowMs = 0;
   const cri = { call: async (method: string, request: { image?: { image?: string } }) => {
     if (method === "ImageService/RemoveImage" && request.image?.image === "stuck") throw new Error("device or resource busy");
     if (method === "ImageService/RemoveImage") removed.push(request.image?.image);
-    return method === "ImageService/ListImages" ? { images: [{ id: "stuck", size: 60 }, { id: "a", size: 60 }, { id: "b", size: 60 }] } : { containers: [{ image_id: "b" }] };
+    return method === "ImageService/ListImages" ? { images: images.filter(({ id }) => !removed.includes(id)) } : { containers };
   } } as unknown as Cri;
   const gc = imageGc({
-    cri, disk: async () => ({ availableBytes: 100, capacityBytes: 1000 }), log: silentLog, node: {}, events: { event: (_, __, reason, message) => void told.push(`${reason}: ${message}`) },
-    clock: { ...systemClock, nowMs: () => nowMs, async *every() { for (; nowMs < 180_000; nowMs += 60_000) yield; } },
-  });
-  await gc.run(new AbortController().signal, () => undefined);
+    cri, disk: async () => ({ availableBytes, capacityBytes }), mounted: () => mounted, log: silentLog, node: {}, events: { event: (_, __, reason, text) => void told.push(`${reason}: ${text}`) },
+    clock: { ...systemClock, nowMs: () => nowMs, async *every() { for (; nowMs < 3 * MINUTE_MS; nowMs += MINUTE_MS) yield; } },
+  }, options);
+  return { gc, removed, told, run: async () => await gc.run(new AbortController().signal, () => undefined) };
+}
+
+test("a full disk is brought down to the low mark, on the third tick when images are old enough; images of containers and of their volumes stay", async () => {
+  const { run, removed, told } = collecting({ images: [{ id: "a", size: 60 }, { id: "b", size: 60 }, { id: "volume", size: 60 }, { id: "c", size: 60 }], containers: [{ image_id: "b" }], mounted: ["volume"] });
+  await run();
+  expect(removed).toEqual(["a", "c"]);
+  const failed = "Insufficient free disk space on the node's image filesystem (90% of 1000 B used). Failed to free sufficient space by deleting unused images (freed 0 bytes). Investigate disk usage, as it could be used by active images, logs, volumes, or other data.";
+  expect(told).toEqual([`FreeDiskSpaceFailed: ${failed}`, `FreeDiskSpaceFailed: ${failed}`, `ImageGCFailed: ${failed}`]);
+});
+
+test("an image that cannot be removed keeps no other; a second failure in a row is told", async () => {
+  const { run, removed, told } = collecting({ images: [{ id: "stuck", size: 60 }, { id: "a", size: 60 }] }, { ...IMAGE_GC_DEFAULTS, ageMinMs: 0 });
+  await run();
   expect(removed).toEqual(["a"]);
-  const short = (freed: number): string => `Insufficient free disk space on the node's image filesystem (90% of 1000 B used). Failed to free sufficient space by deleting unused images (freed ${freed} bytes). Investigate disk usage, as it could be used by active images, logs, volumes, or other data.`;
-  expect(told).toEqual([`FreeDiskSpaceFailed: ${short(0)}`, `FreeDiskSpaceFailed: ${short(0)}`, `ImageGCFailed: ${short(0)}`, `FreeDiskSpaceFailed: ${short(60)}`, `ImageGCFailed: ${short(60)}`]);
+  expect(told).toContain("ImageGCFailed: wanted to free 100 bytes, but freed 0 bytes space with errors in image deletion: device or resource busy");
 });
 
-test("a disk that is about to be full costs no image that has just come, nor one that a container has mounted", async () => {
-  const removed: (string | undefined)[] = [];
-  const images = [{ id: "idle", size: 1 }, { id: "mounted", size: 1 }];
-  let nowMs = 0;
-  const cri = { call: async (method: string, request: { image?: { image?: string } }) => {
-    if (method === "ImageService/RemoveImage") removed.push(request.image?.image);
-    if (method === "RuntimeService/ContainerStatus") return { status: { mounts: [{ host_path: "/v" }, { image: { image: "mounted" } }] } };
-    return method === "ImageService/ListImages" ? { images } : { containers: [{ id: "c", image_id: "other" }] };
-  } } as unknown as Cri;
-  const gc = imageGc({ cri, disk: async () => ({ availableBytes: 1, capacityBytes: 1 }), log: silentLog, node: {}, events: silentEvents.from({ component: "kubelet" }), clock: { ...systemClock, nowMs: () => nowMs } });
-  const { signal } = new AbortController();
-  expect(await gc.removeUnused(signal)).toBe(0);
-  nowMs = 120_000;
-  images.push({ id: "new", size: 1 });
-  expect([await gc.removeUnused(signal), removed]).toEqual([1, ["idle"]]);
+test("a disk of no size is told", async () => {
+  const { run, told } = collecting({ images: [], capacityBytes: 0 });
+  await run();
+  expect(told[0]).toBe("InvalidDiskCapacity: invalid capacity 0 on image filesystem");
 });
 
-test("an image disk of which nothing is known is told of", async () => {
-  const told: string[] = [];
-  const cri = { call: async () => ({}) } as unknown as Cri;
-  const gc = imageGc({ cri, disk: async () => ({ availableBytes: 0, capacityBytes: 0 }), log: silentLog, node: {}, events: { event: (_, type, reason, message) => void told.push(`${type} ${reason}: ${message}`) }, clock: { ...systemClock, async *every() { yield; } } });
-  await gc.run(new AbortController().signal, () => undefined);
-  expect(told).toEqual(["Warning InvalidDiskCapacity: invalid capacity 0 on image filesystem"]);
+test("100 percent: images are not collected", async () => {
+  const { run, removed } = collecting({ images: [{ id: "a", size: 60 }], availableBytes: 0 }, { ...IMAGE_GC_DEFAULTS, highPercent: 100, ageMinMs: 0 });
+  await run();
+  expect(removed).toEqual([]);
+});
+
+test("an eviction does not take what was just pulled either", async () => {
+  const { gc, removed } = collecting({ images: [{ id: "a", size: 60 }] });
+  expect(await gc.removeUnused(new AbortController().signal)).toBe(0);
+  expect(removed).toEqual([]);
 });

@@ -55,7 +55,7 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
   const ephemeral = containerStatuses(facts, "ephemeral", spec.ephemeralContainers ?? [], before.ephemeralContainerStatuses ?? []).toSorted(byName);
   const active = runtime.sandboxes[0]?.ready ? runtime.sandboxes[0].id : undefined;
   const initialized = runtime.containers.some(({ name, sandboxId }) => sandboxId === active && spec.containers.some((container) => container.name === name));
-  const phase = settled ?? (failure ? "Failed" : phaseOf({ pod, containers, init, terminal, initialized }));
+  const phase = settled ?? (failure ? "Failed" : phaseOf({ pod, containers, init, terminal: terminal && !isStaticPod(pod), initialized })); // its file decides, not what is told of it
   const kept = phase === before.phase ? { reason: before.reason || pod.status?.reason, message: before.message || pod.status?.message } : undefined;
   const explained = settled ? kept : failure ?? kept;
 
