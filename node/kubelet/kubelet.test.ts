@@ -565,7 +565,7 @@ test("a pod that ends for the machine and is deleted has the shorter of the two 
   const call: typeof runtime.call = async (method, request, options) => {
     if (method === "RuntimeService/StopContainer") {
       asked.push((request as { timeout: number }).timeout);
-      if (asked.length === 1) return await new Promise((_, reject) => options.signal?.addEventListener("abort", () => reject(new Error("aborted")))); // until somebody is in a hurry
+      if (asked.length === 1) return await new Promise((_, reject) => options?.signal?.addEventListener("abort", () => reject(new Error("aborted")))); // until somebody is in a hurry
     }
     return await runtime.call(method, request, options);
   };

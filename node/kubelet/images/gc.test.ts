@@ -40,7 +40,7 @@ test("a full disk is brought down to the low mark, on the third tick when images
 
 test("a disk that is about to be full costs no image that has just come, nor one that a container has mounted", async () => {
   const removed: (string | undefined)[] = [];
-  const images = [{ id: "idle", size: 1 }, { id: "mounted", size: 1 }];
+  const images = [{ id: "there", size: 1 }, { id: "mounted", size: 1 }];
   let nowMs = 0;
   const cri = { call: async (method: string, request: { image?: { image?: string } }) => {
     if (method === "ImageService/RemoveImage") removed.push(request.image?.image);
@@ -49,10 +49,16 @@ test("a disk that is about to be full costs no image that has just come, nor one
   } } as unknown as Cri;
   const gc = imageGc({ cri, disk: async () => ({ availableBytes: 1, capacityBytes: 1 }), log: silentLog, node: {}, events: silentEvents.from({ component: "kubelet" }), clock: { ...systemClock, nowMs: () => nowMs } });
   const { signal } = new AbortController();
-  expect(await gc.removeUnused(signal)).toBe(0);
-  nowMs = 120_000;
-  images.push({ id: "new", size: 1 });
-  expect([await gc.removeUnused(signal), removed]).toEqual([1, ["idle"]]);
+  const removedAt = async (atMs: number, arrived?: string): Promise<number> => {
+    nowMs = atMs;
+    if (arrived) images.push({ id: arrived, size: 1 });
+    removed.length = 0;
+    return await gc.removeUnused(signal);
+  };
+  expect([await removedAt(60_000), removed]).toEqual([1, ["there"]]);
+  images.shift();
+  expect([await removedAt(70_000, "new"), removed]).toEqual([0, []]);
+  expect([await removedAt(190_000, "newer"), removed]).toEqual([1, ["new"]]);
 });
 
 test("an image disk of which nothing is known is told of", async () => {

@@ -32,6 +32,7 @@ export interface ImageGc extends Runnable {
 
 export function imageGc({ cri, disk, clock, log, events, node, onRemoved }: Deps, options = IMAGE_GC_DEFAULTS): ImageGc {
   let seen: Seen = new Map();
+  let firstLookMs: number | undefined; // what was there then nobody has just pulled
 
   async function look(signal: AbortSignal): Promise<readonly KnownImage[]> {
     const [{ images = [] }, { containers = [] }] = await Promise.all([cri.call("ImageService/ListImages", {}, { signal }), cri.call("RuntimeService/ListContainers", {}, { signal })]);
@@ -39,6 +40,7 @@ export function imageGc({ cri, disk, clock, log, events, node, onRemoved }: Deps
     const mounted = await Promise.all(containers.map(async ({ id = "" }) => await mountedImages(id, signal)));
     const inUse = new Set([...containers.flatMap(({ image_id, image_ref, image }) => [image_id ?? "", image_ref ?? "", image?.image ?? ""]), ...mounted.flat()]);
     seen = observe(seen, known, inUse, clock.nowMs());
+    firstLookMs ??= clock.nowMs();
     return known.filter(({ id }) => !inUse.has(id));
   }
 
@@ -90,7 +92,8 @@ export function imageGc({ cri, disk, clock, log, events, node, onRemoved }: Deps
   return {
     name: "image-gc",
     async removeUnused(signal) {
-      return await remove(victims(await look(signal), seen, Number.POSITIVE_INFINITY, clock.nowMs() - options.ageMinMs), "space", signal);
+      const idle = await look(signal);
+      return await remove(victims(idle, seen, Number.POSITIVE_INFINITY, Math.max(firstLookMs ?? 0, clock.nowMs() - options.ageMinMs)), "space", signal);
     },
     async run(signal, ready) {
       ready(); // nothing waits for a collection
