@@ -287,6 +287,17 @@ test("a container that cannot be started is named in the event, not by the id th
   expect(node.told).toContain("web Failed: Error: task c0: no such file");
 });
 
+test("a pod for which there can be no control group says so", async () => {
+  const cgroups = memoryCgroups();
+  const ensure: Cgroups["ensure"] = (path) => {
+    if (path.includes("/pod")) throw new Error("no space left on device");
+    cgroups.paths.add(path);
+  };
+  await using node = await startNode({}, { cgroups: { ...cgroups, ensure } });
+  await node.create("web", {});
+  await eventually(() => node.told, (lines) => lines.includes("web FailedCreatePodContainer: unable to ensure pod container exists: no space left on device"));
+});
+
 test("a pod whose name is too long for its machine says so", async () => {
   await using node = await startNode();
   await node.create("web", { hostname: "h".repeat(60), subdomain: "s", setHostnameAsFQDN: true });
