@@ -15,6 +15,7 @@ import { metricsRegistry } from "../../core/observe/metrics.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { staticInformer, stored } from "../../test/static-informer.ts";
 import { CriError } from "../cri/client.ts";
+import type { ContainerConfig, PodSandboxStatusResponse } from "../cri/gen/runtime.v1.ts";
 import { memoryRuntime } from "../cri/memory-runtime.ts";
 import type { Cgroups } from "../os/cgroup.ts";
 import type { Mounts } from "../os/mount.ts";
@@ -273,6 +274,23 @@ test("the image of a volume is the pod's, and the container says that it is not 
   expect(node.told.filter((line) => /Pulling|Error/.test(line)).slice(0, 2)).toEqual(['web Pulling: Pulling image "none:1"', "web Failed: Error: ErrImagePull"]);
 });
 
+test("a container is told its pod's addresses in the order in which everybody else is", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  let told: string | undefined;
+  const call: typeof runtime.call = async (method, request, options) => {
+    if (method === "RuntimeService/CreateContainer") told = (request as { config: ContainerConfig }).config.envs?.filter(({ key }) => key?.startsWith("IP")).map(({ value }) => String(value)).join(" ");
+    const answer = await runtime.call(method, request, options);
+    if (method === "RuntimeService/PodSandboxStatus") Object.assign((answer as PodSandboxStatusResponse).status!.network!, { ip: "fd00::5", additional_ips: [{ ip: "10.0.0.5" }] });
+    return answer;
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  const env = (name: string, fieldPath: string) => ({ name, valueFrom: { fieldRef: { fieldPath } } });
+  await node.create("web", {}, [{ env: [env("IP", "status.podIP"), env("IPS", "status.podIPs")] }]);
+  expect(await node.until("web", isReady)).toMatchObject({ podIP: "10.0.0.5", podIPs: [{ ip: "10.0.0.5" }, { ip: "fd00::5" }] });
+  expect(told).toBe("10.0.0.5 10.0.0.5,fd00::5");
+});
+
 test("a container that cannot be started is named in the event, not by the id that only this one of it has", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   runtime.images.add("busybox:1");
@@ -285,6 +303,17 @@ test("a container that cannot be started is named in the event, not by the id th
   const status = await node.until("web", (now) => first(now)?.state?.waiting?.reason === "RunContainerError");
   expect(first(status)?.state?.waiting?.message).toMatch(/^task (?!c0:).+: no such file$/);
   expect(node.told).toContain("web Failed: Error: task c0: no such file");
+});
+
+test("a pod for which there can be no control group says so", async () => {
+  const cgroups = memoryCgroups();
+  const ensure: Cgroups["ensure"] = (path) => {
+    if (path.includes("/pod")) throw new Error("no space left on device");
+    cgroups.paths.add(path);
+  };
+  await using node = await startNode({}, { cgroups: { ...cgroups, ensure } });
+  await node.create("web", {});
+  await eventually(() => node.told, (lines) => lines.includes("web FailedCreatePodContainer: unable to ensure pod container exists: no space left on device"));
 });
 
 test("a pod whose name is too long for its machine says so", async () => {
@@ -565,7 +594,7 @@ test("a pod that ends for the machine and is deleted has the shorter of the two 
   const call: typeof runtime.call = async (method, request, options) => {
     if (method === "RuntimeService/StopContainer") {
       asked.push((request as { timeout: number }).timeout);
-      if (asked.length === 1) return await new Promise((_, reject) => options!.signal?.addEventListener("abort", () => reject(new Error("aborted")))); // until somebody is in a hurry
+      if (asked.length === 1) return await new Promise((_, reject) => options?.signal?.addEventListener("abort", () => reject(new Error("aborted")))); // until somebody is in a hurry
     }
     return await runtime.call(method, request, options);
   };

@@ -260,13 +260,18 @@ export class PodWorker {
 
   async #syncRunning(signal: AbortSignal): Promise<number> {
     const { context, probes } = this.#deps;
-    const { clock, objects, cgroups, random } = context;
+    const { clock, objects, cgroups, random, events } = context;
     if (this.#resize.consider(this.#pod)) this.#say();
     const pod = this.granted;
     objects.retain(pod);
     probes.add(pod);
     const unlimitedCpu = context.placement.hasExclusiveCpus(this.uid);
-    cgroups.ensure(pod, { unlimitedCpu, widen: this.#resize.inProgress }); // narrower once its containers are
+    try {
+      cgroups.ensure(pod, { unlimitedCpu, widen: this.#resize.inProgress }); // narrower once its containers are
+    } catch (error) {
+      events.event(podReference(pod), "Warning", "FailedCreatePodContainer", `unable to ensure pod container exists: ${(error as Error).message}`);
+      throw error;
+    }
     const missingAtMs = await this.#prepare(pod, signal);
     if (missingAtMs === undefined) return 0;
 

@@ -71,6 +71,12 @@ export function podIps(pod: RuntimePod): readonly string[] {
   return sandbox?.ready ? sandbox.ips : [];
 }
 
+/** The family of the node's first address comes first. */
+export function inOrderOf(hostIps: readonly string[], ips: readonly string[]): readonly string[] {
+  const six = hostIps[0]?.includes(":") ?? false;
+  return ips.toSorted((a, b) => Number(b.includes(":") === six) - Number(a.includes(":") === six));
+}
+
 export function isAnythingRunning(pod: RuntimePod): boolean {
   return pod.containers.some(({ state }) => state === "running" || state === "unknown") || pod.sandboxes.some(({ ready }) => ready);
 }

@@ -24,7 +24,7 @@ import { ImageError, type ImageRequest } from "./images/puller.ts";
 import { killContainer } from "./kill.ts";
 import { containerReference, isHostNetwork, isStaticPod, type NamedContainer } from "./pod-spec.ts";
 import { containerResources } from "./resources/linux-resources.ts";
-import { containerNamed, type RuntimePod } from "./runtime-pod.ts";
+import { containerNamed, inOrderOf, type RuntimePod } from "./runtime-pod.ts";
 import { managedHosts, nodeHosts, podHostname } from "./sandbox/hostname.ts";
 import { mappedIds, userNamespaceOptions } from "./sandbox/sandbox-config.ts";
 import { addedDevices } from "./start-devices.ts";
@@ -126,7 +126,7 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
 
   if (!services.synced && !isStaticPod(pod)) throw new Error("services have not yet been read at least once, cannot construct envvars");
   const environment = await environmentOf({
-    pod, container, podIps: isHostNetwork(pod) ? settings.nodeIps.slice(0, 2) : podIps, hostIps: settings.nodeIps, objects, allocatable: context.allocatable(), services: serviceEnvironment(services.list(), pod.metadata.namespace ?? "", pod.spec.enableServiceLinks ?? true),
+    pod, container, podIps: isHostNetwork(pod) ? settings.nodeIps.slice(0, 2) : inOrderOf(settings.nodeIps, podIps), hostIps: settings.nodeIps, objects, allocatable: context.allocatable(), services: serviceEnvironment(services.list(), pod.metadata.namespace ?? "", pod.spec.enableServiceLinks ?? true),
     readFileKey: async (volume, path, key) => {
       const hostPath = volumes.get(volume)?.hostPath;
       if (hostPath === undefined) throw new Error(`cannot find the volume "${volume}" referenced by FileKeyRef`);

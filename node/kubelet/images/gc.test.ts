@@ -40,7 +40,7 @@ function collecting({ images, containers = [], mounted = [], availableBytes = 10
     cri, disk: async () => ({ availableBytes, capacityBytes }), mounted: () => mounted, log: silentLog, node: {}, events: { event: (_, __, reason, text) => void told.push(`${reason}: ${text}`) },
     clock: { ...systemClock, nowMs: () => nowMs, async *every() { for (; nowMs < 3 * MINUTE_MS; nowMs += MINUTE_MS) yield; } },
   }, options);
-  return { gc, removed, told, run: async () => await gc.run(new AbortController().signal, () => undefined) };
+  return { gc, removed, told, wait: (ms: number) => { nowMs += ms; }, run: async () => await gc.run(new AbortController().signal, () => undefined) };
 }
 
 test("a full disk is brought down to the low mark, on the third tick when images are old enough; images of containers and of their volumes stay", async () => {
@@ -70,8 +70,14 @@ test("100 percent: images are not collected", async () => {
   expect(removed).toEqual([]);
 });
 
-test("an eviction does not take what was just pulled either", async () => {
-  const { gc, removed } = collecting({ images: [{ id: "a", size: 60 }] });
-  expect(await gc.removeUnused(new AbortController().signal)).toBe(0);
-  expect(removed).toEqual([]);
+test("an eviction takes what was there from the beginning, and not what was just pulled", async () => {
+  const images = [{ id: "there", size: 60 }];
+  const { gc, removed, wait } = collecting({ images });
+  const { signal } = new AbortController();
+  expect(await gc.removeUnused(signal)).toBe(60);
+  images.push({ id: "new", size: 60 });
+  wait(10_000);
+  expect(await gc.removeUnused(signal)).toBe(0);
+  wait(2 * MINUTE_MS);
+  expect([await gc.removeUnused(signal), removed]).toEqual([60, ["there", "new"]]);
 });

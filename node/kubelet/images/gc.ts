@@ -35,12 +35,14 @@ export interface ImageGc extends Runnable {
 
 export function imageGc({ cri, disk, mounted, clock, log, events, node, onRemoved }: Deps, options = IMAGE_GC_DEFAULTS): ImageGc {
   let seen: Seen = new Map();
+  let firstLookMs: number | undefined; // what was there then nobody has just pulled
 
   async function look(signal: AbortSignal): Promise<readonly KnownImage[]> {
     const [{ images = [] }, { containers = [] }] = await Promise.all([cri.call("ImageService/ListImages", {}, { signal }), cri.call("RuntimeService/ListContainers", {}, { signal })]);
     const known = images.map(({ id = "", size = 0, pinned = false }) => ({ id, sizeBytes: size, pinned }));
     const inUse = new Set([...containers.flatMap(({ image_id, image_ref, image }) => [image_id ?? "", image_ref ?? "", image?.image ?? ""]), ...mounted()]);
     seen = observe(seen, known, inUse, clock.nowMs());
+    firstLookMs ??= clock.nowMs();
     return known.filter(({ id }) => !inUse.has(id));
   }
 
@@ -68,8 +70,11 @@ export function imageGc({ cri, disk, mounted, clock, log, events, node, onRemove
     if (errors.length > 0) throw new Error(`wanted to free images older than ${formatGoDuration(options.ageMaxMs)}, encountered errors in image deletion: ${joined(errors)}`);
   }
 
-  async function removeForSpace(enoughBytes: number, signal: AbortSignal): Promise<{ readonly freedBytes: number; readonly errors: readonly string[] }> {
-    return await remove(victims(await look(signal), seen, clock.nowMs() - options.ageMinMs), { reason: "space", enoughBytes }, signal);
+  /** Where it is urgent, what was there when we looked first is old enough: nobody has just pulled it. */
+  async function removeForSpace(enoughBytes: number, { isUrgent }: { readonly isUrgent: boolean }, signal: AbortSignal): Promise<{ readonly freedBytes: number; readonly errors: readonly string[] }> {
+    const idle = await look(signal);
+    const oldMs = clock.nowMs() - options.ageMinMs;
+    return await remove(victims(idle, seen, isUrgent ? Math.max(firstLookMs ?? 0, oldMs) : oldMs), { reason: "space", enoughBytes }, signal);
   }
 
   function complain(reason: string, message: string): Error {
@@ -84,7 +89,7 @@ export function imageGc({ cri, disk, mounted, clock, log, events, node, onRemove
     if (usage.capacityBytes === 0) throw complain("InvalidDiskCapacity", "invalid capacity 0 on image filesystem");
     const { usedPercent, excessBytes } = fullness(usage, options.lowPercent);
     if (usedPercent < options.highPercent) return;
-    const { freedBytes, errors } = await removeForSpace(excessBytes, signal);
+    const { freedBytes, errors } = await removeForSpace(excessBytes, { isUrgent: false }, signal);
     if (errors.length > 0) throw new Error(`wanted to free ${excessBytes} bytes, but freed ${freedBytes} bytes space with errors in image deletion: ${joined(errors)}`);
     if (freedBytes < excessBytes) throw complain("FreeDiskSpaceFailed", `Insufficient free disk space on the node's image filesystem (${usedPercent}% of ${shownSize(usage.capacityBytes)} used). Failed to free sufficient space by deleting unused images (freed ${freedBytes} bytes). Investigate disk usage, as it could be used by active images, logs, volumes, or other data.`);
   }
@@ -92,7 +97,7 @@ export function imageGc({ cri, disk, mounted, clock, log, events, node, onRemove
   return {
     name: "image-gc",
     async removeUnused(signal) {
-      return (await removeForSpace(Number.POSITIVE_INFINITY, signal)).freedBytes;
+      return (await removeForSpace(Number.POSITIVE_INFINITY, { isUrgent: true }, signal)).freedBytes;
     },
     async run(signal, ready) {
       ready(); // nothing waits for a collection

@@ -13,7 +13,7 @@ import { restartsAll, sandboxChange } from "../plan.ts";
 import { isHostNetwork, isStaticPod, isTerminalPhase, mayRestartAll } from "../pod-spec.ts";
 import { podLimits, podRequests, qosClass, type Quantities } from "../resources/pod-resources.ts";
 import { actualResources } from "../resources/resize.ts";
-import { podIps } from "../runtime-pod.ts";
+import { inOrderOf, podIps } from "../runtime-pod.ts";
 import { conditionsOf, KUBELET_CONDITIONS, PASSING_CONDITIONS } from "./conditions.ts";
 import { containerStatuses, type StatusFacts } from "./container-status.ts";
 import { lastStatus } from "./last-status.ts";
@@ -127,12 +127,6 @@ function addresses({ pod, runtime, before, hostIps, terminal }: PodStatusFacts, 
   const hosts = hostIps.length > 0 ? { hostIP: hostIps[0], hostIPs: hostIps.slice(0, 2).map((ip) => ({ ip })) } : {};
   const known = podIps(runtime);
   const kept = before.podIPs?.map(({ ip }) => ip) ?? [];
-  const ips = isHostNetwork(pod) ? (kept.length > 0 ? [...kept, ...hostIps.slice(kept.length, 2)] : hostIps.slice(0, 2)) : known.length > 0 ? sortLike(known, hostIps) : terminal || isTerminalPhase(phase) ? kept : [];
+  const ips = isHostNetwork(pod) ? (kept.length > 0 ? [...kept, ...hostIps.slice(kept.length, 2)] : hostIps.slice(0, 2)) : known.length > 0 ? inOrderOf(hostIps, known) : terminal || isTerminalPhase(phase) ? kept : [];
   return { ...hosts, ...(ips.length > 0 ? { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) } : {}) };
-}
-
-/** The family of the node's first address comes first. */
-function sortLike(ips: readonly string[], hostIps: readonly string[]): readonly string[] {
-  const six = hostIps[0]?.includes(":") ?? false;
-  return ips.toSorted((a, b) => Number(b.includes(":") === six) - Number(a.includes(":") === six));
 }
