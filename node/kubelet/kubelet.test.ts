@@ -274,6 +274,18 @@ test("the image of a volume is the pod's, and the container says that it is not 
   expect(node.told.filter((line) => /Pulling|Error/.test(line)).slice(0, 2)).toEqual(['web Pulling: Pulling image "none:1"', "web Failed: Error: ErrImagePull"]);
 });
 
+test("the id of a container says whose it is", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const call: typeof runtime.call = async (method, ...rest) => method === "RuntimeService/Version" ? { runtime_name: "cri-o", runtime_version: "1.36.0" } as never : await runtime.call(method, ...rest);
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  await node.create("web", {});
+  await node.until("web", isReady);
+  runtime.exit("c0", 1);
+  const status = first(await node.until("web", (now) => first(now)?.restartCount === 1 && isReady(now)));
+  expect([status?.containerID, status?.lastState?.terminated?.containerID]).toEqual([expect.stringMatching(/^cri-o:\/\/./), expect.stringMatching(/^cri-o:\/\/./)]);
+});
+
 test("a container is told its pod's addresses in the order in which everybody else is", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   runtime.images.add("busybox:1");

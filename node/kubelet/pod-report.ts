@@ -30,6 +30,7 @@ export class PodReport {
   readonly waiting = new Map<string, WaitingReason>();
   readonly #messages = new Map<string, string>(); // of ended containers, by id
   #newest: PodStatus | undefined; // with its end, told or not
+  #runtimeName: string | undefined; // as it has called itself last
   /** When it was first seen, until it has run. */
   #pendingMs: number | undefined;
 
@@ -58,8 +59,9 @@ export class PodReport {
     const { context, statuses, probes, kubeletStartedMs } = this.#deps;
     const told = this.statusOf(pod);
     const before = this.#newest ?? told;
+    this.#runtimeName = context.runtimeName().name ?? this.#runtimeName;
     const status = podStatusOf({
-      pod: granted, resize, runtime, probes, waiting: this.waiting, terminationMessages: this.#messages, kubeletStartedMs, before,
+      pod: granted, resize, runtime, runtimeName: this.#runtimeName, probes, waiting: this.waiting, terminationMessages: this.#messages, kubeletStartedMs, before,
       terminal: isTerminated, failure, hostIps: context.settings.nodeIps, cgroup: context.cgroups.limits(this.#uid), nowMs: context.clock.nowMs(),
       health: (container) => [...(context.devices?.healthOf(this.#uid, container) ?? []), ...(context.claims?.healthOf(pod, container) ?? [])],
     });

@@ -30,6 +30,8 @@ export interface StatusFacts {
   readonly health?: ((container: string) => readonly ResourceStatus[]) | undefined;
   /** All containers begin anew: those that are missing were taken away for it. */
   readonly restartingAll: boolean;
+  /** As the runtime calls itself: it stands before the ids of its containers. Default: containerd. */
+  readonly runtimeName?: string | undefined;
 }
 
 /** Of a container that is not there, and of whose end nothing is known. */
@@ -80,8 +82,8 @@ function statusOfSeen(facts: StatusFacts, container: Container | EphemeralContai
   const { id, restartCount, image, imageRef, user, stopSignal } = newest!;
   const requests = container.resources?.requests;
   return {
-    name: container.name, state: stateOf(facts, newest!, old), lastState: previous ? stateOf(facts, previous, undefined) : lastOf(old, id),
-    ready: false, restartCount: newest!.state === "unknown" && old?.state?.running ? old.restartCount + 1 : Math.max(restartCount, old?.restartCount ?? 0), image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(id), started: false,
+    name: container.name, state: stateOf(facts, newest!, old), lastState: previous ? stateOf(facts, previous, undefined) : lastOf(old, containerId(facts, id)),
+    ready: false, restartCount: newest!.state === "unknown" && old?.state?.running ? old.restartCount + 1 : Math.max(restartCount, old?.restartCount ?? 0), image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(facts, id), started: false,
     ...(requests ? { allocatedResources: requests } : {}), ...(container.resources ? { resources: newest!.state === "running" ? actualResources(container.resources, newest!.resources) : container.resources } : {}),
     volumeMounts: mountStatuses(container), ...(stopSignal ? { stopSignal: stopSignal as never } : {}),
     ...(user ? { user: { linux: { uid: user.uid ?? 0, gid: user.gid ?? 0, ...(user.supplemental_groups?.length ? { supplementalGroups: user.supplemental_groups } : {}) } } } : {}),
@@ -89,12 +91,12 @@ function statusOfSeen(facts: StatusFacts, container: Container | EphemeralContai
 }
 
 /** Of a container that the runtime has no predecessor of any more. */
-function lastOf(old: ContainerStatus | undefined, id: string): ContainerState {
-  return old?.state?.terminated && old.containerID !== containerId(id) ? { terminated: old.state.terminated } : old?.lastState ?? {};
+function lastOf(old: ContainerStatus | undefined, containerID: string): ContainerState {
+  return old?.state?.terminated && old.containerID !== containerID ? { terminated: old.state.terminated } : old?.lastState ?? {};
 }
 
-function containerId(id: string): string {
-  return `containerd://${id}`;
+function containerId({ runtimeName = "containerd" }: StatusFacts, id: string): string {
+  return `${runtimeName}://${id}`;
 }
 
 /** Of all containers of a pod together: each may use its share. Source: kubernetes v1.36 pkg/kubelet/container/runtime.go MaxPodTerminationMessageLogLength */
@@ -106,13 +108,13 @@ function clipped(message: string, { spec }: Pod): string {
   return bytes.length <= share ? message : bytes.toString("utf8", 0, share);
 }
 
-function stateOf({ pod, terminationMessages }: StatusFacts, seen: RuntimeContainer, old: ContainerStatus | undefined): ContainerState {
+function stateOf(facts: StatusFacts, seen: RuntimeContainer, old: ContainerStatus | undefined): ContainerState {
   switch (seen.state) {
     case "running": return { running: { startedAt: timestamp(seen.startedAtMs) } };
     case "exited": {
-      const message = clipped(terminationMessages.get(seen.id) ?? seen.message, pod);
+      const message = clipped(facts.terminationMessages.get(seen.id) ?? seen.message, facts.pod);
       return { terminated: {
-        exitCode: seen.exitCode, ...(seen.reason ? { reason: seen.reason } : {}), ...(message ? { message } : {}), startedAt: timestamp(seen.startedAtMs), finishedAt: timestamp(seen.finishedAtMs), containerID: containerId(seen.id),
+        exitCode: seen.exitCode, ...(seen.reason ? { reason: seen.reason } : {}), ...(message ? { message } : {}), startedAt: timestamp(seen.startedAtMs), finishedAt: timestamp(seen.finishedAtMs), containerID: containerId(facts, seen.id),
       } };
     }
     case "unknown":

@@ -122,11 +122,12 @@ function mergeConditions({ pod, before, failure, resize = [], nowMs }: PodStatus
   return [...others, ...(disruption ? [disruption] : []), ...written];
 }
 
-/** A pod that has ended keeps the addresses it had; host network pods have the node's. */
+/** A pod that has ended keeps the addresses it had; host network pods have the node's, which may be others since we were started last. */
 function addresses({ pod, runtime, before, hostIps, terminal }: PodStatusFacts, phase: PodPhase): Partial<PodStatus> {
   const hosts = hostIps.length > 0 ? { hostIP: hostIps[0], hostIPs: hostIps.slice(0, 2).map((ip) => ({ ip })) } : {};
-  const known = podIps(runtime);
+  const hasEnded = terminal || isTerminalPhase(phase);
   const kept = before.podIPs?.map(({ ip }) => ip) ?? [];
-  const ips = isHostNetwork(pod) ? (kept.length > 0 ? [...kept, ...hostIps.slice(kept.length, 2)] : hostIps.slice(0, 2)) : known.length > 0 ? inOrderOf(hostIps, known) : terminal || isTerminalPhase(phase) ? kept : [];
+  const known = isHostNetwork(pod) ? (hasEnded && kept.length > 0 ? [] : hostIps.slice(0, 2)) : inOrderOf(hostIps, podIps(runtime));
+  const ips = known.length === 0 && hasEnded ? kept : known;
   return { ...hosts, ...(ips.length > 0 ? { podIP: ips[0], podIPs: ips.map((ip) => ({ ip })) } : {}) };
 }

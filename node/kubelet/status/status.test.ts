@@ -101,6 +101,12 @@ test("addresses, times and history", () => {
   expect(unseen.containerStatuses?.[0]).toMatchObject({ restartCount: 3, lastState: { terminated: { exitCode: 137, reason: "ContainerStatusUnknown" } } });
 });
 
+test("a pod in the node's network has the address that the node has now, and keeps the one it ended with", () => {
+  const before = { podIP: "172.16.0.9", podIPs: [{ ip: "172.16.0.9" }] };
+  const ips = (seen: string, more: More = {}) => statusOf({ hostNetwork: true, restartPolicy: "Never" }, runtime(seen), { before, ...more }).podIPs;
+  expect([ips("app=running"), ips("app=exited:0"), ips("app=exited:137", { terminal: true }), ips("app=exited:0", { before: {} })]).toEqual([[{ ip: "172.16.0.1" }], before.podIPs, before.podIPs, [{ ip: "172.16.0.1" }]]);
+});
+
 test.each<[string, Partial<Pod["spec"]>, Pick<PodStatus, "resources" | "allocatedResources">]>([
   ["nothing", {}, { resources: {} }],
   ["containers", { containers: [container("app", { resources: { requests: { cpu: "100m" }, limits: { memory: "64Mi" } } }), container("b", { resources: { requests: { cpu: "200m" } } })] },
