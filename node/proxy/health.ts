@@ -39,8 +39,11 @@ export class ProxyHealth {
     this.#updatedMs = this.#clock.nowMs();
   }
   get healthy(): boolean { return this.#pendingSinceMs === undefined || this.#clock.uptimeMs() - this.#pendingSinceMs < STALE_MS; }
-  describe(nowMs: number): Record<string, unknown> {
-    return { lastUpdated: new Date(this.healthy ? nowMs : this.#updatedMs).toISOString(), currentTime: new Date(nowMs).toISOString() };
+  /** Both families are written in one go, so they are told the same. */
+  describe(nowMs: number, told: { readonly nodeEligible?: boolean }): Record<string, unknown> {
+    const { healthy } = this;
+    const family = { lastUpdated: new Date(this.#updatedMs).toISOString(), healthy };
+    return { lastUpdated: healthy ? new Date(nowMs).toISOString() : family.lastUpdated, currentTime: new Date(nowMs).toISOString(), ...told, healthy, status: { IPv4: family, IPv6: family } };
   }
 }
 
@@ -118,7 +121,7 @@ export function proxyHealthListener({ health, node, clock, healthz, livez }: { r
     const nodeEligible = isEligible(node());
     const ok = health.healthy && (path === "/livez" || nodeEligible);
     (path === "/livez" ? livez : healthz).inc({ code: ok ? "200" : "503" });
-    response.writeHead(ok ? 200 : 503, HEADERS).end(JSON.stringify({ ...health.describe(clock.nowMs()), ...(path === "/healthz" && { nodeEligible }) }));
+    response.writeHead(ok ? 200 : 503, HEADERS).end(JSON.stringify(health.describe(clock.nowMs(), path === "/healthz" ? { nodeEligible } : {})));
   };
 }
 

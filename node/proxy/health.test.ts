@@ -1,0 +1,36 @@
+import { expect, test } from "vitest";
+import type { Node } from "../../core/api/gen/core.v1.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
+import { metricsRegistry } from "../../core/observe/metrics.ts";
+import { stored } from "../../test/static-informer.ts";
+import { ProxyHealth, proxyHealthListener } from "./health.ts";
+import { proxyMetrics } from "./metrics.ts";
+
+test("the proxy's own health: late changes make it ill for each family, a node on its way out only for load balancers", () => {
+  let ms = 0;
+  let node = stored<Node>("v1", "Node", "n1");
+  const clock = { nowMs: () => ms, uptimeMs: () => ms } as unknown as Clock;
+  const health = new ProxyHealth(clock);
+  const { healthz, livez } = proxyMetrics(metricsRegistry());
+  const listener = proxyHealthListener({ health, node: () => node, clock, healthz, livez });
+  const ask = (url: string): string => {
+    let answer = "";
+    listener({ url } as never, { writeHead(code: number) { answer = `${code} `; return this; }, end(text: string) { answer += text; } } as never);
+    return answer;
+  };
+  const told = (last: number, family: number, healthy: boolean, eligible: string): string => {
+    const at = (seconds: number): string => new Date(seconds * 1000).toISOString();
+    const one = `{"lastUpdated":"${at(family)}","healthy":${healthy}}`;
+    return `{"lastUpdated":"${at(last)}","currentTime":"${at(ms / 1000)}",${eligible}"healthy":${healthy},"status":{"IPv4":${one},"IPv6":${one}}}`;
+  };
+
+  health.queued();
+  ms = 59_000;
+  expect(ask("/healthz")).toBe(`200 ${told(59, 0, true, '"nodeEligible":true,')}`);
+  ms = 60_000;
+  expect(ask("/livez")).toBe(`503 ${told(0, 0, false, "")}`);
+  health.updated();
+  node = { ...node, spec: { taints: [{ key: "ToBeDeletedByClusterAutoscaler", effect: "NoSchedule" }] } };
+  expect(ask("/healthz")).toBe(`503 ${told(60, 60, true, '"nodeEligible":false,')}`);
+  expect(ask("/livez")).toBe(`200 ${told(60, 60, true, "")}`);
+});
