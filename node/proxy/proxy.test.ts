@@ -97,3 +97,13 @@ test("when rules were last to be written is told of each family", () => {
   proxyMetrics(metrics).queued(3_000);
   expect(metrics.render().split("\n").filter((line) => line.startsWith("kubeproxy_sync_proxy_rules_last_queued"))).toEqual(['kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{ip_family="IPv4"} 3', 'kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{ip_family="IPv6"} 3']);
 });
+
+test("how long endpoints took to be reached and flows to be forgotten is told of each family", () => {
+  const metrics = metricsRegistry();
+  const told = proxyMetrics(metrics);
+  told.finished({ nowMs: 3_000, triggered: [{ family: 6, ms: 1_000 }], ports: [] });
+  told.forgot(4, 3, 0.002);
+  expect(metrics.render()).toContain('kubeproxy_network_programming_duration_seconds_sum{ip_family="IPv6"} 2\n');
+  expect(metrics.render()).toContain('kubeproxy_conntrack_reconciler_deleted_entries_total{ip_family="IPv4"} 3\n');
+  expect(metrics.render()).toContain('kubeproxy_conntrack_reconciler_sync_duration_seconds_count{ip_family="IPv4"} 1\n');
+});

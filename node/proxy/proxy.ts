@@ -26,7 +26,7 @@ import type { Nft } from "../os/exec-nft.ts";
 import type { Conntrack } from "./conntrack.ts";
 import { type HealthCheck, ProxyHealth, proxyHealthListener, proxyStatusListener, ServiceHealth } from "./health.ts";
 import { listen } from "./listen.ts";
-import { proxyMetrics } from "./metrics.ts";
+import { proxyMetrics, type Trigger } from "./metrics.ts";
 import { servicesOf } from "./plans.ts";
 import { Proxier } from "./proxier.ts";
 
@@ -76,7 +76,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const ranges = serviceRanges(informers, options.serviceCidrs);
   const proxier = new Proxier({ ...options, services, slices, ranges, table, metrics });
   const { plans } = proxier;
-  const triggersMs: number[] = []; // of the endpoint changes that wait
+  const triggers: Trigger[] = []; // of the endpoint changes that wait
   const startMs = clock.nowMs();
   const synced = Promise.withResolvers<void>();
   const waker = new Waker(clock);
@@ -105,7 +105,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
           queue();
         }
         const triggerMs = deleted ? Number.NaN : Date.parse(object.metadata.annotations?.["endpoints.kubernetes.io/last-change-trigger-time"] ?? "");
-        if (triggerMs > startMs) triggersMs.push(triggerMs);
+        if (triggerMs > startMs && object.addressType !== "FQDN") triggers.push({ family: object.addressType === "IPv4" ? 4 : 6, ms: triggerMs });
       }),
       nodes.onChange(({ object: { metadata, status }, deleted }) => {
         if (metadata.name !== nodeName) return;
@@ -142,7 +142,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
 
   /** What differs, to the kernel; then to all who want to know. */
   async function sync(signal: AbortSignal): Promise<void> {
-    const triggered = triggersMs.splice(0);
+    const triggered = triggers.splice(0);
     await proxier.sync(signal);
     const locals = plans.local();
     serviceHealth.update(locals.flatMap(({ healthCheck, ports: [port] }): HealthCheck[] => (healthCheck && port ? [{ ...healthCheck, namespace: port.namespace, name: port.service }] : [])));
