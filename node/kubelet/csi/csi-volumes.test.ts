@@ -122,6 +122,14 @@ test("a driver registers, and a volume of it is attached, staged once, published
   expect([existsSync(target), existsSync(stagingDirectory(dataDir, volume).note)]).toEqual([false, false]);
 });
 
+test("a volume whose secret is not there is not begun to be staged, and the user is told which field names it", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(VOLUME_ATTACHMENTS).create({ apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name: attachmentName(volume, "n1") }, spec: { attacher: DRIVER, nodeName: "n1", source: {} }, status: { attached: true } } as NewObject<VolumeAttachment>, { signal });
+  const failed = node.volumes.setUp(pod("u1"), { ...volume, stageSecret: { name: "key", namespace: "vault" } }, undefined, signal);
+  await expect(failed).rejects.toThrow('MountVolume.MountDevice failed for volume "pv-1" : fetching NodeStageSecretRef vault/key failed: kubernetes.io/csi: failed to find the secret key in the namespace vault with error: ');
+  expect([node.calls, existsSync(stagingDirectory(dataDir, volume).note)]).toEqual([[], false]);
+});
+
 test("a volume for one pod is refused to another until the first is gone", async () => {
   await using node = await startNode();
   const { api, calls, volumes } = node;

@@ -119,7 +119,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const driver = drivers.get(volume.driver);
       const capability = capabilityOf(volume, await factsOf(driver, signal), undefined);
       const stagingPath = staged.has(volumeKey(volume)) ? known(staging) : "";
-      return await growCsiVolume({ driver, volume, capability, path: known(target), stagingPath, secrets: () => calls.secretData(volume.expandSecret, signal) }, bytes, signal);
+      return await growCsiVolume({ driver, volume, capability, path: known(target), stagingPath, secrets: () => calls.secretData("NodeExpandSecretRef", volume.expandSecret, signal) }, bytes, signal);
     }
     return { pod, ...claimed, readOnly: volume.readOnly, grow };
   }
