@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../core/api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../../core/api/gen/storage.v1.ts";
 import type { NewObject } from "../../../core/api/meta/object-meta.ts";
+import type { EventRecorder } from "../../../core/client/events.ts";
 import { CSI_DRIVERS, CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from "../../../core/client/resources.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../../core/lifecycle/random.ts";
@@ -92,7 +93,8 @@ async function startNode() {
   const running: Runnable[] = [driver, registrar, node, watcher];
   const ended = runAll(running, stop.signal);
   await eventually(() => notified.length, (count) => count > 0);
-  const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, expander: claimExpander({ ...common, events: { event: (_about, type, reason, message) => void events.push([type, reason, message]) } }), clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
+  const recorder: EventRecorder = { event: (_about, type, reason, message) => void events.push([type, reason, message]) };
+  const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, expander: claimExpander({ ...common, events: recorder }), events: recorder, clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
   return { api, metrics, drivers, calls, requests, notified, events, fail, room, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
 }
 

@@ -185,7 +185,7 @@ async function setUpBound(deps: SetUpDeps, { pod, volume }: { readonly pod: Pod;
 }
 
 /** A directory, or a device: given as it is, or with the file system on it, which grows with it. */
-async function setUpLocal({ dataDir, mounts, devices, expander }: SetUpDeps, pod: Pod, { claim, volume, readOnly, block }: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
+async function setUpLocal({ dataDir, mounts, devices, expander, clock, events }: SetUpDeps, pod: Pod, { claim, volume, readOnly, block }: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
   const { metadata: { name }, spec } = volume;
   const { path, fsType = "" } = spec.local!;
   const growing = { pod, claim, volume, readOnly, grow: async () => { if (!block && (await localKind(path)) === "device") await devices.grow({ name, device: path }, signal); return true; } };
@@ -207,7 +207,7 @@ async function setUpLocal({ dataDir, mounts, devices, expander }: SetUpDeps, pod
       mounts.unmount(directory); // as if it had not been
       throw error;
     }
-    if (!readOnly) await giveToGroup(pod, directory, { readOnly: false });
+    if (!readOnly) await giveToGroup(pod, directory, { readOnly: false, told: { clock, events } });
   }
   return { hostPath: directory, readOnly, managed: true, claim: nameOf(claim) };
 }
