@@ -193,8 +193,9 @@ function backendOf({ ip, port, local }: Candidate): Backend { return { ip, port,
 
 /** An endpoint with addresses of both families counts once. */
 function countLocalReady(slices: readonly Readonly<EndpointSlice>[], node: ProxyNode): number {
-  const ips = { IPv4: new Set<string>(), IPv6: new Set<string>() };
-  for (const { addressType, endpoints } of slices)
-    for (const { conditions, nodeName, addresses } of endpoints ?? []) if (addressType !== "FQDN" && nodeName === node.name && (conditions?.ready ?? true)) ips[addressType].add(addresses[0] ?? "");
-  return Math.max(ips.IPv4.size, ips.IPv6.size);
+  const count = (type: string): number => {
+    const ours = slices.filter(({ addressType }) => addressType === type).flatMap(({ endpoints }) => endpoints ?? []).filter(({ conditions, nodeName }) => nodeName === node.name && (conditions?.ready ?? true));
+    return new Set(ours.map(({ addresses }) => addresses[0])).size;
+  };
+  return Math.max(count("IPv4"), count("IPv6"));
 }
