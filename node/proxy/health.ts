@@ -51,10 +51,13 @@ export class ProxyHealth {
 export class ServiceHealth {
   readonly #log: Log;
   readonly #healthy: () => boolean;
+  readonly #onFailed: (check: HealthCheck, error: Error) => void;
   readonly #open = new Map<number, { server: Server; check: HealthCheck }>();
 
-  constructor({ log, healthy }: { readonly log: Log; readonly healthy: () => boolean }) {
+  /** `onFailed`: a port cannot be opened. */
+  constructor({ log, healthy, onFailed = () => undefined }: { readonly log: Log; readonly healthy: () => boolean; readonly onFailed?: (check: HealthCheck, error: Error) => void }) {
     this.#log = log;
+    this.#onFailed = onFailed;
     this.#healthy = healthy;
   }
 
@@ -84,6 +87,7 @@ export class ServiceHealth {
     entry.server.on("error", (error) => { // tried again at the next update
       this.#log.warn("the health check node port of a service cannot be opened", { namespace: first.namespace, service: first.name, port: first.port, error });
       if (this.#open.get(first.port) === entry) this.#open.delete(first.port);
+      this.#onFailed(entry.check, error);
     });
     this.#open.set(first.port, entry);
     entry.server.listen(first.port);

@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { informerFactory } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, NODES, SERVICE_CIDRS, SERVICES } from "../../core/client/resources.ts";
@@ -20,15 +22,17 @@ function start() {
   const scripts: string[] = [];
   const forgotten: PortPlan[][] = [];
   const metrics = metricsRegistry();
+  const reported: string[] = [];
   let refuse = 0;
   const proxy = serviceProxy({
     informers, nodeName: "n1", nodeIps: ["172.30.0.1"], clusterCidrs: ["10.42.0.0/16"], serviceCidrs: ["10.43.0.0/16"],
     nft: { async apply(text) { if (refuse-- > 0) throw new Error("refused"); scripts.push(text); }, names: async () => undefined, chain: async () => "jump services" },
     conntrack: { async forgetStale(_family, plans) { forgotten.push([...plans]); return 0; } },
+    events: { report: ({ metadata: { name } }, { type, reason, action, note }) => void reported.push(`${name} ${type} ${reason} ${action} ${note}`) },
     clock: systemClock, log: silentLog, metrics,
   });
   const ended = Promise.all([informers.run(stop.signal, () => {}), proxy.run(stop.signal, () => {})]);
-  return { api, scripts, forgotten, metrics, proxy, refuseNext: () => { refuse = 1; }, async [Symbol.asyncDispose]() { stop.abort(); await ended; } };
+  return { api, scripts, forgotten, metrics, proxy, reported, refuseNext: () => { refuse = 1; }, async [Symbol.asyncDispose]() { stop.abort(); await ended; } };
 }
 
 const web = { apiVersion: "v1", kind: "Service", metadata: { name: "web", namespace: "default" }, spec: { type: "ClusterIP", clusterIP: "10.43.0.5", clusterIPs: ["10.43.0.5"], ports: [{ name: "dns", port: 53, protocol: "UDP" }] } } as const;
@@ -80,6 +84,19 @@ test("a refused transaction is tried again as a whole, and counted; the zone of 
   await eventually(() => scripts.join(), (all) => all.includes("goto udp-endpoints/2"));
   await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1", labels: { "topology.kubernetes.io/zone": "z1" } } } as never, { signal });
   await eventually(() => scripts.join(), (all) => all.includes("add element ip coracle udp-endpoints { 10.43.0.5 . 53 . 0 : 10.42.1.3 . 5353 }"));
+});
+
+test("a health check node port that somebody else has is told of with its service", async () => {
+  await using world = start();
+  const other = createServer().listen(0);
+  const { port } = other.address() as AddressInfo;
+  try {
+    await world.proxy.whenSynced(signal);
+    await world.api.client.resource(SERVICES).create({ ...web, spec: { ...web.spec, type: "LoadBalancer", externalTrafficPolicy: "Local", healthCheckNodePort: port } } as never, { signal });
+    await eventually(() => world.reported[0] ?? "", (text) => text.startsWith(`web Warning FailedToStartServiceHealthcheck Listen node n1 failed to start healthcheck "default/web" on port ${port}: `));
+  } finally {
+    other.close();
+  }
 });
 
 test("what the proxy tells this machine: its mode and its metrics", () => {

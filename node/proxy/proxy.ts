@@ -11,6 +11,7 @@
  */
 import type { Node } from "../../core/api/gen/core.v1.ts";
 import { keyOf, objectKey } from "../../core/api/meta/object-meta.ts";
+import type { EventReporter } from "../../core/client/events.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, NODES, SERVICES } from "../../core/client/resources.ts";
 import { serviceRanges } from "../../core/client/service-ranges.ts";
@@ -48,6 +49,8 @@ export interface ServiceProxyOptions {
   /** Where /metrics and /proxyMode are served, to this machine only; absent: nowhere. */
   readonly status?: { readonly address: string; readonly port: number } | undefined;
   readonly table?: string | undefined;
+  /** Absent: nobody but the log is told what fails. */
+  readonly events?: EventReporter | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -72,7 +75,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const nodes = informers.of(NODES); // all of them: the network watches them anyway
   const metrics = proxyMetrics(options.metrics);
   const health = new ProxyHealth(clock);
-  const serviceHealth = new ServiceHealth({ log, healthy: () => health.healthy });
+  const serviceHealth = new ServiceHealth({ log, healthy: () => health.healthy, onFailed: tellFailed });
   const ranges = serviceRanges(informers, options.serviceCidrs);
   const proxier = new Proxier({ ...options, services, slices, ranges, table, metrics });
   const { plans } = proxier;
@@ -80,6 +83,11 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const startMs = clock.nowMs();
   const synced = Promise.withResolvers<void>();
   const waker = new Waker(clock);
+
+  function tellFailed({ namespace, name, port }: HealthCheck, error: Error): void {
+    const service = services.get(objectKey(namespace, name));
+    if (service) options.events?.report(service, { type: "Warning", reason: "FailedToStartServiceHealthcheck", action: "Listen", note: `node ${nodeName} failed to start healthcheck "${namespace}/${name}" on port ${port}: ${error.message}` });
+  }
 
   function queue(): void {
     health.queued();
