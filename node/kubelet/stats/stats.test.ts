@@ -1,5 +1,5 @@
 /** What a pod is said to use of the node's disk: of a real directory, with a runtime that says what its containers write. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -11,6 +11,7 @@ import { POD_NAME, POD_NAMESPACE, POD_UID } from "../containers/labels.ts";
 import { emptyRuntimePod } from "../runtime-pod.ts";
 import { KUBELET_DEFAULTS } from "../settings.ts";
 import { podDirectory, volumeDirectory } from "../volumes/pod-directories.ts";
+import { fileSystemUsage } from "./disk-usage.ts";
 import { nodeStats } from "./stats.ts";
 
 const KI = 1024;
@@ -18,20 +19,24 @@ const KI = 1024;
 test("a pod's ephemeral storage is what its containers write and its volumes on the disk; those in memory are told, and do not count", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "stats-"));
   try {
-    const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u" }, spec: { containers: [], volumes: [{ name: "disk", emptyDir: {} }, { name: "memory", emptyDir: { medium: "Memory" } }] } } as unknown as Pod;
+    const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u" }, spec: { containers: [], volumes: [{ name: "disk", emptyDir: {} }, { name: "memory", emptyDir: { medium: "Memory" } }, { name: "token", projected: {} }, { name: "elsewhere", secret: {} }] } } as unknown as Pod;
     for (const [name, bytes] of [["disk", 64 * KI], ["memory", 512 * KI]] as const) {
       const path = volumeDirectory(podDirectory(dataDir, "u"), "kubernetes.io/empty-dir", name);
       mkdirSync(path, { recursive: true });
       writeFileSync(join(path, "file"), new Uint8Array(bytes).fill(1));
     }
+    mkdirSync(join(podDirectory(dataDir, "u"), "volumes/kubernetes.io~secret"), { recursive: true });
+    symlinkSync("/dev/shm", volumeDirectory(podDirectory(dataDir, "u"), "kubernetes.io/secret", "elsewhere"));
     const container = { attributes: { id: "c", labels: {}, metadata: { name: "c" } }, writable_layer: { used_bytes: { value: 32 * KI } } };
     const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [{ attributes: { labels: { [POD_UID]: "u", [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: { containers: [container] } }] } : {}) } as unknown as Cri;
     const cgroups = { usage: () => undefined, children: () => [], text: () => undefined } as unknown as Cgroups;
     const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1, pods: () => [{ pod, runtime: emptyRuntimePod("u", "p", "d") }], podGroup: () => "/p", podsGroup: "/kubepods" });
     const signal = new AbortController().signal;
     const [of] = (await stats.summary(signal)).pods;
-    expect(of?.volume?.map(({ name }) => name)).toEqual(["disk", "memory"]);
-    const [disk, memory] = of?.volume ?? [];
+    expect(of?.volume?.map(({ name }) => name)).toEqual(["disk", "memory", "token", "elsewhere"]);
+    const [disk, memory, token, elsewhere] = of?.volume ?? [];
+    expect(elsewhere?.capacityBytes).toBe((await fileSystemUsage("/dev/shm")).capacityBytes); // its own disk's
+    expect([token?.capacityBytes, token?.usedBytes]).toEqual([(await fileSystemUsage(dataDir)).capacityBytes, 0]); // not there yet
     expect(memory?.usedBytes).toBeGreaterThanOrEqual(512 * KI);
     expect(of?.["ephemeral-storage"]?.usedBytes).toBe(32 * KI + disk!.usedBytes!);
     expect(await stats.diskLayout(signal)).toBe("one");

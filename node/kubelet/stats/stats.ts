@@ -169,7 +169,7 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     const time = timestamp(clock.nowMs());
     const group = known ? podGroup(known.pod) : undefined;
     const waits = pressuresOf(cgroups, group);
-    const volumes = known ? await Promise.all(localVolumes(settings.dataDir, known.pod).map(async ({ name, path }) => ({ name, ...fsStats(disk, time), ...used(await usageOf(path, signal)) }))) : [];
+    const volumes = known ? await Promise.all(localVolumes(settings.dataDir, known.pod).map(async ({ name, path }) => ({ name, ...fsStats(await fileSystemUsage(path).catch(() => disk), time), ...used(await usageOf(path, signal)) }))) : [];
     const containers = await Promise.all((linux.containers ?? []).map((container) => containerStats(container, known?.runtime, group, { disk, images, signal })));
     const ended = new Set(known?.runtime.containers.flatMap(({ id, state }) => (state === "exited" ? [id] : []))); // what they have left on the disk is there, but they use nothing
     const running = containers.filter((_, i) => !ended.has(linux.containers?.[i]?.attributes?.id ?? ""));
@@ -217,8 +217,9 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
 /** Volumes whose content is the pod's: on the node's disk, or in its memory. */
 function localVolumes(dataDir: string, { metadata, spec }: Pod): { readonly name: string; readonly path: string }[] {
   const podDir = podDirectory(dataDir, metadata.uid);
-  return (spec.volumes ?? []).flatMap(({ name, emptyDir, configMap, downwardAPI }) => {
-    const plugin = emptyDir ? "kubernetes.io/empty-dir" : configMap ? "kubernetes.io/configmap" : downwardAPI ? "kubernetes.io/downward-api" : undefined;
+  return (spec.volumes ?? []).flatMap(({ name, emptyDir, configMap, downwardAPI, secret, projected }) => {
+    const kind = emptyDir ? "empty-dir" : configMap ? "configmap" : downwardAPI ? "downward-api" : secret ? "secret" : projected ? "projected" : undefined;
+    const plugin = kind && `kubernetes.io/${kind}`;
     return plugin ? [{ name, path: volumeDirectory(podDir, plugin, name) }] : [];
   });
 }
