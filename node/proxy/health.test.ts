@@ -1,9 +1,13 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import type { Node } from "../../core/api/gen/core.v1.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { silentLog } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
+import { eventually } from "../../test/eventually.ts";
 import { stored } from "../../test/static-informer.ts";
-import { ProxyHealth, proxyHealthListener } from "./health.ts";
+import { ProxyHealth, proxyHealthListener, ServiceHealth } from "./health.ts";
 import { proxyMetrics } from "./metrics.ts";
 
 test("the proxy's own health: late changes make it ill for each family, a node on its way out only for load balancers", () => {
@@ -33,4 +37,19 @@ test("the proxy's own health: late changes make it ill for each family, a node o
   node = { ...node, spec: { taints: [{ key: "ToBeDeletedByClusterAutoscaler", effect: "NoSchedule" }] } };
   expect(ask("/healthz")).toBe(`503 ${told(60, 60, true, '"nodeEligible":false,')}`);
   expect(ask("/livez")).toBe(`200 ${told(60, 60, true, "")}`);
+});
+
+test("a health check node port answers at the addresses of node ports", async () => {
+  const other = createServer().listen(0);
+  const { port } = other.address() as AddressInfo;
+  await new Promise((resolve) => other.close(resolve));
+  const health = new ServiceHealth({ log: silentLog, healthy: () => true, cidrs: ["127.0.0.2/32"] });
+  health.update([{ namespace: "d", name: "web", port, localEndpoints: 2 }]);
+  try {
+    const answer = await eventually("the port answers", () => fetch(`http://127.0.0.2:${port}`), 10_000);
+    expect([answer.headers.get("x-load-balancing-endpoint-weight"), await answer.json()]).toEqual(["2", { service: { namespace: "d", name: "web" }, localEndpoints: 2, serviceProxyHealthy: true }]);
+    await expect(fetch(`http://127.0.0.1:${port}`)).rejects.toThrow();
+  } finally {
+    health.close();
+  }
 });

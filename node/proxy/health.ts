@@ -9,6 +9,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { Node } from "../../core/api/gen/core.v1.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { type Cidr, cidrContains, parseCidr, parseIp } from "../../core/net/cidr.ts";
 import { expose, type Exposition } from "../../core/observe/exposition.ts";
 import { isOfNode } from "../../core/observe/families.ts";
 import { type Counter, type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
@@ -51,12 +52,14 @@ export class ProxyHealth {
 export class ServiceHealth {
   readonly #log: Log;
   readonly #healthy: () => boolean;
+  readonly #cidrs: readonly Cidr[] | undefined;
   readonly #onFailed: (check: HealthCheck, error: Error) => void;
   readonly #open = new Map<number, { server: Server; check: HealthCheck }>();
 
-  /** `onFailed`: a port cannot be opened. */
-  constructor({ log, healthy, onFailed = () => undefined }: { readonly log: Log; readonly healthy: () => boolean; readonly onFailed?: (check: HealthCheck, error: Error) => void }) {
+  /** `cidrs`: of the node's addresses, those at which it answers; absent: all. `onFailed`: a port cannot be opened. */
+  constructor({ log, healthy, cidrs, onFailed = () => undefined }: { readonly log: Log; readonly healthy: () => boolean; readonly cidrs?: readonly string[] | undefined; readonly onFailed?: (check: HealthCheck, error: Error) => void }) {
     this.#log = log;
+    this.#cidrs = cidrs?.flatMap((text) => parseCidr(text) ?? []);
     this.#onFailed = onFailed;
     this.#healthy = healthy;
   }
@@ -77,8 +80,14 @@ export class ServiceHealth {
 
   close(): void { this.update([]); }
 
+  #answersAt(address = ""): boolean {
+    const ip = parseIp(address.replace(/^::ffff:/, "")); // of a socket for both families
+    return this.#cidrs === undefined || (ip !== undefined && this.#cidrs.some((cidr) => cidrContains(cidr, ip)));
+  }
+
   #listen(first: HealthCheck): void {
-    const entry = { check: first, server: createServer((_, response) => {
+    const entry = { check: first, server: createServer(({ socket }, response) => {
+      if (!this.#answersAt(socket.localAddress)) return void socket.destroy();
       const { namespace, name, localEndpoints } = entry.check;
       const serviceProxyHealthy = this.#healthy();
       response.writeHead(localEndpoints > 0 && serviceProxyHealthy ? 200 : 503, { ...HEADERS, "x-load-balancing-endpoint-weight": String(localEndpoints) });

@@ -75,7 +75,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const nodes = informers.of(NODES); // all of them: the network watches them anyway
   const metrics = proxyMetrics(options.metrics);
   const health = new ProxyHealth(clock);
-  const serviceHealth = new ServiceHealth({ log, healthy: () => health.healthy, onFailed: tellFailed });
+  const serviceHealth = new ServiceHealth({ log, healthy: () => health.healthy, cidrs: options.nodePortCidrs, onFailed: tellFailed });
   const ranges = serviceRanges(informers, options.serviceCidrs);
   const proxier = new Proxier({ ...options, services, slices, ranges, table, metrics });
   const { plans } = proxier;
