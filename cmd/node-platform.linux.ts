@@ -39,7 +39,7 @@ import { unpackInChild } from "./unpack.ts";
 const OTHERS_CNI_CONF_DIR = "/etc/cni/net.d";
 
 export function linuxPlatform(options: PlatformOptions): NodePlatform {
-  const { settings, paths, node, informers, mounts, machine, kubelet, isPodHere, onBridge, clock, metrics, log } = options;
+  const { settings, paths, node, informers, mounts, machine, kubelet, isPodHere, onBridge, events, clock, metrics, log } = options;
   const external = settings.containerRuntimeEndpoint?.replace(/^unix:\/\//, "");
   const plain = criClient({ socket: external ?? runtimePaths(paths.dataDir).socket, imageSocket: kubelet.imageServiceEndpoint || undefined, nowMs: clock.nowMs, timeoutMs: kubelet.runtimeTimeoutMs });
   const asset = nodeBundle();
@@ -67,7 +67,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   });
   const proxy = serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
-    nodePortCidrs: nodePortCidrs(settings, node.ips), nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), healthz: proxying.healthz, status: proxying.status, clock, metrics, log: log.with({ part: "proxy" }),
+    nodePortCidrs: nodePortCidrs(settings, node.ips), nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), events: events.reporter({ component: "kube-proxy", host: node.name }), healthz: proxying.healthz, status: proxying.status, clock, metrics, log: log.with({ part: "proxy" }),
   });
   if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime: [runtime], network, proxy, policies: [noNetworkPolicies({ nft, log })] };
   const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });

@@ -1,5 +1,6 @@
 /** What of a node is the operating system's: node-platform.linux.ts, node-platform.windows.ts. */
 import type { Client } from "../core/client/client.ts";
+import type { Events } from "../core/client/events.ts";
 import type { Informers } from "../core/client/informer-factory.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
@@ -26,6 +27,7 @@ export interface PlatformOptions {
   readonly isPodHere: (uid: string) => boolean;
   /** The pods' bridge has its addresses. Nobody tells where there is none. */
   readonly onBridge: () => Promise<void>;
+  readonly events: Events;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly log: Log;

@@ -110,7 +110,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   if (agentSettings.processPriority !== undefined) setPriority(agentSettings.processPriority);
   if (process.platform === "linux") adjustOomScore(agentSettings.oomScoreAdjust, log);
   const isPodHere = (uid: string): boolean => existsSync(podDirectory(agentSettings.dataDir, uid));
-  const platformOptions = { isPodHere, onBridge: () => dns.look(), kubelet: agentSettings, settings, paths, node, client, informers, mounts, machine, clock, metrics, log };
+  const platformOptions = { isPodHere, onBridge: () => dns.look(), kubelet: agentSettings, settings, paths, node, client, informers, mounts, machine, events, clock, metrics, log };
   const { cri, runtime, network, proxy, policies } = process.platform === "win32" ? windowsPlatform(platformOptions) : linuxPlatform(platformOptions);
 
   const traces = kubeletTracing(agentSettings.configuration, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });

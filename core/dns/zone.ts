@@ -128,9 +128,9 @@ export class Zone {
   #port(name: string, service: Readonly<Service>, wanted: Pick<PortName, "name" | "protocol">, type: number): ZoneAnswer {
     const ports = portsOf(service).filter((one) => one.name === wanted.name && one.protocol === wanted.protocol);
     if (ports.length === 0) return this.#noName();
-    if (type === TYPE.SRV) return this.#srv(name, service, ports);
-    if (!isHeadless(service)) return this.#found(type, clusterIps(service).map((ip) => address(name, ip)));
+    if (!isHeadless(service)) return type === TYPE.SRV ? this.#srv(name, service, ports) : this.#found(type, clusterIps(service).map((ip) => address(name, ip)));
     const hosts = this.#hosts(service).filter(({ slice }) => portNumber(slice, wanted) !== undefined);
+    if (type === TYPE.SRV) return this.#srvOf(name, service, ports, hosts);
     return hosts.length === 0 ? this.#noName() : this.#found(type, unique(hosts.map(({ ip }) => address(name, ip))));
   }
 
@@ -149,7 +149,7 @@ export class Zone {
       const number = portNumber(host.slice, port);
       return number === undefined ? [] : [{ host, number, target: `${host.name}.${this.#nameOf(service)}` }];
     }));
-    if (targets.length === 0) return this.#noName();
+    if (targets.length === 0) return hosts.length === 0 ? this.#noName() : this.#found(TYPE.SRV, []); // of a name that has addresses no one says that there is none
     const weight = Math.max(1, Math.floor(100 / targets.length));
     return {
       ...this.#reply(RCODE.NOERROR, unique(targets.map(({ number, target }) => ({ type: "SRV", name, ttl: TTL, priority: 0, weight, port: number, target })))),

@@ -109,16 +109,18 @@ export function kubeletApi({ context: { settings, cri, clock }, manager, statsSu
       return { stdout, stderr, exitCode };
     },
     async checkpoint(name, container, timeoutSeconds, signal) {
-      const { pod } = workerOf(name);
+      const { pod, runtime } = workerOf(name);
       if (!findContainer(pod.spec, container)) throw new KubeletApiError("container-not-found", `container ${container} does not exist`);
-      const { id } = runningContainer(name, container);
+      const failed = (why: string): string => `checkpointing of ${name.namespace}/${name.name}/${container} failed (${why})`;
+      const found = containerNamed(runtime, container);
+      if (found?.state !== "running") throw new KubeletApiError("unavailable", failed(`container ${container} not found`));
       const directory = join(settings.dataDir, "checkpoints");
       await mkdir(directory, { recursive: true, mode: 0o700 });
       const location = join(directory, `checkpoint-${pod.metadata.name}_${pod.metadata.namespace ?? ""}-${container}-${timestamp(clock.nowMs())}.tar`);
       try {
-        await cri.call("RuntimeService/CheckpointContainer", { container_id: id, location, timeout: timeoutSeconds }, { signal, timeoutMs: timeoutSeconds * 1000 });
+        await cri.call("RuntimeService/CheckpointContainer", { container_id: found.id, location, timeout: timeoutSeconds }, { signal, timeoutMs: timeoutSeconds * 1000 });
       } catch (cause) {
-        throw new KubeletApiError("unavailable", `checkpointing of ${name.namespace}/${name.name}/${container} failed (${(cause as Error).message})`, { cause });
+        throw new KubeletApiError("unavailable", failed((cause as Error).message), { cause });
       }
       return location;
     },

@@ -62,7 +62,7 @@ export function housekeeping({ settings, machine, cri, cgroups, podCgroups, mana
   const reference = nodeReference(settings.nodeName);
   const running = (): PodWorker[] => [...manager.workers()].filter(({ stage }) => stage === "running");
   const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), locals: () => localVolumes(manager.workers()), known, periodMs: settings.volumeStatsMs, clock, log, metrics });
-  const stats = nodeStats({ settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod), claimed: (uid) => claimStats?.of(uid) ?? [] });
+  const stats = nodeStats({ settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod), podsGroup: podCgroups.roots[0]!, claimed: (uid) => claimStats?.of(uid) ?? [] });
   const imageRemoved = async (id: string, reason: "age" | "space"): Promise<void> => {
     counted.imageRemoved(reason);
     await records?.forget(id);

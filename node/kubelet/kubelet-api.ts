@@ -102,7 +102,7 @@ export interface PodStats {
 export interface StatsSummary {
   readonly node: {
     readonly nodeName: string; readonly startTime: string; readonly cpu?: CpuStats; readonly memory?: MemoryStats; readonly io?: IoStats; readonly swap?: SwapStats; readonly network?: NetworkStats; readonly fs?: FsStats;
-    readonly runtime?: { readonly imageFs?: FsStats; readonly containerFs?: FsStats }; readonly rlimit?: { readonly time: string; readonly maxpid?: number; readonly curproc?: number };
+    readonly systemContainers?: readonly ContainerStats[]; readonly runtime?: { readonly imageFs?: FsStats; readonly containerFs?: FsStats }; readonly rlimit?: { readonly time: string; readonly maxpid?: number; readonly curproc?: number };
   };
   readonly pods: readonly PodStats[];
 }

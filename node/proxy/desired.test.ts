@@ -28,6 +28,7 @@ describe("which endpoints get traffic", () => {
     { name: "those that are nobody's pods", spec: {}, endpoints: [{ addresses: ["192.0.2.7"] }], cluster: [7], local: [] },
     { name: "terminating ones only when no other is ready", spec: {}, endpoints: [endpoint(1, "n1", draining), endpoint(2, "n2")], cluster: [2], local: [] },
     { name: "terminating ones that still serve, when there is nothing better", spec: {}, endpoints: [endpoint(1, "n1", draining), endpoint(2, "n2", { conditions: { ready: false } })], cluster: [1], local: [] },
+    { name: "a terminating one of which nobody says whether it serves does", spec: {}, endpoints: [endpoint(1, "n1", { conditions: { ready: false, terminating: true } })], cluster: [1], local: [] },
     { name: "internal policy Local", spec: { internalTrafficPolicy: "Local" }, endpoints: [endpoint(1, "n1"), endpoint(2, "n2")], cluster: [], local: [1] },
     { name: "external policy Local needs both", spec: { ...LOCAL, ...nodePort }, endpoints: [endpoint(1, "n1"), endpoint(2, "n2")], cluster: [1, 2], local: [1] },
     { name: "external policy Local falls back to its own terminating ones", spec: { ...LOCAL, ...nodePort }, endpoints: [endpoint(1, "n1", draining), endpoint(2, "n2")], cluster: [2], local: [1] },
@@ -74,4 +75,6 @@ test("a load balancer with policy Local: source ranges, health check, addresses 
   const { ports: [port], healthCheck } = planService(balanced, [slice([endpoint(1, "n1"), endpoint(1, "n1"), endpoint(2, "n2")])], node);
   expect(port).toMatchObject({ loadBalancerIps: ["192.0.2.1"], sourceRanges: ["172.30.0.0/16"], nodeInSourceRanges: true, externalLocal: true, nodePort: 30080 });
   expect(healthCheck).toEqual({ port: 32000, localEndpoints: 1 });
+  const alsoV6 = slice([{ addresses: ["fd42::1"], nodeName: "n1" }], { addressType: "IPv6" });
+  expect(planService(balanced, [slice([endpoint(1, "n1")]), alsoV6], node).healthCheck?.localEndpoints).toBe(1);
 });

@@ -144,7 +144,7 @@ function samePort(candidate: Readonly<EndpointPort>, port: Readonly<ServicePort>
 
 function candidateOf({ conditions, nodeName, hints }: Readonly<Endpoint>, ip: string, port: number, node: ProxyNode): Candidate {
   const ready = conditions?.ready ?? true;
-  const serving = conditions?.serving ?? ready;
+  const serving = conditions?.serving ?? true;
   return {
     ip, port, local: nodeName === node.name, ready, serving,
     draining: serving && (conditions?.terminating ?? false),
@@ -191,9 +191,11 @@ function nearest(ready: readonly Candidate[], node: ProxyNode): readonly Candida
 
 function backendOf({ ip, port, local }: Candidate): Backend { return { ip, port, local }; }
 
+/** An endpoint with addresses of both families counts once. */
 function countLocalReady(slices: readonly Readonly<EndpointSlice>[], node: ProxyNode): number {
-  const ips = new Set<string>();
-  for (const { endpoints } of slices)
-    for (const { conditions, nodeName, addresses } of endpoints ?? []) if (nodeName === node.name && (conditions?.ready ?? true)) ips.add(addresses[0] ?? "");
-  return ips.size;
+  const count = (type: string): number => {
+    const ours = slices.filter(({ addressType }) => addressType === type).flatMap(({ endpoints }) => endpoints ?? []).filter(({ conditions, nodeName }) => nodeName === node.name && (conditions?.ready ?? true));
+    return new Set(ours.map(({ addresses }) => addresses[0])).size;
+  };
+  return Math.max(count("IPv4"), count("IPv6"));
 }

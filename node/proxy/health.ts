@@ -9,6 +9,7 @@
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { Node } from "../../core/api/gen/core.v1.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { type Cidr, cidrContains, parseCidr, parseIp } from "../../core/net/cidr.ts";
 import { expose, type Exposition } from "../../core/observe/exposition.ts";
 import { isOfNode } from "../../core/observe/families.ts";
 import { type Counter, type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
@@ -39,8 +40,11 @@ export class ProxyHealth {
     this.#updatedMs = this.#clock.nowMs();
   }
   get healthy(): boolean { return this.#pendingSinceMs === undefined || this.#clock.uptimeMs() - this.#pendingSinceMs < STALE_MS; }
-  describe(nowMs: number): Record<string, unknown> {
-    return { lastUpdated: new Date(this.healthy ? nowMs : this.#updatedMs).toISOString(), currentTime: new Date(nowMs).toISOString() };
+  /** Both families are written in one go, so they are told the same. */
+  describe(nowMs: number, told: { readonly nodeEligible?: boolean }): Record<string, unknown> {
+    const { healthy } = this;
+    const family = { lastUpdated: new Date(this.#updatedMs).toISOString(), healthy };
+    return { lastUpdated: healthy ? new Date(nowMs).toISOString() : family.lastUpdated, currentTime: new Date(nowMs).toISOString(), ...told, healthy, status: { IPv4: family, IPv6: family } };
   }
 }
 
@@ -48,10 +52,15 @@ export class ProxyHealth {
 export class ServiceHealth {
   readonly #log: Log;
   readonly #healthy: () => boolean;
+  readonly #cidrs: readonly Cidr[] | undefined;
+  readonly #onFailed: (check: HealthCheck, error: Error) => void;
   readonly #open = new Map<number, { server: Server; check: HealthCheck }>();
 
-  constructor({ log, healthy }: { readonly log: Log; readonly healthy: () => boolean }) {
+  /** `cidrs`: of the node's addresses, those at which it answers; absent: all. `onFailed`: a port cannot be opened. */
+  constructor({ log, healthy, cidrs, onFailed = () => undefined }: { readonly log: Log; readonly healthy: () => boolean; readonly cidrs?: readonly string[] | undefined; readonly onFailed?: (check: HealthCheck, error: Error) => void }) {
     this.#log = log;
+    this.#cidrs = cidrs?.flatMap((text) => parseCidr(text) ?? []);
+    this.#onFailed = onFailed;
     this.#healthy = healthy;
   }
 
@@ -71,8 +80,14 @@ export class ServiceHealth {
 
   close(): void { this.update([]); }
 
+  #answersAt(address = ""): boolean {
+    const ip = parseIp(address.replace(/^::ffff:/, "")); // of a socket for both families
+    return this.#cidrs === undefined || (ip !== undefined && this.#cidrs.some((cidr) => cidrContains(cidr, ip)));
+  }
+
   #listen(first: HealthCheck): void {
-    const entry = { check: first, server: createServer((_, response) => {
+    const entry = { check: first, server: createServer(({ socket }, response) => {
+      if (!this.#answersAt(socket.localAddress)) return void socket.destroy();
       const { namespace, name, localEndpoints } = entry.check;
       const serviceProxyHealthy = this.#healthy();
       response.writeHead(localEndpoints > 0 && serviceProxyHealthy ? 200 : 503, { ...HEADERS, "x-load-balancing-endpoint-weight": String(localEndpoints) });
@@ -81,6 +96,7 @@ export class ServiceHealth {
     entry.server.on("error", (error) => { // tried again at the next update
       this.#log.warn("the health check node port of a service cannot be opened", { namespace: first.namespace, service: first.name, port: first.port, error });
       if (this.#open.get(first.port) === entry) this.#open.delete(first.port);
+      this.#onFailed(entry.check, error);
     });
     this.#open.set(first.port, entry);
     entry.server.listen(first.port);
@@ -118,7 +134,7 @@ export function proxyHealthListener({ health, node, clock, healthz, livez }: { r
     const nodeEligible = isEligible(node());
     const ok = health.healthy && (path === "/livez" || nodeEligible);
     (path === "/livez" ? livez : healthz).inc({ code: ok ? "200" : "503" });
-    response.writeHead(ok ? 200 : 503, HEADERS).end(JSON.stringify({ ...health.describe(clock.nowMs()), ...(path === "/healthz" && { nodeEligible }) }));
+    response.writeHead(ok ? 200 : 503, HEADERS).end(JSON.stringify(health.describe(clock.nowMs(), path === "/healthz" ? { nodeEligible } : {})));
   };
 }
 

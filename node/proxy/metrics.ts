@@ -7,6 +7,9 @@ import type { SyncOutcome } from "./nftables/nftables.ts";
 const SYNC_BUCKETS = doubling(0.001, 15);
 const PROGRAMMING_BUCKETS = [0.25, 0.5, ...range(1, 1, 59), ...range(60, 5, 12), ...range(120, 30, 7)];
 
+/** A change of endpoints, and when what made it happened. */
+export interface Trigger { readonly family: Family; readonly ms: number }
+
 export interface ProxyMetrics {
   readonly serviceChanges: Counter;
   readonly endpointChanges: Counter;
@@ -15,7 +18,9 @@ export interface ProxyMetrics {
   readonly livez: Counter;
   queued(nowMs: number): void;
   synced(family: Family, outcome: SyncOutcome, seconds: number): void;
-  finished(state: { readonly nowMs: number; readonly triggered: readonly number[]; readonly ports: readonly PortPlan[] }): void;
+  /** Of a family's flows to lost endpoints, how many kinds were forgotten, and how long that took. */
+  forgot(family: Family, flows: number, seconds: number): void;
+  finished(state: { readonly nowMs: number; readonly triggered: readonly Trigger[]; readonly ports: readonly PortPlan[] }): void;
 }
 
 export function proxyMetrics(metrics: Metrics): ProxyMetrics {
@@ -23,6 +28,8 @@ export function proxyMetrics(metrics: Metrics): ProxyMetrics {
   const full = metrics.histogram("kubeproxy_sync_full_proxy_rules_duration_seconds", "[ALPHA] SyncProxyRules latency in seconds for full resyncs", SYNC_BUCKETS);
   const partial = metrics.histogram("kubeproxy_sync_partial_proxy_rules_duration_seconds", "[ALPHA] SyncProxyRules latency in seconds for partial resyncs", SYNC_BUCKETS);
   const programming = metrics.histogram("kubeproxy_network_programming_duration_seconds", "[ALPHA] In Cluster Network Programming Latency in seconds", PROGRAMMING_BUCKETS);
+  const reconciled = metrics.histogram("kubeproxy_conntrack_reconciler_sync_duration_seconds", "[ALPHA] ReconcileConntrackFlowsLatency latency in seconds", SYNC_BUCKETS);
+  const forgotten = metrics.counter("kubeproxy_conntrack_reconciler_deleted_entries_total", "[ALPHA] Cumulative conntrack flows deleted by conntrack reconciler");
   const last = metrics.gauge("kubeproxy_sync_proxy_rules_last_timestamp_seconds", "[ALPHA] The last time proxy rules were successfully synced");
   const lastQueued = metrics.gauge("kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", "[ALPHA] The last time a sync of proxy rules was queued");
   const noLocal = metrics.gauge("kubeproxy_sync_proxy_rules_no_local_endpoints_total", "[ALPHA] Number of services with a Local traffic policy and no endpoints");
@@ -38,6 +45,10 @@ export function proxyMetrics(metrics: Metrics): ProxyMetrics {
       all.observe(seconds, labels);
       (outcome === "full" ? full : partial).observe(seconds, labels);
     },
+    forgot(family, flows, seconds) {
+      reconciled.observe(seconds, { ip_family: `IPv${family}` });
+      forgotten.inc({ ip_family: `IPv${family}` }, flows);
+    },
     finished({ nowMs, triggered, ports }) {
       for (const family of [4, 6] as const) {
         const ip_family = `IPv${family}`;
@@ -46,7 +57,7 @@ export function proxyMetrics(metrics: Metrics): ProxyMetrics {
         noLocal.set(without.filter(({ internalLocal }) => internalLocal).length, { traffic_policy: "internal", ip_family });
         noLocal.set(without.filter(({ externalLocal }) => externalLocal).length, { traffic_policy: "external", ip_family });
       }
-      for (const triggerMs of triggered) programming.observe((nowMs - triggerMs) / 1000);
+      for (const { family, ms } of triggered) programming.observe((nowMs - ms) / 1000, { ip_family: `IPv${family}` });
     },
   };
 }

@@ -68,13 +68,17 @@ export class Proxier {
 
   /** UDP flows to endpoints that are no more would go on to nowhere. */
   async forgetFlows(signal: AbortSignal): Promise<void> {
-    const { conntrack, log } = this.#deps;
+    const { conntrack, clock, log, metrics } = this.#deps;
     const { staleFlows } = this.plans;
     for (const family of staleFlows) {
       staleFlows.delete(family);
-      await conntrack?.forgetStale(family, this.plans.udpPorts(family), signal).catch((error: unknown) => {
+      const beganMs = clock.uptimeMs();
+      try {
+        const flows = await conntrack?.forgetStale(family, this.plans.udpPorts(family), signal);
+        if (flows !== undefined) metrics.forgot(family, flows, (clock.uptimeMs() - beganMs) / 1000);
+      } catch (error) {
         if (!signal.aborted) log.warn("stale UDP flows cannot be forgotten", { family, error });
-      });
+      }
     }
   }
 

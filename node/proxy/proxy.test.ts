@@ -1,3 +1,5 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { informerFactory } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, NODES, SERVICE_CIDRS, SERVICES } from "../../core/client/resources.ts";
@@ -20,15 +22,17 @@ function start() {
   const scripts: string[] = [];
   const forgotten: PortPlan[][] = [];
   const metrics = metricsRegistry();
+  const reported: string[] = [];
   let refuse = 0;
   const proxy = serviceProxy({
     informers, nodeName: "n1", nodeIps: ["172.30.0.1"], clusterCidrs: ["10.42.0.0/16"], serviceCidrs: ["10.43.0.0/16"],
     nft: { async apply(text) { if (refuse-- > 0) throw new Error("refused"); scripts.push(text); }, names: async () => undefined, chain: async () => "jump services" },
     conntrack: { async forgetStale(_family, plans) { forgotten.push([...plans]); return 0; } },
+    events: { report: ({ metadata: { name } }, { type, reason, action, note }) => void reported.push(`${name} ${type} ${reason} ${action} ${note}`) },
     clock: systemClock, log: silentLog, metrics,
   });
   const ended = Promise.all([informers.run(stop.signal, () => {}), proxy.run(stop.signal, () => {})]);
-  return { api, scripts, forgotten, metrics, proxy, refuseNext: () => { refuse = 1; }, async [Symbol.asyncDispose]() { stop.abort(); await ended; } };
+  return { api, scripts, forgotten, metrics, proxy, reported, refuseNext: () => { refuse = 1; }, async [Symbol.asyncDispose]() { stop.abort(); await ended; } };
 }
 
 const web = { apiVersion: "v1", kind: "Service", metadata: { name: "web", namespace: "default" }, spec: { type: "ClusterIP", clusterIP: "10.43.0.5", clusterIPs: ["10.43.0.5"], ports: [{ name: "dns", port: 53, protocol: "UDP" }] } } as const;
@@ -82,6 +86,19 @@ test("a refused transaction is tried again as a whole, and counted; the zone of 
   await eventually(() => scripts.join(), (all) => all.includes("add element ip coracle udp-endpoints { 10.43.0.5 . 53 . 0 : 10.42.1.3 . 5353 }"));
 });
 
+test("a health check node port that somebody else has is told of with its service", async () => {
+  await using world = start();
+  const other = createServer().listen(0);
+  const { port } = other.address() as AddressInfo;
+  try {
+    await world.proxy.whenSynced(signal);
+    await world.api.client.resource(SERVICES).create({ ...web, spec: { ...web.spec, type: "LoadBalancer", externalTrafficPolicy: "Local", healthCheckNodePort: port } } as never, { signal });
+    await eventually(() => world.reported[0] ?? "", (text) => text.startsWith(`web Warning FailedToStartServiceHealthcheck Listen node n1 failed to start healthcheck "default/web" on port ${port}: `));
+  } finally {
+    other.close();
+  }
+});
+
 test("what the proxy tells this machine: its mode and its metrics", () => {
   const ask = (url: string): string => {
     let answer = "";
@@ -96,4 +113,14 @@ test("when rules were last to be written is told of each family", () => {
   const metrics = metricsRegistry();
   proxyMetrics(metrics).queued(3_000);
   expect(metrics.render().split("\n").filter((line) => line.startsWith("kubeproxy_sync_proxy_rules_last_queued"))).toEqual(['kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{ip_family="IPv4"} 3', 'kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds{ip_family="IPv6"} 3']);
+});
+
+test("how long endpoints took to be reached and flows to be forgotten is told of each family", () => {
+  const metrics = metricsRegistry();
+  const told = proxyMetrics(metrics);
+  told.finished({ nowMs: 3_000, triggered: [{ family: 6, ms: 1_000 }], ports: [] });
+  told.forgot(4, 3, 0.002);
+  expect(metrics.render()).toContain('kubeproxy_network_programming_duration_seconds_sum{ip_family="IPv6"} 2\n');
+  expect(metrics.render()).toContain('kubeproxy_conntrack_reconciler_deleted_entries_total{ip_family="IPv4"} 3\n');
+  expect(metrics.render()).toContain('kubeproxy_conntrack_reconciler_sync_duration_seconds_count{ip_family="IPv4"} 1\n');
 });

@@ -11,6 +11,7 @@
  */
 import type { Node } from "../../core/api/gen/core.v1.ts";
 import { keyOf, objectKey } from "../../core/api/meta/object-meta.ts";
+import type { EventReporter } from "../../core/client/events.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, NODES, SERVICES } from "../../core/client/resources.ts";
 import { serviceRanges } from "../../core/client/service-ranges.ts";
@@ -26,7 +27,7 @@ import type { Nft } from "../os/exec-nft.ts";
 import type { Conntrack } from "./conntrack.ts";
 import { type HealthCheck, ProxyHealth, proxyHealthListener, proxyStatusListener, ServiceHealth } from "./health.ts";
 import { listen } from "./listen.ts";
-import { proxyMetrics } from "./metrics.ts";
+import { proxyMetrics, type Trigger } from "./metrics.ts";
 import { servicesOf } from "./plans.ts";
 import { Proxier } from "./proxier.ts";
 
@@ -48,6 +49,8 @@ export interface ServiceProxyOptions {
   /** Where /metrics and /proxyMode are served, to this machine only; absent: nowhere. */
   readonly status?: { readonly address: string; readonly port: number } | undefined;
   readonly table?: string | undefined;
+  /** Absent: nobody but the log is told what fails. */
+  readonly events?: EventReporter | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
@@ -72,14 +75,19 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const nodes = informers.of(NODES); // all of them: the network watches them anyway
   const metrics = proxyMetrics(options.metrics);
   const health = new ProxyHealth(clock);
-  const serviceHealth = new ServiceHealth({ log, healthy: () => health.healthy });
+  const serviceHealth = new ServiceHealth({ log, healthy: () => health.healthy, cidrs: options.nodePortCidrs, onFailed: tellFailed });
   const ranges = serviceRanges(informers, options.serviceCidrs);
   const proxier = new Proxier({ ...options, services, slices, ranges, table, metrics });
   const { plans } = proxier;
-  const triggersMs: number[] = []; // of the endpoint changes that wait
+  const triggers: Trigger[] = []; // of the endpoint changes that wait
   const startMs = clock.nowMs();
   const synced = Promise.withResolvers<void>();
   const waker = new Waker(clock);
+
+  function tellFailed({ namespace, name, port }: HealthCheck, error: Error): void {
+    const service = services.get(objectKey(namespace, name));
+    if (service) options.events?.report(service, { type: "Warning", reason: "FailedToStartServiceHealthcheck", action: "Listen", note: `node ${nodeName} failed to start healthcheck "${namespace}/${name}" on port ${port}: ${error.message}` });
+  }
 
   function queue(): void {
     health.queued();
@@ -105,7 +113,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
           queue();
         }
         const triggerMs = deleted ? Number.NaN : Date.parse(object.metadata.annotations?.["endpoints.kubernetes.io/last-change-trigger-time"] ?? "");
-        if (triggerMs > startMs) triggersMs.push(triggerMs);
+        if (triggerMs > startMs && object.addressType !== "FQDN") triggers.push({ family: object.addressType === "IPv4" ? 4 : 6, ms: triggerMs });
       }),
       nodes.onChange(({ object: { metadata, status }, deleted }) => {
         if (metadata.name !== nodeName) return;
@@ -142,7 +150,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
 
   /** What differs, to the kernel; then to all who want to know. */
   async function sync(signal: AbortSignal): Promise<void> {
-    const triggered = triggersMs.splice(0);
+    const triggered = triggers.splice(0);
     await proxier.sync(signal);
     const locals = plans.local();
     serviceHealth.update(locals.flatMap(({ healthCheck, ports: [port] }): HealthCheck[] => (healthCheck && port ? [{ ...healthCheck, namespace: port.namespace, name: port.service }] : [])));

@@ -18,7 +18,7 @@ import type { Methods } from "../plugins/gen/dra.v1.ts";
 import healthText from "../plugins/dra-health-facts.txt" with { type: "text" };
 import type { DeviceHealth, Methods as HealthMethods } from "../plugins/gen/dra-health.v1alpha1.ts";
 import { claimManager } from "./claim-manager.ts";
-import { claimHealth, type PreparedClaim } from "./claim-plan.ts";
+import { checkClaim, claimHealth, type PreparedClaim } from "./claim-plan.ts";
 import { deviceHealths } from "./device-health.ts";
 
 const DRIVER = "gpu.example.com";
@@ -57,10 +57,10 @@ test("a claim is prepared once for all its pods, given to the containers that as
   const claim = { apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim", metadata: { name: "shared", namespace: "d" }, spec: {}, status: { allocation: { devices: { results: [{ request: "big", driver: DRIVER, pool: "n1", device: "gpu-0" }] } }, reservedFor: ["u1", "u2"].map((uid) => ({ resource: "pods", name: `pod-${uid}`, uid })) } };
   await api.client.resource(RESOURCE_CLAIMS).create(claim as unknown as NewObject<ResourceClaim>, { signal });
 
-  await expect(first.prepare(pod("u1"), signal)).rejects.toThrow(`Failed to prepare dynamic resources: DRA driver ${DRIVER} is not registered`);
-  expect(events).toEqual([`FailedPrepareDynamicResources: Failed to prepare dynamic resources: DRA driver ${DRIVER} is not registered`]);
+  await expect(first.prepare(pod("u1"), signal)).rejects.toThrow(`Failed to prepare dynamic resources: prepare dynamic resources: DRA driver ${DRIVER} is not registered`);
+  expect(events).toEqual([`FailedPrepareDynamicResources: Failed to prepare dynamic resources: prepare dynamic resources: DRA driver ${DRIVER} is not registered`]);
   await first.release("u1", signal); // nothing was begun: the pod can go
-  await expect(first.prepare(pod("u9"), signal)).rejects.toThrow("is not allowed to use resource claim shared");
+  await expect(first.prepare(pod("u9"), signal)).rejects.toThrow("pod pod-u9 (u9) is not allowed to use ResourceClaim shared");
   expect(() => first.handler.validate({ name: DRIVER, endpoint: socket, versions: ["v7.DRAPlugin"] })).toThrow("none of the gRPC services supported by the plugin");
   await first.handler.register({ name: DRIVER, endpoint: socket, versions: ["v1beta1.DRAPlugin", "v1.DRAPlugin"] }, signal);
   await first.prepare(pod("u1"), signal);
@@ -116,4 +116,10 @@ test("a container's status tells of what it has of its claims, as its spec names
   expect(health("all")).toEqual([{ name: "claim:gpu", resources: [{ resourceID: "example.com/gpu=0", health: "Healthy" }, { resourceID: `${DRIVER}/n1/gpu-1`, health: "Unknown" }] }]);
   expect(health("one")).toEqual([{ name: "claim:gpu/big", resources: [{ resourceID: "example.com/gpu=0", health: "Healthy" }] }]);
   expect(health("none")).toEqual([]);
+});
+
+test("a claim that is said to have been made for a pod is the pod's", () => {
+  const claim = (owner: string) => ({ metadata: { name: "made-1", namespace: "d", uid: "c", ownerReferences: [{ controller: true, uid: owner }] }, status: { reservedFor: [{ uid: "u1" }] } }) as unknown as ResourceClaim;
+  expect(() => checkClaim(pod("u1"), claim("u2"), { isMade: true })).toThrow("ResourceClaim d/made-1 was not created for pod d/pod-u1 (pod is not owner)");
+  expect(() => checkClaim(pod("u1"), claim("u1"), { isMade: true })).toThrow("ResourceClaim made-1: not allocated");
 });

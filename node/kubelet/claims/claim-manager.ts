@@ -68,14 +68,18 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
 
   async function ask<M extends "NodePrepareResources" | "NodeUnprepareResources">(name: string, method: M, { namespace, name: claim, uid }: Pick<PreparedClaim, "namespace" | "name" | "uid">, signal: AbortSignal) {
     const { client: rpc, service } = drivers.driver(name);
-    return await measured.call(name, `/${service}/${method}`, async () => await rpc.call(`DRAPlugin/${method}`, { claims: [{ namespace, name: claim, uid }] }, { signal, timeoutMs: PREPARE_MS }));
+    try {
+      return await measured.call(name, `/${service}/${method}`, async () => await rpc.call(`DRAPlugin/${method}`, { claims: [{ namespace, name: claim, uid }] }, { signal, timeoutMs: PREPARE_MS }));
+    } catch (cause) {
+      throw new Error(`${method}: ${(cause as Error).message}`, { cause });
+    }
   }
 
   async function prepareClaim(pod: Pod, claim: Readonly<ResourceClaim>, signal: AbortSignal): Promise<void> {
     const { name, namespace = "", uid } = claim.metadata;
     const key = `${namespace}/${name}`;
     const old = claims.get(key);
-    if (old && old.uid !== uid) throw new Error(`old ResourceClaim with same name ${name} and different UID ${old.uid} still exists`);
+    if (old && old.uid !== uid) throw new Error(`old ResourceClaim with same name ${name} and different UID ${old.uid} still exists (previous pod force-deleted?!)`);
     const pods = [...new Set([...(old?.pods ?? []), pod.metadata.uid])];
     if (old?.devices) {
       if (pods.length !== old.pods.length) await remember({ ...old, pods }, key);
@@ -90,27 +94,26 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
   }
 
   async function devicesFrom(driver: string, claim: PreparedClaim, signal: AbortSignal): Promise<PreparedDevice[]> {
-    const key = `${claim.namespace}/${claim.name}`;
     const { claims: answers = {} } = await ask(driver, "NodePrepareResources", claim, signal);
     const answer = answers[claim.uid];
-    if (!answer) throw new Error(`NodePrepareResources skipped claim ${key}`);
-    if (answer.error) throw new Error(`NodePrepareResources failed for claim ${key}: ${answer.error}`);
+    if (!answer) throw new Error("NodePrepareResources skipped 1 ResourceClaims");
+    if (answer.error) throw new Error(`NodePrepareResources failed for ResourceClaim ${claim.name}: ${answer.error}`);
     return (answer.devices ?? []).map(({ request_names = [], pool_name = "", device_name = "", cdi_device_ids = [] }) => ({ driver, pool: pool_name, device: device_name, requests: request_names, cdiIds: cdi_device_ids }));
   }
 
   async function prepareAll(pod: Pod, signal: AbortSignal): Promise<void> {
     try {
-      for (const { name } of claimsOfPod(pod)) {
+      for (const { name, isMade } of claimsOfPod(pod)) {
         const namespace = pod.metadata.namespace ?? "";
         const known = claims.get(`${namespace}/${name}`);
         if (known?.devices && known.pods.includes(pod.metadata.uid)) continue;
-        const claim = await client.resource(RESOURCE_CLAIMS).get({ metadata: { namespace, name } }, { signal });
-        checkClaim(pod, claim);
+        const claim = await client.resource(RESOURCE_CLAIMS).get({ metadata: { namespace, name } }, { signal }).catch((cause: Error) => { throw new Error(`fetch ResourceClaim ${name}: ${cause.message}`, { cause }); });
+        checkClaim(pod, claim, { isMade });
         await inTurn(`${namespace}/${name}`, () => prepareClaim(pod, claim, signal));
       }
     } catch (cause) {
       signal.throwIfAborted();
-      const message = `Failed to prepare dynamic resources: ${(cause as Error).message}`;
+      const message = `Failed to prepare dynamic resources: prepare dynamic resources: ${(cause as Error).message}`;
       events.event(podReference(pod), "Warning", "FailedPrepareDynamicResources", message);
       throw new Error(message, { cause });
     }
@@ -126,7 +129,7 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
         for (const driverName of claim.drivers) {
           const { claims: answers = {} } = await ask(driverName, "NodeUnprepareResources", claim, signal);
           const error = answers[claim.uid]?.error;
-          if (error) throw new Error(`NodeUnprepareResources failed for claim ${key}: ${error}`);
+          if (error) throw new Error(`NodeUnprepareResources failed for ResourceClaim ${claim.name}: ${error}`);
         }
         await remember(undefined, key);
       });

@@ -13,6 +13,8 @@ export interface PodClaim {
   readonly podName: string;
   /** Of the object. */
   readonly name: string;
+  /** It was made for the pod, of a template. */
+  readonly isMade?: boolean | undefined;
 }
 
 /** Throws while the object of a claim has not been made yet. */
@@ -21,17 +23,17 @@ export function claimsOfPod(pod: Pod): PodClaim[] {
     if (resourceClaimName) return [{ podName: name, name: resourceClaimName }];
     const status = pod.status?.resourceClaimStatuses?.find((one) => one.name === name);
     if (!status) throw new Error(`pod claim ${name}: ResourceClaim not created yet`);
-    return status.resourceClaimName ? [{ podName: name, name: status.resourceClaimName }] : []; // none is needed
+    return status.resourceClaimName ? [{ podName: name, name: status.resourceClaimName, isMade: true }] : []; // none is needed
   });
   const extended = pod.status?.extendedResourceClaimStatus?.resourceClaimName;
   return extended ? [...claims, { podName: "", name: extended }] : claims;
 }
 
 /** Throws why the pod may not use it. */
-export function checkClaim(pod: Pod, claim: Readonly<ResourceClaim>): void {
-  const { name, uid } = claim.metadata;
-  if (!claim.status?.allocation) throw new Error(`claim ${name}: is not allocated`);
-  if (!claim.status.reservedFor?.some((user) => user.uid === pod.metadata.uid)) throw new Error(`pod ${pod.metadata.name}(${pod.metadata.uid}) is not allowed to use resource claim ${name}(${uid})`);
+export function checkClaim({ metadata: pod }: Pod, { metadata: { name, namespace, uid, ownerReferences }, status }: Readonly<ResourceClaim>, { isMade = false }: Pick<PodClaim, "isMade">): void {
+  if (isMade && !ownerReferences?.some((owner) => owner.controller === true && owner.uid === pod.uid)) throw new Error(`ResourceClaim ${namespace}/${name} was not created for pod ${pod.namespace}/${pod.name} (pod is not owner)`);
+  if (!status?.reservedFor?.some((user) => user.uid === pod.uid)) throw new Error(`pod ${pod.name} (${pod.uid}) is not allowed to use ResourceClaim ${name} (${uid})`);
+  if (!status.allocation) throw new Error(`ResourceClaim ${name}: not allocated`);
 }
 
 export function driversOf(claim: Readonly<ResourceClaim>): string[] {

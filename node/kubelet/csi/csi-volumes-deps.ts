@@ -1,4 +1,5 @@
 import type { Client } from "../../../core/client/client.ts";
+import type { EventRecorder } from "../../../core/client/events.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Mounts } from "../../os/mount.ts";
@@ -14,6 +15,7 @@ export interface CsiVolumesDeps {
   readonly mounts: Mounts;
   readonly tokens: TokenSource;
   readonly expander: ClaimExpander;
+  readonly events: EventRecorder;
   readonly clock: Clock;
   readonly log: Log;
   /** Ends what goes on in the background. */

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../core/api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../../core/api/gen/storage.v1.ts";
 import type { NewObject } from "../../../core/api/meta/object-meta.ts";
+import type { EventRecorder } from "../../../core/client/events.ts";
 import { CSI_DRIVERS, CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from "../../../core/client/resources.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../../core/lifecycle/random.ts";
@@ -92,7 +93,8 @@ async function startNode() {
   const running: Runnable[] = [driver, registrar, node, watcher];
   const ended = runAll(running, stop.signal);
   await eventually(() => notified.length, (count) => count > 0);
-  const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, expander: claimExpander({ ...common, events: { event: (_about, type, reason, message) => void events.push([type, reason, message]) } }), clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
+  const recorder: EventRecorder = { event: (_about, type, reason, message) => void events.push([type, reason, message]) };
+  const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, expander: claimExpander({ ...common, events: recorder }), events: recorder, clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
   return { api, metrics, drivers, calls, requests, notified, events, fail, room, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
 }
 
@@ -120,6 +122,14 @@ test("a driver registers, and a volume of it is attached, staged once, published
   await eventually(() => { void volumes.inUse().then((now) => { keys = now; }); return keys; }, (now) => now.length === 0);
   expect(calls.slice(4)).toEqual(["unpublish", "unstage"]);
   expect([existsSync(target), existsSync(stagingDirectory(dataDir, volume).note)]).toEqual([false, false]);
+});
+
+test("a volume whose secret is not there is not begun to be staged, and the user is told which field names it", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(VOLUME_ATTACHMENTS).create({ apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name: attachmentName(volume, "n1") }, spec: { attacher: DRIVER, nodeName: "n1", source: {} }, status: { attached: true } } as NewObject<VolumeAttachment>, { signal });
+  const failed = node.volumes.setUp(pod("u1"), { ...volume, stageSecret: { name: "key", namespace: "vault" } }, undefined, signal);
+  await expect(failed).rejects.toThrow('MountVolume.MountDevice failed for volume "pv-1" : fetching NodeStageSecretRef vault/key failed: kubernetes.io/csi: failed to find the secret key in the namespace vault with error: ');
+  expect([node.calls, existsSync(stagingDirectory(dataDir, volume).note)]).toEqual([[], false]);
 });
 
 test("a volume for one pod is refused to another until the first is gone", async () => {

@@ -15,9 +15,9 @@ import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../core
 import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { isNotFound } from "../../../core/api/meta/status-error.ts";
 import { CSI_DRIVERS } from "../../../core/client/resources.ts";
-import { setVolumeOwnership } from "../volumes/atomic-writer.ts";
 import { type ClaimExpander, wantedSize } from "../volumes/expand-claim.ts";
 import { MountFailure, VolumePending } from "../volumes/mount-failure.ts";
+import { giveToGroup } from "../volumes/volume-directory.ts";
 import { attachments } from "./attachment.ts";
 import { capabilityOf, checkLifecycle, type CsiVolume, type DriverFacts, groupOf, publishTarget, stagingDirectory, volumeKey } from "./csi-volume.ts";
 import type { CsiVolumesDeps } from "./csi-volumes-deps.ts";
@@ -88,7 +88,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const stagingPath = volume.lifecycle === "Persistent" ? await attempt(step("MountVolume.MountDevice", "MapVolume.SetUpDevice"), volume, () => staged.stage({ driver, volume, publishContext, capability, attaches }, signal)) : undefined;
       if (!before) unfinished.add(published);
       const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath }, signal));
-      if (group.byUs && !before) await setVolumeOwnership(target, { gid: group.byDriver ?? pod.spec.securityContext!.fsGroup!, readOnly: false, onlyIfRootDiffers: pod.spec.securityContext?.fsGroupChangePolicy === "OnRootMismatch" });
+      if (group.byUs && !before) await giveToGroup(pod, target, { readOnly: false, told: deps });
       if (claimed && !before) await deps.expander.beforeUse(growing(volume, claimed, target, pod, signal), signal);
       unfinished.delete(published);
       remember(pod, { volume, target, claim: claimName, republish: object?.spec.requiresRepublish ?? false });
@@ -119,7 +119,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const driver = drivers.get(volume.driver);
       const capability = capabilityOf(volume, await factsOf(driver, signal), undefined);
       const stagingPath = staged.has(volumeKey(volume)) ? known(staging) : "";
-      return await growCsiVolume({ driver, volume, capability, path: known(target), stagingPath, secrets: () => calls.secretData(volume.expandSecret, signal) }, bytes, signal);
+      return await growCsiVolume({ driver, volume, capability, path: known(target), stagingPath, secrets: () => calls.secretData("NodeExpandSecretRef", volume.expandSecret, signal) }, bytes, signal);
     }
     return { pod, ...claimed, readOnly: volume.readOnly, grow };
   }

@@ -34,6 +34,8 @@ export interface Publishing extends Staging {
   readonly stagingPath: string | undefined;
 }
 
+type SecretField = "NodeStageSecretRef" | "NodePublishSecretRef" | "NodeExpandSecretRef";
+
 export interface NodeCalls {
   /** Returns the staging path. */
   stage(staging: Staging, signal: AbortSignal): Promise<string>;
@@ -41,7 +43,8 @@ export interface NodeCalls {
   publish(publishing: Publishing, signal: AbortSignal): Promise<string>;
   unpublish(noted: NotedVolume, signal: AbortSignal): Promise<void>;
   unstage(noted: NotedVolume, signal: AbortSignal): Promise<void>;
-  secretData(reference: SecretReference | undefined, signal: AbortSignal): Promise<Record<string, string>>;
+  /** `field`: of the volume, where the secret is named. */
+  secretData(field: SecretField, reference: SecretReference | undefined, signal: AbortSignal): Promise<Record<string, string>>;
 }
 
 export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, known }: Pick<CsiVolumesDeps, "dataDir" | "nodeName" | "client" | "drivers" | "mounts" | "tokens" | "known">): NodeCalls {
@@ -49,11 +52,12 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
 
   async function stage({ driver, volume, publishContext, capability, attaches }: Staging, signal: AbortSignal): Promise<string> {
     const { note, target } = stagingDirectory(dataDir, volume);
+    const secrets = await secretData("NodeStageSecretRef", volume.stageSecret, signal); // before the note: without them nothing is begun
     await writeNote(note, { driverName: volume.driver, volumeHandle: volume.handle, specVolID: volume.specName, nodeName, ...attachmentId(volume, attaches) });
     await mkdir(target, { recursive: true, mode: 0o750 });
     try {
       await driver.call("Node/NodeStageVolume", {
-        volume_id: volume.handle, publish_context: publishContext, staging_target_path: known(target), volume_capability: capability, secrets: await secretData(volume.stageSecret, signal), volume_context: volume.attributes,
+        volume_id: volume.handle, publish_context: publishContext, staging_target_path: known(target), volume_capability: capability, secrets, volume_context: volume.attributes,
       }, { signal });
     } catch (error) {
       if (error instanceof RpcError && !UNCERTAIN.has(error.code) && !mounts.isMountPoint(target)) {
@@ -68,7 +72,7 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
   async function publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath }: Publishing, signal: AbortSignal): Promise<string> {
     const { note, target } = publishTarget(dataDir, pod.metadata.uid, volume);
     const attributes = { ...volume.attributes, ...(object?.spec.podInfoOnMount ? podInfo(pod, volume) : {}) };
-    const secrets = await secretData(volume.publishSecret, signal);
+    const secrets = await secretData("NodePublishSecretRef", volume.publishSecret, signal);
     const forTokens = object?.spec.serviceAccountTokenInSecrets ? secrets : attributes;
     if (object?.spec.tokenRequests?.length) forTokens["csi.storage.k8s.io/serviceAccount.tokens"] = await tokensFor(pod, object);
     await writeNote(note, { driverName: volume.driver, volumeHandle: volume.handle, specVolID: volume.specName, nodeName, volumeLifecycleMode: volume.lifecycle, ...attachmentId(volume, attaches) });
@@ -108,11 +112,11 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
     return JSON.stringify(Object.fromEntries(pairs));
   }
 
-  async function secretData(reference: SecretReference | undefined, signal: AbortSignal): Promise<Record<string, string>> {
+  async function secretData(field: SecretField, reference: SecretReference | undefined, signal: AbortSignal): Promise<Record<string, string>> {
     if (!reference?.name) return {};
     const { name, namespace = "" } = reference;
     const { data = {} } = await client.resource(SECRETS).get({ metadata: { name, namespace } }, { signal }).catch((cause: Error) => {
-      throw new Error(`failed to find the secret ${name} in the namespace ${namespace} with error: ${cause.message}`, { cause });
+      throw new Error(`fetching ${field} ${namespace}/${name} failed: kubernetes.io/csi: failed to find the secret ${name} in the namespace ${namespace} with error: ${cause.message}`, { cause });
     });
     return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value as unknown as string, "base64").toString()]));
   }

@@ -81,7 +81,7 @@ export function nodePlugins({ settings, machine, client, cri, mounts, tokens, ev
     },
   });
   const claims = claimManager({ dataDir, nodeName, client, clock, log, events, metrics, onRegistered: onClaimDriver, onHealth });
-  const csi = csiVolumes({ dataDir, nodeName, client, drivers, mounts, tokens, expander, clock, log, signal, known, onInUse: onNode });
+  const csi = csiVolumes({ dataDir, nodeName, client, drivers, mounts, tokens, expander, events, clock, log, signal, known, onInUse: onNode });
   const places: Placement = placement({
     dataDir, settings: settings.placement, reservation: reservationOf({ machine, diskBytes: 0, maxPods: 0, reserved: settings.reserved, thresholds: settings.eviction.thresholds }), memoryBytes: machine.memoryBytes,
     devices, cri, runtimes: () => [...workers()].map(({ runtime }) => runtime), metrics, clock, log,

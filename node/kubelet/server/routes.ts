@@ -59,9 +59,9 @@ export async function route(asked: Routed): Promise<Answer> {
       if (method !== "POST") throw new AnswerError(405, "405: Method Not Allowed");
       const [namespace = "", name = "", container = ""] = rest;
       if (!api.pod({ namespace, name })) throw new AnswerError(404, "pod does not exist");
-      const timeout = Number(query.get("timeout") ?? "0");
-      if (!Number.isInteger(timeout) || timeout < 0) throw new AnswerError(400, "cannot parse value of timeout parameter");
-      return json({ items: [await api.checkpoint({ namespace, name }, container, timeout, signal)] });
+      const timeout = query.getAll("timeout").at(-1) ?? "0";
+      if (!/^\+?\d{1,9}$/.test(timeout)) throw new AnswerError(404, "cannot parse value of timeout parameter");
+      return json({ items: [await api.checkpoint({ namespace, name }, container, Number(timeout), signal)] });
     }
   }
   if (!isGet) throw new AnswerError(405, "405: Method Not Allowed");

@@ -263,6 +263,7 @@ test.each<[protocol: string]>([["v4.channel.k8s.io"], ["v5.channel.k8s.io"]])("w
 test("profiles and how much is logged are the administrator's, unless the configuration says that there are none", async () => {
   expect(await get("/debug/pprof/", { pki })).toBe("200 GET /debug/pprof/");
   expect(await get("/debug/pprof/profile?seconds=1", { pki })).toBe("200 GET /debug/pprof/profile");
+  await vi.waitFor(() => expect(metrics.render()).toContain('kubelet_http_requests_total{long_running="true",method="GET",path="debug",server_type="readwrite"}'));
   expect(await get("/debug/flags/v", { pki })).toBe("200 GET /debug/flags/v");
   expect(await get("/debug/flags", { pki })).toBe("404 404 page not found");
   expect(await get("/debug/pprof/", { token: "good" })).toMatch(/^403 /);

@@ -186,6 +186,9 @@ function targetOf({ url = "/" }: IncomingMessage): Target {
 
 const ROOTS: ReadonlySet<string> = new Set(["healthz", "pods", "stats", "metrics", "metrics/cadvisor", "metrics/probes", "metrics/resource", "metrics/slis", "run", "exec", "attach", "portForward", "containerLogs", "configz", "flagz", "statusz", "runningpods", "logs", "checkpoint", "debug"]);
 
+/** Forwarded ports count as short with upstream, which looks for them by another name. */
+const LONG_RUNNING: ReadonlySet<string> = new Set(["exec", "attach", "debug"]);
+
 /** What a request brings is a number or nothing. */
 const BODY_BYTES_MAX = 4096;
 
@@ -207,7 +210,7 @@ function labelsOf({ method = "GET", url = "/" }: IncomingMessage): Record<string
   const parts = url.split("?")[0]!.split("/");
   const root = parts[1] === "metrics" && parts[2] ? `metrics/${parts[2]}` : parts[1] ?? "";
   const path = ROOTS.has(root) ? root : "other";
-  return { method: METHODS.has(method) ? method : "other", path, server_type: "readwrite", long_running: String(path === "exec" || path === "attach") };
+  return { method: METHODS.has(method) ? method : "other", path, server_type: "readwrite", long_running: String(LONG_RUNNING.has(path)) };
 }
 
 function answerOf(error: unknown, log: Log): Answer {

@@ -1,5 +1,5 @@
 /** What a pod is said to use of the node's disk: of a real directory, with a runtime that says what its containers write. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -11,6 +11,7 @@ import { POD_NAME, POD_NAMESPACE, POD_UID } from "../containers/labels.ts";
 import { emptyRuntimePod } from "../runtime-pod.ts";
 import { KUBELET_DEFAULTS } from "../settings.ts";
 import { podDirectory, volumeDirectory } from "../volumes/pod-directories.ts";
+import { fileSystemUsage } from "./disk-usage.ts";
 import { nodeStats } from "./stats.ts";
 
 const KI = 1024;
@@ -18,20 +19,24 @@ const KI = 1024;
 test("a pod's ephemeral storage is what its containers write and its volumes on the disk; those in memory are told, and do not count", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "stats-"));
   try {
-    const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u" }, spec: { containers: [], volumes: [{ name: "disk", emptyDir: {} }, { name: "memory", emptyDir: { medium: "Memory" } }] } } as unknown as Pod;
+    const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u" }, spec: { containers: [], volumes: [{ name: "disk", emptyDir: {} }, { name: "memory", emptyDir: { medium: "Memory" } }, { name: "token", projected: {} }, { name: "elsewhere", secret: {} }] } } as unknown as Pod;
     for (const [name, bytes] of [["disk", 64 * KI], ["memory", 512 * KI]] as const) {
       const path = volumeDirectory(podDirectory(dataDir, "u"), "kubernetes.io/empty-dir", name);
       mkdirSync(path, { recursive: true });
       writeFileSync(join(path, "file"), new Uint8Array(bytes).fill(1));
     }
+    mkdirSync(join(podDirectory(dataDir, "u"), "volumes/kubernetes.io~secret"), { recursive: true });
+    symlinkSync("/dev/shm", volumeDirectory(podDirectory(dataDir, "u"), "kubernetes.io/secret", "elsewhere"));
     const container = { attributes: { id: "c", labels: {}, metadata: { name: "c" } }, writable_layer: { used_bytes: { value: 32 * KI } } };
     const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [{ attributes: { labels: { [POD_UID]: "u", [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: { containers: [container] } }] } : {}) } as unknown as Cri;
     const cgroups = { usage: () => undefined, children: () => [], text: () => undefined } as unknown as Cgroups;
-    const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1, pods: () => [{ pod, runtime: emptyRuntimePod("u", "p", "d") }], podGroup: () => "/p" });
+    const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1, pods: () => [{ pod, runtime: emptyRuntimePod("u", "p", "d") }], podGroup: () => "/p", podsGroup: "/kubepods" });
     const signal = new AbortController().signal;
     const [of] = (await stats.summary(signal)).pods;
-    expect(of?.volume?.map(({ name }) => name)).toEqual(["disk", "memory"]);
-    const [disk, memory] = of?.volume ?? [];
+    expect(of?.volume?.map(({ name }) => name)).toEqual(["disk", "memory", "token", "elsewhere"]);
+    const [disk, memory, token, elsewhere] = of?.volume ?? [];
+    expect(elsewhere?.capacityBytes).toBe((await fileSystemUsage("/dev/shm")).capacityBytes); // its own disk's
+    expect([token?.capacityBytes, token?.usedBytes]).toEqual([(await fileSystemUsage(dataDir)).capacityBytes, 0]); // not there yet
     expect(memory?.usedBytes).toBeGreaterThanOrEqual(512 * KI);
     expect(of?.["ephemeral-storage"]?.usedBytes).toBe(32 * KI + disk!.usedBytes!);
     expect(await stats.diskLayout(signal)).toBe("one");
@@ -52,7 +57,7 @@ test("a container that has ended is not told of, what it has left on the disk is
     const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [{ attributes: { labels: { [POD_UID]: "u", [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: { containers } }] } : {}) } as unknown as Cri;
     const cgroups = { usage: () => undefined, children: () => [], text: () => undefined } as unknown as Cgroups;
     const runtime = { ...emptyRuntimePod("u", "p", "d"), containers: [{ id: "init", name: "init", state: "exited" }, { id: "main", name: "main", state: "running" }] } as never;
-    const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1, pods: () => [{ pod, runtime }], podGroup: () => "/p" });
+    const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1, pods: () => [{ pod, runtime }], podGroup: () => "/p", podsGroup: "/kubepods" });
     const [of] = (await stats.summary(new AbortController().signal)).pods;
     expect(of?.containers.map(({ name }) => name)).toEqual(["main"]);
     expect(of?.["ephemeral-storage"]?.usedBytes).toBe(64 * KI);
@@ -70,7 +75,7 @@ test("the first reading of a container's processor time is no rate, even if the 
     const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [{ attributes: { labels: { [POD_UID]: "u", [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: { cpu: cpu(), containers: [{ attributes: { id: "c", labels: {} }, cpu: cpu() }] } }] } : {}) } as unknown as Cri;
     const cgroups = { usage: () => undefined, children: () => [], text: () => undefined } as unknown as Cgroups;
     const clock = { ...systemClock, nowMs: () => 0, uptimeMs: () => uptimeMs };
-    const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock, memoryBytes: 1, pods: () => [{ pod, runtime: emptyRuntimePod("u", "p", "d") }], podGroup: () => "/p" });
+    const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock, memoryBytes: 1, pods: () => [{ pod, runtime: emptyRuntimePod("u", "p", "d") }], podGroup: () => "/p", podsGroup: "/kubepods" });
     const rates = async () => (await stats.summary(new AbortController().signal)).pods.map((one) => [one.cpu?.usageNanoCores, one.containers[0]?.cpu?.usageNanoCores]);
     expect(await rates()).toEqual([[undefined, undefined]]);
     uptimeMs = 2_000;
@@ -79,6 +84,22 @@ test("the first reading of a container's processor time is no rate, even if the 
     expect(await rates()).toEqual([[1e8, 1e8]]);
     told = 7;
     expect(await rates()).toEqual([[7, 7]]);
+  } finally {
+    rmSync(dataDir, { recursive: true });
+  }
+});
+
+test("of the node are told what all pods use together, and what images use of their disk, where containers write too", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "stats-"));
+  try {
+    const cri = { call: async (method: string) => (method === "ImageService/ImageFsInfo" ? { image_filesystems: [{ fs_id: { mountpoint: dataDir }, used_bytes: { value: 7 * KI }, inodes_used: { value: 3 } }] } : {}) } as unknown as Cri;
+    const group = { cpuNs: 5, memoryBytes: 90, workingSetBytes: 60, rssBytes: 1, pageFaults: 2, majorPageFaults: 3 };
+    const cgroups = { version: 2, usage: (path: string) => (path === "/kubepods" ? group : undefined), children: () => [], text: (path: string, _: string, file: string) => (path === "/kubepods" && file === "memory.max" ? "100\n" : undefined) } as unknown as Cgroups;
+    const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1000, pods: () => [], podGroup: () => "/p", podsGroup: "/kubepods" });
+    const { node } = await stats.summary(new AbortController().signal);
+    expect(node.systemContainers).toMatchObject([{ name: "pods", cpu: { usageCoreNanoSeconds: 5 }, memory: { availableBytes: 40, usageBytes: 90, workingSetBytes: 60 } }]);
+    expect(node.runtime?.imageFs).toMatchObject({ usedBytes: 7 * KI, inodesUsed: 3 });
+    expect(node.runtime?.containerFs).toEqual(node.runtime?.imageFs);
   } finally {
     rmSync(dataDir, { recursive: true });
   }

@@ -12,7 +12,7 @@ import { dirname, join, posix } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Cri } from "../../cri/client.ts";
-import type { ContainerStats as CriContainerStats, CpuUsage, MemoryUsage, NetworkInterfaceUsage, PodSandboxStats, UInt64Value } from "../../cri/gen/runtime.v1.ts";
+import type { ContainerStats as CriContainerStats, CpuUsage, ImageFsInfoResponse, MemoryUsage, NetworkInterfaceUsage, PodSandboxStats, UInt64Value } from "../../cri/gen/runtime.v1.ts";
 import type { Cgroups } from "../../os/cgroup.ts";
 import { machineUptimeSeconds, meminfo, processCount } from "../../os/machine.ts";
 import { CONTAINER_NAME, POD_NAME, POD_NAMESPACE, POD_UID } from "../containers/labels.ts";
@@ -36,6 +36,8 @@ interface Deps {
   readonly pods: () => Iterable<{ readonly pod: Pod; readonly runtime: RuntimePod }>;
   /** The pod's control group. */
   readonly podGroup: (pod: Pod) => string;
+  /** That of all pods together. */
+  readonly podsGroup: string;
   /** Of claims, as their drivers say. */
   readonly claimed?: ((podUid: string) => readonly VolumeFigures[]) | undefined;
 }
@@ -54,15 +56,18 @@ const DISK_AGE_MS_MAX = 60_000;
 /** A rate needs two readings; closer together it is noise. */
 const RATE_MS_MIN = 1_000;
 const NODE = "node";
+/** Upstream's name of what all pods use together, among the containers that are no pod's. */
+const PODS = "pods";
 
 /** A counter of processor time, read once, and its rate since the reading before. */
 interface CpuReading { readonly ns: number; readonly atMs: number; readonly nanoCores: number | undefined }
 
-export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, podGroup, claimed }: Deps): Stats {
+export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, podGroup, podsGroup, claimed }: Deps): Stats {
   const disks = new Map<string, { readonly atMs: number; readonly usage: DirectoryUsage }>();
   /** Of the node, of pods and of containers that the last summary told of. */
   const readings = new Map<string, CpuReading>();
   let paths: { readonly images: string; readonly containers: string } | undefined;
+  const startMs = clock.nowMs();
 
   async function usageOf(path: string, signal: AbortSignal): Promise<DirectoryUsage> {
     const known = disks.get(path);
@@ -80,10 +85,20 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
 
   /** Where the runtime has images, and what containers write. */
   async function runtimePaths(signal: AbortSignal): Promise<{ readonly images: string; readonly containers: string }> {
-    if (paths) return paths;
-    const { image_filesystems, container_filesystems } = await cri.call("ImageService/ImageFsInfo", {}, { signal });
+    return paths ?? pathsIn(await cri.call("ImageService/ImageFsInfo", {}, { signal }));
+  }
+
+  function pathsIn({ image_filesystems, container_filesystems }: ImageFsInfoResponse): NonNullable<typeof paths> {
     const images = image_filesystems?.[0]?.fs_id?.mountpoint ?? settings.dataDir;
     return (paths = { images, containers: container_filesystems?.[0]?.fs_id?.mountpoint ?? images });
+  }
+
+  /** The disk that has them, and what of it they use. */
+  async function imageStats(time: string, signal: AbortSignal): Promise<{ readonly disk: FileSystemUsage; readonly stats: FsStats }> {
+    const told = await cri.call("ImageService/ImageFsInfo", {}, { signal });
+    const disk = await fileSystemUsage(pathsIn(told).images);
+    const { used_bytes, inodes_used } = told.image_filesystems?.[0] ?? {};
+    return { disk, stats: { ...fsStats(disk, time), usedBytes: valueOf(used_bytes) ?? disk.usedBytes, inodesUsed: valueOf(inodes_used) ?? disk.inodes - disk.inodesFree } };
   }
 
   async function imageDisk(signal: AbortSignal): Promise<FileSystemUsage> {
@@ -113,23 +128,37 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
         cri, cgroups, sandboxes: () => [...known.values()].flatMap(({ runtime }) => runtime.sandboxes.filter(({ ready }) => ready).map(({ id }) => id)),
         podGroup: (uid) => { const one = known.get(uid); return one && podGroup(one.pod); },
       }, signal),
-      fileSystemUsage(settings.dataDir), imageDisk(signal),
+      fileSystemUsage(settings.dataDir), imageStats(time, signal),
     ]);
-    const told = new Set([NODE, ...stats.flatMap(({ attributes, linux, windows }) => [attributes?.labels?.[POD_UID], ...((linux ?? windows)?.containers ?? []).map((container) => container.attributes?.id)])]);
+    const told = new Set([NODE, PODS, ...stats.flatMap(({ attributes, linux, windows }) => [attributes?.labels?.[POD_UID], ...((linux ?? windows)?.containers ?? []).map((container) => container.attributes?.id)])]);
     for (const id of readings.keys()) if (!told.has(id)) readings.delete(id);
     const root = cgroups.usage("/");
     const waits = pressuresOf(cgroups, "/");
     const { current, max } = processCount();
-    const all = await Promise.all(stats.map((one) => podStats(one, known.get(one.attributes?.labels?.[POD_UID] ?? ""), { disk, images, signal })));
+    const all = await Promise.all(stats.map((one) => podStats(one, known.get(one.attributes?.labels?.[POD_UID] ?? ""), { disk, images: images.disk, signal })));
     return {
       node: {
         nodeName: settings.nodeName, startTime: timestamp(clock.nowMs() - machineUptimeSeconds() * 1000), ...(root ? { cpu: { ...nodeCpu(root.cpuNs), ...withPsi(waits.cpu) } } : {}), ...ioStats(waits, time), ...nodeSwap(time),
         ...(root ? { memory: { time, availableBytes: memory().availableBytes, usageBytes: root.memoryBytes, workingSetBytes: root.workingSetBytes, rssBytes: root.rssBytes, pageFaults: root.pageFaults, majorPageFaults: root.majorPageFaults, ...withPsi(waits.memory) } } : {}),
         network: hostNetwork(time), fs: { ...fsStats(disk, time), usedBytes: disk.usedBytes, inodesUsed: disk.inodes - disk.inodesFree },
-        runtime: { imageFs: { ...fsStats(images, time), usedBytes: images.usedBytes, inodesUsed: images.inodes - images.inodesFree } }, rlimit: { time, maxpid: max, curproc: current },
+        systemContainers: allPods(time), runtime: { imageFs: images.stats, containerFs: images.stats }, rlimit: { time, maxpid: max, curproc: current },
       },
       pods: all.filter((one) => one !== undefined),
     };
+  }
+
+  /** None where there are no control groups. */
+  function allPods(time: string): ContainerStats[] {
+    const group = cgroups.usage(podsGroup);
+    if (!group) return [];
+    const { cpuNs, memoryBytes: usageBytes, workingSetBytes, rssBytes, pageFaults, majorPageFaults } = group;
+    const limit = Number(cgroups.text(podsGroup, "memory", cgroups.version === 2 ? "memory.max" : "memory.limit_in_bytes"));
+    const waits = pressuresOf(cgroups, podsGroup);
+    return [{
+      name: PODS, startTime: timestamp(startMs), cpu: { time, usageCoreNanoSeconds: cpuNs, ...withRate(cpuRate(PODS, cpuNs)), ...withPsi(waits.cpu) },
+      memory: { time, ...(limit > 0 && limit <= memoryBytes ? { availableBytes: Math.max(0, limit - workingSetBytes) } : {}), usageBytes, workingSetBytes, rssBytes, pageFaults, majorPageFaults, ...withPsi(waits.memory) },
+      ...ioStats(waits, time), ...withSwap(swapOf(cgroups, podsGroup, time)),
+    }];
   }
 
   async function podStats({ attributes, linux: own, windows }: PodSandboxStats, known: { readonly pod: Pod; readonly runtime: RuntimePod } | undefined, { disk, images, signal }: { readonly disk: FileSystemUsage; readonly images: FileSystemUsage; readonly signal: AbortSignal }): Promise<PodStats | undefined> {
@@ -140,7 +169,7 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     const time = timestamp(clock.nowMs());
     const group = known ? podGroup(known.pod) : undefined;
     const waits = pressuresOf(cgroups, group);
-    const volumes = known ? await Promise.all(localVolumes(settings.dataDir, known.pod).map(async ({ name, path }) => ({ name, ...fsStats(disk, time), ...used(await usageOf(path, signal)) }))) : [];
+    const volumes = known ? await Promise.all(localVolumes(settings.dataDir, known.pod).map(async ({ name, path }) => ({ name, ...fsStats(await fileSystemUsage(path).catch(() => disk), time), ...used(await usageOf(path, signal)) }))) : [];
     const containers = await Promise.all((linux.containers ?? []).map((container) => containerStats(container, known?.runtime, group, { disk, images, signal })));
     const ended = new Set(known?.runtime.containers.flatMap(({ id, state }) => (state === "exited" ? [id] : []))); // what they have left on the disk is there, but they use nothing
     const running = containers.filter((_, i) => !ended.has(linux.containers?.[i]?.attributes?.id ?? ""));
@@ -188,8 +217,9 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
 /** Volumes whose content is the pod's: on the node's disk, or in its memory. */
 function localVolumes(dataDir: string, { metadata, spec }: Pod): { readonly name: string; readonly path: string }[] {
   const podDir = podDirectory(dataDir, metadata.uid);
-  return (spec.volumes ?? []).flatMap(({ name, emptyDir, configMap, downwardAPI }) => {
-    const plugin = emptyDir ? "kubernetes.io/empty-dir" : configMap ? "kubernetes.io/configmap" : downwardAPI ? "kubernetes.io/downward-api" : undefined;
+  return (spec.volumes ?? []).flatMap(({ name, emptyDir, configMap, downwardAPI, secret, projected }) => {
+    const kind = emptyDir ? "empty-dir" : configMap ? "configmap" : downwardAPI ? "downward-api" : secret ? "secret" : projected ? "projected" : undefined;
+    const plugin = kind && `kubernetes.io/${kind}`;
     return plugin ? [{ name, path: volumeDirectory(podDir, plugin, name) }] : [];
   });
 }

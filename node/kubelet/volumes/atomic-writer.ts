@@ -130,7 +130,7 @@ function timestampName(ms: number): string {
  *
  * Source: kubernetes v1.36 pkg/volume/volume_linux.go
  */
-export async function setVolumeOwnership(root: string, { gid, readOnly, onlyIfRootDiffers }: { readonly gid: number; readonly readOnly: boolean; readonly onlyIfRootDiffers: boolean }): Promise<void> {
+export async function setVolumeOwnership(root: string, { gid, readOnly, onlyIfRootDiffers, count }: { readonly gid: number; readonly readOnly: boolean; readonly onlyIfRootDiffers: boolean; /** Is called for each file. */ readonly count?: (() => void) | undefined }): Promise<void> {
   if (process.platform === "win32") return; // fsGroup is Linux' alone
   const setgid = 0o2000;
   const rights = readOnly ? 0o440 : 0o660;
@@ -143,6 +143,7 @@ export async function setVolumeOwnership(root: string, { gid, readOnly, onlyIfRo
   async function give(path: string, depth: number): Promise<void> {
     if (depth > DEPTH_MAX) throw new Error(`the volume is more than ${DEPTH_MAX} directories deep`);
     const held = await open(path, O_PATH | constants.O_NOFOLLOW);
+    count?.();
     try {
       const self = `/proc/self/fd/${held.fd}`;
       const facts = await held.stat();

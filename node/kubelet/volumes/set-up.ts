@@ -4,7 +4,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EmptyDirVolumeSource, NFSVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
-import { parseQuantity } from "../../../core/api/meta/quantity.ts";
+import { compareQuantities, parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { type CsiVolume, inlineVolume, persistentVolume } from "../csi/csi-volume.ts";
 import type { Claimed } from "../csi/csi-volumes.ts";
 import { allContainers } from "../pod-spec.ts";
@@ -105,7 +105,7 @@ async function setUpEmptyDir({ tmpfs, mounts, allocatable }: SetUpDeps, pod: Pod
   const ready: ReadyVolume = { hostPath: directory, readOnly: false, managed: true };
   if (medium === "") {
     const marker = directory.replace("/volumes/", "/plugins/"); // set up to the end: what containers changed since is theirs
-    if (existsSync(join(marker, "ready"))) return ready;
+    if (existsSync(join(marker, "ready")) && existsSync(directory)) return ready;
     await makeDirectory(directory, 0o777);
     await giveToGroup(pod, directory, { readOnly: false });
     await makeDirectory(marker, 0o750);
@@ -117,7 +117,7 @@ async function setUpEmptyDir({ tmpfs, mounts, allocatable }: SetUpDeps, pod: Pod
   if (medium === "Memory") {
     tmpfs(directory, memorySize(pod, allocatable(), sizeLimit));
   } else if (medium.startsWith("HugePages")) {
-    const page = medium === "HugePages" ? onlyHugepage(pod) : medium.slice("HugePages-".length);
+    const page = hugepageOf(pod, medium);
     const limit = podLimits(pod).get(`hugepages-${page}`);
     mounts.mount({ source: "nodev", target: directory, fsType: "hugetlbfs", options: [`pagesize=${page.replace(/i$/, "")}`, ...(limit ? [`size=${limit.number()}`] : [])] });
   } else throw new Error(`unknown storage medium "${medium}"`);
@@ -133,10 +133,14 @@ function memorySize(pod: Pod, allocatable: ResourceList, sizeLimit?: string): st
   return sizes.length > 0 ? [`size=${Math.ceil(Math.min(...sizes))}`] : [];
 }
 
-function onlyHugepage(pod: Pod): string {
-  const pages = [...podLimits(pod).keys()].filter((name) => name.startsWith("hugepages-")).map((name) => name.slice("hugepages-".length));
-  if (pages.length !== 1) throw new Error(pages.length === 0 ? "medium HugePages: hugePages storage requested, but there is no resource request for huge pages" : "medium HugePages can't be used with multiple hugepage sizes");
-  return pages[0]!;
+/** The size of its pages, which the pod must have asked for. */
+function hugepageOf(pod: Pod, medium: string): string {
+  const asked = [...podLimits(pod).keys()].filter((name) => name.startsWith("hugepages-")).map((name) => name.slice("hugepages-".length));
+  const [, size] = /^HugePages-(.+)$/.exec(medium) ?? [];
+  const pages = size === undefined ? asked : asked.filter((page) => compareQuantities(page, size) === 0);
+  if (pages.length > 1) throw new Error(`medium: ${medium} can't be used if container requests multiple huge page sizes`);
+  if (pages[0] === undefined) throw new Error(`medium ${medium}: hugePages storage requested, but there is no resource request for huge pages`);
+  return pages[0];
 }
 
 /** Files from the API: small, replaced as a whole; secrets never touch the disk. What an older version of ours has put there stays there: containers have it mounted. */
@@ -185,7 +189,7 @@ async function setUpBound(deps: SetUpDeps, { pod, volume }: { readonly pod: Pod;
 }
 
 /** A directory, or a device: given as it is, or with the file system on it, which grows with it. */
-async function setUpLocal({ dataDir, mounts, devices, expander }: SetUpDeps, pod: Pod, { claim, volume, readOnly, block }: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
+async function setUpLocal({ dataDir, mounts, devices, expander, clock, events }: SetUpDeps, pod: Pod, { claim, volume, readOnly, block }: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
   const { metadata: { name }, spec } = volume;
   const { path, fsType = "" } = spec.local!;
   const growing = { pod, claim, volume, readOnly, grow: async () => { if (!block && (await localKind(path)) === "device") await devices.grow({ name, device: path }, signal); return true; } };
@@ -207,7 +211,7 @@ async function setUpLocal({ dataDir, mounts, devices, expander }: SetUpDeps, pod
       mounts.unmount(directory); // as if it had not been
       throw error;
     }
-    if (!readOnly) await giveToGroup(pod, directory, { readOnly: false });
+    if (!readOnly) await giveToGroup(pod, directory, { readOnly: false, told: { clock, events } });
   }
   return { hostPath: directory, readOnly, managed: true, claim: nameOf(claim) };
 }

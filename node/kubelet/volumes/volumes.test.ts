@@ -188,6 +188,21 @@ test.each<[string, object, string]>([
   expect(modes).toEqual([0o1777, 0o1777]);
 });
 
+test("huge pages are of a size that the pod has asked for; a directory that somebody has removed is made again", async () => {
+  const mounted: string[] = [];
+  const mounts = { isMountPoint: () => false, mount: ({ options }: { options: string[] }) => void mounted.push(options[0]!) } as unknown as Mounts;
+  const deps = { dataDir: directory, mounts, tokens: {}, hostIps: [], allocatable: () => ({}) } as unknown as SetUpDeps;
+  const pod = (...pages: string[]) => ({ metadata: { uid: "u", name: "p", namespace: "d" }, spec: { containers: [{ name: "c", resources: { limits: Object.fromEntries(pages.map((page) => [`hugepages-${page}`, "4Mi"])) } }] } }) as unknown as Pod;
+  const made = (of: Pod, medium: string) => setUpVolume(deps, of, { name: "v", emptyDir: { medium } }, { signal: new AbortController().signal, onBound: () => undefined }).then(({ hostPath }) => hostPath!, ({ message }: Error) => message);
+  await made(pod("2Mi", "1Gi"), "HugePages-2048Ki");
+  expect(mounted).toEqual(["pagesize=2M"]);
+  expect(await made(pod("1Gi"), "HugePages-2Mi")).toBe("medium HugePages-2Mi: hugePages storage requested, but there is no resource request for huge pages");
+  expect(await made(pod("2Mi", "1Gi"), "HugePages")).toBe("medium: HugePages can't be used if container requests multiple huge page sizes");
+  const path = await made(pod(), "");
+  rmSync(path, { recursive: true });
+  expect(statSync(await made(pod(), "")).isDirectory()).toBe(true);
+});
+
 test("a pod whose volume the node has no room for is told so in the end, and belongs elsewhere", async () => {
   let nowMs = 0;
   const claim = { metadata: { name: "c", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
