@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiServer, type ApiServer, type Asked } from "../../../test/api-server.ts";
 import type { AdmissionRequest } from "../../admission/plugin.ts";
+import { rbacEscalation } from "../../admission/rbac-escalation.ts";
+import { Reinvocation } from "../../admission/reinvocation.ts";
 import { builtInResources } from "../../api/schema/resources.ts";
 import { statusError } from "../../api/meta/status-error.ts";
 import { systemRandom } from "../../lifecycle/random.ts";
@@ -537,4 +539,15 @@ test("integers that no double holds are compared and told with all their digits"
   await api.ask("POST", path, { body: revision("9007199254740993") });
   expect((await api.ask("PUT", `${path}/large`, { body: revision("9007199254740993") })).code).toBe(200);
   expect((await api.ask("PUT", `${path}/large`, { body: revision("9007199254740995") })).body.message).toBe('ControllerRevision.apps "large" is invalid: data: Invalid value: {"a":9007199254740995}: field is immutable');
+});
+
+test("a permission to escalate the role of a name holds where the path has that name: not for a POST", async () => {
+  const asked: (string | undefined)[] = [];
+  const guard = rbacEscalation(async ({ name }) => void asked.push(name));
+  await using other = await apiServer({ admit: (request) => void (guard.handles(request) && guard.admit!(request, new Reinvocation())) });
+  const [roles, body] = ["/apis/rbac.authorization.k8s.io/v1/clusterroles", { metadata: { name: "r" }, rules: [] }];
+  await other.ask("POST", roles, { body });
+  await other.ask("PUT", `${roles}/r`, { body });
+  await other.ask("PATCH", `${roles}/s`, { query: { fieldManager: "test" }, headers: { "content-type": "application/apply-patch+yaml" }, body: { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: "s" } } });
+  expect(asked).toEqual(["", "r", "s"]);
 });
