@@ -62,7 +62,7 @@ export interface Resource<T extends ApiObject = ApiObject> {
   anyMeta?(context: WriteContext): boolean;
   /** Why the object of this name is not deleted, if that is so. A collection goes all the same. */
   undeletable?(name: string): string | undefined;
-  /** Added by a delete: the object stays until somebody has done what they stand for. */
+  /** Added by the first delete, whatever it says of dependents: the object stays until somebody has done what they stand for. */
   readonly finalizersOnDelete?: readonly string[];
   /** PUT of a name that does not exist creates it. */
   readonly createOnUpdate?: boolean;

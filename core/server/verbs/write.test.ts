@@ -278,6 +278,21 @@ test("a definition that is being deleted is of the generation it was", async () 
   expect((await api.ask("DELETE", `${CRDS}/goers.a.b`)).body.metadata).toMatchObject({ generation: 1, deletionTimestamp: expect.any(String) });
 });
 
+test("namespaces and definitions are marked by storages of their own, with words of their own, and a definition says nothing of dependents at first", async () => {
+  const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const schema = { openAPIV3Schema: { type: "object" } };
+  await api.ask("POST", CRDS, { body: { metadata: { name: "leavers.a.b", finalizers: ["a.b/hold"] }, spec: { group: "a.b", scope: "Namespaced", names: { kind: "Leaver", plural: "leavers" }, versions: [{ name: "v1", served: true, storage: true, schema }] } } });
+  const gone = async (body: object) => (await api.ask("DELETE", `${CRDS}/leavers.a.b`, { body: { kind: "DeleteOptions", apiVersion: "v1", ...body } })).body;
+  expect(await gone({ preconditions: { resourceVersion: "1" } })).toMatchObject({ code: 409, details: { kind: "customresourcedefinitions" }, message: expect.stringMatching(/^Operation cannot be fulfilled on customresourcedefinitions.apiextensions.k8s.io "leavers.a.b": Precondition failed: ResourceVersion in precondition: 1, ResourceVersion in object meta: \d+$/) });
+  const first = (await gone({ propagationPolicy: "Foreground" })).metadata;
+  expect([first.finalizers, first.deletionGracePeriodSeconds]).toEqual([["a.b/hold", "customresourcecleanup.apiextensions.k8s.io"], undefined]);
+  const second = (await gone({ propagationPolicy: "Foreground" })).metadata;
+  expect([second.finalizers.at(-1), second.deletionGracePeriodSeconds]).toEqual(["foregroundDeletion", 0]);
+  await api.ask("POST", "/api/v1/namespaces", { body: { metadata: { name: "meant" } } });
+  expect((await api.ask("DELETE", "/api/v1/namespaces/meant", { body: { kind: "DeleteOptions", apiVersion: "v1", preconditions: { uid: "u" } } })).body.message)
+    .toMatch(/^Operation cannot be fulfilled on namespaces "meant": Precondition failed: UID in precondition: u, UID in object meta: [0-9a-f-]{36}$/);
+});
+
 test("a finalizer holds what is deleted until it is taken away", async () => {
   await api.ask("POST", MAPS, { body: { metadata: { name: "held", finalizers: ["example.com/hold"] } } });
   const deleted = await api.ask("DELETE", `${MAPS}/held`);
