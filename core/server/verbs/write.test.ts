@@ -183,6 +183,17 @@ test("generation counts changes of the spec; the status has its own door", async
   ]);
 });
 
+test("generations of a CSIDriver count from what it is created with", async () => {
+  const path = "/apis/storage.k8s.io/v1/csidrivers";
+  const generations: unknown[] = [];
+  for (const [name, generation] of [["restored.a.b", 7], ["new.a.b", undefined]]) {
+    const { body } = await api.ask("POST", path, { body: { metadata: { name, generation }, spec: {} } });
+    const changed = await api.ask("PUT", `${path}/${name}`, { body: { ...body, spec: { ...body.spec, requiresRepublish: true } } });
+    generations.push([body.metadata.generation, changed.body.metadata.generation]);
+  }
+  expect(generations).toEqual([[7, 8], [undefined, 1]]);
+});
+
 test("the count of a DaemonSet's templates is owned by who makes it, and by nobody who applies it", async () => {
   const path = "/apis/apps/v1/namespaces/a/daemonsets";
   const ownersOf = ({ managedFields }: { managedFields: { fieldsV1: Record<string, object> }[] }) => managedFields.map(({ fieldsV1 }) => fieldsV1["f:metadata"]);
