@@ -16,6 +16,8 @@ export interface AdmissionRequest {
   readonly namespace: string;
   /** "" on a create with generateName. */
   readonly name: string;
+  /** The name in the path: "" of a POST. Absent: the same. */
+  readonly pathName?: string | undefined;
   /** The object to be written: mutating plug-ins change it in place. Absent on DELETE. For CONNECT, the options object. */
   object: ApiObject | undefined;
   /** Frozen. Absent on CREATE and CONNECT. */

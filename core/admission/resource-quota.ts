@@ -10,7 +10,7 @@
  */
 import type { ResourceQuota } from "../api/gen/core.v1.ts";
 import { type ApiObject, namespaceOf } from "../api/meta/object-meta.ts";
-import { isConflict, isNotFound } from "../api/meta/status-error.ts";
+import { isConflict, isNotFound, statusError } from "../api/meta/status-error.ts";
 import { add, type Amounts, amountsOf, equal, exceeding, format, growth, listOf, only, withoutZeros } from "../api/quota/amounts.ts";
 import type { Surroundings } from "../api/quota/claim-usage.ts";
 import { type Evaluator, evaluatorOf, scopesOf } from "../api/quota/evaluators.ts";
@@ -109,7 +109,7 @@ export function charge(quotas: readonly Quota[], { request, evaluator, nowMs, li
   const { group, resource } = request;
   const open = uncovered({ limited, group, resource, object, evaluator, usage, quotas, names: new Set(limits.flatMap(({ hard }) => [...hard.keys()])) });
   if (open.names.length > 0) throw refusal(request, `insufficient quota to consume: ${open.names.join(",")}`);
-  if (open.scopes !== "") throw new Error(`insufficient quota to match these scopes: ${open.scopes}`); // upstream's is no 403, either
+  if (open.scopes !== "") throw statusError({ code: 500, reason: "", message: `insufficient quota to match these scopes: ${open.scopes}` }); // upstream's is no 403, either
   return spent.flatMap(({ quota, hard, requested: all }) => {
     const requested = only(all, hard.keys());
     const used = amountsOf(quota.status?.used);

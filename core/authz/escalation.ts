@@ -23,6 +23,7 @@ export interface EscalationCheck {
   readonly resource: "roles" | "clusterroles" | "rolebindings" | "clusterrolebindings";
   /** "" for cluster scope. */
   readonly namespace: string;
+  /** In the path: a permission to escalate a role of that name does not hold for a POST, which has none there. */
   readonly name: string;
   readonly object: Readonly<RbacObject>;
   /** Absent on a create. */

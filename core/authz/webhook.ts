@@ -59,8 +59,9 @@ export function webhookAuthorizer({ name, settings, server, clock, log, metrics 
       measured("success");
       return status ?? { allowed: false };
     } catch (error) {
-      measured((error as Error).message.includes("context deadline exceeded") ? "timeout" : "error");
-      if (failurePolicy === "NoOpinion") metrics?.failOpen.inc({ name, result: "error" });
+      const result = (error as Error).message.includes("context deadline exceeded") ? "timeout" : "error";
+      measured(result);
+      if (failurePolicy === "NoOpinion") metrics?.failOpen.inc({ name, result });
       throw error;
     }
   }

@@ -12,6 +12,8 @@ test.each([
   ["DELETE", "/apis/apps/v1/namespaces/a/deployments", "deletecollection apps deployments  a "],
   ["PATCH", "/apis/apps/v1/namespaces/a/deployments/d/status", "patch apps deployments status a d"],
   ["GET", "/api/v1/namespaces/a/secrets?fieldSelector=metadata.name%3Dx", "list  secrets  a x"],
+  ["GET", "/api/v1/secrets?watch=1&fieldSelector=metadata.namespace%3Da,metadata.name%3D%3Dx", "watch  secrets   x"],
+  ["GET", "/api/v1/namespaces/a/secrets?fieldSelector=metadata.name%3D..", "list  secrets  a "], ["GET", "/api/v1/namespaces/a/secrets?fieldSelector=metadata.name%3Dx%5C", "list  secrets  a "], ["GET", "/api/v1/namespaces/a/secrets?fieldSelector=metadata.name!%3Dx", "list  secrets  a "],
   ["GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode", "get rbac.authorization.k8s.io clusterroles   system:node"],
 ])("%s %s", (method, url, expected) => {
   const { pathname, searchParams } = new URL(url, "https://x");

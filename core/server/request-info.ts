@@ -5,7 +5,9 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/request/requestinfo.go
  */
+import { parseFieldSelector } from "../api/meta/field-selector.ts";
 import { withoutLast } from "../api/meta/linear.ts";
+import { pathSegmentName } from "../api/meta/names.ts";
 import type { Verb } from "../api/request/attributes.ts";
 
 export interface ResourceRequestInfo {
@@ -106,10 +108,15 @@ export function isTrue(value: string | null): boolean {
   return value !== null && value !== "0" && value.toLowerCase() !== "false";
 }
 
-/** A list of metadata.name=x is a request for that one object, which is how RBAC's resourceNames come to apply to lists. */
+/** A list of metadata.name=x, whatever else it selects, is a request for that one object, which is how RBAC's resourceNames come to apply to lists. */
 function nameSelected(fieldSelector: string | null): string {
-  const match = fieldSelector === null ? null : /^metadata\.name==?([^,]+)$/.exec(fieldSelector);
-  return match?.[1] ?? "";
+  if (!fieldSelector?.includes("metadata.name")) return "";
+  try {
+    const name = parseFieldSelector(fieldSelector).exactMatch("metadata.name") ?? "";
+    return pathSegmentName(name).length === 0 ? name : "";
+  } catch {
+    return ""; // the list refuses it
+  }
 }
 
 /** Whether a part of the path is empty, but for the ends, the place of a namespace and what belongs to the request's target: no route has such. */

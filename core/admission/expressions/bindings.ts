@@ -29,6 +29,12 @@ export function bindingsOf({ review, request, namespace, params, decisions: { de
   };
 }
 
+/** What conditions are told: nothing of the namespace, and the resource as it was requested. Source: kubernetes v1.36 apiserver/pkg/admission/plugin/webhook/matchconditions/matcher.go */
+export function conditionBindingsOf(speaking: Omit<Speaking, "namespace">): Bindings {
+  const { review } = speaking;
+  return bindingsOf({ ...speaking, namespace: null, review: { ...review, resource: review.requestResource ?? review.resource } });
+}
+
 const META = ["name", "generateName", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "labels", "annotations", "finalizers"] as const;
 
 /** Without who owns which of its fields. */

@@ -15,7 +15,7 @@ import { Activation, BudgetSpent } from "../../cel/admission/activation.ts";
 import { RUNTIME_COST_BUDGET } from "../../cel/kubernetes.ts";
 import type { Value } from "../../cel/value/value.ts";
 import type { Informer } from "../../client/informer.ts";
-import { bindingsOf } from "../expressions/bindings.ts";
+import { bindingsOf, conditionBindingsOf, type Speaking } from "../expressions/bindings.ts";
 import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
 import { Decisions } from "../expressions/decisions.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
@@ -142,14 +142,14 @@ class Round {
     }
   }
 
-  async #bindings({ matched, param }: Invocation, namespace: Readonly<Namespace> | null): Promise<ReturnType<typeof bindingsOf>> {
-    return bindingsOf({ review: await shownReview(this.#request, matched, this.#deps.versions), request: this.#request, namespace, params: param, decisions: this.#decisions });
+  async #speaking({ matched, param }: Invocation, namespace: Readonly<Namespace> | null): Promise<Speaking> {
+    return { review: await shownReview(this.#request, matched, this.#deps.versions), request: this.#request, namespace, params: param, decisions: this.#decisions };
   }
 
   async #isWanted(invocation: Invocation): Promise<boolean> {
     const { compiled, policy, binding } = invocation;
     if (compiled.conditions.length === 0) return true;
-    const bindings = await this.#bindings(invocation, null); // conditions are not told of the namespace
+    const bindings = conditionBindingsOf(await this.#speaking(invocation, null));
     try {
       return await this.#decisions.settled(() => conditionsHold({ ...compiled, expressions: compiled.conditions }, bindings));
     } catch (error) {
@@ -190,7 +190,7 @@ class Round {
 
   async #evaluated({ expression }: CompiledMutation, invocation: Invocation, namespace: Readonly<Namespace> | null): Promise<Value> {
     if (expression.error !== undefined) throw new Error(expression.error);
-    const activation = new Activation(await this.#bindings(invocation, namespace), invocation.compiled.variables);
+    const activation = new Activation(bindingsOf(await this.#speaking(invocation, namespace)), invocation.compiled.variables);
     try {
       const { value, error } = await this.#decisions.settled(() => activation.evaluate(expression, RUNTIME_COST_BUDGET));
       if (value === undefined) throw new Error(error);

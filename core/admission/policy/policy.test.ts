@@ -36,10 +36,11 @@ interface World {
   /** Of all policies; by default one binding each. */
   readonly binding?: object;
   readonly params?: readonly ApiObject[];
+  readonly equivalents?: ReturnType<ObjectVersions["equivalents"]>;
   readonly request?: Partial<Parameters<typeof admissionRequest>[0]>;
 }
 
-async function run({ validating = [], mutating = [], binding = {}, params = [], request = {}, meter }: World & { readonly meter?: PolicyMeter }) {
+async function run({ validating = [], mutating = [], binding = {}, params = [], equivalents = [], request = {}, meter }: World & { readonly meter?: PolicyMeter }) {
   const GROUP = "admissionregistration.k8s.io/v1";
   const policiesOf = <P extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((spec, i) => stored<P>(GROUP, kind, `p${i}`, { spec: { failurePolicy: "Fail", matchConstraints, ...spec } })));
   const bindingsOf = <B extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((_, i) => stored<B>(GROUP, kind, `b${i}`, { spec: { policyName: `p${i}`, validationActions: ["Deny"], ...binding } })));
@@ -49,7 +50,7 @@ async function run({ validating = [], mutating = [], binding = {}, params = [], 
   }) } as unknown as Client;
   const authorizer = { authorize: async (attributes: { verb: string }) => ({ decision: attributes.verb === "breakglass" ? "allow" : "no-opinion", reason: "" }) } as unknown as Authorizer;
   const common = {
-    client, versions, authorizer, clock: systemClock, resourceOf: ({ kind }: { kind: string }) => (kind === "ConfigMap" ? { group: "", version: "v1", plural: "configmaps", kind, namespaced: true } : undefined),
+    client, versions: { ...versions, equivalents: () => equivalents }, authorizer, clock: systemClock, resourceOf: ({ kind }: { kind: string }) => (kind === "ConfigMap" ? { group: "", version: "v1", plural: "configmaps", kind, namespaced: true } : undefined),
     namespaces: { find: async (_: string, name: string) => stored<Namespace>("v1", "Namespace", name, { metadata: { labels: { env: "prod" } }, status: { phase: "Active" } }) },
   };
   const chain = admissionChain([
@@ -111,6 +112,21 @@ test("a binding says what becomes of a no, and annotations are for the audit log
   expect(annotations).toEqual({
     "validation.policy.admission.k8s.io/validation_failure": '[{"message":"no","policy":"p0","binding":"b0","expressionIndex":1,"validationActions":["Warn","Audit"]}]', "p0/replicas": "there are 5",
   });
+});
+
+test.each(["string(authorizer.path('/x').check('get').allowed())", "variables.asked"])("an annotation may not ask the authorizer: %s", async (valueExpression) => {
+  const variables = [{ name: "asked", expression: "string(authorizer.path('/x').check('get').allowed())" }];
+  const { outcome } = await run({ validating: [{ variables, validations: [{ expression: "variables.asked == 'false'" }], auditAnnotations: [{ key: "k", valueExpression }] }] });
+  expect(outcome).toMatch(/^422 Invalid: .* denied request: expression .* no such attribute\(s\): authorizer$/);
+});
+
+test("conditions are told of the resource as it was requested, all else in the version the rule names", async () => {
+  const other = { group: "apps", version: "v0", resource: "deployments" };
+  const policy = {
+    matchConstraints: { ...matchConstraints, resourceRules: [{ ...rules[0], apiVersions: ["v0"] }] }, matchConditions: [{ name: "requested", expression: "request.resource.version == 'v1' && request.requestResource.version == 'v1'" }],
+  };
+  const [validations, mutations] = [[{ expression: "false", messageExpression: "request.resource.version" }], [json("[JSONPatch{op: 'add', path: '/metadata/labels/told', value: request.resource.version}]")]];
+  expect(await run({ validating: [{ ...policy, validations }], mutating: [{ ...policy, mutations }], equivalents: [other] })).toMatchObject({ outcome: denied("v0"), object: { metadata: { labels: { told: "v0" } } } });
 });
 
 test.each([

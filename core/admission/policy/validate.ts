@@ -7,6 +7,7 @@ import { Activation, type Bindings, BudgetSpent } from "../../cel/admission/acti
 import { RUNTIME_COST_BUDGET } from "../../cel/kubernetes.ts";
 import { byteLength } from "../../api/meta/byte-length.ts";
 import type { Value } from "../../cel/value/value.ts";
+import { bindingsOf, conditionBindingsOf, type Speaking } from "../expressions/bindings.ts";
 import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
 import type { CompiledValidatingPolicy, CompiledValidation } from "./compiled-policy.ts";
 
@@ -26,20 +27,22 @@ const MESSAGE_BYTES_MAX = 5 * 1024;
 const ADMITTED: Decision = { denied: false };
 const NOTHING: Verdict = { decisions: [], annotations: [] };
 
-export function verdictOf(policy: CompiledValidatingPolicy, bindings: Bindings): Verdict {
+export function verdictOf(policy: CompiledValidatingPolicy, speaking: Speaking): Verdict {
   const ignores = policy.failurePolicy === "Ignore";
   const failed = (message: string): Decision => (ignores ? { denied: false, ignored: message } : { denied: true, message, reason: "" });
   try {
-    if (policy.conditions.length > 0 && !conditionsHold({ ...policy, expressions: policy.conditions }, { ...bindings, namespaceObject: null })) return NOTHING; // conditions are not told of the namespace
+    if (policy.conditions.length > 0 && !conditionsHold({ ...policy, expressions: policy.conditions }, conditionBindingsOf(speaking))) return NOTHING;
+    const bindings = bindingsOf(speaking);
+    const others = withoutAuthorizer(bindings);
     const { outcomes, budget } = evaluateAll(policy.validations.map(({ expression }) => expression), bindings, policy, RUNTIME_COST_BUDGET);
-    const messages = messagesOf(policy, bindings, budget);
+    const messages = messagesOf(policy, others, budget);
     const decisions = policy.validations.map((validation, i): Decision => {
       const { value, error } = outcomes[i]!;
       if (error !== undefined) return failed(error);
       if ("spent" in messages) return failed(`failed messageExpression: ${messages.spent}`);
       return value === true ? ADMITTED : { denied: true, message: messageOf(validation, messages.values[i]), reason: validation.validation.reason ?? "Invalid" };
     });
-    return { decisions, annotations: annotationsOf(policy, bindings, ignores) };
+    return { decisions, annotations: annotationsOf(policy, others, ignores) };
   } catch (error) {
     if (error instanceof BudgetSpent || error instanceof ConditionError) return { decisions: [failed(error.message)], annotations: [] };
     throw error;
@@ -61,11 +64,12 @@ function evaluateAll(expressions: readonly (CompiledValidation["message"])[], bi
   return { outcomes, budget: left };
 }
 
-/** What message expressions say; they may not ask the authorizer. */
+/** What messages and annotations are told: they may not ask the authorizer, nor may the variables they speak of. */
+function withoutAuthorizer({ authorizer: _, "authorizer.requestResource": __, ...others }: Bindings): Bindings { return others; }
+
 function messagesOf(policy: CompiledValidatingPolicy, bindings: Bindings, budget: number): { readonly values: readonly (Value | undefined)[] } | { readonly spent: string } {
-  const { authorizer: _, "authorizer.requestResource": __, ...others } = bindings;
   try {
-    return { values: evaluateAll(policy.validations.map(({ message }) => message), others, policy, budget).outcomes.map(({ value }) => value) };
+    return { values: evaluateAll(policy.validations.map(({ message }) => message), bindings, policy, budget).outcomes.map(({ value }) => value) };
   } catch (error) {
     if (error instanceof BudgetSpent) return { spent: error.message };
     throw error;

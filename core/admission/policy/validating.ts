@@ -18,7 +18,7 @@ import type { Informer } from "../../client/informer.ts";
 import type { Lookup } from "../../client/lookup.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { PolicyAction, PolicyMeter } from "../admission-metrics.ts";
-import { bindingsOf } from "../expressions/bindings.ts";
+import type { Speaking } from "../expressions/bindings.ts";
 import { Decisions } from "../expressions/decisions.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
 import { refusal } from "../refuse.ts";
@@ -109,18 +109,18 @@ class Round {
     if (!params || params.length === 0) return;
     const namespace = await namespaceOf(this.#request, this.#deps.namespaces);
     for (const param of params) {
-      const bindings = await this.#bindings(matched, param, namespace);
+      const speaking = await this.#speaking(matched, param, namespace);
       const startMs = this.#deps.clock.uptimeMs();
-      const verdict = await this.#decisions.settled(() => verdictOf(compiled, bindings));
+      const verdict = await this.#decisions.settled(() => verdictOf(compiled, speaking));
       const seconds = (this.#deps.clock.uptimeMs() - startMs) / 1000 / Math.max(1, verdict.decisions.length);
       this.#note(verdict, { policy, binding, annotations, seconds });
     }
   }
 
-  async #bindings({ resource, kind }: Matched, params: Param, namespace: Readonly<Namespace> | null): Promise<ReturnType<typeof bindingsOf>> {
+  async #speaking({ resource, kind }: Matched, params: Param, namespace: Readonly<Namespace> | null): Promise<Speaking> {
     const { versions } = this.#deps;
     const request = this.#request;
-    return bindingsOf({ review: await shownReview(request, { resource, kind }, versions), request, namespace, params, decisions: this.#decisions });
+    return { review: await shownReview(request, { resource, kind }, versions), request, namespace, params, decisions: this.#decisions };
   }
 
   /** What cannot be told counts by the failurePolicy. */

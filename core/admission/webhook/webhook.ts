@@ -30,7 +30,7 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import type { KeptConnections } from "../../net/kept-connections.ts";
 import type { Log } from "../../observe/log.ts";
-import { bindingsOf } from "../expressions/bindings.ts";
+import { conditionBindingsOf } from "../expressions/bindings.ts";
 import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
 import { Decisions } from "../expressions/decisions.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
@@ -141,7 +141,7 @@ async function invocationFor(hook: Hook, request: AdmissionRequest, deps: Webhoo
 /** Whether its matchConditions hold. Throws 403. */
 async function wantedBy(hook: Hook, { review, request, authorizer }: { readonly review: NonNullable<AdmissionReview["request"]>; readonly request: AdmissionRequest; readonly authorizer: Authorizer }): Promise<boolean> {
   const decisions = new Decisions(authorizer);
-  const bindings = bindingsOf({ review, request, namespace: null, params: null, decisions });
+  const bindings = conditionBindingsOf({ review, request, params: null, decisions });
   try {
     return await decisions.settled(() => conditionsHold({ expressions: hook.conditions(), variables: new Map(), failurePolicy: hook.webhook.failurePolicy }, bindings));
   } catch (error) {

@@ -71,7 +71,7 @@ test("a version that exists but is not the endpoint's is refused", () => {
 });
 
 test.each([
-  [`{"apiVersion":"v1","kind":"Pod"}`, `no kind "Pod" is registered for version "v1" in scheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27"`],
+  [`{"apiVersion":"v1","kind":"Pod"}`, `no kind "Pod" is registered for version "v1" in scheme "pkg/apis/meta/internalversion/scheme/register.go:27"`],
   [`{"kind":1}`, "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string"],
   [`{"dryRun":"All"}`, "json: cannot unmarshal string into Go struct field DeleteOptions.dryRun of type []string"],
   ["{", "couldn't get version/kind; json parse error: unexpected end of JSON input"],
@@ -85,7 +85,7 @@ test.each([["?", 0], ["Yg==x", 4], ["Ygg=x", 4], ["Yg=", 3], ["Yg=x", 2], ["Y=",
 
 test("definitions and APIServices are registered elsewhere", () => {
   const expected = { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" };
-  expect(answer(`{"kind":"Foo","apiVersion":"apiextensions.k8s.io/v1"}`, { expected })).toBe(`400 Foo in version "v1" cannot be handled as a CustomResourceDefinition: no kind "Foo" is registered for version "apiextensions.k8s.io/v1" in scheme "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55"`);
+  expect(answer(`{"kind":"Foo","apiVersion":"apiextensions.k8s.io/v1"}`, { expected })).toBe(`400 Foo in version "v1" cannot be handled as a CustomResourceDefinition: no kind "Foo" is registered for version "apiextensions.k8s.io/v1" in scheme "pkg/apiserver/apiserver.go:55"`);
 });
 
 test("YAML and protobuf bodies", () => {

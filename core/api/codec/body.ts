@@ -48,9 +48,9 @@ export interface DecodedUntyped { readonly object: JsonObject; readonly gvk: Gro
 /** Go names no better word for the place where kinds are registered. */
 const SCHEME = "pkg/api/legacyscheme/scheme.go:30";
 const SCHEMES: Readonly<Record<string, string>> = {
-  "apiextensions.k8s.io": "k8s.io/apiextensions-apiserver/pkg/apiserver/apiserver.go:55", "apiregistration.k8s.io": "k8s.io/kube-aggregator/pkg/apiserver/scheme/scheme.go:28",
+  "apiextensions.k8s.io": "pkg/apiserver/apiserver.go:55", "apiregistration.k8s.io": "pkg/apiserver/scheme/scheme.go:28",
 };
-const SCHEME_OPTIONS = "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27";
+const SCHEME_OPTIONS = "pkg/apis/meta/internalversion/scheme/register.go:27";
 const SUMMARY_BYTES_MAX = 30;
 const KIND_TARGET = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
 

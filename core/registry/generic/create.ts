@@ -47,7 +47,7 @@ function namedTaken({ cache, keyOf, groupResource }: Target, error: unknown, { n
 async function createOnce(target: Target, draft: ApiObject, { context, signal, validate, warn }: WriteOptions): Promise<Cached> {
   const { resource, definition, cache, commits } = target;
   const given = draft.metadata.resourceVersion;
-  fillForCreate(draft, context, definition.generation !== false);
+  fillForCreate(draft, context, definition.generation !== false && !definition.keepsGenerationOnCreate);
   if (resource.hasStatus && !definition.keepsStatusOnCreate) delete (draft as { status?: unknown }).status;
   definition.prepareForCreate?.(draft, context);
   const allocation = await definition.allocate?.(draft, undefined, context);

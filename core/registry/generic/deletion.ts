@@ -28,8 +28,8 @@ export type DeletePlan =
 export function planDelete(object: Readonly<ApiObject>, definition: Resource, options: DeleteOptions, nowMs: number): DeletePlan {
   const { metadata } = object;
   const next: ApiObject = { ...object, metadata: { ...metadata } };
-  const finalizers = finalizersFor(metadata.finalizers ?? [], definition, options);
-  if (!metadata.deletionTimestamp) for (const added of definition.finalizersOnDelete ?? []) if (!finalizers.includes(added)) finalizers.push(added);
+  const isAdding = !metadata.deletionTimestamp && definition.finalizersOnDelete !== undefined;
+  const finalizers = isAdding ? [...new Set([...metadata.finalizers ?? [], ...definition.finalizersOnDelete])] : finalizersFor(metadata.finalizers ?? [], definition, options);
   if (finalizers.length > 0) next.metadata.finalizers = finalizers;
   else delete next.metadata.finalizers;
   const finalizersChanged = finalizers.join() !== (metadata.finalizers ?? []).join();
@@ -71,7 +71,12 @@ interface Again {
 /** An object that is being deleted already: its grace may become shorter, never longer. While it runs, nothing else changes. */
 function planAgain({ object, next, finalizersChanged, plainSteps, isGraceful, isHeld: held, requested, nowMs }: Again): DeletePlan {
   const before = object.metadata.deletionGracePeriodSeconds ?? 0;
-  if (!isGraceful || before === 0) return held ? (finalizersChanged ? { type: "mark", next } : { type: "keep", asked: true }) : { type: "remove", steps: plainSteps };
+  if (!isGraceful || before === 0) {
+    if (!held) return { type: "remove", steps: plainSteps };
+    const lacksGrace = object.metadata.deletionGracePeriodSeconds === undefined; // it was marked by a storage that knows of none
+    if (lacksGrace) next.metadata.deletionGracePeriodSeconds = 0;
+    return finalizersChanged || lacksGrace ? { type: "mark", next } : { type: "keep", asked: true };
+  }
   if (requested === undefined || requested >= before) return { type: "keep", asked: false };
   const deletionMs = Date.parse(object.metadata.deletionTimestamp!) + (requested - before) * 1000;
   const graceSeconds = deletionMs < nowMs && requested > 0 ? 1 : requested; // it is still for its node to end it
@@ -96,7 +101,15 @@ export function finishedBy(next: Readonly<ApiObject>, definition: Resource): boo
   return deletionTimestamp !== undefined && (deletionGracePeriodSeconds ?? 0) === 0 && (finalizers?.length ?? 0) === 0 && !(definition.isHeld?.(next) ?? false);
 }
 
-/** Throws 409 when the object is not the one that was meant. */
+/** Throws 409 when the object is not the one that was meant. Upstream's storages that mark on their own have words of their own for it. */
+export function checkStoredPreconditions(object: Readonly<ApiObject>, preconditions: DeleteOptions["preconditions"], { resource: { group, kind, plural }, marksItself }: { readonly resource: Pick<Resource, "group" | "kind" | "plural">; readonly marksItself: boolean }): void {
+  if (!marksItself) return checkDeletePreconditions({ group, resource: kind }, object, preconditions);
+  const { name, uid, resourceVersion } = object.metadata;
+  for (const [what, wanted, found] of [["UID", preconditions?.uid, uid], ["ResourceVersion", preconditions?.resourceVersion, resourceVersion]] as const)
+    if (wanted !== undefined && wanted !== found) throw conflict({ group, resource: plural }, name, `Precondition failed: ${what} in precondition: ${wanted}, ${what} in object meta: ${found}`);
+}
+
+/** Throws 409, as everywhere else. */
 export function checkDeletePreconditions(resource: GroupResource, { metadata: { name, uid, resourceVersion } }: Readonly<ApiObject>, preconditions: DeleteOptions["preconditions"]): void {
   if (preconditions?.uid !== undefined && preconditions.uid !== uid)
     throw conflict(resource, name, `the UID in the precondition (${preconditions.uid}) does not match the UID in record (${uid}). The object might have been deleted and then recreated`);

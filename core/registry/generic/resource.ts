@@ -48,6 +48,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   warnings?(next: Readonly<T>, old: Readonly<T> | undefined): Iterable<string>;
   /** Whether `next` differs from `old` in what bumps metadata.generation. Default: anything but metadata and status. `false`: this resource has no generation. */
   readonly generation?: false | ((next: Readonly<T>, old: Readonly<T>) => boolean);
+  /** It counts from what the client says on, or from nothing; else from 1. */
+  readonly keepsGenerationOnCreate?: true;
   /** An empty list is another than none until it is stored: who sends one changes the object each time. */
   readonly tellsEmpty?: true;
   /** How names are checked; default: DNS-1123 subdomain. Yields the texts of what is wrong. */
@@ -62,7 +64,7 @@ export interface Resource<T extends ApiObject = ApiObject> {
   anyMeta?(context: WriteContext): boolean;
   /** Why the object of this name is not deleted, if that is so. A collection goes all the same. */
   undeletable?(name: string): string | undefined;
-  /** Added by a delete: the object stays until somebody has done what they stand for. */
+  /** Added by the first delete, whatever it says of dependents: the object stays until somebody has done what they stand for. */
   readonly finalizersOnDelete?: readonly string[];
   /** PUT of a name that does not exist creates it. */
   readonly createOnUpdate?: boolean;

@@ -22,7 +22,7 @@ import type { Topic } from "./audience.ts";
 import { Cached, deepFreeze } from "./cached.ts";
 import { asStatus, Commits } from "./commits.ts";
 import { create } from "./create.ts";
-import { checkDeletePreconditions, type DeleteOptions, type DeletePlan, planDelete } from "./deletion.ts";
+import { checkStoredPreconditions, type DeleteOptions, type DeletePlan, planDelete } from "./deletion.ts";
 import { ON_NODE } from "./label-index.ts";
 import { inOrder } from "./object-meta.ts";
 import { replaceNothing } from "./refusals.ts";
@@ -175,7 +175,7 @@ export class ResourceStore {
     for (;;) {
       signal.throwIfAborted();
       if (!current) throw notFound(this.#groupResource, name);
-      checkDeletePreconditions({ group: this.resource.group, resource: this.resource.kind }, current.object, deleteOptions.preconditions);
+      checkStoredPreconditions(current.object, deleteOptions.preconditions, { resource: this.resource, marksItself: this.definition.markDeleting !== undefined });
       const plan = planDelete(current.stored, this.definition, deleteOptions, context.nowMs);
       const found = ask && (await this.#commits.shown(current, signal));
       if (found && (plan.type !== "keep" || plan.asked)) await ask(found, found);

@@ -29,11 +29,6 @@ export const resourceSlices = defineResource<ResourceSlice>({
   *validate({ spec }, old) {
     yield* validateSpec("spec", spec, old?.spec);
   },
-  *validateUpdate({ spec }, { spec: before }) {
-    yield* immutable("spec.pool.name", spec.pool.name, before.pool.name);
-    yield* immutable("spec.driver", spec.driver, before.driver);
-    yield* immutable("spec.nodeName", spec.nodeName, before.nodeName);
-  },
   *warnings({ spec: { driver } }) {
     if (driver !== driver.toLowerCase()) yield `spec.driver: driver names should be lowercase; ${goQuote(driver)} contains uppercase characters`;
   },
@@ -54,6 +49,11 @@ function fill({ spec }: ResourceSlice, { nowMs }: WriteContext): void {
 function* validateSpec(path: string, spec: Readonly<ResourceSliceSpec>, old?: Readonly<ResourceSliceSpec>): Iterable<FieldError> {
   yield* driverName(child(path, "driver"), spec.driver);
   yield* validatePool(child(path, "pool"), spec.pool);
+  if (old) {
+    yield* immutable(child(path, "pool", "name"), spec.pool.name, old.pool.name);
+    yield* immutable(child(path, "driver"), spec.driver, old.driver);
+    yield* immutable(child(path, "nodeName"), spec.nodeName, old.nodeName);
+  }
   yield* validatePlace(path, spec);
   if (spec.sharedCounters && spec.devices) yield invalid(path, "", "only one of `sharedCounters` or `devices` is allowed");
   const isAdvanced = (spec.devices ?? []).some(({ taints = [], consumesCounters = [] }) => taints.length + consumesCounters.length > 0);

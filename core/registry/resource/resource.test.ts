@@ -75,6 +75,13 @@ test.each<[Given, string[]]>([
   [slice({}, { devices: [], sharedCounters: [{ name: "c", counters: { a: { value: "1" } } }] }), ['spec: Invalid value: "": only one of `sharedCounters` or `devices` is allowed']],
 ])("a slice %#", (given, errors) => expect(created(resourceSlices, given).errors).toEqual(errors));
 
+test("of a slice is told what stays as it was made before where its devices may be", () => {
+  const { object } = created(resourceSlices, slice());
+  expect(updated(resourceSlices, object, slice({}, { nodeName: undefined })).errors).toEqual([
+    "spec.nodeName: Invalid value: null: field is immutable", "spec: Required value: exactly one of `nodeName`, `nodeSelector`, `allNodes`, `perDeviceNodeSelection` is required",
+  ]);
+});
+
 test.each([{ sharedCounters: [] }, { devices: [] }])("an empty list alone says nothing: %j", (list) => {
   const { object, errors } = created(resourceSlices, slice({}, { devices: undefined, ...list }));
   expect([errors, Object.keys(object.spec)]).toEqual([[], ["driver", "pool", "nodeName"]]);

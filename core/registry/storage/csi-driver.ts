@@ -1,7 +1,7 @@
 /**
  * CSIDriver (storage.k8s.io/v1): what a driver can do and needs.
  *
- * It counts generations from its first change on, not from its creation.
+ * It counts generations from its first change on, not from its creation, or from what it is created with.
  *
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/csi-driver-v1/
  * Source: kubernetes v1.36 pkg/registry/storage/csidriver/strategy.go, pkg/apis/storage/{v1/defaults,validation/validation}.go
@@ -20,6 +20,7 @@ export const csiDrivers = defineResource<CSIDriver>({
   group: "storage.k8s.io", version: "v1", kind: "CSIDriver", plural: "csidrivers",
   unconditionalUpdate: false,
   generation: (next, old) => !semanticEqual(next.spec, old.spec),
+  keepsGenerationOnCreate: true,
 
   defaults({ spec }) {
     spec.attachRequired ??= true;
@@ -30,10 +31,7 @@ export const csiDrivers = defineResource<CSIDriver>({
     spec.requiresRepublish ??= false;
     spec.seLinuxMount ??= false;
   },
-  prepareForCreate({ metadata, spec }) {
-    delete metadata.generation;
-    delete spec.preventPodSchedulingIfMissing; // behind a gate that is off
-  },
+  prepareForCreate({ spec }) { delete spec.preventPodSchedulingIfMissing; }, // behind a gate that is off
   prepareForUpdate(next, old) { if (old.spec.preventPodSchedulingIfMissing === undefined) delete next.spec.preventPodSchedulingIfMissing; },
 
   validate: ({ spec }) => validateSpec("spec", spec),

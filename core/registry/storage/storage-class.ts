@@ -27,7 +27,7 @@ export const storageClasses = defineResource<StorageClass>({
     yield* validateTopologies("allowedTopologies", allowedTopologies ?? []);
   },
   *validateUpdate(next, old) {
-    for (const field of ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] as const) yield* immutable(field, next[field] ?? {}, old[field] ?? {});
+    for (const field of ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] as const) yield* immutable(field, next[field], old[field]);
   },
   *warnings({ allowedTopologies }) {
     for (const [i, { matchLabelExpressions }] of (allowedTopologies ?? []).entries())

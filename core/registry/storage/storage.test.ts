@@ -33,6 +33,8 @@ test.each<[Resource<never>, Given, string[]]>([
 test("what stays as it was made", () => {
   const { object } = created(storageClasses, { provisioner: "p" });
   expect(updated(storageClasses, object, { volumeBindingMode: "WaitForFirstConsumer" }).errors).toEqual(['volumeBindingMode: Invalid value: "WaitForFirstConsumer": field is immutable']);
+  const withParameters = created(storageClasses, { provisioner: "p", parameters: { a: "b" } }).object;
+  expect(updated(storageClasses, withParameters, { parameters: undefined }).errors).toEqual(["parameters: Invalid value: null: field is immutable"]);
   const node = created(csiNodes, { spec: { drivers: [{ name: "d", nodeID: "1", allocatable: { count: 1 } }] } }).object;
   expect(updated(csiNodes, node, { spec: { drivers: [{ name: "d", nodeID: "1", allocatable: { count: 2 } }] } }).errors).toEqual([]);
   expect(updated(csiNodes, node, { spec: { drivers: [{ name: "d", nodeID: "2" }] } }).errors).toHaveLength(1);

@@ -17,7 +17,7 @@ export function limitsOf(spec: Readonly<PriorityLevelConfigurationSpec>, total: 
   const nominal = allShares > 0 ? Math.ceil((total * sharesOf(spec)) / allShares) : 0;
   const lendable = Math.round((nominal * ((spec.exempt ?? spec.limited)?.lendablePercent ?? 0)) / 100);
   const borrowable = spec.limited?.borrowingLimitPercent;
-  return { nominal, lower: nominal - lendable, upper: borrowable === undefined || borrowable === null ? total : nominal + Math.round((nominal * borrowable) / 100) };
+  return { nominal, lower: nominal - lendable, upper: nominal + (borrowable === undefined || borrowable === null ? total : Math.round((nominal * borrowable) / 100)) };
 }
 
 /** How slowly the memory of demand fades: half of it in five minutes. Source: seatDemandSmoothingCoefficient */

@@ -110,8 +110,8 @@ test("before there are objects everybody is in catch-all, with all seats", () =>
 
 test("seats are shared by nominal shares", () => {
   expect(Object.fromEntries([...server().levels.values()].map(({ name, limits }) => [name, [limits.nominal, limits.lower, limits.upper]]))).toEqual({
-    "exempt": [0, 0, 600], "catch-all": [13, 13, 600], "system": [74, 50, 600], "node-high": [98, 73, 600], "leader-election": [25, 25, 600],
-    "workload-high": [98, 49, 600], "workload-low": [245, 24, 600], "global-default": [49, 24, 600],
+    "exempt": [0, 0, 600], "catch-all": [13, 13, 613], "system": [74, 50, 674], "node-high": [98, 73, 698], "leader-election": [25, 25, 625],
+    "workload-high": [98, 49, 698], "workload-low": [245, 24, 845], "global-default": [49, 24, 649],
   });
 });
 

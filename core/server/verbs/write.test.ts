@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiServer, type ApiServer, type Asked } from "../../../test/api-server.ts";
 import type { AdmissionRequest } from "../../admission/plugin.ts";
+import { rbacEscalation } from "../../admission/rbac-escalation.ts";
+import { Reinvocation } from "../../admission/reinvocation.ts";
 import { builtInResources } from "../../api/schema/resources.ts";
 import { statusError } from "../../api/meta/status-error.ts";
 import { systemRandom } from "../../lifecycle/random.ts";
@@ -181,6 +183,17 @@ test("generation counts changes of the spec; the status has its own door", async
   ]);
 });
 
+test("generations of a CSIDriver count from what it is created with", async () => {
+  const path = "/apis/storage.k8s.io/v1/csidrivers";
+  const generations: unknown[] = [];
+  for (const [name, generation] of [["restored.a.b", 7], ["new.a.b", undefined]]) {
+    const { body } = await api.ask("POST", path, { body: { metadata: { name, generation }, spec: {} } });
+    const changed = await api.ask("PUT", `${path}/${name}`, { body: { ...body, spec: { ...body.spec, requiresRepublish: true } } });
+    generations.push([body.metadata.generation, changed.body.metadata.generation]);
+  }
+  expect(generations).toEqual([[7, 8], [undefined, 1]]);
+});
+
 test("the count of a DaemonSet's templates is owned by who makes it, and by nobody who applies it", async () => {
   const path = "/apis/apps/v1/namespaces/a/daemonsets";
   const ownersOf = ({ managedFields }: { managedFields: { fieldsV1: Record<string, object> }[] }) => managedFields.map(({ fieldsV1 }) => fieldsV1["f:metadata"]);
@@ -274,6 +287,21 @@ test("a definition that is being deleted is of the generation it was", async () 
   const schema = { openAPIV3Schema: { type: "object" } };
   await api.ask("POST", CRDS, { body: { metadata: { name: "goers.a.b" }, spec: { group: "a.b", scope: "Namespaced", names: { kind: "Goer", plural: "goers" }, versions: [{ name: "v1", served: true, storage: true, schema }] } } });
   expect((await api.ask("DELETE", `${CRDS}/goers.a.b`)).body.metadata).toMatchObject({ generation: 1, deletionTimestamp: expect.any(String) });
+});
+
+test("namespaces and definitions are marked by storages of their own, with words of their own, and a definition says nothing of dependents at first", async () => {
+  const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+  const schema = { openAPIV3Schema: { type: "object" } };
+  await api.ask("POST", CRDS, { body: { metadata: { name: "leavers.a.b", finalizers: ["a.b/hold"] }, spec: { group: "a.b", scope: "Namespaced", names: { kind: "Leaver", plural: "leavers" }, versions: [{ name: "v1", served: true, storage: true, schema }] } } });
+  const gone = async (body: object) => (await api.ask("DELETE", `${CRDS}/leavers.a.b`, { body: { kind: "DeleteOptions", apiVersion: "v1", ...body } })).body;
+  expect(await gone({ preconditions: { resourceVersion: "1" } })).toMatchObject({ code: 409, details: { kind: "customresourcedefinitions" }, message: expect.stringMatching(/^Operation cannot be fulfilled on customresourcedefinitions.apiextensions.k8s.io "leavers.a.b": Precondition failed: ResourceVersion in precondition: 1, ResourceVersion in object meta: \d+$/) });
+  const first = (await gone({ propagationPolicy: "Foreground" })).metadata;
+  expect([first.finalizers, first.deletionGracePeriodSeconds]).toEqual([["a.b/hold", "customresourcecleanup.apiextensions.k8s.io"], undefined]);
+  const second = (await gone({ propagationPolicy: "Foreground" })).metadata;
+  expect([second.finalizers.at(-1), second.deletionGracePeriodSeconds]).toEqual(["foregroundDeletion", 0]);
+  await api.ask("POST", "/api/v1/namespaces", { body: { metadata: { name: "meant" } } });
+  expect((await api.ask("DELETE", "/api/v1/namespaces/meant", { body: { kind: "DeleteOptions", apiVersion: "v1", preconditions: { uid: "u" } } })).body.message)
+    .toMatch(/^Operation cannot be fulfilled on namespaces "meant": Precondition failed: UID in precondition: u, UID in object meta: [0-9a-f-]{36}$/);
 });
 
 test("a finalizer holds what is deleted until it is taken away", async () => {
@@ -537,4 +565,15 @@ test("integers that no double holds are compared and told with all their digits"
   await api.ask("POST", path, { body: revision("9007199254740993") });
   expect((await api.ask("PUT", `${path}/large`, { body: revision("9007199254740993") })).code).toBe(200);
   expect((await api.ask("PUT", `${path}/large`, { body: revision("9007199254740995") })).body.message).toBe('ControllerRevision.apps "large" is invalid: data: Invalid value: {"a":9007199254740995}: field is immutable');
+});
+
+test("a permission to escalate the role of a name holds where the path has that name: not for a POST", async () => {
+  const asked: (string | undefined)[] = [];
+  const guard = rbacEscalation(async ({ name }) => void asked.push(name));
+  await using other = await apiServer({ admit: (request) => void (guard.handles(request) && guard.admit!(request, new Reinvocation())) });
+  const [roles, body] = ["/apis/rbac.authorization.k8s.io/v1/clusterroles", { metadata: { name: "r" }, rules: [] }];
+  await other.ask("POST", roles, { body });
+  await other.ask("PUT", `${roles}/r`, { body });
+  await other.ask("PATCH", `${roles}/s`, { query: { fieldManager: "test" }, headers: { "content-type": "application/apply-patch+yaml" }, body: { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: "s" } } });
+  expect(asked).toEqual(["", "r", "s"]);
 });

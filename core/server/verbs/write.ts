@@ -230,6 +230,7 @@ function admissionRequest(
   { operation, next, old, query }: { operation: Operation; next: ApiObject | undefined; old: Readonly<ApiObject> | undefined; query: WriteQuery | DeleteQuery },
 ): AdmissionRequest {
   const { dryRun, ...given } = query;
+  const pathName = info.verb === "create" && info.subresource === "" ? "" : info.name;
   const all = dryRun && { dryRun: ["All"] };
   const own = "fieldManager" in given // in the order Go has the fields in
     ? { ...all, ...(given.fieldManager && { fieldManager: given.fieldManager }), ...(request.query.get("fieldValidation") && { fieldValidation: given.fieldValidation }) }
@@ -239,7 +240,8 @@ function admissionRequest(
     options: { kind: OPTIONS_KINDS[operation], apiVersion: "meta.k8s.io/v1", ...own },
     group: row.group, version: row.version, resource: row.plural, subresource: info.subresource, namespace: info.namespace || (operation === "CREATE" && row.group === "" && row.plural === "namespaces" ? next?.metadata.name ?? "" : ""),
     kind: next?.kind ?? row.kind,
-    name: (info.verb === "create" && info.subresource === "" ? "" : info.name) || (next?.metadata?.name ?? ""),
+    name: pathName || (next?.metadata?.name ?? ""),
+    pathName,
     object: next,
     oldObject: old,
     warn: (text) => void warnings.push(text),
