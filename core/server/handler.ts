@@ -157,7 +157,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const startMs = server.clock.uptimeMs();
     const info = requestInfo(request.method, request.path, request.query);
     if (!info.isResource && info.isIncomplete) return incomplete(request);
-    const auditId = server.audit || request.setHeader ? request.header("audit-id")?.slice(0, AUDIT_ID_LENGTH_MAX) || server.random.uuid() : "";
+    const auditId = server.audit || request.setHeader ? request.header("audit-id") || server.random.uuid() : "";
     request.setHeader?.("Audit-Id", auditId);
     const metered = meter.begin(request, info);
     const flight: Flight = { auditId, metered, waitedMs: 0, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, authenticationMs: 0, ticket: undefined, warnings: [] };
@@ -192,9 +192,6 @@ function incomplete({ path, wire }: ServerRequest): Answer {
   const url = `${path}${wire?.rawQuery ? `?${wire.rawQuery}` : ""}`.replace(/[&<>]/g, (sign) => (sign === "&" ? "&amp;" : sign === "<" ? "&lt;" : "&gt;"));
   return raw(`Internal Server Error: ${JSON.stringify(url)}: failed to create RequestInfo: unable to determine kind and namespace from url, ${url}\n`, "text/plain; charset=utf-8", 500, { "x-content-type-options": "nosniff" });
 }
-
-/** Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/audit_init.go */
-const AUDIT_ID_LENGTH_MAX = 64;
 
 function failure({ log }: ServerDeps, request: ServerRequest, error: unknown): Answer {
   if (error instanceof NotServed) return notServedAnswer(error, request.path);
@@ -260,10 +257,10 @@ export function attributesOf(info: RequestInfo, request: ServerRequest, user: Us
   };
 }
 
-/** Whether upstream's router has no way there: to a subresource there is not and below one, to the objects of what can only be created, and through a namespace to what lives in none. */
+/** Whether upstream's router has no way there: to a subresource there is not and below one, to the objects of what can only be created, through a namespace to what lives in none, and by the old form …/proxy/pods. */
 function hasNoRoute(info: ResourceRequestInfo, { verbs, subresources, namespaced }: ServedResource["row"]): boolean {
   const { verb, name, subresource, isBelowRoutes } = info;
-  if (isBelowRoutes || isElsewhere(info, namespaced)) return true;
+  if (verb === "proxy" || isBelowRoutes || isElsewhere(info, namespaced)) return true;
   if (subresource !== "") return !subresources.some((one) => one.name === subresource);
   const isCollection = verb === "list" || verb === "watch"; // with a name where a field selector asks for one
   return name !== "" && !isCollection && !verbs.some((one) => NAMED.has(one));
