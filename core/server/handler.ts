@@ -44,6 +44,9 @@ interface Flight {
   warnings: readonly string[];
 }
 
+/** Who asks is not known, or not asked for. */
+const NOBODY: UserInfo = { name: "", groups: [] };
+
 export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, ResourceHandler>>): Handler {
   const meter = requestMetrics(server.metrics, server.clock);
   const deadlines = new Deadlines(server.clock, ({ group, version, resource }) => server.registry.find(group, version, resource) !== undefined);
@@ -61,7 +64,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const caller = await authenticate(server, request).catch((error: unknown) => {
       request.takeNoMore?.();
       meter.authenticated(error instanceof StatusError && error.cause === undefined ? "failure" : "error", server.clock.uptimeMs() - startMs);
-      flight.audit = server.audit?.begin(request, attributesOf(info, request, { name: "", groups: [] }), flight.auditId);
+      flight.audit = server.audit?.turnedAway(request, attributesOf(info, request, NOBODY), flight.auditId);
       throw error;
     });
     flight.authenticationMs = server.clock.uptimeMs() - startMs;
@@ -167,6 +170,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       within = deadlines.timed(request, info);
       found = await within.inTime(answer(within.request, info, flight));
     } catch (error) {
+      if (!within) flight.audit = server.audit?.turnedAway(request, attributesOf(info, request, NOBODY), auditId); // how long it is to take cannot be read
       found = error instanceof TooManyRequests ? error.answer : failure(server, request, error);
       if (error instanceof TooManyRequests && (!info.isResource || server.registry.find(info.group, info.version, info.resource))) metered.served();
     } finally {
@@ -211,6 +215,7 @@ function recordEnd(audit: AuditRecord, { request, info, code, found, nowMs, took
   audit.respond(code, kind === "Status" && code !== 406 && typeof status === "string" ? { metadata: {}, status, ...(message ? { message } : {}), ...(reason ? { reason } : {}), ...(details ? { details } : {}) } : undefined);
   const lasts = code < 400 && (found.type === "watch" || found.type === "upgrade" || isLasting(info));
   if (object !== undefined && !lasts && code !== 406) audit.responseObject(audit.wantsResponse && code < 400 ? shownObject(found, request, nowMs) : object);
+  if (audit.isTurnedAway) return audit.stage("ResponseStarted");
   if (lasts || info.verb === "watch" || isLasting(info)) audit.stage("ResponseStarted");
   if (!lasts) {
     audit.tookAltogether(tookMs);
