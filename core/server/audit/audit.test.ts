@@ -80,8 +80,12 @@ test("a request becomes an event for each stage, with what admission and authori
   }]);
   expect(Object.keys(events[0]!).slice(0, 8)).toEqual(["kind", "apiVersion", "level", "auditID", "stage", "requestURI", "verb", "user"]);
   expect(legacyLine(events[0]!)).toContain('AUDIT: id="id-1" stage="ResponseComplete" ip="1.2.3.4" method="update" user="jane" groups="\\"dev\\"" as="joe" asgroups="\\"ops\\"" user-agent="kubectl" namespace="a" uri="/api/v1/namespaces/a/configmaps/one?dryRun=All" response="200"');
-  expect(sourceIps(undefined, undefined, "10.0.0.9")).toEqual(["10.0.0.9"]);
 });
+
+test.each<[string | undefined, string | undefined, string]>([
+  [undefined, undefined, "10.0.0.9"], ["abc, 1.2.3.4", "zz", "1.2.3.4 10.0.0.9"], ["::1, 01.2.3.4,10.0.0.9", undefined, "::1 1.2.3.4 10.0.0.9"], ["0:0:0:0:0:ffff:1.2.3.4, FE80::A", "1.2.3.4", "1.2.3.4 fe80::a 10.0.0.9"],
+  ["1.2.3.4:80, fe80::a%eth0", "5.6.7.8", "5.6.7.8 10.0.0.9"],
+])("a request by way of %s and %s has come from %s", (forwardedFor, realIp, addresses) => expect(sourceIps(forwardedFor, realIp, "10.0.0.9").join(" ")).toBe(addresses));
 
 test("of a deletion its options are recorded, and how it went, at any level that tells of them", async () => {
   const events: AuditEvent[] = [];
