@@ -44,6 +44,9 @@ interface Flight {
   warnings: readonly string[];
 }
 
+/** Who asks is not known, or not asked for. */
+const NOBODY: UserInfo = { name: "", groups: [] };
+
 export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, ResourceHandler>>): Handler {
   const meter = requestMetrics(server.metrics, server.clock);
   const deadlines = new Deadlines(server.clock, ({ group, version, resource }) => server.registry.find(group, version, resource) !== undefined);
@@ -61,7 +64,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const caller = await authenticate(server, request).catch((error: unknown) => {
       request.takeNoMore?.();
       meter.authenticated(error instanceof StatusError && error.cause === undefined ? "failure" : "error", server.clock.uptimeMs() - startMs);
-      flight.audit = server.audit?.begin(request, attributesOf(info, request, { name: "", groups: [] }), flight.auditId);
+      flight.audit = server.audit?.turnedAway(request, attributesOf(info, request, NOBODY), flight.auditId);
       throw error;
     });
     flight.authenticationMs = server.clock.uptimeMs() - startMs;
@@ -157,7 +160,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const startMs = server.clock.uptimeMs();
     const info = requestInfo(request.method, request.path, request.query);
     if (!info.isResource && info.isIncomplete) return incomplete(request);
-    const auditId = server.audit || request.setHeader ? request.header("audit-id")?.slice(0, AUDIT_ID_LENGTH_MAX) || server.random.uuid() : "";
+    const auditId = server.audit || request.setHeader ? request.header("audit-id") || server.random.uuid() : "";
     request.setHeader?.("Audit-Id", auditId);
     const metered = meter.begin(request, info);
     const flight: Flight = { auditId, metered, waitedMs: 0, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, authenticationMs: 0, ticket: undefined, warnings: [] };
@@ -167,6 +170,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       within = deadlines.timed(request, info);
       found = await within.inTime(answer(within.request, info, flight));
     } catch (error) {
+      if (!within) flight.audit = server.audit?.turnedAway(request, attributesOf(info, request, NOBODY), auditId); // how long it is to take cannot be read
       found = error instanceof TooManyRequests ? error.answer : failure(server, request, error);
       if (error instanceof TooManyRequests && (!info.isResource || server.registry.find(info.group, info.version, info.resource))) metered.served();
     } finally {
@@ -193,9 +197,6 @@ function incomplete({ path, wire }: ServerRequest): Answer {
   return raw(`Internal Server Error: ${JSON.stringify(url)}: failed to create RequestInfo: unable to determine kind and namespace from url, ${url}\n`, "text/plain; charset=utf-8", 500, { "x-content-type-options": "nosniff" });
 }
 
-/** Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/audit_init.go */
-const AUDIT_ID_LENGTH_MAX = 64;
-
 function failure({ log }: ServerDeps, request: ServerRequest, error: unknown): Answer {
   if (error instanceof NotServed) return notServedAnswer(error, request.path);
   if (error instanceof Undecided) return error.answer(request);
@@ -214,6 +215,7 @@ function recordEnd(audit: AuditRecord, { request, info, code, found, nowMs, took
   audit.respond(code, kind === "Status" && code !== 406 && typeof status === "string" ? { metadata: {}, status, ...(message ? { message } : {}), ...(reason ? { reason } : {}), ...(details ? { details } : {}) } : undefined);
   const lasts = code < 400 && (found.type === "watch" || found.type === "upgrade" || isLasting(info));
   if (object !== undefined && !lasts && code !== 406) audit.responseObject(audit.wantsResponse && code < 400 ? shownObject(found, request, nowMs) : object);
+  if (audit.isTurnedAway) return audit.stage("ResponseStarted");
   if (lasts || info.verb === "watch" || isLasting(info)) audit.stage("ResponseStarted");
   if (!lasts) {
     audit.tookAltogether(tookMs);
@@ -260,10 +262,10 @@ export function attributesOf(info: RequestInfo, request: ServerRequest, user: Us
   };
 }
 
-/** Whether upstream's router has no way there: to a subresource there is not and below one, to the objects of what can only be created, and through a namespace to what lives in none. */
+/** Whether upstream's router has no way there: to a subresource there is not and below one, to the objects of what can only be created, through a namespace to what lives in none, and by the old form …/proxy/pods. */
 function hasNoRoute(info: ResourceRequestInfo, { verbs, subresources, namespaced }: ServedResource["row"]): boolean {
   const { verb, name, subresource, isBelowRoutes } = info;
-  if (isBelowRoutes || isElsewhere(info, namespaced)) return true;
+  if (verb === "proxy" || isBelowRoutes || isElsewhere(info, namespaced)) return true;
   if (subresource !== "") return !subresources.some((one) => one.name === subresource);
   const isCollection = verb === "list" || verb === "watch"; // with a name where a field selector asks for one
   return name !== "" && !isCollection && !verbs.some((one) => NAMED.has(one));

@@ -1,16 +1,19 @@
 import { expect, test } from "vitest";
 import { ANONYMOUS } from "../api/request/user.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
+import type { Registry } from "../registry/registry.ts";
 import type { RawAnswer } from "./answer.ts";
 import { type HealthCheck, healthPaths, versionPath } from "./health.ts";
+import { indexPaths } from "./index-paths.ts";
 import type { ServerRequest } from "./request.ts";
 
 const slis = metricsRegistry();
-const handler = healthPaths([
+const checks: HealthCheck[] = [
   { name: "ping", endpoints: ["livez", "readyz"], check: () => undefined },
   { name: "informer-sync", endpoints: ["readyz"], check: () => "1 informers not started yet: [pods]" },
   { name: "poststarthook/rbac/bootstrap-roles", endpoints: ["livez"], check: () => undefined },
-] satisfies HealthCheck[], slis);
+];
+const handler = healthPaths(checks, slis);
 
 test.each<[string, string, number | undefined, string]>([
   ["/livez", "", 200, "ok"],
@@ -21,10 +24,20 @@ test.each<[string, string, number | undefined, string]>([
   ["/readyz/informer-sync", "", 500, "internal server error: 1 informers not started yet: [pods]\n"],
   ["/livez/informer-sync", "", undefined, ""],
   ["/livez/", "", undefined, ""],
+  ["/healthz", "verbose", 200, "[+]ping ok\n[+]poststarthook/rbac/bootstrap-roles ok\nhealthz check passed\n"],
+  ["/healthz/informer-sync", "", undefined, ""],
 ])("%s?%s", async (path, query, status, body) => {
   const answer = (await handler({ path, query: new URLSearchParams(query) } as ServerRequest, ANONYMOUS)) as RawAnswer | undefined;
   expect(answer?.status).toBe(status);
   if (answer) expect(answer.body).toBe(body);
+});
+
+test("the paths of the checks are those where they are asked", async () => {
+  const registry = { rows: () => [], resources: [] } as unknown as Registry;
+  const { body } = (await indexPaths({ registry, checks })({ path: "/" } as ServerRequest, ANONYMOUS)) as RawAnswer;
+  expect((JSON.parse(String(body)) as { paths: string[] }).paths.filter((path) => /^\/(healthz|livez|readyz)\//.test(path))).toEqual([
+    "/healthz/ping", "/healthz/poststarthook/rbac/bootstrap-roles", "/livez/ping", "/livez/poststarthook/rbac/bootstrap-roles", "/readyz/informer-sync", "/readyz/ping",
+  ]);
 });
 
 test("what the checks find can be scraped", async () => {

@@ -17,7 +17,7 @@ import type { PathHandler } from "./scope.ts";
 
 export interface HealthCheck {
   readonly name: string;
-  /** Which of the endpoints ask it. /healthz asks all of them. */
+  /** Which of the endpoints ask it. /healthz asks what /livez does. */
   readonly endpoints: readonly ("livez" | "readyz")[];
   /** Why it fails; undefined: it does not. */
   check(): string | undefined | Promise<string | undefined>;
@@ -40,9 +40,11 @@ type Endpoint = (typeof ENDPOINTS)[number];
 
 function isEndpoint(name: string): name is Endpoint { return (ENDPOINTS as readonly string[]).includes(name); }
 
+export function endpointsOf({ endpoints }: Pick<HealthCheck, "endpoints">): readonly Endpoint[] { return endpoints.includes("livez") ? ["healthz", ...endpoints] : endpoints; }
+
 /** `slis` counts what the checks found, and is shown at /metrics/slis. */
 export function healthPaths(checks: readonly HealthCheck[], slis?: Metrics): PathHandler {
-  return healthPathsOf((endpoint) => checks.filter(({ endpoints }) => endpoint === "healthz" || endpoints.includes(endpoint)), slis);
+  return healthPathsOf((endpoint) => checks.filter((check) => endpointsOf(check).includes(endpoint)), slis);
 }
 
 /** The same for checks that come and go. Undefined: there is no such endpoint. */

@@ -2,7 +2,7 @@
 import type { Registry } from "../registry/registry.ts";
 import { raw } from "./answer.ts";
 import { allVersions, type Foreign } from "./discovery.ts";
-import type { HealthCheck } from "./health.ts";
+import { endpointsOf, type HealthCheck } from "./health.ts";
 import type { PathHandler } from "./scope.ts";
 
 interface Deps {
@@ -17,7 +17,7 @@ export function indexPaths({ registry, foreign, checks }: Deps): PathHandler {
   return ({ path }) => {
     if (path !== "/" && path !== "/index.html") return undefined;
     const groups = allVersions(registry, foreign).filter(({ group }) => group !== "").flatMap(({ group, version }) => [`/apis/${group}`, `/apis/${group}/${version}`]);
-    const health = checks.flatMap(({ name, endpoints }) => ["healthz", ...endpoints].map((endpoint) => `/${endpoint}/${name}`));
+    const health = checks.flatMap((check) => endpointsOf(check).map((endpoint) => `/${endpoint}/${check.name}`));
     return raw(JSON.stringify({ paths: [...new Set([...FIXED, ...groups, ...health])].sort() }, undefined, 2), "application/json");
   };
 }

@@ -85,3 +85,10 @@ test("who is answered that it took too long is not told whose turn it took, as u
   expect(await handler({ method: "GET", path: "/apis/g/v1/things", query: new URLSearchParams("timeout=50ms"), header: () => undefined, signal: new AbortController().signal, setHeader } as unknown as ServerRequest)).toMatchObject({ status: 504 });
   expect([...headers.keys()]).toEqual(["Audit-Id"]);
 });
+
+test("a request is known by the name its client gave it, however long that is", async () => {
+  const headers = new Map<string, string>(), name = "n".repeat(70);
+  const handler = apiHandler({ authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: refuse, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry() } as unknown as ServerDeps, {});
+  await handler({ method: "GET", path: "/api/v1/pods", query: new URLSearchParams(), header: (asked: string) => (asked === "audit-id" ? name : undefined), signal: new AbortController().signal, setHeader: (header: string, value: string) => void headers.set(header, value) } as unknown as ServerRequest);
+  expect(headers.get("Audit-Id")).toBe(name);
+});

@@ -56,6 +56,16 @@ function dryRunOf(query: URLSearchParams): string {
   return query.getAll("dryRun").every((one) => one === "All") ? "All" : "invalid";
 }
 
+const SYSTEM_CLIENTS: ReadonlySet<string> = new Set(["kube-apiserver", "kube-controller-manager", "kube-scheduler", "cluster-policy-controller"]);
+
+/** Which part of the system says that it asks: "" for all others. Callers in this process have no version. */
+export function systemClientOf(request: Pick<ServerRequest, "header" | "user">): string {
+  const agent = request.header("user-agent") ?? "";
+  const end = agent.indexOf("/");
+  const name = end >= 0 ? agent.slice(0, end) : request.user ? agent : "";
+  return SYSTEM_CLIENTS.has(name) ? name : "";
+}
+
 /** As metrics and traces tell it. */
 export function verbOf(request: ServerRequest, info: RequestInfo): string {
   const method = METHODS.has(request.method) ? (request.method === "HEAD" ? "GET" : request.method) : "other";

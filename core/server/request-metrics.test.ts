@@ -15,9 +15,9 @@ function ask(method: string, url: string, { contentType = "", user = undefined a
   return { request: { method, path, query, user, signal: gone.signal, header: (name: string) => headers[name] } as unknown as ServerRequest, info: requestInfo(method, path, query), gone };
 }
 
-function counted(method: string, url: string, { contentType = "", code = 200, served = true } = {}): string[] {
+function counted(method: string, url: string, { contentType = "", code = 200, served = true, agent = "" } = {}): string[] {
   const metrics = metricsRegistry();
-  const { request, info, gone } = ask(method, url, { contentType });
+  const { request, info, gone } = ask(method, url, { contentType, agent });
   const meter = requestMetrics(metrics, clock);
   const metered = meter.begin(request, info);
   if (served) metered.served();
@@ -31,20 +31,23 @@ function counted(method: string, url: string, { contentType = "", code = 200, se
   return metrics.render().split("\n").filter((line) => line.startsWith("apiserver_request_total{"));
 }
 
-test.each<[string, string, { contentType?: string; code?: number } | undefined, string]>([
-  ["GET", "/api/v1/namespaces/a/pods/b", undefined, 'code="200",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="",verb="GET",version="v1"'],
-  ["GET", "/api/v1/pods", undefined, 'code="200",component="apiserver",dry_run="",group="",resource="pods",scope="cluster",subresource="",verb="LIST",version="v1"'],
-  ["GET", "/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Db", undefined, 'code="200",component="apiserver",dry_run="",group="",resource="pods",scope="namespace",subresource="",verb="LIST",version="v1"'],
-  ["GET", "/apis/apps/v1/namespaces/a/deployments?watch=1", undefined, 'code="200",component="apiserver",dry_run="",group="apps",resource="deployments",scope="namespace",subresource="",verb="WATCH",version="v1"'],
-  ["POST", "/apis/apps/v1/namespaces/a/deployments?dryRun=All", { code: 201 }, 'code="201",component="apiserver",dry_run="All",group="apps",resource="deployments",scope="resource",subresource="",verb="POST",version="v1"'],
-  ["POST", "/apis/apps/v1/namespaces/a/deployments?dryRun=Some", { code: 422 }, 'code="422",component="apiserver",dry_run="invalid",group="apps",resource="deployments",scope="resource",subresource="",verb="POST",version="v1"'],
-  ["PATCH", "/apis/apps/v1/namespaces/a/deployments/b/status", { contentType: "application/apply-patch+yaml" }, 'code="200",component="apiserver",dry_run="",group="apps",resource="deployments",scope="resource",subresource="status",verb="APPLY",version="v1"'],
-  ["POST", "/api/v1/namespaces/a/pods/b/exec", { code: 101 }, 'code="101",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="exec",verb="CONNECT",version="v1"'],
-  ["GET", "/api/v1/namespaces/a/pods/b/log", undefined, 'code="200",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="log",verb="CONNECT",version="v1"'],
-  ["DELETE", "/api/v1/namespaces/a/pods", undefined, 'code="200",component="apiserver",dry_run="",group="",resource="pods",scope="namespace",subresource="",verb="DELETE",version="v1"'],
-  ["GET", "/healthz", undefined, 'code="200",component="",dry_run="",group="",resource="",scope="",subresource="/healthz",verb="GET",version=""'],
-  ["GET", "/statusz", undefined, 'code="200",component="apiserver",dry_run="",group="",resource="statusz",scope="",subresource="",verb="GET",version=""'],
-  ["GET", "/openapi/v3/apis/apps/v1", undefined, 'code="200",component="",dry_run="",group="",resource="",scope="",subresource="openapi/v3/",verb="GET",version=""'],
+test.each<[string, string, { contentType?: string; code?: number; agent?: string } | undefined, string]>([
+  ["GET", "/api/v1/namespaces/a/pods/b", undefined, 'code="200",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="",system_client="",verb="GET",version="v1"'],
+  ["GET", "/api/v1/pods", undefined, 'code="200",component="apiserver",dry_run="",group="",resource="pods",scope="cluster",subresource="",system_client="",verb="LIST",version="v1"'],
+  ["GET", "/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Db", undefined, 'code="200",component="apiserver",dry_run="",group="",resource="pods",scope="namespace",subresource="",system_client="",verb="LIST",version="v1"'],
+  ["GET", "/apis/apps/v1/namespaces/a/deployments?watch=1", undefined, 'code="200",component="apiserver",dry_run="",group="apps",resource="deployments",scope="namespace",subresource="",system_client="",verb="WATCH",version="v1"'],
+  ["POST", "/apis/apps/v1/namespaces/a/deployments?dryRun=All", { code: 201 }, 'code="201",component="apiserver",dry_run="All",group="apps",resource="deployments",scope="resource",subresource="",system_client="",verb="POST",version="v1"'],
+  ["POST", "/apis/apps/v1/namespaces/a/deployments?dryRun=Some", { code: 422 }, 'code="422",component="apiserver",dry_run="invalid",group="apps",resource="deployments",scope="resource",subresource="",system_client="",verb="POST",version="v1"'],
+  ["PATCH", "/apis/apps/v1/namespaces/a/deployments/b/status", { contentType: "application/apply-patch+yaml" }, 'code="200",component="apiserver",dry_run="",group="apps",resource="deployments",scope="resource",subresource="status",system_client="",verb="APPLY",version="v1"'],
+  ["POST", "/api/v1/namespaces/a/pods/b/exec", { code: 101 }, 'code="101",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="exec",system_client="",verb="CONNECT",version="v1"'],
+  ["GET", "/api/v1/namespaces/a/pods/b/log", undefined, 'code="200",component="apiserver",dry_run="",group="",resource="pods",scope="resource",subresource="log",system_client="",verb="CONNECT",version="v1"'],
+  ["DELETE", "/api/v1/namespaces/a/pods", undefined, 'code="200",component="apiserver",dry_run="",group="",resource="pods",scope="namespace",subresource="",system_client="",verb="DELETE",version="v1"'],
+  ["GET", "/healthz", undefined, 'code="200",component="",dry_run="",group="",resource="",scope="",subresource="/healthz",system_client="",verb="GET",version=""'],
+  ["GET", "/statusz", undefined, 'code="200",component="apiserver",dry_run="",group="",resource="statusz",scope="",subresource="",system_client="",verb="GET",version=""'],
+  ["GET", "/openapi/v3/apis/apps/v1", undefined, 'code="200",component="",dry_run="",group="",resource="",scope="",subresource="openapi/v3/",system_client="",verb="GET",version=""'],
+  ["GET", "/api/v1/pods", { agent: "kube-scheduler/v1.36.0 (linux/amd64)" }, 'code="200",component="apiserver",dry_run="",group="",resource="pods",scope="cluster",subresource="",system_client="kube-scheduler",verb="LIST",version="v1"'],
+  ["GET", "/api/v1/pods", { agent: "kube-scheduler" }, 'code="200",component="apiserver",dry_run="",group="",resource="pods",scope="cluster",subresource="",system_client="",verb="LIST",version="v1"'],
+  ["GET", "/api/v1/pods", { agent: "kubectl/v1.36.0" }, 'code="200",component="apiserver",dry_run="",group="",resource="pods",scope="cluster",subresource="",system_client="",verb="LIST",version="v1"'],
 ])("%s %s is counted as upstream counts it", (method, url, how, labels) => expect(counted(method, url, how)).toEqual([`apiserver_request_total{${labels}} 1`]));
 
 test.each<[string, string, { code: number; served: boolean }]>([

@@ -11,7 +11,7 @@ import type { Labels, Metrics } from "../observe/metrics.ts";
 import { isReading } from "./fairness/max-in-flight.ts";
 import { isLasting } from "./lasting.ts";
 import type { RequestInfo, ResourceRequestInfo } from "./request-info.ts";
-import { earlyLabels, requestKey, requestLabels, scopeOf } from "./request-labels.ts";
+import { earlyLabels, requestKey, requestLabels, scopeOf, systemClientOf } from "./request-labels.ts";
 import type { ServerRequest } from "./request.ts";
 import { Watermark } from "./watermark.ts";
 
@@ -97,11 +97,16 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
   }
 
   function count(request: ServerRequest, kind: Kind, code: number, durationMs: number): void {
-    let counter = kind.codes.get(code);
-    if (!counter) kind.codes.set(code, (counter = total.with({ code: String(code), ...kind.labels })));
+    const system_client = systemClientOf(request);
+    const key = system_client === "" ? code : `${code} ${system_client}`;
+    let counter = kind.codes.get(key);
+    if (!counter) {
+      const { verb = "", version = "", ...labels } = kind.labels;
+      kind.codes.set(key, (counter = total.with({ code: String(code), ...labels, system_client, verb, version })));
+    }
     counter.inc();
     kind.duration.observe(durationMs / 1000);
-    if (request.user && request.header("user-agent") === OWN_AGENT) kind.own().inc();
+    if (system_client === OWN_AGENT) kind.own().inc();
     const asked = request.query.get("fieldValidation");
     if (asked !== null) validation.observe(durationMs / 1000, { field_validation: FIELD_VALIDATIONS.has(asked) ? asked : "invalid" });
   }
@@ -215,7 +220,8 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
 
 interface Kind {
   readonly labels: Labels;
-  readonly codes: Map<number, { inc(): void }>;
+  /** By what was answered, and to which part of the system, if to one. */
+  readonly codes: Map<number | string, { inc(): void }>;
   readonly duration: { observe(value: number): void };
   /** Absent: nothing was promised of it. */
   readonly sli: (() => { observe(value: number): void }) | undefined;

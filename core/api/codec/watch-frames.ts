@@ -8,7 +8,7 @@ import { LENGTH_DELIMITED, putVarint, varintBytes } from "../../protobuf/wire.ts
 
 export type WatchEventType = "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
 
-const LENGTH_BYTES = 4;
+export const WATCH_LENGTH_BYTES = 4;
 const TYPE_TAG = 1 * 8 + LENGTH_DELIMITED, OBJECT_TAG = 2 * 8 + LENGTH_DELIMITED;
 const RAW_TAG = 1 * 8 + LENGTH_DELIMITED; // of RawExtension, which the object is in
 
@@ -21,7 +21,7 @@ export function protobufWatchPieces(type: WatchEventType, object: readonly Uint8
   for (const { length } of object) raw += length;
   const extension = 1 + varintBytes(raw) + raw;
   const before = 2 + type.length + 1 + varintBytes(extension) + 1 + varintBytes(raw);
-  const head = Buffer.allocUnsafeSlow(LENGTH_BYTES + before);
+  const head = Buffer.allocUnsafeSlow(WATCH_LENGTH_BYTES + before);
   let at = head.writeUInt32BE(before + raw);
   head[at++] = TYPE_TAG;
   head[at++] = type.length;

@@ -5,11 +5,14 @@ import { expect, test } from "vitest";
 import { apiServer } from "../../../test/api-server.ts";
 import type { AdmissionRequest } from "../../admission/plugin.ts";
 import type { Attributes } from "../../api/request/attributes.ts";
+import { unauthorized } from "../../api/meta/status-error.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
+import { systemRandom } from "../../lifecycle/random.ts";
 import { silentLog } from "../../observe/log.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
-import { attributesOf } from "../handler.ts";
+import { apiHandler, attributesOf } from "../handler.ts";
 import type { ServerRequest } from "../request.ts";
+import type { ServerDeps } from "../scope.ts";
 import { requestInfo } from "../request-info.ts";
 import { auditor } from "./auditor.ts";
 import { type AuditEvent, legacyLine, sourceIps } from "./event.ts";
@@ -77,8 +80,12 @@ test("a request becomes an event for each stage, with what admission and authori
   }]);
   expect(Object.keys(events[0]!).slice(0, 8)).toEqual(["kind", "apiVersion", "level", "auditID", "stage", "requestURI", "verb", "user"]);
   expect(legacyLine(events[0]!)).toContain('AUDIT: id="id-1" stage="ResponseComplete" ip="1.2.3.4" method="update" user="jane" groups="\\"dev\\"" as="joe" asgroups="\\"ops\\"" user-agent="kubectl" namespace="a" uri="/api/v1/namespaces/a/configmaps/one?dryRun=All" response="200"');
-  expect(sourceIps(undefined, undefined, "10.0.0.9")).toEqual(["10.0.0.9"]);
 });
+
+test.each<[string | undefined, string | undefined, string]>([
+  [undefined, undefined, "10.0.0.9"], ["abc, 1.2.3.4", "zz", "1.2.3.4 10.0.0.9"], ["::1, 01.2.3.4,10.0.0.9", undefined, "::1 1.2.3.4 10.0.0.9"], ["0:0:0:0:0:ffff:1.2.3.4, FE80::A", "1.2.3.4", "1.2.3.4 fe80::a 10.0.0.9"],
+  ["1.2.3.4:80, fe80::a%eth0", "5.6.7.8", "5.6.7.8 10.0.0.9"],
+])("a request by way of %s and %s has come from %s", (forwardedFor, realIp, addresses) => expect(sourceIps(forwardedFor, realIp, "10.0.0.9").join(" ")).toBe(addresses));
 
 test("of a deletion its options are recorded, and how it went, at any level that tells of them", async () => {
   const events: AuditEvent[] = [];
@@ -225,4 +232,17 @@ test("events are delivered in lists, again when they were not taken, and the las
   stop.abort();
   await running;
   expect(lists).toEqual([2, 1]);
+});
+
+test("of who is turned away at the door one stage is recorded: that they are answered", async () => {
+  const events: AuditEvent[] = [];
+  const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };
+  const policy = readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]");
+  const handler = apiHandler({
+    audit: auditor({ policy, sinks: [sink], clock: systemClock, metrics: metricsRegistry() }), authenticator: { authenticate: () => Promise.reject(unauthorized()) }, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry(),
+  } as unknown as ServerDeps, {});
+  for (const search of ["", "timeout=abc"]) await handler({ method: "GET", path: "/api/v1/pods", query: new URLSearchParams(search), remoteAddress: "10.0.0.9", header: () => undefined, signal: new AbortController().signal } as unknown as ServerRequest);
+  expect(events.map(({ stage, user, responseStatus, responseObject }) => [stage, user, responseStatus?.message, (responseObject as { code: number }).code])).toEqual([
+    ["ResponseStarted", {}, "Unauthorized", 401], ["ResponseStarted", {}, 'invalid timeout specified in the request URL - time: invalid duration "abc"', 400],
+  ]);
 });

@@ -33,6 +33,8 @@ export interface AuditSink {
 
 export interface Auditor {
   begin(request: ServerRequest, attributes: Attributes, auditId: string): AuditRecord | undefined;
+  /** Of who is turned away at the door, by name or not: that it is answered is its one stage. Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/{authn_audit,request_deadline}.go */
+  turnedAway(request: ServerRequest, attributes: Attributes, auditId: string): AuditRecord | undefined;
 }
 
 export function auditor({ policy, sinks, clock, metrics }: { readonly policy: AuditPolicy; readonly sinks: readonly AuditSink[]; readonly clock: Clock; readonly metrics: Metrics }): Auditor {
@@ -44,15 +46,19 @@ export function auditor({ policy, sinks, clock, metrics }: { readonly policy: Au
     events.inc();
     return Promise.all(sinks.map((sink) => sink.write(event)));
   };
+  function recordOf(request: ServerRequest, attributes: Attributes, { auditId, isTurnedAway }: Pick<RecordDeps, "auditId" | "isTurnedAway">): AuditRecord | undefined {
+    const config = configFor(policy, attributes);
+    perLevel.get(config.level)?.inc();
+    return config.level === "None" ? undefined : new AuditRecord({ request, attributes, auditId, isTurnedAway, config, clock, write });
+  }
+
   return {
     begin(request, attributes, auditId) {
-      const config = configFor(policy, attributes);
-      perLevel.get(config.level)?.inc();
-      if (config.level === "None") return undefined;
-      const record = new AuditRecord({ request, attributes, auditId, config, clock, write });
-      record.stage("RequestReceived");
+      const record = recordOf(request, attributes, { auditId, isTurnedAway: false });
+      record?.stage("RequestReceived");
       return record;
     },
+    turnedAway: (request, attributes, auditId) => recordOf(request, attributes, { auditId, isTurnedAway: true }),
   };
 }
 
@@ -60,6 +66,7 @@ interface RecordDeps {
   readonly request: ServerRequest;
   readonly attributes: Attributes;
   readonly auditId: string;
+  readonly isTurnedAway: boolean;
   readonly config: AuditConfig;
   readonly clock: Clock;
   readonly write: (event: AuditEvent) => Promise<unknown>;
@@ -95,6 +102,10 @@ export class AuditRecord {
 
   get wantsResponse(): boolean {
     return this.#deps.config.level === "RequestResponse";
+  }
+
+  get isTurnedAway(): boolean {
+    return this.#deps.isTurnedAway;
   }
 
   impersonated(user: UserInfo, constraint = ""): void {

@@ -6,6 +6,7 @@
  */
 import type { Attributes } from "../../api/request/attributes.ts";
 import type { UserInfo } from "../../api/request/user.ts";
+import { formatIp, parseIp } from "../../net/cidr.ts";
 import type { AuditLevel, AuditStage } from "./policy.ts";
 
 export interface AuditUser { readonly username?: string; readonly uid?: string; readonly groups?: readonly string[]; readonly extra?: UserInfo["extra"] }
@@ -55,13 +56,18 @@ export function objectReference(attributes: Attributes): ObjectReference | undef
   };
 }
 
-/** A request has come from the first of these, by way of the others; the last is the connection's. */
+/** A request has come from the first of these, by way of the others; the last is the connection's. What headers name that is no address is left out. Source: apimachinery pkg/util/net/http.go SourceIPs */
 export function sourceIps(forwardedFor: string | undefined, realIp: string | undefined, remoteAddress: string): string[] {
-  const found: string[] = [];
-  for (const part of (forwardedFor ?? "").split(",")) if (part.trim() !== "") found.push(part.trim());
-  if (realIp && !found.includes(realIp)) found.push(realIp);
+  const found = (forwardedFor ?? "").split(",").flatMap((part) => addressIn(part.trim()));
+  for (const address of addressIn(realIp ?? "")) if (!found.includes(address)) found.push(address);
   if (found.at(-1) !== remoteAddress) found.push(remoteAddress);
   return found;
+}
+
+/** As it is written elsewhere; IPv4 may have zeros in front. */
+function addressIn(text: string): readonly string[] {
+  const ip = text === "" ? undefined : parseIp(text.includes(":") ? text : text.replace(/\b0+(?=\d)/g, ""));
+  return ip ? [formatIp(ip)] : [];
 }
 
 /** The older form: one line of text. */

@@ -26,13 +26,16 @@ export function execOptionsOf(query: URLSearchParams): PodExecOptions {
   return { ...attachOptionsOf(query), command: command.length > 0 ? command : null };
 }
 
+/** Throws 400. Source: apimachinery pkg/runtime/conversion.go */
 export function portsOf(query: URLSearchParams): readonly number[] {
   return query.getAll("ports").flatMap((text) => text.split(",")).map((text) => {
-    const port = Number(text);
-    if (!Number.isInteger(port) || text === "") throw badRequest(`strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`);
-    return port;
+    const why = !/^\d+$/.test(text) ? "invalid syntax" : Number(text) > PORT_MAX ? "value out of range" : undefined;
+    if (why !== undefined) throw badRequest(`cannot convert to []int32: strconv.ParseUint: parsing ${JSON.stringify(text)}: ${why}`);
+    return Number(text);
   });
 }
+
+const PORT_MAX = 65_535;
 
 /** Only an absent value, "0" and "false" are false. Source: apimachinery pkg/runtime/conversion.go */
 export function isTrue(value: string | null): boolean {

@@ -8,10 +8,12 @@
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { type FieldError, forbidden, invalid as invalidValue, NO_FIELD } from "../../api/meta/field-error.ts";
 import { badRequest, internalError, invalid, statusError, type StatusError } from "../../api/meta/status-error.ts";
+import { timeParseError } from "../../api/schema/time-parse-error.ts";
 import { http1Request } from "../../net/http1-client.ts";
 import type { Answer } from "../answer.ts";
 import { attributesOf, authorize } from "../handler.ts";
 import type { Scope } from "../scope.ts";
+import { integer } from "../verbs/options.ts";
 import { kubeletBackend, type NodeProxyDeps } from "./backend.ts";
 import { admitConnect, attachOptionsOf, execOptionsOf, isTrue, type PodStreamOptions, portsOf } from "./connect-options.ts";
 import { forwardUpgrade } from "./forward.ts";
@@ -50,18 +52,14 @@ interface LogOptions {
   readonly sinceSeconds: number | undefined; readonly sinceTime: string | undefined; readonly tailLines: number | undefined; readonly limitBytes: number | undefined; readonly stream: string | undefined;
 }
 
-function logOptionsOf(query: URLSearchParams): LogOptions {
-  const integer = (name: string): number | undefined => {
-    const text = query.get(name);
-    if (text === null || text === "") return undefined;
-    if (!/^[+-]?\d+$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${JSON.stringify(text)}: invalid syntax`);
-    return Number(text);
-  };
-  const sinceTime = query.get("sinceTime") || undefined;
-  if (sinceTime !== undefined && Number.isNaN(Date.parse(sinceTime))) throw badRequest(`parsing time ${JSON.stringify(sinceTime)} as "2006-01-02T15:04:05Z07:00": cannot parse ${JSON.stringify(sinceTime)} as "2006"`);
+/** An empty number is none that can be read, an empty time is as none. Throws 400. */
+export function logOptionsOf(query: URLSearchParams): LogOptions {
+  const sinceSeconds = integer(query, "sinceSeconds"), sinceTime = query.get("sinceTime") || undefined;
+  const why = sinceTime === undefined ? undefined : timeParseError(sinceTime, false);
+  if (why !== undefined) throw badRequest(why);
   return {
     follow: isTrue(query.get("follow")), previous: isTrue(query.get("previous")), timestamps: isTrue(query.get("timestamps")),
-    sinceSeconds: integer("sinceSeconds"), sinceTime, tailLines: integer("tailLines"), limitBytes: integer("limitBytes"), stream: query.get("stream") ?? undefined,
+    sinceSeconds, sinceTime, tailLines: integer(query, "tailLines"), limitBytes: integer(query, "limitBytes"), stream: query.get("stream") ?? undefined,
   };
 }
 

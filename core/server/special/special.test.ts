@@ -52,3 +52,9 @@ test("what only the system says of an object is not taken from who sends a revie
   const { body } = await api.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", { body: { metadata, spec: { nonResourceAttributes: { path: "/", verb: "get" } } } });
   expect(Object.keys(body.metadata)).toEqual(["labels", "managedFields"]);
 });
+
+test.each(["GET", "POST"])("%s of a proxy by its old path leads nowhere", async (method) => {
+  await using api = await apiServer();
+  for (const path of ["/api/v1/proxy/namespaces/a/pods/p", "/api/v1/proxy/nodes/n", "/api/v1/proxy/namespaces/a/configmaps/c"])
+    expect([(await api.ask(method, path, { body: {} })).code, path]).toEqual([404, path]);
+});

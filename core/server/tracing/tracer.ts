@@ -47,7 +47,7 @@ export function tracer({ samplingRatePerMillion, clock, random, record }: { read
         traceId: random.bytes(16), parentSpanId: undefined, name: nameOf(request.method, info), kind: 2,
         attributes: {
           "http.request.method": request.method, "url.scheme": "https", "url.path": request.path, "http.target": query === "" ? request.path : `${request.path}?${query}`, "user_agent.original": request.header("user-agent") ?? "",
-          "client.address": request.remoteAddress, "network.peer.address": request.remoteAddress, "audit-id": auditId, "k8s.request.verb": info.verb,
+          "client.address": request.remoteAddress, "network.peer.address": request.remoteAddress, "audit-id": auditId.slice(0, AUDIT_ID_LENGTH_MAX), "k8s.request.verb": info.verb,
           ...(info.isResource ? { "k8s.api.group": info.group, "k8s.api.version": info.version, "k8s.resource.name": info.resource, "k8s.namespace.name": info.namespace } : {}),
         },
       });
@@ -56,6 +56,9 @@ export function tracer({ samplingRatePerMillion, clock, random, record }: { read
     },
   };
 }
+
+/** Whatever a client makes of it. Source: kubernetes v1.36 apiserver/pkg/audit/context.go GetAuditIDTruncated */
+const AUDIT_ID_LENGTH_MAX = 64;
 
 /** API: https://www.w3.org/TR/trace-context/ */
 const TRACE_PARENT = /^00-(?<trace>(?!0{32})[0-9a-f]{32})-(?<span>(?!0{16})[0-9a-f]{16})-(?<flags>[0-9a-f]{2})$/;
@@ -76,7 +79,7 @@ function nameOf(method: string, info: RequestInfo): string {
 export function requestFields({ request, info, auditId }: { readonly request: ServerRequest; readonly info: ResourceRequestInfo; readonly auditId: string }): SpanAttributes {
   const { group, version, name, subresource, namespace, resource } = info;
   return {
-    accept: request.header("accept") ?? "", "audit-id": auditId, client: request.remoteAddress, "api-group": group, "api-version": version, name, subresource, namespace, resource, scope: scopeOf(info),
+    accept: request.header("accept") ?? "", "audit-id": auditId.slice(0, AUDIT_ID_LENGTH_MAX), client: request.remoteAddress, "api-group": group, "api-version": version, name, subresource, namespace, resource, scope: scopeOf(info),
     url: request.path, "user-agent": request.header("user-agent") ?? "", verb: verbOf(request, info),
   };
 }

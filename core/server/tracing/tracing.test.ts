@@ -30,7 +30,7 @@ test("a request that is sampled becomes a span with its parts, of one trace", ()
   const spans: SpanData[] = [];
   const tracing = (samplingRatePerMillion: number) => tracer({ samplingRatePerMillion, clock: systemClock, random: systemRandom, record: (span) => void spans.push(span) });
   expect(tracing(0).start(request, info, "id")).toBeUndefined();
-  const span = tracing(1_000_000).start(request, info, "id")!;
+  const span = tracing(1_000_000).start(request, info, "i".repeat(70))!;
   expect(span.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/);
   span.event("Authentication succeeded");
   span.child("webhook", 3, {}).end();
@@ -38,7 +38,7 @@ test("a request that is sampled becomes a span with its parts, of one trace", ()
   expect(spans.map(({ name, kind, isError, events }) => [name, kind, isError, events.length])).toEqual([["webhook", 3, false, 0], ["GET /api/v1/namespaces/{:namespace}/pods", 2, true, 1]]);
   expect(spans[0]!.parentSpanId).toEqual(spans[1]!.spanId);
   expect(spans[0]!.traceId).toEqual(spans[1]!.traceId);
-  expect(spans[1]!.attributes).toMatchObject({ "http.request.method": "GET", "http.response.status_code": 503, "k8s.resource.name": "pods", "audit-id": "id", "http.target": "/api/v1/namespaces/a/pods?limit=5" });
+  expect(spans[1]!.attributes).toMatchObject({ "http.request.method": "GET", "http.response.status_code": 503, "k8s.resource.name": "pods", "audit-id": "i".repeat(64), "http.target": "/api/v1/namespaces/a/pods?limit=5" });
 });
 
 test.each([
