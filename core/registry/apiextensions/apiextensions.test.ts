@@ -34,6 +34,12 @@ test.each<[Given, string[]]>([
     `spec.conversion.webhookClientConfig.url: Invalid value: "http": 'https' is the only allowed URL scheme; desired format: https://host[/path]`,
     'spec.conversion.conversionReviewVersions: Invalid value: ["v2"]: must include at least one of v1, v1beta1',
   ]],
+  ...([
+    ["https://h:port", `invalid port ":port" after host`], ["https://[::1", "missing ']' in host"], ["https://a/%zz", `invalid URL escape "%zz"`], ["://x", "missing protocol scheme"], ["https://a b", `invalid character " " in host name`],
+  ] as const).map(([url, problem]): [Given, string[]] => [crd({ conversion: { strategy: "Webhook", webhook: { conversionReviewVersions: ["v1"], clientConfig: { url } } } }), [
+    `spec.conversion.webhookClientConfig.url: Required value: url must be a valid URL: parse "${url}": ${problem}; desired format: https://host[/path]`,
+  ]]),
+  [crd({ conversion: { strategy: "Webhook", webhook: { conversionReviewVersions: ["v1"], clientConfig: { url: "https://@h" } } } }), ['spec.conversion.webhookClientConfig.url: Invalid value: "": user information is not permitted in the URL']],
   [withSchema({ type: "object", properties: { spec: {} } }), ["spec.validation.openAPIV3Schema.properties[spec].type: Required value: must not be empty for specified object fields"]],
   [withSchema({ type: "object", properties: { a: { type: "array" } } }), ["spec.validation.openAPIV3Schema.properties[a].items: Required value: must be specified"]],
   [withSchema({ type: "object", properties: { a: { type: "array", items: [{ type: "string" }] }, b: {} } }), ["spec.validation.openAPIV3Schema.properties[a].items: Forbidden: items must be a schema object and not an array"]],
