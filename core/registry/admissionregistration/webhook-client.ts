@@ -2,6 +2,8 @@
 import { child, type FieldError, invalid, required } from "../../api/meta/field-error.ts";
 import { dns1123Subdomain, portNumber } from "../../api/meta/names.ts";
 import { type GoUrl, parseUrl, UrlError } from "../../cel/go-url.ts";
+import { readPem } from "../../pki/pem.ts";
+import { parseCertificate } from "../../pki/x509.ts";
 
 const FORM = "; desired format: https://host[/path]";
 
@@ -23,6 +25,25 @@ function urlOf(text: string): GoUrl | string {
   } catch (error) {
     if (error instanceof UrlError) return error.message;
     throw error;
+  }
+}
+
+/** Why a bundle (base64 of PEM) has no certificate that could be trusted; undefined: it has one, or there is no bundle. */
+export function caBundleProblem(caBundle = ""): string | undefined {
+  if (caBundle === "") return undefined;
+  const blocks = readPem(Buffer.from(caBundle, "base64").toString());
+  const certificates = blocks.filter(({ label }) => label === "CERTIFICATE");
+  if (certificates.some(({ der }) => isCertificate(der))) return undefined;
+  const why = blocks.length === 0 ? "unable to parse bytes as PEM block" : certificates.length > 0 ? "failed to parse certificate: x509: malformed certificate" : "no valid certificate authority data seen";
+  return `unable to load root certificates: ${why}`;
+}
+
+function isCertificate(der: Uint8Array): boolean {
+  try {
+    parseCertificate(der);
+    return true;
+  } catch {
+    return false;
   }
 }
 
