@@ -12,7 +12,7 @@
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go, pkg/apis/apiextensions/{v1/defaults,v1/conversion,validation/validation}.go
  */
 import { child, type FieldError, index, invalid, required } from "../../api/meta/field-error.ts";
-import type { CustomResourceDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion } from "../../api/gen/apiextensions.v1.ts";
+import type { CustomResourceDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion, JSONSchemaProps } from "../../api/gen/apiextensions.v1.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { dns1035Label, dns1123Subdomain } from "../../api/meta/names.ts";
 import { caBundleProblem } from "../admissionregistration/webhook-client.ts";
@@ -92,9 +92,13 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
 });
 
 /** Formats that nobody checks, each as often as it is written. */
-function unknownFormats({ versions }: Readonly<CustomResourceDefinitionSpec>): readonly string[] {
-  return (versions ?? []).flatMap(({ schema }) => (schema?.openAPIV3Schema ? [...schemasIn(schema.openAPIV3Schema)] : []))
-    .flatMap(({ type, format }) => (format && !isKnownFormat(type ?? "", format) ? [format] : []));
+function unknownFormats(spec: Readonly<CustomResourceDefinitionSpec>): readonly string[] {
+  return schemasOf(spec).flatMap(({ type, format }) => (format && !isKnownFormat(type ?? "", format) ? [format] : []));
+}
+
+/** All versions', with all within them. */
+function schemasOf({ versions }: Readonly<CustomResourceDefinitionSpec>): JSONSchemaProps[] {
+  return (versions ?? []).flatMap(({ schema }) => (schema?.openAPIV3Schema ? [...schemasIn(schema.openAPIV3Schema)] : []));
 }
 
 /** Who says that objects are stored in no version means the storage version. */
@@ -127,6 +131,7 @@ function* validateSpec(path: string, spec: Readonly<CustomResourceDefinitionSpec
     if (hadSchemas) yield required(at);
     else if (served && !spec.preserveUnknownFields) yield required(at, "because otherwise all fields are pruned");
   }
+  if (spec.preserveUnknownFields && schemasOf(spec).some((schema) => schema.default !== undefined)) yield invalid(child(path, "preserveUnknownFields"), true, "must be false in order to use defaults in the schema");
   yield* validateVersions(path, spec.versions, old?.versions);
   for (const name of ["plural", "singular", "kind", "listKind"] as const) if (!spec.names[name]) yield required(child(path, "names", name));
   yield* validateNames(child(path, "names"), spec.names);
