@@ -16,7 +16,8 @@ export interface GoUrl {
   readonly rawQuery: string;
   /** What comes after the scheme of a URL without slashes. */
   readonly opaque: string;
-  readonly user: string;
+  /** Undefined: there is no @, not even one with nothing before it. */
+  readonly user: string | undefined;
   readonly fragment: string;
 }
 
@@ -41,7 +42,7 @@ export function parseUrl(text: string, { request = false }: { readonly request?:
 function parseWhole(text: string, request: boolean): GoUrl {
   if (/[\u0000-\u001f\u007f]/.test(text)) throw new UrlError("net/url: invalid control character in URL");
   if (text === "" && request) throw new UrlError("empty url");
-  const empty: GoUrl = { scheme: "", host: "", hostname: "", port: "", escapedPath: "", rawQuery: "", opaque: "", user: "", fragment: "" };
+  const empty: GoUrl = { scheme: "", host: "", hostname: "", port: "", escapedPath: "", rawQuery: "", opaque: "", user: undefined, fragment: "" };
   if (text === "*") return { ...empty, escapedPath: "*" };
   const { scheme, rest: afterScheme } = schemeOf(text);
   const mark = afterScheme.indexOf("?");
@@ -52,13 +53,14 @@ function parseWhole(text: string, request: boolean): GoUrl {
     if (request) throw new UrlError("invalid URI for request");
     if (rest.split("/", 1)[0]!.includes(":")) throw new UrlError("first path segment in URL cannot contain colon");
   }
-  let [host, user] = ["", ""];
+  let host = "";
+  let user: string | undefined;
   if ((scheme !== "" || (!request && !rest.startsWith("///"))) && rest.startsWith("//")) {
     const slash = rest.indexOf("/", 2);
     const authority = slash < 0 ? rest.slice(2) : rest.slice(2, slash);
     rest = slash < 0 ? "" : rest.slice(slash);
     host = hostOf(scheme, authority);
-    user = authority.slice(0, Math.max(authority.lastIndexOf("@"), 0));
+    if (authority.includes("@")) user = authority.slice(0, authority.lastIndexOf("@"));
   }
   checkEscapes(rest);
   return { ...empty, scheme, host, ...splitHost(host), escapedPath: escapedPath(rest), rawQuery, user };

@@ -151,7 +151,7 @@ function* urlProblems(text: string, path: string, disallowed: readonly string[])
   try {
     const url = parseUrl(text);
     if (url.scheme !== "https") yield invalid(path, text, "URL scheme must be https");
-    if (url.user !== "") yield invalid(path, text, "URL must not contain a username or password");
+    if (url.user !== undefined) yield invalid(path, text, "URL must not contain a username or password");
     if (url.rawQuery !== "") yield invalid(path, text, "URL must not contain a query");
     if (url.fragment !== "") yield invalid(path, text, "URL must not contain a fragment");
   } catch (error) {

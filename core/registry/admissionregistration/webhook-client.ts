@@ -1,28 +1,50 @@
 /** How a webhook is reached: of admission and of conversion. Source: kubernetes v1.36 apiserver/pkg/util/webhook/validation.go */
 import { child, type FieldError, invalid, required } from "../../api/meta/field-error.ts";
 import { dns1123Subdomain, portNumber } from "../../api/meta/names.ts";
+import { type GoUrl, parseUrl, UrlError } from "../../cel/go-url.ts";
+import { readPem } from "../../pki/pem.ts";
+import { parseCertificate } from "../../pki/x509.ts";
 
 const FORM = "; desired format: https://host[/path]";
 
 export function* webhookUrl(path: string, text: string): Iterable<FieldError> {
-  if (!URL.canParse(text) && /[\s\x00-\x1f]|%(?![0-9a-fA-F]{2})/.test(text)) {
-    yield required(path, `url must be a valid URL: parse ${JSON.stringify(text)}: invalid character in URL${FORM}`);
-    return;
-  }
-  const { scheme, authority, query, fragment } = partsOf(text);
+  const url = urlOf(text);
+  if (typeof url === "string") { yield required(path, `url must be a valid URL: ${url}${FORM}`); return; }
+  const { scheme, host, user, fragment, rawQuery } = url;
   if (scheme !== "https") yield invalid(path, scheme, `'https' is the only allowed URL scheme${FORM}`);
-  const at = authority.lastIndexOf("@");
-  const host = authority.slice(at + 1);
   if (host === "") yield invalid(path, host, `host must be specified${FORM}`);
-  if (at >= 0) yield invalid(path, authority.slice(0, at), "user information is not permitted in the URL");
-  if (fragment) yield invalid(path, fragment, "fragments are not permitted in the URL");
-  if (query) yield invalid(path, query, "query parameters are not permitted in the URL");
+  if (user !== undefined) yield invalid(path, user, "user information is not permitted in the URL");
+  if (fragment !== "") yield invalid(path, fragment, "fragments are not permitted in the URL");
+  if (rawQuery !== "") yield invalid(path, rawQuery, "query parameters are not permitted in the URL");
 }
 
-/** As RFC 3986 takes a reference apart. */
-function partsOf(text: string): { readonly scheme: string; readonly authority: string; readonly query: string; readonly fragment: string } {
-  const [, scheme = "", authority = "", query = "", fragment = ""] = /^(?:([a-zA-Z][-+.a-zA-Z0-9]*):)?(?:\/\/([^/?#]*))?[^?#]*(?:\?([^#]*))?(?:#(.*))?$/s.exec(text) ?? [];
-  return { scheme: scheme.toLowerCase(), authority, query, fragment };
+/** Or why it is none. */
+function urlOf(text: string): GoUrl | string {
+  try {
+    return parseUrl(text);
+  } catch (error) {
+    if (error instanceof UrlError) return error.message;
+    throw error;
+  }
+}
+
+/** Why a bundle (base64 of PEM) has no certificate that could be trusted; undefined: it has one, or there is no bundle. */
+export function caBundleProblem(caBundle = ""): string | undefined {
+  if (caBundle === "") return undefined;
+  const blocks = readPem(Buffer.from(caBundle, "base64").toString());
+  const certificates = blocks.filter(({ label }) => label === "CERTIFICATE");
+  if (certificates.some(({ der }) => isCertificate(der))) return undefined;
+  const why = blocks.length === 0 ? "unable to parse bytes as PEM block" : certificates.length > 0 ? "failed to parse certificate: x509: malformed certificate" : "no valid certificate authority data seen";
+  return `unable to load root certificates: ${why}`;
+}
+
+function isCertificate(der: Uint8Array): boolean {
+  try {
+    parseCertificate(der);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 interface Service { readonly name?: string | undefined; readonly namespace?: string | undefined; readonly path?: string | undefined; readonly port?: number | undefined }

@@ -34,10 +34,28 @@ test.each<[Given, string[]]>([
     `spec.conversion.webhookClientConfig.url: Invalid value: "http": 'https' is the only allowed URL scheme; desired format: https://host[/path]`,
     'spec.conversion.conversionReviewVersions: Invalid value: ["v2"]: must include at least one of v1, v1beta1',
   ]],
+  ...([
+    ["https://h:port", `invalid port ":port" after host`], ["https://[::1", "missing ']' in host"], ["https://a/%zz", `invalid URL escape "%zz"`], ["://x", "missing protocol scheme"], ["https://a b", `invalid character " " in host name`],
+  ] as const).map(([url, problem]): [Given, string[]] => [crd({ conversion: { strategy: "Webhook", webhook: { conversionReviewVersions: ["v1"], clientConfig: { url } } } }), [
+    `spec.conversion.webhookClientConfig.url: Required value: url must be a valid URL: parse "${url}": ${problem}; desired format: https://host[/path]`,
+  ]]),
+  [crd({ conversion: { strategy: "Webhook", webhook: { conversionReviewVersions: ["v1"], clientConfig: { url: "https://@h" } } } }), ['spec.conversion.webhookClientConfig.url: Invalid value: "": user information is not permitted in the URL']],
   [withSchema({ type: "object", properties: { spec: {} } }), ["spec.validation.openAPIV3Schema.properties[spec].type: Required value: must not be empty for specified object fields"]],
   [withSchema({ type: "object", properties: { a: { type: "array" } } }), ["spec.validation.openAPIV3Schema.properties[a].items: Required value: must be specified"]],
   [withSchema({ type: "object", properties: { a: { type: "array", items: [{ type: "string" }] }, b: {} } }), ["spec.validation.openAPIV3Schema.properties[a].items: Forbidden: items must be a schema object and not an array"]],
   [withSchema({ type: "object", properties: { a: { $ref: "#/b" } } }), ["spec.validation.openAPIV3Schema.properties[a].$ref: Forbidden: $ref is not supported"]],
+  [withSchema({ type: "object", properties: { a: { type: "string", $ref: "", id: "" } } }), ["spec.validation.openAPIV3Schema.properties[a].$ref: Forbidden: $ref is not supported"]],
+  [withSchema({ type: "object", properties: { a: { type: "array", items: [{ uniqueItems: true }], definitions: { x: { type: "y" } }, dependencies: { x: { nullable: true, type: "null" }, y: ["z"] } } } }), [
+    ...["definitions", "dependencies"].map((name) => `${name}: Forbidden: ${name} is not supported`), "items: Forbidden: items must be a schema object and not an array",
+    'definitions[x].type: Unsupported value: "y": supported values: "array", "boolean", "integer", "number", "object", "string"',
+    'dependencies[x].type: Unsupported value: "null": supported values: "array", "boolean", "integer", "number", "object", "string"',
+    "dependencies[x].type: Forbidden: type cannot be set to null, use nullable as an alternative",
+    "items[0].uniqueItems: Forbidden: uniqueItems cannot be set to true since the runtime complexity becomes quadratic",
+  ].map((error) => `spec.validation.openAPIV3Schema.properties[a].${error}`)],
+  [{ ...crd({ preserveUnknownFields: true, versions: [version({ schema: { openAPIV3Schema: { type: "object", properties: { a: { type: "string", default: "x" } } } } })] }) }, [
+    "spec.preserveUnknownFields: Invalid value: true: must be false in order to use defaults in the schema",
+    "spec.preserveUnknownFields: Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead",
+  ]],
   [withSchema({ type: "object", properties: { a: { type: "string", $schema: "x" } } }), [`spec.validation.openAPIV3Schema: Invalid value: "": OpenAPIV3Schema 'schema' is not supported`]],
   [withSchema({ type: "object", properties: { a: { type: "object", default: { x: 2n ** 63n - 1n } } } }), ['spec.validation.openAPIV3Schema.properties[a].default: Invalid value: {"x":9223372036854775807}: must not have unknown fields']],
   [withSchema({ type: "object", properties: { a: { "x-kubernetes-int-or-string": true, default: [] }, b: { type: "object", properties: { c: { "x-kubernetes-int-or-string": true } }, default: { c: null } } } }), []],

@@ -1,5 +1,7 @@
-import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { rmSync } from "node:fs";
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { type ApiServer, apiServer } from "../../../test/api-server.ts";
+import { testPki } from "../../../test/certificates.ts";
 import { Registry } from "../registry.ts";
 import { asDefinition } from "./crd-controller.ts";
 import { findCondition } from "./crd-status.ts";
@@ -189,4 +191,18 @@ test("who says that objects are stored in no version means the storage version",
   await define(crd("stored"));
   const { code, body } = await api.ask("PATCH", `${CRDS}/stored.example.com/status`, { headers: MERGE, body: { status: { storedVersions: [] } } });
   expect([code, body.status.storedVersions]).toEqual([200, ["v1"]]);
+});
+
+test("a kind whose conversion webhook has no CA bundle that can be read waits for one, and once there is one it is not given up", async () => {
+  const pki = await testPki();
+  onTestFinished(() => rmSync(pki.dir, { recursive: true, force: true }));
+  const readable = Buffer.from(pki.authority("server-ca").bundlePem).toString("base64");
+  const converting = (caBundle: string) => ({ conversion: { strategy: "Webhook", webhook: { clientConfig: { url: "https://127.0.0.1:1/", caBundle }, conversionReviewVersions: ["v1"] } } });
+  const change = (caBundle: string) => api.ask("PATCH", `${CRDS}/trusters.example.com`, { headers: MERGE, body: { spec: converting(caBundle) } });
+  await define(crd("trusters", converting("Cg==")));
+  expect((await conditionsOf("trusters.example.com"))["Established"]).toBe("False InvalidCABundle");
+  expect((await change(readable)).code).toBe(200);
+  await until(() => conditionsOf("trusters.example.com"), (conditions) => conditions["Established"] === "True InitialNamesAccepted");
+  const { code, body } = await change("Cg==");
+  expect([code, body.message]).toEqual([422, 'CustomResourceDefinition.apiextensions.k8s.io "trusters.example.com" is invalid: spec.conversion.webhookClientConfig.caBundle: Invalid value: "Cg==": unable to load root certificates: unable to parse bytes as PEM block']);
 });

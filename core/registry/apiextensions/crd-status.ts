@@ -9,6 +9,7 @@ import type { CustomResourceDefinition, CustomResourceDefinitionCondition, Custo
 import { formatFieldErrors, invalid } from "../../api/meta/field-error.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
+import { caBundleProblem } from "../admissionregistration/webhook-client.ts";
 import { approvalCondition } from "./approval.ts";
 import { structuralErrors } from "./structural.ts";
 
@@ -40,12 +41,19 @@ export function planStatus(crd: Definition, taken: TakenNames, nowMs: number): C
       status = withCondition(status, { type: "Established", status: "False", reason: "NotAccepted", message: "not all names are accepted" }, nowMs);
   }
   if (isTrue(status, "NamesAccepted") && !isTrue(status, "Established"))
-    status = withCondition(status, { type: "Established", status: "True", reason: "InitialNamesAccepted", message: "the initial names have been accepted" }, nowMs);
+    status = withCondition(status, established(crd), nowMs);
   const violations = violationsOf(crd);
   if (violations === undefined) status = withoutCondition(status, "NonStructuralSchema");
   else status = withCondition(status, { type: "NonStructuralSchema", status: "True", reason: "Violations", message: violations }, nowMs);
   const approval = approvalCondition(crd);
   return approval ? withCondition(status, approval, nowMs) : status;
+}
+
+/** What nobody could convert is not served: a webhook whose CA bundle cannot be read is waited for. */
+function established({ spec: { conversion } }: Definition): Condition {
+  const type = "Established";
+  if (caBundleProblem(conversion?.webhook?.clientConfig?.caBundle) !== undefined) return { type, status: "False", reason: "InvalidCABundle", message: "The conversion webhook CABundle is invalid" };
+  return { type, status: "True", reason: "InitialNamesAccepted", message: "the initial names have been accepted" };
 }
 
 export function statusOf({ status }: Definition): CustomResourceDefinitionStatus {

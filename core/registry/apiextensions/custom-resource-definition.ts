@@ -12,14 +12,15 @@
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go, pkg/apis/apiextensions/{v1/defaults,v1/conversion,validation/validation}.go
  */
 import { child, type FieldError, index, invalid, required } from "../../api/meta/field-error.ts";
-import type { CustomResourceDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion } from "../../api/gen/apiextensions.v1.ts";
+import type { CustomResourceDefinition, CustomResourceDefinitionSpec, CustomResourceDefinitionVersion, JSONSchemaProps } from "../../api/gen/apiextensions.v1.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { dns1035Label, dns1123Subdomain } from "../../api/meta/names.ts";
+import { caBundleProblem } from "../admissionregistration/webhook-client.ts";
 import { immutable, oneOf } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
 import { validateApproval } from "./approval.ts";
-import { statusOf, withCondition } from "./crd-status.ts";
+import { isTrue, statusOf, withCondition } from "./crd-status.ts";
 import { hasKnownReviewVersion, validateColumn, validateConversion, validateNames, validateSelectableFields, validateSubresources } from "./parts.ts";
 import { isKnownFormat } from "./custom/formats.ts";
 import { schemasIn, validateSchema } from "./schema.ts";
@@ -64,7 +65,7 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
   *validate(definition, old) {
     const { metadata, spec, status } = definition;
     if (!old && metadata.name && metadata.name !== `${spec.names.plural}.${spec.group}`) yield invalid("metadata.name", metadata.name, `must be spec.names.plural+"."+spec.group`);
-    yield* validateSpec("spec", spec, old?.spec);
+    yield* validateSpec("spec", spec, old);
     if (status) yield* validateNames("status.acceptedNames", status.acceptedNames ?? {});
     yield* validateStored("status.storedVersions", status?.storedVersions, spec.versions ?? []);
     yield* validateApproval(definition, old);
@@ -72,7 +73,7 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
       yield invalid("spec.preserveUnknownFields", true, "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead");
   },
   *validateUpdate({ spec }, { spec: before, status }) {
-    if ((status?.conditions ?? []).some((condition) => condition.type === "Established" && condition.status === "True")) {
+    if (isTrue(status, "Established")) {
       yield* immutable("spec.scope", spec.scope, before.scope);
       yield* immutable("spec.names.kind", spec.names.kind, before.names.kind);
     }
@@ -91,9 +92,13 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
 });
 
 /** Formats that nobody checks, each as often as it is written. */
-function unknownFormats({ versions }: Readonly<CustomResourceDefinitionSpec>): readonly string[] {
-  return (versions ?? []).flatMap(({ schema }) => (schema?.openAPIV3Schema ? [...schemasIn(schema.openAPIV3Schema)] : []))
-    .flatMap(({ type, format }) => (format && !isKnownFormat(type ?? "", format) ? [format] : []));
+function unknownFormats(spec: Readonly<CustomResourceDefinitionSpec>): readonly string[] {
+  return schemasOf(spec).flatMap(({ type, format }) => (format && !isKnownFormat(type ?? "", format) ? [format] : []));
+}
+
+/** All versions', with all within them. */
+function schemasOf({ versions }: Readonly<CustomResourceDefinitionSpec>): JSONSchemaProps[] {
+  return (versions ?? []).flatMap(({ schema }) => (schema?.openAPIV3Schema ? [...schemasIn(schema.openAPIV3Schema)] : []));
 }
 
 /** Who says that objects are stored in no version means the storage version. */
@@ -114,7 +119,8 @@ function isShared(versions: readonly CustomResourceDefinitionVersion[], part: ke
   return versions.every((version) => Bun.deepEquals(version[part], versions[0]![part]));
 }
 
-function* validateSpec(path: string, spec: Readonly<CustomResourceDefinitionSpec>, old?: Readonly<CustomResourceDefinitionSpec>): Iterable<FieldError> {
+function* validateSpec(path: string, spec: Readonly<CustomResourceDefinitionSpec>, before: Readonly<CustomResourceDefinition> | undefined): Iterable<FieldError> {
+  const old = before?.spec;
   const versions = spec.versions ?? [];
   yield* validateGroup(child(path, "group"), spec.group);
   yield* oneOf(child(path, "scope"), spec.scope, ["Cluster", "Namespaced"]);
@@ -125,6 +131,7 @@ function* validateSpec(path: string, spec: Readonly<CustomResourceDefinitionSpec
     if (hadSchemas) yield required(at);
     else if (served && !spec.preserveUnknownFields) yield required(at, "because otherwise all fields are pruned");
   }
+  if (spec.preserveUnknownFields && schemasOf(spec).some((schema) => schema.default !== undefined)) yield invalid(child(path, "preserveUnknownFields"), true, "must be false in order to use defaults in the schema");
   yield* validateVersions(path, spec.versions, old?.versions);
   for (const name of ["plural", "singular", "kind", "listKind"] as const) if (!spec.names[name]) yield required(child(path, "names", name));
   yield* validateNames(child(path, "names"), spec.names);
@@ -134,8 +141,11 @@ function* validateSpec(path: string, spec: Readonly<CustomResourceDefinitionSpec
   if (!conversion) return;
   const at = child(path, "conversion");
   if (conversion.strategy !== "None" && spec.preserveUnknownFields) yield invalid(child(at, "strategy"), conversion.strategy, "must be None if spec.preserveUnknownFields is true");
-  const before = old?.conversion?.webhook?.conversionReviewVersions ?? [];
-  yield* validateConversion(at, conversion, before.length === 0 || hasKnownReviewVersion(before));
+  const { conversionReviewVersions: reviewed = [], clientConfig } = old?.conversion?.webhook ?? {};
+  yield* validateConversion(at, conversion, {
+    knownVersion: reviewed.length === 0 || hasKnownReviewVersion(reviewed),
+    readableCa: isTrue(before?.status, "Established") && caBundleProblem(clientConfig?.caBundle) === undefined,
+  });
 }
 
 function* validateGroup(path: string, group: string): Iterable<FieldError> {

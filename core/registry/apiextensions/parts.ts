@@ -5,7 +5,7 @@ import type {
 } from "../../api/gen/apiextensions.v1.ts";
 import { dns1035Label } from "../../api/meta/names.ts";
 import type { JsonSchema } from "../../cel/schema/declared-type.ts";
-import { webhookService, webhookUrl } from "../admissionregistration/webhook-client.ts";
+import { caBundleProblem, webhookService, webhookUrl } from "../admissionregistration/webhook-client.ts";
 import { fieldPath, FieldPathError } from "./rules/field-path.ts";
 
 const COLUMN_TYPES = ["boolean", "date", "integer", "number", "string"];
@@ -84,7 +84,8 @@ function schemaAt(jsonPath: string, root: JSONSchemaProps): JsonSchema | string 
   }
 }
 
-export function* validateConversion(path: string, { strategy, webhook }: CustomResourceConversion, requireKnownVersion: boolean): Iterable<FieldError> {
+/** `knownVersion`, `readableCa`: whether that is asked for. */
+export function* validateConversion(path: string, { strategy, webhook }: CustomResourceConversion, { knownVersion, readableCa }: { readonly knownVersion: boolean; readonly readableCa: boolean }): Iterable<FieldError> {
   const at = child(path, "webhookClientConfig");
   const versionsAt = child(path, "conversionReviewVersions");
   const strategies = ["None", "Webhook"];
@@ -100,7 +101,9 @@ export function* validateConversion(path: string, { strategy, webhook }: CustomR
   else if ((config.url === undefined) === (config.service === undefined)) yield required(at, "exactly one of url or service is required");
   else if (config.url !== undefined) yield* webhookUrl(child(at, "url"), config.url);
   else yield* webhookService(child(at, "service"), config.service!);
-  yield* reviewVersions(versionsAt, webhook?.conversionReviewVersions ?? [], requireKnownVersion);
+  const caProblem = readableCa ? caBundleProblem(config?.caBundle) : undefined;
+  if (caProblem !== undefined) yield invalid(child(at, "caBundle"), config?.caBundle, caProblem);
+  yield* reviewVersions(versionsAt, webhook?.conversionReviewVersions ?? [], knownVersion);
 }
 
 function* reviewVersions(path: string, versions: readonly string[], requireKnown: boolean): Iterable<FieldError> {

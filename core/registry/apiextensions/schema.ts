@@ -46,11 +46,14 @@ function inconvertible(schema: Schema): string | undefined {
   for (const part of schemasIn(schema)) {
     if (Array.isArray(part.items)) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
     if (part.$schema) return "OpenAPIV3Schema 'schema' is not supported";
-    const name = UNSUPPORTED.find((field) => part[field] !== undefined && part[field] !== "");
+    const name = UNSUPPORTED.find((field) => isGiven(part, field));
     if (name !== undefined) return `OpenAPIV3Schema '${name}' is not supported`;
   }
   return undefined;
 }
+
+/** An empty id is none; an empty $ref is one. */
+function isGiven(schema: Schema, field: (typeof UNSUPPORTED)[number]): boolean { return schema[field] !== undefined && !(field === "id" && schema.id === ""); }
 
 /** Errors of a schema, and of the rules in it. */
 interface Found { readonly schema: FieldError[]; readonly rules: FieldError[] }
@@ -98,12 +101,20 @@ function visit(path: string, schema: Schema, place: Place, found: Found): void {
   }
   if (schema.not) visit(child(path, "not"), schema.not, inside, found);
   for (const clause of ["allOf", "oneOf", "anyOf"] as const) for (const [i, part] of (schema[clause] ?? []).entries()) visit(index(child(path, clause), i), part, inside, found);
+  for (const [at, part] of unsupported(path, schema)) visit(at, part, inside, found);
   const items = itemsOf(schema);
   if (items) visit(child(path, "items"), items, { ...inside, ...context(items, schema["x-kubernetes-list-type"] === "map" ? undefined : path) }, found);
   if (schema["x-kubernetes-preserve-unknown-fields"] === false) found.schema.push(invalid(child(path, "x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined"));
   found.schema.push(...mapType(path, schema), ...listType(path, schema));
   for (const [i, rule] of (schema["x-kubernetes-validations"] ?? []).entries()) found.schema.push(...validationRule(index(child(path, "x-kubernetes-validations"), i), rule, schema));
   if (place.rules && found.schema.length === before) found.rules.push(...ruleErrors(path, place.rules));
+}
+
+/** Schemas where there may be none: what is wrong with them is told too. */
+function* unsupported(path: string, { definitions = {}, dependencies = {}, items }: Schema): Iterable<readonly [path: string, schema: Schema]> {
+  for (const [name, part] of Object.entries(definitions)) yield [key(child(path, "definitions"), name), part];
+  for (const [name, part] of Object.entries(dependencies)) if (!Array.isArray(part)) yield [key(child(path, "dependencies"), name), part as Schema];
+  if (Array.isArray(items)) for (const [i, part] of items.entries()) yield [index(child(path, "items"), i), part as Schema];
 }
 
 /** A schema and all within it. */
@@ -117,7 +128,7 @@ function* standard(path: string, schema: Schema, { insideMeta, noDefaults }: Pla
   const { type = "" } = schema;
   if (type !== "" && !TYPES.includes(type)) yield notSupported(child(path, "type"), type, TYPES);
   if (schema.default !== undefined && noDefaults !== undefined) yield forbidden(child(path, "default"), `must not be set ${noDefaults}`);
-  for (const name of UNSUPPORTED) if (schema[name] !== undefined && schema[name] !== "") yield forbidden(child(path, name), `${name} is not supported`);
+  for (const name of UNSUPPORTED) if (isGiven(schema, name)) yield forbidden(child(path, name), `${name} is not supported`);
   if (type === "null") yield forbidden(child(path, "type"), "type cannot be set to null, use nullable as an alternative");
   if (Array.isArray(schema.items)) yield forbidden(child(path, "items"), "items must be a schema object and not an array");
   if (insideMeta && schema["x-kubernetes-embedded-resource"]) yield forbidden(child(path, "x-kubernetes-embedded-resource"), "must not be used inside of resource meta");
