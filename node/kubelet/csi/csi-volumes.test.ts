@@ -67,7 +67,7 @@ async function startNode() {
       "Node/NodeGetInfo": () => ({ node_id: "id-1", max_volumes_per_node: room.volumes, accessible_topology: { segments: { "topology.fake/zone": "z" } } }),
       "Node/NodeGetCapabilities": () => ({ capabilities: (["STAGE_UNSTAGE_VOLUME", "EXPAND_VOLUME", "GET_VOLUME_STATS"] as const).map((type) => ({ rpc: { type } })) }),
       "Node/NodeStageVolume": (request) => told("stage", request),
-      "Node/NodePublishVolume": (request) => { const answer = told("publish", request); mounted.add(request.target_path!); if (!fail.empty) mkdirSync(request.target_path!, { recursive: true }); return answer; },
+      "Node/NodePublishVolume": (request) => { if (!fail.empty) mkdirSync(request.target_path!, { recursive: true }); const answer = told("publish", request); mounted.add(request.target_path!); return answer; },
       "Node/NodeUnpublishVolume": (request) => { mounted.delete(request.target_path!); return told("unpublish", request); },
       "Node/NodeUnstageVolume": (request) => told("unstage", request),
       "Node/NodeGetVolumeStats": () => ({ usage: [{ unit: "BYTES", total: 100, used: 40, available: 60 }, { unit: "INODES", total: 10, used: 1, available: 9 }], volume_condition: { abnormal: true, message: "sick" } }),
@@ -173,6 +173,22 @@ test("a driver that may still be at it is asked to end it; one that has refused 
   await node.restart().sweep(signal);
   expect(node.calls.slice(1)).toEqual(["stage", "unstage"]);
   expect(existsSync(publishTarget(dataDir, "u1", volume).note)).toBe(false);
+});
+
+test("a driver that refuses to publish has what it made taken away, so that it does not take it for a volume; one that may still be at it has not", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false, requiresRepublish: true } }, { signal });
+  const { note, target } = publishTarget(dataDir, "u1", volume);
+  node.fail.method = "publish";
+  node.fail.next = new RpcFailure("Unknown", "no such class");
+  await expect(node.volumes.setUp(pod("u1"), volume, undefined, signal)).rejects.toThrow('MountVolume.SetUp failed for volume "pv-1" : rpc error: code = Unknown desc = no such class');
+  expect([existsSync(target), existsSync(note)]).toEqual([false, false]);
+  node.fail.next = new RpcFailure("Unavailable", "later");
+  await expect(node.volumes.setUp(pod("u1"), volume, undefined, signal)).rejects.toThrow("later");
+  expect([existsSync(target), existsSync(note)]).toEqual([true, true]);
+  await node.volumes.setUp(pod("u1"), volume, undefined, signal);
+  await node.volumes.tearDown("u1", signal);
+  expect(node.calls).toEqual(["stage", "publish", "publish", "publish", "unpublish"]);
 });
 
 test("a volume that has grown is expanded on the node, its claim says so, and its driver is asked how full it is; a local one's file system is", async () => {

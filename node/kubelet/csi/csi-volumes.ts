@@ -75,7 +75,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       await attempt(step("MountVolume.SetUp", "MapVolume.SetUpDevice"), volume, async () => checkAlone(pod, volume));
       const attaches = volume.lifecycle === "Persistent" && (object?.spec.attachRequired ?? true);
       staged.use(pod.metadata.uid, key, { attaches });
-      const { target: published } = publishTarget(dataDir, pod.metadata.uid, volume);
+      const { target: published, note } = publishTarget(dataDir, pod.metadata.uid, volume);
       if (!before && !object?.spec.requiresRepublish && !unfinished.has(published) && (await isPublished(pod, volume))) { // by a kubelet before us
         const target = published;
         staged.takeOver(key);
@@ -86,8 +86,9 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const group = groupOf(pod, volume, object, facts);
       const capability = capabilityOf(volume, facts, group.byDriver);
       const stagingPath = volume.lifecycle === "Persistent" ? await attempt(step("MountVolume.MountDevice", "MapVolume.SetUpDevice"), volume, () => staged.stage({ driver, volume, publishContext, capability, attaches }, signal)) : undefined;
+      const first = !before && (unfinished.has(published) || (await readNote(note)) === undefined); // not begun by a kubelet before us either
       if (!before) unfinished.add(published);
-      const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath }, signal));
+      const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath, first }, signal));
       if (group.byUs && !before) await giveToGroup(pod, target, { readOnly: false, told: deps });
       if (claimed && !before) await deps.expander.beforeUse(growing(volume, claimed, target, pod, signal), signal);
       unfinished.delete(published);

@@ -32,6 +32,8 @@ export interface Publishing extends Staging {
   readonly object: Readonly<CSIDriver> | undefined;
   /** Undefined: this driver does not stage. */
   readonly stagingPath: string | undefined;
+  /** The pod has had nothing of it so far: what a driver leaves that refuses is taken away. */
+  readonly first: boolean;
 }
 
 type SecretField = "NodeStageSecretRef" | "NodePublishSecretRef" | "NodeExpandSecretRef";
@@ -60,16 +62,24 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
         volume_id: volume.handle, publish_context: publishContext, staging_target_path: known(target), volume_capability: capability, secrets, volume_context: volume.attributes,
       }, { signal });
     } catch (error) {
-      if (error instanceof RpcError && !UNCERTAIN.has(error.code) && !mounts.isMountPoint(target)) {
-        await removeTarget(target); // it has said no: nothing is left to be unstaged
-        await removeNote(note);
-      }
+      await refused(error, { note, target });
       throw error;
     }
     return target;
   }
 
-  async function publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath }: Publishing, signal: AbortSignal): Promise<string> {
+  /** A driver that has said no, and has mounted nothing, has nothing to undo. */
+  async function refused(error: unknown, { note, target }: { readonly note: string; readonly target: string }): Promise<void> {
+    if (!(error instanceof RpcError) || UNCERTAIN.has(error.code) || mounts.isMountPoint(target)) return;
+    try {
+      await removeTarget(target);
+    } catch {
+      return; // something is in it: then there is something to undo
+    }
+    await removeNote(note);
+  }
+
+  async function publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath, first }: Publishing, signal: AbortSignal): Promise<string> {
     const { note, target } = publishTarget(dataDir, pod.metadata.uid, volume);
     const attributes = { ...volume.attributes, ...(object?.spec.podInfoOnMount ? podInfo(pod, volume) : {}) };
     const secrets = await secretData("NodePublishSecretRef", volume.publishSecret, signal);
@@ -77,9 +87,14 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
     if (object?.spec.tokenRequests?.length) forTokens["csi.storage.k8s.io/serviceAccount.tokens"] = await tokensFor(pod, object);
     await writeNote(note, { driverName: volume.driver, volumeHandle: volume.handle, specVolID: volume.specName, nodeName, volumeLifecycleMode: volume.lifecycle, ...attachmentId(volume, attaches) });
     await makeParent(target);
-    await driver.call("Node/NodePublishVolume", {
-      volume_id: volume.handle, publish_context: publishContext, staging_target_path: stagingPath === undefined ? "" : known(stagingPath), target_path: known(target), volume_capability: capability, readonly: volume.readOnly, secrets, volume_context: attributes,
-    }, { signal });
+    try {
+      await driver.call("Node/NodePublishVolume", {
+        volume_id: volume.handle, publish_context: publishContext, staging_target_path: stagingPath === undefined ? "" : known(stagingPath), target_path: known(target), volume_capability: capability, readonly: volume.readOnly, secrets, volume_context: attributes,
+      }, { signal });
+    } catch (error) {
+      if (first && !volume.block) await refused(error, { note, target }); // some drivers take a directory that is there for a volume they have published
+      throw error;
+    }
     if (volume.block) await symlink(target, deviceLink(note)).catch((error: NodeJS.ErrnoException) => { if (error.code !== "EEXIST") throw error; });
     return target;
   }
