@@ -14,7 +14,7 @@ import text from "../plugins/device-plugin-facts.txt" with { type: "text" };
 import type { Methods } from "../plugins/gen/device-plugin.v1beta1.ts";
 import type { Methods as PodResources } from "../plugins/gen/pod-resources.v1.ts";
 import podResourcesText from "../plugins/pod-resources-facts.txt" with { type: "text" };
-import { candidates, chosen } from "./device-choice.ts";
+import { candidates, checkKept, chosen } from "./device-choice.ts";
 import { deviceHints } from "./device-hints.ts";
 import { type DeviceManager, deviceManager } from "./device-manager.ts";
 import { podResourcesApi } from "./pod-resources-api.ts";
@@ -32,8 +32,8 @@ const pod = (uid: string, counts: readonly number[], init: readonly number[] = [
   return { metadata: { name: `pod-${uid}`, namespace: "d", uid }, spec: { initContainers: init.map((count, i) => container(`i${i}`, count)), containers: counts.map((count, i) => container(`c${i}`, count)) } } as unknown as Pod;
 };
 
-function admit(manager: DeviceManager, one: Pod, nodes?: bigint): void {
-  const admission = manager.begin(one);
+function admit(manager: DeviceManager, one: Pod, { nodes, isRunning = false }: { readonly nodes?: bigint; readonly isRunning?: boolean } = {}): void {
+  const admission = manager.begin(one, isRunning);
   for (const container of [...(one.spec.initContainers ?? []), ...one.spec.containers]) admission.allocate(container, { nodes, preferred: false });
 }
 
@@ -95,7 +95,9 @@ test("a plugin registers, its devices are counted, given to containers, and know
   const second = deviceManager({ dataDir, clock: systemClock, log: silentLog, onChange: () => undefined });
   expect(second.counts().get(RESOURCE)).toEqual({ capacity: 0, allocatable: 0 });
   expect(second.devicesOf("u1", "c0")).toMatchObject([{ resource: RESOURCE, ids: ["b"] }]);
-  admit(second, pod("u1", [1])); // it has them already
+  admit(second, pod("u1", [1]), { isRunning: true }); // it has them already
+  expect(() => admit(second, pod("u1", [1]))).toThrow(`no healthy devices present; cannot allocate unhealthy devices ${RESOURCE}`); // the machine was down: who knows what they are now
+  expect(() => checkKept(RESOURCE, ["a", "b"], [{ id: "a", healthy: true, numaNodes: [] }, { id: "b", healthy: false, numaNodes: [] }])).toThrow(`previously allocated devices are no longer healthy; cannot allocate unhealthy devices ${RESOURCE}`);
   expect(() => admit(second, pod("u3", [1]))).toThrow(`no healthy devices present; cannot allocate unhealthy devices ${RESOURCE}`);
   second.release("u1");
   await eventually(() => JSON.parse(readFileSync(join(dataDir, "device-plugins", "kubelet_internal_checkpoint"), "utf8")).Data.PodDeviceEntries.length, (left) => left === 0);
