@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/cm/devicemanager/manager.go (devicesToAllocate), topology_hints.go
  */
-import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { Container, EphemeralContainer, Pod } from "../../../core/api/gen/core.v1.ts";
 import { AllocationRefused } from "../placement/allocation-refused.ts";
 import type { Hints } from "../placement/hints.ts";
 import type { PodAdmission } from "../placement/provider.ts";
@@ -26,9 +26,12 @@ export function deviceAdmission({ plugins, allocations, numaNodes }: Deps, pod: 
   const lent = new Map<string, ReadonlySet<string>>(); // by resource: of init containers that end
   const lends = new Set(servedContainers(pod).filter((served) => served.lends).map(({ name }) => name));
   const isManaged = (resource: string): boolean => plugins.resources().includes(resource);
+  const mappings = pod.status?.extendedResourceClaimStatus?.requestMappings ?? [];
+  /** Not what devices of a claim stand for. */
+  const wishes = (container: Container | EphemeralContainer): ReadonlyMap<string, number> => wishesOf(container, (resource) => isManaged(resource) && !mappings.some(({ containerName, resourceName }) => containerName === container.name && resourceName === resource));
 
-  function hintsOf(wishes: ReadonlyMap<string, number>, had: (resource: string) => readonly string[], reusable: (resource: string) => ReadonlySet<string>): Hints {
-    return new Map([...wishes].map(([resource, count]) => {
+  function hintsOf(counts: ReadonlyMap<string, number>, had: (resource: string) => readonly string[], reusable: (resource: string) => ReadonlySet<string>): Hints {
+    return new Map([...counts].map(([resource, count]) => {
       const devices = plugins.devices(resource);
       const taken = allocations.taken(resource);
       const available = new Set(devices.filter(({ id, healthy }) => healthy && !taken.has(id)).map(({ id }) => id));
@@ -39,14 +42,14 @@ export function deviceAdmission({ plugins, allocations, numaNodes }: Deps, pod: 
   const hadBy = (container: string, resource: string): string[] => allocations.of(uid, container, resource).flatMap(({ ids }) => ids);
 
   return {
-    hints: (container) => hintsOf(wishesOf(container, isManaged), (resource) => hadBy(container.name, resource), (resource) => lent.get(resource) ?? new Set()),
+    hints: (container) => hintsOf(wishes(container), (resource) => hadBy(container.name, resource), (resource) => lent.get(resource) ?? new Set()),
     podHints() {
       const limits = podLimits({ ...pod, spec: { ...pod.spec, overhead: {} } });
-      const wishes = new Map([...limits].filter(([name]) => isManaged(name)).map(([name, quantity]) => [name, quantity.number()]));
-      return hintsOf(wishes, (resource) => allocations.ofPod(uid, resource), () => new Set());
+      const ofPod = new Map([...limits].filter(([name]) => isManaged(name) && !mappings.some(({ resourceName }) => resourceName === name)).map(([name, quantity]) => [name, quantity.number()]));
+      return hintsOf(ofPod, (resource) => allocations.ofPod(uid, resource), () => new Set());
     },
     allocate(container, { nodes }) {
-      for (const [resource, count] of wishesOf(container, isManaged)) {
+      for (const [resource, count] of wishes(container)) {
         const ofInit = new Set(lent.get(resource));
         let ids = hadBy(container.name, resource);
         if (ids.length === 0) {

@@ -99,6 +99,8 @@ test("a plugin registers, its devices are counted, given to containers, and know
   expect(() => admit(second, pod("u1", [1]))).toThrow(`no healthy devices present; cannot allocate unhealthy devices ${RESOURCE}`); // the machine was down: who knows what they are now
   expect(() => checkKept(RESOURCE, ["a", "b"], [{ id: "a", healthy: true, numaNodes: [] }, { id: "b", healthy: false, numaNodes: [] }])).toThrow(`previously allocated devices are no longer healthy; cannot allocate unhealthy devices ${RESOURCE}`);
   expect(() => admit(second, pod("u3", [1]))).toThrow(`no healthy devices present; cannot allocate unhealthy devices ${RESOURCE}`);
+  const extendedResourceClaimStatus = { resourceClaimName: "u4-x", requestMappings: [{ containerName: "c0", resourceName: RESOURCE, requestName: "container-0-request-0" }] };
+  admit(second, { ...pod("u4", [1]), status: { extendedResourceClaimStatus } }); // a claim stands for it
   second.release("u1");
   await eventually(() => JSON.parse(readFileSync(join(dataDir, "device-plugins", "kubelet_internal_checkpoint"), "utf8")).Data.PodDeviceEntries.length, (left) => left === 0);
 });
