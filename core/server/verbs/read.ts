@@ -157,10 +157,10 @@ function remaining({ served }: Scope, selection: Selection, sent: number): ListM
 
 /** A snapshot at a revision, page by page, from the store. */
 async function listFrom(scope: Scope, options: ListOptions, selection: Selection, from: { revision: number; after: string | undefined }): Promise<ListAnswer> {
-  const { served, server, signal } = scope;
+  const { served, signal } = scope;
   const store = served.store!;
   const prefix = store.prefixOf(selection.namespace);
-  if (from.revision > server.cache.revision) throw resourceVersionTooLarge(from.revision, server.cache.revision, 0); // nobody waits for it, as in etcd
+  await reach(scope, String(from.revision)); // another server may be ahead of this one
   const entries: Cached[] = [];
   let after = from.after, fetched = 0;
   for (;;) {
