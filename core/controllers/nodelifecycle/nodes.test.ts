@@ -79,6 +79,29 @@ test("a pod that is on its way out when its node is tainted is told, and counts 
     await eventually(() => api.all(EVENTS).map(({ reason, message }) => `${reason} ${message}`), (all) => all.includes("TaintManagerEviction Marking for deletion Pod default/leaves"));
   }));
 
+test("a pod that goes later goes when it was first said, whatever taints come and go; one that goes by itself is told that it is not evicted", () => {
+  const clock = movableClock();
+  return withControllers((deps) => [taintEvictionController(deps)], async (api, call) => {
+    const [nodes, pods] = [api.client.resource(NODES), api.client.resource(PODS)];
+    const tolerations = [{ key: "long", operator: "Exists" as const, tolerationSeconds: 300 }, { key: "short", operator: "Exists" as const, tolerationSeconds: 30 }];
+    const made = await nodes.create(node("n"), call);
+    for (const name of ["leaves", "goes"]) await pods.create(pod(name, { nodeName: "n", tolerations }), call);
+    const taint = async (...keys: string[]) => await nodes.update({ ...api.all(NODES)[0]!, spec: { ...made.spec, taints: keys.map((key) => ({ key, effect: "NoExecute" as const })) } }, call);
+    const told = () => api.all(EVENTS).map(({ message }) => message ?? "");
+    await taint("long");
+    await Bun.sleep(50);
+    await pods.delete({ metadata: { name: "goes", namespace: "default" } }, { gracePeriodSeconds: 0 }, call);
+    await eventually(told, (all) => all.includes("Cancelling deletion of Pod default/goes"));
+    clock.aheadMs += 100_000;
+    await taint("long", "short");
+    clock.aheadMs += 150_000;
+    await Bun.sleep(50);
+    expect(told()).not.toContain("Marking for deletion Pod default/leaves");
+    clock.aheadMs += 51_000;
+    await eventually(told, (all) => all.includes("Marking for deletion Pod default/leaves"));
+  }, { clock });
+});
+
 test("when every node is silent none is tainted for eviction", () => {
   const clock = movableClock();
   return withControllers((deps) => nodeLifecycleControllers(deps), async (api, call) => {
