@@ -10,6 +10,7 @@ import { clusterRoleAggregationController } from "../clusterroleaggregation/clus
 import { podGcController, terminatedBeyond } from "../podgc/podgc.ts";
 import { taintEvictionController } from "../tainteviction/tainteviction.ts";
 import { nodeLifecycleControllers } from "./nodelifecycle.ts";
+import { NODE_LIFECYCLE } from "./plan.ts";
 
 /** Real time, but `ahead` can be moved; waits are cut short, so that everyone looks again soon. */
 function movableClock(): Clock & { aheadMs: number } {
@@ -101,6 +102,15 @@ test("a pod that goes later goes when it was first said, whatever taints come an
     await eventually(told, (all) => all.includes("Marking for deletion Pod default/leaves"));
   }, { clock });
 });
+
+test("a node that goes is told of under its own uid", () =>
+  withControllers((deps) => nodeLifecycleControllers({ ...deps, settings: { ...NODE_LIFECYCLE, periodMs: 10 } }), async (api, call) => {
+    const made = await api.client.resource(NODES).create(node("n"), call);
+    const about = (reason: string) => api.all(EVENTS).find((event) => event.reason === reason)?.involvedObject.uid;
+    await eventually(() => about("RegisteredNode"), (uid) => uid === made.metadata.uid);
+    await api.client.resource(NODES).delete(made, {}, call);
+    await eventually(() => about("RemovingNode"), (uid) => uid === made.metadata.uid);
+  }));
 
 test("when every node is silent none is tainted for eviction", () => {
   const clock = movableClock();
