@@ -17,6 +17,7 @@ export const ANNOTATION = {
   selectedNode: "volume.kubernetes.io/selected-node",
   provisioner: "volume.kubernetes.io/storage-provisioner",
   betaProvisioner: "volume.beta.kubernetes.io/storage-provisioner",
+  sizeBefore: "volume.alpha.kubernetes.io/pre-resize-capacity",
 } as const;
 
 type Volume = Readonly<PersistentVolume>;

@@ -96,6 +96,14 @@ test.each([
   ["Recycle", {}, "No recycler plugin found for the volume!"],
 ] as const)("released, %s", (policy, given, message) => expect(reclaimFailure(volume("v", { ...(given as Given), policy }))?.message).toBe(message));
 
+test("of a volume whose file system is still to be expanded a claim has what that had before", () => withControllers((deps) => [volumeBinder(deps)], async (api, call) => {
+  const before = { "volume.alpha.kubernetes.io/pre-resize-capacity": "1Gi" };
+  await api.client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v", annotations: before }, spec: { capacity: { storage: "2Gi" }, accessModes: ["ReadWriteOnce"], persistentVolumeReclaimPolicy: "Retain" } }, call);
+  await api.client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { accessModes: ["ReadWriteOnce"], storageClassName: "", resources: { requests: { storage: "1Gi" } } } }, call);
+  const status = await eventually(() => api.all(PERSISTENT_VOLUME_CLAIMS)[0]?.status, (one) => one?.phase === "Bound");
+  expect(status?.capacity).toEqual({ storage: "1Gi" });
+}));
+
 test("a claim finds its volume, both are bound; the claim goes, the volume is released; a claim of a delayed class follows its pod", () => withControllers((deps) => [volumeBinder(deps)], async (api, call) => {
   const [claims, volumes] = [api.client.resource(PERSISTENT_VOLUME_CLAIMS), api.client.resource(PERSISTENT_VOLUMES)];
   const draft = (name: string, storageClassName: string) => ({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name, namespace: "ns" }, spec: { accessModes: ["ReadWriteOnce" as const], storageClassName, resources: { requests: { storage: "1Gi" } } } });
