@@ -124,15 +124,19 @@ export function planVolume(volume: Volume, claim: Claim | undefined): VolumePlan
 
 /** What a released volume becomes when there is nobody to reclaim it; undefined: it stays, or its provisioner sees to it. */
 export function reclaimFailure(volume: Volume): Said | undefined {
-  const { persistentVolumeReclaimPolicy: policy, csi, hostPath } = volume.spec;
+  const { persistentVolumeReclaimPolicy: policy, csi, hostPath, nfs } = volume.spec;
   if (policy === "Retain") return undefined;
   if (policy === "Recycle") return warning("VolumeFailedRecycle", "No recycler plugin found for the volume!");
   if (policy !== "Delete") return warning("VolumeUnknownReclaimPolicy", "Volume has unrecognized PersistentVolumeReclaimPolicy");
   const provisioner = annotationsOf(volume)[ANNOTATION.provisionedBy] ?? "";
   if (csi !== undefined || (provisioner !== "" && !provisioner.startsWith("kubernetes.io/")) || hasFinalizer(volume, "external-provisioner.volume.kubernetes.io/finalizer")) return undefined;
   if (hostPath !== undefined && !/^\/tmp\/.+/.test(hostPath.path)) return warning("VolumeFailedDelete", `host_path deleter only supports /tmp/.+ but received provided ${hostPath.path}`);
-  return warning("VolumeFailedDelete", `error getting deleter volume plugin for volume "${volume.metadata.name}": no deletable volume plugin matched`);
+  if (provisioner === "") return warning("VolumeFailedDelete", `error getting deleter volume plugin for volume "${volume.metadata.name}": no ${hostPath || nfs ? "deletable " : ""}volume plugin matched`);
+  return warning("VolumeFailedDelete", RECYCLED.includes(provisioner) ? "no deletable volume plugin matched" : `no volume plugin matched name: ${provisioner}`);
 }
+
+/** What upstream has a plug-in for that does more than mount. Source: kubernetes v1.36 cmd/kube-controller-manager/app/plugins.go ProbeProvisionableRecyclableVolumePlugins */
+const RECYCLED = ["kubernetes.io/host-path", "kubernetes.io/nfs"];
 
 function warning(reason: string, message: string): Said { return { type: "Warning", reason, message }; }
 function lost(reason: string, message: string): ClaimPlan { return { type: "lost", event: warning(reason, message) }; }

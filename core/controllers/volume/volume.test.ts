@@ -91,8 +91,10 @@ test.each([
 test.each([
   ["Retain", {}, undefined],
   ["Delete", { annotations: { "pv.kubernetes.io/provisioned-by": "x.io/p" } }, undefined],
-  ["Delete", { source: { local: { path: "/d" } } }, `error getting deleter volume plugin for volume "v": no deletable volume plugin matched`],
+  ["Delete", { source: { local: { path: "/d" } } }, `error getting deleter volume plugin for volume "v": no volume plugin matched`],
   ["Delete", { source: { hostPath: { path: "/data" } } }, "host_path deleter only supports /tmp/.+ but received provided /data"],
+  ["Delete", { source: { nfs: { server: "s", path: "/" } } }, `error getting deleter volume plugin for volume "v": no deletable volume plugin matched`],
+  ["Delete", { annotations: { "pv.kubernetes.io/provisioned-by": "kubernetes.io/glusterfs" } }, "no volume plugin matched name: kubernetes.io/glusterfs"],
   ["Recycle", {}, "No recycler plugin found for the volume!"],
 ] as const)("released, %s", (policy, given, message) => expect(reclaimFailure(volume("v", { ...(given as Given), policy }))?.message).toBe(message));
 
