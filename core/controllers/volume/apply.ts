@@ -20,7 +20,7 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import { sameValue } from "../conditions.ts";
 import type { Call, Next } from "../controller.ts";
 import { isBoundTo } from "./match.ts";
-import { ANNOTATION, type ClaimPlan, reclaimFailure, type Said, type VolumePlan } from "./plan.ts";
+import { ANNOTATION, type ClaimPlan, reclaimFailure, type Said, type VolumePlan, withDriver } from "./plan.ts";
 
 type Volume = Readonly<PersistentVolume>;
 type Claim = Readonly<PersistentVolumeClaim>;
@@ -51,6 +51,8 @@ export class PlanApplier {
   }
 
   async applyToClaim(claim: Claim, plan: ClaimPlan, { signal, log }: Call): Promise<Next> {
+    const told = withDriver(claim);
+    if (told) return void (await this.#writeClaim(told, signal)); // and it is looked at again
     switch (plan.type) {
       case "bind":
         this.forget(keyOf(claim));
@@ -83,6 +85,8 @@ export class PlanApplier {
 
   /** `claim`: the one it names, if that is there. */
   async applyToVolume(volume: Volume, claim: Claim | undefined, plan: VolumePlan, signal: AbortSignal): Promise<void> {
+    const told = withDriver(volume);
+    if (told) return void (await this.#writeVolume(told, signal));
     switch (plan.type) {
       case "phase": return void (await this.#setVolumePhase(volume, plan.phase, undefined, signal));
       case "claim": return; // its own key is woken by the same change

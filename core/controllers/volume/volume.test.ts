@@ -9,7 +9,7 @@ import { systemClock } from "../../lifecycle/clock.ts";
 import { silentLog } from "../../observe/log.ts";
 import { PlanApplier } from "./apply.ts";
 import { bestMatch, whyUnfit } from "./match.ts";
-import { type ClaimFacts, planClaim, planVolume, reclaimFailure } from "./plan.ts";
+import { type ClaimFacts, planClaim, planVolume, reclaimFailure, withDriver } from "./plan.ts";
 import { volumeBinder } from "./volume.ts";
 
 interface Given { size?: string; modes?: string[]; class?: string; ref?: { name: string; namespace: string; uid?: string }; phase?: string; labels?: Record<string, string>; annotations?: Record<string, string>; host?: string; policy?: string; mode?: string; going?: boolean; source?: object }
@@ -95,8 +95,16 @@ test.each([
   ["Delete", { source: { hostPath: { path: "/data" } } }, "host_path deleter only supports /tmp/.+ but received provided /data"],
   ["Delete", { source: { nfs: { server: "s", path: "/" } } }, `error getting deleter volume plugin for volume "v": no deletable volume plugin matched`],
   ["Delete", { annotations: { "pv.kubernetes.io/provisioned-by": "kubernetes.io/glusterfs" } }, "no volume plugin matched name: kubernetes.io/glusterfs"],
+  ["Delete", { annotations: { "pv.kubernetes.io/provisioned-by": "kubernetes.io/aws-ebs", "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" } }, undefined],
   ["Recycle", {}, "No recycler plugin found for the volume!"],
 ] as const)("released, %s", (policy, given, message) => expect(reclaimFailure(volume("v", { ...(given as Given), policy }))?.message).toBe(message));
+
+test.each<[string, Record<string, string>, Record<string, string> | undefined]>([
+  ["the driver that took the place of its provisioner", { "pv.kubernetes.io/provisioned-by": "kubernetes.io/aws-ebs" }, { "pv.kubernetes.io/provisioned-by": "kubernetes.io/aws-ebs", "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" }],
+  ["of it already", { "pv.kubernetes.io/provisioned-by": "kubernetes.io/aws-ebs", "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" }, undefined],
+  ["a driver of another's", { "pv.kubernetes.io/provisioned-by": "x.io/p", "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" }, { "pv.kubernetes.io/provisioned-by": "x.io/p" }],
+  ["nobody's", { "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" }, undefined],
+])("a volume tells: %s", (_, annotations, told) => expect(withDriver(volume("v", { annotations }))?.metadata.annotations).toEqual(told));
 
 test("of a volume whose file system is still to be expanded a claim has what that had before", () => withControllers((deps) => [volumeBinder(deps)], async (api, call) => {
   const before = { "volume.alpha.kubernetes.io/pre-resize-capacity": "1Gi" };
