@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import type { IPAddress, ServiceCIDR } from "../../api/gen/networking.v1.ts";
-import { eventually } from "../../../test/fake-api.ts";
+import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { stored } from "../../../test/scheduling-cluster.ts";
-import { IP_ADDRESSES, REPORTED_EVENTS, SERVICE_CIDRS, SERVICES } from "../../client/resources.ts";
+import { EVENTS, IP_ADDRESSES, REPORTED_EVENTS, SERVICE_CIDRS, SERVICES } from "../../client/resources.ts";
+import { clientOver } from "../../client/resource-client.ts";
 import { serviceAddressController } from "./ipaddresses.ts";
 import { isNeeded, serviceCidrController } from "./servicecidr.ts";
 
@@ -41,3 +42,16 @@ test("a service's missing IPAddress is made and told of, one that is deleted is 
   await addresses.delete(again!, {}, call); // as the API server does
   await eventually(() => api.all(IP_ADDRESSES), (all) => all.length === 0);
 }));
+
+test("of a range whose status cannot be written that is told", () => {
+  const api = fakeApi();
+  const call = api.call.bind(api);
+  api.call = async (req) => {
+    if (req.path.endsWith("/servicecidrs/own/status")) throw new Error("refused");
+    return await call(req);
+  };
+  return withControllers((deps) => [serviceCidrController(deps)], async (_, { signal }) => {
+    await api.client.resource(SERVICE_CIDRS).create({ apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", metadata: { name: "own" }, spec: { cidrs: ["10.1.0.0/24"] } } as never, { signal });
+    await eventually(() => api.all(EVENTS).map(({ type, reason, message }) => `${type} ${reason}: ${message}`), (all) => all.includes("Warning KubernetesServiceCIDRError: The ServiceCIDR Status can not be set to Ready=True"));
+  }, { api: { ...api, client: clientOver(api) } });
+});
