@@ -66,7 +66,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
   /** Without controllers the Lease is left to who has them: another server, or a kube-controller-manager beside us. */
   const led = enabled("controllers") ? leading(leader, "kube-controller-manager", ({ informers, metrics }) => [
     ...allControllers({
-      ...controlling, client: clients.controllers, informers, events, clock, random, metrics,
+      ...controlling, nodeName, client: clients.controllers, informers, events, clock, random, metrics,
       log: log.with({ part: "controllers" }),
       complete: completeTemplate,
       tellRunning: (running) => { state.controllers = running; },

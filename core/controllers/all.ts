@@ -65,6 +65,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly log: Log;
   /** Which of upstream's run: --controllers; absent: all. What is ours is switched off by what belongs to it. */
   readonly runs?: ((name: ControllerName) => boolean) | undefined;
+  /** The machine they run on. */
+  readonly nodeName: string;
   /** PEM certificates of those who sign the API server's certificate: for pods. */
   readonly rootCa: () => string;
   /** Absent: nodes get no pod addresses from us. */

@@ -69,6 +69,19 @@ test("a kubelet's requests are approved and signed; others are left to the admin
     expect(Math.round((certificate.notAfterMs - certificate.notBeforeMs) / DAY)).toBe(365);
   }, { api: reviewingApi() }));
 
+test("a kubelet's request that nobody may approve yet is approved once somebody may", () => {
+  const api = reviewingApi();
+  const call = api.call.bind(api);
+  let allows = false;
+  api.call = async (req) => (req.path.endsWith("/subjectaccessreviews") && !allows ? { ...(req.body as object), status: { allowed: false } } : await call(req));
+  return withControllers((deps) => [csrApprovingController({ ...deps, approveServing: false })], async (_, { signal }) => {
+    await api.client.resource(CERTIFICATE_SIGNING_REQUESTS).create(await request("early", {}), { signal });
+    await Bun.sleep(50);
+    allows = true;
+    await eventually(() => api.all(CERTIFICATE_SIGNING_REQUESTS)[0]?.status?.conditions?.[0]?.type, (type) => type === "Approved");
+  }, { api: { ...api, client: clientOver(api) } });
+});
+
 test("a node that joins before the clocks are set is one still when they are", () => {
   const releasedMs = Date.now() + 1000 * DAY;
   return withControllers((deps) => [csrApprovingController({ ...deps, approveServing: true }), csrSigningController({ ...deps, authorityFor: () => authority(selfSign("ca", { key, random: systemRandom, notBeforeMs: 0, notAfterMs: releasedMs + 3650 * DAY }), keyPem(key), systemRandom), releasedMs })], async (api, call) => {

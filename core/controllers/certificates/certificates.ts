@@ -35,6 +35,10 @@ const LIFETIME_MS_MIN = 600_000;
 const BACKDATE_MS = 300_000;
 const SHORT_MS = 8 * HOUR_MS;
 
+/** Whoever asks may be allowed to only later: a request that is not approved is looked at again, ever more rarely. Source: certificate_controller.go NewCertificateController */
+const AGAIN_MS_MIN = 200;
+const AGAIN_MS_MAX = 1_000_000;
+
 /** Who signs for a signer name; undefined: not us. */
 export type AuthorityFor = (signerName: string) => Authority | undefined;
 
@@ -50,14 +54,14 @@ export function csrApprovingController({ client, informers, clock, approveServin
     reads: [revoked.reads],
     // A node's addresses may appear after its request for a serving certificate.
     watches: [itself(requests), ...(approveServing ? [mapped(nodes, () => [...requests.list()].filter((csr) => csr.spec.signerName === KUBELET_SERVING && !hasCondition(csr, "Approved")).map(keyOf))] : [])],
-    async reconcile(key, { signal, log }) {
+    async reconcile(key, { signal, log }): Promise<Next> {
       const csr = requests.get(key);
       if (csr === undefined || csr.status?.certificate || hasCondition(csr, "Approved") || hasCondition(csr, "Denied")) return;
       if (csr.spec.signerName !== KUBELET_CLIENT && !(approveServing && csr.spec.signerName === KUBELET_SERVING)) return;
       const condition = await approval(csr, signal);
       if (condition === undefined) {
         log.debug("request is not approved by us");
-        return;
+        return { againInMs: askedAgainInMs(csr, clock.nowMs()) };
       }
       const next = { ...csr, status: { ...csr.status, conditions: [...(csr.status?.conditions ?? []), condition] } };
       await requests.caughtUp([await requestClient.updateSubresource<CertificateSigningRequest>(csr, "approval", next, { signal })], signal);
@@ -156,6 +160,11 @@ export function csrSigningController({ client, informers, clock, authorityFor, l
     const notAfterMs = (isNodes ? Math.max(nowMs, releasedMs) : nowMs) /* a node that joined before the clocks were set is one still when they are */ + lastsMs - (lastsMs < SHORT_MS ? 0 : BACKDATE_MS);
     return authority.issue({ subject: subjectRaw, spki, altNames, usages: usagesOf(csr).filter(isUsage), notBeforeMs: nowMs - BACKDATE_MS, notAfterMs });
   }
+}
+
+/** As long again as it has been there. */
+function askedAgainInMs({ metadata }: Csr, nowMs: number): number {
+  return Math.min(AGAIN_MS_MAX, Math.max(AGAIN_MS_MIN, Math.abs(nowMs - (parseTime(metadata.creationTimestamp) ?? nowMs))));
 }
 
 /** When a request is of no more use to anyone; undefined: not in sight. */

@@ -29,6 +29,7 @@ interface Deps {
 export class NodeHealth {
   readonly #deps: Deps;
   readonly #health = new Map<string, Health>(); // by node
+  readonly #uids = new Map<string, string>(); // of the nodes that are known
   readonly #retry = new Set<string>(); // nodes whose pods could not all be marked
 
   constructor(deps: Deps) { this.#deps = deps; }
@@ -39,10 +40,15 @@ export class NodeHealth {
   /** All that must be said of nodes that came and went. */
   register(all: readonly Readonly<Node>[]): void {
     const names = new Set(all.map(({ metadata }) => metadata.name));
-    for (const { metadata } of all) if (!this.#health.has(metadata.name)) this.#tell(metadata, "RegisteredNode", `Node ${metadata.name} event: Registered Node ${metadata.name} in Controller`);
-    for (const name of [...this.#health.keys()]) {
+    for (const { metadata } of all) {
+      if (this.#uids.has(metadata.name)) continue;
+      this.#uids.set(metadata.name, metadata.uid);
+      this.#tell(metadata, "RegisteredNode", `Node ${metadata.name} event: Registered Node ${metadata.name} in Controller`);
+    }
+    for (const [name, uid] of this.#uids) {
       if (names.has(name)) continue;
-      this.#tell({ name, uid: "" }, "RemovingNode", `Node ${name} event: Removing Node ${name} from Controller`);
+      this.#tell({ name, uid }, "RemovingNode", `Node ${name} event: Removing Node ${name} from Controller`);
+      this.#uids.delete(name);
       this.#health.delete(name);
       this.#retry.delete(name);
     }

@@ -10,6 +10,7 @@ import { clusterRoleAggregationController } from "../clusterroleaggregation/clus
 import { podGcController, terminatedBeyond } from "../podgc/podgc.ts";
 import { taintEvictionController } from "../tainteviction/tainteviction.ts";
 import { nodeLifecycleControllers } from "./nodelifecycle.ts";
+import { NODE_LIFECYCLE } from "./plan.ts";
 
 /** Real time, but `ahead` can be moved; waits are cut short, so that everyone looks again soon. */
 function movableClock(): Clock & { aheadMs: number } {
@@ -77,6 +78,38 @@ test("a pod that is on its way out when its node is tainted is told, and counts 
     await api.client.resource(NODES).update({ ...made, spec: { ...made.spec, taints: [{ key: "k", effect: "NoExecute" }] } }, call);
     await eventually(() => api.all(PODS)[0]?.status?.conditions?.map(({ type, reason }) => `${type} ${reason}`), (all) => all?.join() === "Ready undefined,DisruptionTarget DeletionByTaintManager");
     await eventually(() => api.all(EVENTS).map(({ reason, message }) => `${reason} ${message}`), (all) => all.includes("TaintManagerEviction Marking for deletion Pod default/leaves"));
+  }));
+
+test("a pod that goes later goes when it was first said, whatever taints come and go; one that goes by itself is told that it is not evicted", () => {
+  const clock = movableClock();
+  return withControllers((deps) => [taintEvictionController(deps)], async (api, call) => {
+    const [nodes, pods] = [api.client.resource(NODES), api.client.resource(PODS)];
+    const tolerations = [{ key: "long", operator: "Exists" as const, tolerationSeconds: 300 }, { key: "short", operator: "Exists" as const, tolerationSeconds: 30 }];
+    const made = await nodes.create(node("n"), call);
+    for (const name of ["leaves", "goes"]) await pods.create(pod(name, { nodeName: "n", tolerations }), call);
+    const taint = async (...keys: string[]) => await nodes.update({ ...api.all(NODES)[0]!, spec: { ...made.spec, taints: keys.map((key) => ({ key, effect: "NoExecute" as const })) } }, call);
+    const told = () => api.all(EVENTS).map(({ message }) => message ?? "");
+    await taint("long");
+    await Bun.sleep(50);
+    await pods.delete({ metadata: { name: "goes", namespace: "default" } }, { gracePeriodSeconds: 0 }, call);
+    await eventually(told, (all) => all.includes("Cancelling deletion of Pod default/goes"));
+    clock.aheadMs += 100_000;
+    await taint("long", "short");
+    clock.aheadMs += 150_000;
+    await Bun.sleep(50);
+    expect(told()).not.toContain("Marking for deletion Pod default/leaves");
+    clock.aheadMs += 51_000;
+    await eventually(told, (all) => all.includes("Marking for deletion Pod default/leaves"));
+  }, { clock });
+});
+
+test("a node that goes is told of under its own uid", () =>
+  withControllers((deps) => nodeLifecycleControllers({ ...deps, settings: { ...NODE_LIFECYCLE, periodMs: 10 } }), async (api, call) => {
+    const made = await api.client.resource(NODES).create(node("n"), call);
+    const about = (reason: string) => api.all(EVENTS).find((event) => event.reason === reason)?.involvedObject.uid;
+    await eventually(() => about("RegisteredNode"), (uid) => uid === made.metadata.uid);
+    await api.client.resource(NODES).delete(made, {}, call);
+    await eventually(() => about("RemovingNode"), (uid) => uid === made.metadata.uid);
   }));
 
 test("when every node is silent none is tainted for eviction", () => {

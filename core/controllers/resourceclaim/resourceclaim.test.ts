@@ -48,3 +48,12 @@ test("a template becomes a claim of the pod's, which goes when the pod has ended
   await pods.updateStatus({ ...told, status: { ...told.status, phase: "Succeeded" } } as Pod, call);
   await eventually(() => api.all(RESOURCE_CLAIMS), (all) => all.length === 0);
 }));
+
+test("of several claims one that was deleted is made anew, and the pod goes on naming the others", () => withControllers((deps) => resourceClaimControllers(deps), async (api, call) => {
+  await api.client.resource(RESOURCE_CLAIM_TEMPLATES).create({ apiVersion: "resource.k8s.io/v1", kind: "ResourceClaimTemplate", metadata: { name: "t", namespace: "ns" }, spec: { spec: { devices } } } as never, call);
+  await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "web", namespace: "ns" }, spec: { containers: [], resourceClaims: ["a", "b"].map((name) => ({ name, resourceClaimTemplateName: "t" })) } } as never, call);
+  const named = () => new Map(api.all(PODS)[0]?.status?.resourceClaimStatuses?.map(({ name, resourceClaimName }) => [name, resourceClaimName]));
+  const before = await eventually(named, (all) => all.size === 2);
+  await api.client.resource(RESOURCE_CLAIMS).delete({ metadata: { name: before.get("a")!, namespace: "ns" } }, {}, call);
+  await eventually(named, (all) => all.size === 2 && all.get("a") !== before.get("a") && all.get("b") === before.get("b"));
+}));

@@ -56,19 +56,22 @@ function podClaimsController({ client, informers, events }: Deps): Controller {
     async reconcile(key, { signal }) {
       const pod = pods.get(key);
       if (!pod || isDeleting(pod) || isTerminal(pod)) return;
-      const made = new Map<string, string>();
+      const named = new Map<string, string>();
+      let isNew = false;
       for (const one of pod.spec.resourceClaims ?? []) {
         try {
           const name = await ensureClaim(pod, one, signal);
-          if (name !== undefined) made.set(one.name, name);
+          if (name === undefined) continue;
+          named.set(one.name, name);
+          isNew ||= pod.status?.resourceClaimStatuses?.find((status) => status.name === one.name)?.resourceClaimName !== name;
         } catch (error) {
           if (!signal.aborted) recorder.event(pod, "Warning", "FailedResourceClaimCreation", `PodResourceClaim ${one.name}: ${messageOf(error)}`);
           throw new Error(`pod ${key}, PodResourceClaim ${one.name}: ${messageOf(error)}`, { cause: error });
         }
       }
-      if (made.size > 0) {
+      if (isNew) { // all of them: what we applied before and leave out now would go
         const { name, namespace } = pod.metadata;
-        const resourceClaimStatuses = [...made].map(([claim, resourceClaimName]) => ({ name: claim, resourceClaimName }));
+        const resourceClaimStatuses = [...named].map(([claim, resourceClaimName]) => ({ name: claim, resourceClaimName }));
         const body = { apiVersion: "v1", kind: "Pod", metadata: { name, namespace }, status: { resourceClaimStatuses } };
         await pods.caughtUp([await podClient.apply(body as never, { signal, fieldManager: FIELD_MANAGER, force: true, subresource: "status" })], signal);
       }
@@ -76,13 +79,13 @@ function podClaimsController({ client, informers, events }: Deps): Controller {
     },
   };
 
-  /** The name of a claim that is new to the pod's status. */
+  /** The name of the claim that is made from a template. */
   async function ensureClaim(pod: Readonly<Pod>, one: PodResourceClaim, signal: AbortSignal): Promise<string | undefined> {
     const { resourceClaimTemplateName: templateName } = one;
     const status = pod.status?.resourceClaimStatuses?.find(({ name }) => name === one.name);
     if (templateName === undefined || (status && status.resourceClaimName === undefined)) return undefined;
     const known = status && claims.get(objectKey(namespaceOf(pod), status.resourceClaimName!));
-    if (known && isControlledBy(known, pod)) return undefined;
+    if (known && isControlledBy(known, pod)) return known.metadata.name;
     const orphan = claims.ownedBy(pod.metadata.uid).find((claim) => annotationsOf(claim)[POD_CLAIM] === one.name);
     if (orphan) return orphan.metadata.name;
     const template = templates.get(objectKey(namespaceOf(pod), templateName));

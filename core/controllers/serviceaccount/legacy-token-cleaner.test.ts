@@ -3,6 +3,7 @@ import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { Secret, ServiceAccount } from "../../api/gen/core.v1.ts";
 import { CONFIG_MAPS, SECRETS, SERVICE_ACCOUNTS } from "../../client/resources.ts";
+import { clientOver } from "../../client/resource-client.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { fateOf, legacyTokenCleanerController, trackedForLong } from "./legacy-token-cleaner.ts";
 
@@ -44,6 +45,18 @@ test("what is marked is marked in the cluster, what is over goes", async () => {
   await withControllers((deps) => [legacyTokenCleanerController(deps)], async (api) => {
     await eventually(() => api.all(SECRETS).map(({ metadata }) => [metadata.name, metadata.labels]), (all) => JSON.stringify(all) === JSON.stringify([["robot-token", { [INVALID]: "2026-06-15" }]]));
   }, { clock: { ...systemClock, nowMs: () => NOW }, api: await seeded() });
+});
+
+test("one that may not be marked keeps no other from going", async () => {
+  const api = await seeded();
+  const call = api.call.bind(api);
+  api.call = async (req) => {
+    if (req.path.endsWith("/secrets/robot-token")) throw new Error("refused");
+    return await call(req);
+  };
+  await withControllers((deps) => [legacyTokenCleanerController(deps)], async () => {
+    await eventually(() => api.all(SECRETS).map(({ metadata }) => metadata.name), (names) => names.join() === "robot-token");
+  }, { clock: { ...systemClock, nowMs: () => NOW }, api: { ...api, client: clientOver(api) } });
 });
 
 async function seeded() {

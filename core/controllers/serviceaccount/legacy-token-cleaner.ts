@@ -55,7 +55,10 @@ export function legacyTokenCleanerController({ client, informers, clock }: Pick<
         const write = fate === "mark"
           ? secretClient.patch(secret, "application/merge-patch+json", { metadata: { uid, labels: { [INVALID_SINCE]: dayOf(nowMs) } } }, { signal })
           : secretClient.delete(secret, { preconditions: { resourceVersion } }, { signal });
-        await write.catch((error: unknown) => { if (!isNotFound(error) && !isConflict(error) && !isAnotherUid(error)) throw error; }); // changed meanwhile: looked at again tomorrow
+        await write.catch((error: unknown) => { // changed meanwhile, or refused: looked at again tomorrow
+          if (signal.aborted) throw error;
+          if (!isNotFound(error) && !isConflict(error) && !isAnotherUid(error)) log.warn("a ServiceAccount's token that nobody uses stays", { secret: `${namespace}/${name}`, error });
+        });
       }
       return { againInMs: SYNC_MS };
     },

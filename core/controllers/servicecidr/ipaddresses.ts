@@ -14,18 +14,18 @@ import type { Index } from "../../client/informer.ts";
 import { IP_ADDRESSES, SERVICE_CIDRS, SERVICES } from "../../client/resources.ts";
 import { type Controller, itself, mapped, nameOfKey, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { addressesOf, addressFor, type Known, planAddress, planService, type ServiceStep } from "./repair-plan.ts";
+import { addressesOf, addressFor, type Known, planAddress, planService, type ServiceStep, type Told } from "./repair-plan.ts";
 
 const SERVICES_BY_ADDRESS: Index<Service> = { name: "cluster IP", valuesOf: addressesOf };
 
-/** Keys with a namespace are those of Services, others those of addresses. */
-export function serviceAddressController({ client, informers, events, clock }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock">): Controller {
+/** Keys with a namespace are those of Services, others those of addresses. `nodeName`: the machine it runs on. */
+export function serviceAddressController({ client, informers, events, clock, nodeName }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock"> & { readonly nodeName: string }): Controller {
   const services = informers.of(SERVICES);
   const addresses = informers.of(IP_ADDRESSES);
   const ranges = informers.of(SERVICE_CIDRS);
   const addressClient = client.resource(IP_ADDRESSES);
   const serviceClient = client.resource(SERVICES);
-  const recorder = events.from({ component: "ipallocator-repair-controller" });
+  const reporter = events.reporter({ component: "ipallocator-repair-controller", host: nodeName });
   /** Addresses nobody has, and since when. */
   const strayFrom = new Map<ObjectKey, number>();
   const known = (): Known => ({ service: (key) => services.get(key), address: (name) => addresses.get(name as ObjectKey), ranges: [...ranges.list()] });
@@ -53,14 +53,14 @@ export function serviceAddressController({ client, informers, events, clock }: P
     if (plan.type === "keep") return void strayFrom.delete(key);
     if (!strayFrom.has(key)) strayFrom.set(key, clock.uptimeMs());
     if (plan.type === "again") return { againInMs: plan.inMs };
-    recorder.event(address!, "Warning", plan.told.reason, plan.told.message);
+    tell(address!, "IPAddressAllocation", plan.told);
     await remove(address!, signal);
     strayFrom.delete(key);
   }
 
   async function mend(service: Readonly<Service>, step: ServiceStep, signal: AbortSignal): Promise<void> {
     if (step.type !== "tell" && !(await isNeeded(service, step, signal))) return;
-    if (step.told) recorder.event(service, "Warning", step.told.reason, step.told.message);
+    if (step.told) tell(service, "ClusterIPAllocation", step.told);
     if (step.type === "tell") return;
     const before = step.type === "replace" ? addresses.get(objectKey("", step.address)) : undefined;
     if (before) await remove(before, signal);
@@ -70,6 +70,8 @@ export function serviceAddressController({ client, informers, events, clock }: P
     });
     if (made) await addresses.caughtUp([made], signal);
   }
+
+  function tell(about: Readonly<Service> | Readonly<IPAddress>, action: string, { reason, message: note }: Told): void { reporter.report(about, { type: "Warning", reason, action, note }); }
 
   /** Informers do not hear of a Service and its IPAddress at the same time: what comes and goes with one may not have come or gone for the other. */
   async function isNeeded({ metadata }: Readonly<Service>, { type, address }: Exclude<ServiceStep, { readonly type: "tell" }>, signal: AbortSignal): Promise<boolean> {

@@ -1,9 +1,10 @@
 import { expect, test } from "vitest";
 import type { IPAddress, ServiceCIDR } from "../../api/gen/networking.v1.ts";
-import { eventually } from "../../../test/fake-api.ts";
+import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { stored } from "../../../test/scheduling-cluster.ts";
-import { EVENTS, IP_ADDRESSES, SERVICE_CIDRS, SERVICES } from "../../client/resources.ts";
+import { EVENTS, IP_ADDRESSES, REPORTED_EVENTS, SERVICE_CIDRS, SERVICES } from "../../client/resources.ts";
+import { clientOver } from "../../client/resource-client.ts";
 import { serviceAddressController } from "./ipaddresses.ts";
 import { isNeeded, serviceCidrController } from "./servicecidr.ts";
 
@@ -22,7 +23,7 @@ test.each([
   expect(isNeeded(own, { ranges: [own, ...others], addresses: addresses.map(address) })).toBe(kept);
 });
 
-test("a service's missing IPAddress is made and told of, one that is deleted is made again, and a range waits until none is left", () => withControllers((deps) => [serviceCidrController(deps), serviceAddressController(deps)], async (api, call) => {
+test("a service's missing IPAddress is made and told of, one that is deleted is made again, and a range waits until none is left", () => withControllers((deps) => [serviceCidrController(deps), serviceAddressController({ ...deps, nodeName: "n1" })], async (api, call) => {
   const services = api.client.resource(SERVICES);
   await api.client.resource(SERVICE_CIDRS).create({ apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", metadata: { name: "own" }, spec: { cidrs: ["10.1.0.0/24"] } } as never, call);
   const service = await services.create({ apiVersion: "v1", kind: "Service", metadata: { name: "web", namespace: "ns" }, spec: { clusterIP: "10.1.0.7", clusterIPs: ["10.1.0.7"] } } as never, call);
@@ -35,8 +36,22 @@ test("a service's missing IPAddress is made and told of, one that is deleted is 
   const addresses = api.client.resource(IP_ADDRESSES);
   await addresses.delete(made!, {}, call);
   const [again] = await eventually(() => api.all(IP_ADDRESSES), (all) => all.length === 1 && all[0]!.metadata.uid !== made!.metadata.uid);
-  await eventually(() => api.all(EVENTS), (events) => events.some(({ reason, message }) => reason === "ClusterIPNotAllocated" && message === "Cluster IP [IPv4]: 10.1.0.7 is not allocated; repairing"));
+  const told = await eventually(() => api.all(REPORTED_EVENTS).find(({ reason }) => reason === "ClusterIPNotAllocated"), (event) => event !== undefined);
+  expect(told).toMatchObject({ action: "ClusterIPAllocation", reportingController: "ipallocator-repair-controller", reportingInstance: "ipallocator-repair-controller-n1", note: "Cluster IP [IPv4]: 10.1.0.7 is not allocated; repairing" });
   await services.delete(service, {}, call);
   await addresses.delete(again!, {}, call); // as the API server does
   await eventually(() => api.all(IP_ADDRESSES), (all) => all.length === 0);
 }));
+
+test("of a range whose status cannot be written that is told", () => {
+  const api = fakeApi();
+  const call = api.call.bind(api);
+  api.call = async (req) => {
+    if (req.path.endsWith("/servicecidrs/own/status")) throw new Error("refused");
+    return await call(req);
+  };
+  return withControllers((deps) => [serviceCidrController(deps)], async (_, { signal }) => {
+    await api.client.resource(SERVICE_CIDRS).create({ apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", metadata: { name: "own" }, spec: { cidrs: ["10.1.0.0/24"] } } as never, { signal });
+    await eventually(() => api.all(EVENTS).map(({ type, reason, message }) => `${type} ${reason}: ${message}`), (all) => all.includes("Warning KubernetesServiceCIDRError: The ServiceCIDR Status can not be set to Ready=True"));
+  }, { api: { ...api, client: clientOver(api) } });
+});

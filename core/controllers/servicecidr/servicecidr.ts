@@ -39,10 +39,11 @@ function cidrsOf({ spec }: Readonly<ServiceCIDR>): Cidr[] {
   return (spec.cidrs ?? []).flatMap((text) => parseCidr(text) ?? []);
 }
 
-export function serviceCidrController({ client, informers, clock }: Pick<ControllerDeps, "client" | "informers" | "clock">): Controller {
+export function serviceCidrController({ client, informers, events, clock }: Pick<ControllerDeps, "client" | "informers" | "events" | "clock">): Controller {
   const ranges = informers.of(SERVICE_CIDRS);
   const addresses = informers.of(IP_ADDRESSES);
   const rangeClient = client.resource(SERVICE_CIDRS);
+  const recorder = events.from({ component: NAME });
   const going = () => [...ranges.list()].filter(isDeleting).map(keyOf);
   return {
     name: NAME,
@@ -57,7 +58,10 @@ export function serviceCidrController({ client, informers, clock }: Pick<Control
       if (!range) return;
       if (!isDeleting(range)) {
         if (!hasFinalizer(range, FINALIZER)) await rangeClient.patch(range, "application/strategic-merge-patch+json", { metadata: { finalizers: [FINALIZER] } }, { signal });
-        return await tell(range, READY, signal);
+        return await tell(range, READY, signal).catch((error: unknown) => {
+          if (!signal.aborted) recorder.event(range, "Warning", "KubernetesServiceCIDRError", "The ServiceCIDR Status can not be set to Ready=True");
+          throw error;
+        });
       }
       if (!hasFinalizer(range, FINALIZER)) return;
       if (isNeeded(range, { ranges: ranges.list(), addresses: addresses.list() })) return await tell(range, IN_USE, signal);

@@ -34,13 +34,13 @@ export function taintEvictionController({ client, informers, events, clock, metr
   const recorder = events.from({ component: "taint-eviction-controller" });
   const deletions = metrics?.counter("taint_eviction_controller_pod_deletions_total", "[ALPHA] Total number of Pods deleted by TaintEvictionController since its start.").with({});
   const lateness = metrics?.histogram("taint_eviction_controller_pod_deletion_duration_seconds", "[ALPHA] Latency, in seconds, between the time when a taint effect has been activated for the Pod and its deletion via TaintEvictionController.", LATE).with({});
-  const since = new Map<ObjectKey, number>(); // when a pod that is to be evicted later was first found so, by uptime
+  const due = new Map<ObjectKey, number>(); // when pods that are to be evicted later have to go, by uptime
 
   const tell = (key: ObjectKey, what: string): void => {
     const [namespace, name] = key.split("/");
     recorder.event({ apiVersion: "v1", kind: "Pod", namespace, name }, "Normal", "TaintManagerEviction", `${what} Pod ${key}`);
   };
-  const cancel = (key: ObjectKey): void => { if (since.delete(key)) tell(key, "Cancelling deletion of"); };
+  const cancel = (key: ObjectKey): void => { if (due.delete(key)) tell(key, "Cancelling deletion of"); };
   const noExecute = (name: string | undefined): readonly Readonly<Taint>[] => {
     const node = name ? nodes.get(objectKey("", name)) : undefined;
     return (node?.spec?.taints ?? []).filter(({ effect }) => effect === "NoExecute");
@@ -63,20 +63,20 @@ export function taintEvictionController({ client, informers, events, clock, metr
     async reconcile(key, { signal, log }): Promise<Next> {
       const pod = pods.get(key);
       const taints = noExecute(pod?.spec.nodeName);
-      if (pod === undefined) return void since.delete(key); // one that is on its way out is told, too, and counts as disrupted
+      if (pod === undefined) return cancel(key); // one that is on its way out is told, too, and counts as disrupted
       const staysMs = taints.length === 0 ? Number.POSITIVE_INFINITY : staysForMs(pod, taints);
       if (staysMs === Number.POSITIVE_INFINITY) return cancel(key);
       const nowMs = clock.uptimeMs();
-      const startMs = since.get(key) ?? nowMs;
-      if (nowMs < startMs + staysMs) {
-        since.set(key, startMs);
-        return { againInMs: startMs + staysMs - nowMs };
+      const atMs = staysMs === 0 ? nowMs : due.get(key) ?? nowMs + staysMs; // of what it tolerates for a while, what came first counts
+      if (nowMs < atMs) {
+        due.set(key, atMs);
+        return { againInMs: atMs - nowMs };
       }
       log.info("evicting pod from tainted node", { node: pod.spec.nodeName, taints: taints.map(({ key: taint }) => taint) });
       tell(key, "Marking for deletion");
       await evict(pod, signal);
-      lateness?.observe((clock.uptimeMs() - startMs - staysMs) / 1000);
-      since.delete(key);
+      lateness?.observe((clock.uptimeMs() - atMs) / 1000);
+      due.delete(key);
     },
   };
 

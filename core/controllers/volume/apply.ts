@@ -11,6 +11,7 @@
  */
 import type { PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
 import { annotationsOf, isDeleting, keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
+import { isQuantity } from "../../api/meta/quantity.ts";
 import type { Client, ResourceClient } from "../../client/client.ts";
 import type { EventRecorder } from "../../client/events.ts";
 import type { Informer } from "../../client/informer.ts";
@@ -19,7 +20,7 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import { sameValue } from "../conditions.ts";
 import type { Call, Next } from "../controller.ts";
 import { isBoundTo } from "./match.ts";
-import { ANNOTATION, type ClaimPlan, reclaimFailure, type Said, type VolumePlan } from "./plan.ts";
+import { ANNOTATION, type ClaimPlan, reclaimFailure, type Said, type VolumePlan, withDriver } from "./plan.ts";
 
 type Volume = Readonly<PersistentVolume>;
 type Claim = Readonly<PersistentVolumeClaim>;
@@ -50,6 +51,8 @@ export class PlanApplier {
   }
 
   async applyToClaim(claim: Claim, plan: ClaimPlan, { signal, log }: Call): Promise<Next> {
+    const told = withDriver(claim);
+    if (told) return void (await this.#writeClaim(told, signal)); // and it is looked at again
     switch (plan.type) {
       case "bind":
         this.forget(keyOf(claim));
@@ -82,6 +85,8 @@ export class PlanApplier {
 
   /** `claim`: the one it names, if that is there. */
   async applyToVolume(volume: Volume, claim: Claim | undefined, plan: VolumePlan, signal: AbortSignal): Promise<void> {
+    const told = withDriver(volume);
+    if (told) return void (await this.#writeVolume(told, signal));
     switch (plan.type) {
       case "phase": return void (await this.#setVolumePhase(volume, plan.phase, undefined, signal));
       case "claim": return; // its own key is woken by the same change
@@ -131,7 +136,7 @@ export class PlanApplier {
     const { accessModes: _, capacity, currentVolumeAttributesClassName, ...rest } = claim.status ?? {};
     const status = volume === undefined ? { ...rest, phase } : {
       ...rest, phase, accessModes: volume.spec.accessModes,
-      capacity: claim.status?.phase === phase ? capacity : volume.spec.capacity, // once bound, the size is for those who expand it to tell
+      capacity: claim.status?.phase === phase ? capacity : capacityFor(claim, volume), // once bound, the size is for those who expand it to tell
       currentVolumeAttributesClassName: claim.status?.phase === phase ? currentVolumeAttributesClassName : volume.spec.volumeAttributesClassName,
     };
     if (sameValue(status, claim.status)) return;
@@ -169,6 +174,12 @@ function unbound(volume: Volume): Volume {
   const { claimRef, ...spec } = volume.spec;
   const { [ANNOTATION.boundByController]: byController, ...annotations } = annotationsOf(volume);
   return byController === undefined ? { ...volume, spec: { ...spec, claimRef: { ...claimRef, uid: "" } } } : { ...volume, metadata: { ...volume.metadata, annotations }, spec };
+}
+
+/** Of a volume whose file system is still to be expanded, what it had before. */
+function capacityFor({ status }: Claim, { metadata, spec }: Volume): Volume["spec"]["capacity"] {
+  const storage = metadata.annotations?.[ANNOTATION.sizeBefore];
+  return storage !== undefined && isQuantity(storage) ? { ...status?.capacity, storage } : spec.capacity;
 }
 
 function annotated<T extends Claim | Volume>(object: T, annotations: Readonly<Record<string, string>>): T {

@@ -17,6 +17,8 @@ export const ANNOTATION = {
   selectedNode: "volume.kubernetes.io/selected-node",
   provisioner: "volume.kubernetes.io/storage-provisioner",
   betaProvisioner: "volume.beta.kubernetes.io/storage-provisioner",
+  migratedTo: "pv.kubernetes.io/migrated-to",
+  sizeBefore: "volume.alpha.kubernetes.io/pre-resize-capacity",
 } as const;
 
 type Volume = Readonly<PersistentVolume>;
@@ -123,14 +125,32 @@ export function planVolume(volume: Volume, claim: Claim | undefined): VolumePlan
 
 /** What a released volume becomes when there is nobody to reclaim it; undefined: it stays, or its provisioner sees to it. */
 export function reclaimFailure(volume: Volume): Said | undefined {
-  const { persistentVolumeReclaimPolicy: policy, csi, hostPath } = volume.spec;
+  const { persistentVolumeReclaimPolicy: policy, csi, hostPath, nfs } = volume.spec;
   if (policy === "Retain") return undefined;
   if (policy === "Recycle") return warning("VolumeFailedRecycle", "No recycler plugin found for the volume!");
   if (policy !== "Delete") return warning("VolumeUnknownReclaimPolicy", "Volume has unrecognized PersistentVolumeReclaimPolicy");
-  const provisioner = annotationsOf(volume)[ANNOTATION.provisionedBy] ?? "";
-  if (csi !== undefined || (provisioner !== "" && !provisioner.startsWith("kubernetes.io/")) || hasFinalizer(volume, "external-provisioner.volume.kubernetes.io/finalizer")) return undefined;
+  const { [ANNOTATION.provisionedBy]: provisioner = "", [ANNOTATION.migratedTo]: driver } = annotationsOf(volume);
+  if (driver || csi !== undefined || (provisioner !== "" && !provisioner.startsWith("kubernetes.io/")) || hasFinalizer(volume, "external-provisioner.volume.kubernetes.io/finalizer")) return undefined;
   if (hostPath !== undefined && !/^\/tmp\/.+/.test(hostPath.path)) return warning("VolumeFailedDelete", `host_path deleter only supports /tmp/.+ but received provided ${hostPath.path}`);
-  return warning("VolumeFailedDelete", `error getting deleter volume plugin for volume "${volume.metadata.name}": no deletable volume plugin matched`);
+  if (provisioner === "") return warning("VolumeFailedDelete", `error getting deleter volume plugin for volume "${volume.metadata.name}": no ${hostPath || nfs ? "deletable " : ""}volume plugin matched`);
+  return warning("VolumeFailedDelete", RECYCLED.includes(provisioner) ? "no deletable volume plugin matched" : `no volume plugin matched name: ${provisioner}`);
+}
+
+/** What upstream has a plug-in for that does more than mount. Source: kubernetes v1.36 cmd/kube-controller-manager/app/plugins.go ProbeProvisionableRecyclableVolumePlugins */
+const RECYCLED = ["kubernetes.io/host-path", "kubernetes.io/nfs"];
+const IN_TREE_FINALIZER = "kubernetes.io/pv-controller";
+
+/** Names the driver that took the place of its provisioner, which looks for that; undefined: all is said already. */
+export function withDriver<T extends Volume | Claim>(object: T): T | undefined {
+  const { [ANNOTATION.migratedTo]: before, ...annotations } = annotationsOf(object);
+  const provisioner = annotations[ANNOTATION.provisionedBy] ?? annotations[ANNOTATION.provisioner] ?? annotations[ANNOTATION.betaProvisioner];
+  if (provisioner === undefined) return undefined;
+  const now = provisionerNow(provisioner);
+  const driver = now === provisioner ? undefined : now;
+  const { finalizers = [] } = object.metadata;
+  const kept = driver === undefined ? finalizers : finalizers.filter((one) => one !== IN_TREE_FINALIZER);
+  if (driver === before && kept.length === finalizers.length) return undefined;
+  return { ...object, metadata: { ...object.metadata, ...(kept.length < finalizers.length ? { finalizers: kept } : {}), annotations: { ...annotations, ...(driver === undefined ? {} : { [ANNOTATION.migratedTo]: driver }) } } };
 }
 
 function warning(reason: string, message: string): Said { return { type: "Warning", reason, message }; }

@@ -9,7 +9,7 @@ import { systemClock } from "../../lifecycle/clock.ts";
 import { silentLog } from "../../observe/log.ts";
 import { PlanApplier } from "./apply.ts";
 import { bestMatch, whyUnfit } from "./match.ts";
-import { type ClaimFacts, planClaim, planVolume, reclaimFailure } from "./plan.ts";
+import { type ClaimFacts, planClaim, planVolume, reclaimFailure, withDriver } from "./plan.ts";
 import { volumeBinder } from "./volume.ts";
 
 interface Given { size?: string; modes?: string[]; class?: string; ref?: { name: string; namespace: string; uid?: string }; phase?: string; labels?: Record<string, string>; annotations?: Record<string, string>; host?: string; policy?: string; mode?: string; going?: boolean; source?: object }
@@ -91,10 +91,28 @@ test.each([
 test.each([
   ["Retain", {}, undefined],
   ["Delete", { annotations: { "pv.kubernetes.io/provisioned-by": "x.io/p" } }, undefined],
-  ["Delete", { source: { local: { path: "/d" } } }, `error getting deleter volume plugin for volume "v": no deletable volume plugin matched`],
+  ["Delete", { source: { local: { path: "/d" } } }, `error getting deleter volume plugin for volume "v": no volume plugin matched`],
   ["Delete", { source: { hostPath: { path: "/data" } } }, "host_path deleter only supports /tmp/.+ but received provided /data"],
+  ["Delete", { source: { nfs: { server: "s", path: "/" } } }, `error getting deleter volume plugin for volume "v": no deletable volume plugin matched`],
+  ["Delete", { annotations: { "pv.kubernetes.io/provisioned-by": "kubernetes.io/glusterfs" } }, "no volume plugin matched name: kubernetes.io/glusterfs"],
+  ["Delete", { annotations: { "pv.kubernetes.io/provisioned-by": "kubernetes.io/aws-ebs", "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" } }, undefined],
   ["Recycle", {}, "No recycler plugin found for the volume!"],
 ] as const)("released, %s", (policy, given, message) => expect(reclaimFailure(volume("v", { ...(given as Given), policy }))?.message).toBe(message));
+
+test.each<[string, Record<string, string>, Record<string, string> | undefined]>([
+  ["the driver that took the place of its provisioner", { "pv.kubernetes.io/provisioned-by": "kubernetes.io/aws-ebs" }, { "pv.kubernetes.io/provisioned-by": "kubernetes.io/aws-ebs", "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" }],
+  ["of it already", { "pv.kubernetes.io/provisioned-by": "kubernetes.io/aws-ebs", "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" }, undefined],
+  ["a driver of another's", { "pv.kubernetes.io/provisioned-by": "x.io/p", "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" }, { "pv.kubernetes.io/provisioned-by": "x.io/p" }],
+  ["nobody's", { "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" }, undefined],
+])("a volume tells: %s", (_, annotations, told) => expect(withDriver(volume("v", { annotations }))?.metadata.annotations).toEqual(told));
+
+test("of a volume whose file system is still to be expanded a claim has what that had before", () => withControllers((deps) => [volumeBinder(deps)], async (api, call) => {
+  const before = { "volume.alpha.kubernetes.io/pre-resize-capacity": "1Gi" };
+  await api.client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v", annotations: before }, spec: { capacity: { storage: "2Gi" }, accessModes: ["ReadWriteOnce"], persistentVolumeReclaimPolicy: "Retain" } }, call);
+  await api.client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { accessModes: ["ReadWriteOnce"], storageClassName: "", resources: { requests: { storage: "1Gi" } } } }, call);
+  const status = await eventually(() => api.all(PERSISTENT_VOLUME_CLAIMS)[0]?.status, (one) => one?.phase === "Bound");
+  expect(status?.capacity).toEqual({ storage: "1Gi" });
+}));
 
 test("a claim finds its volume, both are bound; the claim goes, the volume is released; a claim of a delayed class follows its pod", () => withControllers((deps) => [volumeBinder(deps)], async (api, call) => {
   const [claims, volumes] = [api.client.resource(PERSISTENT_VOLUME_CLAIMS), api.client.resource(PERSISTENT_VOLUMES)];

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
-import { eventually } from "../../../test/fake-api.ts";
+import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { stored } from "../../../test/scheduling-cluster.ts";
 import { EVENTS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from "../../client/resources.ts";
@@ -26,3 +26,16 @@ test("who asks for more is told what it waits for", () => withControllers((deps)
   await claims.update({ ...made, spec: { ...made.spec, resources: { requests: { storage: "2Gi" } } } } as PersistentVolumeClaim, call);
   await eventually(() => api.all(EVENTS).map(({ reason, message }) => `${reason}: ${message}`), (all) => all.includes("ExternalExpanding: waiting for an external controller to expand this PVC"));
 }));
+
+test("one that waited before this process began is told as well, and one that has got a part of it", async () => {
+  const api = fakeApi(), seeding = { signal: AbortSignal.timeout(5000) };
+  const { metadata: { annotations }, spec, status } = claim("3Gi", "1Gi");
+  const made = await api.client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns", annotations }, spec, status } as never, seeding);
+  await api.client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { claimRef: { uid: made.metadata.uid } } } as never, seeding);
+  const told = () => api.all(EVENTS).map(({ reason, count }) => `${reason} ${count}`).join();
+  await withControllers((deps) => [volumeExpandController(deps)], async (_, call) => {
+    await eventually(told, (all) => all === "ExternalExpanding 1");
+    await api.client.resource(PERSISTENT_VOLUME_CLAIMS).updateStatus({ ...made, status: { ...made.status, capacity: { storage: "2Gi" } } } as PersistentVolumeClaim, call);
+    await eventually(told, (all) => all === "ExternalExpanding 2");
+  }, { api });
+});

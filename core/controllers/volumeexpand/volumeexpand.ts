@@ -17,11 +17,20 @@ const BIND_COMPLETED = "pv.kubernetes.io/bind-completed";
 /** Whether the claim is to become larger than it is. */
 export function wantsMore(claim: Readonly<PersistentVolumeClaim>, volume: Readonly<PersistentVolume> | undefined): boolean {
   if (volume?.spec.claimRef?.uid !== claim.metadata.uid || annotationsOf(claim)[BIND_COMPLETED] === undefined) return false;
-  return compareQuantities(sizeOf(claim), claim.status?.capacity?.["storage"] ?? "0") > 0;
+  return compareQuantities(sizeOf(claim), capacityOf(claim)) > 0;
+}
+
+/** It asks for more than before, or has more. */
+function isLarger(claim: Readonly<PersistentVolumeClaim>, old: Readonly<PersistentVolumeClaim>): boolean {
+  return compareQuantities(sizeOf(claim), sizeOf(old)) > 0 || compareQuantities(capacityOf(claim), capacityOf(old)) > 0;
 }
 
 function sizeOf({ spec }: Readonly<PersistentVolumeClaim>): string {
   return spec.resources?.requests?.["storage"] ?? "0";
+}
+
+function capacityOf({ status }: Readonly<PersistentVolumeClaim>): string {
+  return status?.capacity?.["storage"] ?? "0";
 }
 
 export function volumeExpandController({ informers, events }: Pick<ControllerDeps, "informers" | "events">): Controller {
@@ -31,7 +40,7 @@ export function volumeExpandController({ informers, events }: Pick<ControllerDep
   return {
     name: "volume_expand",
     workers: 1,
-    watches: [mapped(claims, ({ object, old, deleted }) => (!deleted && old !== undefined && compareQuantities(sizeOf(object), sizeOf(old)) > 0 ? [keyOf(object)] : []))],
+    watches: [mapped(claims, ({ object, old, deleted }) => (!deleted && (old === undefined || isLarger(object, old)) ? [keyOf(object)] : []))],
     reads: [volumes],
     async reconcile(key) {
       const claim = claims.get(key);
