@@ -830,8 +830,15 @@ test("resources change while the pod runs, when the node can afford it", async (
   await node.delete("other", 1);
   await node.until("big", (status) => first(status)?.resources?.limits?.["cpu"] === "1800m" && !condition(status, "PodResizePending"));
   expect(node.cri.resources("c0")).toMatchObject({ cpu_quota: 180_000 });
-  await resize("3");
-  expect(condition(await node.until("big", (status) => condition(status, "PodResizePending") !== undefined), "PodResizePending")?.reason).toBe("Infeasible");
+  await resize("3"); // which the API server would have refused
+  expect(condition(await node.until("big", (status) => condition(status, "PodResizePending") !== undefined), "PodResizePending")).toMatchObject({ reason: "Deferred", message: "Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000" });
+  for (const [unschedulable, told] of [[true, "NodeNotSchedulable"], [false, "NodeSchedulable"]] as const) { // the second is told when the first is known
+    await node.api.client.resource(NODES).patch({ metadata: { name: "n1" } }, "application/merge-patch+json", { spec: { unschedulable, taints: [{ key: "off", effect: "NoExecute" }] } }, { signal: new AbortController().signal });
+    await eventually(() => node.told, (lines) => lines.some((line) => line.startsWith(`n1 ${told}`)));
+  }
+  await resize("1");
+  await node.until("big", (status) => condition(status, "PodResizePending")?.message === "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate");
+  expect(node.told.filter((line) => line.startsWith("big ResizeDeferred: Pod resize TaintToleration: {"))).toHaveLength(1);
   expect(node.cri.calls.filter((call) => call.startsWith("CreateContainer c0")).length).toBe(1);
 });
 
