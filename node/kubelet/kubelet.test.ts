@@ -863,6 +863,21 @@ test("what the runtime refuses to give a running container is told, and given on
   expect(node.told.filter((line) => line.startsWith("p ResizeCompleted: "))).toHaveLength(1);
 });
 
+test("a container whose postStart hook fails is told to have failed by that, though it cannot be stopped either", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  runtime.exec = () => 1;
+  let refused = 0;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/StopContainer" && refused++ === 0) throw new CriError({ method, code: "Unknown", detail: "no" });
+    return await runtime.call(method, ...rest);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  await node.create("p", {}, [{ lifecycle: { postStart: { exec: { command: ["hello"] } } } }, {}]);
+  await node.until("p", (status) => status?.containerStatuses?.[1]?.state?.running !== undefined);
+  expect(node.counted('kubelet_started_containers_errors_total{code="PostStartHookError",container_type="container"}')).toBe(1);
+});
+
 test("a container that would rather restart than have other memory restarts for its request too", async () => {
   await using node = await startNode();
   const of = (memory: string) => ({ requests: { cpu: "100m", memory }, limits: { cpu: "1", memory: "128Mi" } });
