@@ -799,6 +799,33 @@ test("a manifest in a directory runs without an API server, and is mirrored when
   await eventually(() => node.cri.running(), (names) => names.length === 0);
 });
 
+test("a manifest that says who its pod is changes that pod; the mirror of one that ends is there until it has", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  for (const image of ["busybox:1", "busybox:2"]) runtime.images.add(image);
+  const stopping = Promise.withResolvers<void>();
+  let holds = false;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/StopContainer" && holds) await stopping.promise;
+    return await runtime.call(method, ...rest);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  const manifest = (image: string) => writeFileSync(join(dataDir, "manifests/web.yaml"), `apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: d, uid: me}\nspec: {containers: [{name: main, image: "${image}"}]}\n`);
+  const mirror = () => node.api.all<Pod>(PODS)[0];
+  manifest("busybox:1");
+  const before = await eventually(mirror, (pod) => isReady(pod?.status));
+  manifest("busybox:2");
+  await eventually(() => runtime.calls, (calls) => calls.filter((line) => line === "StartContainer main").length === 2);
+  expect(runtime.calls.filter((line) => line.startsWith("RunPodSandbox"))).toHaveLength(1);
+  expect(mirror()?.metadata.uid).toBe(before?.metadata.uid);
+  holds = true;
+  rmSync(join(dataDir, "manifests/web.yaml"));
+  await eventually(() => node.told, (told) => told.includes("web-n1 Killing: Stopping container main"));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(mirror()?.metadata.name).toBe("web-n1");
+  stopping.resolve();
+  await eventually(mirror, (pod) => pod === undefined);
+});
+
 test("resources change while the pod runs, when the node can afford it", async () => {
   await using node = await startNode();
   const of = (cpu: string) => ({ requests: { cpu, memory: "64Mi" }, limits: { cpu, memory: "64Mi" } });

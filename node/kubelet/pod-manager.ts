@@ -21,8 +21,10 @@ import { othersBefore, type ResizeWish } from "./resources/resize-order.ts";
 import { changedResources, judgeResize, swapRefusal, type Verdict } from "./resources/resize.ts";
 import { containerNamed, isAnythingRunning, readRuntimePod, type RuntimePod, type RuntimeSummary } from "./runtime-pod.ts";
 import { NOT_ADMITTED } from "./shutdown/shutdown.ts";
+import { CONFIG_SEEN } from "./static-pods/manifest.ts";
 import type { MirrorPods } from "./static-pods/mirrors.ts";
 import type { PodFailure } from "./status/pod-status.ts";
+import { same } from "./status/status-patch.ts";
 import type { WorkerDeps } from "./worker-deps.ts";
 
 /** A mirror that could not be made is tried again this late. */
@@ -110,6 +112,9 @@ export class PodManager {
     const wanted = new Set(this.#static.map(({ metadata }) => metadata.uid));
     for (const worker of this.#workers.values()) if (isStaticPod(worker.pod) && !wanted.has(worker.uid)) worker.remove();
     for (const pod of this.#static) {
+      const known = this.#workers.get(pod.metadata.uid);
+      const now = known && asSeenBefore(pod, known.pod);
+      if (now && !known.isGone && !same(now, known.pod)) known.update(now); // its manifest says who it is: it is changed, not another
       const taken = [...this.#workers.values()].some((worker) => worker.uid === pod.metadata.uid || keyOf(worker.pod) === keyOf(pod));
       if (!taken) this.#admit(pod);
     }
@@ -118,7 +123,8 @@ export class PodManager {
 
   async #reconcileMirrors(): Promise<void> {
     if (!this.#started) return;
-    await this.#deps.mirrors.reconcile(this.#static);
+    const ending = [...this.#workers.values()].filter((worker) => worker.isGone && isStaticPod(worker.pod)).map(({ pod }) => keyOf(pod));
+    await this.#deps.mirrors.reconcile(this.#static, new Set(ending));
     for (const worker of this.#workers.values()) if (isStaticPod(worker.pod)) worker.publish();
   }
 
@@ -295,6 +301,11 @@ export class PodManager {
 
 function byAge(a: Pod, b: Pod): number {
   return a.metadata.creationTimestamp < b.metadata.creationTimestamp ? -1 : a.metadata.creationTimestamp > b.metadata.creationTimestamp ? 1 : 0;
+}
+
+/** Of one pod: when it was first seen is no change. */
+function asSeenBefore(pod: Pod, { metadata: { creationTimestamp, annotations } }: Pod): Pod {
+  return { ...pod, metadata: { ...pod.metadata, creationTimestamp, annotations: { ...pod.metadata.annotations, [CONFIG_SEEN]: annotations?.[CONFIG_SEEN] ?? "" } } };
 }
 
 /** A pod as its containers remember it. */
