@@ -756,6 +756,43 @@ test("a node short of memory keeps the pods of its manifests, and takes new ones
   expect(node.cri.running().toSorted()).toEqual(["kept", "late"]);
 });
 
+test("a pod that the runtime takes too long to end is told of once", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const stopping = Promise.withResolvers<void>();
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/StopContainer") await stopping.promise;
+    return await runtime.call(method, ...rest);
+  };
+  let workingSetBytes = 0;
+  const usage = (path: string) => (path === "/" ? { cpuNs: 0, memoryBytes: workingSetBytes, workingSetBytes, rssBytes: 0, pageFaults: 0, majorPageFaults: 0 } : undefined);
+  await using node = await startNode({ eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: [{ signal: "memory.available", value: { bytes: 100 * 1024 ** 2 } }] } }, { cri: { ...runtime, call }, cgroups: { ...memoryCgroups(), usage } });
+  await node.create("p", {});
+  await node.until("p", isReady);
+  workingSetBytes = 4 * 1024 ** 3;
+  const late = () => node.told.filter((line) => line === "p ExceededGracePeriod: Container runtime did not kill the pod within specified grace period.");
+  await eventually(late, (lines) => lines.length === 1);
+  stopping.resolve();
+  await node.until("p", (status) => status?.phase === "Failed");
+  expect(late()).toHaveLength(1);
+});
+
+test("a sandbox whose status cannot be had is told of, as are search paths of a host that cannot be read", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  let asked = 0;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/PodSandboxStatus" && asked++ === 0) throw new CriError({ method, code: "Unknown", detail: "no" });
+    return await runtime.call(method, ...rest);
+  };
+  await using node = await startNode({ resolvConf: join(dataDir, "nothing") }, { cri: { ...runtime, call } });
+  await node.create("p", {});
+  await node.until("p", isReady);
+  expect(node.told).toContain("p FailedPodSandBoxStatus: Unable to get pod sandbox status: rpc error: code = Unknown desc = no");
+  expect(node.told).toContain(`n1 CheckLimitsForResolvConf: open ${join(dataDir, "nothing")}: no such file or directory`);
+  expect(node.told).toContain('n1 MissingClusterDNS: kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.');
+});
+
 test("what somebody else takes from the runtime is made anew: a container, a sandbox, an image", async () => {
   await using node = await startNode();
   await node.create("web", {}, [{ imagePullPolicy: "Never" }, { name: "other" }]);

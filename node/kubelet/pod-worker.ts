@@ -45,6 +45,8 @@ const NETWORK_RETRY_MS = 1_000;
 const CLEANUP_RETRY = { minMs: 500, maxMs: 10_000 };
 /** A pod that was taken from the API server at once still gets a moment. */
 const GRACE_SECONDS_REMOVED = 1;
+/** The runtime has at least this long before it is told that a pod is still there. */
+const KILL_SECONDS_MIN = 10;
 const NO_VOLUMES: ReadonlyMap<string, ReadyVolume> = new Map();
 /** Such a pod ended because the node needed what it had: that goes at once. */
 const EVICTED = "Evicted";
@@ -62,6 +64,7 @@ export class PodWorker {
   #isReclaimed = false;
   #failure: PodFailure | undefined;
   #graceSeconds: number | undefined; // of an eviction
+  #late: { cancel(): void } | undefined; // until it has been ended
   #volumes: ReadonlyMap<string, ReadyVolume> | undefined;
   #woken = Promise.withResolvers<void>();
   #sync: AbortController | undefined; // what is being done now
@@ -129,8 +132,16 @@ export class PodWorker {
     if (this.#failure) return;
     this.#failure = failure;
     this.#graceSeconds = graceSeconds;
+    if (!failure.refused) this.#tellIfLate(graceSeconds ?? this.#pod.spec.terminationGracePeriodSeconds ?? 0);
     this.#hurry();
     this.wake();
+  }
+
+  /** Source: kubernetes v1.36 pkg/kubelet/pod_workers.go killPodNow */
+  #tellIfLate(graceSeconds: number): void {
+    const { clock, events } = this.#deps.context;
+    const seconds = Math.max(KILL_SECONDS_MIN, graceSeconds + Math.floor(graceSeconds / 2));
+    this.#late = clock.after(seconds * 1000, () => events.event(podReference(this.#pod), "Warning", "ExceededGracePeriod", "Container runtime did not kill the pod within specified grace period."));
   }
 
   /** Something about it may have changed. */
@@ -162,6 +173,14 @@ export class PodWorker {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#work(signal);
+    } finally {
+      this.#late?.cancel();
+    }
+  }
+
+  async #work(signal: AbortSignal): Promise<void> {
     const { clock, log, metrics, spans } = this.#deps.context;
     metrics.workerStarted((clock.uptimeMs() - this.#madeMs) / 1000);
     let failures = 0; // in a row
@@ -221,6 +240,7 @@ export class PodWorker {
 
   #enter(stage: WorkerStage): void {
     this.#stage = stage;
+    if (stage === "terminated") this.#late?.cancel();
     this.#deps.onStage();
   }
 
