@@ -927,6 +927,33 @@ test("what the runtime refuses to give a running container is told, and given on
   expect(node.told.filter((line) => line.startsWith("p ResizeCompleted: "))).toHaveLength(1);
 });
 
+test("a runtime is told what a pod may use as a whole before it may, and may refuse", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  let refuses = true;
+  const quotas: (number | undefined)[] = [];
+  const call: typeof runtime.call = async (method, request, ...rest) => {
+    if (method !== "RuntimeService/UpdatePodSandboxResources") return await runtime.call(method, request, ...rest);
+    if (refuses) throw new CriError({ method, code: "Unknown", detail: "no" });
+    quotas.push((request as { resources: { cpu_quota?: number } }).resources.cpu_quota);
+    return {} as never;
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  const of = (cpu: string) => ({ name: "c0", image: "busybox:1", resources: { requests: { cpu }, limits: { cpu } } });
+  const resize = (cpu: string) => node.api.client.resource(PODS).patch({ metadata: { name: "p", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [of(cpu)] } }, { signal: new AbortController().signal });
+  const inProgress = (status: PodStatus | undefined) => status?.conditions?.find(({ type }) => type === "PodResizeInProgress");
+  await node.create("p", {}, [of("500m")]);
+  await node.until("p", isReady);
+  await resize("1");
+  expect(inProgress(await node.until("p", (status) => inProgress(status)?.reason !== undefined))?.message).toMatch(/^failed to notify runtime for UpdatePodSandboxResources \(resource=cpu\); resize rejected: /);
+  expect(runtime.calls).not.toContain("UpdateContainerResources c0");
+  refuses = false;
+  await node.until("p", (status) => first(status)?.resources?.limits?.["cpu"] === "1" && !inProgress(status));
+  await resize("700m");
+  await node.until("p", (status) => first(status)?.resources?.limits?.["cpu"] === "700m" && !inProgress(status));
+  expect([quotas[0], quotas.at(-1)]).toEqual([100_000, 70_000]);
+});
+
 test("a container whose postStart hook fails is told to have failed by that, though it cannot be stopped either", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   runtime.images.add("busybox:1");
