@@ -7,6 +7,7 @@ import { applyConfiguration, mergeConfigurations } from "../node/kubelet/configu
 import { parseGoDuration } from "../node/kubelet/configuration/go-duration.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
+import type { Metrics } from "../core/observe/metrics.ts";
 import { featureGateProblem } from "../core/server/feature-gates.ts";
 import { type CredentialProviders, credentialProviders } from "../node/kubelet/images/credential-provider.ts";
 import { decodeProviders } from "../node/kubelet/images/credential-provider-config.ts";
@@ -109,7 +110,7 @@ function isOther(name: string): boolean { return Object.hasOwn(OTHER_KUBELET_SET
 const CONFIGURATION: readonly string[] = ["config", "config-dir", "image-credential-provider-config", "image-credential-provider-bin-dir"];
 
 /** Undefined: there are none. */
-export function providersOf(settings: Settings, deps: { readonly clock: Clock; readonly log: Log }): CredentialProviders | undefined {
+export function providersOf(settings: Settings, deps: { readonly metrics: Metrics; readonly clock: Clock; readonly log: Log }): CredentialProviders | undefined {
   const given = settings.kubeletArg.map((argument) => pair("--kubelet-arg", argument.replace(/^--/, "")));
   const last = (wanted: string): string | undefined => given.findLast(([name]) => name === wanted)?.[1];
   const [config, binDir] = [last("image-credential-provider-config"), last("image-credential-provider-bin-dir")];

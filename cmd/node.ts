@@ -123,7 +123,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     cgroups: measuredCgroups(systemCgroups(), { metrics, clock }),
     machine, networkProblem: network.problem,
     completePod,
-    credentialProviders: providersOf(settings, { clock, log: log.with({ part: "node" }) }),
+    credentialProviders: providersOf(settings, { metrics, clock, log: log.with({ part: "node" }) }),
     shutdownNotices: process.platform === "linux" ? (hasLogind() ? logindNotices({ exec, clock, log }) : shutdownSignal(process)) : options.shutdownNotices,
   });
   const agentServer = kubeletServer({

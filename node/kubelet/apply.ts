@@ -54,7 +54,7 @@ export async function applyPlan(context: KubeletContext, facts: ApplyFacts, sign
   if (plan.reset.length > 0) return { waiting: new Map(), started: [], retryAtMs: context.clock.nowMs(), resizeError };
   const isNew = plan.createSandbox;
   const { sandbox, sandboxId } = isNew ? await newSandbox(context, pod, plan.attempt, signal) : { sandbox: await sandboxConfigOf(context, pod, plan.attempt), sandboxId: plan.sandboxId };
-  const now = isNew ? await readRuntimePod(context.cri, pod.metadata.uid, signal) : runtime;
+  const now = isNew ? await withSandbox(context, pod, signal) : runtime;
   if (isNew) facts.onSandbox(now);
   const applied = await startAll(context, { ...facts, runtime: now, volumes: facts.volumes }, { sandbox, sandboxId }, signal);
   if (isNew && applied.waiting.size > 0 && usesUserNamespace(pod)) context.metrics.startedUserNamespacedPodsError(); // also when a container is what did not start
@@ -107,6 +107,17 @@ async function newSandbox(context: KubeletContext, pod: Pod, attempt: number, si
     const { message } = cause as Error;
     if (!message.startsWith("network is not ready")) context.events.event(podReference(pod), "Warning", "FailedCreatePodSandBox", `Failed to create pod sandbox: ${message}`);
     throw new Error(`failed to "CreatePodSandbox" for "${formatPod(pod)}" with CreatePodSandboxError: "Failed to create sandbox for pod \\"${formatPod(pod)}\\": ${message}"`, { cause });
+  }
+}
+
+/** The pod as it is once it has one. */
+async function withSandbox({ cri, events }: KubeletContext, pod: Pod, signal: AbortSignal): Promise<RuntimePod> {
+  try {
+    return await readRuntimePod(cri, pod.metadata.uid, signal);
+  } catch (error) {
+    signal.throwIfAborted();
+    events.event(podReference(pod), "Warning", "FailedPodSandBoxStatus", `Unable to get pod sandbox status: ${(error as Error).message}`);
+    throw error;
   }
 }
 

@@ -756,6 +756,43 @@ test("a node short of memory keeps the pods of its manifests, and takes new ones
   expect(node.cri.running().toSorted()).toEqual(["kept", "late"]);
 });
 
+test("a pod that the runtime takes too long to end is told of once", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const stopping = Promise.withResolvers<void>();
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/StopContainer") await stopping.promise;
+    return await runtime.call(method, ...rest);
+  };
+  let workingSetBytes = 0;
+  const usage = (path: string) => (path === "/" ? { cpuNs: 0, memoryBytes: workingSetBytes, workingSetBytes, rssBytes: 0, pageFaults: 0, majorPageFaults: 0 } : undefined);
+  await using node = await startNode({ eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: [{ signal: "memory.available", value: { bytes: 100 * 1024 ** 2 } }] } }, { cri: { ...runtime, call }, cgroups: { ...memoryCgroups(), usage } });
+  await node.create("p", {});
+  await node.until("p", isReady);
+  workingSetBytes = 4 * 1024 ** 3;
+  const late = () => node.told.filter((line) => line === "p ExceededGracePeriod: Container runtime did not kill the pod within specified grace period.");
+  await eventually(late, (lines) => lines.length === 1);
+  stopping.resolve();
+  await node.until("p", (status) => status?.phase === "Failed");
+  expect(late()).toHaveLength(1);
+});
+
+test("a sandbox whose status cannot be had is told of, as are search paths of a host that cannot be read", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  let asked = 0;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/PodSandboxStatus" && asked++ === 0) throw new CriError({ method, code: "Unknown", detail: "no" });
+    return await runtime.call(method, ...rest);
+  };
+  await using node = await startNode({ resolvConf: join(dataDir, "nothing") }, { cri: { ...runtime, call } });
+  await node.create("p", {});
+  await node.until("p", isReady);
+  expect(node.told).toContain("p FailedPodSandBoxStatus: Unable to get pod sandbox status: rpc error: code = Unknown desc = no");
+  expect(node.told).toContain(`n1 CheckLimitsForResolvConf: open ${join(dataDir, "nothing")}: no such file or directory`);
+  expect(node.told).toContain('n1 MissingClusterDNS: kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.');
+});
+
 test("what somebody else takes from the runtime is made anew: a container, a sandbox, an image", async () => {
   await using node = await startNode();
   await node.create("web", {}, [{ imagePullPolicy: "Never" }, { name: "other" }]);
@@ -799,6 +836,33 @@ test("a manifest in a directory runs without an API server, and is mirrored when
   await eventually(() => node.cri.running(), (names) => names.length === 0);
 });
 
+test("a manifest that says who its pod is changes that pod; the mirror of one that ends is there until it has", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  for (const image of ["busybox:1", "busybox:2"]) runtime.images.add(image);
+  const stopping = Promise.withResolvers<void>();
+  let holds = false;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/StopContainer" && holds) await stopping.promise;
+    return await runtime.call(method, ...rest);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  const manifest = (image: string) => writeFileSync(join(dataDir, "manifests/web.yaml"), `apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: d, uid: me}\nspec: {containers: [{name: main, image: "${image}"}]}\n`);
+  const mirror = () => node.api.all<Pod>(PODS)[0];
+  manifest("busybox:1");
+  const before = await eventually(mirror, (pod) => isReady(pod?.status));
+  manifest("busybox:2");
+  await eventually(() => runtime.calls, (calls) => calls.filter((line) => line === "StartContainer main").length === 2);
+  expect(runtime.calls.filter((line) => line.startsWith("RunPodSandbox"))).toHaveLength(1);
+  expect(mirror()?.metadata.uid).toBe(before?.metadata.uid);
+  holds = true;
+  rmSync(join(dataDir, "manifests/web.yaml"));
+  await eventually(() => node.told, (told) => told.includes("web-n1 Killing: Stopping container main"));
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(mirror()?.metadata.name).toBe("web-n1");
+  stopping.resolve();
+  await eventually(mirror, (pod) => pod === undefined);
+});
+
 test("resources change while the pod runs, when the node can afford it", async () => {
   await using node = await startNode();
   const of = (cpu: string) => ({ requests: { cpu, memory: "64Mi" }, limits: { cpu, memory: "64Mi" } });
@@ -830,8 +894,15 @@ test("resources change while the pod runs, when the node can afford it", async (
   await node.delete("other", 1);
   await node.until("big", (status) => first(status)?.resources?.limits?.["cpu"] === "1800m" && !condition(status, "PodResizePending"));
   expect(node.cri.resources("c0")).toMatchObject({ cpu_quota: 180_000 });
-  await resize("3");
-  expect(condition(await node.until("big", (status) => condition(status, "PodResizePending") !== undefined), "PodResizePending")?.reason).toBe("Infeasible");
+  await resize("3"); // which the API server would have refused
+  expect(condition(await node.until("big", (status) => condition(status, "PodResizePending") !== undefined), "PodResizePending")).toMatchObject({ reason: "Deferred", message: "Node didn't have enough resource: cpu, requested: 3000, used: 0, capacity: 2000" });
+  for (const [unschedulable, told] of [[true, "NodeNotSchedulable"], [false, "NodeSchedulable"]] as const) { // the second is told when the first is known
+    await node.api.client.resource(NODES).patch({ metadata: { name: "n1" } }, "application/merge-patch+json", { spec: { unschedulable, taints: [{ key: "off", effect: "NoExecute" }] } }, { signal: new AbortController().signal });
+    await eventually(() => node.told, (lines) => lines.some((line) => line.startsWith(`n1 ${told}`)));
+  }
+  await resize("1");
+  await node.until("big", (status) => condition(status, "PodResizePending")?.message === "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate");
+  expect(node.told.filter((line) => line.startsWith("big ResizeDeferred: Pod resize TaintToleration: {"))).toHaveLength(1);
   expect(node.cri.calls.filter((call) => call.startsWith("CreateContainer c0")).length).toBe(1);
 });
 
@@ -854,6 +925,48 @@ test("what the runtime refuses to give a running container is told, and given on
   refuses = false;
   await node.until("p", (status) => first(status)?.resources?.limits?.["cpu"] === "1" && !inProgress(status));
   expect(node.told.filter((line) => line.startsWith("p ResizeCompleted: "))).toHaveLength(1);
+});
+
+test("a runtime is told what a pod may use as a whole before it may, and may refuse", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  let refuses = true;
+  const quotas: (number | undefined)[] = [];
+  const call: typeof runtime.call = async (method, request, ...rest) => {
+    if (method !== "RuntimeService/UpdatePodSandboxResources") return await runtime.call(method, request, ...rest);
+    if (refuses) throw new CriError({ method, code: "Unknown", detail: "no" });
+    quotas.push((request as { resources: { cpu_quota?: number } }).resources.cpu_quota);
+    return {} as never;
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  const of = (cpu: string) => ({ name: "c0", image: "busybox:1", resources: { requests: { cpu }, limits: { cpu } } });
+  const resize = (cpu: string) => node.api.client.resource(PODS).patch({ metadata: { name: "p", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [of(cpu)] } }, { signal: new AbortController().signal });
+  const inProgress = (status: PodStatus | undefined) => status?.conditions?.find(({ type }) => type === "PodResizeInProgress");
+  await node.create("p", {}, [of("500m")]);
+  await node.until("p", isReady);
+  await resize("1");
+  expect(inProgress(await node.until("p", (status) => inProgress(status)?.reason !== undefined))?.message).toMatch(/^failed to notify runtime for UpdatePodSandboxResources \(resource=cpu\); resize rejected: /);
+  expect(runtime.calls).not.toContain("UpdateContainerResources c0");
+  refuses = false;
+  await node.until("p", (status) => first(status)?.resources?.limits?.["cpu"] === "1" && !inProgress(status));
+  await resize("700m");
+  await node.until("p", (status) => first(status)?.resources?.limits?.["cpu"] === "700m" && !inProgress(status));
+  expect([quotas[0], quotas.at(-1)]).toEqual([100_000, 70_000]);
+});
+
+test("a container whose postStart hook fails is told to have failed by that, though it cannot be stopped either", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  runtime.exec = () => 1;
+  let refused = 0;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/StopContainer" && refused++ === 0) throw new CriError({ method, code: "Unknown", detail: "no" });
+    return await runtime.call(method, ...rest);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  await node.create("p", {}, [{ lifecycle: { postStart: { exec: { command: ["hello"] } } } }, {}]);
+  await node.until("p", (status) => status?.containerStatuses?.[1]?.state?.running !== undefined);
+  expect(node.counted('kubelet_started_containers_errors_total{code="PostStartHookError",container_type="container"}')).toBe(1);
 });
 
 test("a container that would rather restart than have other memory restarts for its request too", async () => {

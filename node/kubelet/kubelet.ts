@@ -39,6 +39,7 @@ import { runtimeWatch } from "./runtime-watch.ts";
 import { subordinateIds } from "./sandbox/user-namespaces.ts";
 import { containerMetrics } from "./server/pod-metrics.ts";
 import { majorMinor } from "./start-container.ts";
+import { tellResolverProblem } from "./start-sandbox.ts";
 import { MirrorPods } from "./static-pods/mirrors.ts";
 import { staticPods } from "./static-pods/static-pods.ts";
 import { cadvisorMetrics } from "./stats/cadvisor.ts";
@@ -127,6 +128,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       context.cgroups.setUp(node.podsShare());
       if (isLinux && settings.enforcesAllocatable) events.event(nodeReference(settings.nodeName), "Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods");
       if (isLinux) context.userNamespaces.setUp(await subordinateIds({ exec: deps.exec, passwd: existsSync("/etc/passwd") ? readFileSync("/etc/passwd", "utf8") : "", signal: quit }), await context.volumes.leftBehind());
+      tellResolverProblem(context);
       ready();
       await manager.run(quit);
     },

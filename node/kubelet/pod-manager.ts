@@ -10,7 +10,7 @@ import { aborted } from "../../core/lifecycle/aborted.ts";
 import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
-import { refusalOf, type Shortfall, shortfalls } from "./admission.ts";
+import { type AdmissionFacts, refusalOf, type Shortfall, shortfalls } from "./admission.ts";
 import { removePodLogs } from "./garbage.ts";
 import { notedLogDirectories } from "./logs/log-directories.ts";
 import { AllocationRefused } from "./placement/allocation-refused.ts";
@@ -21,8 +21,10 @@ import { othersBefore, type ResizeWish } from "./resources/resize-order.ts";
 import { changedResources, judgeResize, swapRefusal, type Verdict } from "./resources/resize.ts";
 import { containerNamed, isAnythingRunning, readRuntimePod, type RuntimePod, type RuntimeSummary } from "./runtime-pod.ts";
 import { NOT_ADMITTED } from "./shutdown/shutdown.ts";
+import { CONFIG_SEEN } from "./static-pods/manifest.ts";
 import type { MirrorPods } from "./static-pods/mirrors.ts";
 import type { PodFailure } from "./status/pod-status.ts";
+import { same } from "./status/status-patch.ts";
 import type { WorkerDeps } from "./worker-deps.ts";
 
 /** A mirror that could not be made is tried again this late. */
@@ -110,6 +112,9 @@ export class PodManager {
     const wanted = new Set(this.#static.map(({ metadata }) => metadata.uid));
     for (const worker of this.#workers.values()) if (isStaticPod(worker.pod) && !wanted.has(worker.uid)) worker.remove();
     for (const pod of this.#static) {
+      const known = this.#workers.get(pod.metadata.uid);
+      const now = known && asSeenBefore(pod, known.pod);
+      if (now && !known.isGone && !same(now, known.pod)) known.update(now); // its manifest says who it is: it is changed, not another
       const taken = [...this.#workers.values()].some((worker) => worker.uid === pod.metadata.uid || keyOf(worker.pod) === keyOf(pod));
       if (!taken) this.#admit(pod);
     }
@@ -118,7 +123,8 @@ export class PodManager {
 
   async #reconcileMirrors(): Promise<void> {
     if (!this.#started) return;
-    await this.#deps.mirrors.reconcile(this.#static);
+    const ending = [...this.#workers.values()].filter((worker) => worker.isGone && isStaticPod(worker.pod)).map(({ pod }) => keyOf(pod));
+    await this.#deps.mirrors.reconcile(this.#static, new Set(ending));
     for (const worker of this.#workers.values()) if (isStaticPod(worker.pod)) worker.publish();
   }
 
@@ -160,8 +166,8 @@ export class PodManager {
     }
     if (this.#deps.shuttingDown?.()) return NOT_ADMITTED;
     const others = [...this.#workers.values()].filter((worker) => worker.uid !== uid && this.#counts(worker)).map((worker) => worker.granted);
-    const { node, allocatable, pressures, strictGroups, worker } = this.#deps;
-    const facts = { os: worker.context.machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), strictGroups: strictGroups(), appArmor: worker.context.machine.appArmor, allowedUnsafeSysctls: worker.context.settings.allowedUnsafeSysctls };
+    const { worker } = this.#deps;
+    const facts = this.#facts(pod, others);
     const missing = isCriticalPod(pod) ? shortfalls(facts) : [];
     const refusal = refusalOf(facts, { resources: missing.length === 0 });
     if (refusal) return refusal;
@@ -180,6 +186,11 @@ export class PodManager {
       if (error instanceof AllocationRefused) return refusedAllocation(error);
       throw error;
     }
+  }
+
+  #facts(pod: Pod, others: readonly Pod[]): AdmissionFacts {
+    const { node, allocatable, pressures, strictGroups, worker: { context: { machine, settings } } } = this.#deps;
+    return { os: machine.os, pod, others, node: node(), allocatable: allocatable(), pressures: pressures(), strictGroups: strictGroups(), appArmor: machine.appArmor, allowedUnsafeSysctls: settings.allowedUnsafeSysctls };
   }
 
   /** It ran before we did: what it has it keeps; it is given what it has not yet, if that is to be had. */
@@ -213,13 +224,15 @@ export class PodManager {
     return !isOver && (stage === "running" || stage === "terminating");
   }
 
+  /** A pod that wishes more or less is looked at as if it came anew. */
   judgeResize(pod: Pod): Verdict {
     const own = this.#workers.get(pod.metadata.uid);
     const rivals = [...this.#workers.values()].filter((worker) => worker !== own && this.#counts(worker));
     const { placement, machine } = this.#deps.worker.context;
     const judge = ({ pod: wish, granted }: ResizeWish, others: readonly Pod[]): Verdict => {
-      const refusal = swapRefusal(granted, wish, machine) ?? placement.resizeRefusal(wish, changedResources(granted, wish));
-      return judgeResize({ os: machine.os, pod: wish, others, allocatable: this.#deps.allocatable(), refusal });
+      const impossible = swapRefusal(granted, wish, machine) ?? placement.resizeRefusal(wish, changedResources(granted, wish));
+      const refusal = refusalOf(this.#facts(wish, others)) ?? (this.#deps.shuttingDown?.() ? NOT_ADMITTED : undefined);
+      return judgeResize({ os: machine.os, impossible, refusal });
     };
     const wish = { pod, granted: own?.granted ?? pod, sinceMs: own?.waitsSinceMs };
     const waiting = rivals.filter((worker) => worker.stage === "running" && worker.isResizeDeferred).map((worker) => ({ pod: worker.pod, granted: worker.granted, sinceMs: worker.waitsSinceMs }));
@@ -288,6 +301,11 @@ export class PodManager {
 
 function byAge(a: Pod, b: Pod): number {
   return a.metadata.creationTimestamp < b.metadata.creationTimestamp ? -1 : a.metadata.creationTimestamp > b.metadata.creationTimestamp ? 1 : 0;
+}
+
+/** Of one pod: when it was first seen is no change. */
+function asSeenBefore(pod: Pod, { metadata: { creationTimestamp, annotations } }: Pod): Pod {
+  return { ...pod, metadata: { ...pod.metadata, creationTimestamp, annotations: { ...pod.metadata.annotations, [CONFIG_SEEN]: annotations?.[CONFIG_SEEN] ?? "" } } };
 }
 
 /** A pod as its containers remember it. */

@@ -25,6 +25,7 @@ function resizing(pod: Pod, judge: () => Verdict) {
   return { resize, told };
 }
 
+const lastProbeTime = "1970-01-01T00:00:00Z";
 const short: Verdict = { fits: false, reason: "Deferred", what: "OutOfcpu", message: "short" };
 
 test("what is said of a resize is of the generation that it began with, whatever the pod wishes meanwhile", () => {
@@ -33,12 +34,12 @@ test("what is said of a resize is of the generation that it began with, whatever
   resize.consider(wishing("2", 2));
   verdict = short;
   resize.consider(wishing("3", 3));
-  expect(resize.conditions()).toEqual([{ type: "PodResizePending", reason: "Deferred", message: "short", observedGeneration: 3 }, { type: "PodResizeInProgress", observedGeneration: 2 }]);
+  expect(resize.conditions()).toEqual([{ type: "PodResizePending", reason: "Deferred", message: "short", observedGeneration: 3, lastProbeTime }, { type: "PodResizeInProgress", observedGeneration: 2, lastProbeTime }]);
   resize.failed(wishing("2", 3), "no");
-  expect(resize.conditions()[1]).toEqual({ type: "PodResizeInProgress", reason: "Error", message: "no", observedGeneration: 2 });
+  expect(resize.conditions()[1]).toEqual({ type: "PodResizeInProgress", reason: "Error", message: "no", observedGeneration: 2, lastProbeTime });
   resize.consider(wishing("3", 4));
   resize.conclude(wishing("2", 4), emptyRuntimePod("u"));
-  expect(resize.conditions()).toEqual([{ type: "PodResizePending", reason: "Deferred", message: "short", observedGeneration: 4 }]);
+  expect(resize.conditions()).toEqual([{ type: "PodResizePending", reason: "Deferred", message: "short", observedGeneration: 4, lastProbeTime }]);
   expect(told).toEqual(['ResizeStarted "generation":2', 'ResizeDeferred "generation":3', 'ResizeError "generation":2', 'ResizeDeferred "generation":4', 'ResizeCompleted "generation":2']);
 });
 
@@ -46,9 +47,10 @@ test("what was said before a restart still holds, and is not told again", async 
   const first = resizing(wishing("1", 1), () => short);
   first.resize.consider(wishing("2", 2));
   await first.resize.written();
-  const said: PodCondition[] = [{ type: "PodResizePending", status: "True", reason: "Deferred", message: "short", observedGeneration: 2 }, { type: "PodResizeInProgress", status: "True", observedGeneration: 1 }];
+  const said: PodCondition[] = [{ type: "PodResizePending", status: "True", reason: "Deferred", message: "short", observedGeneration: 2 }, { type: "PodResizeInProgress", status: "True", observedGeneration: 1, lastProbeTime }];
   const { resize, told } = resizing(wishing("2", 2, said), () => short);
   expect([resize.isDeferred, resize.inProgress, resize.consider(wishing("2", 2))]).toEqual([true, true, false]);
+  expect(resize.conditions().map((condition) => condition.lastProbeTime)).toEqual([undefined, lastProbeTime]);
   resize.conclude(resize.granted(wishing("2", 2)), emptyRuntimePod("u"));
   expect(told).toEqual(['ResizeCompleted "generation":1']);
 });

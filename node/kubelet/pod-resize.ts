@@ -5,7 +5,7 @@
 import type { Pod, PodCondition } from "../../core/api/gen/core.v1.ts";
 import { parseTime } from "../../core/api/meta/time.ts";
 import type { EventRecorder } from "../../core/client/events.ts";
-import type { Clock } from "../../core/lifecycle/clock.ts";
+import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { StateFile } from "../os/state-file.ts";
 import { allContainers, type NamedContainer, podReference } from "./pod-spec.ts";
@@ -29,13 +29,16 @@ interface Deps {
   readonly onGranted: () => void;
 }
 
+/** Of which generation of the pod it is said, and when it was found to be so. */
+interface Said { readonly generation: number | undefined; readonly probeTime: string | undefined }
+
 export class PodResize {
   readonly #deps: Deps;
   readonly #file: StateFile;
   #allocation: Allocation;
-  #pending: { readonly reason: "Infeasible" | "Deferred"; readonly message: string; readonly generation: number | undefined } | undefined; // why the wish is not granted
+  #pending: (Said & { readonly reason: "Infeasible" | "Deferred"; readonly message: string }) | undefined; // why the wish is not granted
   #waitsSinceMs: number | undefined;
-  #progress: { /** Of the pod, when it was granted. */ readonly generation: number | undefined; /** Why some container does not have it. */ readonly error?: string } | undefined; // granted, and some container does not have it yet
+  #progress: (Said & { /** Why some container does not have it. */ readonly error?: string }) | undefined; // granted, and some container does not have it yet
   readonly #memory = new Map<string, { readonly id: string; readonly request: bigint }>(); // by container: what it was started with, which no runtime tells
 
   constructor(pod: Pod, deps: Deps) {
@@ -45,8 +48,8 @@ export class PodResize {
     const said = (wanted: string): PodCondition | undefined => pod.status?.conditions?.find(({ type }) => type === wanted); // by us, before a restart
     const [pending, progress] = [said("PodResizePending"), said("PodResizeInProgress")];
     this.#waitsSinceMs = parseTime(pending?.lastTransitionTime ?? "");
-    if (pending) this.#pending = { reason: pending.reason === "Infeasible" ? "Infeasible" : "Deferred", message: pending.message ?? "", generation: pending.observedGeneration };
-    if (progress) this.#progress = { generation: progress.observedGeneration, ...(progress.reason === "Error" ? { error: progress.message ?? "" } : {}) };
+    if (pending) this.#pending = { reason: pending.reason === "Infeasible" ? "Infeasible" : "Deferred", message: pending.message ?? "", ...before(pending) };
+    if (progress) this.#progress = { ...before(progress), ...(progress.reason === "Error" ? { error: progress.message ?? "" } : {}) };
   }
 
   get inProgress(): boolean { return this.#progress !== undefined; }
@@ -74,13 +77,13 @@ export class PodResize {
       this.#allocation = allocationOf(pod);
       this.#pending = undefined;
       this.#waitsSinceMs = undefined;
-      this.#progress = { generation };
+      this.#progress = this.#said(generation);
       events.event(podReference(pod), "Normal", "ResizeStarted", resizeMessage("Pod resize started", pod));
     } else {
       const { reason, what, message } = verdict;
       const isTold = this.#pending?.reason === reason && this.#pending.generation === generation; // that more or less is missing meanwhile is told by the condition
       this.#waitsSinceMs ??= this.#deps.clock.nowMs();
-      this.#pending = { reason, message, generation };
+      this.#pending = { reason, message, ...this.#said(generation) };
       if (!isTold) events.event(podReference(pod), "Warning", `Resize${reason}`, resizeMessage(`Pod resize ${what}`, pod, { error: message }));
     }
     this.#file.save(this.#allocation);
@@ -95,7 +98,7 @@ export class PodResize {
   failed(granted: Pod, error: string): boolean {
     if (this.#progress?.error?.replaceAll(/\d+/g, "") === error.replaceAll(/\d+/g, "")) return false;
     const { generation } = this.#progress ?? granted.metadata;
-    this.#progress = { generation, error };
+    this.#progress = { ...this.#said(generation), error };
     this.#deps.events.event(podReference(granted), "Warning", "ResizeError", resizeMessage("Pod resize error", granted, { error, generation }));
     return true;
   }
@@ -130,14 +133,17 @@ export class PodResize {
     return true;
   }
 
+  #said(generation: number | undefined): Said { return { generation, probeTime: timestamp(this.#deps.clock.nowMs()) }; }
+
   /** For the status, while they hold. Each is of the generation that it is said of, which the pod may have left since. */
   conditions(): ResizeCondition[] {
-    const of = (generation: number | undefined): Pick<ResizeCondition, "observedGeneration"> => (generation === undefined ? {} : { observedGeneration: generation });
-    const { reason, message, generation } = this.#pending ?? {};
-    const error = this.#progress?.error;
+    const of = ({ generation, probeTime }: Said): Pick<ResizeCondition, "observedGeneration" | "lastProbeTime"> => ({ ...(generation === undefined ? {} : { observedGeneration: generation }), ...(probeTime === undefined ? {} : { lastProbeTime: probeTime }) });
+    const [pending, progress] = [this.#pending, this.#progress];
     return [
-      ...(reason === undefined ? [] : [{ type: "PodResizePending", reason, ...(message ? { message } : {}), ...of(generation) }]),
-      ...(this.#progress ? [{ type: "PodResizeInProgress", ...(error === undefined ? {} : { reason: "Error", message: error }), ...of(this.#progress.generation) }] : []),
+      ...(pending ? [{ type: "PodResizePending", reason: pending.reason, ...(pending.message ? { message: pending.message } : {}), ...of(pending) }] : []),
+      ...(progress ? [{ type: "PodResizeInProgress", ...(progress.error === undefined ? {} : { reason: "Error", message: progress.error }), ...of(progress) }] : []),
     ];
   }
 }
+
+function before({ observedGeneration, lastProbeTime }: PodCondition): Said { return { generation: observedGeneration, probeTime: lastProbeTime }; }

@@ -26,9 +26,10 @@ import { PodReport } from "./pod-report.ts";
 import { PodResize } from "./pod-resize.ts";
 import { isTerminalPhase, podReference } from "./pod-spec.ts";
 import { containerResources } from "./resources/linux-resources.ts";
-import { podCgroupLimits } from "./resources/pod-cgroups.ts";
+import { type PodCgroups, podCgroupLimits } from "./resources/pod-cgroups.ts";
 import { memoryShortfall } from "./resources/resize.ts";
 import { emptyRuntimePod, isAnythingRunning, readRuntimePod, type RuntimePod } from "./runtime-pod.ts";
+import { updateSandbox } from "./sandbox/sandbox-update.ts";
 import { majorMinor } from "./start-container.ts";
 import type { PodFailure } from "./status/pod-status.ts";
 import { same } from "./status/status-patch.ts";
@@ -45,6 +46,8 @@ const NETWORK_RETRY_MS = 1_000;
 const CLEANUP_RETRY = { minMs: 500, maxMs: 10_000 };
 /** A pod that was taken from the API server at once still gets a moment. */
 const GRACE_SECONDS_REMOVED = 1;
+/** The runtime has at least this long before it is told that a pod is still there. */
+const KILL_SECONDS_MIN = 10;
 const NO_VOLUMES: ReadonlyMap<string, ReadyVolume> = new Map();
 /** Such a pod ended because the node needed what it had: that goes at once. */
 const EVICTED = "Evicted";
@@ -62,6 +65,7 @@ export class PodWorker {
   #isReclaimed = false;
   #failure: PodFailure | undefined;
   #graceSeconds: number | undefined; // of an eviction
+  #late: { cancel(): void } | undefined; // until it has been ended
   #volumes: ReadonlyMap<string, ReadyVolume> | undefined;
   #woken = Promise.withResolvers<void>();
   #sync: AbortController | undefined; // what is being done now
@@ -129,8 +133,16 @@ export class PodWorker {
     if (this.#failure) return;
     this.#failure = failure;
     this.#graceSeconds = graceSeconds;
+    if (!failure.refused) this.#tellIfLate(graceSeconds ?? this.#pod.spec.terminationGracePeriodSeconds ?? 0);
     this.#hurry();
     this.wake();
+  }
+
+  /** Source: kubernetes v1.36 pkg/kubelet/pod_workers.go killPodNow */
+  #tellIfLate(graceSeconds: number): void {
+    const { clock, events } = this.#deps.context;
+    const seconds = Math.max(KILL_SECONDS_MIN, graceSeconds + Math.floor(graceSeconds / 2));
+    this.#late = clock.after(seconds * 1000, () => events.event(podReference(this.#pod), "Warning", "ExceededGracePeriod", "Container runtime did not kill the pod within specified grace period."));
   }
 
   /** Something about it may have changed. */
@@ -162,6 +174,14 @@ export class PodWorker {
   }
 
   async run(signal: AbortSignal): Promise<void> {
+    try {
+      await this.#work(signal);
+    } finally {
+      this.#late?.cancel();
+    }
+  }
+
+  async #work(signal: AbortSignal): Promise<void> {
     const { clock, log, metrics, spans } = this.#deps.context;
     metrics.workerStarted((clock.uptimeMs() - this.#madeMs) / 1000);
     let failures = 0; // in a row
@@ -221,6 +241,7 @@ export class PodWorker {
 
   #enter(stage: WorkerStage): void {
     this.#stage = stage;
+    if (stage === "terminated") this.#late?.cancel();
     this.#deps.onStage();
   }
 
@@ -266,8 +287,10 @@ export class PodWorker {
     objects.retain(pod);
     probes.add(pod);
     const unlimitedCpu = context.placement.hasExclusiveCpus(this.uid);
+    const widened = { unlimitedCpu, widen: this.#resize.inProgress }; // narrower once its containers are
+    const refusal = await this.#resizeSandbox(pod, widened, signal);
     try {
-      cgroups.ensure(pod, { unlimitedCpu, widen: this.#resize.inProgress }); // narrower once its containers are
+      if (refusal === undefined) cgroups.ensure(pod, widened);
     } catch (error) {
       events.event(podReference(pod), "Warning", "FailedCreatePodContainer", `unable to ensure pod container exists: ${(error as Error).message}`);
       throw error;
@@ -276,9 +299,10 @@ export class PodWorker {
     if (missingAtMs === undefined) return 0;
 
     const wished = planPod({ pod, runtime: this.#runtime, probes, resize: (spec, seen) => this.#resize.decide(pod, spec, seen) });
-    const shortfall = this.#resize.inProgress ? this.#memoryShortfall(pod, wished) : undefined;
+    const shortfall = refusal ?? (this.#resize.inProgress ? this.#memoryShortfall(pod, wished) : undefined);
     if (shortfall !== undefined && this.#resize.failed(pod, shortfall)) this.#say();
-    const { retryAtMs: appliedAtMs = Number.POSITIVE_INFINITY, resizeError } = await this.#apply(pod, shortfall === undefined ? wished : { ...wished, update: [] }, signal);
+    const { retryAtMs: appliedAtMs = Number.POSITIVE_INFINITY, resizeError: updateError } = await this.#apply(pod, shortfall === undefined ? wished : { ...wished, update: [] }, signal);
+    const resizeError = updateError ?? (shortfall === undefined ? await this.#resizeSandbox(pod, { unlimitedCpu }, signal) : undefined);
     if (resizeError !== undefined && this.#resize.failed(pod, resizeError)) this.#say();
     const isResized = shortfall === undefined && resizeError === undefined;
     if (this.#resize.inProgress && isResized) cgroups.ensure(pod, { unlimitedCpu });
@@ -288,6 +312,21 @@ export class PodWorker {
     const regularAtMs = clock.nowMs() + context.settings.syncMs * (1 + 0.5 * random.next());
     const shortAtMs = isResized ? Number.POSITIVE_INFINITY : clock.nowMs() + ERROR_RETRY_MS;
     return Math.max(0, Math.min(regularAtMs, this.#deadlineMs(), missingAtMs, shortAtMs, appliedAtMs) - clock.nowMs());
+  }
+
+  /** Before its control group becomes another, while it is resized. Returns why the runtime does not want that. */
+  async #resizeSandbox(pod: Pod, options: Parameters<PodCgroups["change"]>[1], signal: AbortSignal): Promise<string | undefined> {
+    const { cri, cgroups } = this.#deps.context;
+    const change = this.#resize.inProgress ? cgroups.change(pod, options) : undefined;
+    const sandbox = this.#runtime.sandboxes[0];
+    if (!change || !sandbox?.ready) return undefined;
+    try {
+      await updateSandbox(cri, { sandboxId: sandbox.id, pod, ...change }, signal);
+      return undefined;
+    } catch (error) {
+      signal.throwIfAborted();
+      return (error as Error).message;
+    }
   }
 
   /** What its containers need before they start. Returns when to look again for what has not come, by the wall clock; undefined: the node cannot give it, and the pod has failed. */

@@ -92,7 +92,10 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
     events.event(about, "Warning", "FailedPostStartHook", "PostStartHook failed");
     log.warn("postStart hook failed", { pod: pod.metadata.name, namespace: pod.metadata.namespace, container: spec.container.name, error: cause });
     const now = { ...(containerNamed(runtime, spec.container.name) ?? nothingYet(spec, sandboxId)), id, state: "running" as const };
-    await killContainer({ cri, clock, events, log, version: majorMinor(settings.version) }, { pod, runtime, container: now, spec, message: "FailedPostStartHook" }, signal);
+    await killContainer({ cri, clock, events, log, version: majorMinor(settings.version) }, { pod, runtime, container: now, spec, message: "FailedPostStartHook" }, signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      log.warn("container not stopped after its postStart hook failed", { pod: pod.metadata.name, namespace: pod.metadata.namespace, container: spec.container.name, error });
+    });
     throw new StartError("PostStartHookError", (cause as Error).message, cause);
   }
 }

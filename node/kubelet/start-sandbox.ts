@@ -4,8 +4,9 @@ import { mkdir } from "node:fs/promises";
 import type { Pod } from "../../core/api/gen/core.v1.ts";
 import type { PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
 import type { KubeletContext } from "./context.ts";
+import { nodeReference } from "./node/node-reference.ts";
 import { podReference, usesUserNamespace } from "./pod-spec.ts";
-import { parseResolvConf, podDns, type Resolver } from "./sandbox/dns.ts";
+import { parseResolvConf, podDns, type Resolver, searchProblem } from "./sandbox/dns.ts";
 import { podHostname } from "./sandbox/hostname.ts";
 import { noteLogDirectory } from "./logs/log-directories.ts";
 import { sandboxConfig } from "./sandbox/sandbox-config.ts";
@@ -18,11 +19,19 @@ export async function sandboxConfigOf(context: KubeletContext, pod: Pod, attempt
   const { settings, cgroups, machine, userNamespaces, events } = context;
   const { namespace = "", name, uid } = pod.metadata;
   const { config, warnings } = podDns({ pod, host: hostResolver(settings.resolvConf), nodeIps: settings.nodeIps, clusterDns: settings.clusterDns, clusterDomain: settings.clusterDomain });
-  for (const { reason, message } of warnings) events.event(podReference(pod), "Warning", reason, message);
+  for (const { about, reason, message } of warnings) events.event(about === "pod" ? podReference(pod) : nodeReference(settings.nodeName), "Warning", reason, message);
   return sandboxConfig({
     os: machine.os, pod, attempt, dns: config, hostname: podHostname(pod, settings.clusterDomain), logDirectory: podLogDirectory(settings.podLogsDir, { namespace, name, uid }),
     cgroupParent: cgroups.pathOf(pod), userNamespace: await userNamespaces.rangeOf(pod),
   });
+}
+
+/** What pods cannot have of the host's resolver: said once, whatever pods there are. */
+export function tellResolverProblem({ settings: { resolvConf: path, clusterDomain, nodeName }, events }: Pick<KubeletContext, "settings" | "events">): void {
+  if (path === "") return;
+  const host = hostResolver(path);
+  const problem = host ? searchProblem(host, { path, clusterDomain }) : `open ${path}: no such file or directory`;
+  if (problem !== undefined) events.event(nodeReference(nodeName), "Warning", "CheckLimitsForResolvConf", problem);
 }
 
 function hostResolver(path: string): Resolver | undefined {

@@ -7,12 +7,13 @@
  * An answer for one service account is for no other, and may hold secrets whatever is wrong with it: nothing of it is logged.
  *
  * API:    https://kubernetes.io/docs/reference/config-api/kubelet-credentialprovider.v1/
- * Source: kubernetes v1.36 pkg/credentialprovider/plugin/plugin.go
+ * Source: kubernetes v1.36 pkg/credentialprovider/plugin/{plugin,metrics}.go
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Log } from "../../../core/observe/log.ts";
+import { DEFAULT_BUCKETS, type Metrics } from "../../../core/observe/metrics.ts";
 import type { Exec } from "../../os/exec.ts";
 import { parseGoDuration } from "../configuration/go-duration.ts";
 import type { CredentialProvider } from "./credential-provider-config.ts";
@@ -44,6 +45,7 @@ interface Deps {
   /** Of the programs, beside what their configuration says. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly exec: Exec;
+  readonly metrics: Metrics;
   readonly clock: Clock;
   readonly log: Log;
 }
@@ -54,7 +56,9 @@ interface Identity { readonly account: AccountReference; readonly annotations: R
 const CACHE_KEY_TYPES = ["Image", "Registry", "Global"] as const;
 interface Answer { readonly entries: readonly Entry[]; readonly keyType: (typeof CACHE_KEY_TYPES)[number]; readonly cacheMs: number }
 
-export function credentialProviders({ providers, binDir, environment, exec, clock, log }: Deps): CredentialProviders {
+export function credentialProviders({ providers, binDir, environment, exec, metrics, clock, log }: Deps): CredentialProviders {
+  const errors = metrics.counter("kubelet_credential_provider_plugin_errors_total", "[ALPHA] Number of errors from credential provider plugin");
+  const durations = metrics.histogram("kubelet_credential_provider_plugin_duration", "[ALPHA] Duration of execution in seconds for credential provider plugin", DEFAULT_BUCKETS);
   const cache = new Map<string, { readonly entries: readonly Entry[]; readonly untilMs: number }>();
 
   async function ask(provider: CredentialProvider, repository: string, who: Identity | undefined, signal: AbortSignal): Promise<readonly Entry[]> {
@@ -63,10 +67,14 @@ export function credentialProviders({ providers, binDir, environment, exec, cloc
     if (known) return known.entries;
     const request = { kind: "CredentialProviderRequest", apiVersion: provider.apiVersion, image: repository, ...(who ? { serviceAccountToken: who.token, serviceAccountAnnotations: who.annotations } : {}) };
     const env = Object.fromEntries([...Object.entries(environment).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])), ...provider.env.map(({ name, value }) => [name, value])]) as Record<string, string>;
-    const failure = (why: string): Error => new Error(`error execing credential provider plugin ${provider.name} for image ${repository}: ${why}`);
+    const failure = (why: string): Error => {
+      errors.inc({ plugin_name: provider.name });
+      return new Error(`error execing credential provider plugin ${provider.name} for image ${repository}: ${why}`);
+    };
+    const beganMs = clock.uptimeMs();
     const { exitCode, stdout, stderr } = await exec(join(binDir, provider.name), provider.args, { env, stdin: JSON.stringify(request), timeoutMs: RUN_MS, signal }).catch((error: unknown) => {
       throw failure((error as Error).message); // not as the cause: that one has what the program has answered
-    });
+    }).finally(() => durations.observe((clock.uptimeMs() - beganMs) / 1000, { plugin_name: provider.name }));
     if (exitCode !== 0) throw failure(`exit status ${exitCode}: ${stderr.trim().slice(-1000)}`);
     const { entries, keyType, cacheMs } = decodeAnswer(stdout, provider);
     if (who && provider.token?.cacheType !== "Token" && entries.some(({ auth }) => auth.password === who.token)) throw new Error("credential provider plugin returned the service account token as the password which is not allowed when service account cache type is not set to 'Token'");

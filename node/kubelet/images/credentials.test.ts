@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
+import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import type { Cri } from "../../cri/client.ts";
 import { exec } from "../../os/exec.ts";
 import { credentialProviders, type Puller } from "./credential-provider.ts";
@@ -26,10 +27,11 @@ const pulling = ({ name = "sa", annotations = { a: "1", b: "2" }, token = "token
 function provider(script: string, more: object = {}) {
   writeFileSync(join(directory, "helper"), `#!/bin/sh\ncat >> ${directory}/asked; echo >> ${directory}/asked\n${script}\n`, { mode: 0o755 });
   const logged: string[] = [];
+  const metrics = metricsRegistry();
   const log = { ...silentLog, error: (message: string, { error }: { readonly error?: Error } = {}) => void logged.push(`${message}: ${error?.message} ${JSON.stringify(error)} ${JSON.stringify(error?.cause)}`) };
-  const { credentials } = credentialProviders({ providers: decodeProviders(config(more)), binDir: directory, environment: { PATH: "/usr/bin:/bin" }, exec: (command, args, options) => exec(command, args, { ...options, timeoutMs: 2_000 }), clock: systemClock, log });
+  const { credentials } = credentialProviders({ providers: decodeProviders(config(more)), binDir: directory, environment: { PATH: "/usr/bin:/bin" }, exec: (command, args, options) => exec(command, args, { ...options, timeoutMs: 2_000 }), metrics, clock: systemClock, log });
   return {
-    logged,
+    logged, metrics,
     users: async (image: string, puller: () => Promise<Puller | undefined> = pulling()) => (await credentials(image, puller, signal)).map(({ auth, serviceAccount }) => `${auth.username}:${auth.password}${serviceAccount ? ` for ${serviceAccount.name}` : ""}`),
     asked: () => (existsSync(join(directory, "asked")) ? readFileSync(join(directory, "asked"), "utf8").trim().split("\n").map((line) => JSON.parse(line) as object) : []),
   };
@@ -68,6 +70,17 @@ test.each([
   expect(logged).toHaveLength(1);
   expect(logged[0]).toContain(why);
   expect(logged[0]).not.toContain("hush");
+});
+
+test("how long a provider takes, and that it fails, is counted; what it answers is no failure of its run", async () => {
+  const failing = provider("exit 3");
+  await failing.users("r.example.com/a");
+  const lines = failing.metrics.render().split("\n");
+  expect(lines).toContain('kubelet_credential_provider_plugin_errors_total{plugin_name="helper"} 1');
+  expect(lines).toContain('kubelet_credential_provider_plugin_duration_count{plugin_name="helper"} 1');
+  const babbling = provider("echo none");
+  await babbling.users("r.example.com/a");
+  expect(babbling.metrics.render()).not.toContain("kubelet_credential_provider_plugin_errors_total{");
 });
 
 test.each([

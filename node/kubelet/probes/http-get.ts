@@ -3,9 +3,9 @@
  * redirects followed only on the same host. Written on sockets because it must not go through a proxy of the environment, keeps no connection,
  * and sends the Host header it is told to.
  *
- * Errors read as Go prints them: they end up in events.
+ * It is written as Go writes it: a server may be a shell script that looks for one line. Errors read as Go prints them: they end up in events.
  *
- * Source: kubernetes v1.36 pkg/probe/http/{http,request}.go
+ * Source: kubernetes v1.36 pkg/probe/http/{http,request}.go; go 1.26 src/net/http/{client,request,transport}.go
  */
 import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -17,11 +17,16 @@ import { type HttpAnswer, readAnswer } from "./http-answer.ts";
 /** More than any head, and a body of ours in the smallest of chunks. */
 const ANSWER_BYTES_MAX = 256 * 1024;
 const REDIRECTS_MAX = 10;
+const REDIRECTS: readonly number[] = [301, 302, 303, 307, 308];
+/** What is written elsewhere, or tells of a body that there is none of. */
+const NOT_AMONG_OTHERS: readonly string[] = ["Host", "User-Agent", "Content-Length", "Transfer-Encoding", "Trailer"];
 /** An answer is looked at as a whole whenever some of it has come; one that comes by the byte, so often, and then no more than now and then: that is cheap to send. */
 const EAGER_READS = 64;
 const LAZY_MS = 100;
 
-interface Get { readonly url: URL; readonly headers: readonly (readonly [string, string])[]; readonly timeoutMs: number; readonly clock: Clock; readonly signal: AbortSignal }
+type Header = readonly [name: string, value: string];
+
+interface Get { readonly url: URL; readonly headers: readonly Header[]; readonly timeoutMs: number; readonly clock: Clock; readonly signal: AbortSignal }
 
 /** `purpose`: kube-<purpose>/1.36 is who asks. */
 export async function httpGetAction(
@@ -41,25 +46,50 @@ export function containerPort(port: number | string, container: Container | Ephe
   return number;
 }
 
-function requestHeaders({ httpHeaders = [] }: HTTPGetAction, purpose: string, version: string): [string, string][] {
-  const headers: [string, string][] = httpHeaders.map(({ name, value }) => [name, value]);
-  const has = (name: string): boolean => headers.some(([header]) => header.toLowerCase() === name);
-  if (!has("user-agent")) headers.push(["User-Agent", `kube-${purpose}/${version}`]);
-  if (!has("accept")) headers.push(["Accept", "*/*"]);
-  return headers.filter(([name, value]) => !(name.toLowerCase() === "accept" && value === ""));
+function requestHeaders({ httpHeaders = [] }: HTTPGetAction, purpose: string, version: string): Header[] {
+  const given = httpHeaders.map(({ name, value }): Header => [canonicalName(name), value]);
+  const [accept] = given.filter(([name]) => name === "Accept");
+  return [
+    ...(given.some(([name]) => name === "User-Agent") ? [] : [["User-Agent", `kube-${purpose}/${version}`] as const]), ...(accept ? [] : [["Accept", "*/*"] as const]),
+    ...given.filter(([name]) => name !== "Accept" || accept?.[1] !== ""),
+  ];
+}
+
+function canonicalName(name: string): string {
+  return name.toLowerCase().replace(/(^|-)[a-z]/g, (initial) => initial.toUpperCase());
+}
+
+function requestText({ pathname, search }: URL, address: string, headers: readonly Header[]): string {
+  const first = (wanted: string): string => headers.find(([name]) => name === wanted)?.[1] ?? "";
+  const others = headers.filter(([name]) => !NOT_AMONG_OTHERS.includes(name)).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
+  const agent: readonly Header[] = first("User-Agent") === "" ? [] : [["User-Agent", first("User-Agent")]];
+  const close: readonly Header[] = others.some(([name, value]) => name === "Connection" && value.toLowerCase() === "close") ? [] : [["Connection", "close"]];
+  const lines = [["Host", first("Host") || address] as const, ...agent, ...others, ...close].map(([name, value]) => `${name}: ${value.trim()}`);
+  return `${[`GET ${pathname}${search} HTTP/1.1`, ...lines].join("\r\n")}\r\n\r\n`;
 }
 
 async function httpGet(get: Get): Promise<HttpAnswer> {
+  const broken = get.headers.find(([, value]) => /[^\P{Cc}\t\x80-\x9f]/u.test(value)); // more lines, perhaps a request of their own
+  if (broken) throw new Error(`Get "${shown(get.url)}": net/http: invalid header field value for ${goQuote(broken[0])}`);
   const deadlineMs = get.clock.uptimeMs() + get.timeoutMs;
-  let url = get.url;
-  for (let redirects = 0; ; redirects++) {
-    if (redirects >= REDIRECTS_MAX) throw new Error(`Get "${shown(url)}": stopped after 10 redirects`);
-    const answer = await once({ ...get, url, timeoutMs: Math.max(1, deadlineMs - get.clock.uptimeMs()) });
-    if (answer.status < 300 || answer.status >= 400 || answer.location === undefined) return { ...answer, location: undefined };
+  let { url, headers } = get;
+  for (let redirects = 1; ; redirects++) {
+    const answer = await once({ ...get, url, headers, timeoutMs: Math.max(1, deadlineMs - get.clock.uptimeMs()) });
+    if (!REDIRECTS.includes(answer.status) || !answer.location) return answer;
     const next = new URL(answer.location, url);
     if (next.hostname !== get.url.hostname) return answer;
+    if (redirects >= REDIRECTS_MAX) throw new Error(`Get "${answer.location}": stopped after 10 redirects`);
+    headers = redirected(headers, get.headers, { from: url, to: next, isAbsolute: URL.canParse(answer.location) });
     url = next;
   }
+}
+
+/** The host it was told to name is that of its own address; the next one is told where it was named. */
+function redirected(headers: readonly Header[], given: readonly Header[], { from, to, isAbsolute }: { readonly from: URL; readonly to: URL; readonly isAbsolute: boolean }): Header[] {
+  const kept = headers.filter(([name]) => !(name === "Host" && isAbsolute) && name !== "Referer");
+  const referers = given.filter(([name]) => name === "Referer");
+  if (referers.length > 0) return [...kept, ...referers];
+  return from.protocol === "https:" && to.protocol === "http:" ? kept : [...kept, ["Referer", shown(from)]];
 }
 
 function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnswer> {
@@ -68,9 +98,7 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   const hostname = url.hostname.replace(/^\[|\]$/g, "");
   const port = Number(url.port || (secure ? 443 : 80));
   const address = `${url.hostname}:${port}`;
-  const hostHeader = headers.find(([name]) => name.toLowerCase() === "host")?.[1] ?? address;
-  const lines = headers.filter(([name]) => name.toLowerCase() !== "host").map(([name, value]) => `${name}: ${value}`);
-  const request = `${[`GET ${url.pathname}${url.search} HTTP/1.1`, `Host: ${hostHeader}`, ...lines, "Connection: close"].join("\r\n")}\r\n\r\n`;
+  const request = requestText(url, address, headers);
 
   const failure = (text: string): void => reject(new Error(`Get "${shown(url)}": ${text}`));
   /** What ends it early is the body's fault once the head is there. */
@@ -85,7 +113,7 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   const socket: Socket = secure
     ? connectTls({ host: hostname, port, rejectUnauthorized: false, ...(isIP(hostname) ? {} : { servername: hostname }) }, () => send())
     : connect({ host: hostname, port }, () => send());
-  const timer = clock.after(timeoutMs, () => broken(`${connected ? "" : `dial tcp ${address}: `}context deadline exceeded (Client.Timeout exceeded while awaiting headers)`, "context deadline exceeded (Client.Timeout or context cancellation while reading body)"));
+  const timer = clock.after(timeoutMs, () => broken("context deadline exceeded (Client.Timeout exceeded while awaiting headers)", "context deadline exceeded (Client.Timeout or context cancellation while reading body)"));
   const quit = (): void => failure("context canceled");
   signal.addEventListener("abort", quit, { once: true });
 
@@ -117,7 +145,7 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
     const read = `read tcp ${ends}: read: ${goError(error)}`;
     if (connected) broken(read, read);
     else if (error.message.includes("WRONG_VERSION_NUMBER")) failure("http: server gave HTTP response to HTTPS client");
-    else failure(`${error.code === "ENOTFOUND" || error.code === "EAI_AGAIN" ? "dial tcp" : `dial tcp ${address}`}: ${goError(error, hostname)}`);
+    else failure(dialFault(error, hostname, port));
   });
   return promise.finally(() => {
     timer.cancel();
@@ -141,7 +169,9 @@ const GO_ERRORS: Readonly<Record<string, string>> = {
   ECONNRESET: "connection reset by peer",
 };
 
-export function goError(error: NodeJS.ErrnoException, host = ""): string {
-  if (error.code === "ENOTFOUND" || error.code === "EAI_AGAIN") return `lookup ${host}: no such host`;
-  return GO_ERRORS[error.code ?? ""] ?? error.message;
+function goError(error: NodeJS.ErrnoException): string { return GO_ERRORS[error.code ?? ""] ?? error.message; }
+
+/** Why there is no connection. */
+export function dialFault(error: NodeJS.ErrnoException, host: string, port: number): string {
+  return error.code === "ENOTFOUND" || error.code === "EAI_AGAIN" ? `dial tcp: lookup ${host}: no such host` : `dial tcp ${hostPort(host, port)}: ${goError(error)}`;
 }

@@ -45,6 +45,57 @@ test("http", async () => {
   expect(await get("/ok")).toBe(`failure: Get "http://127.0.0.1:${port}/ok": dial tcp 127.0.0.1:${port}: connect: connection refused`);
 });
 
+/** Answers each request with what `answer` makes of its target; everything asked is in `asked`. */
+async function asking(answer: (target: string, port: number) => string, ask: (get: (path: string, more?: object) => Promise<string>, port: number) => Promise<void>): Promise<string[]> {
+  const asked: string[] = [];
+  const server = createTcp((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", (data) => { asked.push(String(data)); socket.end(`HTTP/1.1 ${answer(String(data).split(" ")[1]!, port)}\r\nContent-Length: 0\r\n\r\n`); });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  try {
+    await ask((path, more = {}) => run({ httpGet: { path, port, ...more } }), port);
+    return asked.map((text) => text.replaceAll(String(port), "PORT").trimEnd().replaceAll("\r\n", " | "));
+  } finally {
+    server.close();
+  }
+}
+
+test("a request is written as Go writes it, and one header is one line", async () => {
+  const headers = (...pairs: string[]) => ({ httpHeaders: pairs.map((pair) => { const [name = "", value = ""] = pair.split("="); return { name, value }; }) });
+  const asked = await asking(() => "200 OK", async (get, port) => {
+    await get("/a", headers("host=h.example", "x-zeta=1", "X-alpha=2", "content-length=5", "x-zeta=3"));
+    await get("/b", headers("user-agent=", "accept="));
+    await get("/c", headers("User-Agent=me", "User-Agent=you", "Accept=a", "Accept=b", "Connection=close"));
+    expect(await get("/d", headers("x-a=a\r\n\r\nPOST / HTTP/1.1"))).toBe(`failure: Get "http://127.0.0.1:${port}/d": net/http: invalid header field value for "X-A"`);
+    await get("/e", headers("X-A= ä\tb "));
+  });
+  expect(asked).toEqual([
+    "GET /a HTTP/1.1 | Host: h.example | User-Agent: kube-probe/1.36 | Accept: */* | X-Alpha: 2 | X-Zeta: 1 | X-Zeta: 3 | Connection: close",
+    "GET /b HTTP/1.1 | Host: 127.0.0.1:PORT | Connection: close",
+    "GET /c HTTP/1.1 | Host: 127.0.0.1:PORT | User-Agent: me | Accept: a | Accept: b | Connection: close",
+    "GET /e HTTP/1.1 | Host: 127.0.0.1:PORT | User-Agent: kube-probe/1.36 | Accept: */* | X-A: ä\tb | Connection: close",
+  ]);
+});
+
+test("who is redirected says from where, and names another host only where it was sent by a path", async () => {
+  const to: Readonly<Record<string, string>> = { "/path": "/ok", "/whole": "http://127.0.0.1:PORT/ok", "/loop": "/loop" };
+  const host = { httpHeaders: [{ name: "Host", value: "h.example" }] };
+  const asked = await asking((target, port) => (target === "/none" ? "302 F" : target === "/several" ? "300 M\r\nLocation: /ok" : to[target] ? `302 F\r\nLocation: ${to[target].replace("PORT", String(port))}` : "200 OK"), async (get) => {
+    expect(await get("/path", host)).toBe("success: ");
+    expect(await get("/whole", host)).toBe("success: ");
+    expect(await get("/none")).toBe("warning: Probe terminated redirects, Response body: ");
+    expect(await get("/several")).toBe("warning: Probe terminated redirects, Response body: ");
+    expect(await get("/loop")).toBe(`failure: Get "/loop": stopped after 10 redirects`);
+  });
+  expect(asked.slice(1, 4).filter((text) => text.startsWith("GET /ok"))).toEqual([
+    "GET /ok HTTP/1.1 | Host: h.example | User-Agent: kube-probe/1.36 | Accept: */* | Referer: http://127.0.0.1:PORT/path | Connection: close",
+    "GET /ok HTTP/1.1 | Host: 127.0.0.1:PORT | User-Agent: kube-probe/1.36 | Accept: */* | Referer: http://127.0.0.1:PORT/whole | Connection: close",
+  ]);
+  expect(asked.slice(4)).toHaveLength(12);
+});
+
 test.each<[string, string, string]>([
   ["no answer at all", "", "EOF"],
   ["no HTTP", "SSH-2.0-OpenSSH\r\n", `net/http: HTTP/1.x transport connection broken: malformed HTTP response "SSH-2.0-OpenSSH"`],
@@ -141,6 +192,7 @@ test("tcp", async () => {
   server.close();
   await new Promise((resolve) => setTimeout(resolve, 20));
   expect(await run({ tcpSocket: { port } })).toBe(`failure: dial tcp 127.0.0.1:${port}: connect: connection refused`);
+  expect(await run({ tcpSocket: { port, host: "nowhere.invalid" }, timeoutSeconds: 10 })).toBe("failure: dial tcp: lookup nowhere.invalid: no such host");
 });
 
 test("exec", async () => {
@@ -149,7 +201,7 @@ test("exec", async () => {
   expect(await run(probe, { container: { env: [{ name: "A", value: "x" }] }, call: ({ cmd }) => ({ stdout: bytes(cmd.join(" ")) }) })).toBe("success: test x");
   expect(await run(probe, { call: () => ({ exit_code: 1, stdout: bytes("o"), stderr: bytes("e") }) })).toBe("failure: oe");
   const late = () => { throw new CriError({ method: "", code: "DeadlineExceeded", detail: "" }); };
-  expect(await run({ ...probe, timeoutSeconds: 2 }, { call: late })).toBe(`failure: command timed out: "test $(A)" timed out after 2s`);
+  expect(await run({ ...probe, timeoutSeconds: 90 }, { call: late })).toBe(`failure: command timed out: "test $(A)" timed out after 1m30s`);
   let tries = 0;
   const broken = () => { tries++; throw new CriError({ method: "", code: "Unavailable", detail: "down" }); };
   expect([await run(probe, { call: broken }), tries]).toEqual(["error: rpc error: code = Unavailable desc = down", 3]);

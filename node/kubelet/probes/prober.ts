@@ -8,9 +8,10 @@ import type { Container, EphemeralContainer, Pod, Probe } from "../../../core/ap
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { type Cri, CriError } from "../../cri/client.ts";
 import { checkGrpcHealth } from "../../cri/grpc-health.ts";
+import { formatGoDuration } from "../configuration/go-duration.ts";
 import { expandAll } from "../containers/expansion.ts";
 import { formatPod } from "../pod-spec.ts";
-import { containerPort, goError, httpGetAction } from "./http-get.ts";
+import { containerPort, dialFault, hostPort, httpGetAction } from "./http-get.ts";
 
 export interface Verdict { readonly result: "success" | "warning" | "failure"; readonly output: string }
 
@@ -62,7 +63,7 @@ async function execProbe({ cri }: ProbeDeps, { probe, container, containerId }: 
     const output = Buffer.concat([stdout ?? new Uint8Array(), stderr ?? new Uint8Array()]).subarray(0, OUTPUT_BYTES_MAX).toString("utf8");
     return { result: exit_code === 0 ? "success" : "failure", output };
   } catch (error) {
-    if (error instanceof CriError && error.code === "DeadlineExceeded") return { result: "failure", output: `command timed out: "${command.join(" ")}" timed out after ${timeoutMs / 1000}s` };
+    if (error instanceof CriError && error.code === "DeadlineExceeded") return { result: "failure", output: `command timed out: "${command.join(" ")}" timed out after ${formatGoDuration(timeoutMs)}` };
     throw error;
   }
 }
@@ -71,19 +72,18 @@ async function httpProbe({ clock, version }: ProbeDeps, { probe, container, podI
   containerPort(probe.httpGet!.port, container); // a port nobody knows is an error, not a verdict
   const answer = await httpGetAction(probe.httpGet!, container, { podIp, purpose: "probe", version, timeoutMs, clock, signal }).catch((error: Error) => error);
   if (answer instanceof Error) return { result: "failure", output: answer.message };
-  const { status, body, location, bodyFault } = answer;
+  const { status, body, bodyFault } = answer;
   if (bodyFault !== undefined) throw new FailedProbeError(bodyFault);
-  if (location !== undefined) return { result: "warning", output: `Probe terminated redirects, Response body: ${body}` };
-  if (status >= 200 && status < 400) return { result: "success", output: body };
+  if (status >= 300 && status < 400) return { result: "warning", output: `Probe terminated redirects, Response body: ${body}` };
+  if (status >= 200 && status < 300) return { result: "success", output: body };
   return { result: "failure", output: `HTTP probe failed with statuscode: ${status}` };
 }
 
 async function tcpProbe({ clock }: ProbeDeps, { host, port }: { readonly host: string; readonly port: number }, timeoutMs: number): Promise<Verdict> {
-  const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   const { promise, resolve } = Promise.withResolvers<Verdict>();
   const socket = connect({ host, port }, () => resolve({ result: "success", output: "" }));
-  socket.on("error", (error: NodeJS.ErrnoException) => resolve({ result: "failure", output: `dial tcp ${address}: ${goError(error)}` }));
-  const timer = clock.after(timeoutMs, () => resolve({ result: "failure", output: `dial tcp ${address}: i/o timeout` }));
+  socket.on("error", (error: NodeJS.ErrnoException) => resolve({ result: "failure", output: dialFault(error, host, port) }));
+  const timer = clock.after(timeoutMs, () => resolve({ result: "failure", output: `dial tcp ${hostPort(host, port)}: i/o timeout` }));
   return await promise.finally(() => {
     timer.cancel();
     socket.destroy();

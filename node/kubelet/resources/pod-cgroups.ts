@@ -18,6 +18,8 @@ import type { PodsShare } from "../node/capacity.ts";
 import { CPU_QUOTA, type CpuQuota, cpuQuota, cpuShares, podHugepages } from "./linux-resources.ts";
 import { isLimited, podLimits, podRequests, qosClass } from "./pod-resources.ts";
 
+interface EnsureOptions { readonly unlimitedCpu?: boolean | undefined; readonly widen?: boolean | undefined }
+
 export interface PodCgroups {
   /** The root, with what all pods together may use, and the classes of service. */
   setUp(share: PodsShare): void;
@@ -28,7 +30,9 @@ export interface PodCgroups {
    * Makes the pod's cgroup, or brings its limits up to date. `unlimitedCpu`: it has processors for itself, and those are its limit. `widen`: no limit becomes
    * narrower, for containers in it still have more.
    */
-  ensure(pod: Pod, options?: { readonly unlimitedCpu?: boolean | undefined; readonly widen?: boolean | undefined }): void;
+  ensure(pod: Pod, options?: EnsureOptions): void;
+  /** What that would change of a pod that has limits already. */
+  change(pod: Pod, options?: EnsureOptions): { readonly before: CgroupLimits; readonly limits: CgroupLimits } | undefined;
   /** Memory that the pod, or one of its containers, uses now. */
   memoryBytes(pod: Pod, containerId?: string): number | undefined;
   /** Those that were set last. */
@@ -45,6 +49,12 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_
   const classes = { Guaranteed: root, Burstable: posix.join(root, "burstable"), BestEffort: posix.join(root, "besteffort") };
   const done = new Map<string, CgroupLimits>(); // by pod uid, so that nothing is written twice
 
+  function limitsOf(pod: Pod, { unlimitedCpu = false, widen = false }: EnsureOptions = {}): CgroupLimits {
+    const before = done.get(pod.metadata.uid);
+    const wanted = { ...podCgroupLimits(pod, quota), ...(unlimitedCpu ? { cpuQuotaUs: -1 } : {}), ...(pidsMax === undefined ? {} : { pids: pidsMax }), ...(hugepageSizes.length === 0 ? {} : { hugepages: podHugepages(pod, hugepageSizes) }) };
+    return widen && before ? widest(before, wanted) : wanted;
+  }
+
   return {
     roots: [root, classes.Burstable, classes.BestEffort],
     setUp({ memoryBytes, milliCpu, pids }) {
@@ -53,11 +63,14 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_
       cgroups.ensure(classes.Burstable, { cpuShares: cpuShares(0) });
     },
     pathOf: (pod) => posix.join(classes[qosClass(pod)], `pod${pod.metadata.uid}`),
-    ensure(pod, { unlimitedCpu = false, widen = false } = {}) {
+    change(pod, options) {
       const before = done.get(pod.metadata.uid);
-      const wanted = { ...podCgroupLimits(pod, quota), ...(unlimitedCpu ? { cpuQuotaUs: -1 } : {}), ...(pidsMax === undefined ? {} : { pids: pidsMax }), ...(hugepageSizes.length === 0 ? {} : { hugepages: podHugepages(pod, hugepageSizes) }) };
-      const limits = widen && before ? widest(before, wanted) : wanted;
-      if (JSON.stringify(before) === JSON.stringify(limits)) return;
+      const limits = limitsOf(pod, options);
+      return before && JSON.stringify(before) !== JSON.stringify(limits) ? { before, limits } : undefined;
+    },
+    ensure(pod, options) {
+      const limits = limitsOf(pod, options);
+      if (JSON.stringify(done.get(pod.metadata.uid)) === JSON.stringify(limits)) return;
       cgroups.ensure(this.pathOf(pod), limits);
       done.set(pod.metadata.uid, limits);
     },

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import type { Pod } from "../../../core/api/gen/core.v1.ts";
-import { judgeResize } from "./resize.ts";
+import type { Node, Pod } from "../../../core/api/gen/core.v1.ts";
+import { refusalOf } from "../admission.ts";
 import { othersBefore, type ResizeWish } from "./resize-order.ts";
 
 const pod = (uid: string, milliCpu: number, more: object = {}): Pod => ({ metadata: { name: uid, uid }, spec: { containers: [{ name: "c", resources: { requests: { cpu: `${milliCpu}m` } } }], ...more } }) as unknown as Pod;
@@ -9,7 +9,7 @@ const wish = (uid: string, { from = 100, to = 700, sinceMs = 0, priority = 0, qo
 
 /** Of all who wait, in whatever order they ask, those to whom 1000m are given. */
 function given(waiting: readonly ResizeWish[]): string[] {
-  const fits = ({ pod }: ResizeWish, others: readonly Pod[]) => judgeResize({ os: "linux", pod, others, allocatable: { cpu: "1", memory: "1Gi" } }).fits;
+  const fits = ({ pod }: ResizeWish, others: readonly Pod[]) => refusalOf({ os: "linux", pod, others, node: { metadata: { name: "n" }, spec: {} } as Node, allocatable: { cpu: "1", memory: "1Gi", pods: "9" }, allowedUnsafeSysctls: [], pressures: [] }) === undefined;
   return waiting.filter((one) => {
     const others = waiting.filter((other) => other !== one);
     return fits(one, othersBefore(one, { waiting: others, others: others.map(({ granted }) => granted), fits }));

@@ -9,13 +9,11 @@ const pod = (resources: ResourceRequirements, more: Partial<Container> = {}): Po
   apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u", resourceVersion: "", creationTimestamp: "" }, spec: { containers: [{ name: "c", resources, ...more }] },
 });
 
-test.each<[string, ResourceRequirements, string]>([
-  ["fits", of("1", "1Gi"), "fits"],
-  ["more than there is", of("3", "1Gi"), "Infeasible Node didn't have enough capacity: cpu, requested: 3000, capacity: 2000"],
-  ["more than there is left", of("1500m", "1Gi"), "Deferred Node didn't have enough resource: cpu, requested: 1500, used: 600, capacity: 2000"],
-])("%s", (_, wish, expected) => {
-  const verdict = judgeResize({ os: "linux", pod: pod(wish), others: [pod(of("600m", "1Gi"))], allocatable: { cpu: "2", memory: "4Gi" } });
-  expect(verdict.fits ? "fits" : `${verdict.reason} ${verdict.message}`).toBe(expected);
+test("what the node would not take in today waits; what it never does is told so", () => {
+  const refusal = { reason: "Evicted", message: "Pod was rejected: The node had condition: [DiskPressure]. ", refused: true };
+  expect(judgeResize({ os: "linux" })).toEqual({ fits: true });
+  expect(judgeResize({ os: "linux", refusal })).toEqual({ fits: false, reason: "Deferred", what: "Evicted", message: "The node had condition: [DiskPressure]. " });
+  expect(judgeResize({ os: "linux", impossible: "no", refusal })).toEqual({ fits: false, reason: "Infeasible", what: "Infeasible", message: "no" });
 });
 
 test("a container is updated, or restarted if it wants that", () => {
@@ -37,7 +35,6 @@ test("what the pod as a whole was granted is kept like its containers' resources
   const whole = (cpu: string): Pod => ({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", uid: "u" }, spec: { resources: { requests: { cpu }, limits: { cpu } }, containers: [{ name: "a" }] } } as unknown as Pod);
   const granted = withAllocation(whole("2"), allocationOf(whole("1")));
   expect(granted.spec.resources?.limits).toEqual({ cpu: "1" });
-  expect(judgeResize({ os: "linux", pod: whole("3"), others: [], allocatable: { cpu: "2", memory: "1Gi" } })).toEqual({ fits: false, reason: "Infeasible", what: "Infeasible", message: "Node didn't have enough capacity: cpu, requested: 3000, capacity: 2000" });
   expect(changedResources(whole("1"), whole("2"))).toEqual([]); // no container's
 });
 

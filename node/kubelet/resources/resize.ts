@@ -5,13 +5,12 @@
  * Source: kubernetes v1.36 pkg/kubelet/allocation/allocation_manager.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodResizeAction),
  *         pkg/kubelet/events/resize.go
  */
-import type { Container, EphemeralContainer, Pod, ResourceList, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
+import type { Container, EphemeralContainer, Pod, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
 import { milliQuantity, parseQuantity, quantityOf } from "../../../core/api/meta/quantity.ts";
 import type { LinuxContainerResources } from "../../cri/gen/runtime.v1.ts";
 import type { OperatingSystem } from "../../os/machine.ts";
 import { same } from "../status/status-patch.ts";
 import { CPU_QUOTA, swapLimit } from "./linux-resources.ts";
-import { podRequests } from "./pod-resources.ts";
 
 /** What each container was granted, by name; what the pod was as a whole, under no name. */
 export type Allocation = Readonly<Record<string, ResourceRequirements>>;
@@ -32,27 +31,16 @@ export function withAllocation(pod: Pod, allocation: Allocation): Pod {
   return { ...pod, spec: { ...pod.spec, ...(allocation[POD] ? { resources: allocation[POD] } : {}), containers: containers.map(granted), ...(initContainers ? { initContainers: initContainers.map(granted) } : {}) } };
 }
 
-/** `what`: the same for the event, which names the resource that is short for now. */
+/** `what`: the same for the event, which names what the node would refuse the pod for. */
 interface Shortfall { readonly reason: "Infeasible" | "Deferred"; readonly what: string; readonly message: string }
 
 export type Verdict = { readonly fits: true } | ({ readonly fits: false } & Shortfall);
 
-/** Whether the node can grant what the pod wishes now. */
-export function judgeResize({ os, pod, others, allocatable, refusal }: { readonly os: OperatingSystem; readonly pod: Pod; readonly others: readonly Pod[]; readonly allocatable: ResourceList; /** Why it may not be, whatever is free. */ readonly refusal?: string | undefined }): Verdict {
+/** Whether the node grants what a pod wishes now. `impossible`: why it never does; `refusal`: why it would not take the pod in today. */
+export function judgeResize({ os, impossible, refusal }: { readonly os: OperatingSystem; readonly impossible?: string | undefined; readonly refusal?: { readonly reason: string; readonly message: string } | undefined }): Verdict {
   if (os === "windows") return { fits: false, ...infeasible("In-place pod resize is not supported on Windows") };
-  if (refusal !== undefined) return { fits: false, ...infeasible(refusal) };
-  const wished = podRequests(pod);
-  const shortfalls = RESIZABLE.flatMap((name): Shortfall[] => {
-    const measure = (text: string): number => (name === "cpu" ? parseQuantity(text).milliNumber() : parseQuantity(text).number());
-    const requested = measure(wished.get(name)?.toString() ?? "0");
-    const capacity = measure(allocatable[name] ?? "0");
-    const used = others.reduce((sum, other) => sum + measure(podRequests(other).get(name)?.toString() ?? "0"), 0);
-    if (requested > capacity) return [infeasible(`Node didn't have enough capacity: ${name}, requested: ${requested}, capacity: ${capacity}`)];
-    if (requested + used > capacity) return [{ reason: "Deferred", what: `OutOf${name}`, message: `Node didn't have enough resource: ${name}, requested: ${requested}, used: ${used}, capacity: ${capacity}` }];
-    return [];
-  });
-  const worst = shortfalls.find(({ reason }) => reason === "Infeasible") ?? shortfalls[0];
-  return worst ? { fits: false, ...worst } : { fits: true };
+  if (impossible !== undefined) return { fits: false, ...infeasible(impossible) };
+  return refusal ? { fits: false, reason: "Deferred", what: refusal.reason, message: refusal.message.replace(/^Pod was rejected: /, "") } : { fits: true };
 }
 
 function infeasible(message: string): Shortfall {

@@ -18,11 +18,16 @@ export interface DnsFacts {
   readonly clusterDomain: string;
 }
 
-export interface PodDns { readonly config: DNSConfig; readonly warnings: readonly { readonly reason: string; readonly message: string }[] }
+/** For events, about the pod or the node itself. */
+interface Warning { readonly about: "pod" | "node"; readonly reason: string; readonly message: string }
+
+export interface PodDns { readonly config: DNSConfig; readonly warnings: readonly Warning[] }
 
 const CLUSTER_OPTIONS: readonly string[] = ["ndots:5"];
 const SERVERS_MAX = 3;
 const SEARCHES_MAX = 32;
+/** Of the cluster: its namespace's services, all services, all of it. */
+const CLUSTER_SEARCHES = 3;
 const SEARCH_BYTES_MAX = 2048;
 const SEARCH_PATH_BYTES_MAX = 253;
 
@@ -39,9 +44,17 @@ export function parseResolvConf(text: string): Resolver {
   return { servers, searches, options: [...options.values()] };
 }
 
+/** What of the host's search paths pods of this node cannot have, to be told once. `path`: of the file they are from. */
+export function searchProblem({ searches }: Resolver, { path, clusterDomain }: { readonly path: string; readonly clusterDomain: string }): string | undefined {
+  const max = SEARCHES_MAX - (clusterDomain === "" ? 0 : CLUSTER_SEARCHES);
+  if (searches.length > max) return `Resolv.conf file '${path}' contains search line consisting of more than ${max} domains!`;
+  if (searches.some(({ length }) => length > SEARCH_PATH_BYTES_MAX)) return `Resolv.conf file "${path}" contains a search path which length is more than allowed ${SEARCH_PATH_BYTES_MAX} chars!`;
+  return searches.join(" ").length > SEARCH_BYTES_MAX ? `Resolv.conf file '${path}' contains search line which length is more than allowed ${SEARCH_BYTES_MAX} chars!` : undefined;
+}
+
 export function podDns(facts: DnsFacts): PodDns {
   const { pod } = facts;
-  const warnings: { reason: string; message: string }[] = [];
+  const warnings: Warning[] = [];
   const base = baseOf(facts, warnings);
   const { nameservers = [], searches = [], options = [] } = pod.spec.dnsConfig ?? {};
   const merged = new Map(base.options.map((option) => [option.split(":")[0]!, option]));
@@ -50,7 +63,7 @@ export function podDns(facts: DnsFacts): PodDns {
   return { config: fit(config, warnings), warnings };
 }
 
-function baseOf({ pod, host, nodeIps, clusterDns, clusterDomain }: DnsFacts, warnings: { reason: string; message: string }[]): Resolver {
+function baseOf({ pod, host, nodeIps, clusterDns, clusterDomain }: DnsFacts, warnings: Warning[]): Resolver {
   const policy = pod.spec.dnsPolicy ?? "ClusterFirst";
   if (policy === "None") return { servers: [], searches: [], options: [] };
   const ofCluster = policy === "ClusterFirstWithHostNet" || (policy === "ClusterFirst" && !isHostNetwork(pod));
@@ -60,22 +73,22 @@ function baseOf({ pod, host, nodeIps, clusterDns, clusterDomain }: DnsFacts, war
   }
   if (ofCluster) {
     const message = `kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.`;
-    warnings.push({ reason: "MissingClusterDNS", message: `pod: "${formatPod(pod)}". ${message}` });
+    warnings.push({ about: "node", reason: "MissingClusterDNS", message }, { about: "pod", reason: "MissingClusterDNS", message: `pod: "${formatPod(pod)}". ${message}` });
   }
   if (host) return host;
   const loopback = nodeIps.map((ip) => (ip.includes(":") ? "::1" : "127.0.0.1"));
   return { servers: loopback.length > 0 ? loopback : ["127.0.0.1"], searches: ["."], options: [] };
 }
 
-function fit({ servers, searches, options }: Required<{ [K in keyof Resolver]: string[] }>, warnings: { reason: string; message: string }[]): DNSConfig {
+function fit({ servers, searches, options }: Required<{ [K in keyof Resolver]: string[] }>, warnings: Warning[]): DNSConfig {
   const keptServers = servers.slice(0, SERVERS_MAX);
   if (keptServers.length < servers.length) {
-    warnings.push({ reason: "DNSConfigForming", message: `Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: ${keptServers.join(" ")}` });
+    warnings.push({ about: "pod", reason: "DNSConfigForming", message: `Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: ${keptServers.join(" ")}` });
   }
   const keptSearches = searches.slice(0, SEARCHES_MAX).filter((path) => path.length <= SEARCH_PATH_BYTES_MAX);
   while (keptSearches.join(" ").length > SEARCH_BYTES_MAX) keptSearches.pop();
   if (keptSearches.length < searches.length) {
-    warnings.push({ reason: "DNSConfigForming", message: `Search Line limits were exceeded, some search paths have been omitted, the applied search line is: ${keptSearches.join(" ")}` });
+    warnings.push({ about: "pod", reason: "DNSConfigForming", message: `Search Line limits were exceeded, some search paths have been omitted, the applied search line is: ${keptSearches.join(" ")}` });
   }
   return { servers: keptServers, searches: keptSearches, options };
 }

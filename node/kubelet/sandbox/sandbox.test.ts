@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
-import { type DnsFacts, parseResolvConf, podDns } from "./dns.ts";
+import { type DnsFacts, parseResolvConf, podDns, searchProblem } from "./dns.ts";
 import { managedHosts, podHostname } from "./hostname.ts";
 import { sandboxConfig } from "./sandbox-config.ts";
 
@@ -19,8 +19,18 @@ test("whose DNS a pod asks", () => {
   expect(dns({ dnsPolicy: "Default" }, { host: undefined }).config).toEqual({ servers: ["127.0.0.1"], searches: ["."], options: [] });
   const own: Partial<Pod["spec"]> = { dnsPolicy: "None", dnsConfig: { nameservers: ["1.1.1.1"], searches: ["x"], options: [{ name: "ndots", value: "2" }, { name: "rotate" }] } };
   expect(dns(own).config).toEqual({ servers: ["1.1.1.1"], searches: ["x"], options: ["ndots:2", "rotate"] });
-  expect(dns({}, { clusterDns: [] })).toMatchObject({ config: host, warnings: [{ reason: "MissingClusterDNS" }] });
+  expect(dns({}, { clusterDns: [] })).toMatchObject({ config: host, warnings: [{ about: "node", reason: "MissingClusterDNS", message: expect.stringMatching(/^kubelet does not have/) }, { about: "pod", reason: "MissingClusterDNS", message: expect.stringMatching(/^pod: "web-0_shop\(u1\)". kubelet does not have/) }] });
   expect(dns({ dnsConfig: { nameservers: ["1", "2", "3"] } })).toMatchObject({ config: { servers: ["10.96.0.10", "1", "2"] }, warnings: [{ reason: "DNSConfigForming" }] });
+});
+
+test.each<[string, string[], string, string | undefined]>([
+  ["as many as fit", Array<string>(29).fill("a"), "cluster.local", undefined],
+  ["more than fit beside the cluster's", Array<string>(30).fill("a"), "cluster.local", "Resolv.conf file '/r' contains search line consisting of more than 29 domains!"],
+  ["where the cluster has none", Array<string>(32).fill("a"), "", undefined],
+  ["one that is too long", ["a".repeat(254)], "cluster.local", `Resolv.conf file "/r" contains a search path which length is more than allowed 253 chars!`],
+  ["too long together", Array<string>(10).fill("a".repeat(250)), "cluster.local", "Resolv.conf file '/r' contains search line which length is more than allowed 2048 chars!"],
+])("search paths of the host: %s", (_, searches, clusterDomain, problem) => {
+  expect(searchProblem({ servers: [], searches, options: [] }, { path: "/r", clusterDomain })).toBe(problem);
 });
 
 test("what a pod is called", () => {

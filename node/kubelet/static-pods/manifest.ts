@@ -10,7 +10,7 @@ import { timestamp } from "../../../core/lifecycle/clock.ts";
 
 export const CONFIG_HASH = "kubernetes.io/config.hash";
 export const CONFIG_MIRROR = "kubernetes.io/config.mirror";
-const CONFIG_SEEN = "kubernetes.io/config.seen";
+export const CONFIG_SEEN = "kubernetes.io/config.seen";
 const CONFIG_SOURCE = "kubernetes.io/config.source";
 
 /** Fills in what the API server would, and throws an Error when it would not take the pod. */

@@ -41,16 +41,17 @@ export class MirrorPods {
     return mirror && !isDeleting(mirror) && isMirrorOf(mirror, pod) ? mirror : undefined;
   }
 
-  /** Makes what is missing, removes what mirrors nothing (any more). Failures are logged: it is called again. */
-  async reconcile(wanted: readonly Pod[]): Promise<void> {
+  /** Makes what is missing, removes what mirrors nothing (any more). `ending`: of what has not ended yet, mirrors stay as they are. Failures are logged: it is called again. */
+  async reconcile(wanted: readonly Pod[], ending: ReadonlySet<ObjectKey>): Promise<void> {
     const { log, signal } = this.#deps;
     try {
       const byKey = new Map(wanted.map((pod) => [keyOf(pod), pod]));
       for (const [key, mirror] of this.#mirrors) {
+        if (ending.has(key)) continue;
         const pod = byKey.get(key);
         if (!pod || isDeleting(mirror) || !isMirrorOf(mirror, pod)) await this.#remove(mirror);
       }
-      for (const [key, pod] of byKey) if (!this.#mirrors.has(key)) await this.#create(pod);
+      for (const [key, pod] of byKey) if (!this.#mirrors.has(key) && !ending.has(key)) await this.#create(pod);
     } catch (error) {
       if (!signal.aborted) log.warn("mirror pods not brought in line, next try soon", { error });
     }

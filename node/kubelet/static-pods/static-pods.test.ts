@@ -38,3 +38,23 @@ test.runIf(process.platform === "linux")("a file that cannot be read keeps no ot
   await ending;
   rmSync(directory, { recursive: true });
 });
+
+test("one file may be all there is", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "static-"));
+  const file = join(directory, "web.yaml");
+  writeFileSync(file, manifest("web", "first"));
+  let run: string[] = [];
+  const ended = new AbortController();
+  const ending = staticPods({
+    directory: file, nodeName: "n1", complete: () => undefined, scanMs: 20, clock: systemClock, log: silentLog, events: { event: () => undefined },
+    onChange: (pods) => void (run = pods.map(({ metadata, spec }) => `${metadata.name} ${spec.containers[0]!.image}`)),
+  }).run(ended.signal, () => undefined);
+  await expect.poll(() => run, { timeout: 20_000 }).toEqual(["web-n1 first"]);
+  writeFileSync(file, manifest("web", "second"));
+  await expect.poll(() => run, { timeout: 20_000 }).toEqual(["web-n1 second"]);
+  rmSync(file);
+  await expect.poll(() => run, { timeout: 20_000 }).toEqual([]);
+  ended.abort();
+  await ending;
+  rmSync(directory, { recursive: true });
+});

@@ -1,5 +1,5 @@
 /**
- * Pods from a directory on this machine. They run whether or not there is an API server; a file that goes takes its pod with it, a file that
+ * Pods from a directory on this machine, or from one file. They run whether or not there is an API server; a file that goes takes its pod with it, a file that
  * changes replaces it.
  *
  * Source: kubernetes v1.36 pkg/kubelet/config/file.go
@@ -16,6 +16,7 @@ import type { Log } from "../../../core/observe/log.ts";
 import { type CompletePod, podFromManifest } from "./manifest.ts";
 
 interface Deps {
+  /** Or the one manifest. */
   readonly directory: string;
   readonly nodeName: string;
   readonly complete: CompletePod;
@@ -121,6 +122,7 @@ async function namesIn(directory: string): Promise<string[]> {
     return (await readdir(directory, { withFileTypes: true })).filter((entry) => !entry.isDirectory()).map(({ name }) => name);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
+    if ((error as NodeJS.ErrnoException).code === "ENOTDIR") return [""]; // a manifest itself
     throw error;
   }
 }

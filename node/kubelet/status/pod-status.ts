@@ -29,7 +29,7 @@ export interface PodFailure {
 }
 
 /** PodResizePending, PodResizeInProgress: it is so. Which generation of the pod it is said of, and since when that reason holds, is its own. */
-export type ResizeCondition = Pick<PodCondition, "type" | "reason" | "message" | "observedGeneration">;
+export type ResizeCondition = Pick<PodCondition, "type" | "reason" | "message" | "observedGeneration" | "lastProbeTime">;
 
 export interface PodStatusFacts extends StatusFacts {
   /** What we, or the API server if we have worked out nothing yet, had before: with its end, told or not. */
