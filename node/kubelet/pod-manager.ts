@@ -196,7 +196,7 @@ export class PodManager {
   /** It ran before we did: what it has it keeps; it is given what it has not yet, if that is to be had. */
   #keepPlace(pod: Pod): void {
     try {
-      this.#deps.worker.context.placement.admit(pod, { isRunning: true });
+      this.#deps.worker.context.placement.admit(pod);
     } catch (error) {
       if (!(error instanceof AllocationRefused)) throw error;
       this.#deps.log.warn("a running pod would not be admitted again: it goes on with what it has", { pod: pod.metadata.name, namespace: pod.metadata.namespace, reason: error.reason, error });

@@ -9,7 +9,7 @@ import type { Hints } from "../placement/hints.ts";
 import type { PodAdmission } from "../placement/provider.ts";
 import { podLimits } from "../resources/pod-resources.ts";
 import type { DeviceAllocations } from "./device-allocations.ts";
-import { candidates, checkKept, chosen, DevicesUnavailable, servedContainers, wishesOf } from "./device-choice.ts";
+import { candidates, type Choice, chosen, DevicesUnavailable, servedContainers, wishesOf } from "./device-choice.ts";
 import { deviceHints } from "./device-hints.ts";
 import type { DevicePlugins } from "./device-plugins.ts";
 
@@ -20,7 +20,7 @@ interface Deps {
   readonly numaNodes: () => readonly number[];
 }
 
-export function deviceAdmission({ plugins, allocations, numaNodes }: Deps, pod: Pod, isRunning: boolean): PodAdmission {
+export function deviceAdmission({ plugins, allocations, numaNodes }: Deps, pod: Pod): PodAdmission {
   const { uid } = pod.metadata;
   const before = allocations.now();
   const lent = new Map<string, ReadonlySet<string>>(); // by resource: of init containers that end
@@ -53,9 +53,9 @@ export function deviceAdmission({ plugins, allocations, numaNodes }: Deps, pod: 
         const ofInit = new Set(lent.get(resource));
         let ids = hadBy(container.name, resource);
         if (ids.length === 0) {
-          ids = orRefused(() => chosen(candidates({ resource, count, devices: plugins.devices(resource), taken: allocations.taken(resource), lent: ofInit, nodes }), count, []));
+          ids = choose({ resource, count, devices: plugins.devices(resource), taken: allocations.taken(resource), lent: ofInit, nodes });
           allocations.add({ podUid: uid, container: container.name, resource, ids, nodes });
-        } else if (!isRunning) orRefused(() => checkKept(resource, ids, plugins.devices(resource))); // the machine was down meanwhile
+        }
         for (const id of ids) if (lends.has(container.name)) ofInit.add(id); else ofInit.delete(id);
         lent.set(resource, ofInit);
       }
@@ -64,9 +64,9 @@ export function deviceAdmission({ plugins, allocations, numaNodes }: Deps, pod: 
   };
 }
 
-function orRefused<T>(work: () => T): T {
+function choose(choice: Choice): string[] {
   try {
-    return work();
+    return chosen(candidates(choice), choice.count, []);
   } catch (error) {
     if (error instanceof DevicesUnavailable) throw new AllocationRefused(error);
     throw error;

@@ -47,25 +47,14 @@ export class DevicesUnavailable extends Error {
 
 /** What must be taken, and what there is to choose from beyond that, the best first. Throws DevicesUnavailable. */
 export function candidates({ resource, count, devices, taken, lent, nodes }: Choice): { readonly must: readonly string[]; readonly from: readonly string[] } {
-  const healthy = healthyOf(resource, devices);
+  const healthy = devices.filter((device) => device.healthy);
+  if (healthy.length === 0) throw new DevicesUnavailable(`no healthy devices present; cannot allocate unhealthy devices ${resource}`);
   const must = healthy.filter(({ id }) => lent.has(id)).slice(0, count).map(({ id }) => id);
   const free = healthy.filter(({ id }) => !taken.has(id) && !lent.has(id));
   if (must.length + free.length < count) throw new DevicesUnavailable(`requested number of devices unavailable for ${resource}. Requested: ${count - must.length}, Available: ${free.length}`);
   const { near, far } = nearAndFar(free, nodes);
   const [close, others] = [byNode(near), byNode(far)];
   return count - must.length < close.length ? { must, from: close } : { must: [...must, ...close], from: others };
-}
-
-/** What a container has had may serve it again. Throws DevicesUnavailable. */
-export function checkKept(resource: string, ids: readonly string[], devices: readonly KnownDevice[]): void {
-  const healthy = new Set(healthyOf(resource, devices).map(({ id }) => id));
-  if (!ids.every((id) => healthy.has(id))) throw new DevicesUnavailable(`previously allocated devices are no longer healthy; cannot allocate unhealthy devices ${resource}`);
-}
-
-function healthyOf(resource: string, devices: readonly KnownDevice[]): readonly KnownDevice[] {
-  const healthy = devices.filter((device) => device.healthy);
-  if (healthy.length === 0) throw new DevicesUnavailable(`no healthy devices present; cannot allocate unhealthy devices ${resource}`);
-  return healthy;
 }
 
 /** Far is also what lies nowhere. Without `nodes`, or where nothing lies anywhere, all is far. */

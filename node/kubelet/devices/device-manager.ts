@@ -98,7 +98,7 @@ export function deviceManager({ dataDir, clock, log, onChange, numaNodes: machin
       return [resource, { capacity: devices.length, allocatable: devices.filter(({ healthy }) => healthy).length }];
     })),
 
-    begin: (pod, isRunning) => deviceAdmission({ plugins, allocations, numaNodes: machineNodes }, pod, isRunning),
+    begin: (pod) => deviceAdmission({ plugins, allocations, numaNodes: machineNodes }, pod),
 
     async prepare(pod, signal) {
       const mine = servedContainers(pod).flatMap(({ name }) => allocations.of(pod.metadata.uid, name));

@@ -33,7 +33,7 @@ import type { PlacementSettings } from "./settings.ts";
 export interface Placement {
   readonly parts: readonly Runnable[];
   /** Sets aside what the pod's containers need; what they have already they keep. Throws AllocationRefused, and then nothing is changed. */
-  admit(pod: Pod, options?: { /** It ran before we did. */ readonly isRunning: boolean }): void;
+  admit(pod: Pod): void;
   release(podUid: string): void;
   /** Forgets all pods but these: they went while we were not there. */
   retain(podUids: ReadonlySet<string>): void;
@@ -100,8 +100,8 @@ export function placement({ dataDir, settings, reservation, memoryBytes, topolog
   return {
     parts: cpus.parts,
     numaNodes: machine.nodes.map(({ id }) => id),
-    admit: (pod, { isRunning } = { isRunning: false }) => counts.admission(() => {
-      const admissions = providers.map((provider) => provider.begin(pod, isRunning));
+    admit: (pod) => counts.admission(() => {
+      const admissions = providers.map((provider) => provider.begin(pod));
       try {
         place(pod, admissions);
       } catch (error) {

@@ -3,8 +3,8 @@ import type { Container, Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Hint, Hints } from "./hints.ts";
 
 export interface Provider {
-  /** Begins a pod's admission. Nothing else of the provider is called until it is over. `isRunning`: it ran before we did. */
-  begin(pod: Pod, isRunning: boolean): PodAdmission;
+  /** Begins a pod's admission. Nothing else of the provider is called until it is over. */
+  begin(pod: Pod): PodAdmission;
   release(podUid: string): void;
 }
 
