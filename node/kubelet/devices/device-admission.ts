@@ -51,7 +51,7 @@ export function deviceAdmission({ plugins, allocations, numaNodes }: Deps, pod: 
     allocate(container, { nodes }) {
       for (const [resource, count] of wishes(container)) {
         const ofInit = new Set(lent.get(resource));
-        let ids = hadBy(container.name, resource);
+        let ids = hadBy(container.name, resource); // kept after the machine was down as well, where upstream refuses the pod until the plugin, a pod itself, is back: a node without its server gets no other
         if (ids.length === 0) {
           ids = choose({ resource, count, devices: plugins.devices(resource), taken: allocations.taken(resource), lent: ofInit, nodes });
           allocations.add({ podUid: uid, container: container.name, resource, ids, nodes });
