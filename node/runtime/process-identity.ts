@@ -9,12 +9,24 @@ export interface ProcessIdentity {
 
 /** The process with that number now; undefined if there is none, or only its remains. */
 export function identify(pid: number): ProcessIdentity | undefined {
+  const fields = statOf(pid);
+  return fields && { pid, startTicks: Number(fields[19]) };
+}
+
+/** The number of its parent; undefined if there is no such process, or only its remains. */
+export function parentOf(pid: number): number | undefined {
+  const fields = statOf(pid);
+  return fields && Number(fields[1]);
+}
+
+/** From the state on. */
+function statOf(pid: number): readonly string[] | undefined {
   const path = `/proc/${pid}/stat`;
   if (!existsSync(path)) return undefined;
   try {
     const stat = readFileSync(path, "utf8");
     const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" "); // the name before it may hold anything
-    return fields[0] === "Z" || fields[0] === "X" ? undefined : { pid, startTicks: Number(fields[19]) };
+    return fields[0] === "Z" || fields[0] === "X" ? undefined : fields;
   } catch (error) {
     if (["ENOENT", "ESRCH"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined; // it ended just now
     throw error;

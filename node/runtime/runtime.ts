@@ -31,6 +31,7 @@ import { removeDeadSockets } from "./dead-sockets.ts";
 import { bootId, canLowerOomScore, canOverlay } from "./host-facts.ts";
 import { ensureHostsFile } from "./hosts-file.ts";
 import { importDirectory, importImages, untilCriKnows } from "./images.ts";
+import { endShimsThatMissedExits } from "./missed-exits.ts";
 import { type RuntimePaths, runtimePaths } from "./paths.ts";
 import { hostsFiles, NO_REGISTRIES, type Registries, registryAuths, writeHostsFiles } from "./registries.ts";
 import { endStrayShims } from "./stray-shims.ts";
@@ -141,7 +142,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
         },
       }, { clock, log }, signal, ready).finally(() => over.abort());
       const quit = AbortSignal.any([signal, over.signal]);
-      await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, quit), removeDeadSockets({}, { clock, log }, quit)]);
+      await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, quit), endShimsThatMissedExits({ socket: paths.socket }, { cri, clock, log }, quit), removeDeadSockets({}, { clock, log }, quit)]);
     },
   };
 }
