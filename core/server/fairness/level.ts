@@ -45,7 +45,7 @@ export class Level {
   average = 0;
   deviation = 0;
   peak = 0;
-  readonly counted = { dispatched: 0, rejected: 0, timedOut: 0, cancelled: 0 };
+  readonly counted = { dispatched: 0, rejected: 0, cancelled: 0 };
 
   constructor(name: string, clock: Clock, turns: TurnEnd) {
     this.name = name;
@@ -122,10 +122,10 @@ export class Level {
   refuse(flow: Flow, seating: Seating, reason: Refusal): TooManyRequests {
     const nowMs = this.#clock.uptimeMs();
     this.demand.add(-seating.seats, nowMs);
-    if (reason === "time-out") this.counted.timedOut++;
-    else if (reason === "cancelled") this.counted.cancelled++;
-    else this.counted.rejected++;
-    flow.rejected.set(reason, (flow.rejected.get(reason) ?? 0) + 1);
+    const told = reason === "cancelled" ? "time-out" : reason; // upstream does not tell them apart
+    this.counted.rejected++;
+    if (told === "time-out") this.counted.cancelled++;
+    flow.rejected.set(told, (flow.rejected.get(told) ?? 0) + 1);
     this.#dropped.record(this.#clock.nowMs());
     return new TooManyRequests(reason, this.#dropped.retryAfter);
   }
