@@ -257,12 +257,17 @@ export function refused(attributes: Attributes, reason: string): StatusError {
 export function attributesOf(info: RequestInfo, request: ServerRequest, user: UserInfo): Attributes {
   if (!info.isResource) return { ...info, user };
   const { verb, group, version, resource, subresource, namespace, name, path } = info;
+  const selects = SELECTING.has(verb) && !(verb === "watch" && OLD_WATCH.test(path));
   return {
     isResource: true, verb, group, version, resource, subresource, namespace, name, path, user,
-    labelSelector: request.query.get("labelSelector") ?? undefined,
-    fieldSelector: request.query.get("fieldSelector") ?? undefined,
+    labelSelector: selects ? request.query.get("labelSelector") ?? undefined : undefined,
+    fieldSelector: selects ? request.query.get("fieldSelector") ?? undefined : undefined,
   };
 }
+
+/** What is asked for is some of what there is, and authorizers may look at which; of the old form of watches not all take selectors. Source: kubernetes v1.36 apiserver/pkg/endpoints/request/requestinfo.go */
+const SELECTING: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
+const OLD_WATCH = /^\/+(?:api|apis\/+[^/]+)\/+[^/]+\/+watch\//;
 
 /** Whether upstream's router has no way there: to a subresource there is not and below one, to the objects of what can only be created, through a namespace to what lives in none, and by the old form …/proxy/pods. */
 function hasNoRoute(info: ResourceRequestInfo, { verbs, subresources, namespaced }: ServedResource["row"]): boolean {
