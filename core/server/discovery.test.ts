@@ -38,3 +38,8 @@ test.each(["vnd.kubernetes.protobuf", "yaml"])("all groups at once can be had as
   const { kind, items } = (encoding === "yaml" ? parseYaml(String(body)) : protobufCodec.decode(body as Uint8Array)) as { kind: string; items: { metadata: { name: string } }[] };
   expect([kind, items[1]!.metadata.name]).toEqual(["APIGroupDiscoveryList", "apps"]);
 });
+
+test.each(["/api", "/apis", "/apis/apps", "/apis/apps/v1"])("%s is laid out for people, who ask with programs whose output they read", async (path) => {
+  const told = async (agent: string): Promise<string> => Buffer.from(((await paths({ method: "GET", path, query: new URLSearchParams(), header: (name: string) => (name === "user-agent" ? agent : undefined) } as unknown as ServerRequest, ANONYMOUS)) as { body: Uint8Array }).body).toString();
+  expect([(await told("curl/8.5")).startsWith('{\n  "kind": '), (await told("kubectl/v1.36")).startsWith('{"kind":')]).toEqual([true, true]);
+});

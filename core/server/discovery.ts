@@ -1,5 +1,5 @@
 /** /api, /apis and what is below them: which groups, versions and resources there are. Made once for each change of the registry. */
-import { checkRoute, MEDIA_TYPES, negotiateOutput, type Output } from "../api/codec/negotiate.ts";
+import { checkRoute, type Convertible, MEDIA_TYPES, negotiateOutput, type Output } from "../api/codec/negotiate.ts";
 import {
   AGGREGATED_PARAMETERS, apiGroup, apiGroupList, apiResourceList, apiVersions, type DiscoveredVersion, etagOf, groupDiscoveryList, isAggregatedDiscovery,
 } from "../api/discovery/discovery.ts";
@@ -48,7 +48,7 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
   function documentAt(request: ServerRequest, [root, group, version, ...more]: readonly string[]): Answer | undefined {
     if (more.length > 0) return undefined;
     if (group === undefined) {
-      const output = negotiateOutput({ accept: request.header("accept"), pretty: request.query.get("pretty") ?? undefined, convertible: isAggregatedDiscovery });
+      const output = outputOf(request, isAggregatedDiscovery);
       if (output.convert) {
         const { document, etag } = groupDiscovery(root === "api");
         const headers = { etag, vary: "Accept", "cache-control": "public" };
@@ -76,8 +76,12 @@ function resources(request: ServerRequest, registry: Registry, wanted: { group: 
 }
 
 function answer(request: ServerRequest, document: object): Answer {
-  const output = negotiateOutput({ accept: request.header("accept"), pretty: request.query.get("pretty") ?? undefined, convertible: () => false });
+  const output = outputOf(request, () => false);
   return raw(encoded(output, document), output.contentType);
+}
+
+function outputOf(request: ServerRequest, convertible: Convertible): Output {
+  return negotiateOutput({ accept: request.header("accept"), userAgent: request.header("user-agent"), pretty: request.query.get("pretty") ?? undefined, convertible });
 }
 
 function encoded({ encoding, pretty }: Pick<Output, "encoding" | "pretty">, document: object): Uint8Array | string {
