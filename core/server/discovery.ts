@@ -53,7 +53,7 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
         const { document, etag } = groupDiscovery(root === "api");
         const headers = { etag, vary: "Accept", "cache-control": "public" };
         const contentType = MEDIA_TYPES[output.encoding] + AGGREGATED_PARAMETERS;
-        return request.header("if-none-match") === etag ? raw("", contentType, 304, headers) : raw(encoded(output, document), contentType, 200, headers);
+        return request.header("if-none-match") === etag ? { type: "raw", status: 304, headers, body: "" } : raw(encoded(output, document), contentType, 200, headers);
       }
       return answer(request, root === "api" ? apiVersions(serverAddress) : apiGroupList(allVersions(registry, foreign).filter((served) => served.group !== "")));
     }
@@ -67,7 +67,8 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
 /** Of upstream's router, which knows GET alone. What is said of all groups, of one, and of versions that definitions make, is answered whatever the method. */
 function isRoute(registry: Registry, [root, ...named]: readonly string[]): boolean {
   const [group, version] = root === "api" ? ["", ...named] : named;
-  return named.length === 0 ? root === "api" : version !== undefined && builtInVersions(registry).some((one) => one.group === group && one.version === version);
+  if (version === undefined) return root === "api" || group === "apiregistration.k8s.io"; // the aggregator, which answers for other groups, leaves its own to the router
+  return builtInVersions(registry).some((one) => one.group === group && one.version === version);
 }
 
 function resources(request: ServerRequest, registry: Registry, wanted: { group: string; version: string }): Answer | undefined {
