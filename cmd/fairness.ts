@@ -12,7 +12,7 @@ import { Fairness } from "../core/server/fairness/fairness.ts";
 import { flowMetrics } from "../core/server/fairness/flow-metrics.ts";
 import { maxInFlight } from "../core/server/fairness/max-in-flight.ts";
 import { fairnessUpkeep } from "../core/server/fairness/upkeep.ts";
-import { sizeIn } from "../core/server/fairness/work-estimate.ts";
+import { ResourceSizes } from "../core/server/fairness/work-estimate.ts";
 import type { PathHandler, ServerDeps } from "../core/server/scope.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { ConfigError } from "./config/config.ts";
@@ -42,9 +42,10 @@ export function fairnessOf(args: ApiServerArgs, { client, informers, registry, c
   if (reading + writing <= 0) throw new ConfigError("--kube-apiserver-arg max-requests-inflight and max-mutating-requests-inflight must not both be 0 with priority and fairness");
   const schemas = informers.of(FLOW_SCHEMAS);
   const levels = informers.of(PRIORITY_LEVEL_CONFIGURATIONS);
+  const sizes = new ResourceSizes(clock);
   const fairness = new Fairness({
     seats: reading + writing, schemas: () => schemas.list(), levels: () => levels.list(), clock, later: (work) => void setImmediate(work),
-    sizeOf: (info) => sizeIn(registry(), info),
+    sizeOf: (info) => sizes.of(registry(), info),
   });
   flowMetrics(metrics, fairness);
   return {

@@ -11,6 +11,9 @@ export function gitVersion(): string {
   return `v${major}.${minor}.${patch}+coracle${buildInfo().version}`;
 }
 
+/** As the documents of the API have it. */
+export function apiVersion(): string { return `${KUBERNETES_VERSION.major}.${KUBERNETES_VERSION.minor}`; }
+
 export function versionInfo(): VersionInfo {
   const { commit, dirty, date } = buildInfo();
   return {

@@ -87,7 +87,7 @@ import { snapshotSchedule } from "../snapshot-schedule.ts";
 import { storageSize } from "../storage-size.ts";
 import { tracingOf } from "../tracing.ts";
 import { serverTunnel } from "../tunnel.ts";
-import { gitVersion, releasedMs, versionInfo } from "../version.ts";
+import { apiVersion, releasedMs, versionInfo } from "../version.ts";
 import { admissionOf } from "./admission.ts";
 import { firstObjects } from "./first-objects.ts";
 import { identityOf } from "./identity.ts";
@@ -215,7 +215,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     },
     paths: [
       healthPaths(checks, metricsRegistry()), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics), podResources, discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
-      openApiPaths({ clock, registry, version: gitVersion(), descriptions: loadDescriptions, foreign: aggregation }),
+      openApiPaths({ clock, registry, version: apiVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       identity.paths, explainSchedulingPath(explainer),
       snapshotPath(snapshots), installerPaths({ script: installScripts()["join.sh"], url, directory: paths.executables, own: ownExecutable() }), ...(args.boolean("profiling", true) ? [debug] : []),

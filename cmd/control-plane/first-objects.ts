@@ -36,7 +36,7 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
       await ensureBootstrapPolicy(client, { signal, log });
       const options: BootstrapOptions = {
         serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertisePort, clusterDns: enabled("dns") ? settings.clusterDns : undefined, localStorage: controlled("local-storage"), ingress: controlled("ingress"),
-        clientCa: [clientCa, ...extraCas.clients].join("\n"), requestHeaderCa: [proxyCa, ...extraCas.proxies].join("\n"), proxyNames, proxyUids, today: timestamp(clock.nowMs()).slice(0, 10),
+        clientCa: [clientCa, ...extraCas.clients].join("\n"), requestHeaderCa: [proxyCa, ...extraCas.proxies].join("\n"), proxyNames, proxyUids, today: () => timestamp(clock.nowMs()).slice(0, 10),
       };
       await ensureBootstrapObjects(client, options, signal);
       await ensureJoinObjects(client, { server: url, serverCa, clientCa, settings: sharedSettings(settings) }, signal);

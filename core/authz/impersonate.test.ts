@@ -105,3 +105,9 @@ test("a key of extra must be a path below a domain", async () => {
   expect((await act("acme.io/a/b")).user.extra).toEqual({ "acme.io/a/b": ["v"] });
   await expect(act("-bad/b")).rejects.toThrow('impersonating an invalid key in extra is not allowed: extra.key: Invalid value: "-bad": a lowercase RFC 1123 subdomain');
 });
+
+test("who is refused because it could not be found out is told why", async () => {
+  const failing = (reason: string): Authorizer => ({ authorize: () => ({ decision: "no-opinion", reason, error: "webhook down" }), rulesFor: async () => ({ resourceRules: [], pathRules: [], incomplete: true }) });
+  expect(await become([JANE], failing(""))).toMatch(/: webhook down$/);
+  expect(await become([JANE], failing("no role"))).toMatch(/: webhook down: no role$/);
+});

@@ -182,12 +182,13 @@ function withLoginGroup(name: string, groups: readonly string[]): readonly strin
 }
 
 async function ensureAllowed(authorizer: Authorizer, attributes: Attributes): Promise<void> {
-  const { decision, reason } = await authorizer.authorize(attributes);
+  const { decision, reason, error } = await authorizer.authorize(attributes);
   if (decision === "allow") return;
+  const why = error === undefined ? reason : reason === "" ? error : `${error}: ${reason}`;
   const { user, verb } = attributes;
-  if (!attributes.isResource) throw notAllowed({ user: user.name, verb, path: attributes.path }, reason);
+  if (!attributes.isResource) throw notAllowed({ user: user.name, verb, path: attributes.path }, why);
   const { group, resource, subresource, namespace, name } = attributes;
-  throw notAllowed({ user: user.name, verb, group, resource, subresource, namespace, name }, reason);
+  throw notAllowed({ user: user.name, verb, group, resource, subresource, namespace, name }, why);
 }
 
 async function succeeds(check: Promise<void>): Promise<boolean> {

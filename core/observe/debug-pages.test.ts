@@ -16,11 +16,11 @@ function pages(profile: (ms: number) => Promise<Uint8Array | undefined> = () => 
 
 test("how much is logged is set as upstream's components have it, in their words", async () => {
   const { text, set } = pages();
-  expect(await text("PUT", "/debug/flags/v", "4")).toBe("200 successfully set klog.logging.verbosity to 4");
-  expect(await text("PUT", "/debug/flags/v", "x")).toBe('400 strconv.ParseUint: parsing "x": invalid syntax');
-  expect(await text("PUT", "/debug/flags/v", "-1")).toBe('400 strconv.ParseUint: parsing "-1": invalid syntax');
-  expect(await text("PUT", "/debug/flags/v", "99999999999")).toBe('400 strconv.ParseUint: parsing "99999999999": value out of range');
-  expect(await text("GET", "/debug/flags/v")).toBe("406 unsupported http method");
+  expect(await text("PUT", "/debug/flags/v", "4")).toBe("200 successfully set klog.logging.verbosity to 4\n");
+  expect(await text("PUT", "/debug/flags/v", "x")).toBe('400 strconv.ParseUint: parsing "x": invalid syntax\n');
+  expect(await text("PUT", "/debug/flags/v", "-1")).toBe('400 strconv.ParseUint: parsing "-1": invalid syntax\n');
+  expect(await text("PUT", "/debug/flags/v", "99999999999")).toBe('400 strconv.ParseUint: parsing "99999999999": value out of range\n');
+  expect(await text("GET", "/debug/flags/v")).toBe("406 unsupported http method\n");
   expect(await text("GET", "/debug/flags")).toContain("<tr>v<br>\n</table>");
   expect(set).toEqual([4]);
 });

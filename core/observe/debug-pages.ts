@@ -39,7 +39,7 @@ export function debugPages({ profiler, verbosity }: { readonly profiler: CpuProf
   }
 
   async function setVerbosity({ method, body }: DebugRequest): Promise<DebugAnswer> {
-    const told = (status: number, text: string): DebugAnswer => ({ status, contentType: "text/plain", body: text, headers: NO_SNIFFING });
+    const told = (status: number, text: string): DebugAnswer => ({ status, contentType: "text/plain", body: `${text}\n`, headers: NO_SNIFFING });
     if (method !== "PUT") return told(406, "unsupported http method");
     const text = await body();
     const value = levelOf(text);

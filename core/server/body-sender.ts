@@ -41,6 +41,7 @@ export class BodySender {
     setStatus(response, status);
     if (contentType) response.setHeader("content-type", contentType);
     if (!response.hasHeader("cache-control")) response.setHeader("cache-control", "no-cache, private");
+    if (status === 204 || status === 304) return void response.end(); // its length would be that of what the client has
     const length = lengthOf(body);
     const zips = length >= GZIP_BYTES_MIN && !response.hasHeader("content-encoding") && /\bgzip\b/.test(request.header("accept-encoding") ?? "");
     if (zips) {

@@ -7,7 +7,7 @@ import { type BootstrapOptions, ensureBootstrapObjects, standingObjects } from "
 
 const OPTIONS: BootstrapOptions = {
   serviceCidrs: ["10.43.0.0/16"], apiServiceIp: "10.43.0.1", apiServicePort: 443, apiServerPort: 6443, clusterDns: "10.43.0.10", localStorage: true, ingress: true,
-  clientCa: "client ca", requestHeaderCa: "proxy ca", proxyNames: ["front"], today: "2026-01-01",
+  clientCa: "client ca", requestHeaderCa: "proxy ca", proxyNames: ["front"], today: () => "2026-01-01",
 };
 
 test("a cluster is born with its namespaces, each with its name as a label that cannot be changed, and with the objects everybody expects", async () => {
@@ -30,7 +30,7 @@ test("what users changed of them stays at the next start, what they removed come
   await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
   await api.ask("PATCH", "/apis/storage.k8s.io/v1/storageclasses/local-path", { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { annotations: { "storageclass.kubernetes.io/is-default-class": "false" } } } });
   await api.ask("DELETE", "/apis/networking.k8s.io/v1/ingressclasses/coracle");
-  await ensureBootstrapObjects(api.client, { ...OPTIONS, today: "2026-02-02" }, api.signal);
+  await ensureBootstrapObjects(api.client, { ...OPTIONS, today: () => "2026-02-02" }, api.signal);
   expect((await api.ask("GET", "/apis/storage.k8s.io/v1/storageclasses/local-path")).body.metadata.annotations).toEqual({ "storageclass.kubernetes.io/is-default-class": "false" });
   expect((await api.ask("GET", "/apis/networking.k8s.io/v1/ingressclasses/coracle")).code).toBe(200);
   expect((await api.ask("GET", "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking")).body.data).toEqual({ since: "2026-01-01" });
@@ -61,6 +61,20 @@ test("the Service of the API comes back while the server runs, after a deletion 
   const found = () => api.ask("GET", "/api/v1/namespaces/default/services/kubernetes");
   while ((await found()).code === 404) await Bun.sleep(3);
   expect((await found()).body.spec.clusterIP).toBe("10.43.0.1");
+  stop.abort();
+  await life;
+});
+
+test("what extension servers read, and since when legacy tokens are looked after, is there again while the server runs", async () => {
+  await using api = await apiServer();
+  await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
+  const MAPS = "/api/v1/namespaces/kube-system/configmaps", TRACKING = `${MAPS}/kube-apiserver-legacy-service-account-token-tracking`;
+  await api.ask("DELETE", `${MAPS}/extension-apiserver-authentication`);
+  await api.ask("PATCH", TRACKING, { headers: { "content-type": "application/merge-patch+json" }, body: { data: { since: "2026-02-31" } } });
+  const stop = new AbortController();
+  const life = standingObjects({ client: api.client, clock: systemClock, log: silentLog, options: { ...OPTIONS, today: () => "2026-03-03" }, periodMs: 10 }).run(stop.signal, () => undefined);
+  while ((await api.ask("GET", TRACKING)).body.data.since !== "2026-03-03") await Bun.sleep(3);
+  expect((await api.ask("GET", `${MAPS}/extension-apiserver-authentication`)).body.data["client-ca-file"]).toBe("client ca");
   stop.abort();
   await life;
 });

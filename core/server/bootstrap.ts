@@ -1,8 +1,8 @@
 /**
- * The objects a cluster is born with. Made at every start if they are missing, through the API like everybody else's; what users changed stays. Namespaces and the Service `kubernetes`
- * are made again whenever they are missing: without that Service no new pod is told where the API is.
+ * The objects a cluster is born with. Made at every start if they are missing, through the API like everybody else's; what users changed stays. Namespaces, the Service `kubernetes`
+ * and what extension servers read are made again whenever they are missing: without that Service no new pod is told where the API is.
  *
- * Source: kubernetes v1.36 pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr}, pkg/registry/scheduling/rest
+ * Source: kubernetes v1.36 pkg/controlplane/controller/{systemnamespaces,kubernetesservice,defaultservicecidr,clusterauthenticationtrust,legacytokentracking}, pkg/registry/scheduling/rest
  * The storage class is k3s's.
  */
 import type { ConfigMap, Namespace, Service } from "../api/gen/core.v1.ts";
@@ -37,8 +37,8 @@ export interface BootstrapOptions {
   readonly proxyNames?: readonly string[] | undefined;
   /** Whether front proxies may say a user's uid. */
   readonly proxyUids?: boolean | undefined;
-  /** The day: from when on the use of legacy tokens is noted on their Secrets, in a new cluster. */
-  readonly today?: string | undefined;
+  /** The day, as it is: from when on the use of legacy tokens is noted on their Secrets, where that is not said yet. */
+  readonly today?: (() => string) | undefined;
 }
 
 export interface StandingObjectsOptions {
@@ -78,7 +78,6 @@ export async function ensureBootstrapObjects(client: Client, options: BootstrapO
   if (options.ingress) await ensure(client, ingressClasses, INGRESS_CLASS, signal);
   if (options.clusterDns !== undefined) await ensure(client, services, dnsService(options.clusterDns), signal);
   await replace(client, configMaps, authenticationConfig(options), signal, { "requestheader-uid-headers": null });
-  if (options.today !== undefined) await ensure(client, configMaps, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: LEGACY_TOKENS, namespace: "kube-system" }, data: { since: options.today } }, signal);
 }
 
 /** Until the signal; what cannot be made now is tried again. */
@@ -106,7 +105,18 @@ async function ensureStandingObjects(client: Client, options: BootstrapOptions, 
   for (const name of NAMESPACES) await ensure(client, namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} }, signal);
   await ensureServiceRange(client, options, signal);
   await ensure(client, services, apiService(options), signal);
+  await ensure(client, configMaps, authenticationConfig(options), signal);
+  if (options.today) await ensureTracking(client, options.today, signal);
 }
+
+async function ensureTracking(client: Client, today: () => string, signal: AbortSignal): Promise<void> {
+  const name = { metadata: { name: LEGACY_TOKENS, namespace: "kube-system" } };
+  await ensure(client, configMaps, { apiVersion: "v1", kind: "ConfigMap", ...name, data: { since: today() } }, signal);
+  const { data } = await client.resource(configMaps).get(name, { signal });
+  if (!isDay(data?.["since"] ?? "")) await client.resource(configMaps).patch(name, "application/merge-patch+json", { data: { since: today() } }, { signal });
+}
+
+function isDay(text: string): boolean { return /^\d{4}-\d\d-\d\d$/.test(text) && new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text; }
 
 async function ensure<T extends ApiObject>(client: Client, ref: ResourceRef<T>, object: NewObject<T>, signal: AbortSignal): Promise<void> {
   const resource = client.resource(ref);

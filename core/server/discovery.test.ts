@@ -11,7 +11,7 @@ import type { ServerRequest } from "./request.ts";
 const paths = discoveryPaths({ rows: () => builtInResources.rows(), changes: 0 } as unknown as Registry, "127.0.0.1:6443");
 const ask = async (method: string, path: string, accept = "") => (await paths({ method, path, query: new URLSearchParams(), header: (name: string) => (name === "accept" ? accept : undefined) } as unknown as ServerRequest, ANONYMOUS)) as RawAnswer | undefined;
 
-test.each(["/api", "/api/v1", "/apis/apps/v1"])("%s is read and nothing else", async (path) => {
+test.each(["/api", "/api/v1", "/apis/apps/v1", "/apis/apiregistration.k8s.io"])("%s is read and nothing else", async (path) => {
   expect((await ask("GET", path))?.status).toBe(200);
   for (const method of ["POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]) await expect(ask(method, path)).rejects.toThrow("the server does not allow this method on the requested resource");
   await expect(ask("GET", path, "text/html")).rejects.toThrow("406: Not Acceptable");
@@ -24,6 +24,8 @@ test.each([["/apis", 200], ["/apis/apps", 200], ["/apis/none", undefined], ["/ap
 test("all groups at once may be kept by whoever asks whether they have changed", async () => {
   const accept = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
   expect((await ask("GET", "/apis", accept))?.headers).toMatchObject({ "cache-control": "public", vary: "Accept", etag: expect.any(String) });
+  const etag = (await ask("GET", "/apis", accept))!.headers["etag"];
+  expect(await paths({ method: "GET", path: "/apis", query: new URLSearchParams(), header: (name: string) => ({ accept, "if-none-match": etag })[name] } as unknown as ServerRequest, ANONYMOUS)).toEqual({ type: "raw", status: 304, headers: { etag, vary: "Accept", "cache-control": "public" }, body: "" });
 });
 
 test.each([["/api", '\n\x0f\n\0\x12\vAPIVersions'], ["/api/v1", '\n\x13\n\0\x12\x0fAPIResourceList'], ["/apis", '\n\x12\n\x02v1\x12\fAPIGroupList']])("the envelope of %s says of which version the document says to be", async (path, envelope) => {
@@ -37,4 +39,9 @@ test.each(["vnd.kubernetes.protobuf", "yaml"])("all groups at once can be had as
   expect(headers["content-type"]).toBe(accept);
   const { kind, items } = (encoding === "yaml" ? parseYaml(String(body)) : protobufCodec.decode(body as Uint8Array)) as { kind: string; items: { metadata: { name: string } }[] };
   expect([kind, items[1]!.metadata.name]).toEqual(["APIGroupDiscoveryList", "apps"]);
+});
+
+test.each(["/api", "/apis", "/apis/apps", "/apis/apps/v1"])("%s is laid out for people, who ask with programs whose output they read", async (path) => {
+  const told = async (agent: string): Promise<string> => Buffer.from(((await paths({ method: "GET", path, query: new URLSearchParams(), header: (name: string) => (name === "user-agent" ? agent : undefined) } as unknown as ServerRequest, ANONYMOUS)) as { body: Uint8Array }).body).toString();
+  expect([(await told("curl/8.5")).startsWith('{\n  "kind": '), (await told("kubectl/v1.36")).startsWith('{"kind":')]).toEqual([true, true]);
 });

@@ -1,5 +1,5 @@
 /** /api, /apis and what is below them: which groups, versions and resources there are. Made once for each change of the registry. */
-import { checkRoute, MEDIA_TYPES, negotiateOutput, type Output } from "../api/codec/negotiate.ts";
+import { checkRoute, type Convertible, MEDIA_TYPES, negotiateOutput, type Output } from "../api/codec/negotiate.ts";
 import {
   AGGREGATED_PARAMETERS, apiGroup, apiGroupList, apiResourceList, apiVersions, type DiscoveredVersion, etagOf, groupDiscoveryList, isAggregatedDiscovery,
 } from "../api/discovery/discovery.ts";
@@ -48,12 +48,12 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
   function documentAt(request: ServerRequest, [root, group, version, ...more]: readonly string[]): Answer | undefined {
     if (more.length > 0) return undefined;
     if (group === undefined) {
-      const output = negotiateOutput({ accept: request.header("accept"), pretty: request.query.get("pretty") ?? undefined, convertible: isAggregatedDiscovery });
+      const output = outputOf(request, isAggregatedDiscovery);
       if (output.convert) {
         const { document, etag } = groupDiscovery(root === "api");
         const headers = { etag, vary: "Accept", "cache-control": "public" };
         const contentType = MEDIA_TYPES[output.encoding] + AGGREGATED_PARAMETERS;
-        return request.header("if-none-match") === etag ? raw("", contentType, 304, headers) : raw(encoded(output, document), contentType, 200, headers);
+        return request.header("if-none-match") === etag ? { type: "raw", status: 304, headers, body: "" } : raw(encoded(output, document), contentType, 200, headers);
       }
       return answer(request, root === "api" ? apiVersions(serverAddress) : apiGroupList(allVersions(registry, foreign).filter((served) => served.group !== "")));
     }
@@ -67,7 +67,8 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
 /** Of upstream's router, which knows GET alone. What is said of all groups, of one, and of versions that definitions make, is answered whatever the method. */
 function isRoute(registry: Registry, [root, ...named]: readonly string[]): boolean {
   const [group, version] = root === "api" ? ["", ...named] : named;
-  return named.length === 0 ? root === "api" : version !== undefined && builtInVersions(registry).some((one) => one.group === group && one.version === version);
+  if (version === undefined) return root === "api" || group === "apiregistration.k8s.io"; // the aggregator, which answers for other groups, leaves its own to the router
+  return builtInVersions(registry).some((one) => one.group === group && one.version === version);
 }
 
 function resources(request: ServerRequest, registry: Registry, wanted: { group: string; version: string }): Answer | undefined {
@@ -76,8 +77,12 @@ function resources(request: ServerRequest, registry: Registry, wanted: { group: 
 }
 
 function answer(request: ServerRequest, document: object): Answer {
-  const output = negotiateOutput({ accept: request.header("accept"), pretty: request.query.get("pretty") ?? undefined, convertible: () => false });
+  const output = outputOf(request, () => false);
   return raw(encoded(output, document), output.contentType);
+}
+
+function outputOf(request: ServerRequest, convertible: Convertible): Output {
+  return negotiateOutput({ accept: request.header("accept"), userAgent: request.header("user-agent"), pretty: request.query.get("pretty") ?? undefined, convertible });
 }
 
 function encoded({ encoding, pretty }: Pick<Output, "encoding" | "pretty">, document: object): Uint8Array | string {

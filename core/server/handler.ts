@@ -34,6 +34,8 @@ interface Flight {
   shown: Authenticated | undefined;
   authenticationMs: number;
   readonly auditId: string;
+  /** For the audit record. */
+  readonly receivedMs: number;
   span: Span | undefined;
   audit: AuditRecord | undefined;
   ticket: Ticket | undefined;
@@ -64,7 +66,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     const caller = await authenticate(server, request).catch((error: unknown) => {
       request.takeNoMore?.();
       meter.authenticated(error instanceof StatusError && error.cause === undefined ? "failure" : "error", server.clock.uptimeMs() - startMs);
-      flight.audit = server.audit?.turnedAway(request, attributesOf(info, request, NOBODY), flight.auditId);
+      flight.audit = server.audit?.turnedAway(request, attributesOf(info, request, NOBODY), flight);
       throw error;
     });
     flight.authenticationMs = server.clock.uptimeMs() - startMs;
@@ -82,7 +84,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     if (flight.span?.isRecorded === false) flight.span = undefined;
     if (!request.user) flight.span?.child("authentication", 1, {}, beganMs).end();
     const asCaller = attributesOf(info, request, caller);
-    flight.audit = server.audit?.begin(request, asCaller, flight.auditId);
+    flight.audit = server.audit?.begin(request, asCaller, flight);
     const { shown, authenticationMs } = flight;
     if (!request.user) flight.audit?.took("authentication", authenticationMs);
     if (shown?.annotations) for (const [key, value] of Object.entries(shown.annotations)) flight.audit?.annotate(key, value);
@@ -159,18 +161,18 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
   return async (request) => {
     const startMs = server.clock.uptimeMs();
     const info = requestInfo(request.method, request.path, request.query);
-    if (!info.isResource && info.isIncomplete) return incomplete(request);
     const auditId = server.audit || request.setHeader ? request.header("audit-id") || server.random.uuid() : "";
     request.setHeader?.("Audit-Id", auditId);
+    if (!info.isResource && info.isIncomplete) return incomplete(request);
     const metered = meter.begin(request, info);
-    const flight: Flight = { auditId, metered, waitedMs: 0, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, authenticationMs: 0, ticket: undefined, warnings: [] };
+    const flight: Flight = { auditId, receivedMs: server.audit ? server.clock.nowMs() : 0, metered, waitedMs: 0, span: server.tracer?.start(request, info, auditId), audit: undefined, shown: undefined, authenticationMs: 0, ticket: undefined, warnings: [] };
     let within: Timed | undefined;
     let found: Answer;
     try {
       within = deadlines.timed(request, info);
       found = await within.inTime(answer(within.request, info, flight));
     } catch (error) {
-      if (!within) flight.audit = server.audit?.turnedAway(request, attributesOf(info, request, NOBODY), auditId); // how long it is to take cannot be read
+      if (!within) flight.audit = server.audit?.turnedAway(request, attributesOf(info, request, NOBODY), flight); // how long it is to take cannot be read
       found = error instanceof TooManyRequests ? error.answer : failure(server, request, error);
       if (error instanceof TooManyRequests && (!info.isResource || server.registry.find(info.group, info.version, info.resource))) metered.served();
     } finally {
@@ -255,12 +257,17 @@ export function refused(attributes: Attributes, reason: string): StatusError {
 export function attributesOf(info: RequestInfo, request: ServerRequest, user: UserInfo): Attributes {
   if (!info.isResource) return { ...info, user };
   const { verb, group, version, resource, subresource, namespace, name, path } = info;
+  const selects = SELECTING.has(verb) && !(verb === "watch" && OLD_WATCH.test(path));
   return {
     isResource: true, verb, group, version, resource, subresource, namespace, name, path, user,
-    labelSelector: request.query.get("labelSelector") ?? undefined,
-    fieldSelector: request.query.get("fieldSelector") ?? undefined,
+    labelSelector: selects ? request.query.get("labelSelector") ?? undefined : undefined,
+    fieldSelector: selects ? request.query.get("fieldSelector") ?? undefined : undefined,
   };
 }
+
+/** What is asked for is some of what there is, and authorizers may look at which; of the old form of watches not all take selectors. Source: kubernetes v1.36 apiserver/pkg/endpoints/request/requestinfo.go */
+const SELECTING: ReadonlySet<string> = new Set(["list", "watch", "deletecollection"]);
+const OLD_WATCH = /^\/+(?:api|apis\/+[^/]+)\/+[^/]+\/+watch\//;
 
 /** Whether upstream's router has no way there: to a subresource there is not and below one, to the objects of what can only be created, through a namespace to what lives in none, and by the old form …/proxy/pods. */
 function hasNoRoute(info: ResourceRequestInfo, { verbs, subresources, namespaced }: ServedResource["row"]): boolean {

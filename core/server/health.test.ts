@@ -20,6 +20,7 @@ test.each<[string, string, number | undefined, string]>([
   ["/livez", "verbose", 200, "[+]ping ok\n[+]poststarthook/rbac/bootstrap-roles ok\nlivez check passed\n"],
   ["/livez/poststarthook/rbac/bootstrap-roles", "", 200, "ok"],
   ["/readyz", "", 500, "[+]ping ok\n[-]informer-sync failed: reason withheld\nreadyz check failed\n"],
+  ["/readyz", "verbose&exclude=ping,informer-sync&exclude=b&exclude=a", 500, '[+]ping ok\n[-]informer-sync failed: reason withheld\nwarn: some health checks cannot be excluded: no matches for "a","b","ping,informer-sync"\nreadyz check failed\n'],
   ["/readyz", "verbose&exclude=informer-sync&exclude=none", 200, '[+]ping ok\n[+]informer-sync excluded: ok\nwarn: some health checks cannot be excluded: no matches for "none"\nreadyz check passed\n'],
   ["/readyz/informer-sync", "", 500, "internal server error: 1 informers not started yet: [pods]\n"],
   ["/livez/informer-sync", "", undefined, ""],

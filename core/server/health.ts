@@ -74,7 +74,7 @@ export function healthPathsOf(checksOf: (endpoint: Endpoint) => readonly Pick<He
       const problem = await ask(endpoint, one);
       return problem === undefined ? raw("ok") : raw(`internal server error: ${problem}\n`, "text/plain; charset=utf-8", 500, NO_SNIFFING);
     }
-    const excluded = new Set(query.getAll("exclude").flatMap((one) => one.split(",")));
+    const excluded = new Set(query.getAll("exclude"));
     const lines: string[] = [];
     let failed = false;
     for (const one of asked) {
@@ -86,7 +86,7 @@ export function healthPathsOf(checksOf: (endpoint: Endpoint) => readonly Pick<He
       failed ||= problem !== undefined;
       lines.push(problem === undefined ? `[+]${one.name} ok` : `[-]${one.name} failed: reason withheld`);
     }
-    if (excluded.size > 0) lines.push(`warn: some health checks cannot be excluded: no matches for ${[...excluded].map((name) => JSON.stringify(name)).join(",")}`);
+    if (excluded.size > 0) lines.push(`warn: some health checks cannot be excluded: no matches for ${[...excluded].sort().map((name) => JSON.stringify(name)).join(",")}`);
     if (failed) return raw(`${lines.join("\n")}\n${endpoint} check failed\n`, "text/plain; charset=utf-8", 500, NO_SNIFFING);
     return raw(query.has("verbose") ? `${lines.join("\n")}\n${endpoint} check passed\n` : "ok", "text/plain; charset=utf-8", 200, NO_SNIFFING);
   };

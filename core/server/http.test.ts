@@ -50,6 +50,11 @@ test("a status that cannot be sent is answered all the same, with an error", asy
   expect([response.statusCode, (JSON.parse(text) as { kind: string }).kind]).toEqual([500, "Status"]);
 });
 
+test.each([204, 304])("%i has no body, and tells no length and no type of one", async (status) => {
+  const { statusCode, headers } = await serve({ type: "raw", status, headers: { etag: '"1"' }, body: "" });
+  expect([statusCode, headers.etag, headers["content-length"], headers["transfer-encoding"], headers["content-type"]]).toEqual([status, '"1"', undefined, undefined, undefined]);
+});
+
 test("an upgrade that is refused is answered as any request is", async () => {
   const body = { kind: "Status", apiVersion: "v1", status: "Failure", code: 403, message: "no" };
   const response = await serve({ type: "object", status: 403, object: body, warnings: ["mind"] } as Answer, { headers: { connection: "Upgrade", upgrade: "websocket" }, header: ["Audit-Id", "7"] });
@@ -187,7 +192,7 @@ test("over HTTP/2, too, an answer has its head and its body, or none", async () 
   gone.on("error", () => undefined).close(http2.constants.NGHTTP2_CANCEL); // an answer that comes to a stream that is no more harms nobody
   const warned = 'no-cache, private 299 - "old" string';
   expect(await Promise.all(["/a", "/refused", "/late", "/empty", "/nothing"].map((path) => answer(path)))).toEqual([
-    `200 a text/plain 4 ${warned} | /a/a`, `403 refused text/plain 16 ${warned} | /refused/refused`, `200 late text/plain 10 ${warned} | /late/late`, `200 empty text/plain 0 ${warned} | `, `204 nothing text/plain 0 ${warned} | `,
+    `200 a text/plain 4 ${warned} | /a/a`, `403 refused text/plain 16 ${warned} | /refused/refused`, `200 late text/plain 10 ${warned} | /late/late`, `200 empty text/plain 0 ${warned} | `, `204 nothing text/plain  ${warned} | `,
   ]);
   expect(await answer("/a", "HEAD")).toBe(`200 a text/plain 4 ${warned} | `);
   client.destroy();

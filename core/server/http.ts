@@ -120,7 +120,7 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       if (passedOn) return sendPassedOn(answer, { ...passedOn, isHead: how.request.method === "HEAD" }, { response, clock, signal });
       for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
       if (typeof body === "string" || body instanceof Uint8Array)
-        return bodies.send(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? (answer.status === 204 ? "" : "text/plain"), body: [typeof body === "string" ? Buffer.from(body) : body] }, signal);
+        return bodies.send(how.request, response, { status: answer.status, contentType: answer.headers["content-type"] ?? (body.length === 0 ? "" : "text/plain"), body: [typeof body === "string" ? Buffer.from(body) : body] }, signal);
       setStatus(response, answer.status);
       if (!response.hasHeader("cache-control")) response.setHeader("cache-control", "no-cache, private");
       response.flushHeaders(); // the first line of a log may be long in coming

@@ -56,7 +56,7 @@ export function openApiPaths({ clock, registry, version, descriptions, foreign }
       const place = path.slice(V3.length + 1);
       const form = formOf(request, FORMS_V3);
       const document = await current().v3(place, form ?? "json");
-      if (!document) return undefined;
+      if (!document) return empty(404);
       return form === undefined ? notAcceptable() : answer(request, document, { place, nowMs: clock.nowMs() });
     }
     if (path !== V2) return undefined;
@@ -77,9 +77,9 @@ function formOf<T extends string>(request: ServerRequest, forms: readonly (reado
   return undefined;
 }
 
-function notAcceptable(): Answer {
-  return raw("", "text/plain; charset=utf-8", 406, { vary: "Accept" });
-}
+function notAcceptable(): Answer { return empty(406, { vary: "Accept" }); }
+
+function empty(status: number, headers: Readonly<Record<string, string>> = {}): Answer { return { type: "raw", status, headers, body: "" }; }
 
 /** By "group/version/Kind". */
 function customSchemas(registry: Registry): ReadonlyMap<string, CustomSchema> {
@@ -110,7 +110,7 @@ async function answer(request: ServerRequest, { gzip, contentType, etag }: OpenA
     headers["cache-control"] = "public, immutable";
     headers["expires"] = kept.toUTCString();
   }
-  if (hasNow(request.header("if-none-match") ?? "", etag)) return raw("", contentType, 304, headers);
+  if (hasNow(request.header("if-none-match") ?? "", etag)) return empty(304, headers);
   if (/\bgzip\b/.test(request.header("accept-encoding") ?? "")) return raw(gzip, contentType, 200, { ...headers, "content-encoding": "gzip" });
   return raw(await promisify(gunzip)(gzip), contentType, 200, headers);
 }

@@ -1,4 +1,6 @@
 import { expect, test } from "vitest";
+import { attributesOf } from "./handler.ts";
+import type { ServerRequest } from "./request.ts";
 import { hasEmptyPart, requestInfo } from "./request-info.ts";
 
 test.each([
@@ -14,6 +16,7 @@ test.each([
   ["GET", "/api/v1/namespaces/a/secrets?fieldSelector=metadata.name%3Dx", "list  secrets  a x"],
   ["GET", "/api/v1/secrets?watch=1&fieldSelector=metadata.namespace%3Da,metadata.name%3D%3Dx", "watch  secrets   x"],
   ["GET", "/api/v1/namespaces/a/secrets?fieldSelector=metadata.name%3D..", "list  secrets  a "], ["GET", "/api/v1/namespaces/a/secrets?fieldSelector=metadata.name%3Dx%5C", "list  secrets  a "], ["GET", "/api/v1/namespaces/a/secrets?fieldSelector=metadata.name!%3Dx", "list  secrets  a "],
+  ["GET", "/api/v1/proxy/namespaces/a/pods/b/c", "proxy  pods  a b"],
   ["GET", "/apis/rbac.authorization.k8s.io/v1/clusterroles/system%3Anode", "get rbac.authorization.k8s.io clusterroles   system:node"],
 ])("%s %s", (method, url, expected) => {
   const { pathname, searchParams } = new URL(url, "https://x");
@@ -34,6 +37,16 @@ test.each([["/api/v1/pods/", false], ["/api/v1//pods", true], ["/api/v1/pods/%2F
 
 test.each(["/api/v1/watch", "/apis/apps/v1/watch/", "/api/v1/proxy"])("%s does not say what it is about", (path) => {
   expect(requestInfo("GET", path, new URLSearchParams())).toMatchObject({ isResource: false, isIncomplete: true });
+});
+
+test.each([
+  ["GET", "/api/v1/pods", true], ["GET", "/api/v1/pods?watch=1", true], ["DELETE", "/api/v1/namespaces/a/pods", true],
+  ["GET", "/api/v1/pods/b", false], ["POST", "/api/v1/namespaces/a/pods", false], ["GET", "/api/v1/watch/namespaces/a/pods", false],
+])("%s %s: authorizers are told what is selected: %s", (method, url, isTold) => {
+  const { pathname, searchParams } = new URL(url, "https://x");
+  searchParams.set("fieldSelector", "spec.nodeName=n");
+  const attributes = attributesOf(requestInfo(method, pathname, searchParams), { query: searchParams } as ServerRequest, { name: "jane", groups: [] });
+  expect(attributes.isResource && attributes.fieldSelector).toBe(isTold ? "spec.nodeName=n" : undefined);
 });
 
 test.each(["/healthz", "/api", "/apis", "/apis/apps", "/apis/apps/v1", "/api/v1", "/openapi/v3/apis/apps/v1", "/version"])("%s is a path", (path) => {

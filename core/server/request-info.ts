@@ -72,7 +72,8 @@ export function requestInfo(method: string, path: string, query: URLSearchParams
     namespace = rest[1]!;
     if (rest.length > 2 && !NAMESPACE_SUBRESOURCES.has(rest[2]!)) rest = rest.slice(2);
   }
-  const [resource = "", name = "", subresource = ""] = rest;
+  const [resource = "", name = "", third = ""] = rest;
+  const subresource = verb === "proxy" ? "" : third;
   if (verb === "get" && name === "") verb = "list";
   if (verb === "delete" && name === "") verb = "deletecollection";
   let listName = "";

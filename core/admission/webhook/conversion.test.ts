@@ -101,3 +101,16 @@ test("a webhook that can convert one object and no more is asked for each", asyn
   const answer = (asked: Asked): object => ({ convertedObjects: converted(asked).slice(0, 1) });
   expect(await convert(answer, [widget("w"), widget("v")])).toMatchObject([{ apiVersion: "x.io/v2", metadata: { name: "w" } }, { apiVersion: "x.io/v2", metadata: { name: "v" } }]);
 });
+
+test("of many objects, or large ones, some at a time are asked for", async () => {
+  const asked: number[] = [];
+  const answer = (review: Asked): object => {
+    asked.push(review.request.objects.length);
+    return { convertedObjects: converted(review) };
+  };
+  const all = Array.from({ length: 450 }, (_, i) => widget(`w${i}`));
+  expect(((await convert(answer, all)) as ApiObject[]).map(({ metadata: { name } }) => name)).toEqual(all.map(({ metadata: { name } }) => name));
+  const large = widget("large", { spec: { text: "x".repeat(600_000) } });
+  expect(await convert(answer, [large, large, widget("small"), large])).toHaveLength(4);
+  expect(asked).toEqual([200, 200, 50, 1, 2, 1]);
+});

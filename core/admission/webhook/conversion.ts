@@ -8,6 +8,7 @@
  */
 import type { CustomResourceDefinition } from "../../api/gen/apiextensions.v1.ts";
 import { type FieldError, formatFieldError, invalid, tooLong } from "../../api/meta/field-error.ts";
+import { jsonText } from "../../api/codec/json.ts";
 import { formatApiVersion, formatGvk, gvkOf } from "../../api/meta/gvk.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { validateLabels } from "../../api/meta/label-selector.ts";
@@ -36,8 +37,13 @@ export function conversionBy({ spec: { conversion } }: Readonly<CustomResourceDe
   const version = conversionReviewVersions.find((one): one is ReviewVersion => REVIEW_VERSIONS.includes(one as ReviewVersion));
 
   async function convert(objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal): Promise<ApiObject[]> {
-    const [first] = objects;
-    if (!first) return [];
+    const all: ApiObject[] = [];
+    for (const batch of batchesOf(objects)) all.push(...(await convertBatch(batch, apiVersion, signal)));
+    return all;
+  }
+
+  async function convertBatch(objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal): Promise<ApiObject[]> {
+    const first = objects[0]!;
     if (!version) throw failure("no supported conversion review versions");
     const kind = formatGvk(gvkOf(first));
     const uid = deps.random.uuid();
@@ -55,11 +61,29 @@ export function conversionBy({ spec: { conversion } }: Readonly<CustomResourceDe
   /** As upstream always asks: what is wrong with the first that does not fit is then told of that one. */
   async function oneByOne(objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal): Promise<ApiObject[]> {
     const all: ApiObject[] = [];
-    for (const object of objects) all.push(...(await convert([object], apiVersion, signal)));
+    for (const object of objects) all.push(...(await convertBatch([object], apiVersion, signal)));
     return all;
   }
 
   return convert;
+}
+
+/** Of what is asked at once: what comes back is to fit into one answer, and to be there in time. Upstream asks for each object. */
+const BATCH_OBJECTS_MAX = 200, BATCH_BYTES_MAX = 1024 * 1024;
+
+function batchesOf(objects: readonly Readonly<ApiObject>[]): (readonly Readonly<ApiObject>[])[] {
+  const batches: Readonly<ApiObject>[][] = [];
+  let left = 0;
+  for (const object of objects) {
+    const bytes = objects.length === 1 ? 0 : jsonText(object).length;
+    if (left < bytes || batches.length === 0 || batches.at(-1)!.length >= BATCH_OBJECTS_MAX) {
+      batches.push([]);
+      left = BATCH_BYTES_MAX;
+    }
+    batches.at(-1)!.push(object);
+    left -= bytes;
+  }
+  return batches;
 }
 
 /** As it is stored: the store knows its version. */

@@ -36,6 +36,13 @@ test("local APIServices of what is served no more go at the start; another serve
   expect(planLocal([], found, new Set(["v1.apps"]))).toEqual([]);
 });
 
+test("local APIServices of the built-in API are put right at the start; what somebody gave to another server stays his", () => {
+  const found = new Map([existing("apps", "onstart", { groupPriorityMinimum: 17 }), existing("metrics.k8s.io", "onstart", { service: { name: "m", namespace: "kube-system" } }), existing("batch", undefined, { groupPriorityMinimum: 17 })]);
+  const all = ["apps", "metrics.k8s.io", "batch"].map((group) => wanted(group, "onstart"));
+  expect(planLocal(all, found, new Set())).toMatchObject([{ type: "update", apiService: { metadata: { name: "v1.apps" }, spec: { groupPriorityMinimum: 1000 } } }]);
+  expect(planLocal(all, found, new Set(["v1.apps"]))).toEqual([]);
+});
+
 test("older discovery becomes aggregated discovery", () => {
   const list = { resources: [
     { name: "flunders", singularName: "flunder", namespaced: true, kind: "Flunder", verbs: ["get"], shortNames: ["fl"] },
@@ -49,6 +56,9 @@ test("older discovery becomes aggregated discovery", () => {
   ]);
   expect(resourcesIn({ items: [{ metadata: { name: "g" }, versions: [{ version: "v1", resources }] }] }, "g", "v1")).toEqual(resources);
   expect(resourcesIn({ items: [] }, "g", "v1")).toBeUndefined();
+  const NO_KIND = { group: "", version: "", kind: "" };
+  const bare = [{ resource: "bare", scope: "Cluster", singularResource: "bare", verbs: [], subresources: [{ subresource: "x", verbs: [] }] }];
+  expect(resourcesIn({ items: [{ metadata: { name: "g" }, versions: [{ version: "v1", resources: bare as never }] }] }, "g", "v1")).toMatchObject([{ responseKind: NO_KIND, subresources: [{ subresource: "x", responseKind: NO_KIND }] }]);
 });
 
 test("another server's OpenAPI is merged in: its group's paths alone, with what they use, renamed where the name is taken by something else", () => {

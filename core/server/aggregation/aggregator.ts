@@ -136,21 +136,60 @@ function plainError(text: string, status: number): Answer {
 }
 
 async function forward(deps: AggregatorDeps, apiService: Readonly<APIService>, request: ServerRequest, identity: HeaderPairs): Promise<Answer> {
-  if (!isAvailable(apiService)) return plainError("service unavailable", 503);
+  if (!isAvailable(apiService) || !(await isThere(apiService, deps, request.signal))) return plainError("service unavailable", 503);
   if (request.method === "CONNECT") return plainError("client sent unsupported CONNECT request", 503);
-  const { signal } = request;
+  const limit = DISCOVERY.test(request.path) ? limited(request, deps) : undefined;
+  const signal = limit?.signal ?? request.signal;
   const backend = extensionBackend(apiService.spec, deps, signal);
   const scope = { request: request.wire ? request : await asWire(request), signal, server: deps };
   const path = escapedPath(request.path);
   const query = sortedQuery(request.wire?.rawQuery ?? request.query.toString());
   try {
     const host = await shownHost(apiService.spec, deps, signal);
-    if (asksForUpgrade(request)) return await forwardUpgrade(scope, backend, `${path}${query === "" ? "" : `?${query}`}`, { identity, host });
-    return refuseRedirect(await forwardHttp(scope, { backend, path, query, prefix: "", origin: `${backend.scheme}://${host}`, host, identity: [["X-Forwarded-Host", host], ["X-Forwarded-Proto", backend.scheme], ...identity] }));
+    if (asksForUpgrade(request)) return await forwardUpgrade(scope, backend, `${path}${query === "" ? "" : `?${query}`}`, { identity, host }).finally(() => limit?.end());
+    const answer = refuseRedirect(await forwardHttp(scope, { backend, path, query, prefix: "", origin: `${backend.scheme}://${host}`, host, identity: [["X-Forwarded-Host", host], ["X-Forwarded-Proto", backend.scheme], ...identity] }));
+    limit?.until(answer);
+    return answer;
   } catch (error) {
+    limit?.end();
+    if (limit?.isOver() && !request.signal.aborted) return plainError("error trying to reach service: context deadline exceeded", 503);
     if (signal.aborted || !(error instanceof StatusError)) throw error;
     return plainError(error.cause instanceof Error ? error.cause.message : error.message, error.code >= 500 ? 503 : error.code);
   }
+}
+
+/** Whether its Service is still what the last look at it found. Source: kubernetes v1.36 apiserver/pkg/util/proxy/proxy.go ResolveCluster */
+async function isThere({ spec: { service } }: Readonly<APIService>, { services }: AggregatorDeps, signal: AbortSignal): Promise<boolean> {
+  const { name = "", namespace = "", port = 443 } = service ?? {};
+  const { spec } = (await services.find(namespace, name, signal)) ?? {};
+  return spec !== undefined && (spec.type === "ExternalName" || (spec.ports?.some((one) => one.port === port) ?? false));
+}
+
+/** /apis/group/version: what every client asks for before all else. Source: kubernetes v1.36 apiserver/pkg/util/proxy/proxy.go NewRequestForProxy */
+const DISCOVERY = /^\/+[^/]+\/+[^/]+\/+[^/]+\/*$/;
+const DISCOVERY_MS = 5_000;
+
+interface Limit {
+  readonly signal: AbortSignal;
+  isOver(): boolean;
+  /** Ends with the answer's body. */
+  until(answer: RawAnswer): void;
+  end(): void;
+}
+
+function limited({ signal }: Pick<ServerRequest, "signal">, { clock }: Pick<AggregatorDeps, "clock">): Limit {
+  const late = new AbortController();
+  const alarm = clock.after(DISCOVERY_MS, () => late.abort(new Error("context deadline exceeded")));
+  const end = (): void => alarm.cancel();
+  return {
+    signal: AbortSignal.any([signal, late.signal]),
+    isOver: () => late.signal.aborted,
+    until({ body }) {
+      if (body instanceof Readable) body.once("close", end);
+      else end();
+    },
+    end,
+  };
 }
 
 /** Clients believe what they are told here: no server behind this one may send them elsewhere. Source: upgradeaware.go RejectForwardingRedirects */

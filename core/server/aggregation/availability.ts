@@ -54,11 +54,10 @@ export function availability(deps: AvailabilityDeps): Runnable {
   async function write(current: Readonly<APIService>, verdict: Verdict, signal: AbortSignal): Promise<void> {
     const conditions = withAvailable(current.status?.conditions, verdict, timestamp(clock.nowMs()));
     if (!conditions) return;
-    if (verdict.status !== "True") {
-      unavailable.inc({ name: current.metadata.name, reason: verdict.reason });
-      if (isAvailable(current)) log.warn("an extension API server is unavailable", { apiService: current.metadata.name, reason: verdict.reason, message: verdict.message });
-    }
     await deps.resource.updateStatus({ ...(current as APIService), status: { ...current.status, conditions } }, { signal });
+    if (verdict.status === "True" || !isAvailable(current)) return; // no news
+    unavailable.inc({ name: current.metadata.name, reason: verdict.reason });
+    log.warn("an extension API server is unavailable", { apiService: current.metadata.name, reason: verdict.reason, message: verdict.message });
   }
 
   async function probe(current: Readonly<APIService>, signal: AbortSignal): Promise<Verdict> {

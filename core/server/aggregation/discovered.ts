@@ -8,7 +8,7 @@ import type { APIResource, APIResourceList } from "../../api/gen/meta.v1.ts";
 export interface ResponseKind { readonly group: string; readonly version: string; readonly kind: string }
 export interface ResourceDiscovery {
   readonly resource: string; readonly responseKind: ResponseKind; readonly scope: "Namespaced" | "Cluster"; readonly singularResource: string;
-  readonly verbs: readonly string[]; readonly shortNames?: readonly string[]; readonly categories?: readonly string[]; readonly subresources?: readonly object[];
+  readonly verbs: readonly string[]; readonly shortNames?: readonly string[]; readonly categories?: readonly string[]; readonly subresources?: readonly { readonly responseKind?: ResponseKind }[];
 }
 
 interface VersionDiscovery { readonly version: string; readonly resources?: readonly ResourceDiscovery[] }
@@ -23,8 +23,11 @@ const NO_KIND: ResponseKind = { group: "", version: "", kind: "" };
 /** The resources of one group version; undefined: the server does not say that it has it. */
 export function resourcesIn(document: { readonly items?: readonly GroupDiscovery[] }, group: string, version: string): readonly ResourceDiscovery[] | undefined {
   const found = document.items?.find(({ metadata }) => (metadata?.name ?? "") === group)?.versions?.find((one) => one.version === version);
-  return found && (found.resources ?? []).map((one) => ({ ...one, responseKind: one.responseKind ?? NO_KIND }));
+  return found && (found.resources ?? []).map((one) => ({ ...kinded(one), ...(one.subresources ? { subresources: one.subresources.map(kinded) } : {}) }));
 }
+
+/** Some clients cannot do without. */
+function kinded<T extends { readonly responseKind?: ResponseKind }>(one: T): T & { readonly responseKind: ResponseKind } { return { ...one, responseKind: one.responseKind ?? NO_KIND }; }
 
 /** Throws when a subresource contradicts its resource. */
 export function resourcesOfList({ resources = [] }: Partial<APIResourceList>): ResourceDiscovery[] {

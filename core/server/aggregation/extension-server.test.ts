@@ -31,16 +31,19 @@ let port = 0;
 let client: { cert: string; key: string };
 /** What the server answers with; nothing but its discovery when it is well. */
 let status = 200;
+/** Paths it does not answer at all. */
+let silent = /^$/;
 /** The headers it was asked with. */
 let got: IncomingHttpHeaders = {};
 let asked = { url: "", body: "" };
-beforeEach(() => { status = 200; });
+beforeEach(() => { status = 200; silent = /^$/; });
 beforeAll(async () => {
   pki = await testPki();
   client = servingMaterial(pki);
   server = createServer(client, async (incoming, response) => {
     got = incoming.headers;
     asked = { url: incoming.url!, body: await text(incoming) };
+    if (silent.test(incoming.url!)) return;
     if (incoming.url!.startsWith("/apis/g/v1/raw/")) {
       incoming.socket.end(RAW[incoming.url!.slice("/apis/g/v1/raw/".length)]!);
       return;
@@ -121,6 +124,35 @@ test("an APIService that somebody changes is looked at again, and what its serve
     await eventually(() => catalog.of("v1.g").stale);
     expect(catalog.of("v1.g").resources).toEqual([]);
   }));
+});
+
+test("a server that does not tell its OpenAPI still serves what it tells it does", async () => {
+  const deps = { ...world({}), apiServices: staticInformer(apiService()), clock: { ...systemClock, after: (ms: number, work: () => void) => systemClock.after(ms < 60_000 ? ms : 50, work) } }; // what it serves may take its 5 s
+  const catalog = new RemoteCatalog(deps);
+  silent = /^\/openapi\/v2/;
+  await running(catalog, async () => {
+    await eventually(() => catalog.of("v1.g").resources.length === 1);
+    for (let i = 0; i < 100; i++) {
+      await systemClock.sleep(2, signal);
+      expect(catalog.of("v1.g")).toMatchObject({ stale: false, resources: [{ resource: "things" }] });
+    }
+  });
+});
+
+/** Nothing is waited for longer than a moment. */
+const hasty = { ...systemClock, after: (ms: number, work: () => void) => systemClock.after(Math.min(ms, 50), work) };
+
+test("who asks a server behind this one what it serves is not kept waiting for long; one whose Service is gone is not asked", async () => {
+  const ask = async (deps: object): Promise<RawAnswer> => {
+    const apiServices = staticInformer<APIService>();
+    const aggregation = aggregator({ ...world({}), ...deps, apiServices, registry: undefined as never, resource: undefined as never });
+    apiServices.put(apiService());
+    const request = { method: "GET", path: "/apis/g/v1", query: new URLSearchParams(), header: () => undefined, headers: () => [], remoteAddress: "192.0.2.1", signal, wire: { body: Readable.from([]), rawQuery: "" } } as unknown as ServerRequest;
+    return (await aggregation.answer(request, { name: "jane", groups: [] })) as RawAnswer;
+  };
+  silent = /^\/apis\/g\/v1$/;
+  expect(await ask({ clock: hasty })).toMatchObject({ status: 503, body: "error trying to reach service: context deadline exceeded\n" });
+  expect(await ask({ services: staticInformer<Service>() })).toMatchObject({ status: 503, body: "service unavailable\n" });
 });
 
 /** What the server behind is asked by who asks ours. */

@@ -10,7 +10,7 @@ import type { ServedGroupVersion } from "../../api/schema/resources.ts";
 import type { APIService } from "../../registry/apiregistration/api-service.ts";
 
 export const MANAGED_LABEL = "kube-aggregator.kubernetes.io/automanaged";
-/** Made once at the start; kept as they should be. */
+/** Made and put right at the start; kept as they should be. */
 export type Managed = "onstart" | "true";
 
 export interface Wanted extends ServedGroupVersion { readonly managed: Managed }
@@ -25,6 +25,7 @@ export function apiServiceName({ group, version }: { readonly group: string; rea
 export function planLocal(wanted: readonly Wanted[], existing: ReadonlyMap<string, Readonly<APIService>>, seen: ReadonlySet<string>): LocalAction[] {
   const actions: LocalAction[] = [];
   const names = new Set<string>();
+  const isStart = seen.size === 0;
   for (const one of wanted) {
     if (one.group === "apiregistration.k8s.io") continue; // what serves APIServices needs none to be found
     const name = apiServiceName(one);
@@ -33,14 +34,21 @@ export function planLocal(wanted: readonly Wanted[], existing: ReadonlyMap<strin
     const found = existing.get(name);
     if (!found && one.managed === "onstart" && seen.has(name)) continue;
     if (!found) actions.push({ type: "create", apiService: { apiVersion: "apiregistration.k8s.io/v1", kind: "APIService", metadata: { name, labels: { [MANAGED_LABEL]: one.managed } }, spec } as unknown as APIService });
-    else if (found.metadata.labels?.[MANAGED_LABEL] === "true" && one.managed === "true" && !isSame(found, spec))
+    else if (isKept(found, one, isStart) && !isSame(found, spec))
       actions.push({ type: "update", apiService: { ...(found as APIService), spec } });
   }
   for (const [name, { metadata, spec }] of existing) {
     const managed = metadata.labels?.[MANAGED_LABEL];
-    if (!names.has(name) && (managed === "true" || (managed === "onstart" && seen.size === 0 && !spec.service))) actions.push({ type: "delete", name });
+    if (!names.has(name) && (managed === "true" || (managed === "onstart" && isStart && !spec.service))) actions.push({ type: "delete", name });
   }
   return actions;
+}
+
+/** Of the built-in API at the start alone, and not what somebody has given to another server. */
+function isKept({ metadata, spec }: Readonly<APIService>, { managed }: Wanted, isStart: boolean): boolean {
+  const known = metadata.labels?.[MANAGED_LABEL];
+  if (known === "true" && managed === "true") return true;
+  return isStart && known === "onstart" && managed === "onstart" && !spec.service;
 }
 
 function isSame({ spec }: Readonly<APIService>, wanted: APIService["spec"]): boolean {

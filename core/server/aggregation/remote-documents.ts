@@ -1,6 +1,7 @@
 /**
  * What extension servers say of themselves, kept: the resources they serve and their OpenAPI documents. Asked for when an APIService comes or
- * changes, again every minute, and sooner after a failure. While a server does not answer its version is stale and has no resources; its OpenAPI stays.
+ * changes, again every minute, and sooner after a failure. While a server does not answer its version is stale and has no resources; its OpenAPI stays. One that tells its
+ * resources and fails to tell its OpenAPI is as well as one that has none.
  *
  * Source: kubernetes v1.36 kube-aggregator/pkg/apiserver/handler_discovery.go, pkg/controllers/{openapi,openapiv3}
  */
@@ -94,8 +95,17 @@ export class RemoteCatalog implements Runnable {
     const resources = await this.#resources(spec, signal);
     const known = this.of(name);
     this.#keep(name, { ...known, resources, stale: false });
-    const [v3, v2] = await Promise.all([this.#v3(spec, signal), this.#v2(spec, known.v2, signal)]);
-    this.#keep(name, { resources, stale: false, v3, v2 });
+    const [v3, v2] = await Promise.all([this.#orAsBefore(name, known.v3, () => this.#v3(spec, signal)), this.#orAsBefore(name, known.v2, () => this.#v2(spec, known.v2, signal))]);
+    if (!signal.aborted) this.#keep(name, { resources, stale: false, v3, v2 });
+  }
+
+  async #orAsBefore<T>(name: string, known: T, ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      this.#deps.log.debug("an extension API server does not tell its OpenAPI", { apiService: name, error });
+      return known;
+    }
   }
 
   #keep(name: string, documents: RemoteDocuments): void {
@@ -121,7 +131,8 @@ export class RemoteCatalog implements Runnable {
 
   async #v3(spec: Readonly<APIServiceSpec>, signal: AbortSignal): Promise<RemoteDocuments["v3"]> {
     const answer = await this.#ask(spec, { path: "/openapi/v3", accept: "application/json", timeoutMs: OPENAPI_MS }, signal);
-    if (answer.status !== 200) return undefined; // a server may have none
+    if (answer.status === 404) return undefined; // a server may have none
+    if (answer.status !== 200) throw new Error(`/openapi/v3: ${answer.status}`);
     const path = `apis/${spec.group}/${spec.version}`;
     const url = (jsonOf(answer.body) as { paths?: Record<string, { serverRelativeURL?: string }> }).paths?.[path]?.serverRelativeURL;
     return url === undefined ? undefined : { path, hash: /[?&]hash=([^&]*)/.exec(url)?.[1] ?? "" };
@@ -130,7 +141,8 @@ export class RemoteCatalog implements Runnable {
   async #v2(spec: Readonly<APIServiceSpec>, known: RemoteDocuments["v2"], signal: AbortSignal): Promise<RemoteDocuments["v2"]> {
     const answer = await this.#ask(spec, { path: "/openapi/v2", accept: "application/json", timeoutMs: OPENAPI_MS, ifNoneMatch: known?.etag }, signal);
     if (answer.status === 304) return known;
-    if (answer.status !== 200) return undefined;
+    if (answer.status === 404) return undefined;
+    if (answer.status !== 200) throw new Error(`/openapi/v2: ${answer.status}`);
     const etag = answer.header("etag") ?? new Bun.CryptoHasher("sha256").update(answer.body).digest("hex");
     return etag === known?.etag ? known : { etag, document: jsonOf(answer.body) as SwaggerPart };
   }

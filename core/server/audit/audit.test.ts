@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -14,7 +14,7 @@ import { apiHandler, attributesOf } from "../handler.ts";
 import type { ServerRequest } from "../request.ts";
 import type { ServerDeps } from "../scope.ts";
 import { requestInfo } from "../request-info.ts";
-import { auditor } from "./auditor.ts";
+import { auditErrors, auditor } from "./auditor.ts";
 import { type AuditEvent, legacyLine, sourceIps } from "./event.ts";
 import { logSink } from "./log-sink.ts";
 import { configFor, readPolicy } from "./policy.ts";
@@ -61,7 +61,7 @@ test("a request becomes an event for each stage, with what admission and authori
   const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };
   const auditing = auditor({ policy: POLICY, sinks: [sink], clock: systemClock, metrics: metricsRegistry() });
   const request = { path: "/api/v1/namespaces/a/configmaps/one", query: new URLSearchParams("dryRun=All"), remoteAddress: "10.0.0.9", header: (name: string) => ({ "user-agent": "kubectl", "x-forwarded-for": "1.2.3.4" })[name] } as unknown as ServerRequest;
-  const record = auditing.begin(request, asked("PUT", request.path, { groups: ["dev"] }), "id-1")!;
+  const record = auditing.begin(request, asked("PUT", request.path, { groups: ["dev"] }), { auditId: "id-1", receivedMs: 0 })!;
   record.impersonated({ name: "joe", groups: ["ops"] }, "impersonate:user-info");
   record.annotate("authorization.k8s.io/decision", "allow");
   record.annotate("authorization.k8s.io/decision", "forbid");
@@ -212,13 +212,63 @@ test("a file that has grown too large is put aside, and of those the newest are 
   }
 });
 
+test("files that were put aside go when they are too old by their names, from the start on; one that somebody took away is begun anew", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "audit-"));
+  try {
+    for (const stamp of ["2026-01-29T09-00-00.000", "2026-01-30T11-00-00.000", "not-a-time"]) writeFileSync(join(directory, `audit-${stamp}.log`), "old\n");
+    const lost: number[] = [];
+    const file = new RotatingFile({ path: join(directory, "audit.log"), bytesMax: 13, filesMax: 0, ageMaxMs: 86_400_000, clock: { ...systemClock, nowMs: () => Date.parse("2026-01-31T10:00:00Z") }, log: silentLog, lost: (lines) => lost.push(lines) });
+    await file.write("first");
+    expect(readdirSync(directory).sort()).toEqual(["audit-2026-01-30T11-00-00.000.log", "audit-not-a-time.log", "audit.log"]);
+    rmSync(join(directory, "audit.log"));
+    await file.write("second line");
+    expect(readFileSync(join(directory, "audit.log"), "utf8")).toBe("second line\n");
+    rmSync(directory, { recursive: true });
+    writeFileSync(directory, ""); // where the directory was
+    await Promise.all([file.write("third line"), file.write("fourth")]);
+    expect(lost).toEqual([2]);
+    await file.close();
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("a delivery that is under way when the server ends is not broken off, and what would be tried again goes out with the last", async () => {
+  const delivered: string[][] = [];
+  const stop = new AbortController();
+  const metrics = metricsRegistry();
+  let refusals = 1;
+  const sink = webhookSink({
+    batchSizeMax: 1, batchWaitMs: 1, bufferSize: 2, initialBackoffMs: 60_000, throttleQps: 0, throttleBurst: 1, clock: systemClock, log: silentLog, errors: auditErrors(metrics),
+    async post(list, signal) {
+      stop.abort();
+      await systemClock.sleep(5, new AbortController().signal);
+      signal.throwIfAborted();
+      if (refusals-- > 0) throw new Error("no");
+      delivered.push((list as { items: AuditEvent[] }).items.map(({ auditID }) => auditID));
+    },
+  });
+  for (const auditID of ["a", "b", "c"]) void sink.write({ auditID } as AuditEvent);
+  await sink.part.run(stop.signal, () => undefined);
+  expect(delivered).toEqual([["a"], ["b"]]);
+  expect(metrics.render()).toContain('apiserver_audit_error_total{plugin="buffered"} 1');
+});
+
+test("a request is recorded as it came: when, and of a client's name so much", () => {
+  const events: AuditEvent[] = [];
+  const auditing = auditor({ policy: readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]"), sinks: [{ write: (event) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } }], clock: systemClock, metrics: metricsRegistry() });
+  const request = { path: "/api", query: new URLSearchParams(), remoteAddress: "10.0.0.9", header: (name: string) => (name === "user-agent" ? "x".repeat(1025) : undefined) } as unknown as ServerRequest;
+  auditing.begin(request, asked("GET", "/api"), { auditId: "id", receivedMs: 1000 });
+  expect(events).toMatchObject([{ stage: "RequestReceived", userAgent: `${"x".repeat(1024)}...TRUNCATED`, requestReceivedTimestamp: "1970-01-01T00:00:01.000000Z", stageTimestamp: "1970-01-01T00:00:01.000000Z" }]);
+});
+
 test("events are delivered in lists, again when they were not taken, and the last ones when the server ends", async () => {
   const lists: number[] = [];
   const stop = new AbortController();
   let refusals = 1;
   const taken = Promise.withResolvers<void>();
   const sink = webhookSink({
-    batchSizeMax: 2, batchWaitMs: 60_000, bufferSize: 10, initialBackoffMs: 1, throttleQps: 0, throttleBurst: 1, clock: systemClock, log: silentLog, metrics: metricsRegistry(),
+    batchSizeMax: 2, batchWaitMs: 60_000, bufferSize: 10, initialBackoffMs: 1, throttleQps: 0, throttleBurst: 1, clock: systemClock, log: silentLog, errors: auditErrors(metricsRegistry()),
     post(list) {
       if (refusals-- > 0) return Promise.reject(new Error("no"));
       lists.push((list as { items: unknown[] }).items.length);

@@ -11,7 +11,7 @@ import { parseJson, stringify } from "../../api/codec/json.ts";
 import { formatDurationNs } from "../../api/meta/duration.ts";
 import { microTimestamp, type Clock } from "../../lifecycle/clock.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
-import type { Metrics } from "../../observe/metrics.ts";
+import type { Counter, Metrics } from "../../observe/metrics.ts";
 import type { Attributes } from "../../api/request/attributes.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import type { ServerRequest } from "../request.ts";
@@ -31,41 +31,49 @@ export interface AuditSink {
   write(event: AuditEvent): Promise<void> | undefined;
 }
 
+/** What is not recorded as it should be, by the plugin that failed. */
+export function auditErrors(metrics: Pick<Metrics, "counter">): Counter { return metrics.counter("apiserver_audit_error_total", "[ALPHA] Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error."); }
+
+/** Of a request that has come: by what it is known, and when that was. */
+export interface Arrival { readonly auditId: string; readonly receivedMs: number }
+
 export interface Auditor {
-  begin(request: ServerRequest, attributes: Attributes, auditId: string): AuditRecord | undefined;
+  begin(request: ServerRequest, attributes: Attributes, arrival: Arrival): AuditRecord | undefined;
   /** Of who is turned away at the door, by name or not: that it is answered is its one stage. Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/{authn_audit,request_deadline}.go */
-  turnedAway(request: ServerRequest, attributes: Attributes, auditId: string): AuditRecord | undefined;
+  turnedAway(request: ServerRequest, attributes: Attributes, arrival: Arrival): AuditRecord | undefined;
 }
 
 export function auditor({ policy, sinks, clock, metrics }: { readonly policy: AuditPolicy; readonly sinks: readonly AuditSink[]; readonly clock: Clock; readonly metrics: Metrics }): Auditor {
   const events = metrics.counter("apiserver_audit_event_total", "[ALPHA] Counter of audit events generated and sent to the audit backend.");
   const levels = metrics.counter("apiserver_audit_level_total", "[ALPHA] Counter of policy levels for audit events (1 per request).");
+  const rejected = metrics.counter("apiserver_audit_requests_rejected_total", "[ALPHA] Counter of apiserver requests rejected due to an error in audit logging backend.");
   events.inc({}, 0);
+  rejected.inc({}, 0); // nobody is: what cannot be recorded is lost
   const perLevel = new Map(["None", "Metadata", "Request", "RequestResponse"].map((level) => [level, levels.with({ level })]));
   const write = (event: AuditEvent): Promise<unknown> => {
     events.inc();
     return Promise.all(sinks.map((sink) => sink.write(event)));
   };
-  function recordOf(request: ServerRequest, attributes: Attributes, { auditId, isTurnedAway }: Pick<RecordDeps, "auditId" | "isTurnedAway">): AuditRecord | undefined {
+  function recordOf(request: ServerRequest, attributes: Attributes, { arrival, isTurnedAway }: Pick<RecordDeps, "arrival" | "isTurnedAway">): AuditRecord | undefined {
     const config = configFor(policy, attributes);
     perLevel.get(config.level)?.inc();
-    return config.level === "None" ? undefined : new AuditRecord({ request, attributes, auditId, isTurnedAway, config, clock, write });
+    return config.level === "None" ? undefined : new AuditRecord({ request, attributes, arrival, isTurnedAway, config, clock, write });
   }
 
   return {
-    begin(request, attributes, auditId) {
-      const record = recordOf(request, attributes, { auditId, isTurnedAway: false });
+    begin(request, attributes, arrival) {
+      const record = recordOf(request, attributes, { arrival, isTurnedAway: false });
       record?.stage("RequestReceived");
       return record;
     },
-    turnedAway: (request, attributes, auditId) => recordOf(request, attributes, { auditId, isTurnedAway: true }),
+    turnedAway: (request, attributes, arrival) => recordOf(request, attributes, { arrival, isTurnedAway: true }),
   };
 }
 
 interface RecordDeps {
   readonly request: ServerRequest;
   readonly attributes: Attributes;
-  readonly auditId: string;
+  readonly arrival: Arrival;
   readonly isTurnedAway: boolean;
   readonly config: AuditConfig;
   readonly clock: Clock;
@@ -74,7 +82,6 @@ interface RecordDeps {
 
 export class AuditRecord {
   readonly #deps: RecordDeps;
-  readonly #receivedMs: number;
   readonly #uri: string;
   readonly #annotations: Record<string, string> = {};
   readonly #layersMs = new Map<Layer, number>();
@@ -88,7 +95,6 @@ export class AuditRecord {
 
   constructor(deps: RecordDeps) {
     this.#deps = deps;
-    this.#receivedMs = deps.clock.nowMs();
     const { path, wire, query } = deps.request;
     const search = wire?.rawQuery ?? query.toString();
     this.#uri = search === "" ? path : `${path}?${search}`;
@@ -147,16 +153,16 @@ export class AuditRecord {
   }
 
   stage(stage: AuditStage): void {
-    const { config, auditId, attributes, request, clock, write } = this.#deps;
+    const { config, arrival: { auditId, receivedMs }, attributes, request, clock, write } = this.#deps;
     if (config.omitStages.includes(stage)) return;
-    const userAgent = request.header("user-agent") ?? "";
+    const userAgent = shortened(request.header("user-agent") ?? "");
     this.#written = write({
       kind: "Event", apiVersion: "audit.k8s.io/v1", level: config.level, auditID: auditId, stage, requestURI: this.#uri, verb: attributes.verb, user: auditUser(attributes.user),
       ...(this.#impersonated ? { impersonatedUser: this.#impersonated } : {}), ...(this.#constraint === "" ? {} : { authenticationMetadata: { impersonationConstraint: this.#constraint } }),
       sourceIPs: sourceIps(request.header("x-forwarded-for"), request.header("x-real-ip"), request.remoteAddress), ...(userAgent === "" ? {} : { userAgent }),
       ...(this.#objectRef ? { objectRef: this.#objectRef } : {}), ...(this.#status ? { responseStatus: this.#status } : {}),
       ...(this.#requestObject === undefined ? {} : { requestObject: this.#requestObject }), ...(this.#responseObject === undefined ? {} : { responseObject: this.#responseObject }),
-      requestReceivedTimestamp: microTimestamp(this.#receivedMs), stageTimestamp: microTimestamp(clock.nowMs()),
+      requestReceivedTimestamp: microTimestamp(receivedMs), stageTimestamp: microTimestamp(stage === "RequestReceived" ? receivedMs : clock.nowMs()),
       ...(Object.keys(this.#annotations).length > 0 ? { annotations: Object.fromEntries(Object.entries(this.#annotations).toSorted(([a], [b]) => (a < b ? -1 : 1))) } : {}),
     });
   }
@@ -169,3 +175,8 @@ export class AuditRecord {
     return parseJson(stringify(this.#deps.config.omitManagedFields ? withoutManagedFields(value) : value)).value;
   }
 }
+
+/** Source: kubernetes v1.36 apiserver/pkg/audit/request.go maxUserAgentLength */
+const USER_AGENT_MAX = 1024;
+
+function shortened(userAgent: string): string { return userAgent.length > USER_AGENT_MAX ? `${userAgent.slice(0, USER_AGENT_MAX)}...TRUNCATED` : userAgent; }

@@ -6,7 +6,7 @@
  *
  * Source: gopkg.in/natefinch/lumberjack.v2, which upstream uses: names and limits
  */
-import { mkdir, open, readdir, rename, stat, unlink, type FileHandle } from "node:fs/promises";
+import { mkdir, open, readdir, rename, unlink, type FileHandle } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Log } from "../../observe/log.ts";
@@ -19,6 +19,8 @@ export interface RotatingFileOptions {
   readonly ageMaxMs: number;
   readonly clock: Clock;
   readonly log: Log;
+  /** Told of lines that are in no file. */
+  readonly lost?: ((lines: number) => void) | undefined;
 }
 
 /** Lines that wait for a disk that does not take them: past that they are lost, and counted. */
@@ -33,7 +35,6 @@ export class RotatingFile {
   #writing: Promise<void> | undefined;
   #file: FileHandle | undefined;
   #size = 0;
-  lost = 0;
 
   constructor(options: RotatingFileOptions) {
     this.#options = options;
@@ -42,7 +43,7 @@ export class RotatingFile {
   /** Resolves once the line is in the file, or lost. */
   write(line: string): Promise<void> {
     if (this.#waitingBytes > WAITING_BYTES_MAX) {
-      this.lost++;
+      this.#options.lost?.(1);
       return Promise.resolve();
     }
     this.#waiting.push(line);
@@ -62,7 +63,8 @@ export class RotatingFile {
     const { log, path } = this.#options;
     await Promise.resolve(); // what comes in the same turn is written together
     while (this.#waiting.length > 0) {
-      const bytes = Buffer.from(`${this.#waiting.join("\n")}\n`);
+      const lines = this.#waiting;
+      const bytes = Buffer.from(`${lines.join("\n")}\n`);
       const written = this.#written;
       this.#waiting = [];
       this.#waitingBytes = 0;
@@ -73,7 +75,7 @@ export class RotatingFile {
         await this.#file.appendFile(bytes);
         this.#size += bytes.length;
       } catch (error) {
-        this.lost++;
+        this.#options.lost?.(lines.length);
         log.error("the audit log cannot be written", { path, error });
       }
       written.resolve();
@@ -86,6 +88,7 @@ export class RotatingFile {
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(path, "a", 0o600);
     this.#size = (await file.stat()).size;
+    await this.#clear().catch((error: unknown) => this.#options.log.warn("audit logs that were put aside cannot be removed", { path, error }));
     return file;
   }
 
@@ -95,20 +98,28 @@ export class RotatingFile {
     this.#file = undefined;
     const extension = extname(path);
     const stamp = new Date(clock.nowMs()).toISOString().slice(0, 23).replaceAll(":", "-");
-    await rename(path, `${path.slice(0, path.length - extension.length)}-${stamp}${extension}`);
+    await rename(path, `${path.slice(0, path.length - extension.length)}-${stamp}${extension}`).catch((error: unknown) => {
+      if (!isNotFound(error)) throw error; // somebody has taken it away
+    });
     this.#file = await this.#open();
-    await this.#clear();
   }
 
   async #clear(): Promise<void> {
     const { path, filesMax, ageMaxMs, clock } = this.#options;
+    if (filesMax === 0 && ageMaxMs === 0) return;
     const extension = extname(path);
     const prefix = `${basename(path, extension)}-`;
-    const names = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix) && /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/.test(basename(name, extension).slice(prefix.length))).sort().reverse();
+    const stampOf = (name: string): string => basename(name, extension).slice(prefix.length);
+    const names = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix) && name.endsWith(extension) && STAMP.test(stampOf(name))).sort().reverse();
     for (const [i, name] of names.entries()) {
-      const full = join(dirname(path), name);
-      const tooOld = ageMaxMs > 0 && clock.nowMs() - (await stat(full)).mtimeMs > ageMaxMs;
-      if (tooOld || (filesMax > 0 && i >= filesMax)) await unlink(full);
+      const tooOld = ageMaxMs > 0 && clock.nowMs() - putAsideMs(stampOf(name)) > ageMaxMs;
+      if (tooOld || (filesMax > 0 && i >= filesMax)) await unlink(join(dirname(path), name));
     }
   }
 }
+
+const STAMP = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/;
+
+function putAsideMs(stamp: string): number { return Date.parse(`${stamp.replace(/T(\d\d)-(\d\d)-/, "T$1:$2:")}Z`); }
+
+function isNotFound(error: unknown): boolean { return (error as NodeJS.ErrnoException).code === "ENOENT"; }

@@ -7,7 +7,7 @@
 import type { Clock } from "../../lifecycle/clock.ts";
 import { until } from "../../lifecycle/until.ts";
 import type { Log } from "../../observe/log.ts";
-import type { Counter, Metrics } from "../../observe/metrics.ts";
+import type { Counter } from "../../observe/metrics.ts";
 import type { AuditSink } from "./auditor.ts";
 import type { AuditEvent } from "./event.ts";
 
@@ -23,7 +23,8 @@ export interface WebhookSinkOptions {
   readonly throttleBurst: number;
   readonly clock: Clock;
   readonly log: Log;
-  readonly metrics: Metrics;
+  /** By plugin: "webhook", and "buffered" for what does not fit in. */
+  readonly errors: Counter;
 }
 
 /** Source: webhook.WithExponentialBackoff, Steps 5, Factor 1.5 */
@@ -31,27 +32,30 @@ const ATTEMPTS = 5;
 const FACTOR = 1.5;
 
 export function webhookSink(options: WebhookSinkOptions): AuditSink {
-  const { post, batchSizeMax, batchWaitMs, bufferSize, initialBackoffMs, clock, log } = options;
-  const errors: Counter = options.metrics.counter("apiserver_audit_error_total", "[ALPHA] Counter of audit events that failed to be audited properly. Plugin identifies the plugin affected by the error.");
+  const { post, batchSizeMax, batchWaitMs, bufferSize, initialBackoffMs, clock, log, errors } = options;
   let buffer: AuditEvent[] = [];
   let wake: () => void = () => undefined;
   const throttle = tokens(options);
+  const unending = new AbortController().signal; // of one delivery: it has a limit of its own
 
+  /** When the server ends, what is under way is; what would be tried again is not lost, and is tried with the last ones. */
   async function deliver(items: readonly AuditEvent[], signal: AbortSignal): Promise<void> {
-    const list = { kind: "EventList", apiVersion: "audit.k8s.io/v1", metadata: {}, items };
     for (let attempt = 1; ; attempt++) {
       try {
-        return await post(list, signal);
+        return await post(listOf(items), unending);
       } catch (error) {
-        if (attempt < ATTEMPTS && !signal.aborted) {
-          await clock.sleep(initialBackoffMs * FACTOR ** (attempt - 1), signal);
-          continue;
-        }
-        errors.inc({ plugin: "webhook" }, items.length);
-        log.error("audit events could not be delivered", { events: items.length, error });
+        if (attempt === ATTEMPTS) return lost(items, error);
+        await clock.sleep(initialBackoffMs * FACTOR ** (attempt - 1), signal);
+        if (!signal.aborted) continue;
+        buffer.unshift(...items);
         return;
       }
     }
+  }
+
+  function lost(items: readonly AuditEvent[], error: unknown): void {
+    errors.inc({ plugin: "webhook" }, items.length);
+    log.error("audit events could not be delivered", { events: items.length, error });
   }
 
   async function filled(signal: AbortSignal): Promise<void> {
@@ -68,7 +72,7 @@ export function webhookSink(options: WebhookSinkOptions): AuditSink {
   return {
     write(event) {
       if (buffer.length >= bufferSize) {
-        errors.inc({ plugin: "webhook" });
+        errors.inc({ plugin: "buffered" });
         return undefined;
       }
       buffer.push(event);
@@ -79,7 +83,6 @@ export function webhookSink(options: WebhookSinkOptions): AuditSink {
       name: "audit webhook",
       async run(signal, ready) {
         ready();
-        const stopped = new AbortController(); // the last lists go out after the end has begun
         while (!signal.aborted) {
           await filled(signal);
           await throttle(signal);
@@ -89,12 +92,14 @@ export function webhookSink(options: WebhookSinkOptions): AuditSink {
         }
         while (buffer.length > 0) {
           const items = buffer.splice(0, batchSizeMax);
-          await post({ kind: "EventList", apiVersion: "audit.k8s.io/v1", metadata: {}, items }, stopped.signal).catch((error: unknown) => log.error("audit events could not be delivered", { events: items.length, error }));
+          await post(listOf(items), unending).catch((error: unknown) => lost(items, error));
         }
       },
     },
   };
 }
+
+function listOf(items: readonly AuditEvent[]): object { return { kind: "EventList", apiVersion: "audit.k8s.io/v1", metadata: {}, items }; }
 
 /** A bucket of `burst` tokens that fills at `qps`. */
 function tokens({ throttleQps, throttleBurst, clock }: WebhookSinkOptions): (signal: AbortSignal) => Promise<void> {

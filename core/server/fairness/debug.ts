@@ -16,7 +16,7 @@ export function fairnessDebugPaths(fairness: Fairness, clock: Clock): PathHandle
       ["PriorityLevelName", "ActiveQueues", "IsIdle", "IsQuiescing", "WaitingRequests", "ExecutingRequests", "DispatchedRequests", "RejectedRequests", "TimedoutRequests", "CancelledRequests"],
       ...levels().map(({ name, queues, executing, counted }) => [
         name, queues.queues.filter(({ waiting }) => waiting.length > 0).length, queues.isIdle && executing.size === 0, false, queues.waiting, executing.size,
-        counted.dispatched, counted.rejected, counted.timedOut, counted.cancelled,
+        counted.dispatched, counted.rejected, 0, counted.cancelled,
       ].map(String)),
     ],
     dump_queues: () => [

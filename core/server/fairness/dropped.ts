@@ -29,15 +29,13 @@ export class DroppedRequests {
     return this.#retryAfter;
   }
 
+  /** By what was dropped in the seconds before. */
   #update(second: number): void {
-    if (second < this.#raisedAt + this.#retryAfter) return;
-    const dropped = this.#history.filter((one) => second - one.second <= this.#retryAfter).reduce((sum, { count }) => sum + count, 0);
-    if (dropped < this.#retryAfter) {
-      this.#retryAfter = Math.max(1, this.#retryAfter / 2);
+    const wait = this.#retryAfter;
+    const dropped = this.#history.filter((one) => one.second < second && second - one.second <= wait).reduce((sum, { count }) => sum + count, 0);
+    if (second - this.#raisedAt >= wait && dropped >= 3 * wait) {
+      this.#retryAfter = Math.min(wait * 2, RETRY_AFTER_MAX);
       this.#raisedAt = second;
-    } else if (dropped >= 3 * this.#retryAfter) {
-      this.#retryAfter = Math.min(this.#retryAfter * 2, RETRY_AFTER_MAX);
-      this.#raisedAt = second;
-    }
+    } else if (dropped < wait && wait > 1) this.#retryAfter--;
   }
 }

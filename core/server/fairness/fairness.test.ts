@@ -18,7 +18,7 @@ import { dealHand } from "./shuffle-shard.ts";
 import type { Ticket } from "./too-many-requests.ts";
 import { act, dangling } from "./upkeep.ts";
 import { planUpkeep } from "./upkeep-plan.ts";
-import { estimateWork, sizeIn } from "./work-estimate.ts";
+import { estimateWork, ResourceSizes } from "./work-estimate.ts";
 
 /** Time stands still until it is told to go on. */
 function stoppedClock(): Clock & { pass(ms: number): void } {
@@ -293,15 +293,41 @@ test("after ten busy seconds a level has borrowed from one that is idle", () => 
 
 test.each<[string, RequestInfo, string, number, number, number?]>([
   ["a get", POD, "", 1, 0],
-  ["a list", info("/api/v1/pods"), "", 5, 0],
+  ["a list", info("/api/v1/pods"), "", 9, 0],
+  ["a list of big objects that are in memory", info("/api/v1/secrets"), "resourceVersion=0", 10, 0],
   ["a page of a list", info("/api/v1/pods"), "limit=100", 2, 0],
+  ["a page of a list as it was", info("/api/v1/pods"), "limit=100&continue=x", 2, 0],
+  ["a page of some of a list as it was", info("/api/v1/pods"), "limit=100&resourceVersion=5&labelSelector=a", 5, 0],
+  ["a list of big objects as it was", info("/api/v1/secrets"), "resourceVersion=5&resourceVersionMatch=Exact", 36, 0],
   ["a list of one", info("/api/v1/pods", "GET", "fieldSelector=metadata.name=a"), "", 1, 0],
-  ["a watch with what is there", info("/api/v1/pods", "GET", "watch=1"), "watch=1", 5, 0],
+  ["a watch with what is there", info("/api/v1/pods", "GET", "watch=1"), "watch=1", 9, 0],
   ["a watch from a version", info("/api/v1/pods", "GET", "watch=1"), "watch=1&resourceVersion=7", 1, 0],
   ["a write that many watch", info("/api/v1/namespaces/a/pods", "POST"), "", 1, 15, 25],
   ["a lease", info("/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "PUT"), "", 1, 0],
 ])("the work of %s", (_, asked, query, seats, afterMs, watchers) => {
-  expect(estimateWork(asked, new URLSearchParams(query), () => ({ objects: 450, watchers: 25 }), 10)).toEqual({ seats, afterMs, watchers });
+  expect(estimateWork(asked, new URLSearchParams(query), ({ resource }) => ({ objects: 450, bytesEach: () => (resource === "pods" ? 2_000 : 200_000), watchers: 25 }), 36)).toEqual({ seats, afterMs, watchers });
+});
+
+test("how large objects are is found out from a few of them, once a minute", () => {
+  const clock = stoppedClock();
+  let looked = 0;
+  const object = (length: number) => ({ get jsonLength() { looked++; return length; }, object: {} }) as never;
+  const cache = { size: 160, values: () => Array.from({ length: 160 }, (_, i) => object(i % 20 === 0 ? 1000 : 3000)), listenersOf: () => 0 };
+  const sizes = new ResourceSizes(clock);
+  const each = (): number => sizes.of({ storeOf: () => ({ cache, keyOf: () => "" }) as never }, POD as never)!.bytesEach();
+  expect([each(), each(), looked]).toEqual([2000, 2000, 16]);
+  clock.pass(60_000);
+  expect([each(), looked]).toEqual([2000, 32]);
+});
+
+test("who has little time waits for a quarter of it, and may ask again", async () => {
+  const clock = stoppedClock();
+  const fairness = small(1, { type: "Queue", queuing: { queues: 4, handSize: 1, queueLengthLimit: 4 } }, clock);
+  void fairness.enter(request(), POD, user("holder"));
+  const entered = fairness.enter({ ...request(), query: new URLSearchParams("timeout=5s") } as ServerRequest, POD, user("leader")) as Promise<Ticket>;
+  const end = entered.catch((error: Error) => error.message);
+  clock.pass(1_250);
+  expect(await end).toBe("too many requests: time-out");
 });
 
 test("a thousand nodes that watch what is their own make no write cost more; who watches everything does", async () => {
@@ -315,7 +341,8 @@ test("a thousand nodes that watch what is their own make no write cost more; who
     watch("nodes", { namespace: "", name: `n${i}` });
     watch("secrets", { namespace: "a", name: `s${i}` });
   }
-  const afterMs = (path: string, method: string): number => estimateWork(info(path, method), new URLSearchParams(), (asked) => sizeIn(registry, asked), 10).afterMs;
+  const sizes = new ResourceSizes(systemClock);
+  const afterMs = (path: string, method: string): number => estimateWork(info(path, method), new URLSearchParams(), (asked) => sizes.of(registry, asked), 10).afterMs;
   const writes = [["/api/v1/namespaces/a/pods/b/status", "PATCH"], ["/api/v1/namespaces/a/pods", "POST"], ["/api/v1/nodes/n1/status", "PATCH"], ["/api/v1/namespaces/a/secrets/s1", "PUT"]] as const;
   expect(writes.map(([path, method]) => afterMs(path, method))).toEqual([0, 0, 0, 0]);
   for (let i = 0; i < 15; i++) for (const namespace of ["", "a", "other"]) for (const resource of ["pods", "nodes", "secrets"]) if (namespace === "" || resource !== "nodes") watch(resource, { namespace });

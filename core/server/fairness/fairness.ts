@@ -11,6 +11,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/{server/filters/priority-and-fairness.go,util/flowcontrol/{apf_controller,apf_filter}.go}
  */
 import type { FlowSchema, PriorityLevelConfiguration } from "../../api/gen/flowcontrol.v1.ts";
+import { parseDurationMs } from "../../api/meta/duration.ts";
 import { StatusError } from "../../api/meta/status-error.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
@@ -99,11 +100,11 @@ export class Fairness {
     request.setHeader?.(FLOW_HEADERS[1], level.uid);
     const nowMs = this.#deps.clock.uptimeMs();
     const work = estimateWork(info, request.query, this.#deps.sizeOf, level.seatsMax);
-    const seating: Seating = { seats: work.seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs, ranMs: 0, unaccommodated: () => void flow.unaccommodated++ };
+    const seating: Seating = { seats: work.seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs, ranMs: 0, arrivalR: 0, unaccommodated: () => void flow.unaccommodated++ };
     flow.estimated(work);
     if (level.isExempt) return this.#take(flow, seating, { afterMs: 0, info, user });
     level.demand.add(seating.seats, nowMs);
-    const entered = level.queues.enter(seating, () => flowHash(flow.name, distinguisherOf(flow, info, user)), request.signal);
+    const entered = level.queues.enter(seating, { hash: () => flowHash(flow.name, distinguisherOf(flow, info, user)), waitMs: () => waitMsOf(request, info) }, request.signal);
     if (entered === "seated") {
       flow.passed();
       return this.#take(flow, seating, { afterMs: work.afterMs, info, user });
@@ -217,6 +218,16 @@ function trafficOf(phase: string, kind: RequestKind, nowMs: number): TimeWeighte
 function kindOf({ verb }: RequestInfo): RequestKind { return verb === "get" || verb === "list" || verb === "watch" ? "readOnly" : "mutating"; }
 
 interface Waiter { readonly level: Level; readonly flow: Flow; readonly seating: Seating; readonly afterMs: number; readonly info: RequestInfo; readonly user: UserInfo; readonly signal: AbortSignal }
+
+/** A quarter of the time there is to answer. Watches have none. Source: priority-and-fairness.go getRequestWaitContext */
+function waitMsOf({ query }: ServerRequest, { verb }: RequestInfo): number {
+  const text = verb === "watch" ? null : query.get("timeout");
+  const askedMs = text ? parseDurationMs(text) : 0; // what cannot be read is refused before
+  return (askedMs > 0 ? Math.min(askedMs, REQUEST_MS_MAX) : REQUEST_MS_MAX) / 4;
+}
+
+/** Source: --request-timeout */
+const REQUEST_MS_MAX = 60_000;
 
 function named<T extends { readonly metadata: { readonly name: string } }>(objects: Iterable<T>, mandatory: readonly T[]): Map<string, T> {
   const found = new Map(mandatory.map((one) => [one.metadata.name, one]));

@@ -18,7 +18,7 @@ const DEMAND_BUCKETS: readonly number[] = [0.2, 0.4, 0.6, 0.8, 1, 1.2, 1.4, 1.7,
 const WATCHER_BUCKETS: readonly number[] = [0, 1, 10, 100, 1000, 10_000];
 const REQUEST_BUCKETS: readonly number[] = [0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.25, 0.5, 0.75, 1];
 const UTILIZATION_BUCKETS: readonly number[] = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 1];
-/** Of a level's seats, what one request may take. */
+/** Of a level's seats, what one request may take; not more than those of one queue of a hand. Source: apf_controller.go finishQueueSetReconfigsLocked */
 const SEATS_SHARE_MAX = 0.15;
 
 /** A request that has a seat, as the debug page shows it. */
@@ -45,7 +45,7 @@ export class Level {
   average = 0;
   deviation = 0;
   peak = 0;
-  readonly counted = { dispatched: 0, rejected: 0, timedOut: 0, cancelled: 0 };
+  readonly counted = { dispatched: 0, rejected: 0, cancelled: 0 };
 
   constructor(name: string, clock: Clock, turns: TurnEnd) {
     this.name = name;
@@ -62,9 +62,10 @@ export class Level {
     this.uid = metadata.uid ?? "";
     this.isExempt = spec?.type === "Exempt";
     this.limits = limits;
-    this.seatsMax = Math.ceil(limits.nominal * SEATS_SHARE_MAX);
     this.demand.denominator = limits.nominal;
     const queuing = spec?.limited?.limitResponse?.type === "Queue" ? spec.limited.limitResponse.queuing : undefined;
+    this.seatsMax = Math.ceil(limits.nominal * SEATS_SHARE_MAX);
+    if (queuing) this.seatsMax = Math.max(1, Math.min(this.seatsMax, Math.floor(limits.nominal / (queuing.handSize || 1))));
     this.places = placesIn(queuing);
     this.requests.waiting.denominator = Math.max(1, this.places);
     this.queues.configure(queuing);
@@ -122,10 +123,10 @@ export class Level {
   refuse(flow: Flow, seating: Seating, reason: Refusal): TooManyRequests {
     const nowMs = this.#clock.uptimeMs();
     this.demand.add(-seating.seats, nowMs);
-    if (reason === "time-out") this.counted.timedOut++;
-    else if (reason === "cancelled") this.counted.cancelled++;
-    else this.counted.rejected++;
-    flow.rejected.set(reason, (flow.rejected.get(reason) ?? 0) + 1);
+    const told = reason === "cancelled" ? "time-out" : reason; // upstream does not tell them apart
+    this.counted.rejected++;
+    if (told === "time-out") this.counted.cancelled++;
+    flow.rejected.set(told, (flow.rejected.get(told) ?? 0) + 1);
     this.#dropped.record(this.#clock.nowMs());
     return new TooManyRequests(reason, this.#dropped.retryAfter);
   }

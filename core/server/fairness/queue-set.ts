@@ -18,8 +18,6 @@ import { dealHand } from "./shuffle-shard.ts";
 
 /** Source: queueset.go newQueueSetFactory, 3 ms */
 const GUESSED_SECONDS = 0.003;
-/** Source: cmd/kube-apiserver: a quarter of --request-timeout */
-const WAIT_MS_MAX = 15_000;
 
 export type Refusal = "queue-full" | "concurrency-limit" | "time-out" | "cancelled";
 
@@ -30,10 +28,19 @@ export interface Seating {
   startedMs: number;
   /** How long this process has been at it, while others waited. */
   ranMs: number;
+  /** R when it came to wait. */
+  arrivalR: number;
   /** Is told each time it was its turn and there was no seat. */
   readonly unaccommodated?: (() => void) | undefined;
   /** Ends the wait, one way or the other. */
   settle?: ((refusal: Refusal | undefined) => void) | undefined;
+}
+
+/** Asked only if somebody has to wait. */
+export interface Patience {
+  hash(): bigint;
+  /** How long at the most. */
+  waitMs(): number;
 }
 
 /** turns.ts */
@@ -89,8 +96,8 @@ export class QueueSet {
     if (this.#waiting > 0) this.#turns.wake(this);
   }
 
-  /** "seated", or what the request waits for, or why it is refused at once. `hash` is asked only if somebody has to wait. */
-  enter(seating: Seating, hash: () => bigint, signal: AbortSignal): "seated" | Promise<Refusal | undefined> | Refusal {
+  /** "seated", or what the request waits for, or why it is refused at once. */
+  enter(seating: Seating, { hash, waitMs }: Patience, signal: AbortSignal): "seated" | Promise<Refusal | undefined> | Refusal {
     const isFree = this.#waiting === 0 && this.#fits(seating.seats);
     if (isFree && (this.#seatsInUse + seating.seats) * 2 <= this.#limit) {
       this.#seat(seating, undefined);
@@ -108,9 +115,9 @@ export class QueueSet {
       this.#seat(seating, queue);
       return "seated";
     }
-    if (queue.waiting.length >= (queuing.queueLengthLimit ?? 50)) return "queue-full";
+    if (this.#seatsInUse >= this.#limit && queue.waiting.length >= (queuing.queueLengthLimit ?? 50)) return "queue-full";
     this.#wake(queue);
-    return this.#wait(seating, queue, signal);
+    return this.#wait(seating, { queue, ms: waitMs() }, signal);
   }
 
   leave(seating: Seating, endedMs: number): void {
@@ -133,10 +140,18 @@ export class QueueSet {
     this.#executing--;
     this.#seatsInUse -= seats;
     if (!queue) return;
-    this.#r += (seats * seconds) / this.#queues.reduce((active, { waiting, executing }) => active + (waiting.length > 0 || executing > 0 ? 1 : 0), 0);
+    const active = this.#queues.reduce((sum, { waiting, executing }) => sum + (waiting.length > 0 || executing > 0 ? 1 : 0), 0);
+    this.#r += (seats * seconds) / Math.max(1, active); // its own queue may have been taken away
     queue.executing--;
     queue.seatsInUse -= seats;
     queue.nextDispatchR -= seats * (GUESSED_SECONDS - seconds);
+    this.#bound(queue);
+  }
+
+  /** Nobody saves up from before he came. */
+  #bound(queue: Queue): void {
+    const first = queue.waiting[0];
+    if (first && queue.nextDispatchR < first.arrivalR) queue.nextDispatchR = first.arrivalR;
   }
 
   /** So long has this process been at a request of these seats. */
@@ -175,9 +190,9 @@ export class QueueSet {
     return best!;
   }
 
-  #wait(seating: Seating, queue: Queue, signal: AbortSignal): Promise<Refusal | undefined> {
+  #wait(seating: Seating, { queue, ms }: { readonly queue: Queue; readonly ms: number }, signal: AbortSignal): Promise<Refusal | undefined> {
     return new Promise((resolve) => {
-      const late = this.#clock.after(WAIT_MS_MAX, () => this.#withdraw(seating, queue, "time-out"));
+      const late = this.#clock.after(ms, () => this.#withdraw(seating, queue, "time-out"));
       const gone = (): void => this.#withdraw(seating, queue, "cancelled");
       seating.settle = (refusal) => {
         late.cancel();
@@ -186,7 +201,9 @@ export class QueueSet {
         resolve(refusal);
       };
       seating.queue = queue;
+      seating.arrivalR = this.#r;
       queue.waiting.push(seating);
+      this.#bound(queue);
       this.#waiting++;
       signal.addEventListener("abort", gone, { once: true });
       const first = this.#next()?.waiting[0];
@@ -199,6 +216,7 @@ export class QueueSet {
     const at = queue.waiting.indexOf(seating);
     if (at < 0) return;
     queue.waiting.splice(at, 1);
+    this.#bound(queue);
     this.#waiting--;
     seating.settle?.(refusal);
   }
@@ -210,6 +228,7 @@ export class QueueSet {
     this.#waiting--;
     this.#lastServed = queue.index;
     this.#seat(first, queue);
+    this.#bound(queue);
     this.#seated.push(first);
     return true;
   }

@@ -1,9 +1,12 @@
 /**
- * How many seats a request takes: a list one for each hundred objects it may go through, a write one, and one more for a while if many watch what is written.
+ * How many seats a request takes: a list one for each 100 kB of objects it may have in memory at once, a write one, and one more for a while if many watch what is written.
  *
  * Source: kubernetes v1.36 apiserver/pkg/util/flowcontrol/{watch_tracker.go,request/{width,list_work_estimator,mutating_work_estimator,config}.go}
  */
+import { jsonText } from "../../api/codec/json.ts";
+import type { Cached } from "../../registry/generic/cached.ts";
 import type { Registry } from "../../registry/registry.ts";
+import type { Clock } from "../../lifecycle/clock.ts";
 import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
 import { isTrue } from "../request-info.ts";
 
@@ -17,18 +20,56 @@ export interface WorkEstimate {
 
 export interface ResourceSize {
   readonly objects: number;
+  /** Of an object, on average. */
+  bytesEach(): number;
   /** Of what the request is about: all of the resource, its namespace, or the object itself. Not those of one node's pods, of whom a change reaches one. */
   readonly watchers: number;
 }
 
-/** As it is now; undefined: another server's. */
-export function sizeIn(registry: Pick<Registry, "storeOf">, { group, resource, namespace, name }: ResourceRequestInfo): ResourceSize | undefined {
-  const store = registry.storeOf(group, resource);
-  return store && { objects: store.cache.size, watchers: store.cache.listenersOf(store.keyOf(namespace, name)) };
+interface Cache { readonly size: number; values(): Iterable<Pick<Cached, "jsonLength" | "object">> }
+
+/** A few objects are looked at, once a minute. */
+const SAMPLES = 16, SAMPLE_MS = 60_000;
+
+export class ResourceSizes {
+  readonly #clock: Pick<Clock, "uptimeMs">;
+  readonly #means = new WeakMap<Cache, { readonly atMs: number; readonly bytes: number }>();
+
+  constructor(clock: Pick<Clock, "uptimeMs">) {
+    this.#clock = clock;
+  }
+
+  /** As it is now; undefined: another server's. */
+  of(registry: Pick<Registry, "storeOf">, { group, resource, namespace, name }: ResourceRequestInfo): ResourceSize | undefined {
+    const store = registry.storeOf(group, resource);
+    return store && { objects: store.cache.size, bytesEach: () => this.#mean(store.cache), watchers: store.cache.listenersOf(store.keyOf(namespace, name)) };
+  }
+
+  #mean(cache: Cache): number {
+    const nowMs = this.#clock.uptimeMs();
+    const known = this.#means.get(cache);
+    if (known && nowMs - known.atMs < SAMPLE_MS) return known.bytes;
+    const bytes = meanOf(cache);
+    this.#means.set(cache, { atMs: nowMs, bytes });
+    return bytes;
+  }
 }
 
-const OBJECTS_PER_SEAT = 100;
-const SEATS_MAX = 10;
+function meanOf(cache: Cache): number {
+  const stride = Math.ceil(cache.size / SAMPLES);
+  let [at, count, sum] = [0, 0, 0];
+  for (const entry of cache.values()) {
+    if (at++ % stride !== 0) continue;
+    count++;
+    sum += entry.jsonLength ?? jsonText(entry.object).length;
+  }
+  return count === 0 ? 0 : sum / count;
+}
+
+const BYTES_PER_SEAT = 100_000;
+/** Of what comes from the copy in memory: it is sent as it is read. */
+const CACHED_BYTES_MAX = 1_000_000;
+const SEATS_MAX = 100;
 const WATCHES_PER_SEAT = 10;
 const EVENT_MS = 5;
 const ONE: WorkEstimate = { seats: 1, afterMs: 0 };
@@ -40,9 +81,9 @@ export function estimateWork(info: RequestInfo, query: URLSearchParams, sizeOf: 
     case "list":
     case "watch": {
       if (info.name !== "" || (info.verb === "watch" && !sendsInitialEvents(query))) return ONE;
-      const objects = sizeOf(info)?.objects ?? 0;
-      if (objects <= OBJECTS_PER_SEAT) return ONE;
-      return { seats: Math.max(1, Math.min(seatsMax || SEATS_MAX, SEATS_MAX, Math.ceil(throughStore(info.verb, query) ? perPage(objects, query) / OBJECTS_PER_SEAT : objects / OBJECTS_PER_SEAT))), afterMs: 0 };
+      const size = sizeOf(info);
+      if (!size?.objects) return ONE;
+      return { seats: Math.max(1, Math.min(seatsMax || SEATS_MAX, SEATS_MAX, Math.ceil(bytesAtOnce(size, info.verb, query) / BYTES_PER_SEAT))), afterMs: 0 };
     }
     case "create":
     case "update":
@@ -60,13 +101,18 @@ function sendsInitialEvents(query: URLSearchParams): boolean {
   return query.has("sendInitialEvents") ? isTrue(query.get("sendInitialEvents")) : version === "" || version === "0";
 }
 
-/** A page of a snapshot is read from the store; everything else comes from the copy in memory. */
-function throughStore(verb: string, query: URLSearchParams): boolean {
-  return verb === "list" && (query.has("continue") || (query.has("limit") && (query.get("resourceVersion") ?? "") !== "0"));
+function bytesAtOnce({ objects, bytesEach }: ResourceSize, verb: string, query: URLSearchParams): number {
+  const asked = Number(query.get("limit") ?? 0);
+  const limited = asked > 0 ? Math.min(asked, objects) : objects;
+  if (!throughStore(verb, query)) return Math.min(limited * bytesEach(), CACHED_BYTES_MAX);
+  const isSelected = Boolean(query.get("fieldSelector") || query.get("labelSelector"));
+  return (isSelected ? Math.max(limited, Math.floor(objects / 2)) : limited) * bytesEach();
 }
 
-function perPage(objects: number, query: URLSearchParams): number {
-  const asked = Number(query.get("limit") ?? 0);
-  const limit = asked > 0 ? Math.min(asked, objects) : objects;
-  return query.has("fieldSelector") || query.has("labelSelector") ? objects + limit : 2 * limit;
+/** What is asked for as it was is read from the store; everything else comes from the copy in memory. Source: kubernetes v1.36 apiserver/pkg/storage/cacher/delegator/interface.go */
+function throughStore(verb: string, query: URLSearchParams): boolean {
+  if (verb !== "list") return false;
+  const match = query.get("resourceVersionMatch") ?? "", version = query.get("resourceVersion") ?? "";
+  if (match !== "") return match !== "NotOlderThan";
+  return Boolean(query.get("continue")) || (Number(query.get("limit") ?? 0) > 0 && version !== "" && version !== "0");
 }

@@ -7,6 +7,8 @@ import { printer } from "./printer.ts";
 const V2 = "api.autoscaling.v2";
 const METRICS_SHOWN_MAX = 2;
 const UNKNOWN = "<unknown>";
+/** A quantity that is not there, as Go prints it. */
+const NIL = "<nil>";
 
 export const horizontalPodAutoscalers = printer<HorizontalPodAutoscaler>({
   columns: [
@@ -40,7 +42,7 @@ function formatMetric(spec: MetricSpec, status: MetricStatus | undefined): strin
   switch (spec.type) {
     case "External": return valueOrAverage(spec.external?.target, status?.external?.current);
     case "Object": return valueOrAverage(spec.object?.target, status?.object?.current);
-    case "Pods": return `${status?.pods ? status.pods.current?.averageValue ?? "0" : UNKNOWN}/${spec.pods?.target?.averageValue ?? "0"}`;
+    case "Pods": return `${status?.pods ? status.pods.current?.averageValue ?? NIL : UNKNOWN}/${spec.pods?.target?.averageValue ?? NIL}`;
     case "Resource": return utilization(spec.resource?.name, spec.resource?.target, status?.resource?.current);
     case "ContainerResource": return utilization(spec.containerResource?.name, spec.containerResource?.target, status?.containerResource?.current);
     default: return "<unknown type>";
@@ -49,11 +51,11 @@ function formatMetric(spec: MetricSpec, status: MetricStatus | undefined): strin
 
 function valueOrAverage(target: MetricTarget | undefined, current: MetricValueStatus | undefined): string {
   if (target?.averageValue !== undefined) return `${current?.averageValue ?? UNKNOWN}/${target.averageValue} (avg)`;
-  return `${current ? current.value ?? "0" : UNKNOWN}/${target?.value ?? "0"}`;
+  return `${current ? current.value ?? NIL : UNKNOWN}/${target?.value ?? NIL}`;
 }
 
 function utilization(name: string | undefined, target: MetricTarget | undefined, current: MetricValueStatus | undefined): string {
-  if (target?.averageValue !== undefined) return `${name}: ${current ? current.averageValue ?? "0" : UNKNOWN}/${target.averageValue}`;
+  if (target?.averageValue !== undefined) return `${name}: ${current ? current.averageValue ?? NIL : UNKNOWN}/${target.averageValue}`;
   const is = current?.averageUtilization === undefined ? UNKNOWN : `${current.averageUtilization}%`;
   const wanted = target?.averageUtilization === undefined ? "<auto>" : `${target.averageUtilization}%`;
   return `${name}: ${is}/${wanted}`;
