@@ -87,7 +87,7 @@ export function volumeStats({ volumes, drivers, pods, locals, known, periodMs, c
     ["inodes_free", "Number of free inodes in the volume", ({ inodesFree }) => inodesFree], ["inodes_used", "Number of used inodes in the volume", ({ inodesUsed }) => inodesUsed],
     ["health_status_abnormal", "Abnormal volume health status. The count is either 1 or 0. 1 indicates the volume is unhealthy, 0 indicates volume is healthy", ({ abnormal }) => (abnormal === undefined ? undefined : Number(abnormal))],
   ] as readonly (readonly [string, string, (of: VolumeFigures) => number | undefined])[]) {
-    metrics.gaugeFrom(`kubelet_volume_stats_${name}`, help, () => [...new Map(figures.flatMap((one) => {
+    metrics.gaugeFrom(`kubelet_volume_stats_${name}`, `[ALPHA] ${help}`, () => [...new Map(figures.flatMap((one) => {
       const number = value(one);
       return number === undefined ? [] : [[`${one.namespace}/${one.claim}`, [{ namespace: one.namespace, persistentvolumeclaim: one.claim }, number] as const] as const]; // once, however many pods mount it
     })).values()]);

@@ -97,7 +97,7 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
   async function answerTo(request: IncomingMessage, connection: Connection, signal: AbortSignal): Promise<Answer> {
     const { path, query, parts } = targetOf(request);
     await check(request, connection, path, signal);
-    return await route({ api, metrics, health, configz, zpages, debug, body: () => bodyOf(request), accept: request.headers.accept, clock, exec, localPath, method: request.method ?? "GET", parts, query, signal });
+    return await route({ api, metrics, health, configz, zpages, debug, body: () => bodyOf(request), accept: request.headers.accept, clock, log, exec, localPath, method: request.method ?? "GET", parts, query, signal });
   }
 
   function handler(request: IncomingMessage, response: ServerResponse, connection: Connection): void {

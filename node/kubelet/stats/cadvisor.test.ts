@@ -93,7 +93,7 @@ test("without a quota nothing is throttled, and what the kernel does not tell is
 });
 
 test("every series has the labels of cadvisor; groups that are gone have none", () => {
-  const [eth0] = parseNetDev("Inter-| Receive\n face |bytes\n    lo: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n  eth0: 100 2 3 4 0 0 0 0 200 5 6 7 0 0 0 0\n");
+  const [eth0] = parseNetDev("Inter-| Receive\n face |bytes\n    lo: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\nveth12: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\ndocker0: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n  eth0: 100 2 3 4 0 0 0 0 200 5 6 7 0 0 0 0\n");
   const rows: Row[] = [
     { path: "/" }, { path: "/kubepods/podu", pod: "web", namespace: "shop" }, { path: "/kubepods/podu/sandbox", name: "sandbox", image: "pause", pod: "web", namespace: "shop", interfaces: [eth0!] },
     { path: "/kubepods/podu/c1", name: "c1", image: "busybox:1", container: "httpd", pod: "web", namespace: "shop", startedAtMs: 5000 }, { path: "/gone" },
