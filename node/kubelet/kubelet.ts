@@ -19,6 +19,7 @@ import type { Client } from "../../core/client/client.ts";
 import { PODS } from "../../core/client/resources.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
+import { machineTopology } from "../os/cpu-topology.ts";
 import { kubeletApi } from "./api.ts";
 import type { Observation } from "./eviction/plan.ts";
 import { housekeeping } from "./housekeeping.ts";
@@ -32,6 +33,7 @@ import { nodeReference } from "./node/node-reference.ts";
 import { nodeAgent } from "./node/node-agent.ts";
 import { podObjects } from "./objects/pod-objects.ts";
 import { nodePlugins } from "./plugins/node-plugins.ts";
+import { type CpuMachine, cpuMachine } from "./placement/cpu-machine.ts";
 import { PodManager } from "./pod-manager.ts";
 import { isStaticPod } from "./pod-spec.ts";
 import { probeManager } from "./probes/probe-manager.ts";
@@ -115,11 +117,14 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     for (const worker of manager.workers()) if (worker.status.containerStatuses?.some(({ allocatedResourcesStatus }) => allocatedResourcesStatus)) worker.publish();
   }
 
+  let processors: CpuMachine | undefined;
+
   /** Without control groups: from what the runtime says. */
   async function containerFigures(quit: AbortSignal): Promise<string> {
     if (!isLinux) return containerMetrics(await house.stats.summary(quit));
     const rows = await Promise.all(cgroupRows({ cgroups: deps.cgroups, podCgroups: context.cgroups, pods: () => manager.workers() }).map((row) => withProcesses(deps.cgroups, row)));
-    return cadvisorMetrics({ cgroups: deps.cgroups, rows, machine, nowMs: clock.nowMs() });
+    const { cores, sockets } = (processors ??= cpuMachine(machineTopology(machine).cpus));
+    return cadvisorMetrics({ cgroups: deps.cgroups, rows, machine, cores: cores || undefined, sockets: sockets || undefined, nowMs: clock.nowMs() });
   }
 
   const podLife: Runnable = {
