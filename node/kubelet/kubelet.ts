@@ -38,6 +38,7 @@ import { PodManager } from "./pod-manager.ts";
 import { isStaticPod } from "./pod-spec.ts";
 import { probeManager } from "./probes/probe-manager.ts";
 import { runtimeWatch } from "./runtime-watch.ts";
+import { systemOom } from "./resources/system-oom.ts";
 import { subordinateIds } from "./sandbox/user-namespaces.ts";
 import { containerMetrics } from "./server/pod-metrics.ts";
 import { majorMinor } from "./start-container.ts";
@@ -56,6 +57,7 @@ export interface Kubelet extends Runnable {
 
 /** A runtime that has not answered for this long makes the node not ready. */
 const RUNTIME_SILENT_MS_MAX = 15 * 60_000;
+const LIMIT_RETRY_MS = 60_000;
 
 export function kubelet(deps: KubeletDeps): Kubelet {
   const { settings, client, cri, clock, random, log, machine, metrics } = deps;
@@ -130,14 +132,28 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const podLife: Runnable = {
     name: "pods",
     async run(quit, ready) {
-      context.cgroups.setUp(node.podsShare());
-      if (isLinux && settings.enforcesAllocatable) events.event(nodeReference(settings.nodeName), "Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods");
+      const limited = limitPods(quit);
       if (isLinux) context.userNamespaces.setUp(await subordinateIds({ exec: deps.exec, passwd: existsSync("/etc/passwd") ? readFileSync("/etc/passwd", "utf8") : "", signal: quit }), await context.volumes.leftBehind());
       tellResolverProblem(context);
       ready();
-      await manager.run(quit);
+      await Promise.all([manager.run(quit), limited]);
     },
   };
+
+  /** The kernel refuses a limit below what pods use: tried again, the node works without. */
+  async function limitPods(quit: AbortSignal): Promise<void> {
+    while (!quit.aborted) {
+      try {
+        context.cgroups.setUp(node.podsShare());
+        if (isLinux && settings.enforcesAllocatable) events.event(nodeReference(settings.nodeName), "Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods");
+        return;
+      } catch (error) {
+        log.warn("what all pods may use together is not limited, next try in a minute", { error });
+        events.event(nodeReference(settings.nodeName), "Warning", "FailedNodeAllocatableEnforcement", `Failed to update Node Allocatable Limits ["kubepods"]: ${(error as Error).message}`);
+        await clock.sleep(LIMIT_RETRY_MS, quit);
+      }
+    }
+  }
 
   return {
     name: "kubelet",
@@ -147,7 +163,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       try {
         await mkdir(join(settings.dataDir, "plugins"), { recursive: true, mode: 0o750 }); // manifests of drivers mount it, as a directory that is there
         if (isLinux) ownName = await wellKnownDirectory(settings.dataDir, { path: settings.wellKnownDir, log });
-        await runAll([...node.parts, ...plugins.parts, ...manifests, watch, podLife, ...house.parts, readiness(ready)], quit);
+        await runAll([...node.parts, ...plugins.parts, ...manifests, watch, podLife, ...house.parts, ...(isLinux ? [systemOom({ events, node: nodeReference(settings.nodeName), clock, log })] : []), readiness(ready)], quit);
       } finally {
         life.abort();
         objects.close();
