@@ -237,6 +237,7 @@ test("exec over WebSocket v5: what is typed comes back, closing stdin ends it, t
     },
   });
   expect(socket.protocol).toBe("v5.channel.k8s.io");
+  expect(metrics.render()).toMatch(/kubelet_websocket_streaming_requests_total\{subresource="exec"\} \d/);
   expect(got).toEqual(["1 ", "1 hello", "1 bye", '3 {"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}']);
   expect(code).toBe(1000);
 });

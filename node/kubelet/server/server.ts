@@ -70,6 +70,9 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
   const took = metrics.histogram("kubelet_http_requests_duration_seconds", "[ALPHA] Duration in seconds to serve http requests", DEFAULT_BUCKETS);
   const inFlight = metrics.gauge("kubelet_http_inflight_requests", "[ALPHA] Number of the inflight http requests");
 
+  const streams = metrics.counter("kubelet_websocket_streaming_requests_total", "[ALPHA] Total number of WebSocket streaming requests (exec/attach/portforward) received by the kubelet.");
+  metrics.gauge("kubelet_metrics_provider", "[ALPHA] Metrics provider used by kubelet to collect container stats. Values can be 'cadvisor' and 'cri'").set(1, { provider: "cadvisor" });
+
   function counted(labels: Labels, beganMs: number): void {
     inFlight.add(-1, labels);
     requests.inc(labels);
@@ -125,6 +128,7 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
       const { path, query, parts } = targetOf(request);
       await check(request, connection, path, gone.signal);
       if (!UPGRADED.has(parts[0] ?? "")) throw new AnswerError(404, "404 page not found\n");
+      if (isTranslated(request, parts[0]!)) streams.inc({ subresource: parts[0]!.toLowerCase() });
       await upgrade(api, { request, socket, head, parts, query, clock, signal: gone.signal });
     } catch (error) {
       const { status, body, contentType } = answerOf(error, log);
@@ -163,6 +167,12 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
       used = cert;
     }
   }
+}
+
+/** It comes as a WebSocket, of those that the runtime does not speak. */
+function isTranslated({ headers }: IncomingMessage, root: string): boolean {
+  const wanted = root === "portForward" ? /SPDY\/3\.1\+portforward\.k8s\.io/ : /\bv5\.channel\.k8s\.io\b/;
+  return wanted.test(String(headers["sec-websocket-protocol"] ?? ""));
 }
 
 /** A renewed certificate is due weeks before the old one ends. */
