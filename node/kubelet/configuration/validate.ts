@@ -123,8 +123,8 @@ function checkLogsDirectory(path: string, check: (good: boolean, message: string
 }
 
 /** Source: kubernetes v1.36 pkg/util/taints (CheckTaintValidation) */
-function isTaint({ key = "", value = "", effect = "" }: Partial<Taint>): boolean {
-  return qualifiedName(key).length === 0 && (value === "" || labelValue(value).length === 0) && ["", "NoSchedule", "PreferNoSchedule", "NoExecute"].includes(effect);
+function isTaint({ key = "", value = "", effect }: { readonly [K in keyof Taint]: string | undefined }): boolean {
+  return qualifiedName(key).length === 0 && (value === "" || labelValue(value).length === 0) && ["", "NoSchedule", "PreferNoSchedule", "NoExecute"].includes(effect ?? "");
 }
 
 const TOPOLOGY_POLICIES: readonly string[] = ["none", "best-effort", "restricted", "single-numa-node"];

@@ -19,7 +19,7 @@ import type { PluginHandler } from "../plugins/plugin-watcher.ts";
 import { type Allocation, readCheckpoint } from "./checkpoint.ts";
 import { deviceAdmission } from "./device-admission.ts";
 import { deviceAllocations } from "./device-allocations.ts";
-import { chosen, type KnownDevice, nearAndFar, servedContainers } from "./device-choice.ts";
+import { chosen, nearAndFar, servedContainers } from "./device-choice.ts";
 import { DEVICE_PLUGINS, type DevicePlugin, devicePlugins } from "./device-plugins.ts";
 
 export interface ContainerDevice { readonly resource: string; readonly id: string; readonly numaNodes: readonly number[] }

@@ -121,7 +121,7 @@ test("what pods use: of processor, memory and swap alone for who asks so; a scra
   const at = "2026-01-02T03:04:05Z";
   const each = { name: "c", startTime: at, cpu: { time: at, usageCoreNanoSeconds: 2e9 }, swap: { time: at, swapUsageBytes: 1 } };
   const rest = { io: { time: at }, fs: { time: at } };
-  const summary = { node: { nodeName: "n1", startTime: at, ...each, name: undefined, ...rest, systemContainers: [{ ...each, ...rest, name: "pods" }] }, pods: [{ podRef: { name: "web", namespace: "shop", uid: "u1" }, startTime: at, ...rest, swap: each.swap, containers: [{ ...each, ...rest }] }] };
+  const summary = { node: { nodeName: "n1", ...each, name: undefined, ...rest, systemContainers: [{ ...each, ...rest, name: "pods" }] }, pods: [{ podRef: { name: "web", namespace: "shop", uid: "u1" }, startTime: at, ...rest, swap: each.swap, containers: [{ ...each, ...rest }] }] };
   const asked = { api: { ...api, statsSummary: async () => summary }, log: silentLog, query: new URLSearchParams("only_cpu_and_memory=true"), parts: ["stats", "summary"] } as unknown as Routed;
   const { cpu, swap } = each;
   const few = { node: { nodeName: "n1", startTime: at, cpu, swap, systemContainers: [{ name: "pods", startTime: at, cpu, swap }] }, pods: [{ podRef: summary.pods[0]!.podRef, startTime: at, swap, containers: [each] }] };
