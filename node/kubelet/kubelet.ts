@@ -28,7 +28,7 @@ import type { KubeletApi } from "./kubelet-api.ts";
 import { kubeletContext } from "./kubelet-context.ts";
 import type { KubeletDeps } from "./kubelet-deps.ts";
 import { registerRunning } from "./kubelet-metrics.ts";
-import type { PodsShare } from "./node/capacity.ts";
+import { type PodsShare, reservationProblem } from "./node/capacity.ts";
 import { nodeReference } from "./node/node-reference.ts";
 import { nodeAgent } from "./node/node-agent.ts";
 import { podObjects } from "./objects/pod-objects.ts";
@@ -174,6 +174,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 
 /** Throws if the settings say that the kubelet must not run on such a machine. */
 function checkMachine({ settings, machine, cgroups }: KubeletDeps): void {
+  const problem = reservationProblem({ machine, reserved: settings.reserved, thresholds: settings.eviction.thresholds });
+  if (problem !== undefined) throw new Error(problem);
   if (settings.failSwapOn && machine.swapBytes > 0) throw new Error("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
   if (settings.failCgroupV1 && cgroups.version === 1) throw new Error("kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release");
 }

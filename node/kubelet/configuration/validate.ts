@@ -96,7 +96,20 @@ export function validate(given: Values): string[] {
   check(rate === undefined || rate <= 1_000_000, `tracing.samplingRatePerMillion: Invalid value: ${rate}: sampling rate per million must be less than or equal to one million`);
   check(endpoint === undefined || /^[^\s/]+(:\d+)?$/.test(endpoint), `tracing.endpoint: Invalid value: ${JSON.stringify(endpoint)}: must be host:port`);
   checkPlacement(value, check);
+  problems.push(...["systemReserved", "kubeReserved"].flatMap((name) => reservedProblems(value<Readonly<Record<string, unknown>> | undefined>(name) ?? {})));
   return [...problems, ...notDone(given)];
+}
+
+const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storage", "pid"];
+
+/** Source: kubernetes v1.36 cmd/kubelet/app/server.go parseResourceList */
+function reservedProblems(reserved: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(reserved).flatMap(([name, value]) => {
+    const text = String(value);
+    if (!RESERVABLE.includes(name)) return [`cannot reserve ${JSON.stringify(name)} resource`];
+    if (!isQuantity(text)) return [`failed to parse quantity ${JSON.stringify(text)} for ${JSON.stringify(name)} resource: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`];
+    return parseQuantity(text).sign < 0 ? [`resource quantity for ${JSON.stringify(name)} cannot be negative: ${text}`] : [];
+  });
 }
 
 const ENFORCEMENTS: readonly string[] = ["pods", "system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible"];

@@ -86,7 +86,7 @@ async function startNode() {
   const node = csiNodeWriter(common);
   const metrics = metricsRegistry();
   const drivers = csiDrivers({ node, clock: systemClock, log: silentLog, metered: driverCallMeter(metrics, systemClock), onRegistered: () => undefined });
-  const watcher = pluginWatcher({ directory: join(dataDir, "plugins_registry"), handlers: [drivers.handler], clock: systemClock, log: silentLog });
+  const watcher = pluginWatcher({ directory: join(dataDir, "plugins_registry"), handlers: [drivers.handler], clock: systemClock, log: silentLog, metrics: metricsRegistry() });
   const mounts = { isMountPoint: (path: string) => mounted.has(path), unmount: (path: string) => void mounted.delete(path) } as unknown as Mounts;
   const tokens = { held: async () => ({ token: "t", expiresMs: 0 }), token: async () => "t", forget: () => undefined };
   const stop = new AbortController();

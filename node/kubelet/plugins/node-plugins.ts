@@ -94,6 +94,6 @@ export function nodePlugins({ settings, machine, client, cri, mounts, tokens, ev
     })),
   });
   const allocatable = csiAllocatable({ client, drivers, clock, random, log, onChange: (object) => csi.reconsider(object) });
-  const watcher = pluginWatcher({ directory: join(dataDir, "plugins_registry"), handlers: [drivers.handler, devices.handler, claims.handler], clock, log });
+  const watcher = pluginWatcher({ directory: join(dataDir, "plugins_registry"), handlers: [drivers.handler, devices.handler, claims.handler], clock, log, metrics });
   return { drivers, csi, devices, claims, expander, placement: places, parts: [csiNode, allocatable, claims, ...devices.parts, watcher, told, ...places.parts] };
 }
