@@ -136,6 +136,7 @@ export function applyConfiguration(base: KubeletSettings, given: Configuration, 
   ms("runtimeRequestTimeout", (value) => { result.runtimeTimeoutMs = value; });
   ms("volumeStatsAggPeriod", (value) => { result.volumeStatsMs = value; });
   read<number>("oomScoreAdj", (value) => { result.oomScoreAdjust = value; });
+  read<boolean>("protectKernelDefaults", (value) => { result.protectsKernel = value; });
   read<boolean>("failCgroupV1", (value) => { result.failCgroupV1 = value; });
   read<boolean>("enableSystemLogHandler", (value) => { result.servesLogs = value; });
   read<boolean>("cpuCFSQuota", (value) => { result.cpuQuota = { ...result.cpuQuota, on: value }; });

@@ -175,7 +175,7 @@ const ONLY: Readonly<Record<string, readonly unknown[]>> = {
   readOnlyPort: [0], tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""],
   configMapAndSecretChangeDetectionStrategy: ["Watch", "Cache" /* a watch is never older than what a cache may hold */, "Get"],
   containerRuntimeEndpoint: [""],
-  address: ["0.0.0.0", "::"], enableDebuggingHandlers: [true], protectKernelDefaults: [false], localStorageCapacityIsolation: [true],
+  address: ["0.0.0.0", "::"], enableDebuggingHandlers: [true], localStorageCapacityIsolation: [true],
   "authentication.anonymous.enabled": [false], "authentication.webhook.enabled": [true], "authorization.mode": ["Webhook"],
 };
 
