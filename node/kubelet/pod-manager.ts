@@ -77,7 +77,8 @@ export class PodManager {
     await this.#deps.pods.whenSynced(signal);
     if (signal.aborted) return void (await Promise.allSettled(this.#running));
     this.#started = true;
-    this.#deps.worker.context.placement.retain(new Set([...this.#deps.pods.list(), ...this.#static].map(({ metadata }) => metadata.uid)));
+    const running = [...this.#inRuntime.values()].flatMap((one) => (one.running ? [one.uid] : [])); // what it had is its own until it has ended
+    this.#deps.worker.context.placement.retain(new Set([...[...this.#deps.pods.list(), ...this.#static].map(({ metadata }) => metadata.uid), ...running]));
     for (const pod of [...this.#deps.pods.list()].toSorted(byAge)) this.#onPod(pod); // the oldest have the best claim to what there is
     const stop = this.#deps.pods.onChange(({ object, deleted }) => (deleted ? this.#onGone(object) : this.#onPod(object)));
     await this.#sweep();

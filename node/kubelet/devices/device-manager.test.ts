@@ -101,11 +101,12 @@ test("a plugin registers, its devices are counted, given to containers, and know
   const second = deviceManager({ dataDir, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => undefined });
   expect(second.counts().get(RESOURCE)).toEqual({ capacity: 0, allocatable: 0 });
   expect(second.devicesOf("u1", "c0")).toMatchObject([{ resource: RESOURCE, id: "b" }]);
+  second.retain(new Set(["u1"]));
   admit(second, pod("u1", [1])); // it has them already
   expect(() => admit(second, pod("u3", [1]))).toThrow(`no healthy devices present; cannot allocate unhealthy devices ${RESOURCE}`);
   const extendedResourceClaimStatus = { resourceClaimName: "u4-x", requestMappings: [{ containerName: "c0", resourceName: RESOURCE, requestName: "container-0-request-0" }] };
   admit(second, { ...pod("u4", [1]), status: { extendedResourceClaimStatus } }); // a claim stands for it
-  second.release("u1");
+  second.retain(new Set(["u4"])); // u1 has gone while nobody looked
   await eventually(() => JSON.parse(readFileSync(join(dataDir, "device-plugins", "kubelet_internal_checkpoint"), "utf8")).Data.PodDeviceEntries.length, (left) => left === 0);
 });
 

@@ -144,6 +144,7 @@ export function deviceManager({ dataDir, clock, log, metrics, onChange, numaNode
     },
 
     release: allocations.releasePod,
+    retain: allocations.retain,
 
     devicesOf: (podUid, container) => allocations.of(podUid, container).flatMap(({ resource, ids }) => ids.map((id) => ({ resource, id, numaNodes: numaNodes(resource, id) }))),
     all: () => plugins.resources().flatMap((resource) => plugins.devices(resource).filter(({ healthy }) => healthy).map(({ id, numaNodes: nodes }) => ({ resource, id, numaNodes: nodes }))),
