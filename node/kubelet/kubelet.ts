@@ -38,6 +38,7 @@ import { PodManager } from "./pod-manager.ts";
 import { isStaticPod } from "./pod-spec.ts";
 import { probeManager } from "./probes/probe-manager.ts";
 import { runtimeWatch } from "./runtime-watch.ts";
+import { limitReserved } from "./resources/reserved-groups.ts";
 import { systemOom } from "./resources/system-oom.ts";
 import { subordinateIds } from "./sandbox/user-namespaces.ts";
 import { containerMetrics } from "./server/pod-metrics.ts";
@@ -132,7 +133,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   const podLife: Runnable = {
     name: "pods",
     async run(quit, ready) {
-      const limited = limitPods(quit);
+      const limited = limitAll(quit);
       if (isLinux) context.userNamespaces.setUp(await subordinateIds({ exec: deps.exec, passwd: existsSync("/etc/passwd") ? readFileSync("/etc/passwd", "utf8") : "", signal: quit }), await context.volumes.leftBehind());
       tellResolverProblem(context);
       ready();
@@ -140,19 +141,33 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     },
   };
 
-  /** The kernel refuses a limit below what pods use: tried again, the node works without. */
-  async function limitPods(quit: AbortSignal): Promise<void> {
+  /** The kernel refuses a limit below what is used: tried again, the node works without. */
+  async function limit(act: () => void, done: string | undefined, quit: AbortSignal): Promise<void> {
     while (!quit.aborted) {
       try {
-        context.cgroups.setUp(node.podsShare());
-        if (isLinux && settings.enforcesAllocatable) events.event(nodeReference(settings.nodeName), "Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods");
+        act();
+        if (isLinux && done !== undefined) events.event(nodeReference(settings.nodeName), "Normal", "NodeAllocatableEnforced", done);
         return;
       } catch (error) {
-        log.warn("what all pods may use together is not limited, next try in a minute", { error });
-        events.event(nodeReference(settings.nodeName), "Warning", "FailedNodeAllocatableEnforcement", `Failed to update Node Allocatable Limits ["kubepods"]: ${(error as Error).message}`);
+        log.warn("a control group is not limited, next try in a minute", { error });
+        events.event(nodeReference(settings.nodeName), "Warning", "FailedNodeAllocatableEnforcement", (error as Error).message);
         await clock.sleep(LIMIT_RETRY_MS, quit);
       }
     }
+  }
+
+  async function limitAll(quit: AbortSignal): Promise<void> {
+    const pods = (): void => {
+      try {
+        context.cgroups.setUp(node.podsShare());
+      } catch (cause) {
+        throw new Error(`Failed to update Node Allocatable Limits ["kubepods"]: ${(cause as Error).message}`, { cause });
+      }
+    };
+    await Promise.all([
+      limit(pods, settings.enforcesAllocatable ? "Updated Node Allocatable limit across pods" : undefined, quit),
+      ...(isLinux ? settings.reservedGroups : []).map((one) => limit(() => limitReserved(deps.cgroups, one), `Updated limits on ${one.whose.toLowerCase()} reserved cgroup ${one.path}`, quit)),
+    ]);
   }
 
   return {

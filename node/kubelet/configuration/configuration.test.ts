@@ -138,6 +138,7 @@ test.each([
   [{ eventRecordQPS: -1 }, "invalid configuration: eventRecordQPS (--event-qps) -1 must not be a negative number"],
   [{ preloadedImagesVerificationAllowlist: ["a/b"] }, 'invalid configuration: can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"'],
   [{ imagePullCredentialsVerificationPolicy: "NeverVerifyAllowlistedImages", preloadedImagesVerificationAllowlist: ["a/b:1"] }, "invalid configuration: invalid image pattern in `preloadedImagesVerificationAllowlist`: neither tag nor digest is accepted in an image reference: a/b:1"],
+  [{ reservedSystemCPUs: "0", kubeReservedCgroup: "/kube" }, "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)"],
   [{ systemReserved: { "hugepages-2Mi": "2Mi" } }, 'cannot reserve "hugepages-2Mi" resource'],
   [{ kubeReserved: { cpu: "much" } }, 'failed to parse quantity "much" for "cpu" resource'],
   [{ kubeReserved: { memory: "-1Gi" } }, 'resource quantity for "memory" cannot be negative: -1Gi'],
@@ -168,6 +169,7 @@ test("processors that are reserved by name are those that are kept from pods", (
 
 test("pods share what is not reserved, unless that is not to be enforced", () => {
   const enforces = (...items: string[]): boolean => applied({ enforceNodeAllocatable: items }).enforcesAllocatable;
+  expect(applied({ enforceNodeAllocatable: ["pods", "kube-reserved"], kubeReservedCgroup: "/kube", kubeReserved: { cpu: "1" } }).reservedGroups).toEqual([{ whose: "Kube", path: "/kube", reserved: { cpu: "1" }, onlyCpu: false }]);
   expect([applied({}).enforcesAllocatable, enforces("pods"), enforces("none"), enforces()]).toEqual([true, true, false, false]);
 });
 

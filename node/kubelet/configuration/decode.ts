@@ -13,6 +13,7 @@ import { tlsPolicy } from "../../../core/net/tls-policy.ts";
 import type { PullPolicy } from "../images/pull-verification.ts";
 import { parseCpuSet } from "../placement/cpu-set.ts";
 import type { PlacementSettings } from "../placement/settings.ts";
+import { reservedGroups } from "../resources/reserved-groups.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { evictionThresholds } from "./eviction-thresholds.ts";
 import { fieldsOf, type Kind } from "./fields.ts";
@@ -107,7 +108,10 @@ export function applyConfiguration(base: KubeletSettings, given: Configuration, 
   read<number>("healthzPort", (value) => { result.healthzPort = value; });
   read<number>("maxPods", (value) => { result.maxPods = value; });
   read<number>("podsPerCore", (value) => { result.podsPerCore = value; });
-  read<string[]>("enforceNodeAllocatable", (items) => { result.enforcesAllocatable = items.includes("pods"); });
+  read<string[]>("enforceNodeAllocatable", (items) => {
+    result.enforcesAllocatable = items.includes("pods");
+    result.reservedGroups = reservedGroups(items, configuration);
+  });
   read<number>("podPidsLimit", (value) => { result.podPidsLimit = value; });
   read<string>("resolvConf", (value) => { result.resolvConf = value; });
   read<string>("staticPodPath", (value) => { result.staticPodDir = value; });

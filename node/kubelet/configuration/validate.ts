@@ -114,7 +114,6 @@ function reservedProblems(reserved: Readonly<Record<string, unknown>>): string[]
 
 const ENFORCEMENTS: readonly string[] = ["pods", "system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible"];
 
-/** Groups of the system's and the kubelet's own are none of ours to limit: whoever names one is refused by `notDone`. */
 function checkEnforced(value: <T>(name: string) => T, check: (good: boolean, message: string) => void): void {
   const where = "enforceNodeAllocatable (--enforce-node-allocatable)";
   const items = value<string[]>("enforceNodeAllocatable").filter((item) => item !== ""); // a flag without a value
@@ -152,6 +151,8 @@ function checkPlacement(value: <T>(name: string) => T, check: (good: boolean, me
   check(["none", "static"].includes(cpus), `unknown policy: "${cpus}"`);
   const memory = value<string>("memoryManagerPolicy");
   check(["None", "Static"].includes(memory), memory === "BestEffort" ? `policy "BestEffort" is not available for platform "linux"` : `unknown policy: "${memory}"`);
+  const named = ["systemReservedCgroup", "kubeReservedCgroup"].some((name) => (value<string | undefined>(name) ?? "") !== "");
+  check(!named || (value<string | undefined>("reservedSystemCPUs") ?? "") === "", "can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)");
   try {
     parseCpuSet(value<string | undefined>("reservedSystemCPUs") ?? "");
   } catch (error) {
@@ -172,7 +173,7 @@ function checkPlacement(value: <T>(name: string) => T, check: (good: boolean, me
 const ONLY: Readonly<Record<string, readonly unknown[]>> = {
   qosReserved: [], // upstream's gate QOSReserved is off
   memoryReservationPolicy: ["None"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], enableServer: [true], enableControllerAttachDetach: [true],
-  readOnlyPort: [0], tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""],
+  readOnlyPort: [0], tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false],
   configMapAndSecretChangeDetectionStrategy: ["Watch", "Cache" /* a watch is never older than what a cache may hold */, "Get"],
   containerRuntimeEndpoint: [""],
   address: ["0.0.0.0", "::"], enableDebuggingHandlers: [true], localStorageCapacityIsolation: [true],
