@@ -30,6 +30,7 @@ import type { LocalPathDirectories } from "../volumes/local-path.ts";
 import { type Answer, AnswerError, text } from "./answer.ts";
 import { authentication } from "./authentication.ts";
 import { authorization, nodeAttributes } from "./authorization.ts";
+import { servingRotation } from "./certificate-metrics.ts";
 import { checkedHealth } from "./healthz.ts";
 import { route } from "./routes.ts";
 import { upgrade } from "./upgrades.ts";
@@ -160,10 +161,14 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
   };
 
   async function watchCertificate(signal: AbortSignal): Promise<void> {
+    const rotated = servingRotation({ metrics, clock });
     let used = tls().cert;
     for await (const _ of clock.every(CERTIFICATE_CHECK_MS, signal)) {
       const { cert } = tls();
-      if (cert !== used) server.reloadCertificates();
+      if (cert !== used) {
+        server.reloadCertificates();
+        rotated(used);
+      }
       used = cert;
     }
   }
