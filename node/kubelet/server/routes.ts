@@ -131,9 +131,13 @@ async function run({ api, query, signal }: Routed, [namespace = "", name = "", .
   return { status: 200, contentType: "application/json", body: output };
 }
 
-async function summary({ api, query, signal }: Routed): Promise<Answer> {
+async function summary({ api, log, query, signal }: Routed): Promise<Answer> {
   const asked = query.getAll("only_cpu_and_memory");
-  const found = await api.statsSummary(signal);
+  const found = await api.statsSummary(signal).catch((error: Error) => {
+    if (signal.aborted) throw error;
+    log.warn("what pods use could not be found out", { error });
+    throw new AnswerError(500, `Internal Error: ${error.message}`);
+  });
   return json(asked.length === 1 && asked[0] === "true" ? cpuAndMemory(found) : found);
 }
 

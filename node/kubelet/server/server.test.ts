@@ -129,7 +129,9 @@ test("what pods use: of processor, memory and swap alone for who asks so; a scra
   expect(JSON.parse(String((await route({ ...asked, method: "GET", query: new URLSearchParams("only_cpu_and_memory=true&only_cpu_and_memory=true") })).body)).node.io).toBeDefined();
   const scraped = async (statsSummary: () => Promise<unknown>) => String((await route({ ...asked, api: { ...api, statsSummary } as unknown as KubeletApi, method: "GET", parts: ["metrics", "resource"], signal: new AbortController().signal })).body).split("\n").filter((line) => !line.startsWith("#") && line !== "");
   expect(await scraped(async () => summary)).toContain("resource_scrape_error 0");
-  expect(await scraped(async () => { throw new Error("the runtime does not answer"); })).toEqual(["resource_scrape_error 1"]);
+  const away = async () => { throw new Error("the runtime does not answer"); };
+  await expect(route({ ...asked, api: { ...api, statsSummary: away } as unknown as KubeletApi, method: "GET", signal: new AbortController().signal })).rejects.toMatchObject({ answer: { status: 500, body: "Internal Error: the runtime does not answer" } });
+  expect(await scraped(away)).toEqual(["resource_scrape_error 1"]);
 });
 
 test("settings and time of start, for who may see them", async () => {
