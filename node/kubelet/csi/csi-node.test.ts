@@ -7,6 +7,7 @@ import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
 import { fakeApi } from "../../../test/fake-api.ts";
 import { csiNodeWriter } from "./csi-node.ts";
+import { csiDrivers } from "./drivers.ts";
 
 const signal = new AbortController().signal;
 const clock = { ...systemClock, sleep: async () => undefined };
@@ -40,4 +41,13 @@ test("where a node is already said to be stands: a driver that says otherwise is
   const { api, writer } = await started({ labels: { "t/zone": "b" } });
   await expect(writer.add(driver, signal)).rejects.toThrow('detected topology value collision: driver reported "t/zone":"a" but existing label is "t/zone":"b"');
   expect(api.all(NODES)[0]?.metadata.labels).toEqual({ "t/zone": "b" });
+});
+
+test("a driver that speaks no version of CSI that we do is told so", async () => {
+  const { writer } = await started();
+  const { handler } = csiDrivers({ node: writer, clock, log: silentLog, metered: async (_, __, call) => await call(), onRegistered: () => undefined });
+  const told = (...versions: string[]): string | undefined => { try { handler.validate({ name: "d.example", endpoint: "/d.sock", versions }); return undefined; } catch (error) { return (error as Error).message; } };
+  expect([told("1.0.0"), told("0.3.0", "v1.5.0-rc1")]).toEqual([undefined, undefined]);
+  expect(told()).toBe('validation failed for CSI Driver d.example at endpoint /d.sock: kubernetes.io/csi: ValidatePlugin for CSI driver "d.example" failed. Plugin returned an empty list for supported versions');
+  expect(told("0.3.0", "2.0.0")).toContain('None of the versions specified ["0.3.0" "2.0.0"] are supported.');
 });
