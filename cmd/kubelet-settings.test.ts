@@ -1,3 +1,6 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { KUBELET_DEFAULTS } from "../node/kubelet/settings.ts";
 import { kubeletSettings } from "./kubelet-settings.ts";
@@ -52,4 +55,20 @@ test.each([
 ])("--kubelet-arg feature-gates=%s is obeyed, says what is so, or is refused", (gate, why) => {
   if (why === undefined) expect(() => settings(`feature-gates=${gate}`)).not.toThrow();
   else expect(() => settings(`feature-gates=${gate}`)).toThrow(why);
+});
+
+test("drop-ins are laid over one another in the order of their names, those of a directory in its place; other files are none", () => {
+  const directory = mkdtempSync(join(tmpdir(), "drop-ins-"));
+  try {
+    mkdirSync(join(directory, "20-more"));
+    const write = (name: string, fields: string) => writeFileSync(join(directory, name), `apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n${fields}\n`);
+    write("10-first.conf", "maxPods: 10\npodsPerCore: 1");
+    write("20-more/00.conf", "maxPods: 20\npodsPerCore: 2");
+    write("30-last.conf", "maxPods: 30");
+    write("40-none.yaml", "maxPods: 40");
+    expect(settings(`config-dir=${directory}`)).toMatchObject({ maxPods: 30, podsPerCore: 2 });
+    expect(settings(`config-dir=${directory}`, "protect-kernel-defaults=true")).toMatchObject({ protectsKernel: true });
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 });

@@ -130,11 +130,11 @@ export function providersOf(settings: Settings, deps: { readonly metrics: Metric
 
 interface Configured { readonly file: string | undefined; readonly directory: string | undefined; readonly flags: Readonly<Record<string, unknown>> | undefined }
 
-/** With what a KubeletConfiguration, those of a directory (*.conf, in the order of their names) and flags say. */
+/** With what a KubeletConfiguration, those of a directory (*.conf, also further below) and flags say. */
 function withConfiguration(settings: KubeletSettings, { file, directory, flags }: Configured): KubeletSettings {
   if (file === undefined && directory === undefined && flags === undefined) return settings;
   try {
-    const dropIns = directory === undefined ? [] : readdirSync(directory).filter((name) => name.endsWith(".conf")).toSorted().map((name) => join(directory, name));
+    const dropIns = directory === undefined ? [] : filesBelow(directory).filter((path) => path.endsWith(".conf"));
     const documents = [...(file === undefined ? [] : [file]), ...dropIns].map((path) => ({ path, value: parse(readFileSync(path, "utf8")) as unknown }));
     const all = flags === undefined ? documents : [...documents, { path: "flags", value: flags }];
     const configured = applyConfiguration(settings, mergeConfigurations(all), { os: process.platform === "win32" ? "windows" : "linux" });
@@ -143,6 +143,12 @@ function withConfiguration(settings: KubeletSettings, { file, directory, flags }
   } catch (cause) {
     throw new ConfigError(`--kubelet-arg${file === undefined ? directory === undefined ? "" : " config-dir" : " config"}: ${(cause as Error).message}`, { cause });
   }
+}
+
+/** In the order of their names, those of a directory in its place. */
+function filesBelow(directory: string): string[] {
+  const entries = readdirSync(directory, { withFileTypes: true }).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  return entries.flatMap((entry) => { const path = join(directory, entry.name); return entry.isDirectory() ? filesBelow(path) : [path]; });
 }
 
 /** Those that change something here: placement.ts. Others are as they are, and whoever asks for another one would believe it. */

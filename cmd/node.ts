@@ -41,6 +41,7 @@ import { healthzServer } from "../node/kubelet/server/healthz.ts";
 import { withoutEffect } from "../node/kubelet/configuration/without-effect.ts";
 import { kubeletServer } from "../node/kubelet/server/server.ts";
 import { kubelet } from "../node/kubelet/kubelet.ts";
+import { kernelTunables } from "../node/kubelet/resources/kernel-tunables.ts";
 import { measuredCgroups } from "../node/kubelet/resources/measured-cgroups.ts";
 import { hasLogind, logindNotices } from "../node/kubelet/shutdown/logind.ts";
 import type { ShutdownNotices } from "../node/kubelet/shutdown/shutdown.ts";
@@ -50,6 +51,7 @@ import { adjustOomScore } from "../node/os/oom-score.ts";
 import { exec } from "../node/os/exec.ts";
 import { machineInfo } from "../node/os/machine.ts";
 import { systemMounts } from "../node/os/mount.ts";
+import { sysctlKeeper } from "../node/os/sysctl.ts";
 import type { Settings } from "./config/flags.ts";
 import { kubeletSettings, providersOf } from "./kubelet-settings.ts";
 import { completePod } from "./complete-pod.ts";
@@ -108,7 +110,10 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const agentSettings = { ...kubeletSettings(settings, node, paths), annotations: options.machine === undefined ? {} : { [MACHINE_ANNOTATION]: options.machine } };
   for (const { field, why } of withoutEffect(agentSettings.configuration)) log.warn("a field of the KubeletConfiguration has no effect", { field, why });
   if (agentSettings.processPriority !== undefined) setPriority(agentSettings.processPriority);
-  if (process.platform === "linux") adjustOomScore(agentSettings.oomScoreAdjust, log);
+  if (process.platform === "linux") {
+    adjustOomScore(agentSettings.oomScoreAdjust, log);
+    kernelTunables(sysctlKeeper({ recordFile: join(paths.kubelet, "sysctls.json"), log }), { protects: agentSettings.protectsKernel });
+  }
   const isPodHere = (uid: string): boolean => existsSync(podDirectory(agentSettings.dataDir, uid));
   const platformOptions = { isPodHere, onBridge: () => dns.look(), kubelet: agentSettings, settings, paths, node, client, informers, mounts, machine, events, clock, metrics, log };
   const { cri, runtime, network, proxy, policies } = process.platform === "win32" ? windowsPlatform(platformOptions) : linuxPlatform(platformOptions);

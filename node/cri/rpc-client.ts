@@ -6,7 +6,7 @@
  *
  * The connection is made at the first call and again after it was lost. Nothing is retried here: whoever calls knows what may be repeated.
  */
-import { type CallOptions, Client, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
+import { type CallOptions, Client, connectivityState, credentials, Metadata, type ServiceError, status } from "@grpc/grpc-js";
 import { decode, encode } from "./codec.ts";
 import type { Method } from "./facts.ts";
 
@@ -27,6 +27,8 @@ export interface RpcClient<M extends MethodTypes<M>> {
   call<N extends UnaryOf<M>>(method: N, request: M[N]["request"], call?: RpcCall): Promise<M[N]["response"]>;
   /** Ends when `signal` aborts or the other side has said all; throws RpcError when the stream breaks. */
   stream<N extends StreamOf<M>>(method: N, request: M[N]["request"], signal: AbortSignal): AsyncIterable<M[N]["response"]>;
+  /** Keeps the connection up, and tells whether it is there, each time that changes, until `close`. */
+  attend(told: (isConnected: boolean) => void): void;
   close(): void;
 }
 
@@ -122,6 +124,19 @@ export function rpcClient<M extends MethodTypes<M>>({ socket, methods, nowMs, wa
         signal.removeEventListener("abort", cancel);
         stream.cancel();
       }
+    },
+
+    attend(told) {
+      const channel = client.getChannel();
+      let was: boolean | undefined;
+      const look = (): void => {
+        const state = channel.getConnectivityState(true);
+        if (state === connectivityState.SHUTDOWN) return;
+        const is = state === connectivityState.READY;
+        if (is !== was) told((was = is));
+        channel.watchConnectivityState(state, Number.POSITIVE_INFINITY, look);
+      };
+      look();
     },
 
     close: () => client.close(),

@@ -31,31 +31,38 @@ export interface RpcServerOptions<M extends MethodTypes<M>> {
   readonly methods: ReadonlyMap<string, Method>;
   readonly calls: { readonly [N in UnaryOf<M>]?: (request: M[N]["request"]) => Promise<M[N]["response"]> | M[N]["response"] };
   /** Methods that say one thing after another; `signal` aborts when the caller has gone. */
+  /** Of an older version of the service, with messages that are part of the newer one's. */
+  readonly older?: { readonly methods: ReadonlyMap<string, Method>; readonly calls: { readonly [N in UnaryOf<M>]?: (request: M[N]["request"]) => Promise<M[N]["response"]> | M[N]["response"] } } | undefined;
   readonly streams?: { readonly [N in StreamOf<M>]?: (request: M[N]["request"], signal: AbortSignal) => AsyncIterable<M[N]["response"]> };
   readonly log: Log;
 }
 
 /** Takes the socket over from whoever left it behind. */
-export function rpcServer<M extends MethodTypes<M>>({ name, socket, methods, calls, streams = {}, log }: RpcServerOptions<M>): Runnable {
+export function rpcServer<M extends MethodTypes<M>>({ name, socket, methods, calls, older, streams = {}, log }: RpcServerOptions<M>): Runnable {
+  function serveCalls(server: Server, known: ReadonlyMap<string, Method>, answers: object): void {
+    const named = Object.entries(answers) as [string, (request: object) => Promise<object> | object][];
+    if (named.length > 0) server.addService(
+      Object.fromEntries(named.map(([method]) => [method, definitionOf(known.get(method)!)])),
+      Object.fromEntries(named.map(([method, answer]) => [method, (call: ServerUnaryCall<object, object>, done: sendUnaryData<object>) => {
+        Promise.resolve(call.request).then(answer).then((response) => done(null, response), (error: Error) => {
+          log.debug("a call was answered with an error", { server: name, method, error });
+          done({ name: error.name, message: error.message, details: error.message, code: error instanceof RpcFailure ? NUMBERS[error.code] ?? status.UNKNOWN : status.UNKNOWN }, null);
+        });
+      }])),
+    );
+  }
+
   return {
     name,
     async run(signal, ready) {
       const server = new Server();
-      const named = Object.entries(calls) as [string, (request: object) => Promise<object> | object][];
       const streaming = Object.entries(streams) as [string, (request: object, signal: AbortSignal) => AsyncIterable<object>][];
       if (streaming.length > 0) server.addService(
         Object.fromEntries(streaming.map(([method]) => [method, definitionOf(methods.get(method)!)])),
         Object.fromEntries(streaming.map(([method, answers]) => [method, (call: ServerWritableStream<object, object>) => void relay(call, answers)])),
       );
-      if (named.length > 0) server.addService(
-        Object.fromEntries(named.map(([method]) => [method, definitionOf(methods.get(method)!)])),
-        Object.fromEntries(named.map(([method, answer]) => [method, (call: ServerUnaryCall<object, object>, done: sendUnaryData<object>) => {
-          Promise.resolve(call.request).then(answer).then((response) => done(null, response), (error: Error) => {
-            log.debug("a call was answered with an error", { server: name, method, error });
-            done({ name: error.name, message: error.message, details: error.message, code: error instanceof RpcFailure ? NUMBERS[error.code] ?? status.UNKNOWN : status.UNKNOWN }, null);
-          });
-        }])),
-      );
+      serveCalls(server, methods, calls);
+      if (older) serveCalls(server, older.methods, older.calls);
       await mkdir(dirname(socket), { recursive: true, mode: 0o750 });
       await rm(socket, { force: true });
       await new Promise<void>((resolve, reject) => server.bindAsync(`unix:${socket}`, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve())));

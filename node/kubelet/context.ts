@@ -17,6 +17,7 @@ import type { ImagePuller } from "./images/puller.ts";
 import type { PodObjects } from "./objects/pod-objects.ts";
 import type { Placement } from "./placement/placement.ts";
 import type { Machine } from "./resources/linux-resources.ts";
+import type { ResizeOperation } from "./resources/resize.ts";
 import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import type { RuntimeHandlers } from "./sandbox/runtime-handlers.ts";
 import type { UserNamespaces } from "./sandbox/user-namespaces.ts";
@@ -64,6 +65,10 @@ export interface KubeletContext {
 export type PodOperation = "create" | "update" | "sync" | "kill" | "terminated";
 
 export interface KubeletMetrics {
+  resizeAsked(one: ResizeOperation): void;
+  resizeInfeasible(detail: string): void;
+  /** Since it was granted. */
+  resizeTook(ms: number, success: boolean): void;
   startedPods(userNamespace: boolean): void;
   /** There is no sandbox. */
   startedPodsError(): void;

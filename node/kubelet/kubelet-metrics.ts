@@ -15,6 +15,7 @@ const START_SECONDS = [0.5, 1, 2, 3, 4, 5, 6, 8, 10, 20, 30, 45, 60, 120, 180, 2
 
 const PULL_SECONDS = [1, 5, 10, 20, 30, 60, 120, 180, 240, 300, 360, 480, 600, 900, 1200, 1800, 2700, 3600];
 const WRITE_SECONDS = [0.01, 0.05, 0.1, 0.5, 1, 5, 10, 20, 30, 45, 60];
+const RESIZE_MS = [10, 50, 100, 500, 1000, 2000, 5000, 10_000, 20_000, 30_000, 60_000, 120_000, 300_000, 600_000];
 const MB = 1024 * 1024, GB = 1024 * MB;
 const SIZES: readonly (readonly [above: number, label: string])[] = [[100 * GB, "GT100GB"], [60 * GB, "60GB-100GB"], [40 * GB, "40GB-60GB"], [30 * GB, "30GB-40GB"], [20 * GB, "20GB-30GB"], [10 * GB, "10GB-20GB"], [5 * GB, "5GB-10GB"], [GB, "1GB-5GB"], [500 * MB, "500MB-1GB"], [100 * MB, "100MB-500MB"], [10 * MB, "10MB-100MB"], [0, "0-10MB"]];
 /** Others are told of together. Source: kubernetes v1.36 pkg/kubelet/kubelet.go admissionRejectionReasons */
@@ -81,9 +82,15 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
   const sandboxes = metrics.histogram("kubelet_run_podsandbox_duration_seconds", "[ALPHA] Duration in seconds of the run_podsandbox operations. Broken down by RuntimeClass.Handler.", DEFAULT_BUCKETS);
   const sandboxErrors = metrics.counter("kubelet_run_podsandbox_errors_total", "[ALPHA] Cumulative number of the run_podsandbox operation errors by RuntimeClass.Handler.");
   const statuses = metrics.histogram("kubelet_pod_status_sync_duration_seconds", "[ALPHA] Duration in seconds to sync a pod status update. Measures time from detection of a change to pod status until the API is successfully updated for that pod, even if multiple intevening changes to pod status occur.", WRITE_SECONDS);
+  const resizes = metrics.counter("kubelet_container_requested_resizes_total", "[ALPHA] Number of requested resizes, counted at the container level. Different resources on the same container are counted separately. The 'requirement' label refers to 'memory' or 'limits'; the 'operation' label can be one of 'add', 'remove', 'increase' or 'decrease'.");
+  const infeasible = metrics.counter("kubelet_pod_infeasible_resizes_total", "[ALPHA] Number of infeasible resizes for pods.");
+  const resized = metrics.histogram("kubelet_pod_resize_duration_milliseconds", "[ALPHA] Duration in milliseconds to actuate a pod resize", RESIZE_MS);
   const latency = new StartLatency();
   const kindOf = (kind: string): string => (kind === "init" ? "init_container" : kind === "ephemeral" ? "ephemeral_container" : "container");
   return {
+    resizeAsked: ({ resource, requirement, operation }) => resizes.inc({ resource, requirement, operation }),
+    resizeInfeasible: (detail) => infeasible.inc({ reason_detail: detail }),
+    resizeTook: (ms, success) => resized.observe(ms, { success: String(success) }),
     startedPods(userNamespace) {
       startedPods.inc();
       if (userNamespace) startedNamespaced.inc();

@@ -19,6 +19,7 @@ import type { Client } from "../../core/client/client.ts";
 import { PODS } from "../../core/client/resources.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
+import { machineTopology } from "../os/cpu-topology.ts";
 import { kubeletApi } from "./api.ts";
 import type { Observation } from "./eviction/plan.ts";
 import { housekeeping } from "./housekeeping.ts";
@@ -27,15 +28,18 @@ import type { KubeletApi } from "./kubelet-api.ts";
 import { kubeletContext } from "./kubelet-context.ts";
 import type { KubeletDeps } from "./kubelet-deps.ts";
 import { registerRunning } from "./kubelet-metrics.ts";
-import type { PodsShare } from "./node/capacity.ts";
+import { type PodsShare, reservationProblem } from "./node/capacity.ts";
 import { nodeReference } from "./node/node-reference.ts";
 import { nodeAgent } from "./node/node-agent.ts";
 import { podObjects } from "./objects/pod-objects.ts";
 import { nodePlugins } from "./plugins/node-plugins.ts";
+import { type CpuMachine, cpuMachine } from "./placement/cpu-machine.ts";
 import { PodManager } from "./pod-manager.ts";
 import { isStaticPod } from "./pod-spec.ts";
 import { probeManager } from "./probes/probe-manager.ts";
 import { runtimeWatch } from "./runtime-watch.ts";
+import { limitReserved } from "./resources/reserved-groups.ts";
+import { systemOom } from "./resources/system-oom.ts";
 import { subordinateIds } from "./sandbox/user-namespaces.ts";
 import { containerMetrics } from "./server/pod-metrics.ts";
 import { majorMinor } from "./start-container.ts";
@@ -54,6 +58,7 @@ export interface Kubelet extends Runnable {
 
 /** A runtime that has not answered for this long makes the node not ready. */
 const RUNTIME_SILENT_MS_MAX = 15 * 60_000;
+const LIMIT_RETRY_MS = 60_000;
 
 export function kubelet(deps: KubeletDeps): Kubelet {
   const { settings, client, cri, clock, random, log, machine, metrics } = deps;
@@ -115,24 +120,55 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     for (const worker of manager.workers()) if (worker.status.containerStatuses?.some(({ allocatedResourcesStatus }) => allocatedResourcesStatus)) worker.publish();
   }
 
+  let processors: CpuMachine | undefined;
+
   /** Without control groups: from what the runtime says. */
   async function containerFigures(quit: AbortSignal): Promise<string> {
     if (!isLinux) return containerMetrics(await house.stats.summary(quit));
     const rows = await Promise.all(cgroupRows({ cgroups: deps.cgroups, podCgroups: context.cgroups, pods: () => manager.workers() }).map((row) => withProcesses(deps.cgroups, row)));
-    return cadvisorMetrics({ cgroups: deps.cgroups, rows, machine, nowMs: clock.nowMs() });
+    const { cores, sockets } = (processors ??= cpuMachine(machineTopology(machine).cpus));
+    return cadvisorMetrics({ cgroups: deps.cgroups, rows, machine, cores: cores || undefined, sockets: sockets || undefined, nowMs: clock.nowMs() });
   }
 
   const podLife: Runnable = {
     name: "pods",
     async run(quit, ready) {
-      context.cgroups.setUp(node.podsShare());
-      if (isLinux && settings.enforcesAllocatable) events.event(nodeReference(settings.nodeName), "Normal", "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods");
+      const limited = limitAll(quit);
       if (isLinux) context.userNamespaces.setUp(await subordinateIds({ exec: deps.exec, passwd: existsSync("/etc/passwd") ? readFileSync("/etc/passwd", "utf8") : "", signal: quit }), await context.volumes.leftBehind());
       tellResolverProblem(context);
       ready();
-      await manager.run(quit);
+      await Promise.all([manager.run(quit), limited]);
     },
   };
+
+  /** The kernel refuses a limit below what is used: tried again, the node works without. */
+  async function limit(act: () => void, done: string | undefined, quit: AbortSignal): Promise<void> {
+    while (!quit.aborted) {
+      try {
+        act();
+        if (isLinux && done !== undefined) events.event(nodeReference(settings.nodeName), "Normal", "NodeAllocatableEnforced", done);
+        return;
+      } catch (error) {
+        log.warn("a control group is not limited, next try in a minute", { error });
+        events.event(nodeReference(settings.nodeName), "Warning", "FailedNodeAllocatableEnforcement", (error as Error).message);
+        await clock.sleep(LIMIT_RETRY_MS, quit);
+      }
+    }
+  }
+
+  async function limitAll(quit: AbortSignal): Promise<void> {
+    const pods = (): void => {
+      try {
+        context.cgroups.setUp(node.podsShare());
+      } catch (cause) {
+        throw new Error(`Failed to update Node Allocatable Limits ["kubepods"]: ${(cause as Error).message}`, { cause });
+      }
+    };
+    await Promise.all([
+      limit(pods, settings.enforcesAllocatable ? "Updated Node Allocatable limit across pods" : undefined, quit),
+      ...(isLinux ? settings.reservedGroups : []).map((one) => limit(() => limitReserved(deps.cgroups, one), `Updated limits on ${one.whose.toLowerCase()} reserved cgroup ${one.path}`, quit)),
+    ]);
+  }
 
   return {
     name: "kubelet",
@@ -142,7 +178,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       try {
         await mkdir(join(settings.dataDir, "plugins"), { recursive: true, mode: 0o750 }); // manifests of drivers mount it, as a directory that is there
         if (isLinux) ownName = await wellKnownDirectory(settings.dataDir, { path: settings.wellKnownDir, log });
-        await runAll([...node.parts, ...plugins.parts, ...manifests, watch, podLife, ...house.parts, readiness(ready)], quit);
+        await runAll([...node.parts, ...plugins.parts, ...manifests, watch, podLife, ...house.parts, ...(isLinux ? [systemOom({ events, node: nodeReference(settings.nodeName), clock, log })] : []), readiness(ready)], quit);
       } finally {
         life.abort();
         objects.close();
@@ -153,6 +189,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 
 /** Throws if the settings say that the kubelet must not run on such a machine. */
 function checkMachine({ settings, machine, cgroups }: KubeletDeps): void {
+  const problem = reservationProblem({ machine, reserved: settings.reserved, thresholds: settings.eviction.thresholds });
+  if (problem !== undefined) throw new Error(problem);
   if (settings.failSwapOn && machine.swapBytes > 0) throw new Error("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
   if (settings.failCgroupV1 && cgroups.version === 1) throw new Error("kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release");
 }

@@ -29,6 +29,8 @@ import type { WorkerDeps } from "./worker-deps.ts";
 
 /** A mirror that could not be made is tried again this late. */
 const MIRROR_MS = 20_000;
+/** A driver that could not release a claim of a pod that went while we did not run is asked again this late. */
+const CLAIMS_MS = 60_000;
 
 interface Deps {
   readonly mirrors: MirrorPods;
@@ -75,13 +77,19 @@ export class PodManager {
     await this.#deps.pods.whenSynced(signal);
     if (signal.aborted) return void (await Promise.allSettled(this.#running));
     this.#started = true;
-    this.#deps.worker.context.placement.retain(new Set([...this.#deps.pods.list(), ...this.#static].map(({ metadata }) => metadata.uid)));
+    const running = [...this.#inRuntime.values()].flatMap((one) => (one.running ? [one.uid] : [])); // what it had is its own until it has ended
+    this.#deps.worker.context.placement.retain(new Set([...[...this.#deps.pods.list(), ...this.#static].map(({ metadata }) => metadata.uid), ...running]));
     for (const pod of [...this.#deps.pods.list()].toSorted(byAge)) this.#onPod(pod); // the oldest have the best claim to what there is
     const stop = this.#deps.pods.onChange(({ object, deleted }) => (deleted ? this.#onGone(object) : this.#onPod(object)));
     await this.#sweep();
+    const claims = this.#retainClaims(signal);
     for await (const _ of this.#deps.clock.every(MIRROR_MS, signal)) await this.#reconcileMirrors();
     stop();
-    await Promise.allSettled(this.#running);
+    await Promise.allSettled([...this.#running, claims]);
+  }
+
+  async #retainClaims(signal: AbortSignal): Promise<void> {
+    for await (const _ of this.#deps.clock.every(CLAIMS_MS, signal)) await this.#deps.worker.context.claims?.retain(new Set(this.#workers.keys()), signal);
   }
 
   /** From the runtime's event stream. */

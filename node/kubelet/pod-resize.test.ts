@@ -18,11 +18,16 @@ function wishing(cpu: string, generation: number, conditions: PodCondition[] = [
 
 function resizing(pod: Pod, judge: () => Verdict) {
   const told: string[] = [];
+  const counted: string[] = [];
+  let uptimeMs = 0;
   const resize = new PodResize(pod, {
-    settings: { dataDir }, machine: { os: "linux", cpus: 1, memoryBytes: 1, hugepageSizes: [], countsSwap: false }, log: silentLog, placement: { pinning: () => ({}) }, clock: { nowMs: () => 0 }, judge, onGranted: () => undefined,
+    settings: { dataDir }, machine: { os: "linux", cpus: 1, memoryBytes: 1, hugepageSizes: [], countsSwap: false }, log: silentLog, placement: { pinning: () => ({}) }, clock: { nowMs: () => 0, uptimeMs: () => (uptimeMs += 5) }, judge,
+    metrics: {
+      resizeAsked: ({ resource, requirement, operation }) => void counted.push(`${resource} ${requirement} ${operation}`), resizeInfeasible: (detail) => void counted.push(detail), resizeTook: (ms, success) => void counted.push(`${ms} ms ${success}`),
+    }, onGranted: () => undefined,
     events: { event: (_about, _type, reason, message) => void told.push(`${reason} ${/"generation":\d+/.exec(message)?.[0]}`) },
   });
-  return { resize, told };
+  return { resize, told, counted };
 }
 
 const lastProbeTime = "1970-01-01T00:00:00Z";
@@ -53,4 +58,16 @@ test("what was said before a restart still holds, and is not told again", async 
   expect(resize.conditions().map((condition) => condition.lastProbeTime)).toEqual([undefined, lastProbeTime]);
   resize.conclude(resize.granted(wishing("2", 2)), emptyRuntimePod("u"));
   expect(told).toEqual(['ResizeCompleted "generation":1']);
+});
+
+test("what is wished, what cannot be, and how long the rest takes is counted", () => {
+  let verdict: Verdict = { fits: true };
+  const { resize, counted } = resizing(wishing("1", 1), () => verdict);
+  resize.consider(wishing("2", 2));
+  resize.consider(wishing("2", 2));
+  resize.failed(wishing("2", 2), "no");
+  resize.conclude(wishing("2", 2), emptyRuntimePod("u"));
+  verdict = { fits: false, reason: "Infeasible", what: "Infeasible", message: 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"' };
+  resize.consider(wishing("1", 3));
+  expect(counted).toEqual(["cpu requests increase", "5 ms false", "10 ms true", "cpu requests decrease", "guaranteed_pod_cpu_manager_static_policy"]);
 });

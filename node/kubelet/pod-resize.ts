@@ -8,11 +8,12 @@ import type { EventRecorder } from "../../core/client/events.ts";
 import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { StateFile } from "../os/state-file.ts";
+import type { KubeletMetrics } from "./context.ts";
 import { allContainers, type NamedContainer, podReference } from "./pod-spec.ts";
 import type { Placement } from "./placement/placement.ts";
 import { allocationFile, readAllocation } from "./resources/allocation-record.ts";
 import { containerResources, type Machine } from "./resources/linux-resources.ts";
-import { type Allocation, allocationOf, memoryRequest, resizeMessage, resizeOf, restartsFor, type Verdict, withAllocation } from "./resources/resize.ts";
+import { type Allocation, allocationOf, infeasibleDetail, memoryRequest, resizeMessage, resizeOf, resizeOperations, restartsFor, type Verdict, withAllocation } from "./resources/resize.ts";
 import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
 import type { ResizeCondition } from "./status/pod-status.ts";
 import { same } from "./status/status-patch.ts";
@@ -23,7 +24,8 @@ interface Deps {
   readonly events: EventRecorder;
   readonly log: Log;
   readonly placement: Pick<Placement, "pinning">;
-  readonly clock: Pick<Clock, "nowMs">;
+  readonly clock: Pick<Clock, "nowMs" | "uptimeMs">;
+  readonly metrics: Pick<KubeletMetrics, "resizeAsked" | "resizeInfeasible" | "resizeTook">;
   readonly judge: (wish: Pod) => Verdict;
   /** It has more or less than before: others that wait may be granted theirs. */
   readonly onGranted: () => void;
@@ -39,12 +41,15 @@ export class PodResize {
   #pending: (Said & { readonly reason: "Infeasible" | "Deferred"; readonly message: string }) | undefined; // why the wish is not granted
   #waitsSinceMs: number | undefined;
   #progress: (Said & { /** Why some container does not have it. */ readonly error?: string }) | undefined; // granted, and some container does not have it yet
+  #wished: Allocation; // last, as its spec said
+  #grantedAtMs: number | undefined; // by uptime
   readonly #memory = new Map<string, { readonly id: string; readonly request: bigint }>(); // by container: what it was started with, which no runtime tells
 
   constructor(pod: Pod, deps: Deps) {
     this.#deps = deps;
     this.#file = allocationFile(deps.settings.dataDir, pod.metadata.uid);
     this.#allocation = readAllocation(deps.settings.dataDir, pod.metadata.uid, deps.log) ?? allocationOf(pod);
+    this.#wished = allocationOf(pod);
     const said = (wanted: string): PodCondition | undefined => pod.status?.conditions?.find(({ type }) => type === wanted); // by us, before a restart
     const [pending, progress] = [said("PodResizePending"), said("PodResizeInProgress")];
     this.#waitsSinceMs = parseTime(pending?.lastTransitionTime ?? "");
@@ -63,8 +68,11 @@ export class PodResize {
 
   /** Grants what the pod wishes now, if the node can. Returns whether there is something to say. */
   consider(pod: Pod): boolean {
-    const { events, judge } = this.#deps;
-    if (same(allocationOf(pod), this.#allocation)) {
+    const { events, judge, metrics } = this.#deps;
+    const wished = allocationOf(pod);
+    for (const one of resizeOperations(this.#wished, wished)) metrics.resizeAsked(one);
+    this.#wished = wished;
+    if (same(wished, this.#allocation)) {
       const changed = this.#pending !== undefined;
       this.#pending = undefined;
       this.#waitsSinceMs = undefined;
@@ -74,7 +82,8 @@ export class PodResize {
     const { generation } = pod.metadata;
     if (!verdict.fits && this.#pending?.message === verdict.message && this.#pending.generation === generation) return false;
     if (verdict.fits) {
-      this.#allocation = allocationOf(pod);
+      this.#allocation = wished;
+      this.#grantedAtMs = this.#deps.clock.uptimeMs();
       this.#pending = undefined;
       this.#waitsSinceMs = undefined;
       this.#progress = this.#said(generation);
@@ -82,6 +91,7 @@ export class PodResize {
     } else {
       const { reason, what, message } = verdict;
       const isTold = this.#pending?.reason === reason && this.#pending.generation === generation; // that more or less is missing meanwhile is told by the condition
+      if (reason === "Infeasible") metrics.resizeInfeasible(infeasibleDetail(message));
       this.#waitsSinceMs ??= this.#deps.clock.nowMs();
       this.#pending = { reason, message, ...this.#said(generation) };
       if (!isTold) events.event(podReference(pod), "Warning", `Resize${reason}`, resizeMessage(`Pod resize ${what}`, pod, { error: message }));
@@ -99,6 +109,7 @@ export class PodResize {
     if (this.#progress?.error?.replaceAll(/\d+/g, "") === error.replaceAll(/\d+/g, "")) return false;
     const { generation } = this.#progress ?? granted.metadata;
     this.#progress = { ...this.#said(generation), error };
+    this.#took(false);
     this.#deps.events.event(podReference(granted), "Warning", "ResizeError", resizeMessage("Pod resize error", granted, { error, generation }));
     return true;
   }
@@ -129,8 +140,14 @@ export class PodResize {
     if (runtime.containers.some((seen) => seen.state === "running" && specs.has(seen.name) && this.decide(granted, specs.get(seen.name)!, seen) !== "none")) return false;
     const { generation } = this.#progress;
     this.#progress = undefined;
+    this.#took(true);
     this.#deps.events.event(podReference(granted), "Normal", "ResizeCompleted", resizeMessage("Pod resize completed", granted, { generation }));
     return true;
+  }
+
+  #took(success: boolean): void {
+    if (this.#grantedAtMs !== undefined) this.#deps.metrics.resizeTook(this.#deps.clock.uptimeMs() - this.#grantedAtMs, success);
+    if (success) this.#grantedAtMs = undefined;
   }
 
   #said(generation: number | undefined): Said { return { generation, probeTime: timestamp(this.#deps.clock.nowMs()) }; }

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { ResourceClaim } from "../../../core/api/gen/resource.v1.ts";
 import type { NewObject } from "../../../core/api/meta/object-meta.ts";
+import type { Client } from "../../../core/client/client.ts";
 import { RESOURCE_CLAIMS } from "../../../core/client/resources.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { runAll } from "../../../core/lifecycle/run-all.ts";
@@ -19,6 +20,7 @@ import healthText from "../plugins/dra-health-facts.txt" with { type: "text" };
 import type { DeviceHealth, Methods as HealthMethods } from "../plugins/gen/dra-health.v1alpha1.ts";
 import { claimManager } from "./claim-manager.ts";
 import { checkClaim, claimHealth, type PreparedClaim } from "./claim-plan.ts";
+import { draDrivers } from "./dra-drivers.ts";
 import { deviceHealths } from "./device-health.ts";
 
 const DRIVER = "gpu.example.com";
@@ -61,7 +63,7 @@ test("a claim is prepared once for all its pods, given to the containers that as
   expect(events).toEqual([`FailedPrepareDynamicResources: Failed to prepare dynamic resources: prepare dynamic resources: DRA driver ${DRIVER} is not registered`]);
   await first.release("u1", signal); // nothing was begun: the pod can go
   await expect(first.prepare(pod("u9"), signal)).rejects.toThrow("pod pod-u9 (u9) is not allowed to use ResourceClaim shared");
-  expect(() => first.handler.validate({ name: DRIVER, endpoint: socket, versions: ["v7.DRAPlugin"] })).toThrow("none of the gRPC services supported by the plugin");
+  expect(() => first.handler.validate({ name: DRIVER, endpoint: socket, versions: ["v7.DRAPlugin"] })).toThrow(`invalid supported gRPC versions of DRA driver plugin ${DRIVER} at endpoint ${socket}: none of services supported by the plugin (["v7.DRAPlugin"]) are supported by the kubelet (["v1.DRAPlugin" "v1beta1.DRAPlugin"])`);
   await first.handler.register({ name: DRIVER, endpoint: socket, versions: ["v1beta1.DRAPlugin", "v1.DRAPlugin"] }, signal);
   await first.prepare(pod("u1"), signal);
   await first.prepare(pod("u2"), signal);
@@ -73,13 +75,47 @@ test("a claim is prepared once for all its pods, given to the containers that as
   expect([counted("dra_operations_duration_seconds", 'is_error="false",operation_name="PrepareResources"'), counted("dra_operations_duration_seconds", 'is_error="true",operation_name="PrepareResources"')]).toEqual([2, 2]);
   expect(counted("dra_grpc_operations_duration_seconds", `driver_name="${DRIVER}",grpc_status_code="OK",method_name="/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources"`)).toBe(1);
 
+  expect(metrics.render()).toContain('dra_resource_claims_in_use{driver_name="<any>"} 1\n');
+  expect(metrics.render()).toContain(`dra_resource_claims_in_use{driver_name="${DRIVER}"} 1\n`);
+
   metrics = metricsRegistry();
   const second = manager(); // knows from the disk
   await second.handler.register({ name: DRIVER, endpoint: socket, versions: ["v1.DRAPlugin"] }, signal);
   await second.prepare(pod("u2"), signal);
+  await second.retain(new Set(["u2"]), signal);
+  expect(calls).toEqual(["prepare"]);
   await second.release("u2", signal);
   expect(calls).toEqual(["prepare", "unprepare"]);
   expect(counted("dra_operations_duration_seconds", 'is_error="false",operation_name="UnprepareResources"')).toBe(1);
+  await second.prepare(pod("u2"), signal);
+  await second.retain(new Set(["u3"]), signal); // gone while nobody looked
+  expect(calls).toEqual(["prepare", "unprepare", "prepare", "unprepare"]);
+  stop.abort();
+  await ended;
+});
+
+test("what a driver has published goes once the driver does not answer any more, whenever the API server takes it; not if it is back before", async () => {
+  const wiped: string[] = [];
+  let isAway = true;
+  const client = { resource: () => ({ async deleteCollection({ fieldSelector }: { fieldSelector: string }) { if (isAway) throw new Error("no server"); wiped.push(fieldSelector); } }) } as unknown as Client;
+  const clock = { ...systemClock, sleep: async (ms: number, quit: AbortSignal) => await systemClock.sleep(ms / 200, quit) };
+  const drivers = draDrivers({ nodeName: "n1", client, clock, log: silentLog, onRegistered: () => undefined });
+  const stop = new AbortController();
+  const ended = runAll([drivers], stop.signal);
+  const socket = join(dataDir, "dra.sock");
+  const serve = (quit: AbortSignal) => runAll([rpcServer<Methods>({ name: "dra", socket, methods: serviceMethods(text, "k8s.io.kubelet.pkg.apis.dra.v1"), log: silentLog, calls: { "DRAPlugin/NodePrepareResources": () => ({}) } })], quit);
+  const first = new AbortController();
+  const served = serve(first.signal);
+  await eventually(() => existsSync(socket), Boolean);
+  await drivers.handler.register({ name: DRIVER, endpoint: socket, versions: ["v1.DRAPlugin"] }, signal);
+  isAway = false;
+  await eventually(() => wiped.length, (count) => count === 1);
+  await Bun.sleep(300); // twice as long as a driver has
+  expect(wiped).toEqual(["spec.nodeName=n1"]);
+  first.abort();
+  await served;
+  await eventually(() => wiped.length, (count) => count === 2);
+  expect(wiped[1]).toBe(`spec.nodeName=n1,spec.driver=${DRIVER}`);
   stop.abort();
   await ended;
 });

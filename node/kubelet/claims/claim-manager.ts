@@ -32,6 +32,8 @@ export interface ClaimManager extends Runnable {
   healthOf(pod: Pod, container: string): ResourceStatus[];
   /** The pod's containers are gone. Throws while a driver cannot do its part. */
   release(podUid: string, signal: AbortSignal): Promise<void>;
+  /** Only these pods are left: what others still have, since they went while we did not run, is released, as far as drivers can. */
+  retain(pods: ReadonlySet<string>, signal: AbortSignal): Promise<void>;
 }
 
 interface Deps {
@@ -59,6 +61,8 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
     void healths.follow(name, endpoint, signal);
     onRegistered();
   } });
+
+  measured.inUse(() => [...claims.values()].filter(({ devices }) => devices).map(({ drivers: of }) => of));
 
   async function remember(claim: PreparedClaim | undefined, key: string): Promise<void> {
     if (claim) claims.set(key, claim);
@@ -98,7 +102,7 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
     const answer = answers[claim.uid];
     if (!answer) throw new Error("NodePrepareResources skipped 1 ResourceClaims");
     if (answer.error) throw new Error(`NodePrepareResources failed for ResourceClaim ${claim.name}: ${answer.error}`);
-    return (answer.devices ?? []).map(({ request_names = [], pool_name = "", device_name = "", cdi_device_ids = [] }) => ({ driver, pool: pool_name, device: device_name, requests: request_names, cdiIds: cdi_device_ids }));
+    return (answer.devices ?? []).map(({ request_names = [], pool_name = "", device_name = "", cdi_device_ids = [], share_id }) => ({ driver, pool: pool_name, device: device_name, requests: request_names, cdiIds: cdi_device_ids, ...(share_id ? { shareId: share_id } : {}) }));
   }
 
   async function prepareAll(pod: Pod, signal: AbortSignal): Promise<void> {
@@ -128,7 +132,9 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
         if (left.length > 0) return await remember({ ...claim, pods: left }, key);
         for (const driverName of claim.drivers) {
           const { claims: answers = {} } = await ask(driverName, "NodeUnprepareResources", claim, signal);
-          const error = answers[claim.uid]?.error;
+          const answer = answers[claim.uid];
+          if (!answer) throw new Error("NodeUnprepareResources skipped 1 ResourceClaims");
+          const { error } = answer;
           if (error) throw new Error(`NodeUnprepareResources failed for ResourceClaim ${claim.name}: ${error}`);
         }
         await remember(undefined, key);
@@ -153,6 +159,14 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
     async release(podUid, signal) {
       const own = [...claims].flatMap(([key, { pods }]) => (pods.includes(podUid) ? [key] : []));
       if (own.length > 0) await measured.operation("UnprepareResources", () => releaseAll(podUid, own, signal));
+    },
+
+    async retain(pods, signal) {
+      const gone = new Set([...claims.values()].flatMap((claim) => claim.pods.filter((uid) => !pods.has(uid))));
+      for (const uid of gone) {
+        const own = [...claims].flatMap(([key, claim]) => (claim.pods.includes(uid) ? [key] : []));
+        await releaseAll(uid, own, signal).catch((error: unknown) => log.info("claims of a pod that is gone not released, next try later", { podUid: uid, error }));
+      }
     },
   };
 }

@@ -4,6 +4,8 @@ import type { Metrics } from "../../../core/observe/metrics.ts";
 import { RpcError } from "../../cri/rpc-client.ts";
 
 export interface ClaimMetrics {
+  /** The drivers of each claim that is prepared. */
+  inUse(claims: () => readonly (readonly string[])[]): void;
   /** All claims of a pod. */
   operation<T>(name: "PrepareResources" | "UnprepareResources", work: () => Promise<T>): Promise<T>;
   /** One call of a driver. `method`: as gRPC has it. */
@@ -31,6 +33,10 @@ export function claimMetrics({ metrics, clock }: { readonly metrics: Metrics; re
   }
 
   return {
+    inUse: (claims) => metrics.gaugeFrom("dra_resource_claims_in_use", "[ALPHA] The number of ResourceClaims that are currently in use on the node, by driver name (driver_name label value) and across all drivers (special value <any> for driver_name). Note that the sum of all by-driver counts is not the total number of in-use ResourceClaims because the same ResourceClaim might use devices from different drivers. Instead, use the count for the <any> driver_name.", () => {
+      const all = claims();
+      return [["<any>", all] as const, ...Map.groupBy(all.flat(), (driver) => driver)].map(([driver, { length }]) => [{ driver_name: driver }, length] as const);
+    }),
     operation: (name, work) => timed(work, (seconds, error) => operations.observe(seconds, { operation_name: name, is_error: String(error !== undefined) })),
     call: (driver, method, work) => timed(work, (seconds, error) => calls.observe(seconds, { driver_name: driver, method_name: method, grpc_status_code: error === undefined ? "OK" : error instanceof RpcError ? error.code : "Unknown" })),
   };

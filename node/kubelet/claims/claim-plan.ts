@@ -46,6 +46,8 @@ export interface PreparedDevice {
   readonly device: string;
   readonly requests: readonly string[];
   readonly cdiIds: readonly string[];
+  /** Of a device that several claims have a part of. */
+  readonly shareId?: string | undefined;
 }
 
 export interface PreparedClaim {

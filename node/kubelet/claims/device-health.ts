@@ -61,6 +61,7 @@ export function deviceHealths({ clock, log, onChange }: Deps): DeviceHealths {
           if (error instanceof RpcError && error.code === "Unimplemented") break;
           if (!signal.aborted) log.debug("the driver does not tell how its devices are, next try soon", { driver, error });
         }
+        if (known.delete(driver)) onChange(); // nobody watches them now
         await clock.sleep(RETRY_MS, signal);
       }
       client.close();

@@ -32,6 +32,25 @@ test("how often things are looked at, and for how long others may be silent", ()
   expect([cpuQuota, oomScoreAdjust, failCgroupV1, servesLogs]).toEqual([{ on: false, periodUs: 5_000 }, -500, true, false]);
 });
 
+test("a zero is no wish where upstream takes it for none, as in the files that tools write", () => {
+  const zeros = Object.fromEntries(["cpuManagerReconcilePeriod", "evictionPressureTransitionPeriod", "fileCheckFrequency", "httpCheckFrequency", "imageMinimumGCAge", "imageMaximumGCAge", "nodeStatusReportFrequency", "nodeStatusUpdateFrequency", "runtimeRequestTimeout", "shutdownGracePeriod", "shutdownGracePeriodCriticalPods", "streamingConnectionIdleTimeout", "syncFrequency", "volumeStatsAggPeriod"].map((name) => [name, "0s"]));
+  const { configuration: _, ...plain } = applied({});
+  const { configuration, ...zeroed } = applied({ ...zeros, maxPods: 0, port: 0, nodeLeaseDurationSeconds: 0, cpuManagerPolicy: "", topologyManagerPolicy: "", containerLogMaxSize: "", memorySwap: {}, containerRuntimeEndpoint: "", shutdownGracePeriodByPodPriority: [] });
+  expect(zeroed).toEqual(plain);
+  expect(configuration).not.toHaveProperty("syncFrequency");
+});
+
+test("some defaults hang on other fields", () => {
+  expect([applied({ nodeStatusUpdateFrequency: "1m" }).reportMs, applied({ nodeStatusUpdateFrequency: "1m", nodeStatusReportFrequency: "3m" }).reportMs, applied({}).reportMs]).toEqual([60_000, 180_000, 300_000]);
+  expect([applied({ maxParallelImagePulls: 3 }).serializeImagePulls, applied({ maxParallelImagePulls: 1 }).serializeImagePulls]).toEqual([false, true]);
+  expect(applied({ podPidsLimit: -7 }).podPidsLimit).toBe(-1);
+  expect(applied({ shutdownGracePeriod: "10s", shutdownGracePeriodByPodPriority: [] }).shutdown.graceMs).toBe(10_000);
+});
+
+test("a drop-in takes back what is said below it with null", () => {
+  expect(applied({ maxPods: 50, evictionHard: { "memory.available": "1Gi", "nodefs.available": "5%" } }, { maxPods: null, evictionHard: { "nodefs.available": null } })).toMatchObject({ maxPods: 110, eviction: { thresholds: [{ signal: "memory.available" }] } });
+});
+
 test("images with somebody else than the runtime, and how changes of ConfigMaps and Secrets are seen", () => {
   expect(applied({})).toMatchObject({ imageServiceEndpoint: "", readsObjectsAnew: false });
   expect(applied({ imageServiceEndpoint: "unix:///run/images.sock", configMapAndSecretChangeDetectionStrategy: "Get" })).toMatchObject({ imageServiceEndpoint: "unix:///run/images.sock", readsObjectsAnew: true });
@@ -75,7 +94,7 @@ test("on Windows more memory is kept free, and no inodes are, also beside other 
 test.each([
   [{ imageGCHighThresholdPercent: 200 }, "invalid configuration: imageGCHighThresholdPercent (--image-gc-high-threshold) 200 must be between 0 and 100, inclusive"],
   [{ imageGCHighThresholdPercent: 50 }, "invalid configuration: imageGCLowThresholdPercent (--image-gc-low-threshold) 80 must be less than imageGCHighThresholdPercent (--image-gc-high-threshold) 50"],
-  [{ maxParallelImagePulls: 3 }, "invalid configuration: maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false"],
+  [{ serializeImagePulls: true, maxParallelImagePulls: 3 }, "invalid configuration: maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false"],
   [{ shutdownGracePeriod: "10s", shutdownGracePeriodCriticalPods: "20s" }, "invalid configuration: shutdownGracePeriodCriticalPods {20s} must be <= shutdownGracePeriod {10s}"],
   [{ shutdownGracePeriod: "10ms" }, "invalid configuration: shutdownGracePeriod {10ms} must be either zero or otherwise >= 1 sec"],
   [{ shutdownGracePeriod: "10s", shutdownGracePeriodByPodPriority: [{ priority: 0, shutdownGracePeriodSeconds: 5 }] }, "invalid configuration: Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time"],
@@ -119,6 +138,23 @@ test.each([
   [{ eventRecordQPS: -1 }, "invalid configuration: eventRecordQPS (--event-qps) -1 must not be a negative number"],
   [{ preloadedImagesVerificationAllowlist: ["a/b"] }, 'invalid configuration: can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"'],
   [{ imagePullCredentialsVerificationPolicy: "NeverVerifyAllowlistedImages", preloadedImagesVerificationAllowlist: ["a/b:1"] }, "invalid configuration: invalid image pattern in `preloadedImagesVerificationAllowlist`: neither tag nor digest is accepted in an image reference: a/b:1"],
+  [{ reservedSystemCPUs: "0", kubeReservedCgroup: "/kube" }, "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)"],
+  [{ systemReserved: { "hugepages-2Mi": "2Mi" } }, 'cannot reserve "hugepages-2Mi" resource'],
+  [{ kubeReserved: { cpu: "much" } }, 'failed to parse quantity "much" for "cpu" resource'],
+  [{ kubeReserved: { memory: "-1Gi" } }, 'resource quantity for "memory" cannot be negative: -1Gi'],
+  [{ imageMinimumGCAge: "-1s" }, "invalid configuration: imageMinimumGCAge -1s must not be negative"],
+  [{ hairpinMode: "hairpin" }, 'invalid configuration: option "hairpin" specified for hairpinMode (--hairpin-mode). Valid options are "none", "hairpin-veth" or "promiscuous-bridge"'],
+  [{ iptablesDropBit: 32 }, "invalid configuration: iptablesDropBit (--iptables-drop-bit) 32 must be between 0 and 31, inclusive"],
+  [{ maxOpenFiles: -1 }, "invalid configuration: maxOpenFiles (--max-open-files) -1 must not be a negative number"],
+  [{ memoryThrottlingFactor: 1.5 }, "invalid configuration: memoryThrottlingFactor 1.5 must be greater than 0 and less than or equal to 1.0"],
+  [{ podLogsDir: "logs" }, 'invalid configuration: pod logs path "logs" must be absolute path'],
+  [{ podLogsDir: "/var/../logs" }, 'invalid configuration: pod logs path "/var/../logs" must be normalized'],
+  [{ podLogsDir: "/vår" }, 'invalid configuration: pod logs path "/vår" mut contains ASCII characters only'],
+  [{ registerWithTaints: [{ key: "a b", effect: "NoSchedule" }] }, 'invalid taint: {"key":"a b","effect":"NoSchedule"}'],
+  [{ registerWithTaints: [{ key: "a", effect: "NoExecute", timeAdded: "2026-01-02T03:04:05Z" }] }, "invalid configuration: taint.TimeAdded is not nil"],
+  [{ enforceNodeAllocatable: ["kube-reserved", "kube-reserved-compressible"] }, 'invalid configuration: both "kube-reserved-compressible" and "kube-reserved" cannot be specified together in enforceNodeAllocatable (--enforce-node-allocatable)'],
+  [{ crashLoopBackOff: { maxContainerRestartPeriod: "301s" } }, "invalid configuration: CrashLoopBackOff.MaxContainerRestartPeriod (got: 301 seconds) must be set between 1s and 300s"],
+  [{ imagePullCredentialsVerificationPolicy: "Maybe" }, 'invalid configuration: option "Maybe" specified for imagePullCredentialsVerificationPolicy. Valid options are "NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages" or "AlwaysVerify"'],
   [{ kind: "Pod" }, `no kind "Pod" is registered for version "kubelet.config.k8s.io/v1beta1"`],
 ])("%j is refused: %s", (value, message) => {
   expect(() => applied(value)).toThrow(message);
@@ -133,6 +169,7 @@ test("processors that are reserved by name are those that are kept from pods", (
 
 test("pods share what is not reserved, unless that is not to be enforced", () => {
   const enforces = (...items: string[]): boolean => applied({ enforceNodeAllocatable: items }).enforcesAllocatable;
+  expect(applied({ enforceNodeAllocatable: ["pods", "kube-reserved"], kubeReservedCgroup: "/kube", kubeReserved: { cpu: "1" } }).reservedGroups).toEqual([{ whose: "Kube", path: "/kube", reserved: { cpu: "1" }, onlyCpu: false }]);
   expect([applied({}).enforcesAllocatable, enforces("pods"), enforces("none"), enforces()]).toEqual([true, true, false, false]);
 });
 

@@ -13,6 +13,7 @@ import { tlsPolicy } from "../../../core/net/tls-policy.ts";
 import type { PullPolicy } from "../images/pull-verification.ts";
 import { parseCpuSet } from "../placement/cpu-set.ts";
 import type { PlacementSettings } from "../placement/settings.ts";
+import { reservedGroups } from "../resources/reserved-groups.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { evictionThresholds } from "./eviction-thresholds.ts";
 import { fieldsOf, type Kind } from "./fields.ts";
@@ -45,7 +46,10 @@ function overlay(below: Record<string, unknown>, above: Record<string, unknown>)
   const result = { ...below };
   for (const [name, value] of Object.entries(above)) {
     const old = result[name];
-    if (value === null) continue;
+    if (value === null) {
+      delete result[name];
+      continue;
+    }
     result[name] = isMap(old) && isMap(value) ? overlay(old, value) : value;
   }
   return result;
@@ -70,8 +74,29 @@ function goKind(value: unknown): string {
   return value === null ? "null" : Array.isArray(value) ? "array" : typeof value === "object" ? "object" : typeof value === "boolean" ? "bool" : typeof value;
 }
 
+/** What is not given is upstream's default in these also where nothing is said by a zero: files that tools write have one for each field. */
+const ZERO_IS_UNSET: readonly string[] = [
+  "syncFrequency", "fileCheckFrequency", "httpCheckFrequency", "address", "port", "registryBurst", "eventBurst", "healthzBindAddress", "streamingConnectionIdleTimeout", "nodeStatusReportFrequency", "nodeStatusUpdateFrequency",
+  "nodeLeaseDurationSeconds", "imageMinimumGCAge", "volumeStatsAggPeriod", "cgroupDriver", "cpuManagerPolicy", "cpuManagerReconcilePeriod", "memoryManagerPolicy", "topologyManagerPolicy", "topologyManagerScope", "runtimeRequestTimeout", "hairpinMode",
+  "maxPods", "maxOpenFiles", "contentType", "kubeAPIBurst", "evictionPressureTransitionPeriod", "containerLogMaxSize", "configMapAndSecretChangeDetectionStrategy", "volumePluginDir", "memoryReservationPolicy", "imagePullCredentialsVerificationPolicy", "podLogsDir",
+];
+
+/** With the defaults that hang on other fields. */
+function completed(given: Configuration): Configuration {
+  const result: Record<string, unknown> = Object.fromEntries(Object.entries(given).filter(([name, value]) => !(ZERO_IS_UNSET.includes(name) && (value === 0 || value === "" || isNoTime(name, value)))));
+  if (result["nodeStatusReportFrequency"] === undefined && result["nodeStatusUpdateFrequency"] !== undefined) result["nodeStatusReportFrequency"] = result["nodeStatusUpdateFrequency"];
+  if (result["serializeImagePulls"] === undefined && Number(result["maxParallelImagePulls"] ?? 0) >= 2) result["serializeImagePulls"] = false;
+  if (Number(result["podPidsLimit"] ?? 0) < 0) result["podPidsLimit"] = -1;
+  return result;
+}
+
+function isNoTime(name: string, value: unknown): boolean {
+  return fieldsOf().get(name) === "duration" && /^[-+]?(0+(\.0*)?[a-zµ]+)+$/.test(String(value));
+}
+
 /** Settings with the configuration's in their place. Throws an Error for the user, with everything that is wrong. */
-export function applyConfiguration(base: KubeletSettings, configuration: Configuration, { os }: { readonly os: "linux" | "windows" }): KubeletSettings {
+export function applyConfiguration(base: KubeletSettings, given: Configuration, { os }: { readonly os: "linux" | "windows" }): KubeletSettings {
+  const configuration = completed(given);
   const problems = validate(configuration);
   if (problems.length > 0) throw new Error(`failed to validate kubelet configuration, error: ${problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`}`);
   const result: Writable = { ...base };
@@ -83,7 +108,10 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   read<number>("healthzPort", (value) => { result.healthzPort = value; });
   read<number>("maxPods", (value) => { result.maxPods = value; });
   read<number>("podsPerCore", (value) => { result.podsPerCore = value; });
-  read<string[]>("enforceNodeAllocatable", (items) => { result.enforcesAllocatable = items.includes("pods"); });
+  read<string[]>("enforceNodeAllocatable", (items) => {
+    result.enforcesAllocatable = items.includes("pods");
+    result.reservedGroups = reservedGroups(items, configuration);
+  });
   read<number>("podPidsLimit", (value) => { result.podPidsLimit = value; });
   read<string>("resolvConf", (value) => { result.resolvConf = value; });
   read<string>("staticPodPath", (value) => { result.staticPodDir = value; });
@@ -112,6 +140,7 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   ms("runtimeRequestTimeout", (value) => { result.runtimeTimeoutMs = value; });
   ms("volumeStatsAggPeriod", (value) => { result.volumeStatsMs = value; });
   read<number>("oomScoreAdj", (value) => { result.oomScoreAdjust = value; });
+  read<boolean>("protectKernelDefaults", (value) => { result.protectsKernel = value; });
   read<boolean>("failCgroupV1", (value) => { result.failCgroupV1 = value; });
   read<boolean>("enableSystemLogHandler", (value) => { result.servesLogs = value; });
   read<boolean>("cpuCFSQuota", (value) => { result.cpuQuota = { ...result.cpuQuota, on: value }; });
@@ -133,7 +162,7 @@ export function applyConfiguration(base: KubeletSettings, configuration: Configu
   read<number>("nodeLeaseDurationSeconds", (value) => { result.leaseSeconds = value; });
   ms("shutdownGracePeriod", (value) => { result.shutdown = { ...result.shutdown, graceMs: value }; });
   ms("shutdownGracePeriodCriticalPods", (value) => { result.shutdown = { ...result.shutdown, criticalMs: value }; });
-  read<{ priority: number; shutdownGracePeriodSeconds: number }[]>("shutdownGracePeriodByPodPriority", (value) => { result.shutdown = { ...result.shutdown, byPriority: value.map(({ priority, shutdownGracePeriodSeconds }) => ({ priority, graceMs: shutdownGracePeriodSeconds * 1000 })) }; });
+  read<{ priority: number; shutdownGracePeriodSeconds: number }[]>("shutdownGracePeriodByPodPriority", (value) => { if (value.length > 0) result.shutdown = { ...result.shutdown, byPriority: value.map(({ priority, shutdownGracePeriodSeconds }) => ({ priority, graceMs: shutdownGracePeriodSeconds * 1000 })) }; });
   const tls = tlsPolicy({ minVersion: configuration["tlsMinVersion"] as string | undefined, cipherSuites: configuration["tlsCipherSuites"] as string[] | undefined });
   if (tls) result.tls = tls;
   read<boolean>("failSwapOn", (value) => { result.failSwapOn = value; });

@@ -1,4 +1,7 @@
 /** What is wrong with a KubeletConfiguration, in upstream's words; and what it asks that we do not do. Pure. Source: kubernetes v1.36 pkg/kubelet/apis/config/validation/validation.go */
+import { isAbsolute, normalize } from "node:path";
+import type { Taint } from "../../../core/api/gen/core.v1.ts";
+import { labelValue, qualifiedName } from "../../../core/api/meta/names.ts";
 import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { parseGoDuration } from "./go-duration.ts";
 import { allowlistProblem, PULL_POLICIES } from "../images/pull-verification.ts";
@@ -35,17 +38,29 @@ export function validate(given: Values): string[] {
   check(low >= 0 && low <= 100, `imageGCLowThresholdPercent (--image-gc-low-threshold) ${low} must be between 0 and 100, inclusive`);
   check(low < high, `imageGCLowThresholdPercent (--image-gc-low-threshold) ${low} must be less than imageGCHighThresholdPercent (--image-gc-high-threshold) ${high}`);
   const [age, ageMax] = [ms("imageMinimumGCAge"), ms("imageMaximumGCAge")];
+  check(age >= 0, `imageMinimumGCAge ${value<string>("imageMinimumGCAge")} must not be negative`);
   check(ageMax >= 0, `imageMaximumGCAge ${value<string>("imageMaximumGCAge")} must not be negative`);
-  check(ageMax === 0 || ageMax > age, `imageMaximumGCAge ${value<string>("imageMaximumGCAge")} must be greater than imageMinimumGCAge ${value<string>("imageMinimumGCAge")}`);
+  check(ageMax <= 0 || ageMax > age, `imageMaximumGCAge ${value<string>("imageMaximumGCAge")} must be greater than imageMinimumGCAge ${value<string>("imageMinimumGCAge")}`);
   check(number("maxPods") >= 0, `maxPods (--max-pods) ${number("maxPods")} must not be a negative number`);
   check(number("podsPerCore") >= 0, `podsPerCore (--pods-per-core) ${number("podsPerCore")} must not be a negative number`);
+  check(number("maxOpenFiles") >= 0, `maxOpenFiles (--max-open-files) ${number("maxOpenFiles")} must not be a negative number`);
+  for (const [name, flag] of [["iptablesDropBit", "iptables-drop-bit"], ["iptablesMasqueradeBit", "iptables-masquerade-bit"]] as const) check(number(name) >= 0 && number(name) <= 31, `${name} (--${flag}) ${number(name)} must be between 0 and 31, inclusive`);
+  const hairpin = value<string>("hairpinMode");
+  check(["none", "hairpin-veth", "promiscuous-bridge"].includes(hairpin), `option "${hairpin}" specified for hairpinMode (--hairpin-mode). Valid options are "none", "hairpin-veth" or "promiscuous-bridge"`);
+  const factor = value<number>("memoryThrottlingFactor");
+  check(factor > 0 && factor <= 1, `memoryThrottlingFactor ${factor} must be greater than 0 and less than or equal to 1.0`);
+  checkLogsDirectory(value<string>("podLogsDir"), check);
+  for (const taint of value<readonly Taint[] | undefined>("registerWithTaints") ?? []) {
+    if (!isTaint(taint)) problems.push(`invalid taint: ${JSON.stringify(taint)}`);
+    check(taint.timeAdded === undefined, "taint.TimeAdded is not nil");
+  }
   check(number("kubeAPIBurst") >= 0, `kubeAPIBurst (--kube-api-burst) ${number("kubeAPIBurst")} must not be a negative number`);
   check(number("registryBurst") >= 0, `registryBurst (--registry-burst) ${number("registryBurst")} must not be a negative number`);
   const parallel = given["maxParallelImagePulls"] as number | undefined;
   check(parallel === undefined || parallel >= 1, `maxParallelImagePulls ${parallel} must be a positive number`);
   check(!(value<boolean>("serializeImagePulls") && parallel !== undefined && parallel > 1), "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false");
   check(number("containerLogMaxFiles") > 1, `containerLogMaxFiles ${number("containerLogMaxFiles")} must be greater than 1`);
-  check(isQuantity(value<string>("containerLogMaxSize")) && parseQuantity(value<string>("containerLogMaxSize")).sign > 0, `containerLogMaxSize ${value<string>("containerLogMaxSize")} must be a positive quantity`);
+  check(isQuantity(value<string>("containerLogMaxSize")) && parseQuantity(value<string>("containerLogMaxSize")).sign !== 0, `containerLogMaxSize ${value<string>("containerLogMaxSize")} must be a quantity: negative, logs may grow`);
   check(number("containerLogMaxWorkers") >= 1, "containerLogMaxWorkers must be greater than or equal to 1");
   check(ms("containerLogMonitorInterval") >= 3000, "containerLogMonitorInterval must be a positive time duration greater than or equal to 3s");
   check(ms("cpuCFSQuotaPeriod") >= 1 && ms("cpuCFSQuotaPeriod") <= 1000, `cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${value<string>("cpuCFSQuotaPeriod")}} must be between 1ms and 1sec, inclusive`);
@@ -59,18 +74,18 @@ export function validate(given: Values): string[] {
   check(critical <= grace, `shutdownGracePeriodCriticalPods {${value<string>("shutdownGracePeriodCriticalPods")}} must be <= shutdownGracePeriod {${value<string>("shutdownGracePeriod")}}`);
   check(grace === 0 || grace >= 1000, `shutdownGracePeriod {${value<string>("shutdownGracePeriod")}} must be either zero or otherwise >= 1 sec`);
   check(critical === 0 || critical >= 1000, `shutdownGracePeriodCriticalPods {${value<string>("shutdownGracePeriodCriticalPods")}} must be either zero or otherwise >= 1 sec`);
-  check(!(grace > 0 && given["shutdownGracePeriodByPodPriority"] !== undefined), "Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time");
+  check(!((grace > 0 || critical > 0) && (value<readonly unknown[] | undefined>("shutdownGracePeriodByPodPriority") ?? []).length > 0), "Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time");
 
   const swap = (value<{ swapBehavior?: string } | undefined>("memorySwap")?.swapBehavior) ?? "";
   check(["", "NoSwap", "LimitedSwap"].includes(swap), `memorySwap.swapBehavior "${swap}" must be one of: "", "LimitedSwap" or "NoSwap"`);
   const restart = (value<{ maxContainerRestartPeriod?: string } | undefined>("crashLoopBackOff")?.maxContainerRestartPeriod);
-  if (restart !== undefined) check(parseGoDuration(restart) >= 1000 && parseGoDuration(restart) <= 300_000, `CrashLoopBackOff.MaxContainerRestartPeriod (${restart}) must be set between 1s and 300s`);
+  if (restart !== undefined) check(parseGoDuration(restart) >= 1000 && parseGoDuration(restart) <= 300_000, `CrashLoopBackOff.MaxContainerRestartPeriod (got: ${parseGoDuration(restart) / 1000} seconds) must be set between 1s and 300s`);
   const ids = value<{ idsPerPod?: number } | undefined>("userNamespaces")?.idsPerPod;
   check(ids === undefined || ids >= 65_536, "userNamespaces.idsPerPod must not be less than 65536");
   check(ids === undefined || ids < 65_536 || ids % 65_536 === 0, "userNamespaces.idsPerPod must be a multiple of 65536");
   check(ids === undefined || ids <= 4_294_967_295, "userNamespaces.idsPerPod must not be more than 4294967295");
   const verification = value<string>("imagePullCredentialsVerificationPolicy");
-  check(PULL_POLICIES.some((policy) => policy === verification), `option "${verification}" is not supported for imagePullCredentialsVerificationPolicy`);
+  check(PULL_POLICIES.some((policy) => policy === verification), `option "${verification}" specified for imagePullCredentialsVerificationPolicy. Valid options are "NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages" or "AlwaysVerify"`);
   const allowlist = value<string[] | undefined>("preloadedImagesVerificationAllowlist") ?? [];
   check(allowlist.length === 0 || verification === "NeverVerifyAllowlistedImages", 'can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"');
   const badPattern = allowlist.map(allowlistProblem).find((problem) => problem !== undefined);
@@ -81,15 +96,28 @@ export function validate(given: Values): string[] {
   check(rate === undefined || rate <= 1_000_000, `tracing.samplingRatePerMillion: Invalid value: ${rate}: sampling rate per million must be less than or equal to one million`);
   check(endpoint === undefined || /^[^\s/]+(:\d+)?$/.test(endpoint), `tracing.endpoint: Invalid value: ${JSON.stringify(endpoint)}: must be host:port`);
   checkPlacement(value, check);
+  problems.push(...["systemReserved", "kubeReserved"].flatMap((name) => reservedProblems(value<Readonly<Record<string, unknown>> | undefined>(name) ?? {})));
   return [...problems, ...notDone(given)];
+}
+
+const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storage", "pid"];
+
+/** Source: kubernetes v1.36 cmd/kubelet/app/server.go parseResourceList */
+function reservedProblems(reserved: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(reserved).flatMap(([name, value]) => {
+    const text = String(value);
+    if (!RESERVABLE.includes(name)) return [`cannot reserve ${JSON.stringify(name)} resource`];
+    if (!isQuantity(text)) return [`failed to parse quantity ${JSON.stringify(text)} for ${JSON.stringify(name)} resource: quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'`];
+    return parseQuantity(text).sign < 0 ? [`resource quantity for ${JSON.stringify(name)} cannot be negative: ${text}`] : [];
+  });
 }
 
 const ENFORCEMENTS: readonly string[] = ["pods", "system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible"];
 
-/** Groups of the system's and the kubelet's own are none of ours to limit: whoever names one is refused by `notDone`. */
 function checkEnforced(value: <T>(name: string) => T, check: (good: boolean, message: string) => void): void {
   const where = "enforceNodeAllocatable (--enforce-node-allocatable)";
   const items = value<string[]>("enforceNodeAllocatable").filter((item) => item !== ""); // a flag without a value
+  for (const reserved of ["system-reserved", "kube-reserved"]) check(!(items.includes(reserved) && items.includes(`${reserved}-compressible`)), `both "${reserved}-compressible" and "${reserved}" cannot be specified together in ${where}`);
   for (const item of new Set(items)) {
     check(items.indexOf(item) === items.lastIndexOf(item), `duplicated enforcements ${JSON.stringify(item)} in ${where}`);
     const reserved = /^(system|kube)-reserved/.exec(item)?.[1];
@@ -97,6 +125,18 @@ function checkEnforced(value: <T>(name: string) => T, check: (good: boolean, mes
     else if (!ENFORCEMENTS.includes(item)) check(false, `option ${JSON.stringify(item)} specified for ${where}. Valid options are ${ENFORCEMENTS.map((one) => JSON.stringify(one)).join(", ")} or "none"`);
     else if (reserved !== undefined) check((value<string | undefined>(`${reserved}ReservedCgroup`) ?? "") !== "", `${reserved}ReservedCgroup (--${reserved}-reserved-cgroup) must be specified when "${reserved}-reserved" or "${reserved}-reserved-compressible" included in ${where}`);
   }
+}
+
+function checkLogsDirectory(path: string, check: (good: boolean, message: string) => void): void {
+  check(isAbsolute(path), `pod logs path "${path}" must be absolute path`);
+  const slashed = (text: string): string => text.replaceAll("\\", "/");
+  check(slashed(normalize(path)).replace(/(.)\/$/, "$1") === slashed(path), `pod logs path "${path}" must be normalized`);
+  check(/^\p{ASCII}*$/u.test(path), `pod logs path "${path}" mut contains ASCII characters only`);
+}
+
+/** Source: kubernetes v1.36 pkg/util/taints (CheckTaintValidation) */
+function isTaint({ key = "", value = "", effect }: { readonly [K in keyof Taint]: string | undefined }): boolean {
+  return qualifiedName(key).length === 0 && (value === "" || labelValue(value).length === 0) && ["", "NoSchedule", "PreferNoSchedule", "NoExecute"].includes(effect ?? "");
 }
 
 const TOPOLOGY_POLICIES: readonly string[] = ["none", "best-effort", "restricted", "single-numa-node"];
@@ -111,6 +151,8 @@ function checkPlacement(value: <T>(name: string) => T, check: (good: boolean, me
   check(["none", "static"].includes(cpus), `unknown policy: "${cpus}"`);
   const memory = value<string>("memoryManagerPolicy");
   check(["None", "Static"].includes(memory), memory === "BestEffort" ? `policy "BestEffort" is not available for platform "linux"` : `unknown policy: "${memory}"`);
+  const named = ["systemReservedCgroup", "kubeReservedCgroup"].some((name) => (value<string | undefined>(name) ?? "") !== "");
+  check(!named || (value<string | undefined>("reservedSystemCPUs") ?? "") === "", "can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)");
   try {
     parseCpuSet(value<string | undefined>("reservedSystemCPUs") ?? "");
   } catch (error) {
@@ -131,10 +173,10 @@ function checkPlacement(value: <T>(name: string) => T, check: (good: boolean, me
 const ONLY: Readonly<Record<string, readonly unknown[]>> = {
   qosReserved: [], // upstream's gate QOSReserved is off
   memoryReservationPolicy: ["None"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], enableServer: [true], enableControllerAttachDetach: [true],
-  readOnlyPort: [0], tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false], systemReservedCgroup: [""], kubeReservedCgroup: [""],
+  readOnlyPort: [0], tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false],
   configMapAndSecretChangeDetectionStrategy: ["Watch", "Cache" /* a watch is never older than what a cache may hold */, "Get"],
   containerRuntimeEndpoint: [""],
-  address: ["0.0.0.0", "::"], enableDebuggingHandlers: [true], protectKernelDefaults: [false], localStorageCapacityIsolation: [true],
+  address: ["0.0.0.0", "::"], enableDebuggingHandlers: [true], localStorageCapacityIsolation: [true],
   "authentication.anonymous.enabled": [false], "authentication.webhook.enabled": [true], "authorization.mode": ["Webhook"],
 };
 

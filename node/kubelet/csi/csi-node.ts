@@ -40,20 +40,28 @@ export function csiNodeWriter({ client, clock, log, nodeName }: Deps): CsiNodeWr
   const name = { metadata: { name: nodeName } };
   let turn: Promise<unknown> = Promise.resolve(); // one change at a time
 
+  /** One that a Node of the same name left behind is made anew: it would be collected with that. */
   async function ensure(signal: AbortSignal): Promise<Readonly<CSINode>> {
-    try {
-      return await csiNodes.get(name, { signal });
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
+    const { metadata: { uid } } = await nodes.get(name, { signal });
+    const found = await csiNodes.get(name, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+    if (found?.metadata.ownerReferences?.some((owner) => owner.kind === "Node" && owner.name === nodeName && owner.uid === uid)) return await withMigrated(found, signal);
+    if (found) {
+      log.info("CSINode of an earlier Node is made anew", { node: nodeName });
+      await csiNodes.delete({ metadata: found.metadata }, {}, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
     }
-    const node = await nodes.get(name, { signal });
-    const metadata = { name: nodeName, annotations: { [MIGRATED]: MIGRATED_PLUGINS }, ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid: node.metadata.uid }] };
+    const metadata = { name: nodeName, annotations: { [MIGRATED]: MIGRATED_PLUGINS }, ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid }] };
     try {
       return await csiNodes.create({ apiVersion: "storage.k8s.io/v1", kind: "CSINode", metadata, spec: { drivers: [] } }, { signal });
     } catch (error) {
       if (isAlreadyExists(error)) return await csiNodes.get(name, { signal });
       throw error;
     }
+  }
+
+  async function withMigrated(csiNode: Readonly<CSINode>, signal: AbortSignal): Promise<Readonly<CSINode>> {
+    const { metadata } = csiNode;
+    if (metadata.annotations?.[MIGRATED]?.split(",").toSorted().join() === MIGRATED_PLUGINS) return csiNode;
+    return await csiNodes.update({ ...csiNode, metadata: { ...metadata, annotations: { ...metadata.annotations, [MIGRATED]: MIGRATED_PLUGINS } } }, { signal });
   }
 
   /** Again, if somebody else wrote at the same time or the API server is away for a moment. */
@@ -97,7 +105,10 @@ export function csiNodeWriter({ client, clock, log, nodeName }: Deps): CsiNodeWr
     },
     add: (driver, signal) => change(async () => {
       if (driver.nodeId === "") throw new Error("error adding CSI driver node info: nodeID must not be empty");
-      await updateNode((node) => ({ annotation: JSON.stringify({ ...idsOf(node), [driver.name]: driver.nodeId }), labels: driver.topology }), signal);
+      await updateNode((node) => {
+        checkTopology(node, driver.topology);
+        return { annotation: JSON.stringify({ ...idsOf(node), [driver.name]: driver.nodeId }), labels: driver.topology };
+      }, signal);
       const csiNode = await ensure(signal);
       const drivers = withDriver(csiNode.spec.drivers ?? [], driver);
       if (drivers !== csiNode.spec.drivers) await csiNodes.update({ ...csiNode, spec: { ...csiNode.spec, drivers: [...drivers] } }, { signal });
@@ -115,8 +126,19 @@ export function csiNodeWriter({ client, clock, log, nodeName }: Deps): CsiNodeWr
   };
 }
 
+/** Where a node is does not change: what it is said to be already stands, for volumes and pods were placed by it. */
+function checkTopology({ metadata: { labels = {} } }: Readonly<Node>, topology: Readonly<Record<string, string>>): void {
+  for (const [key, value] of Object.entries(topology)) {
+    const old = labels[key];
+    if (old !== undefined && old !== value) throw new Error(`error updating Node object with CSI driver node info: detected topology value collision: driver reported ${JSON.stringify(key)}:${JSON.stringify(value)} but existing label is ${JSON.stringify(key)}:${JSON.stringify(old)}`);
+  }
+}
+
+const COUNT_MAX = 2 ** 31 - 1;
+
 /** The list itself if nothing changes. */
-export function withDriver(drivers: readonly CSINodeDriver[], { name, nodeId, volumesMax, topology }: DriverOnNode): readonly CSINodeDriver[] {
+export function withDriver(drivers: readonly CSINodeDriver[], { name, nodeId, volumesMax: said, topology }: DriverOnNode): readonly CSINodeDriver[] {
+  const volumesMax = Math.min(said, COUNT_MAX);
   const topologyKeys = Object.keys(topology).toSorted();
   const old = drivers.find((one) => one.name === name);
   const same = old?.nodeID === nodeId && (old.allocatable?.count ?? 0) === Math.max(0, volumesMax) && (old.topologyKeys ?? []).toSorted().join() === topologyKeys.join();

@@ -86,7 +86,7 @@ async function startNode() {
   const node = csiNodeWriter(common);
   const metrics = metricsRegistry();
   const drivers = csiDrivers({ node, clock: systemClock, log: silentLog, metered: driverCallMeter(metrics, systemClock), onRegistered: () => undefined });
-  const watcher = pluginWatcher({ directory: join(dataDir, "plugins_registry"), handlers: [drivers.handler], clock: systemClock, log: silentLog });
+  const watcher = pluginWatcher({ directory: join(dataDir, "plugins_registry"), handlers: [drivers.handler], clock: systemClock, log: silentLog, metrics: metricsRegistry() });
   const mounts = { isMountPoint: (path: string) => mounted.has(path), unmount: (path: string) => void mounted.delete(path) } as unknown as Mounts;
   const tokens = { held: async () => ({ token: "t", expiresMs: 0 }), token: async () => "t", forget: () => undefined };
   const stop = new AbortController();
@@ -206,6 +206,7 @@ test("a volume that has grown is expanded on the node, its claim says so, and it
   const stop = new AbortController();
   const ended = figures.run(stop.signal, () => undefined);
   await eventually(() => figures.of("u1").length, (count) => count === 1);
+  for (const source of [DRIVER, "statfs"]) expect(metrics.render()).toMatch(new RegExp(`kubelet_volume_metric_collection_duration_seconds_count\\{metric_source="${source}"\\} [12]`));
   expect(figures.of("u1")).toEqual([{ podUid: "u1", namespace: "d", claim: "c", availableBytes: 60, capacityBytes: 100, usedBytes: 40, inodesFree: 9, inodes: 10, inodesUsed: 1, abnormal: true }]);
   expect(metrics.render()).toMatch(/kubelet_volume_stats_available_bytes\{namespace="d",persistentvolumeclaim="c"\} 60/);
   const [local] = figures.of("u2");
@@ -230,6 +231,20 @@ test("a pod that has its volume goes on while the driver is away, also where the
   expect(await node.volumes.setUp(pod("u1"), volume, { claim, volume: pv }, signal)).toBe(target);
   await expect(node.volumes.setUp(pod("u2"), volume, { claim, volume: pv }, signal)).rejects.toThrow(`failed to get CSI client: driver name ${DRIVER} not found`);
   expect(node.events).toEqual([["Warning", "VolumeResizeFailed", `MountVolume.NodeExpandVolume failed for volume "pv-1" : driver name ${DRIVER} not found in the list of registered CSI drivers`]]);
+});
+
+test("how full a block device is, its driver says too", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
+  const claim = { metadata: { name: "c", namespace: "d" }, spec: {}, status: { phase: "Bound", capacity: { storage: "1Gi" } } } as unknown as PersistentVolumeClaim;
+  const pv = { metadata: { name: "pv-1" }, spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"] } } as unknown as PersistentVolume;
+  await node.volumes.setUp(pod("u1"), { ...volume, fsType: "", block: true }, { claim, volume: pv }, signal);
+  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], locals: () => [], known: (path) => path, periodMs: 60_000, clock: systemClock, log: silentLog, metrics: metricsRegistry() });
+  const stop = new AbortController();
+  const ended = figures.run(stop.signal, () => undefined);
+  await eventually(() => figures.of("u1"), ([one]) => one?.capacityBytes === 100);
+  stop.abort();
+  await ended;
 });
 
 test.each([["a file system", volume], ["a block device", { ...volume, fsType: "", block: true }]])("%s that grew while nobody used it is expanded where it is published, and its pod waits for that", async (_name, used) => {

@@ -65,8 +65,8 @@ export function csiDrivers({ node, clock, log, metered, onRegistered }: Deps): C
   const handler: PluginHandler = {
     type: "CSIPlugin",
     validate({ name, endpoint, versions }) {
-      const chosen = highestVersion(versions);
-      if (chosen === undefined) throw new Error(`versions "[${versions.join(" ")}]" are not supported by this kubelet: no CSI version of major version 1`);
+      const problem = versionProblem(versions);
+      if (problem !== undefined) throw new Error(`validation failed for CSI Driver ${name} at endpoint ${endpoint}: kubernetes.io/csi: ValidatePlugin for CSI driver ${JSON.stringify(name)} failed. ${problem}`);
       if (endpoint === "") throw new Error(`CSI driver "${name}" gave no endpoint`);
     },
     async register(plugin, signal) {
@@ -101,7 +101,8 @@ export function csiDrivers({ node, clock, log, metered, onRegistered }: Deps): C
   return { handler, get, names: () => [...drivers.keys()], refresh: async (name, signal) => await tell(get(name), signal) };
 }
 
-/** The newest of major version 1; undefined: none. */
-function highestVersion(versions: readonly string[]): string | undefined {
-  return versions.filter((version) => /^v?1(\.\d+){0,2}$/.test(version)).toSorted((a, b) => b.localeCompare(a, "en", { numeric: true }))[0];
+/** Why none of them can be spoken; undefined: one can. */
+function versionProblem(versions: readonly string[]): string | undefined {
+  if (versions.length === 0) return "Plugin returned an empty list for supported versions";
+  return versions.some((version) => /^\s*v?1(\.\d+)+/.test(version)) ? undefined : `None of the versions specified [${versions.map((version) => JSON.stringify(version)).join(" ")}] are supported. err=there must be one of v1.x`;
 }

@@ -9,7 +9,7 @@ import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
-import type { Metrics } from "../../../core/observe/metrics.ts";
+import { DEFAULT_BUCKETS, type Metrics } from "../../../core/observe/metrics.ts";
 import type { NodeGetVolumeStatsResponse } from "../plugins/gen/csi.v1.ts";
 import { fileSystemUsage } from "../stats/disk-usage.ts";
 import type { CsiVolumes } from "./csi-volumes.ts";
@@ -53,15 +53,21 @@ interface Deps {
 
 export function volumeStats({ volumes, drivers, pods, locals, known, periodMs, clock, log, metrics }: Deps): VolumeStats {
   let figures: readonly VolumeFigures[] = [];
+  const took = metrics.histogram("kubelet_volume_metric_collection_duration_seconds", "[ALPHA] Duration in seconds to calculate volume stats", DEFAULT_BUCKETS);
+
+  async function timed<T>(source: string, work: () => Promise<T>): Promise<T> {
+    const beganMs = clock.uptimeMs();
+    return await work().finally(() => took.observe((clock.uptimeMs() - beganMs) / 1000, { metric_source: source }));
+  }
 
   async function look(signal: AbortSignal): Promise<void> {
-    const wanted = [...pods()].flatMap((podUid) => volumes.published(podUid).flatMap(({ volume, target, claim }) => (claim && !volume.block ? [{ podUid, volume, target, claim }] : [])));
+    const wanted = [...pods()].flatMap((podUid) => volumes.published(podUid).flatMap(({ volume, target, claim }) => (claim ? [{ podUid, volume, target, claim }] : [])));
     const local = Promise.all([...locals()].map(localFigures));
     const answers = await Promise.all(wanted.map(async ({ podUid, volume, target, claim }): Promise<VolumeFigures[]> => {
       try {
         const driver = drivers.get(volume.driver);
         if (!(await driver.can("GET_VOLUME_STATS", signal))) return [];
-        const answer = await driver.call("Node/NodeGetVolumeStats", { volume_id: volume.handle, volume_path: known(target) }, { signal, timeoutMs: CALL_MS });
+        const answer = await timed(volume.driver, () => driver.call("Node/NodeGetVolumeStats", { volume_id: volume.handle, volume_path: known(target) }, { signal, timeoutMs: CALL_MS }));
         return [{ podUid, ...claim, ...figuresOf(answer) }];
       } catch (error) {
         if (!signal.aborted) log.debug("no figures of a volume", { driver: volume.driver, volume: volume.handle, error });
@@ -73,7 +79,7 @@ export function volumeStats({ volumes, drivers, pods, locals, known, periodMs, c
 
   async function localFigures({ path, ...of }: LocalVolume): Promise<VolumeFigures[]> {
     try {
-      const { inodes, inodesFree, ...bytes } = await fileSystemUsage(path);
+      const { inodes, inodesFree, ...bytes } = await timed("statfs", () => fileSystemUsage(path));
       return [{ ...of, ...bytes, inodes, inodesFree, inodesUsed: inodes - inodesFree }];
     } catch (error) {
       log.debug("no figures of a volume", { path, error }); // unmounted meanwhile
@@ -87,7 +93,7 @@ export function volumeStats({ volumes, drivers, pods, locals, known, periodMs, c
     ["inodes_free", "Number of free inodes in the volume", ({ inodesFree }) => inodesFree], ["inodes_used", "Number of used inodes in the volume", ({ inodesUsed }) => inodesUsed],
     ["health_status_abnormal", "Abnormal volume health status. The count is either 1 or 0. 1 indicates the volume is unhealthy, 0 indicates volume is healthy", ({ abnormal }) => (abnormal === undefined ? undefined : Number(abnormal))],
   ] as readonly (readonly [string, string, (of: VolumeFigures) => number | undefined])[]) {
-    metrics.gaugeFrom(`kubelet_volume_stats_${name}`, help, () => [...new Map(figures.flatMap((one) => {
+    metrics.gaugeFrom(`kubelet_volume_stats_${name}`, `[ALPHA] ${help}`, () => [...new Map(figures.flatMap((one) => {
       const number = value(one);
       return number === undefined ? [] : [[`${one.namespace}/${one.claim}`, [{ namespace: one.namespace, persistentvolumeclaim: one.claim }, number] as const] as const]; // once, however many pods mount it
     })).values()]);

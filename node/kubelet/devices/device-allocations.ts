@@ -13,6 +13,8 @@ export interface DeviceAllocations {
   add(one: Allocation): void;
   replace(old: Allocation, next: Allocation): void;
   releasePod(podUid: string): void;
+  /** Of all pods but these. */
+  retain(podUids: ReadonlySet<string>): void;
   /** As it is now; what has come since can be taken back with it. */
   now(): readonly Allocation[];
   restore(before: readonly Allocation[]): void;
@@ -41,16 +43,19 @@ export function deviceAllocations({ path, before, plugins: { resources, devices 
     save();
   }
 
+  function keep(holds: (one: Allocation) => boolean): void {
+    const left = allocations.filter(holds);
+    if (left.length < allocations.length) become(left);
+  }
+
   return {
     of: (podUid, container, resource) => allocations.filter((one) => one.podUid === podUid && one.container === container && (resource === undefined || one.resource === resource)),
     ofPod: (podUid, resource) => [...new Set(allocations.filter((one) => one.podUid === podUid && one.resource === resource).flatMap(({ ids }) => ids))],
     taken: (resource, except) => new Set(allocations.filter((one) => one !== except && one.resource === resource).flatMap(({ ids }) => ids)),
     add: (one) => become([...allocations, one]),
     replace: (old, next) => become(allocations.map((one) => (one === old ? next : one))),
-    releasePod(podUid) {
-      const left = allocations.filter((one) => one.podUid !== podUid);
-      if (left.length < allocations.length) become(left);
-    },
+    releasePod: (podUid) => keep((one) => one.podUid !== podUid),
+    retain: (podUids) => keep((one) => podUids.has(one.podUid)),
     now: () => allocations,
     restore: (earlier) => { if (earlier !== allocations) become(earlier); },
     save,

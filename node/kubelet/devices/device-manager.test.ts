@@ -6,6 +6,7 @@ import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { runAll } from "../../../core/lifecycle/run-all.ts";
 import { silentLog } from "../../../core/observe/log.ts";
+import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { eventually } from "../../../test/fake-api.ts";
 import { serviceMethods } from "../../cri/facts.ts";
 import { rpcClient } from "../../cri/rpc-client.ts";
@@ -57,9 +58,10 @@ function plugin(calls: object[], changed: Promise<void> = new Promise(() => unde
 
 test("a plugin registers, its devices are counted, given to containers, and known after a restart", async () => {
   const calls: object[] = [];
-  const first = deviceManager({ dataDir, clock: systemClock, log: silentLog, onChange: () => undefined });
+  const first = deviceManager({ dataDir, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => undefined });
   const stop = new AbortController();
-  const api = podResourcesApi({ dataDir, log: silentLog, pods: () => [pod("u1", [1])], devicesOf: first.devicesOf, claimsOf: () => [], allDevices: first.all, cpuIds: () => [0, 1], exclusiveCpus: () => [], memoryOf: () => [{ type: "memory", size: 4096, numaAffinity: [1] }], allocatableMemory: () => [] });
+  const counts = metricsRegistry();
+  const api = podResourcesApi({ dataDir, log: silentLog, metrics: counts, pods: () => [pod("u1", [1])], devicesOf: first.devicesOf, claimsOf: () => [], allDevices: first.all, cpuIds: () => [0, 1], exclusiveCpus: () => [], memoryOf: () => [{ type: "memory", size: 4096, numaAffinity: [1] }], allocatableMemory: () => [] });
   const { promise: changed, resolve: fallIll } = Promise.withResolvers<void>();
   const ended = runAll([...first.parts, plugin(calls, changed), api], stop.signal);
   const socket = join(dataDir, "device-plugins", "kubelet.sock");
@@ -85,6 +87,10 @@ test("a plugin registers, its devices are counted, given to containers, and know
   expect(await agent.call("PodResourcesLister/GetAllocatableResources", {})).toMatchObject({ cpu_ids: [0, 1], devices: [{ device_ids: ["a"], topology: { nodes: [{ ID: 1 }] } }, { device_ids: ["b"] }] });
   await expect(agent.call("PodResourcesLister/Get", { pod_name: "x", pod_namespace: "d" })).rejects.toThrow("pod x in namespace d not found");
   agent.close();
+  const older = rpcClient<PodResources>({ socket: join(dataDir, "pod-resources", "kubelet.sock"), methods: serviceMethods(podResourcesText, "v1alpha1"), nowMs: Date.now });
+  expect(await older.call("PodResourcesLister/List", {})).toEqual({ pod_resources: [{ name: "pod-u1", namespace: "d", containers: [{ name: "c0", devices: [{ resource_name: RESOURCE, device_ids: ["b"] }] }] }] });
+  older.close();
+  for (const line of ['requests_total{server_api_version="v1"} 3', 'requests_total{server_api_version="v1alpha1"} 1', 'requests_list{server_api_version="v1"} 1', 'errors_get{server_api_version="v1"} 1']) expect(counts.render()).toContain(`kubelet_pod_resources_endpoint_${line}\n`);
   expect(first.healthOf("u1", "c0")).toEqual([{ name: RESOURCE, resources: [{ resourceID: "b", health: "Healthy" }] }]);
   fallIll();
   await eventually(() => first.healthOf("u1", "c0"), ([of]) => of?.resources?.[0]?.health === "Unhealthy");
@@ -92,14 +98,15 @@ test("a plugin registers, its devices are counted, given to containers, and know
   stop.abort();
   await ended;
 
-  const second = deviceManager({ dataDir, clock: systemClock, log: silentLog, onChange: () => undefined });
+  const second = deviceManager({ dataDir, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => undefined });
   expect(second.counts().get(RESOURCE)).toEqual({ capacity: 0, allocatable: 0 });
-  expect(second.devicesOf("u1", "c0")).toMatchObject([{ resource: RESOURCE, ids: ["b"] }]);
+  expect(second.devicesOf("u1", "c0")).toMatchObject([{ resource: RESOURCE, id: "b" }]);
+  second.retain(new Set(["u1"]));
   admit(second, pod("u1", [1])); // it has them already
   expect(() => admit(second, pod("u3", [1]))).toThrow(`no healthy devices present; cannot allocate unhealthy devices ${RESOURCE}`);
   const extendedResourceClaimStatus = { resourceClaimName: "u4-x", requestMappings: [{ containerName: "c0", resourceName: RESOURCE, requestName: "container-0-request-0" }] };
   admit(second, { ...pod("u4", [1]), status: { extendedResourceClaimStatus } }); // a claim stands for it
-  second.release("u1");
+  second.retain(new Set(["u4"])); // u1 has gone while nobody looked
   await eventually(() => JSON.parse(readFileSync(join(dataDir, "device-plugins", "kubelet_internal_checkpoint"), "utf8")).Data.PodDeviceEntries.length, (left) => left === 0);
 });
 
@@ -134,7 +141,7 @@ test("what a plugin says later counts, what it does not say any more is ill; soc
     streams: { "DevicePlugin/ListAndWatch": async function* () { yield { devices: lists[0]! }; await next.promise; yield { devices: lists[1]! }; await new Promise<void>((resolve) => stream.signal.addEventListener("abort", () => resolve())); } },
   });
   let changes = 0;
-  const manager = deviceManager({ dataDir, clock: systemClock, log: silentLog, onChange: () => void changes++ });
+  const manager = deviceManager({ dataDir, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => void changes++ });
   const former = new AbortController();
   const old = runAll([rpcServer<Methods>({ name: "old", socket: join(dataDir, "device-plugins", "old.sock"), methods, log: silentLog, calls: { "DevicePlugin/GetDevicePluginOptions": () => ({}) } })], former.signal);
   await eventually(() => existsSync(join(dataDir, "device-plugins", "old.sock")), Boolean);

@@ -6,9 +6,11 @@
  */
 import { join } from "node:path";
 import type { Pod, ResourceStatus } from "../../../core/api/gen/core.v1.ts";
+import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
+import { DEFAULT_BUCKETS, type Metrics } from "../../../core/observe/metrics.ts";
 import { keyedTurns } from "../../../core/lifecycle/keyed-turns.ts";
 import { AllocationRefused } from "../placement/allocation-refused.ts";
 import type { Provider } from "../placement/provider.ts";
@@ -17,10 +19,10 @@ import type { PluginHandler } from "../plugins/plugin-watcher.ts";
 import { type Allocation, readCheckpoint } from "./checkpoint.ts";
 import { deviceAdmission } from "./device-admission.ts";
 import { deviceAllocations } from "./device-allocations.ts";
-import { chosen, type KnownDevice, nearAndFar, servedContainers } from "./device-choice.ts";
-import { DEVICE_PLUGINS, devicePlugins } from "./device-plugins.ts";
+import { chosen, nearAndFar, servedContainers } from "./device-choice.ts";
+import { DEVICE_PLUGINS, type DevicePlugin, devicePlugins } from "./device-plugins.ts";
 
-export interface ContainerDevice { readonly resource: string; readonly ids: readonly string[]; readonly numaNodes: readonly number[] }
+export interface ContainerDevice { readonly resource: string; readonly id: string; readonly numaNodes: readonly number[] }
 
 export interface DeviceManager extends Provider {
   readonly parts: readonly Runnable[];
@@ -41,21 +43,25 @@ interface Deps {
   readonly dataDir: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Metrics;
   readonly onChange: () => void;
   /** The machine's. */
   readonly numaNodes?: (() => readonly number[]) | undefined;
 }
 
-export function deviceManager({ dataDir, clock, log, onChange, numaNodes: machineNodes = () => [] }: Deps): DeviceManager {
+/** Upstream's limit for it. */
+const PRE_START_MS = 30_000;
+
+export function deviceManager({ dataDir, clock, log, metrics, onChange, numaNodes: machineNodes = () => [] }: Deps): DeviceManager {
   const path = join(dataDir, DEVICE_PLUGINS, "kubelet_internal_checkpoint");
   const before = readCheckpoint(path, log);
-  const plugins = devicePlugins({ dataDir, clock, log, known: before.resources, onChange() { allocations.save(); onChange(); } });
+  const plugins = devicePlugins({ dataDir, clock, log, metrics, known: before.resources, onChange() { allocations.save(); onChange(); } });
   const allocations = deviceAllocations({ path, before: before.allocations, plugins });
   const inTurn = keyedTurns();
+  const took = metrics.histogram("kubelet_device_plugin_alloc_duration_seconds", "[ALPHA] Duration in seconds to serve a device plugin Allocation request. Broken down by resource name.", DEFAULT_BUCKETS);
 
-  function numaNodes(resource: string, ids: readonly string[]): number[] {
-    const known = new Map(plugins.devices(resource).map((device): [string, KnownDevice] => [device.id, device]));
-    return [...new Set(ids.flatMap((id) => known.get(id)?.numaNodes ?? []))].toSorted((a, b) => a - b);
+  function numaNodes(resource: string, id: string): readonly number[] {
+    return plugins.devices(resource).find((device) => device.id === id)?.numaNodes ?? [];
   }
 
   /** Asks its plugin for what was set aside, or for what it would rather give. */
@@ -63,8 +69,9 @@ export function deviceManager({ dataDir, clock, log, onChange, numaNodes: machin
     const plugin = plugins.plugin(waiting.resource);
     if (!plugin) throw new AllocationRefused(new Error(`unknown device plugin ${waiting.resource}`));
     const ids = await preferred(waiting, signal);
+    const beganMs = clock.uptimeMs();
     try {
-      const { container_responses: responses = [] } = await plugin.call("DevicePlugin/Allocate", { container_requests: [{ devices_ids: [...ids] }] }, { signal });
+      const { container_responses: responses = [] } = await plugin.call("DevicePlugin/Allocate", { container_requests: [{ devices_ids: [...ids] }] }, { signal }).finally(() => took.observe((clock.uptimeMs() - beganMs) / 1000, { resource_name: waiting.resource }));
       if (responses.length === 0) throw new Error(`no containers return in allocation response ${JSON.stringify(responses)}`);
       allocations.replace(waiting, { ...waiting, ids, response: responses[0] });
     } catch (cause) {
@@ -86,12 +93,33 @@ export function deviceManager({ dataDir, clock, log, onChange, numaNodes: machin
     const isNear = ids.length < near.length; // else all that are near are taken, and some others
     const from = isNear ? near : free.map(({ id }) => id);
     const must = isNear ? [] : near;
-    const { container_responses: [answer] = [] } = await plugin.call("DevicePlugin/GetPreferredAllocation", { container_requests: [{ available_deviceIDs: from, must_include_deviceIDs: must, allocation_size: ids.length }] }, { signal });
+    const { container_responses: [answer] = [] } = await plugin.call("DevicePlugin/GetPreferredAllocation", { container_requests: [{ available_deviceIDs: from, must_include_deviceIDs: must, allocation_size: ids.length }] }, { signal }).catch((cause: Error) => {
+      signal.throwIfAborted();
+      throw new AllocationRefused(new Error(`device plugin GetPreferredAllocation rpc failed with err: ${cause.message}`, { cause }));
+    });
     return chosen({ must, from }, ids.length, answer?.deviceIDs ?? []);
   }
 
+  async function preStart(plugin: DevicePlugin, ids: readonly string[], signal: AbortSignal): Promise<void> {
+    try {
+      await plugin.call("DevicePlugin/PreStartContainer", { devices_ids: [...ids] }, { signal, timeoutMs: PRE_START_MS });
+    } catch (cause) {
+      throw new Error(`device plugin PreStartContainer rpc failed with err: ${(cause as Error).message}`, { cause });
+    }
+  }
+
+  /** What was told last is on disk when we end. */
+  const lastWrite: Runnable = {
+    name: "device-allocations",
+    async run(signal, ready) {
+      ready();
+      await aborted(signal);
+      await allocations.written().catch((error: unknown) => log.warn("which container has which devices was not written", { error }));
+    },
+  };
+
   return {
-    parts: plugins.parts,
+    parts: [...plugins.parts, lastWrite],
     handler: plugins.handler,
     counts: () => new Map(plugins.resources().map((resource) => {
       const devices = plugins.devices(resource);
@@ -110,15 +138,16 @@ export function deviceManager({ dataDir, clock, log, onChange, numaNodes: machin
       const mine = allocations.of(podUid, container);
       for (const { resource, ids } of mine) {
         const plugin = plugins.plugin(resource);
-        if (plugin?.options.pre_start_required) await plugin.call("DevicePlugin/PreStartContainer", { devices_ids: [...ids] }, { signal });
+        if (plugin?.options.pre_start_required) await preStart(plugin, ids, signal);
       }
       return mine.flatMap(({ response }) => (response ? [response] : []));
     },
 
     release: allocations.releasePod,
+    retain: allocations.retain,
 
-    devicesOf: (podUid, container) => allocations.of(podUid, container).map(({ resource, ids }) => ({ resource, ids, numaNodes: numaNodes(resource, ids) })),
-    all: () => plugins.resources().flatMap((resource) => plugins.devices(resource).filter(({ healthy }) => healthy).map(({ id, numaNodes: nodes }) => ({ resource, ids: [id], numaNodes: nodes }))),
+    devicesOf: (podUid, container) => allocations.of(podUid, container).flatMap(({ resource, ids }) => ids.map((id) => ({ resource, id, numaNodes: numaNodes(resource, id) }))),
+    all: () => plugins.resources().flatMap((resource) => plugins.devices(resource).filter(({ healthy }) => healthy).map(({ id, numaNodes: nodes }) => ({ resource, id, numaNodes: nodes }))),
     healthOf: (podUid, container) => allocations.of(podUid, container).map(({ resource, ids }) => {
       const ill = new Set(plugins.devices(resource).filter(({ healthy }) => !healthy).map(({ id }) => id));
       return { name: resource, resources: ids.map((id) => ({ resourceID: id, health: ill.has(id) ? "Unhealthy" : "Healthy" })) };

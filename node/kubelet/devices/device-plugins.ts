@@ -16,6 +16,7 @@ import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
+import type { Metrics } from "../../../core/observe/metrics.ts";
 import { serviceMethods } from "../../cri/facts.ts";
 import { type RpcClient, rpcClient } from "../../cri/rpc-client.ts";
 import { RpcFailure, rpcServer } from "../../cri/rpc-server.ts";
@@ -48,6 +49,7 @@ interface Deps {
   readonly dataDir: string;
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Metrics;
   /** Resources known from before: none of their devices is there until they register. */
   readonly known: readonly string[];
   /** Devices have come, gone, or changed. */
@@ -56,7 +58,8 @@ interface Deps {
 
 interface Known { plugin: (DevicePlugin & { stop(): void }) | undefined; devices: readonly KnownDevice[]; endedAtMs: number | undefined }
 
-export function devicePlugins({ dataDir, clock, log, known, onChange }: Deps): DevicePlugins {
+export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }: Deps): DevicePlugins {
+  const registrations = metrics.counter("kubelet_device_plugin_registration_total", "[ALPHA] Cumulative number of device plugin registrations. Broken down by resource name.");
   const directory = join(dataDir, DEVICE_PLUGINS);
   const methods = serviceMethods(text, VERSION);
   const table = new Map<string, Known>(known.map((resource) => [resource, { plugin: undefined, devices: [], endedAtMs: clock.uptimeMs() }]));
@@ -70,7 +73,7 @@ export function devicePlugins({ dataDir, clock, log, known, onChange }: Deps): D
       const options = await client.call("DevicePlugin/GetDevicePluginOptions", {}, { signal: life.signal, timeoutMs: CONNECT_MS });
       const plugin = { resource, options, call: client.call, stop: end };
       table.get(resource)?.plugin?.stop();
-      table.set(resource, { plugin, devices: [], endedAtMs: undefined });
+      table.set(resource, { plugin, devices: table.get(resource)?.devices ?? [], endedAtMs: undefined }); // as they were, until it tells
       void follow(plugin, client, AbortSignal.any([stop.signal, life.signal]));
     } catch (error) {
       end();
@@ -108,6 +111,7 @@ export function devicePlugins({ dataDir, clock, log, known, onChange }: Deps): D
     name: "device-plugins", socket: join(directory, "kubelet.sock"), methods, log,
     calls: {
       "Registration/Register"({ resource_name = "", version = "", endpoint = "" }) {
+        if (isExtendedName(resource_name)) registrations.inc({ resource_name });
         validate(resource_name, [version]);
         if (endpoint === "" || endpoint.includes("/")) throw new RpcFailure("Unknown", `invalid endpoint "${endpoint}"`);
         connect(resource_name, join(directory, endpoint)).catch((error: unknown) => log.warn("device plugin not connected", { resource: resource_name, endpoint, error })); // it serves once it has our answer

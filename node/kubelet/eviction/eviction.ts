@@ -39,7 +39,7 @@ interface Node {
 }
 
 interface Deps {
-  readonly stats: Stats;
+  readonly stats: Omit<Stats, "latest">;
   readonly machine: Pick<MachineInfo, "os" | "memoryBytes">;
   readonly settings: EvictionSettings;
   /** What all pods together may still have. */

@@ -23,6 +23,7 @@ test("a log that grew too large is put aside, older ones are compressed, the old
   try {
     appendFileSync(path, "small");
     expect(await rotate()).toBe(false);
+    expect(await rotateIfLarge({ ...deps, bytesMax: -1 }, { containerId: "c1", path }, new AbortController().signal)).toBe(false);
     for (let i = 0; i < 4; i++) {
       appendFileSync(path, `${i}`.repeat(200));
       expect(await rotate()).toBe(true);

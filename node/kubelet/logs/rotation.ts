@@ -23,6 +23,7 @@ interface Deps {
   readonly clock: Clock;
   readonly log: Log;
   readonly running: () => Iterable<RunningLog>;
+  /** Negative: they may grow. */
   readonly bytesMax: number;
   readonly filesMax: number;
   /** How many at once, and how often. */
@@ -59,7 +60,7 @@ export function logRotation(deps: Deps): Runnable {
 
 /** Returns whether it was put aside. */
 export async function rotateIfLarge({ cri, clock, bytesMax, filesMax }: Pick<Deps, "cri" | "clock" | "bytesMax" | "filesMax">, { containerId, path }: RunningLog, signal: AbortSignal): Promise<boolean> {
-  if (path === "") return false;
+  if (path === "" || bytesMax < 0) return false;
   const found = await statIfThere(path);
   if (!found) {
     await cri.call("RuntimeService/ReopenContainerLog", { container_id: containerId }, { signal }); // someone removed it
@@ -89,7 +90,12 @@ export async function rotateIfLarge({ cri, clock, bytesMax, filesMax }: Pick<Dep
 async function compress(path: string): Promise<void> {
   const { mode } = await stat(path);
   const unfinished = `${path}${UNFINISHED}`;
-  await pipeline(createReadStream(path), createGzip(), createWriteStream(unfinished, { mode }));
+  try {
+    await pipeline(createReadStream(path), createGzip(), createWriteStream(unfinished, { mode }));
+  } catch (error) {
+    await rm(unfinished, { force: true }); // a full disk has no room for it
+    throw error;
+  }
   await rename(unfinished, `${path}${COMPRESSED}`);
   await rm(path, { force: true });
 }

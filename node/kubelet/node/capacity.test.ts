@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { podsShareOf } from "./capacity.ts";
+import { podsShareOf, reservationProblem } from "./capacity.ts";
 
 const machine = { cpus: 4, memoryBytes: 8 << 20 };
 
@@ -14,4 +14,10 @@ test.each([
 
 test("a machine that does not say how many processes there may be does not limit them", () => {
   expect(podsShareOf({ machine, reserved: { pid: "10" }, pidsMax: 0 }).pids).toBeUndefined();
+});
+
+test("more than the machine has cannot be reserved, with what eviction keeps free", () => {
+  const problem = (reserved: Readonly<Record<string, string>>, memoryBytes = 1024 ** 3) => reservationProblem({ machine: { os: "linux", hugepages: [], cpus: 4, memoryBytes }, reserved });
+  expect([problem({ cpu: "4", memory: "924Mi" }), problem({}, 1 << 20)]).toEqual([undefined, undefined]);
+  expect(problem({ cpu: "4500m", memory: "925Mi" })).toBe('invalid Node Allocatable configuration. Resource "cpu" has a reservation of 4500m but capacity of 4. Expected capacity >= reservation. Resource "memory" has a reservation of 1074790400 but capacity of 1Gi. Expected capacity >= reservation.');
 });

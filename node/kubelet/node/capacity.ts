@@ -26,6 +26,15 @@ export function reservationOf({ machine, reserved, ...facts }: CapacityFacts): R
   return { ...reserved, ...(kept > 0 || reserved["memory"] !== undefined ? { memory: String(kept + parseQuantity(reserved["memory"] ?? "0").number()) } : {}) };
 }
 
+/** Why so much cannot be kept from pods; undefined: it can. A machine that has less than eviction keeps free runs what asks for nothing. Source: kubernetes v1.36 pkg/kubelet/cm/node_container_manager_linux.go validateNodeAllocatable */
+export function reservationProblem(facts: Pick<CapacityFacts, "machine" | "reserved" | "thresholds">): string | undefined {
+  const { machine } = facts;
+  const has: Readonly<Record<string, string>> = { cpu: String(machine.cpus), memory: kibibytes(machine.memoryBytes) };
+  const kept = reservationOf({ ...facts, diskBytes: 0, maxPods: 0 });
+  const wrong = Object.entries(has).filter(([name, capacity]) => facts.reserved[name] !== undefined && subQuantity(parseQuantity(capacity), parseQuantity(kept[name] ?? "0")).sign < 0);
+  return wrong.length === 0 ? undefined : `invalid Node Allocatable configuration. ${wrong.map(([name, capacity]) => `Resource ${JSON.stringify(name)} has a reservation of ${parseQuantity(kept[name]!).toString()} but capacity of ${capacity}. Expected capacity >= reservation.`).join(" ")}`;
+}
+
 /** By hard eviction. */
 function keptOf({ machine, thresholds: given }: Pick<CapacityFacts, "machine" | "thresholds">, signal: Signal, capacity: number): number {
   const thresholds = given === undefined || given === THRESHOLDS ? (machine.os === "windows" ? WINDOWS_THRESHOLDS : THRESHOLDS) : given;

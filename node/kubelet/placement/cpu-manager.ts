@@ -31,8 +31,6 @@ export interface CpuManager extends Provider {
   hasExclusive(podUid: string): boolean;
   /** Those that may be given out. */
   assignable(): number[];
-  /** Forgets all pods but these. */
-  retain(podUids: ReadonlySet<string>): void;
   /** What was given out is on disk. */
   written(): Promise<void>;
 }

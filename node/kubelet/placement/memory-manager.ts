@@ -24,7 +24,6 @@ export interface MemoryManager extends Provider {
   nodesOf(podUid: string, container: string): readonly number[];
   /** The container starts: what is left of the init containers before it is free. */
   starts(pod: Pod, container: string): void;
-  retain(podUids: ReadonlySet<string>): void;
   /** What was given out is on disk. */
   written(): Promise<void>;
 }

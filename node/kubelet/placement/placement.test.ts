@@ -138,7 +138,7 @@ function dongles(): Provider & { readonly given: Map<string, number> } {
   const wants = ({ resources }: Container): boolean => resources?.limits?.["x/y"] !== undefined;
   return {
     given,
-    release: (uid) => void given.delete(uid),
+    retain: () => undefined, release: (uid) => void given.delete(uid),
     begin: ({ metadata: { uid } }) => ({
       hints: (one) => (wants(one) ? new Map([["x/y", deviceHints({ count: 1, devices, had: new Set(), available: new Set(["0", "1"]).difference(new Set([...given.values()].map(String))), reusable: new Set(), numaNodes: [0, 1] })]]) : new Map()),
       podHints: () => new Map(),

@@ -110,10 +110,7 @@ export function placement({ dataDir, settings, reservation, memoryBytes, topolog
       }
     }),
     release(podUid) { for (const provider of providers) provider.release(podUid); },
-    retain(podUids) {
-      cpus.retain(podUids);
-      memory.retain(podUids);
-    },
+    retain(podUids) { for (const provider of providers) provider.retain(podUids); },
     async written() { await Promise.all([cpus.written(), memory.written()]); },
     pinning(podUid, container) {
       const [mine, nodes] = [cpus.affinity(podUid, container), memory.nodesOf(podUid, container)];

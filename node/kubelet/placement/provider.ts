@@ -6,6 +6,8 @@ export interface Provider {
   /** Begins a pod's admission. Nothing else of the provider is called until it is over. */
   begin(pod: Pod): PodAdmission;
   release(podUid: string): void;
+  /** Forgets all pods but these. */
+  retain(podUids: ReadonlySet<string>): void;
 }
 
 /** The pod's containers are served in their order, so that what an init container has had may serve those after it. */

@@ -74,7 +74,7 @@ export function nodePlugins({ settings, machine, client, cri, mounts, tokens, ev
   if (machine.os !== "linux") return { drivers, csi: undefined, devices: undefined, claims: undefined, expander, placement: unplaced(), parts: [] };
 
   const devices = deviceManager({
-    dataDir, clock, log, numaNodes: () => places.numaNodes,
+    dataDir, clock, log, metrics, numaNodes: () => places.numaNodes,
     onChange() {
       onNode();
       onHealth();
@@ -87,13 +87,13 @@ export function nodePlugins({ settings, machine, client, cri, mounts, tokens, ev
     devices, cri, runtimes: () => [...workers()].map(({ runtime }) => runtime), metrics, clock, log,
   });
   const told = podResourcesApi({
-    dataDir, log, devicesOf: devices.devicesOf, allDevices: devices.all, cpuIds: places.assignableCpus, exclusiveCpus: places.exclusiveCpus, memoryOf: places.memoryOf, allocatableMemory: places.allocatableMemory,
-    pods: () => [...workers()].filter(({ stage }) => stage === "running").map(({ pod }) => pod),
+    dataDir, log, metrics, devicesOf: devices.devicesOf, allDevices: devices.all, cpuIds: places.assignableCpus, exclusiveCpus: places.exclusiveCpus, memoryOf: places.memoryOf, allocatableMemory: places.allocatableMemory,
+    pods: () => [...workers()].filter(({ stage }) => stage === "running" || stage === "terminating").map(({ pod }) => pod),
     claimsOf: (pod, container) => claims.devicesOf(pod, container).map(({ claim, devices: list }) => ({
-      claim_name: claim.name, claim_namespace: claim.namespace, claim_resources: list.map(({ driver, pool, device, cdiIds }) => ({ driver_name: driver, pool_name: pool, device_name: device, cdi_devices: cdiIds.map((name) => ({ name })) })),
+      claim_name: claim.name, claim_namespace: claim.namespace, claim_resources: list.map(({ driver, pool, device, cdiIds, shareId }) => ({ driver_name: driver, pool_name: pool, device_name: device, cdi_devices: cdiIds.map((name) => ({ name })), ...(shareId ? { share_id: shareId } : {}) })),
     })),
   });
   const allocatable = csiAllocatable({ client, drivers, clock, random, log, onChange: (object) => csi.reconsider(object) });
-  const watcher = pluginWatcher({ directory: join(dataDir, "plugins_registry"), handlers: [drivers.handler, devices.handler, claims.handler], clock, log });
+  const watcher = pluginWatcher({ directory: join(dataDir, "plugins_registry"), handlers: [drivers.handler, devices.handler, claims.handler], clock, log, metrics });
   return { drivers, csi, devices, claims, expander, placement: places, parts: [csiNode, allocatable, claims, ...devices.parts, watcher, told, ...places.parts] };
 }

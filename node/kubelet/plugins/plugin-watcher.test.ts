@@ -6,6 +6,7 @@ import { eventually } from "../../../test/fake-api.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { runAll } from "../../../core/lifecycle/run-all.ts";
 import { silentLog } from "../../../core/observe/log.ts";
+import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { serviceMethods } from "../../cri/facts.ts";
 import { rpcServer } from "../../cri/rpc-server.ts";
 import type { Methods } from "./gen/registration.v1.ts";
@@ -41,13 +42,16 @@ test.each([
   const handler: PluginHandler = { type: "DRAPlugin", validate: () => undefined, register: async ({ endpoint }) => void calls.push(`register ${endpoint}`), deregister: async ({ endpoint }) => void calls.push(`deregister ${endpoint}`) };
   const stop = new AbortController();
   const steps: string[] = [];
+  const metrics = metricsRegistry();
+  const known = (state: string): number => metrics.render().split("\n").filter((line) => line.startsWith("plugin_manager_total_plugins{") && line.includes(`state="${state}"`)).length;
   const log = { ...silentLog, info: (message: string) => void steps.push(message) };
-  const ended = runAll([pluginWatcher({ directory, handlers: [handler], clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 20), signal) }, log })], stop.signal);
+  const ended = runAll([pluginWatcher({ directory, handlers: [handler], clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 20), signal) }, log, metrics })], stop.signal);
   const plugins = new Map<string, () => Promise<void>>();
   for (const name of ["old", "new"]) {
     plugins.set(name, startPlugin(name));
     await eventually(() => steps.filter((step) => step === "plugin registered").length, (count) => count === plugins.size);
   }
+  expect([known("desired_state_of_world"), known("actual_state_of_world")]).toEqual([2, 2]);
   await plugins.get(first)!();
   await eventually(() => calls.length, (count) => count >= expected.length - 1);
   await plugins.get(first === "old" ? "new" : "old")!();

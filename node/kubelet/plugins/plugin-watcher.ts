@@ -15,6 +15,7 @@ import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
+import type { Metrics } from "../../../core/observe/metrics.ts";
 import { serviceMethods } from "../../cri/facts.ts";
 import { rpcClient } from "../../cri/rpc-client.ts";
 import type { Methods } from "./gen/registration.v1.ts";
@@ -42,6 +43,7 @@ interface Deps {
   readonly handlers: readonly PluginHandler[];
   readonly clock: Clock;
   readonly log: Log;
+  readonly metrics: Metrics;
 }
 
 /** `nth`: of all registrations. Of several sockets of one plugin, while it is updated, the one that registered last is served. */
@@ -61,8 +63,9 @@ const CALL_MS = 10_000;
 const RETRY = { minMs: 500, maxMs: 122_000 };
 const DEPTH_MAX = 3;
 
-export function pluginWatcher({ directory, handlers, clock, log }: Deps): Runnable {
+export function pluginWatcher({ directory, handlers, clock, log, metrics }: Deps): Runnable {
   const seen = new Map<string, Seen>(); // by socket
+  metrics.gaugeFrom("plugin_manager_total_plugins", "[ALPHA] Number of plugins in Plugin Manager", () => [...seen].flatMap(([socket_path, { registered }]) => [[{ socket_path, state: "desired_state_of_world" }, 1] as const, ...(registered ? [[{ socket_path, state: "actual_state_of_world" }, 1] as const] : [])]));
   let registrations = 0;
 
   async function scan(signal: AbortSignal): Promise<void> {

@@ -18,6 +18,13 @@ test("each class of service has its place, each pod its limits, written when the
   ]);
 });
 
+test("where the kernel refuses the limit of all pods together, they have their groups all the same", () => {
+  const made: string[] = [];
+  const cgroups = { ensure(path: string, { memoryBytes }: CgroupLimits) { if (memoryBytes !== undefined) throw new Error("EBUSY"); made.push(path); } };
+  expect(() => podCgroups(cgroups as unknown as Cgroups, { cgroupRoot: "/" }).setUp({ memoryBytes: 1, milliCpu: 1, pids: undefined })).toThrow("EBUSY");
+  expect(made).toEqual(["/kubepods/besteffort", "/kubepods/burstable"]);
+});
+
 test("a pod is limited as a whole only where whatever runs of it at a time is: an init container without a limit has as much as it takes", () => {
   const limited = { resources: { limits: { memory: "32Mi", cpu: "1" } } };
   const memory = (spec: object): number | undefined => podCgroupLimits({ metadata: { name: "p" }, spec: { containers: [{ name: "c", ...limited }], ...spec } } as unknown as Pod).memoryBytes;

@@ -21,7 +21,7 @@ import { isLimited, podLimits, podRequests, qosClass } from "./pod-resources.ts"
 interface EnsureOptions { readonly unlimitedCpu?: boolean | undefined; readonly widen?: boolean | undefined }
 
 export interface PodCgroups {
-  /** The root, with what all pods together may use, and the classes of service. */
+  /** The root, with what all pods together may use, and the classes of service. Throws if the kernel does not limit that; the groups are there all the same. */
   setUp(share: PodsShare): void;
   pathOf(pod: Pod): string;
   /** The groups above those of pods. */
@@ -58,9 +58,9 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_
   return {
     roots: [root, classes.Burstable, classes.BestEffort],
     setUp({ memoryBytes, milliCpu, pids }) {
-      cgroups.ensure(root, { cpuShares: cpuShares(milliCpu), memoryBytes, ...(pids === undefined ? {} : { pids }) });
       cgroups.ensure(classes.BestEffort, { cpuShares: cpuShares(0) });
       cgroups.ensure(classes.Burstable, { cpuShares: cpuShares(0) });
+      cgroups.ensure(root, { cpuShares: cpuShares(milliCpu), memoryBytes, ...(pids === undefined ? {} : { pids }) }); // last: the kernel may refuse it
     },
     pathOf: (pod) => posix.join(classes[qosClass(pod)], `pod${pod.metadata.uid}`),
     change(pod, options) {

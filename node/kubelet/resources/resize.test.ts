@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Container, Pod, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
 import { containerResources } from "./linux-resources.ts";
-import { actualResources, allocationOf, changedResources, judgeResize, memoryShortfall, resizeOf, swapRefusal, withAllocation } from "./resize.ts";
+import { actualResources, allocationOf, changedResources, infeasibleDetail, judgeResize, memoryShortfall, resizeOf, resizeOperations, swapRefusal, withAllocation } from "./resize.ts";
 
 const machine = { memoryBytes: 16 * 1024 ** 3, hugepageSizes: [], countsSwap: false };
 const of = (cpu: string, memory: string): ResourceRequirements => ({ requests: { cpu, memory }, limits: { cpu, memory } });
@@ -14,6 +14,13 @@ test("what the node would not take in today waits; what it never does is told so
   expect(judgeResize({ os: "linux" })).toEqual({ fits: true });
   expect(judgeResize({ os: "linux", refusal })).toEqual({ fits: false, reason: "Deferred", what: "Evicted", message: "The node had condition: [DiskPressure]. " });
   expect(judgeResize({ os: "linux", impossible: "no", refusal })).toEqual({ fits: false, reason: "Infeasible", what: "Infeasible", message: "no" });
+});
+
+test("each thing that is wished otherwise is one", () => {
+  const told = (before: ResourceRequirements, after: ResourceRequirements) => resizeOperations(allocationOf(pod(before)), allocationOf(pod(after))).map(({ resource, requirement, operation }) => `${resource} ${requirement} ${operation}`);
+  expect(told(of("1", "1Gi"), of("1000m", "1024Mi"))).toEqual([]);
+  expect(told({ requests: { cpu: "1" }, limits: { memory: "1Gi" } }, { requests: { cpu: "500m", memory: "1" }, limits: { cpu: "1" } })).toEqual(["memory requests add", "memory limits remove", "cpu requests decrease", "cpu limits add"]);
+  expect(['Resize is infeasible for Guaranteed Pods alongside Memory Manager policy "Static"', "In-place resize of containers with swap is not supported.", "In-place pod resize is not supported on Windows"].map(infeasibleDetail)).toEqual(["guaranteed_pod_memory_manager_static_policy", "swap_limitation", "windows"]);
 });
 
 test("a container is updated, or restarted if it wants that", () => {

@@ -47,6 +47,24 @@ function infeasible(message: string): Shortfall {
   return { reason: "Infeasible", what: "Infeasible", message };
 }
 
+export interface ResizeOperation { readonly resource: "cpu" | "memory"; readonly requirement: "requests" | "limits"; readonly operation: "add" | "remove" | "increase" | "decrease" }
+
+/** What a pod wishes of its containers that it did not wish before, one by one. Source: kubernetes v1.36 pkg/kubelet/kubelet.go recordContainerResizeOperations */
+export function resizeOperations(before: Allocation, after: Allocation): ResizeOperation[] {
+  return Object.keys(before).filter((container) => container !== POD).flatMap((container) => (["memory", "cpu"] as const).flatMap((resource) => (["requests", "limits"] as const).flatMap((requirement): ResizeOperation[] => {
+    const [old, now] = [before[container], after[container]].map((of) => parseQuantity(of?.[requirement]?.[resource] ?? "0").scaledValue(-9)) as [bigint, bigint];
+    if (old === now) return [];
+    return [{ resource, requirement, operation: old === 0n ? "add" : now === 0n ? "remove" : now > old ? "increase" : "decrease" }];
+  })));
+}
+
+/** Under upstream's names. Source: kubernetes v1.36 pkg/kubelet/allocation/handlers.go */
+export function infeasibleDetail(message: string): string {
+  const exclusive = /alongside (CPU|Memory) Manager policy/.exec(message)?.[1];
+  if (exclusive !== undefined) return `guaranteed_pod_${exclusive.toLowerCase()}_manager_static_policy`;
+  return message.includes("swap") ? "swap_limitation" : "windows";
+}
+
 /** Of which some container asks for more or less than before. */
 export function changedResources(before: Pod, after: Pod): ("cpu" | "memory")[] {
   const [old, wished] = [allocationOf(before), allocationOf(after)];

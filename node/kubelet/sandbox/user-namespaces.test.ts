@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -31,6 +31,14 @@ test("each pod has ids of its own, also after a restart, and others' once those 
   await second.release("a");
   expect(existsSync(record("a"))).toBe(false);
   expect((await second.rangeOf(pod("d")))?.hostId).toBe(65_536);
+});
+
+test("ids that could not be noted are nobody's", async () => {
+  const some = userNamespaces({ dataDir, log: silentLog, random: first, maxPods: 110 });
+  mkdirSync(join(dataDir, "pods"));
+  writeFileSync(join(dataDir, "pods", "a"), "in the way of its directory");
+  for (let i = 0; i < 2; i++) await expect(some.rangeOf(pod("a"))).rejects.toThrow();
+  expect((await some.rangeOf(pod("b")))?.hostId).toBe(65_536);
 });
 
 test("which ids is left to chance, so that pods of two nodes hardly have the same", async () => {

@@ -63,7 +63,12 @@ export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT, random, log
     const hostId = all.hostId + slot * idsPerPod;
     taken.set(uid, hostId);
     const mappings = [{ hostId, containerId: 0, length: idsPerPod }];
-    await writeStateFile(recordPath(uid), { uidMappings: mappings, gidMappings: mappings } satisfies RecordFile);
+    try {
+      await writeStateFile(recordPath(uid), { uidMappings: mappings, gidMappings: mappings } satisfies RecordFile);
+    } catch (error) {
+      taken.delete(uid); // what is not on disk is another's after a restart
+      throw error;
+    }
     return hostId;
   }
 

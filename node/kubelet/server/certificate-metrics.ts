@@ -19,11 +19,23 @@ interface Options {
 
 export function certificateMetrics({ metrics, clock, serving, client = () => undefined }: Options): void {
   const ends = [serving, client].map(lasting);
-  const seconds = (endMs: number): number => (endMs - clock.nowMs()) / 1000;
+  const seconds = (endMs: number): number => Math.trunc((endMs - clock.nowMs()) / 1000);
   const gauge = (name: string, whose: string, end: () => number): void =>
-    metrics.gaugeFrom(`kubelet_certificate_manager_${name}_ttl_seconds`, `[ALPHA] Gauge of the TTL (time-to-live) of the Kubelet's ${whose} certificate. The value is in seconds until certificate expiry (negative if already expired). If ${whose} certificate is invalid or unused, the value will be +INF.`, () => [[{}, seconds(end())]]);
+    metrics.gaugeFrom(`kubelet_certificate_manager_${name}_ttl_seconds`, `[ALPHA] Gauge of the ${name === "server" ? "shortest " : ""}TTL (time-to-live) of the Kubelet's ${whose} certificate. The value is in seconds until certificate expiry (negative if already expired). If ${whose} certificate is invalid or unused, the value will be +INF.`, () => [[{}, seconds(end())]]);
   gauge("server", "serving", ends[0]!);
   gauge("client", "client", ends[1]!);
+}
+
+const MINUTE = 60, HOUR = 60 * MINUTE, DAY = 24 * HOUR;
+const ROTATION_SECONDS = [MINUTE, HOUR, 4 * HOUR, DAY, 7 * DAY, 30 * DAY, 90 * DAY, 180 * DAY, 360 * DAY, 1440 * DAY];
+
+/** Each call: the serving certificate has been replaced. `pem`: the one before. */
+export function servingRotation({ metrics, clock }: Pick<Options, "metrics" | "clock">): (pem: string) => void {
+  const lived = metrics.histogram("kubelet_certificate_manager_server_rotation_seconds", "[ALPHA] Histogram of the number of seconds the previous certificate lived before being rotated.", ROTATION_SECONDS);
+  return (pem) => {
+    const [leaf] = readCertificatePems(pem);
+    if (leaf !== undefined) lived.observe(Math.max(0, (clock.nowMs() - parseCertificate(leaf).notBeforeMs) / 1000));
+  };
 }
 
 /** Each call: one more could not be renewed. */

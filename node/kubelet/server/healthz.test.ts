@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
-import { healthz, healthzServer } from "./healthz.ts";
+import { checkedHealth, healthz, healthzServer } from "./healthz.ts";
 
 test.each([
   [[], false, undefined, 200, "ok"],
@@ -14,6 +14,12 @@ test.each([
   [["other"], false, undefined, 404, "404 page not found\n"],
 ] as const)("/healthz/%s verbose=%s syncloop=%s: %i", (rest, verbose, problem, status, body) => {
   expect(healthz([{ name: "ping", problem: undefined }, { name: "syncloop", problem }], rest, verbose)).toMatchObject({ status, body });
+});
+
+test("what is looked at has upstream's names", () => {
+  const { answer } = checkedHealth(() => "stuck");
+  expect(answer([], true).body).toBe("[+]ping ok\n[+]log ok\n[-]syncloop failed: reason withheld\n[+]device-plugin ok\nhealthz check failed\n");
+  expect(answer(["device-plugin"], false)).toMatchObject({ status: 200, body: "ok" });
 });
 
 test("whoever is on this machine may ask whether the kubelet runs; a port in use is taken when it becomes free", async () => {

@@ -19,6 +19,8 @@ export interface HealthCheck {
 }
 
 const PING: HealthCheck = { name: "ping", problem: undefined };
+/** A kubelet whose plugins could not register would have ended. */
+const DEVICE_PLUGINS: HealthCheck = { name: "device-plugin", problem: undefined };
 /** Upstream's, between two attempts to listen. */
 const RETRY_MS = 5_000;
 
@@ -44,7 +46,7 @@ export interface CheckedHealth {
 export function checkedHealth(problem: () => string | undefined): CheckedHealth {
   const slis = metricsRegistry();
   const count = sliCounts(slis);
-  const check = (): readonly HealthCheck[] => [PING, { name: "log", problem: undefined }, { name: "syncloop", problem: problem() }];
+  const check = (): readonly HealthCheck[] => [PING, { name: "log", problem: undefined }, { name: "syncloop", problem: problem() }, DEVICE_PLUGINS];
   const counted = (): readonly HealthCheck[] => {
     const checks = check();
     for (const one of checks) count("healthz", one.name, one.problem === undefined);

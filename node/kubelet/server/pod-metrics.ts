@@ -15,7 +15,11 @@ const NANOSECONDS = 1e9;
 
 function seconds(nanoseconds: number | undefined): number | undefined { return nanoseconds === undefined ? undefined : nanoseconds / NANOSECONDS; }
 
-export function resourceMetrics({ node, pods }: StatsSummary, nowMs: number): string {
+/** Undefined: it could not be found out, which is told as such. */
+export function resourceMetrics(summary: StatsSummary | undefined): string {
+  const failed: Family = { name: "resource_scrape_error", type: "gauge", help: "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise", samples: [{ labels: {}, value: summary ? 0 : 1 }] };
+  if (!summary) return renderFamilies([failed]);
+  const { node, pods } = summary;
   const containers = pods.flatMap((pod) => pod.containers.map((one) => ({ one, labels: { container: one.name, namespace: pod.podRef.namespace, pod: pod.podRef.name } })));
   const podLabels = (pod: StatsSummary["pods"][number]): Labels => ({ namespace: pod.podRef.namespace, pod: pod.podRef.name });
   return renderFamilies([
@@ -30,7 +34,7 @@ export function resourceMetrics({ node, pods }: StatsSummary, nowMs: number): st
     { name: "pod_cpu_usage_seconds_total", type: "counter", help: "[STABLE] Cumulative cpu time consumed by the pod in core-seconds", samples: pods.map((pod) => ({ labels: podLabels(pod), value: seconds(pod.cpu?.usageCoreNanoSeconds), time: pod.cpu?.time })) },
     { name: "pod_memory_working_set_bytes", type: "gauge", help: "[STABLE] Current working set of the pod in bytes", samples: pods.map((pod) => ({ labels: podLabels(pod), value: pod.memory?.workingSetBytes, time: pod.memory?.time })) },
     { name: "pod_swap_usage_bytes", type: "gauge", help: "[ALPHA] Current amount of the pod swap usage in bytes. Reported only on non-windows systems", samples: pods.map((pod) => ({ labels: podLabels(pod), value: pod.swap?.swapUsageBytes, time: pod.swap?.time })) },
-    { name: "resource_scrape_error", type: "gauge", help: "[STABLE] 1 if there was an error while getting container metrics, 0 otherwise", samples: [{ labels: {}, value: 0, time: new Date(nowMs).toISOString() }] },
+    failed,
   ]);
 }
 

@@ -4,9 +4,10 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { expose } from "../../../core/observe/exposition.ts";
 import { isOfNode, isOfProbes } from "../../../core/observe/families.ts";
 import type { DebugPages } from "../../../core/observe/debug-pages.ts";
+import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import type { Exec } from "../../os/exec.ts";
-import type { KubeletApi } from "../kubelet-api.ts";
+import type { ContainerStats, KubeletApi, StatsSummary } from "../kubelet-api.ts";
 import { BadName, type LocalPathDirectories } from "../volumes/local-path.ts";
 import { type Answer, AnswerError, json, text } from "./answer.ts";
 import { containerLogs } from "./container-logs.ts";
@@ -28,6 +29,7 @@ export interface Routed {
   readonly body: () => Promise<string>;
   readonly accept?: string | undefined;
   readonly clock: Clock;
+  readonly log: Log;
   readonly exec: Exec;
   /** Absent: this node has no local-path volumes. */
   readonly localPath: LocalPathDirectories | undefined;
@@ -64,18 +66,16 @@ export async function route(asked: Routed): Promise<Answer> {
       return json({ items: [await api.checkpoint({ namespace, name }, container, Number(timeout), signal)] });
     }
   }
+  if (root === "stats" && rest[0] === "summary" && rest.length === 1 && (isGet || method === "POST")) return await summary(asked);
   if (!isGet) throw new AnswerError(405, "405: Method Not Allowed");
   switch (root) {
     case "containerLogs": return await containerLogs(api, { namespace: rest[0] ?? "", pod: rest[1] ?? "", container: rest[2] ?? "", query, signal }, clock);
     case "pods": return json(podList(api.pods()));
     case "runningpods": return json(podList(await api.runningPods(signal)));
-    case "stats":
-      if (rest[0] === "summary") return json(query.get("only_cpu_and_memory") === "true" ? cpuAndMemory(await api.statsSummary(signal)) : await api.statsSummary(signal));
-      break;
     case "metrics":
       if (rest.length === 0 || rest[0] === "probes") return { status: 200, mayGzip: true, ...expose(metrics.render(rest.length === 0 ? isOfNode : isOfProbes), asked.accept) };
       if (rest[0] === "slis") return { status: 200, mayGzip: true, ...expose(asked.health.slis(), asked.accept) };
-      if (rest[0] === "resource") return { status: 200, mayGzip: true, ...expose(resourceMetrics(await api.statsSummary(signal), clock.nowMs()), asked.accept) };
+      if (rest[0] === "resource") return { status: 200, mayGzip: true, ...expose(resourceMetrics(await summaryIfKnown(asked)), asked.accept) };
       if (rest[0] === "cadvisor") return { status: 200, mayGzip: true, ...expose(await api.cadvisorMetrics(signal), asked.accept) };
       break;
     case "flagz":
@@ -131,11 +131,35 @@ async function run({ api, query, signal }: Routed, [namespace = "", name = "", .
   return { status: 200, contentType: "application/json", body: output };
 }
 
+async function summary({ api, log, query, signal }: Routed): Promise<Answer> {
+  const asked = query.getAll("only_cpu_and_memory");
+  const found = await api.statsSummary(signal).catch((error: Error) => {
+    if (signal.aborted) throw error;
+    log.warn("what pods use could not be found out", { error });
+    throw new AnswerError(500, `Internal Error: ${error.message}`);
+  });
+  return json(asked.length === 1 && asked[0] === "true" ? cpuAndMemory(found) : found);
+}
+
+/** Whoever scrapes learns from a metric that there is nothing else. */
+async function summaryIfKnown({ api, log, signal }: Routed): Promise<StatsSummary | undefined> {
+  try {
+    return await api.statsSummary(signal);
+  } catch (error) {
+    if (signal.aborted) throw error;
+    log.warn("what pods use could not be found out", { error });
+    return undefined;
+  }
+}
+
+type Used = Pick<ContainerStats, "cpu" | "memory" | "swap">;
+
 /** What metrics-server used to ask for. */
-function cpuAndMemory({ node, pods }: Awaited<ReturnType<KubeletApi["statsSummary"]>>): unknown {
-  const only = <T extends { readonly cpu?: unknown; readonly memory?: unknown }>({ cpu, memory }: T): object => ({ ...(cpu ? { cpu } : {}), ...(memory ? { memory } : {}) });
+function cpuAndMemory({ node, pods }: StatsSummary): unknown {
+  const only = ({ cpu, memory, swap }: Used): Used => ({ ...(cpu ? { cpu } : {}), ...(memory ? { memory } : {}), ...(swap ? { swap } : {}) });
+  const each = (containers: readonly ContainerStats[]) => containers.map((one) => ({ name: one.name, startTime: one.startTime, ...only(one) }));
   return {
-    node: { nodeName: node.nodeName, startTime: node.startTime, ...only(node) },
-    pods: pods.map((pod) => ({ podRef: pod.podRef, startTime: pod.startTime, ...only(pod), containers: pod.containers.map((one) => ({ name: one.name, startTime: one.startTime, ...only(one) })) })),
+    node: { nodeName: node.nodeName, startTime: node.startTime, ...only(node), systemContainers: each(node.systemContainers ?? []) },
+    pods: pods.map((pod) => ({ podRef: pod.podRef, startTime: pod.startTime, ...only(pod), containers: each(pod.containers) })),
   };
 }

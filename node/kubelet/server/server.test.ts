@@ -117,6 +117,23 @@ test("who may what", async () => {
   expect(asked.length).toBe(before); // decisions are kept for a while
 });
 
+test("what pods use: of processor, memory and swap alone for who asks so; a scrape that learns nothing says so", async () => {
+  const at = "2026-01-02T03:04:05Z";
+  const each = { name: "c", startTime: at, cpu: { time: at, usageCoreNanoSeconds: 2e9 }, swap: { time: at, swapUsageBytes: 1 } };
+  const rest = { io: { time: at }, fs: { time: at } };
+  const summary = { node: { nodeName: "n1", ...each, name: undefined, ...rest, systemContainers: [{ ...each, ...rest, name: "pods" }] }, pods: [{ podRef: { name: "web", namespace: "shop", uid: "u1" }, startTime: at, ...rest, swap: each.swap, containers: [{ ...each, ...rest }] }] };
+  const asked = { api: { ...api, statsSummary: async () => summary }, log: silentLog, query: new URLSearchParams("only_cpu_and_memory=true"), parts: ["stats", "summary"] } as unknown as Routed;
+  const { cpu, swap } = each;
+  const few = { node: { nodeName: "n1", startTime: at, cpu, swap, systemContainers: [{ name: "pods", startTime: at, cpu, swap }] }, pods: [{ podRef: summary.pods[0]!.podRef, startTime: at, swap, containers: [each] }] };
+  for (const method of ["GET", "POST"]) expect(JSON.parse(String((await route({ ...asked, method })).body))).toEqual(few);
+  expect(JSON.parse(String((await route({ ...asked, method: "GET", query: new URLSearchParams("only_cpu_and_memory=true&only_cpu_and_memory=true") })).body)).node.io).toBeDefined();
+  const scraped = async (statsSummary: () => Promise<unknown>) => String((await route({ ...asked, api: { ...api, statsSummary } as unknown as KubeletApi, method: "GET", parts: ["metrics", "resource"], signal: new AbortController().signal })).body).split("\n").filter((line) => !line.startsWith("#") && line !== "");
+  expect(await scraped(async () => summary)).toContain("resource_scrape_error 0");
+  const away = async () => { throw new Error("the runtime does not answer"); };
+  await expect(route({ ...asked, api: { ...api, statsSummary: away } as unknown as KubeletApi, method: "GET", signal: new AbortController().signal })).rejects.toMatchObject({ answer: { status: 500, body: "Internal Error: the runtime does not answer" } });
+  expect(await scraped(away)).toEqual(["resource_scrape_error 1"]);
+});
+
 test("settings and time of start, for who may see them", async () => {
   expect(await get("/flagz", { pki })).toMatch(/^200 \nkubelet flagz\nWarning: [\s\S]*\nnode-name=n1$/);
   expect(await get("/statusz", { pki })).toMatch(/^200 \nkubelet statusz\n[\s\S]*\nBinary version: 1.36.0\n[\s\S]*\nPaths: \/statusz$/);
@@ -222,6 +239,7 @@ test("exec over WebSocket v5: what is typed comes back, closing stdin ends it, t
     },
   });
   expect(socket.protocol).toBe("v5.channel.k8s.io");
+  expect(metrics.render()).toMatch(/kubelet_websocket_streaming_requests_total\{subresource="exec"\} \d/);
   expect(got).toEqual(["1 ", "1 hello", "1 bye", '3 {"status":"Failure","reason":"NonZeroExitCode","details":{"causes":[{"reason":"ExitCode","message":"3"}]}}']);
   expect(code).toBe(1000);
 });

@@ -30,6 +30,7 @@ import type { LocalPathDirectories } from "../volumes/local-path.ts";
 import { type Answer, AnswerError, text } from "./answer.ts";
 import { authentication } from "./authentication.ts";
 import { authorization, nodeAttributes } from "./authorization.ts";
+import { servingRotation } from "./certificate-metrics.ts";
 import { checkedHealth } from "./healthz.ts";
 import { route } from "./routes.ts";
 import { upgrade } from "./upgrades.ts";
@@ -70,6 +71,9 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
   const took = metrics.histogram("kubelet_http_requests_duration_seconds", "[ALPHA] Duration in seconds to serve http requests", DEFAULT_BUCKETS);
   const inFlight = metrics.gauge("kubelet_http_inflight_requests", "[ALPHA] Number of the inflight http requests");
 
+  const streams = metrics.counter("kubelet_websocket_streaming_requests_total", "[ALPHA] Total number of WebSocket streaming requests (exec/attach/portforward) received by the kubelet.");
+  metrics.gauge("kubelet_metrics_provider", "[ALPHA] Metrics provider used by kubelet to collect container stats. Values can be 'cadvisor' and 'cri'").set(1, { provider: "cadvisor" });
+
   function counted(labels: Labels, beganMs: number): void {
     inFlight.add(-1, labels);
     requests.inc(labels);
@@ -97,7 +101,7 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
   async function answerTo(request: IncomingMessage, connection: Connection, signal: AbortSignal): Promise<Answer> {
     const { path, query, parts } = targetOf(request);
     await check(request, connection, path, signal);
-    return await route({ api, metrics, health, configz, zpages, debug, body: () => bodyOf(request), accept: request.headers.accept, clock, exec, localPath, method: request.method ?? "GET", parts, query, signal });
+    return await route({ api, metrics, health, configz, zpages, debug, body: () => bodyOf(request), accept: request.headers.accept, clock, log, exec, localPath, method: request.method ?? "GET", parts, query, signal });
   }
 
   function handler(request: IncomingMessage, response: ServerResponse, connection: Connection): void {
@@ -125,6 +129,7 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
       const { path, query, parts } = targetOf(request);
       await check(request, connection, path, gone.signal);
       if (!UPGRADED.has(parts[0] ?? "")) throw new AnswerError(404, "404 page not found\n");
+      if (isTranslated(request, parts[0]!)) streams.inc({ subresource: parts[0]!.toLowerCase() });
       await upgrade(api, { request, socket, head, parts, query, clock, signal: gone.signal });
     } catch (error) {
       const { status, body, contentType } = answerOf(error, log);
@@ -156,13 +161,23 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
   };
 
   async function watchCertificate(signal: AbortSignal): Promise<void> {
+    const rotated = servingRotation({ metrics, clock });
     let used = tls().cert;
     for await (const _ of clock.every(CERTIFICATE_CHECK_MS, signal)) {
       const { cert } = tls();
-      if (cert !== used) server.reloadCertificates();
+      if (cert !== used) {
+        server.reloadCertificates();
+        rotated(used);
+      }
       used = cert;
     }
   }
+}
+
+/** It comes as a WebSocket, of those that the runtime does not speak. */
+function isTranslated({ headers }: IncomingMessage, root: string): boolean {
+  const wanted = root === "portForward" ? /SPDY\/3\.1\+portforward\.k8s\.io/ : /\bv5\.channel\.k8s\.io\b/;
+  return wanted.test(String(headers["sec-websocket-protocol"] ?? ""));
 }
 
 /** A renewed certificate is due weeks before the old one ends. */

@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -6,6 +6,7 @@ import type { Cgroups, CgroupUsage } from "../../os/cgroup.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import { cadvisorMetrics, type Row } from "./cadvisor.ts";
 import { cgroupFigures } from "./cgroup-figures.ts";
+import { withProcesses } from "./cgroup-rows.ts";
 import { diskFigures } from "./disk-figures.ts";
 import { parseNetDev } from "./network-figures.ts";
 import { openFilesLimit, processFigures } from "./process-figures.ts";
@@ -19,14 +20,14 @@ function groups(version: 1 | 2, files: Readonly<Record<string, Readonly<Record<s
 }
 
 const V1 = {
-  "cpuacct.usage": "2500000000\n", "cpuacct.stat": "user 150\nsystem 50\n", "cpu.stat": "nr_periods 10\nnr_throttled 4\nthrottled_time 500000000\n", "cpu.cfs_quota_us": "20000\n", "cpu.cfs_period_us": "100000\n", "cpu.shares": "204\n",
+  "cpuacct.usage": "2500000000\n", "cpuacct.stat": "user 150\nsystem 50\n", "cpu.stat": "nr_periods 10\nnr_throttled 4\nthrottled_time 500000000\nnr_bursts 2\nburst_time 250000000\n", "cpu.cfs_quota_us": "20000\n", "cpu.cfs_period_us": "100000\n", "cpu.shares": "204\n",
   "memory.usage_in_bytes": "5000\n", "memory.stat": "cache 1\ntotal_cache 900\ntotal_rss 3000\ntotal_inactive_file 400\ntotal_active_file 500\ntotal_mapped_file 7\ntotal_pgfault 12\ntotal_pgmajfault 2\n",
-  "memory.limit_in_bytes": "9223372036854771712\n", "memory.failcnt": "3\n", "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
+  "memory.limit_in_bytes": "9223372036854771712\n", "memory.soft_limit_in_bytes": "64\n", "memory.failcnt": "3\n", "memory.oom_control": "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n",
   "blkio.throttle.io_service_bytes": "7:0 Read 4096\n7:0 Write 512\n7:0 Total 4608\nTotal 4608\n", "blkio.throttle.io_serviced": "7:0 Read 2\n7:0 Write 1\n", "pids.current": "5\n", "pids.max": "max\n",
 };
 const V2 = {
-  "cpu.stat": "usage_usec 2500000\nuser_usec 1500000\nsystem_usec 500000\nnr_periods 10\nnr_throttled 4\nthrottled_usec 500000\n", "cpu.max": "20000 100000\n", "cpu.weight": "100\n",
-  "memory.current": "5000\n", "memory.stat": "anon 3000\nfile 900\ninactive_file 400\nactive_file 500\nfile_mapped 7\npgfault 12\npgmajfault 2\n", "memory.max": "max\n", "memory.events": "low 0\nhigh 0\nmax 3\noom 1\noom_kill 1\n",
+  "cpu.stat": "usage_usec 2500000\nuser_usec 1500000\nsystem_usec 500000\nnr_periods 10\nnr_throttled 4\nthrottled_usec 500000\nnr_bursts 2\nburst_usec 250000\n", "cpu.max": "20000 100000\n", "cpu.weight": "100\n",
+  "memory.current": "5000\n", "memory.stat": "anon 3000\nfile 900\ninactive_file 400\nactive_file 500\nfile_mapped 7\npgfault 12\npgmajfault 2\n", "memory.max": "max\n", "memory.min": "64\n", "memory.events": "low 0\nhigh 0\nmax 3\noom 1\noom_kill 1\n",
   "io.stat": "7:0 rbytes=4096 wbytes=512 rios=2 wios=1 dbytes=0 dios=0\n", "pids.current": "5\n", "pids.max": "max\n", "cpu.pressure": "some avg10=0.00 avg60=0.00 avg300=0.00 total=2000000\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=1000000\n",
 };
 
@@ -35,8 +36,8 @@ test("both versions of control groups tell the same", () => {
   const two = cgroupFigures(groups(2, { "/a": V2 }), "/a");
   for (const { cpu, throttling, memory, devices, processes } of [one, two]) {
     expect(cpu).toEqual({ totalSeconds: 2.5, userSeconds: 1.5, systemSeconds: 0.5 });
-    expect(throttling).toEqual({ periods: 10, throttledPeriods: 4, throttledSeconds: 0.5 });
-    expect(memory).toMatchObject({ usageBytes: 5000, workingSetBytes: 4600, rssBytes: 3000, cacheBytes: 900, mappedFileBytes: 7, activeFileBytes: 500, failures: 3, pageFaults: 12, majorPageFaults: 2, limitBytes: 0, oomKills: 1 });
+    expect(throttling).toEqual({ periods: 10, throttledPeriods: 4, throttledSeconds: 0.5, burstPeriods: 2, burstSeconds: 0.25 });
+    expect(memory).toMatchObject({ usageBytes: 5000, workingSetBytes: 4600, rssBytes: 3000, cacheBytes: 900, mappedFileBytes: 7, activeFileBytes: 500, failures: 3, pageFaults: 12, majorPageFaults: 2, limitBytes: 0, reservationBytes: 64, oomKills: 1 });
     expect(devices).toEqual([{ device: "7:0", readBytes: 4096, writtenBytes: 512, reads: 2, writes: 1, bytes: expect.any(Map) }]);
     expect(processes).toEqual({ current: 5, max: undefined });
   }
@@ -87,18 +88,24 @@ test("what the machine uses is told of version 2's root, which has no files for 
   expect(cadvisorMetrics({ cgroups, rows: [{ path: "/" }], machine: MACHINE, nowMs: 60_000 })).toContain('container_memory_working_set_bytes{container="",id="/",image="",name="",namespace="",pod=""} 6600 60000');
 });
 
+test("how many files may be open is told of the first process of a container, not of a pod", async () => {
+  const cgroups = groups(2, { "/p": { "cgroup.procs": "" }, "/p/c": { "cgroup.procs": `${process.pid}\n` } });
+  const [container, pod] = [await withProcesses(cgroups, { path: "/p/c", name: "c" }), await withProcesses(cgroups, { path: "/p" })];
+  expect([container.openFilesLimit, pod.openFilesLimit]).toEqual([openFilesLimit(readFileSync("/proc/self/limits", "utf8")), undefined]);
+});
+
 test("without a quota nothing is throttled, and what the kernel does not tell is absent", () => {
   expect(cgroupFigures(groups(2, { "/a": { ...V2, "cpu.max": "max 100000\n" } }), "/a").throttling).toBeUndefined();
   expect(cgroupFigures(groups(1, { "/a": {} }), "/a")).toEqual({ cpuSpec: { shares: undefined, quotaUs: undefined, periodUs: undefined }, devices: [], processes: { current: 0, max: undefined }, pressure: {} });
 });
 
 test("every series has the labels of cadvisor; groups that are gone have none", () => {
-  const [eth0] = parseNetDev("Inter-| Receive\n face |bytes\n    lo: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n  eth0: 100 2 3 4 0 0 0 0 200 5 6 7 0 0 0 0\n");
+  const [eth0] = parseNetDev("Inter-| Receive\n face |bytes\n    lo: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\nveth12: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\ndocker0: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n  eth0: 100 2 3 4 0 0 0 0 200 5 6 7 0 0 0 0\n");
   const rows: Row[] = [
     { path: "/" }, { path: "/kubepods/podu", pod: "web", namespace: "shop" }, { path: "/kubepods/podu/sandbox", name: "sandbox", image: "pause", pod: "web", namespace: "shop", interfaces: [eth0!] },
     { path: "/kubepods/podu/c1", name: "c1", image: "busybox:1", container: "httpd", pod: "web", namespace: "shop", startedAtMs: 5000 }, { path: "/gone" },
   ];
-  const text = cadvisorMetrics({ cgroups: groups(1, { "/": V1, "/kubepods/podu": V1, "/kubepods/podu/sandbox": V1, "/kubepods/podu/c1": V1 }), rows, machine: MACHINE, nowMs: 60_000 });
+  const text = cadvisorMetrics({ cgroups: groups(1, { "/": V1, "/kubepods/podu": V1, "/kubepods/podu/sandbox": V1, "/kubepods/podu/c1": V1 }), rows, machine: MACHINE, cores: 2, sockets: 1, nowMs: 60_000 });
   const lines = text.split("\n");
   expect(lines).toContain('container_cpu_usage_seconds_total{container="httpd",cpu="total",id="/kubepods/podu/c1",image="busybox:1",name="c1",namespace="shop",pod="web"} 2.5 60000');
   expect(lines).toContain('container_memory_working_set_bytes{container="",id="/kubepods/podu",image="",name="",namespace="shop",pod="web"} 4600 60000');
@@ -106,6 +113,8 @@ test("every series has the labels of cadvisor; groups that are gone have none", 
   expect(lines).toContain('container_start_time_seconds{container="httpd",id="/kubepods/podu/c1",image="busybox:1",name="c1",namespace="shop",pod="web"} 5');
   expect(lines).toContain('machine_swap_bytes{boot_id="b",machine_id="m",system_uuid="s"} 0');
   expect(lines).toContain('machine_cpu_cores{boot_id="b",machine_id="m",system_uuid="s"} 4');
+  expect(lines).toContain('machine_cpu_physical_cores{boot_id="b",machine_id="m",system_uuid="s"} 2');
+  expect(lines).toContain("machine_scrape_error 0");
   expect(text).not.toContain("/gone");
   expect(new Set(lines.filter((line) => line.startsWith("# TYPE"))).size).toBe(lines.filter((line) => line.startsWith("# TYPE")).length);
 });

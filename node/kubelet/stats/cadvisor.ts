@@ -27,6 +27,7 @@ export interface Row {
   readonly processes?: ProcessFigures | undefined;
   /** Of "/" only. */
   readonly disks?: readonly DiskFigures[];
+  /** Of "/", sandboxes and containers: of their first process. */
   readonly openFilesLimit?: number | undefined;
 }
 
@@ -44,6 +45,8 @@ const FAMILIES: readonly (readonly [name: string, type: Family["type"], help: st
   ["container_cpu_cfs_periods_total", COUNTER, "Number of elapsed enforcement period intervals.", ({ figures: { throttling } }) => throttling?.periods],
   ["container_cpu_cfs_throttled_periods_total", COUNTER, "Number of throttled period intervals.", ({ figures: { throttling } }) => throttling?.throttledPeriods],
   ["container_cpu_cfs_throttled_seconds_total", COUNTER, "Total time duration the container has been throttled.", ({ figures: { throttling } }) => throttling?.throttledSeconds],
+  ["container_cpu_cfs_burst_periods_total", COUNTER, "Number of periods when burst occurs.", ({ figures: { throttling } }) => throttling?.burstPeriods],
+  ["container_cpu_cfs_burst_seconds_total", COUNTER, "Total time duration the container has been bursted.", ({ figures: { throttling } }) => throttling?.burstSeconds],
   ["container_memory_usage_bytes", GAUGE, "Current memory usage in bytes, including all memory regardless of when it was accessed", ({ figures: { memory } }) => memory?.usageBytes],
   ["container_memory_max_usage_bytes", GAUGE, "Maximum memory usage recorded in bytes", ({ figures: { memory } }) => memory?.maxUsageBytes],
   ["container_memory_working_set_bytes", GAUGE, "Current working set in bytes.", ({ figures: { memory } }) => memory?.workingSetBytes],
@@ -108,9 +111,11 @@ const SPECS: typeof FAMILIES = [
   ["container_spec_cpu_shares", GAUGE, "CPU share of the container.", ({ figures: { cpuSpec } }) => cpuSpec.shares],
   ["container_spec_memory_limit_bytes", GAUGE, "Memory limit for the container.", ({ figures: { memory } }) => memory?.limitBytes],
   ["container_spec_memory_swap_limit_bytes", GAUGE, "Memory swap limit for the container.", ({ figures: { memory } }) => memory?.swapLimitBytes],
+  ["container_spec_memory_reservation_limit_bytes", GAUGE, "Memory reservation limit for the container.", ({ figures: { memory } }) => memory?.reservationBytes],
 ];
 
-export function cadvisorMetrics({ cgroups, rows, machine, nowMs }: { readonly cgroups: Cgroups; readonly rows: readonly Row[]; readonly machine: MachineInfo; readonly nowMs: number }): string {
+/** `cores` and `sockets`: of the machine, where it tells. */
+export function cadvisorMetrics({ cgroups, rows, machine, cores, sockets, nowMs }: { readonly cgroups: Cgroups; readonly rows: readonly Row[]; readonly machine: MachineInfo; readonly cores?: number | undefined; readonly sockets?: number | undefined; readonly nowMs: number }): string {
   const time = new Date(nowMs).toISOString();
   const measured = rows.filter(({ path }) => cgroups.exists(path)).map((row): Measured => {
     const { path: id, name = "", image = "", pod = "", namespace = "", container = "" } = row;
@@ -124,15 +129,17 @@ export function cadvisorMetrics({ cgroups, rows, machine, nowMs }: { readonly cg
     }),
   });
   const lastSeen: Family = { name: "container_last_seen", type: "gauge", help: "Last time a container was seen by the exporter", samples: measured.map(({ labels }) => ({ labels, value: Math.floor(nowMs / 1000), time })) };
-  return renderFamilies([...FAMILIES.map(family(true)), ...SPECS.map(family(false)), lastSeen, ...machineFamilies(machine), { name: "container_scrape_error", type: "gauge", help: "1 if there was an error while getting container metrics, 0 otherwise", samples: [{ labels: {}, value: 0 }] }]);
+  return renderFamilies([...FAMILIES.map(family(true)), ...SPECS.map(family(false)), lastSeen, ...machineFamilies(machine, { cores, sockets }), { name: "container_scrape_error", type: "gauge", help: "1 if there was an error while getting container metrics, 0 otherwise", samples: [{ labels: {}, value: 0 }] }]);
 }
 
-function machineFamilies({ bootId, machineId, systemUuid, cpus, memoryBytes, swapBytes, kernelVersion, osImage }: MachineInfo): Family[] {
+function machineFamilies({ bootId, machineId, systemUuid, cpus, memoryBytes, swapBytes, kernelVersion, osImage }: MachineInfo, { cores, sockets }: { readonly cores: number | undefined; readonly sockets: number | undefined }): Family[] {
   const labels = { boot_id: bootId, machine_id: machineId, system_uuid: systemUuid };
-  const one = (name: string, help: string, value: number): Family => ({ name, type: "gauge", help, samples: [{ labels, value }] });
+  const one = (name: string, help: string, value: number | undefined): Family => ({ name, type: "gauge", help, samples: [{ labels, value }] });
   return [
     { name: "cadvisor_version_info", type: "gauge", help: "A metric with a constant '1' value labeled by kernel version, OS version, docker version, cadvisor version & cadvisor revision.", samples: [{ labels: { cadvisorRevision: "", cadvisorVersion: "", dockerVersion: "", kernelVersion, osVersion: osImage }, value: 1 }] },
+    one("machine_cpu_physical_cores", "Number of physical CPU cores.", cores), one("machine_cpu_sockets", "Number of CPU sockets.", sockets),
     one("machine_cpu_cores", "Number of logical CPU cores.", cpus), one("machine_memory_bytes", "Amount of memory installed on the machine.", memoryBytes), one("machine_swap_bytes", "Amount of swap memory available on the machine.", swapBytes),
+    { name: "machine_scrape_error", type: "gauge", help: "1 if there was an error while getting machine metrics, 0 otherwise.", samples: [{ labels: {}, value: 0 }] },
   ];
 }
 

@@ -46,7 +46,8 @@ export function cgroupRows({ cgroups, podCgroups, pods }: Deps): Row[] {
 /** With what takes a look at each process, and at the machine's disks. */
 export async function withProcesses(cgroups: Cgroups, row: Row): Promise<Row> {
   const processes = await processFigures(cgroups, row.path);
-  if (row.path !== "/") return { ...row, processes };
+  const first = cgroups.text(row.path, "cpu", "cgroup.procs")?.split("\n")[0];
+  if (row.path !== "/") return { ...row, processes, ...(row.name === undefined || !first ? {} : { openFilesLimit: openFilesLimit(await readFile(`/proc/${first}/limits`, "utf8").catch(() => "")) }) };
   const [mountinfo, diskstats, limits] = await Promise.all(["/proc/self/mountinfo", "/proc/diskstats", "/proc/1/limits"].map((path) => readFile(path, "utf8").catch(() => "")));
   return { ...row, processes, openFilesLimit: openFilesLimit(limits!), disks: await diskFigures({ mountinfo: mountinfo!, diskstats: diskstats! }) };
 }

@@ -24,7 +24,7 @@ test("what is swapped is told of the node, its pods and their containers; where 
   const swap = { time, swapAvailableBytes: 300, swapUsageBytes: 100 };
   const container = { name: "c", startTime: time, swap };
   const podRef = { name: "p", namespace: "d", uid: "u" };
-  const text = resourceMetrics({ node: { nodeName: "n", startTime: time, swap: { time, swapUsageBytes: 1000 } }, pods: [{ podRef, startTime: time, containers: [container, { name: "none", startTime: time }, { name: "free", startTime: time, swap: { time, swapUsageBytes: 5 } }], swap }] }, 0);
+  const text = resourceMetrics({ node: { nodeName: "n", startTime: time, swap: { time, swapUsageBytes: 1000 } }, pods: [{ podRef, startTime: time, containers: [container, { name: "none", startTime: time }, { name: "free", startTime: time, swap: { time, swapUsageBytes: 5 } }], swap }] });
   expect(text.split("\n").filter((line) => line.includes("swap") && !line.startsWith("#"))).toEqual([
     'container_swap_limit_bytes{container="c",namespace="d",pod="p"} 400 1767323045000', 'container_swap_usage_bytes{container="c",namespace="d",pod="p"} 100 1767323045000', 'container_swap_usage_bytes{container="free",namespace="d",pod="p"} 5 1767323045000',
     "node_swap_usage_bytes 1000 1767323045000", 'pod_swap_usage_bytes{namespace="d",pod="p"} 100 1767323045000',

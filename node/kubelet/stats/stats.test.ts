@@ -49,18 +49,21 @@ test("a pod's ephemeral storage is what its containers write and its volumes on 
   }
 });
 
-test("a container that has ended is not told of, what it has left on the disk is", async () => {
+test("a container or a sandbox that has ended is not told of, what it has left on the disk is; the others began when they were made", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "stats-"));
   try {
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u" }, spec: { containers: [] } } as unknown as Pod;
-    const containers = ["init", "main"].map((id) => ({ attributes: { id, labels: {}, metadata: { name: id } }, writable_layer: { used_bytes: { value: 32 * KI } } }));
-    const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [{ attributes: { labels: { [POD_UID]: "u", [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: { containers } }] } : {}) } as unknown as Cri;
+    const containers = ["init", "main"].map((id) => ({ attributes: { id, labels: {}, metadata: { name: id } }, writable_layer: { used_bytes: { value: 32 * KI }, inodes_used: { value: 2 } } }));
+    const of = (id: string, its: unknown) => ({ attributes: { id, labels: { [POD_UID]: "u", [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: { containers: its } });
+    const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [of("now", containers), of("before", [])] } : {}) } as unknown as Cri;
     const cgroups = { usage: () => undefined, children: () => [], text: () => undefined } as unknown as Cgroups;
-    const runtime = { ...emptyRuntimePod("u", "p", "d"), containers: [{ id: "init", name: "init", state: "exited" }, { id: "main", name: "main", state: "running" }] } as never;
+    const sandboxes = [{ id: "now", ready: true, createdAtMs: 60_000 }, { id: "before", ready: false, createdAtMs: 1 }];
+    const runtime = { ...emptyRuntimePod("u", "p", "d"), sandboxes, containers: [{ id: "init", name: "init", state: "exited", createdAtMs: 61_000 }, { id: "main", name: "main", state: "running", createdAtMs: 62_000, startedAtMs: 63_000 }] } as never;
     const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1, pods: () => [{ pod, runtime }], podGroup: () => "/p", podsGroup: "/kubepods" });
-    const [of] = (await stats.summary(new AbortController().signal)).pods;
-    expect(of?.containers.map(({ name }) => name)).toEqual(["main"]);
-    expect(of?.["ephemeral-storage"]?.usedBytes).toBe(64 * KI);
+    const { pods } = await stats.summary(new AbortController().signal);
+    expect(pods.map(({ startTime, containers: left }) => [startTime, left.map((one) => [one.name, one.startTime])])).toEqual([["1970-01-01T00:01:00Z", [["main", "1970-01-01T00:01:02Z"]]]]);
+    expect(pods[0]?.["ephemeral-storage"]).toMatchObject({ usedBytes: 64 * KI, inodesUsed: 4 });
+    expect(stats.latest()).toEqual(pods);
   } finally {
     rmSync(dataDir, { recursive: true });
   }

@@ -23,6 +23,7 @@ import type { KubeletSettings } from "../settings.ts";
 import { podDirectory, volumeDirectory } from "../volumes/pod-directories.ts";
 import { diskVolumes } from "../eviction/local-storage.ts";
 import { type DirectoryUsage, directoryUsage, type DiskLayout, diskLayout, fileSystemUsage, type FileSystemUsage } from "./disk-usage.ts";
+import { parseNetDev } from "./network-figures.ts";
 import { type Pressures, pressuresOf, swapOf } from "./pressure.ts";
 import { runtimeStats } from "./runtime-stats.ts";
 import { fromWindows } from "./windows-stats.ts";
@@ -45,6 +46,8 @@ interface Deps {
 export interface Stats {
   /** `isFresh`: what is on disks is measured now. */
   summary(signal: AbortSignal, how?: { readonly isFresh?: boolean }): Promise<StatsSummary>;
+  /** Of the pods, as the last summary told it. */
+  latest(): readonly PodStats[];
   /** Of the whole node: what can still be had without swapping or killing. */
   memory(): { readonly availableBytes: number; readonly workingSetBytes: number };
   nodeDisk(): Promise<FileSystemUsage>;
@@ -67,6 +70,7 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
   /** Of the node, of pods and of containers that the last summary told of. */
   const readings = new Map<string, CpuReading>();
   let paths: { readonly images: string; readonly containers: string } | undefined;
+  let latest: readonly PodStats[] = [];
   const startMs = clock.nowMs();
 
   async function usageOf(path: string, signal: AbortSignal): Promise<DirectoryUsage> {
@@ -123,19 +127,22 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     if (isFresh) disks.clear();
     const time = timestamp(clock.nowMs());
     const known = new Map([...pods()].map((one) => [one.pod.metadata.uid, one]));
-    const [stats, disk, images] = await Promise.all([
+    const running = [...known.values()].flatMap(({ runtime }) => runtime.sandboxes.filter(({ ready }) => ready).map(({ id }) => id));
+    const [found, disk, images] = await Promise.all([
       runtimeStats({
-        cri, cgroups, sandboxes: () => [...known.values()].flatMap(({ runtime }) => runtime.sandboxes.filter(({ ready }) => ready).map(({ id }) => id)),
+        cri, cgroups, sandboxes: () => running,
         podGroup: (uid) => { const one = known.get(uid); return one && podGroup(one.pod); },
       }, signal),
       fileSystemUsage(settings.dataDir), imageStats(time, signal),
     ]);
+    const stats = withoutEnded(found, new Set(running));
     const told = new Set([NODE, PODS, ...stats.flatMap(({ attributes, linux, windows }) => [attributes?.labels?.[POD_UID], ...((linux ?? windows)?.containers ?? []).map((container) => container.attributes?.id)])]);
     for (const id of readings.keys()) if (!told.has(id)) readings.delete(id);
     const root = cgroups.usage("/");
     const waits = pressuresOf(cgroups, "/");
     const { current, max } = processCount();
     const all = await Promise.all(stats.map((one) => podStats(one, known.get(one.attributes?.labels?.[POD_UID] ?? ""), { disk, images: images.disk, signal })));
+    latest = all.filter((one) => one !== undefined);
     return {
       node: {
         nodeName: settings.nodeName, startTime: timestamp(clock.nowMs() - machineUptimeSeconds() * 1000), ...(root ? { cpu: { ...nodeCpu(root.cpuNs), ...withPsi(waits.cpu) } } : {}), ...ioStats(waits, time), ...nodeSwap(time),
@@ -143,7 +150,7 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
         network: hostNetwork(time), fs: { ...fsStats(disk, time), usedBytes: disk.usedBytes, inodesUsed: disk.inodes - disk.inodesFree },
         systemContainers: allPods(time), runtime: { imageFs: images.stats, containerFs: images.stats }, rlimit: { time, maxpid: max, curproc: current },
       },
-      pods: all.filter((one) => one !== undefined),
+      pods: latest,
     };
   }
 
@@ -173,11 +180,11 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     const containers = await Promise.all((linux.containers ?? []).map((container) => containerStats(container, known?.runtime, group, { disk, images, signal })));
     const ended = new Set(known?.runtime.containers.flatMap(({ id, state }) => (state === "exited" ? [id] : []))); // what they have left on the disk is there, but they use nothing
     const running = containers.filter((_, i) => !ended.has(linux.containers?.[i]?.attributes?.id ?? ""));
-    const ephemeral = [...containers.flatMap(({ rootfs, logs }) => [rootfs?.usedBytes ?? 0, logs?.usedBytes ?? 0]), ...(known ? diskVolumes(known.pod, volumes) : []).map(({ usedBytes = 0 }) => usedBytes)].reduce((sum, bytes) => sum + bytes, 0);
+    const ephemeral = sumOf([...containers.flatMap(({ rootfs, logs }) => [rootfs, logs]), ...(known ? diskVolumes(known.pod, volumes) : [])]);
     return {
-      podRef: { name: labels[POD_NAME] ?? "", namespace: labels[POD_NAMESPACE] ?? "", uid }, startTime: known?.pod.status?.startTime ?? timestamp(known?.runtime.sandboxes[0]?.createdAtMs ?? clock.nowMs()), containers: running,
+      podRef: { name: labels[POD_NAME] ?? "", namespace: labels[POD_NAMESPACE] ?? "", uid }, startTime: timestamp(known?.runtime.sandboxes[0]?.createdAtMs ?? clock.nowMs()), containers: running,
       cpu: { ...cpuStats(linux.cpu, uid), ...withPsi(waits.cpu) }, memory: { ...memoryStats(linux.memory), ...withPsi(waits.memory) }, ...ioStats(waits, time), ...withSwap(swapOf(cgroups, group, time) ?? podSwap(containers, time)), ...(linux.network ? { network: networkStats(linux.network.default_interface, linux.network.interfaces ?? [], time) } : {}),
-      volume: [...volumes, ...(known ? claimVolumes(known.pod, claimed?.(uid) ?? [], time) : [])], "ephemeral-storage": { ...fsStats(disk, time), usedBytes: ephemeral }, process_stats: { process_count: valueOf(linux.process?.process_count) ?? 0 },
+      volume: [...volumes, ...(known ? claimVolumes(known.pod, claimed?.(uid) ?? [], time) : [])], "ephemeral-storage": { ...fsStats(disk, time), ...ephemeral }, process_stats: { process_count: valueOf(linux.process?.process_count) ?? 0 },
     };
   }
 
@@ -189,7 +196,7 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     const waits = pressuresOf(cgroups, own);
     const logs = found?.logPath ? used(await usageOf(dirname(found.logPath), signal)) : {};
     return {
-      name: attributes?.labels?.[CONTAINER_NAME] ?? attributes?.metadata?.name ?? "", startTime: timestamp(found?.startedAtMs || clock.nowMs()), cpu: { ...cpuStats(cpu, attributes?.id ?? ""), ...withPsi(waits.cpu) }, memory: { ...memoryStats(used_), ...withPsi(waits.memory) }, ...ioStats(waits, time),
+      name: attributes?.labels?.[CONTAINER_NAME] ?? attributes?.metadata?.name ?? "", startTime: timestamp(found?.createdAtMs || clock.nowMs()), cpu: { ...cpuStats(cpu, attributes?.id ?? ""), ...withPsi(waits.cpu) }, memory: { ...memoryStats(used_), ...withPsi(waits.memory) }, ...ioStats(waits, time),
       rootfs: { ...fsStats(images, time), usedBytes: valueOf(writable_layer?.used_bytes) ?? 0, inodesUsed: valueOf(writable_layer?.inodes_used) ?? 0 }, logs: { ...fsStats(disk, time), ...logs },
       ...withSwap(swap ? { time: timeOf(swap.timestamp, time), swapAvailableBytes: valueOf(swap.swap_available_bytes) ?? 0, swapUsageBytes: valueOf(swap.swap_usage_bytes) ?? 0 } : swapOf(cgroups, own, time)), // not every runtime tells
     };
@@ -211,7 +218,15 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     };
   }
 
-  return { summary, memory, nodeDisk: () => fileSystemUsage(settings.dataDir), imageDisk, diskLayout: async (signal) => await diskLayout({ node: settings.dataDir, ...await runtimePaths(signal) }) };
+  return { summary, latest: () => latest, memory, nodeDisk: () => fileSystemUsage(settings.dataDir), imageDisk, diskLayout: async (signal) => await diskLayout({ node: settings.dataDir, ...await runtimePaths(signal) }) };
+}
+
+/** Some runtimes tell of a pod's earlier sandboxes too: of those only the one that runs counts, where one does. */
+function withoutEnded(stats: readonly PodSandboxStats[], ready: ReadonlySet<string>): readonly PodSandboxStats[] {
+  return [...Map.groupBy(stats, ({ attributes }) => attributes?.labels?.[POD_UID]).values()].flatMap((all) => {
+    const running = all.filter(({ attributes }) => ready.has(attributes?.id ?? ""));
+    return all.length === 1 ? all : running.length > 0 ? running : all.slice(-1);
+  });
 }
 
 /** Volumes whose content is the pod's: on the node's disk, or in its memory. */
@@ -235,6 +250,11 @@ function used({ bytes, inodes }: DirectoryUsage): Pick<FsStats, "usedBytes" | "i
   return { usedBytes: bytes, inodesUsed: inodes };
 }
 
+function sumOf(all: readonly (FsStats | undefined)[]): Pick<FsStats, "usedBytes" | "inodesUsed"> {
+  const sum = (field: "usedBytes" | "inodesUsed"): number => all.reduce((total, one) => total + (one?.[field] ?? 0), 0);
+  return { usedBytes: sum("usedBytes"), inodesUsed: sum("inodesUsed") };
+}
+
 function fsStats({ availableBytes, capacityBytes, inodes, inodesFree }: FileSystemUsage, time: string): FsStats {
   return { time, availableBytes, capacityBytes, inodes, inodesFree };
 }
@@ -250,11 +270,7 @@ function interfaceStats({ name = "", rx_bytes, rx_errors, tx_bytes, tx_errors }:
 /** The host's interfaces, the one with the default route first. */
 function hostNetwork(time: string): NetworkStats {
   if (process.platform === "win32") return { time, name: "", interfaces: [] }; // its counters are another interface's: not read yet
-  const interfaces = readFileSync(join("/proc", "net", "dev"), "utf8").split("\n").slice(2).flatMap((line) => {
-    const [name, numbers] = line.split(":");
-    const n = (numbers ?? "").trim().split(/\s+/).map(Number);
-    return name && numbers && name.trim() !== "lo" ? [{ name: name.trim(), rxBytes: n[0] ?? 0, rxErrors: n[2] ?? 0, txBytes: n[8] ?? 0, txErrors: n[10] ?? 0 }] : [];
-  });
+  const interfaces = parseNetDev(readFileSync(join("/proc", "net", "dev"), "utf8")).map(({ name, rxBytes, rxErrors, txBytes, txErrors }): InterfaceStats => ({ name, rxBytes, rxErrors, txBytes, txErrors }));
   const route = readFileSync(join("/proc", "net", "route"), "utf8").split("\n").map((line) => line.split("\t")).find(([, destination]) => destination === "00000000")?.[0];
   const main = interfaces.find(({ name }) => name === route) ?? interfaces[0];
   return { time, ...(main ?? { name: "" }), interfaces };
