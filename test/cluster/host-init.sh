@@ -29,6 +29,10 @@ for d in /var/log/pods /var/log/containers; do   # on the host's disk
   mkdir -p "$d" "$DIR$d" && mount --bind "$DIR$d" "$d"
 done
 cat /proc/sys/kernel/random/uuid > "$DIR/boot_id" && mount --bind "$DIR/boot_id" /proc/sys/kernel/random/boot_id   # each start of the host is a boot
+for s in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do   # what a kubelet sets is the whole machine's: here it is the host's alone
+  [ -e "/proc/sys/$s" ] || continue
+  mkdir -p "$DIR/sysctl" && cat "/proc/sys/$s" > "$DIR/sysctl/${s##*/}" && mount --bind "$DIR/sysctl/${s##*/}" "/proc/sys/$s"
+done
 ip link set lo up
 echo $$ > "$DIR/ready"
 trap 'exit 0' TERM
