@@ -108,7 +108,7 @@ function setElementOrders(merged: Record<string, unknown>, patch: Record<string,
     const current = valueAt(merged, key);
     const given = valueAt(patch, key);
     const original = current === undefined || current === null ? undefined : listOrThrow(current);
-    const items = given === undefined || given === null ? undefined : listOrThrow(given);
+    const items = given === undefined ? undefined : listOrThrow(given);
     const field = fieldOf(schema, key);
     if (!field.node.list && field.node.map?.goKind === "map") throw new Error("expected slice or array type, but got: struct");
     checkOrder(items ?? [], order, field.patchMergeKey);
