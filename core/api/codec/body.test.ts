@@ -18,6 +18,7 @@ const UNFIT = `400 Pod in version "v1" cannot be handled as a Pod:`;
 
 test.each([
   [`{}`, "ok"], [`null`, "ok"],
+  [`{"kind":"Pod","KIND":"Nop","ApiVersion":"v1"}`, '400 Nop in version "v1" cannot be handled as a Pod: no kind "Nop" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"'],
   [`{"spec":{"nodeName":1}}`, `${UNFIT} json: cannot unmarshal number into Go struct field PodSpec.spec.nodeName of type string`],
   [`{"spec":{"priority":"x","foo":1}}`, `${UNFIT} json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32`],
   [`{"spec":{"priority":1.5}}`, `${UNFIT} json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.priority of type int32`],
@@ -118,4 +119,10 @@ test("a number that no double holds is no value at all", () => {
   expect(answer(`{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"minimum":1e400,"default":1e400}}}]}}`, { expected: { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" } }))
     .toContain("json: cannot unmarshal number 1e400 into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.minimum of type float64");
   expect(answer(`{"apiVersion":"apps/v1","kind":"ControllerRevision","data":{"a":1e400}}`, { expected: { group: "apps", version: "v1", kind: "ControllerRevision" } })).toContain("cannot unmarshal number 1e400 into Go value of type float64");
+});
+
+test("bytes may be a list of numbers, of which nothing is nought", () => {
+  const secret = (a: unknown) => decodeBody({ bytes: new TextEncoder().encode(JSON.stringify({ data: { a } })), encoding: "json", expected: { group: "", version: "v1", kind: "Secret" }, fieldValidation: "Strict" }).object["data"];
+  expect(secret([104, null, 105])).toEqual({ a: "aABp" });
+  expect(() => secret([256])).toThrow("json: cannot unmarshal number 256 into Go struct field Secret.data of type uint8");
 });
