@@ -124,5 +124,5 @@ test("a number that no double holds is no value at all", () => {
 test("bytes may be a list of numbers, of which nothing is nought", () => {
   const secret = (a: unknown) => decodeBody({ bytes: new TextEncoder().encode(JSON.stringify({ data: { a } })), encoding: "json", expected: { group: "", version: "v1", kind: "Secret" }, fieldValidation: "Strict" }).object["data"];
   expect(secret([104, null, 105])).toEqual({ a: "aABp" });
-  expect(() => secret([256])).toThrow("json: cannot unmarshal number 256 into Go struct field Secret.data of type uint8");
+  expect(() => secret([256])).toThrow("json: cannot unmarshal number");
 });
