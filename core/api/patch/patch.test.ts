@@ -6,6 +6,7 @@ import { builtInSchemas } from "./facts-schema.ts";
 import { applyJsonPatch, JSON_PATCH_OPERATIONS_MAX } from "./json-patch.ts";
 import type { JsonMap } from "./json-value.ts";
 import { applyMergePatch } from "./merge-patch.ts";
+import { strategicPatchLeft } from "./strategic-left.ts";
 import { applyStrategicMerge } from "./strategic-merge.ts";
 
 function frozen<T>(value: T): T {
@@ -144,6 +145,19 @@ test.each([
     "The order in patch list:\n[map[name:b]]\n doesn't match $setElementOrder list:\n[map[name:a]]\n"],
 ])("strategic merge %j fails", (patch, message) => {
   expect(caught(() => applyStrategicMerge({ metadata: { labels: {} }, spec: { containers: [{ name: "a" }] } }, patch, POD)).message).toBe(message);
+});
+
+test("of a strategic merge patch that has been merged what it has dealt with is gone", () => {
+  const document = frozen({ metadata: { labels: { a: "1" } }, spec: { containers: [{ name: "a", env: [{ name: "E" }] }], volumes: [{ name: "v" }] } });
+  expect(strategicPatchLeft(document, frozen({
+    metadata: { labels: { a: null, b: "2" }, annotations: { c: null }, $patch: "merge" },
+    spec: { nodeName: null, "$setElementOrder/containers": [{ name: "a" }], containers: [{ name: "a", tty: true }], volumes: [{ name: "v", $retainKeys: ["name"], secret: null }, { name: "w", $patch: "delete" }, { name: "x", hostPath: null }], securityContext: { runAsUser: null, sysctls: [{ $patch: "delete" }] } },
+  }), POD)).toEqual({
+    metadata: { labels: { a: null, b: "2" }, annotations: { c: null }, $patch: "merge" },
+    spec: { nodeName: null, volumes: [{ name: "v", secret: null }, { name: "w", $patch: "delete" }, { name: "x", hostPath: null }], securityContext: { sysctls: [] } },
+  });
+  expect(strategicPatchLeft(document, { metadata: { annotations: { c: null } }, spec: { containers: [{ name: "a", tty: null, env: [{ name: "E", value: null }] }] } }, POD)).toEqual(
+    { metadata: { annotations: {} }, spec: { containers: [{ name: "a", tty: null, env: [{ name: "E", value: null }] }] } });
 });
 
 test("what a patch has looked into has its keys in order, the rest is as it was", () => {
