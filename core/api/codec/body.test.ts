@@ -18,6 +18,7 @@ const UNFIT = `400 Pod in version "v1" cannot be handled as a Pod:`;
 
 test.each([
   [`{}`, "ok"], [`null`, "ok"],
+  [`{"kind":"Pod","KIND":"Nop","ApiVersion":"v1"}`, '400 Nop in version "v1" cannot be handled as a Pod: no kind "Nop" is registered for version "v1" in scheme "pkg/api/legacyscheme/scheme.go:30"'],
   [`{"spec":{"nodeName":1}}`, `${UNFIT} json: cannot unmarshal number into Go struct field PodSpec.spec.nodeName of type string`],
   [`{"spec":{"priority":"x","foo":1}}`, `${UNFIT} json: cannot unmarshal string into Go struct field PodSpec.spec.priority of type int32`],
   [`{"spec":{"priority":1.5}}`, `${UNFIT} json: cannot unmarshal number 1.5 into Go struct field PodSpec.spec.priority of type int32`],
@@ -118,4 +119,24 @@ test("a number that no double holds is no value at all", () => {
   expect(answer(`{"spec":{"versions":[{"schema":{"openAPIV3Schema":{"minimum":1e400,"default":1e400}}}]}}`, { expected: { group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" } }))
     .toContain("json: cannot unmarshal number 1e400 into Go struct field JSONSchemaProps.spec.versions.schema.openAPIV3Schema.minimum of type float64");
   expect(answer(`{"apiVersion":"apps/v1","kind":"ControllerRevision","data":{"a":1e400}}`, { expected: { group: "apps", version: "v1", kind: "ControllerRevision" } })).toContain("cannot unmarshal number 1e400 into Go value of type float64");
+});
+
+test("bytes may be a list of numbers, of which nothing is nought", () => {
+  const secret = (a: unknown) => decodeBody({ bytes: new TextEncoder().encode(JSON.stringify({ data: { a } })), encoding: "json", expected: { group: "", version: "v1", kind: "Secret" }, fieldValidation: "Strict" }).object["data"];
+  expect(secret([104, null, 105])).toEqual({ a: "aABp" });
+  expect(() => secret([256])).toThrow("json: cannot unmarshal number");
+});
+
+test("times are read as Go reads them: an hour may have one digit, an offset be of a day; what is out of range is told in its order", () => {
+  const lease = (renewTime: string, deletionTimestamp: string) => {
+    const { object } = decodeBody({ bytes: new TextEncoder().encode(JSON.stringify({ metadata: { deletionTimestamp }, spec: { renewTime } })), encoding: "json", expected: { group: "coordination.k8s.io", version: "v1", kind: "Lease" }, fieldValidation: "Strict" });
+    return [(object["metadata"] as { deletionTimestamp?: string }).deletionTimestamp, (object["spec"] as { renewTime?: string }).renewTime];
+  };
+  expect(lease("2020-02-29T1:02:03,123456+24:60", "2020-02-29T9:02:03.9-00:30")).toEqual(["2020-02-29T09:32:03Z", "2020-02-28T00:02:03.123456Z"]);
+  expect(lease("0099-01-01T00:00:00.000001Z", "0099-01-01T00:00:00-01:00")).toEqual(["0099-01-01T01:00:00Z", "0099-01-01T00:00:00.000001Z"]);
+  const told = (text: string): string => answer(JSON.stringify({ metadata: { deletionTimestamp: text } })).slice(UNFIT.length + 1);
+  expect(["2020-01-00T24:00:00Z", "2020-01-32T00:00:00x", "2020-01-32T00:00:00Z", "2020-01-00T00:00:00Z", "2020-01-01T1:60:00Z", "2020-01-01T00:00:00x25:61", "2020-01-01T00:00:00+25:00"].map(told)).toEqual([
+    'parsing time "2020-01-00T24:00:00Z": hour out of range', 'parsing time "2020-01-32T00:00:00x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "Z07:00"', 'parsing time "2020-01-32T00:00:00Z": day out of range',
+    'parsing time "2020-01-00T00:00:00Z": day out of range', 'parsing time "2020-01-01T1:60:00Z": minute out of range', 'parsing time "2020-01-01T00:00:00x25:61": time zone offset minute out of range', 'parsing time "2020-01-01T00:00:00+25:00": time zone offset hour out of range']);
+  expect(decodeBody({ bytes: new TextEncoder().encode('{"spec":{"overhead":{"cpu":9223372036854775808}}}'), encoding: "json", expected: POD, fieldValidation: "Strict" }).object["spec"]).toMatchObject({ overhead: { cpu: "9223372036854775808" } });
 });

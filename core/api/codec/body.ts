@@ -109,7 +109,7 @@ export function decodeOptions({ bytes, encoding, expected }: Pick<BodyRequest, "
 /** For custom resources: any object with a kind. Throws a StatusError, 400. */
 export function decodeUntypedBody({ bytes, encoding, expected }: Pick<BodyRequest, "bytes" | "encoding" | "expected">): DecodedUntyped {
   const body = readBody({ bytes, encoding, expected: { group: "", version: "", kind: "" } }, expected);
-  if (body.gvk.kind === "") throw unrecognized(expected, `Object 'Kind' is missing in '${decodeText(bytes)}'`, bytes);
+  if (!body.object(undefined)["kind"]) throw unrecognized(expected, `Object 'Kind' is missing in '${decodeText(bytes)}'`, bytes);
   const endless = body.hasFractions ? endlessNumber(body.careful!()) : undefined;
   if (endless !== undefined) throw unfit(body.gvk, expected, endless);
   const strict = [...body.duplicatesText, ...(body.document ? diagnoseUntyped(body.document) : [])];
@@ -195,13 +195,15 @@ export interface TypeMeta { readonly apiVersion: string; readonly kind: string }
 export function typeMetaOf(value: JsonValue): TypeMeta {
   if (value === null) return { apiVersion: "", kind: "" };
   if (typeof value !== "object" || Array.isArray(value)) throw new Error(`json: cannot unmarshal ${jsonNodeOf(value).kind} into Go value of type ${KIND_TARGET}`);
-  const text = (key: string): string => {
-    const found = value[key];
-    if (found === undefined || found === null) return "";
-    if (typeof found !== "string") throw new Error(`json: cannot unmarshal ${jsonNodeOf(found).kind} into Go struct field .${key} of type string`);
-    return found;
-  };
-  return { apiVersion: text("apiVersion"), kind: text("kind") };
+  const meta = { apiVersion: "", kind: "" };
+  for (const key in value) { // here, and nowhere else, names count however they are spelled
+    const name = key.length === 4 && key.toLowerCase() === "kind" ? "kind" : key.length === 10 && key.toLowerCase() === "apiversion" ? "apiVersion" : undefined;
+    const found = name && value[key];
+    if (name === undefined || found === undefined || found === null) continue;
+    if (typeof found !== "string") throw new Error(`json: cannot unmarshal ${jsonNodeOf(found).kind} into Go struct field .${name} of type string`);
+    meta[name] = found;
+  }
+  return meta;
 }
 
 function withDefaults({ apiVersion, kind }: TypeMeta, expected: GroupVersionKind): GroupVersionKind {

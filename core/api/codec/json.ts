@@ -34,7 +34,7 @@ export function parseJson(text: string): ParsedJson {
   const duplicates = colons !== countKeys(value);
   if (!duplicates && !CAREFUL.test(text)) return { value, document: undefined, hasFractions };
   const document = parseJsonDocument(text);
-  return { value: jsonValueOf(document), document: duplicates ? document : undefined, hasFractions: hasFractions || /\d{309}/.test(text) };
+  return { value: jsonValueOf(document), document: duplicates ? document : undefined, hasFractions: hasFractions || /\d{19}/.test(text) };
 }
 
 /** Of what is no UTF-8 each byte is replaced, as in Go; the decoder of the web takes the beginning of a character for one. */

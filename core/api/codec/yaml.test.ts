@@ -37,6 +37,17 @@ test("duplicates are named with their line, and broken text is an error", () => 
   expect(() => parseYaml("a: .inf")).toThrow("unsupported value: +Inf");
 });
 
+test("within brackets and quotes indentation does not matter", () => {
+  expect(parseYaml('a:\n    b: [x,\n  "y\nz"\n  ]\n    c: {\nd: \'e\n f\',\ng}\nh: 1\n')).toEqual({ a: { b: ["x", "y z"], c: { d: "e f", g: null } }, h: 1 });
+  expect(parseYaml("a:\n- {x: 1,\nz: 2}\n- 2")).toEqual({ a: [{ x: 1, z: 2 }, 2] });
+  expect(() => parseYaml("a: 'x\n---\nb: 1")).toThrow("yaml: ");
+});
+
+test("a text that ends within a block scalar ends it without a line break", () => {
+  expect([parseYaml("a: |\n  x\nb: |+ # c\n  y"), parseYaml(">2\n   x\n  y"), parseYaml("- |\n  x\n  "), parseYaml("a: |\n  x\n# end"), parseYaml("a: |-\n  x")]).toEqual(
+    [{ a: "x\n", b: "y" }, " x\ny", ["x\n"], { a: "x\n" }, { a: "x" }]);
+});
+
 test("the point alone is a string, as managedFields have it", () => expect(encodeYaml({ "f:data": { ".": {}, "f:a": {} }, b: "1." })).toBe('b: "1."\nf:data:\n  .: {}\n  f:a: {}\n'));
 
 test("written with sorted keys, and quoted where it might be misread", () => {

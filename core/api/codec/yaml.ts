@@ -12,11 +12,12 @@
  * Source: sigs.k8s.io/yaml (goyaml.v2) resolve.go
  */
 import {
-  Composer, type CST, type Document, isAlias, isMap, isNode, isScalar, isSeq, Lexer, LineCounter, Parser, type DocumentOptions, type ParseOptions, type Scalar, type SchemaOptions, type Tags, type YAMLMap, type YAMLParseError,
+  Composer, type CST, type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, Parser, type DocumentOptions, type ParseOptions, type Scalar, type SchemaOptions, type Tags, type YAMLMap, type YAMLParseError,
 } from "yaml";
 import { goQuote } from "../meta/go-quote.ts";
 import { DEPTH_MAX, inKeyOrder, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { parseJson } from "./json.ts";
+import { endedWithin, laxLexer } from "./yaml-tokens.ts";
 import { writeYaml } from "./yaml-writer.ts";
 
 type Tag = Exclude<Tags[number], string>;
@@ -152,14 +153,14 @@ function* tokensOf(text: string, lines: LineCounter | undefined): Generator<CST.
   const parser = new Parser(lines?.addNewLine);
   let names = 0, before = "", at = 0;
   lines?.addNewLine(0);
-  for (const lexeme of new Lexer().lex(text)) {
+  for (const lexeme of laxLexer().lex(text)) {
     if (before !== SCALAR && /^[&*]/.test(lexeme) && ++names > NAMES_MAX) throw new YamlError("yaml: document contains excessive aliasing");
     if (lexeme.startsWith("\"") && /\\[uU]/.test(lexeme)) refuseHalves(text, lexeme, at);
     if (!ZERO_WIDTH.test(lexeme)) at += lexeme.length;
     before = lexeme;
     yield* parser.next(lexeme);
   }
-  yield* parser.end();
+  for (const token of parser.end()) yield text.endsWith("\n") ? token : endedWithin(token);
 }
 
 /** An escape of half a character, which JSON has in pairs and YAML has not. `at`: where the scalar begins. */

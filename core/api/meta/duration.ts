@@ -3,15 +3,11 @@
  *
  * Source: Go's time.ParseDuration and Duration.String, which metav1.Duration uses.
  */
-import { goQuote } from "./go-quote.ts";
-
 const NS_PER: Readonly<Record<string, bigint>> = {
   ns: 1n, us: 1_000n, "\u00b5s": 1_000n, "\u03bcs": 1_000n, ms: 1_000_000n, s: 1_000_000_000n, m: 60_000_000_000n, h: 3_600_000_000_000n,
 };
 /** Durations are int64 nanoseconds: ±292 years. */
-const NS_MAX = 2n ** 63n - 1n;
-/** More digits than this are not a duration but an attack on BigInt. */
-const DIGITS_MAX = 64;
+const NS_END = 2n ** 63n;
 
 /** Throws Go's texts: `time: invalid duration "x"`, `time: missing unit in duration "5"`, `time: unknown unit "d" in duration "5d"`. */
 export function parseDurationNs(text: string): bigint {
@@ -21,23 +17,49 @@ export function parseDurationNs(text: string): bigint {
   if (rest === "") throw invalid(text);
   let total = 0n;
   while (rest !== "") {
-    const number = /^(\d*)(?:\.(\d*))?/.exec(rest)!;
-    const [matched, whole = "", fraction = ""] = number;
+    const [matched, whole = "", fraction = ""] = /^(\d*)(?:\.(\d*))?/.exec(rest)!;
     if (whole === "" && fraction === "") throw invalid(text);
-    if (matched.length > DIGITS_MAX) throw invalid(text);
+    const count = withinInt64(whole, text);
     rest = rest.slice(matched.length);
     const unit = /^[^.0-9]*/.exec(rest)![0];
-    if (unit === "") throw new Error(`time: missing unit in duration ${goQuote(text)}`);
+    if (unit === "") throw new Error(`time: missing unit in duration ${quote(text)}`);
     const ns = NS_PER[unit];
-    if (ns === undefined) throw new Error(`time: unknown unit ${goQuote(unit)} in duration ${goQuote(text)}`);
-    total += BigInt(whole || "0") * ns + (BigInt(fraction || "0") * ns) / 10n ** BigInt(fraction.length);
-    if (total > NS_MAX + (negative ? 1n : 0n)) throw invalid(text);
+    if (ns === undefined) throw new Error(`time: unknown unit ${quote(unit)} in duration ${quote(text)}`);
+    total += count * ns + partOf(ns, fraction);
+    if (total > NS_END) throw invalid(text);
     rest = rest.slice(unit.length);
   }
+  if (!negative && total === NS_END) throw invalid(text);
   return negative ? -total : total;
 }
 
-function invalid(text: string): Error { return new Error(`time: invalid duration ${goQuote(text)}`); }
+/** More digits than an int64 has are not looked at: they are not a duration but an attack on BigInt. */
+function withinInt64(digits: string, text: string): bigint {
+  const plain = digits.replace(/^0+/, "");
+  const value = plain.length > 19 ? undefined : BigInt(plain || "0");
+  if (value === undefined || value > NS_END) throw invalid(text);
+  return value;
+}
+
+/** A fraction of a unit, as exact as Go has it: in a float, of as many digits as an int64 holds. */
+function partOf(ns: bigint, fraction: string): bigint {
+  let kept = BigInt(fraction.slice(0, 18) || "0"), digits = Math.min(fraction.length, 18);
+  const next = fraction.length > 18 ? kept * 10n + BigInt(fraction[18]!) : NS_END + 1n;
+  if (next <= NS_END) { kept = next; digits = 19; }
+  return kept === 0n ? 0n : BigInt(Math.trunc(Number(kept) * (Number(ns) / 10 ** digits)));
+}
+
+function invalid(text: string): Error { return new Error(`time: invalid duration ${quote(text)}`); }
+
+/** As package time quotes, which knows of bytes alone. */
+function quote(text: string): string {
+  let quoted = "";
+  for (const byte of Buffer.from(text)) {
+    const character = String.fromCharCode(byte);
+    quoted += byte >= 0x80 || byte < 0x20 ? `\\x${byte.toString(16).padStart(2, "0")}` : character === "\"" || character === "\\" ? `\\${character}` : character;
+  }
+  return `"${quoted}"`;
+}
 
 /** For timers: fractions of a millisecond stay. */
 export function parseDurationMs(text: string): number { return Number(parseDurationNs(text)) / 1e6; }

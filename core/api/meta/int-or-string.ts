@@ -24,7 +24,7 @@ function percentOf(value: string): number {
   if (!value.endsWith("%")) throw new Error("invalid value for IntOrString: invalid type: string is not a percentage");
   const digits = value.slice(0, -1);
   const percent = parseInteger(digits);
-  if (percent === undefined) throw new Error(`invalid value for IntOrString: invalid value ${goQuote(value)}: strconv.Atoi: parsing ${goQuote(digits)}: invalid syntax`);
+  if (percent === undefined) throw new Error(`invalid value for IntOrString: invalid value ${goQuote(value)}: strconv.Atoi: parsing ${goQuote(digits)}: ${whyNoInteger(digits)}`);
   return percent;
 }
 
@@ -33,4 +33,17 @@ export function percentValue(value: IntOrString): number | undefined {
   return typeof value === "string" && /^[0-9]+%$/.test(value) ? Number(value.slice(0, -1)) : undefined;
 }
 
-function parseInteger(text: string): number | undefined { return /^[+-]?\d+$/.test(text) ? Number(text) : undefined; }
+function parseInteger(text: string): number | undefined { return /^[+-]?\d+$/.test(text) && isInt64(text) ? Number(text) : undefined; }
+
+function isInt64(text: string): boolean {
+  const digits = text.replace(/^[+-]?0*/, "");
+  return digits.length < 19 || (digits.length === 19 && digits <= (text.startsWith("-") ? "9223372036854775808" : "9223372036854775807"));
+}
+
+/** What comes after more digits than fit is not read any more. */
+function whyNoInteger(text: string): string {
+  const digits = /^[+-]?0*(\d*)/.exec(text)![1]!;
+  const isOver = digits.length > 20 || (digits.length === 20 && digits > UINT64_MAX);
+  return isOver || /^[+-]?\d+$/.test(text) ? "value out of range" : "invalid syntax";
+}
+const UINT64_MAX = "18446744073709551615";

@@ -31,6 +31,8 @@ test.each([["25%", true, 3], ["25%", false, 2], ["0%", true, 0], [4, true, 4], [
 test("what is neither number nor percentage is told so", () => {
   expect(() => scaleIntOrPercent("x", { total: 1, roundUp: true })).toThrow("invalid value for IntOrString: invalid type: string is not a percentage");
   expect(() => scaleIntOrPercent("x%", { total: 1, roundUp: true })).toThrow(`invalid value for IntOrString: invalid value "x%": strconv.Atoi: parsing "x": invalid syntax`);
+  expect(() => scaleIntOrPercent("9223372036854775808%", { total: 1, roundUp: true })).toThrow(`invalid value "9223372036854775808%": strconv.Atoi: parsing "9223372036854775808": value out of range`);
+  expect(() => scaleIntOrPercent("99999999999999999999x%", { total: 1, roundUp: true })).toThrow("value out of range");
   expect([intValue("80"), intValue("http"), intValue(7)]).toEqual([80, 0, 7]);
 });
 
@@ -38,7 +40,9 @@ test.each([["1h30m", "1h30m0s"], ["90s", "1m30s"], ["1.5h", "1h30m0s"], ["300ms"
   "the duration %s prints as %s", (written, printed) => { expect(formatDurationNs(parseDurationNs(written))).toBe(printed); });
 
 test.each([["", 'time: invalid duration ""'], ["5", 'time: missing unit in duration "5"'], ["5d", 'time: unknown unit "d" in duration "5d"'], ["300y1h", 'time: unknown unit "y" in duration "300y1h"'],
-  ["9999999h", 'time: invalid duration "9999999h"']])("%j is no duration", (written, message) => { expect(() => parseDurationNs(written)).toThrow(new Error(message)); });
+  ["9999999h", 'time: invalid duration "9999999h"'],
+  ["99999999999999999999", 'time: invalid duration "99999999999999999999"'], ["5\u00b5", String.raw`time: unknown unit "\xc2\xb5" in duration "5\xc2\xb5"`], ['"\n', String.raw`time: invalid duration "\"\x0a"`],
+])("%j is no duration", (written, message) => { expect(() => parseDurationNs(written)).toThrow(new Error(message)); });
 
 test("times are whole seconds, micro times are not; what is no date is none", () => {
   const ms = Date.UTC(2026, 0, 2, 3, 4, 5, 678);

@@ -27,7 +27,7 @@ test.each([
   ["abc", "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
   ["1KiB", "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"],
   ["1K", "unable to parse quantity's suffix"], ["1mm", "unable to parse quantity's suffix"], ["1e", "unable to parse quantity's suffix"],
-  ["1e999999999", "unable to parse quantity's suffix"],
+  ["1e999999999", "unable to parse quantity's suffix"], [".e-10", "unable to parse numeric part of quantity"],
 ])("%j is no quantity", (written, message) => {
   expect(() => parseQuantity(written)).toThrow(message);
 });
@@ -46,4 +46,9 @@ test("comparison is by value, not by spelling", () => {
 
 test("rounded up to thousandths, and left as it is where there is nothing to round", () => {
   expect(["500u", "0.0001", "1n", "1.5", "250m", "2Gi", "1e-4", "3k"].map(roundedToMilli)).toEqual(["1m", "1m", "1m", "1.5", "250m", "2Gi", "1e-3", "3k"]);
+});
+
+test("as a float it is what Go makes of it", () => {
+  expect(["0.3", "2", "300m", "1.5Gi", "79059n", "-1e3", "88800287505782557727278020e18", "0.7e-3", "1e400"].map((text) => parseQuantity(text).approximate())).toEqual(
+    [0.30000000000000004, 2, 0.3, 1610612736, 0.000079059, -1000, 8.880028750578256e43, 0.0007, Number.POSITIVE_INFINITY]);
 });

@@ -62,8 +62,8 @@ export class Quantity {
   number(): number { return Number(this.value()); }
   /** `milliValue()` for arithmetic: CPU shares, scores. */
   milliNumber(): number { return Number(this.milliValue()); }
-  /** Unrounded, as near as a float comes. */
-  approximate(): number { return Number(`${this.unscaled}e${this.scale}`); }
+  /** Unrounded, as near as Go's float comes: 0.3 is 3 tenths of what a tenth is there, 0.30000000000000004. */
+  approximate(): number { return this.scale === 0 ? Number(this.unscaled) : Number(this.unscaled) * powerOfTen(this.scale); }
 
   /** No finer than 10^scale. */
   roundUp(scale: number): Quantity {
@@ -118,18 +118,25 @@ function parse(text: string): Quantity {
     const multiplied = unscaled << BigInt(exponent);
     const fast = fraction === "" && isFastBinary(whole, exponent);
     if (fast) return new Quantity(multiplied, { format, ...((magnitude & 7n) !== 0n ? { text } : {}) });
-    if (all + fraction === "") throw new Error(NUMERIC_WRONG); // elsewhere a suffix alone is zero
+    if (all + fraction === "") throw new Error(NUMERIC_WRONG);
     return limitBinary(multiplied, scale);
   }
   if (shifted.length <= FAST_DIGITS_MAX && scale >= NANO) {
     const asWritten = scale % 3 === 0 && !shifted.endsWith("000") && !shifted.startsWith("0");
     return new Quantity(unscaled, { scale, format, ...(asWritten ? { text } : {}) });
   }
-  return new Quantity(unscaled, { scale, format }).roundUp(NANO);
+  if (all + fraction === "") throw new Error(NUMERIC_WRONG); // larger than a nano, a suffix alone is zero
+  return inNanos(unscaled, scale, format);
+}
+
+/** How Go has in memory what its short cut does not hold. */
+function inNanos(unscaled: bigint, scale: number, format: QuantityFormat): Quantity {
+  const shift = scale - NANO;
+  return new Quantity(shift >= 0 ? unscaled * 10n ** BigInt(shift) : divideAwayFromZero(unscaled, 10n ** BigInt(-shift)), { scale: NANO, format });
 }
 
 function limitBinary(unscaled: bigint, scale: number): Quantity {
-  const rounded = new Quantity(unscaled, { scale, format: "BinarySI" }).roundUp(NANO);
+  const rounded = inNanos(unscaled, scale, "BinarySI");
   const size = compareQuantity(rounded.sign < 0 ? rounded.negate() : rounded, new Quantity(INT64_MAX));
   if (size > 0) return new Quantity(rounded.sign < 0 ? -INT64_MAX : INT64_MAX, { format: "BinarySI" });
   const belowOne = !rounded.isZero && rounded.unscaled < 10n ** BigInt(-rounded.scale) && rounded.unscaled > -(10n ** BigInt(-rounded.scale));
@@ -216,6 +223,13 @@ function isFastBinary(digits: string, exponent: number): boolean { return FAST_B
 
 function at(quantity: Quantity, scale: number): bigint {
   return quantity.scale === scale ? quantity.unscaled : quantity.unscaled * 10n ** BigInt(quantity.scale - scale);
+}
+
+/** As Go multiplies it together of two that it has in tables. */
+function powerOfTen(exponent: number): number {
+  const size = Math.abs(exponent), high = 10n ** BigInt(size - (size % 32)), low = 10n ** BigInt(size % 32);
+  if (exponent >= 0) return exponent > 308 ? Number.POSITIVE_INFINITY : Number(high) * Number(low);
+  return exponent < -323 ? 0 : Number(`1e-${size - (size % 32)}`) / Number(low);
 }
 
 function divideAwayFromZero(value: bigint, divisor: bigint): bigint {

@@ -4,7 +4,7 @@
  *
  * Source: kubernetes v1.36 apimachinery/pkg/apis/meta/v1/{time,micro_time}.go
  */
-const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)(?:[.,]\d+)?(?:Z|[+-]\d\d:\d\d)$/;
+const RFC3339 = /^(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))$/;
 
 /** Milliseconds since 1970, or undefined if `text` is no RFC 3339 time. */
 export function parseTime(text: string): number | undefined {
@@ -13,6 +13,7 @@ export function parseTime(text: string): number | undefined {
 
 const PLAIN = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 const PLAIN_LENGTH = "2006-01-02T15:04:05Z".length;
+const TIME_AT = "2006-01-02T".length;
 
 /** As nearly all are spelled. */
 function parsePlain(text: string): number | undefined {
@@ -28,10 +29,12 @@ function isTimeOfDay(hour: number, minute: number, second: number): boolean { re
 function parseAny(text: string): number | undefined {
   const parts = RFC3339.exec(text);
   if (!parts) return undefined;
-  const [year, month, day, hour, minute, second] = parts.slice(1).map(Number) as [number, number, number, number, number, number];
-  if (!isDate(year, month, day) || !isTimeOfDay(hour, minute, second)) return undefined;
-  const ms = Date.parse(text.replace(",", "."));
-  return Number.isNaN(ms) ? undefined : ms;
+  const [year, month, day, hour, minute, second] = parts.slice(1, 7).map(Number) as [number, number, number, number, number, number];
+  const [, , , , , , , fraction = "", sign, zoneHours, zoneMinutes] = parts;
+  if (!isDate(year, month, day) || !isTimeOfDay(hour, minute, second) || Number(zoneHours ?? 0) > 24 || Number(zoneMinutes ?? 0) > 60) return undefined; // as some people write them
+  const ms = parsePlain(`${text.slice(0, TIME_AT)}${String(hour).padStart(2, "0")}:${parts[5]}:${parts[6]}Z`)! + Number(fraction.slice(0, 3).padEnd(3, "0"));
+  const offsetMs = (Number(zoneHours ?? 0) * 60 + Number(zoneMinutes ?? 0)) * 60_000;
+  return sign === "-" ? ms + offsetMs : ms - offsetMs;
 }
 
 function daysIn(year: number, month: number): number {

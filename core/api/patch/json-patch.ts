@@ -215,8 +215,10 @@ function sortKeys(map: Record<string, unknown>): void {
 
 function pathOf(operation: JsonMap, field: "path" | "from"): string {
   const path = operation[field];
-  if (typeof path !== "string") throw new PatchError(`${String(operation["op"])} operation failed to decode ${field}: missing value`);
-  return path;
+  if (typeof path === "string") return path;
+  const op = String(operation["op"]), isLost = op === "add" || op === "remove" || (op === "copy" && field === "path"); // of the others it is told what was wrong
+  const why = isLost ? "" : path === undefined || path === null ? `operation missing ${field} field: ` : `json: cannot unmarshal ${jsonKindOf(path)} into Go value of type string`;
+  throw new PatchError(`${op} operation failed to decode ${field}: ${why}${why.startsWith("json") ? "" : "missing value"}`);
 }
 
 function decodePart(part: string): string { return part.includes("~") ? part.replace(/~[01]/g, (escape) => (escape === "~1" ? "/" : "~")) : part; }

@@ -6,6 +6,7 @@ import { builtInSchemas } from "./facts-schema.ts";
 import { applyJsonPatch, JSON_PATCH_OPERATIONS_MAX } from "./json-patch.ts";
 import type { JsonMap } from "./json-value.ts";
 import { applyMergePatch } from "./merge-patch.ts";
+import { strategicPatchLeft } from "./strategic-left.ts";
 import { applyStrategicMerge } from "./strategic-merge.ts";
 
 function frozen<T>(value: T): T {
@@ -49,6 +50,10 @@ test.each([
   [[{ op: "test", path: "/a/b/0", value: 2 }], 422, "testing value /a/b/0 failed: test failed"],
   [Array.from({ length: 40 }, (_, at) => ({ op: "copy", from: "/a", path: `/a/c${at}` })), 422, "Unable to complete the copy, the accumulated size increase of copy is"],
   [[{ op: "sing", path: "/a" }], 422, "Unexpected kind: sing"],
+  [[{ op: "test", value: 1 }], 422, "test operation failed to decode path: operation missing path field: missing value"],
+  [[{ op: "move", path: "/x" }], 422, "move operation failed to decode from: operation missing from field: missing value"],
+  [[{ op: "replace", path: 1, value: 1 }], 422, "replace operation failed to decode path: json: cannot unmarshal number into Go value of type string"],
+  [[{ op: "add", path: null, value: 1 }], 422, "add operation failed to decode path: missing value"],
   [{ op: "add" }, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"],
   [Array(JSON_PATCH_OPERATIONS_MAX + 1).fill({ op: "test", path: "/n" }), 413, "Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001"],
 ])("JSON patch %# is refused", (operations, code, message) => {
@@ -115,6 +120,7 @@ test("strategic merge of maps and primitive lists", () => {
   expect(merge({ metadata: { labels: { a: null, c: "3" }, finalizers: ["z"] } })["metadata"]).toEqual({ labels: { b: "2", c: "3" }, finalizers: ["z", "x", "y"] });
   expect(merge({ metadata: { "$deleteFromPrimitiveList/finalizers": ["x"], labels: { $patch: "replace", d: "4" } } })["metadata"]).toEqual({ labels: { d: "4" }, finalizers: ["y"] });
   expect(merge({ metadata: { labels: { $patch: "delete" } } })["metadata"]).toEqual({ labels: {}, finalizers: ["x", "y"] });
+  expect(applyStrategicMerge({ metadata: {} }, { metadata: { finalizers: ["b", "c", "a"], "$setElementOrder/finalizers": [] } }, POD)["metadata"]).toEqual({ finalizers: ["a", "c", "b"] });
   expect(merge({ spec: null })["spec"]).toBeUndefined();
   expect(merge({ spec: { nodeName: null } })["metadata"]).toBe(live.metadata);
 });
@@ -132,12 +138,26 @@ test.each([
   [{ spec: { containers: [{ name: "a", $patch: 3 }] } }, "unknown patch type: %!s(int64=3) in map: map[$patch:3 name:a]"],
   [{ metadata: { labels: { $patch: null } } }, "unknown patch type: %!s(<nil>) in map: map[$patch:<nil>]"],
   [{ spec: { "$setElementOrder/containers": null } }, "expected a []interface {}, but received a %!s(<nil>)"],
+  [{ spec: { containers: null, "$setElementOrder/containers": [{ name: "a" }] } }, "expected a []interface {}, but received a %!s(<nil>)"],
   [{ spec: { "$setElementOrder/containers": [null] } }, "value for key 0 is not a map"],
   [{ spec: { "$setElementOrder/nodeSelector": [{ key: "a" }] } }, "expected slice or array type, but got: struct"],
   [{ spec: { containers: [{ name: "b" }], "$setElementOrder/containers": [{ name: "a" }] } },
     "The order in patch list:\n[map[name:b]]\n doesn't match $setElementOrder list:\n[map[name:a]]\n"],
 ])("strategic merge %j fails", (patch, message) => {
   expect(caught(() => applyStrategicMerge({ metadata: { labels: {} }, spec: { containers: [{ name: "a" }] } }, patch, POD)).message).toBe(message);
+});
+
+test("of a strategic merge patch that has been merged what it has dealt with is gone", () => {
+  const document = frozen({ metadata: { labels: { a: "1" } }, spec: { containers: [{ name: "a", env: [{ name: "E" }] }], volumes: [{ name: "v" }] } });
+  expect(strategicPatchLeft(document, frozen({
+    metadata: { labels: { a: null, b: "2" }, annotations: { c: null }, $patch: "merge" },
+    spec: { nodeName: null, "$setElementOrder/containers": [{ name: "a" }], containers: [{ name: "a", tty: true }], volumes: [{ name: "v", $retainKeys: ["name"], secret: null }, { name: "w", $patch: "delete" }, { name: "x", hostPath: null }], securityContext: { runAsUser: null, sysctls: [{ $patch: "delete" }] } },
+  }), POD)).toEqual({
+    metadata: { labels: { a: null, b: "2" }, annotations: { c: null }, $patch: "merge" },
+    spec: { nodeName: null, volumes: [{ name: "v", secret: null }, { name: "w", $patch: "delete" }, { name: "x", hostPath: null }], securityContext: { sysctls: [] } },
+  });
+  expect(strategicPatchLeft(document, { metadata: { annotations: { c: null } }, spec: { containers: [{ name: "a", tty: null, env: [{ name: "E", value: null }] }] } }, POD)).toEqual(
+    { metadata: { annotations: {} }, spec: { containers: [{ name: "a", tty: null, env: [{ name: "E", value: null }] }] } });
 });
 
 test("what a patch has looked into has its keys in order, the rest is as it was", () => {

@@ -19,10 +19,10 @@ import { equalJson, formatGo, formatGoText, goTypeOf, isMap, isScalar, type Json
 import { orderMerged } from "./strategic-order.ts";
 import type { FieldSchema, MapSchema, ObjectSchema, SchemaNode } from "./schema.ts";
 
-const DIRECTIVE = "$patch";
-const RETAIN_KEYS = "$retainKeys";
-const DELETE_FROM_PRIMITIVE_LIST = "$deleteFromPrimitiveList";
-const SET_ELEMENT_ORDER = "$setElementOrder";
+export const DIRECTIVE = "$patch";
+export const RETAIN_KEYS = "$retainKeys";
+export const DELETE_FROM_PRIMITIVE_LIST = "$deleteFromPrimitiveList";
+export const SET_ELEMENT_ORDER = "$setElementOrder";
 const BAD_RETAIN_KEYS = "invalid patch format of retainKeys";
 const BAD_ELEMENT_ORDER = "invalid patch format of setElementOrder list";
 const BAD_PRIMITIVE_LIST = "invalid patch format of primitive list";
@@ -78,7 +78,7 @@ function setOrDrop(merged: Record<string, unknown>, key: string, value: unknown)
   else put(merged, key, value);
 }
 
-function fieldOf(schema: MapSchema | undefined, key: string): FieldSchema {
+export function fieldOf(schema: MapSchema | undefined, key: string): FieldSchema {
   if (schema === undefined || schema.goKind !== "struct") throw new Error(`merging an object in json but data type is not struct, instead is: ${schema?.goKind ?? "interface"}`);
   const field = schema.field(key);
   if (field) return field;
@@ -108,7 +108,7 @@ function setElementOrders(merged: Record<string, unknown>, patch: Record<string,
     const current = valueAt(merged, key);
     const given = valueAt(patch, key);
     const original = current === undefined || current === null ? undefined : listOrThrow(current);
-    const items = given === undefined || given === null ? undefined : listOrThrow(given);
+    const items = given === undefined ? undefined : listOrThrow(given);
     const field = fieldOf(schema, key);
     if (!field.node.list && field.node.map?.goKind === "map") throw new Error("expected slice or array type, but got: struct");
     checkOrder(items ?? [], order, field.patchMergeKey);
@@ -226,7 +226,7 @@ function obeyListDirectives(original: List, patch: List, mergeKey: string): { re
 }
 
 /** A map that carries a directive stands for no value: undefined. */
-function withoutDirectives(value: unknown): unknown {
+export function withoutDirectives(value: unknown): unknown {
   if (value === null || isScalar(value)) return value;
   if (Array.isArray(value)) return value.map(withoutDirectives).filter((item) => item !== undefined);
   if (Object.hasOwn(value as JsonMap, DIRECTIVE)) return undefined;

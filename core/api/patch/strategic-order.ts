@@ -20,8 +20,23 @@ export function orderMerged(merged: readonly unknown[], { patchOrder, liveOrder,
   const inPatch = rankIn(patchRanks);
   const inLive = rankIn(liveRanks);
   const fromPatch = merged.filter((item) => inPatch(item) >= 0).sort((a, b) => inPatch(a) - inPatch(b));
-  const others = merged.filter((item) => inPatch(item) < 0).sort((a, b) => inLive(a) - inLive(b));
+  const others = sortOthers(merged.filter((item) => inPatch(item) < 0), inLive);
   return weave(others, fromPatch, inLive);
+}
+
+/** As many are sorted one by one. */
+const BLOCK_SIZE = 20; // Go's sort.SliceStable
+
+/** What is not in the live order either, as of a list that an empty order names nothing of, comes before what was before it: upstream calls it less than all. */
+function sortOthers(items: readonly unknown[], rank: (item: unknown) => number): readonly unknown[] {
+  if (items.length > BLOCK_SIZE || items.every((item) => rank(item) >= 0)) return items.toSorted((a, b) => rank(a) - rank(b));
+  const sorted: unknown[] = [];
+  for (const item of items) {
+    let at = sorted.length;
+    while (at > 0 && (rank(item) < 0 || rank(sorted[at - 1]) < 0 || rank(item) < rank(sorted[at - 1]))) at--;
+    sorted.splice(at, 0, item);
+  }
+  return sorted;
 }
 
 function ranks(order: readonly unknown[], mergeKey: string | undefined): Map<unknown, number> {

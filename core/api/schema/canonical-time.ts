@@ -8,7 +8,7 @@ import { timestamp } from "../../lifecycle/clock.ts";
 
 const CANONICAL = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
 const CANONICAL_MICRO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/;
-const MICRO = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{6})(?:Z|[+-]\d\d:\d\d)$/;
+const MICRO = /^\d{4}-\d\d-\d\dT\d\d?:\d\d:\d\d[.,](\d{6})(?:Z|[+-]\d\d:\d\d)$/;
 const SECONDS_LENGTH = "2006-01-02T15:04:05".length;
 const ZERO = "0001-01-01T00:00:00";
 
@@ -28,7 +28,7 @@ export function canonicalMicroTime(text: string): string | undefined {
   const fraction = MICRO.exec(text)?.[1];
   const ms = fraction === undefined ? undefined : parseTime(text);
   if (ms === undefined) return undefined;
-  return nonZero(`${timestamp(ms).slice(0, -1)}${fraction}Z`);
+  return nonZero(`${timestamp(ms).slice(0, -1)}.${fraction}Z`);
 }
 
 function nonZero(time: string): string | undefined { return time.startsWith(ZERO) ? undefined : time; }

@@ -286,7 +286,7 @@ function scalar(kind: Scalar, raw: unknown): JsonValue {
 }
 
 function bytes(raw: unknown): JsonValue {
-  if (Array.isArray(raw)) return raw.every((item) => Number.isInteger(item) && item >= 0 && item < 256) ? Buffer.from(raw as number[]).toString("base64") : WRONG;
+  if (Array.isArray(raw)) return raw.every((item) => item === null || (Number.isInteger(item) && item >= 0 && item < 256)) ? Buffer.from(raw as number[]).toString("base64") : WRONG;
   if (typeof raw !== "string") return WRONG;
   const text = /[\r\n]/.test(raw) ? raw.replace(/[\r\n]/g, "") : raw;
   return isBase64(text) ? Buffer.from(text, "base64").toString("base64") : WRONG;

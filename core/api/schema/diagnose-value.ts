@@ -83,7 +83,7 @@ function goKindOf(value: unknown): GoKind {
     case "string": return "string";
     case "boolean": return "bool";
     case "bigint": return "int64";
-    case "number": return Number.isInteger(value) ? "int64" : "float64";
+    case "number": return Number.isSafeInteger(value) ? "int64" : "float64"; // larger ones of an int64 are bigints
     default: return Array.isArray(value) ? "slice" : "map";
   }
 }

@@ -145,7 +145,7 @@ class Diagnostician {
   }
 
   #bytes(type: Type, node: JsonNode): void {
-    if (node.kind === "array") { this.#eachItem(node.items, (item) => { if (item.kind !== "number" || !/^\d+$/.test(item.text) || Number(item.text) > 255) this.#report(described(item), "uint8"); }); return; }
+    if (node.kind === "array") { this.#eachItem(node.items, (item) => { if (item.kind !== "null" && (item.kind !== "number" || !/^\d+$/.test(item.text) || Number(item.text) > 255)) this.#report(described(item), "uint8"); }); return; }
     if (node.kind !== "string") { this.#mismatch(type, node); return; }
     const text = node.value.replace(/[\r\n]/g, "");
     if (isBase64(text)) return;

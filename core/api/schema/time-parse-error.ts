@@ -6,13 +6,13 @@ const DIGITS_2 = /^\d\d/;
 const DATE: readonly Element[] = [
   { layout: "2006", pattern: /^\d{4}/ }, { layout: "-", pattern: /^-/ },
   { layout: "01", pattern: DIGITS_2, min: 1, max: 12, what: "month" }, { layout: "-", pattern: /^-/ },
-  { layout: "02", pattern: DIGITS_2, min: 1, max: 31, what: "day" }, { layout: "T", pattern: /^T/ },
-  { layout: "15", pattern: DIGITS_2, max: 23, what: "hour" }, { layout: ":", pattern: /^:/ },
+  { layout: "02", pattern: DIGITS_2 }, { layout: "T", pattern: /^T/ },
+  { layout: "15", pattern: /^\d\d?/, max: 23, what: "hour" }, { layout: ":", pattern: /^:/ },
   { layout: "04", pattern: DIGITS_2, max: 59, what: "minute" }, { layout: ":", pattern: /^:/ },
   { layout: "05", pattern: DIGITS_2, max: 59, what: "second" },
 ];
 const ZONE: Element = { layout: "Z07:00", pattern: /^(?:Z|[+-]\d\d:\d\d)/ };
-const MICROS: Element = { layout: ".000000", pattern: /^\.\d{6}/ };
+const MICROS: Element = { layout: ".000000", pattern: /^[.,]\d{6}/ };
 const FRACTION = /^[.,]\d+/;
 
 /** As Go's time package quotes: beyond ASCII byte by byte. */
@@ -28,6 +28,8 @@ export function timeParseError(text: string, micro: boolean): string | undefined
   let outOfRange: string | undefined;
   for (const element of [...DATE, ...(micro ? [MICROS] : []), ZONE]) {
     if (element === ZONE && !micro) rest = rest.replace(FRACTION, ""); // a fraction after the seconds is always allowed
+    const zone = element === ZONE ? zoneOutOfRange(rest) : undefined;
+    if (zone !== undefined) return problem(`: time zone offset ${zone} out of range`);
     const found = element.pattern.exec(rest)?.[0];
     if (found === undefined) return problem(` as ${quoted(layout)}: cannot parse ${quoted(rest)} as ${quoted(element.layout)}`);
     rest = rest.slice(found.length);
@@ -36,5 +38,11 @@ export function timeParseError(text: string, micro: boolean): string | undefined
   }
   if (rest !== "") return problem(`: extra text: ${quoted(rest)}`);
   const [year = 0, month = 1, day = 1] = text.slice(0, 10).split("-").map(Number);
-  return day > new Date(Date.UTC(year, month, 0)).getUTCDate() ? problem(": day out of range") : undefined;
+  return day < 1 || day > new Date(Date.UTC(year, month, 0)).getUTCDate() ? problem(": day out of range") : undefined;
+}
+
+/** Of which sign it is, is looked at later. */
+function zoneOutOfRange(text: string): string | undefined {
+  const [, hours, minutes] = /^[^Z](\d\d):(\d\d)/.exec(text) ?? [];
+  return Number(minutes) > 60 ? "minute" : Number(hours) > 24 ? "hour" : undefined;
 }

@@ -26,7 +26,7 @@ export const quantityLibrary: Library = {
     defineFunction("isGreaterThan", method("quantity_is_greater_than", [Q, Q], BOOL, ([a, b]) => compareQuantity(of(a), of(b)) > 0)),
     defineFunction("isLessThan", method("quantity_is_less_than", [Q, Q], BOOL, ([a, b]) => compareQuantity(of(a), of(b)) < 0)),
     defineFunction("compareTo", method("quantity_compare_to", [Q, Q], INT, ([a, b]) => BigInt(compareQuantity(of(a), of(b))))),
-    defineFunction("asApproximateFloat", method("quantity_get_float", [Q], DOUBLE, ([value]) => Number(`${of(value).unscaled}e${of(value).scale}`))),
+    defineFunction("asApproximateFloat", method("quantity_get_float", [Q], DOUBLE, ([value]) => of(value).approximate())),
     defineFunction("asInteger", method("quantity_get_int", [Q], INT, ([value]) => asInteger(value) ?? new EvalError("cannot convert value to integer"))),
     defineFunction("isInteger", method("quantity_is_integer", [Q], BOOL, ([value]) => asInteger(value) !== undefined)),
     defineFunction("add",

@@ -16,6 +16,7 @@ import { builtInSchemas } from "../../api/patch/facts-schema.ts";
 import { applyJsonPatch } from "../../api/patch/json-patch.ts";
 import { formatGo, withoutNulls } from "../../api/patch/json-value.ts";
 import { applyMergePatch, BAD_MERGE_PATCH } from "../../api/patch/merge-patch.ts";
+import { strategicPatchLeft } from "../../api/patch/strategic-left.ts";
 import { applyStrategicMerge } from "../../api/patch/strategic-merge.ts";
 import { diagnose, diagnoseUntyped } from "../../api/schema/diagnose.ts";
 import { builtInFacts, Facts, type Type } from "../../api/schema/facts.ts";
@@ -106,7 +107,7 @@ function changer(scope: Scope, query: WriteQuery, { body, type }: { readonly bod
     patch(old) {
       if (!old) throw missing(scope);
       const next = change(old) as ApiObject;
-      const shown = (): string => (type === STRATEGIC_MERGE_PATCH ? formatGo(patch) : jsonText(next));
+      const shown = (): string => (type === STRATEGIC_MERGE_PATCH ? formatGo(strategicPatchLeft(old as unknown as Json, (patch ?? {}) as Json, schema!)) : jsonText(next));
       const typed = numbers && type !== STRATEGIC_MERGE_PATCH ? builtInFacts.typeOf(expectedKind(scope)) : undefined;
       const unfit = typed && unfitNumber(typed, numbers!, old);
       if (unfit !== undefined) throw unfitPatch(shown(), unfit);

@@ -86,3 +86,11 @@ test("keyed items are in the order of their keys' values, however those are spel
   expect(Object.keys(parseFieldSet({ "k:{\"type\":\"a\"}": {}, "k:{\"name\":\"z\"}": {}, "f:x": {}, "k:{\"name\":\"a\",\"port\":9}": {}, "k:{\"name\":\"a\"}": {}, ".": {} }))).toEqual(
     [".", "f:x", "k:{\"name\":\"a\"}", "k:{\"name\":\"a\",\"port\":9}", "k:{\"name\":\"z\"}", "k:{\"type\":\"a\"}"]);
 });
+
+test("a key that is null is one, and no default takes its place", () => {
+  const item = { type: "object", properties: { k: { type: "string" }, n: { type: "integer", default: 7 } } } as const;
+  const { root } = customResourceSchema({ type: "object", properties: { l: { type: "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k", "n"], items: item } } }, { apiVersion: "e.com/v1", kind: "E" });
+  const list = root.map!.field("l")!.node.list!;
+  expect([{ k: null }, { n: null, k: "a" }, { k: "a" }].map((value) => itemElement(list, value))).toEqual(['k:{"k":null,"n":7}', 'k:{"k":"a","n":null}', 'k:{"k":"a","n":7}']);
+  expect(Object.keys(parseFieldSet({ 'k:{"k":null}': {}, 'k:{"k":true}': {}, 'k:{"k":"a"}': {}, 'k:{"k":1}': {} }))).toEqual(['k:{"k":1}', 'k:{"k":"a"}', 'k:{"k":true}', 'k:{"k":null}']);
+});

@@ -31,8 +31,8 @@ function keyedElement({ keys, items }: ListSchema, item: unknown): PathElement {
   if (!isMap(item)) throw new TypedError("associative list with keys may not have non-map elements");
   let text = "";
   for (const key of keys) {
-    const value = valueAt(item, key) ?? items.map?.field(key)?.default;
-    if (value === undefined) continue; // an item without this key is another item than one with it
+    const given = valueAt(item, key), value = given === undefined ? items.map?.field(key)?.default : given;
+    if (value === undefined) continue; // an item without this key is another item than one with it, be it null
     text += `${text === "" ? "" : ","}${quoteJson(key)}:${quoteJson(value)}`;
   }
   if (text === "") {
@@ -114,7 +114,7 @@ export function compareElements(a: PathElement, b: PathElement): number {
   return compareValues(parseJson(a.slice(2)).value, parseJson(b.slice(2)).value);
 }
 
-/** Numbers before strings before booleans; keys as lists of name and value. */
+/** Numbers before strings before booleans before null; keys as lists of name and value. */
 function compareValues(a: unknown, b: unknown): number {
   if (isMap(a) && isMap(b)) return compareKeys(Object.entries(a), Object.entries(b));
   const [left, right] = [rankOf(a), rankOf(b)];
@@ -131,4 +131,4 @@ function compareKeys(a: readonly [string, unknown][], b: readonly [string, unkno
   return a.length - b.length;
 }
 
-function rankOf(value: unknown): number { return typeof value === "number" || typeof value === "bigint" ? 0 : typeof value === "string" ? 1 : 2; }
+function rankOf(value: unknown): number { return typeof value === "number" || typeof value === "bigint" ? 0 : typeof value === "string" ? 1 : typeof value === "boolean" ? 2 : 3; }

@@ -1,0 +1,40 @@
+/**
+ * The tokens of a YAML text, where go-yaml is laxer than the parser we have: within brackets and quotes it does not look at indentation, and a text that ends
+ * within a block scalar ends it without a line break.
+ *
+ * Source: go.yaml.in/yaml/v2 scannerc.go
+ */
+import { CST, Lexer } from "yaml";
+
+/** What the lexer does not show. */
+interface Inside {
+  /** How far a line must be indented to belong to what is being read. */
+  indentNext: number;
+  parseFlowCollection(): Generator<string, unknown>;
+  parseQuotedScalar(): Generator<string, unknown>;
+}
+
+export function laxLexer(): Lexer {
+  const lexer = new Lexer(), inside = lexer as unknown as Inside;
+  const { parseFlowCollection, parseQuotedScalar } = inside;
+  const lax = (parse: () => Generator<string, unknown>) => function* parseLaxly(): Generator<string, unknown> {
+    const { indentNext } = inside;
+    inside.indentNext = 0;
+    const next: unknown = yield* parse.call(inside);
+    inside.indentNext = indentNext;
+    return next;
+  };
+  Object.assign(inside, { parseFlowCollection: lax(parseFlowCollection), parseQuotedScalar: lax(parseQuotedScalar) });
+  return lexer;
+}
+
+/** The last token of a text that ends without a line break: a block scalar there has none to keep. Mutates. */
+export function endedWithin(token: CST.Token): CST.Token {
+  if (token.type !== "document") return token;
+  CST.visit(token, ({ value }) => {
+    if (value?.type !== "block-scalar" || /\n *$/.test(value.source)) return;
+    const header = value.props.find((prop) => prop.type === "block-scalar-header") as CST.SourceToken | undefined;
+    if (header) header.source = `${header.source.replace(/[-+]/, "")}-`;
+  });
+  return token;
+}
