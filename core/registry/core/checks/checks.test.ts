@@ -43,3 +43,15 @@ test("a diff is unified, with three lines of context", () => {
   expect(jsonDiff({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6 }, { a: 1, b: 2, c: 3, d: 4, e: 9, f: 6, g: 7 })).toBe(
     `@@ -3,6 +3,7 @@\n  "b": 2,\n  "c": 3,\n  "d": 4,\n- "e": 5,\n- "f": 6\n+ "e": 9,\n+ "f": 6,\n+ "g": 7\n }\n`);
 });
+
+test("of lines that are there twice the earlier one stays, in a diff", () => {
+  const list = (...names: string[]) => ({ list: names.map((name) => ({ name })) });
+  expect(jsonDiff(list("a"), list("b", "a"))).toBe(`@@ -1,5 +1,8 @@\n {\n  "list": [\n+  {\n+   "name": "b"\n+  },\n   {\n    "name": "a"\n   }\n`);
+  expect(jsonDiff(list("x", "a"), list("a", "y"))).toBe(`@@ -1,10 +1,10 @@\n {\n  "list": [\n   {\n-   "name": "x"\n+   "name": "a"\n   },\n   {\n-   "name": "a"\n+   "name": "y"\n   }\n  ]\n }\n`);
+  expect(jsonDiff({ a: "x&y" }, { a: "<" })).toBe(`@@ -1,3 +1,3 @@\n {\n- "a": "x\\u0026y"\n+ "a": "\\u003c"\n }\n`);
+});
+
+test("a diff of what differs all over ends", () => {
+  const [before, after] = [0, 1].map((by) => Array.from({ length: 20_000 }, (_, i) => ((i * (by === 0 ? 40503 : 48271)) % 65537) % 150));
+  expect(jsonDiff(before, after).length).toBeGreaterThan(100_000);
+});
