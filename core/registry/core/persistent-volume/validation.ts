@@ -1,4 +1,5 @@
 /** What a volume is, and what of it may change. Source: kubernetes v1.36 pkg/apis/core/validation/validation.go ValidatePersistentVolumeSpec */
+import { posix } from "node:path";
 import { child, type FieldError, FIELD_IMMUTABLE, forbidden, invalid, key, notSupported, required } from "../../../api/meta/field-error.ts";
 import type { PersistentVolume, PersistentVolumeSpec } from "../../../api/gen/core.v1.ts";
 import { labelValue } from "../../../api/meta/names.ts";
@@ -20,6 +21,17 @@ const SOURCES = [
   "photonPersistentDisk", "portworxVolume", "azureDisk", "scaleIO", "local", "storageos", "csi",
 ] as const;
 
+const MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options";
+/** What the annotation may be of; the field, which came later, may be of any. Source: kubernetes v1.36 pkg/volume/validation/pv_validation.go */
+const WITH_MOUNT_OPTIONS = [
+  "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi", "cinder", "cephfs", "azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk",
+] as const;
+
+export function* validateMountOptions({ spec, metadata }: Readonly<PersistentVolume>): Iterable<FieldError> {
+  if (metadata.annotations?.[MOUNT_OPTIONS] === undefined || WITH_MOUNT_OPTIONS.some((field) => spec[field])) return;
+  yield forbidden(child("metadata", "annotations", MOUNT_OPTIONS), "may not specify mount options for this volume type");
+}
+
 export function* validateVolumeSpec(path: string, spec: Readonly<PersistentVolumeSpec>, name: string, old?: Readonly<PersistentVolumeSpec>): Iterable<FieldError> {
   if (!spec.accessModes?.length) yield required(child(path, "accessModes"));
   yield* validateAccessModes(child(path, "accessModes"), spec.accessModes ?? []);
@@ -31,8 +43,7 @@ export function* validateVolumeSpec(path: string, spec: Readonly<PersistentVolum
     else yield required(child(affinityPath, "required"), "must specify required node constraints");
   }
   yield* validateSource(path, spec, name);
-  if (spec.local && !spec.nodeAffinity) yield required(affinityPath, "Local volume requires node affinity");
-  if (spec.hostPath && /^[./]*$/.test(spec.hostPath.path) && spec.hostPath.path !== "" && spec.persistentVolumeReclaimPolicy === "Recycle")
+  if (spec.hostPath?.path && posix.normalize(spec.hostPath.path) === "/" && spec.persistentVolumeReclaimPolicy === "Recycle")
     yield forbidden(child(path, "persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'");
   if (spec.storageClassName) yield* isDns1123Subdomain(child(path, "storageClassName"), spec.storageClassName);
   yield* oneOfOptional(child(path, "volumeMode"), spec.volumeMode, VOLUME_MODES);
@@ -86,6 +97,7 @@ function* validateSource(path: string, spec: Readonly<PersistentVolumeSpec>, nam
     if (field === "iscsi") yield* persistentIscsi(at, spec.iscsi!, name);
     else if (field === "glusterfs") yield* persistentGlusterfs(at, spec.glusterfs!);
     else yield* persistentSourceChecks[field](at, source as never);
+    if (field === "local" && !spec.nodeAffinity) yield required(child(path, "nodeAffinity"), "Local volume requires node affinity");
   }
   if (sources === 0) yield required(path, "must specify a volume type");
 }
