@@ -36,7 +36,7 @@ function settleAddresses(status: NonNullable<Pod["status"]>): void {
 
 export function defaultPodStatus({ status }: Pod): void {
   if (status) settleAddresses(status);
-  for (const { allocatedResources, resources } of [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])]) {
+  for (const { allocatedResources, resources } of [status ?? {}, ...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? []), ...(status?.ephemeralContainerStatuses ?? [])]) {
     roundResourceList(allocatedResources);
     roundRequirements(resources);
   }
@@ -102,6 +102,9 @@ function pullPolicyFor(image: string): "Always" | "IfNotPresent" { return imageT
 const IDENTIFIER = /^[a-f0-9]{64}$/;
 /** Source: github.com/distribution/reference v0.6 RepositoryNameTotalLengthMax */
 const REPOSITORY_LENGTH_MAX = 255;
+const HOST = /^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])(?::\d+)?$/;
+/** Of the algorithms there are, as long as each makes them. */
+const DIGEST = /^(sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128})$/;
 const REPOSITORY = /^[a-z0-9]+(?:(?:\.|_|__|-+|\/)[a-z0-9]+)*$/;
 
 /** The tag of an image reference; "" if a digest takes its place, or if it is no reference at all. */
@@ -114,6 +117,7 @@ function imageTag(image: string): string {
   const hasHost = /[.:]/.test(first) || first === "localhost" || first !== first.toLowerCase();
   const [repository = "", tag, ...more] = (hasHost ? name.slice(slash + 1) : name).split(":");
   const path = hasHost || slash >= 0 ? repository : `library/${repository}`;
+  if ((hasHost && !HOST.test(first)) || (digestAt >= 0 && !DIGEST.test(image.slice(digestAt + 1)))) return "";
   if (!REPOSITORY.test(repository) || path.length > REPOSITORY_LENGTH_MAX || more.length > 0 || (tag !== undefined && !/^\w[\w.-]{0,127}$/.test(tag))) return "";
   return tag ?? (digestAt < 0 ? "latest" : "");
 }

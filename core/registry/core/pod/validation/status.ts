@@ -3,11 +3,11 @@
  *
  * Source: kubernetes v1.36 pkg/apis/core/validation/validation.go ValidatePodStatusUpdate
  */
-import { child, duplicate, type FieldError, forbidden, index, invalid, key, notSupported, required, tooLong } from "../../../../api/meta/field-error.ts";
+import { child, duplicate, type FieldError, forbidden, index, internal, invalid, key, notSupported, required, tooLong } from "../../../../api/meta/field-error.ts";
 import type { Container, ContainerStatus, Pod, PodCondition, PodSpec, PodStatus } from "../../../../api/gen/core.v1.ts";
 import { userId } from "../../../../api/meta/names.ts";
 import { parseQuantity } from "../../../../api/meta/quantity.ts";
-import { isDualStack, legacyIp } from "../../checks/ip.ts";
+import { familyOf, isDualStack, legacyIp } from "../../checks/ip.ts";
 import { isNativeResource } from "../../checks/resources.ts";
 import { immutable, isDns1123Label, isDns1123Subdomain, isQualifiedName, problems } from "../../checks/values.ts";
 import type { PodRules } from "../rules.ts";
@@ -91,6 +91,8 @@ function mayRestart(container: Readonly<Container>, spec: Readonly<PodSpec>, exi
 
 function* validateAddresses(path: string, ips: readonly string[], known: readonly string[]): Iterable<FieldError> {
   for (const [i, ip] of ips.entries()) yield* legacyIp(index(path, i), ip, known);
+  const none = ips.findIndex((ip) => familyOf(ip) === undefined);
+  if (ips.length > 1 && none >= 0) yield internal(path, `failed to check for dual stack with error:invalid IP[${none}]: ${ips[none]}`);
   if (ips.length > 1 && (ips.length > 2 || !isDualStack(ips))) yield invalid(path, ips.map((ip) => ({ IP: ip })), "may specify no more than one IP for each IP family");
 }
 
