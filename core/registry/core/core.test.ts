@@ -88,6 +88,11 @@ test.each<[Resource<never>, Given, string[]]>([
   [persistentVolumes as never, { spec: { ...volume, hostPath: undefined, csi: { driver: "d.e", volumeHandle: "h" }, iscsi: {}, flexVolume: { driver: "a/b" } } }, [
     "spec.iscsi.targetPortal: Required value", "spec.iscsi.iqn: Required value", "spec.csi: Forbidden: may not specify more than 1 volume type",
   ]],
+  [persistentVolumes as never, { spec: { ...volume, local: { path: "/x" } } }, ["spec.local: Forbidden: may not specify more than 1 volume type"]],
+  [persistentVolumes as never, { metadata: { annotations: { "volume.beta.kubernetes.io/mount-options": "ro" } }, spec: volume }, ["metadata.annotations.volume.beta.kubernetes.io/mount-options: Forbidden: may not specify mount options for this volume type"]],
+  [persistentVolumes as never, { metadata: { annotations: { "volume.beta.kubernetes.io/mount-options": "ro" } }, spec: { ...volume, hostPath: undefined, nfs: { server: "s", path: "/" } } }, []],
+  [persistentVolumes as never, { spec: { ...volume, hostPath: { path: "/./" }, persistentVolumeReclaimPolicy: "Recycle" } }, ["spec.persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a hostPath mount of '/'"]],
+  [persistentVolumes as never, { spec: { ...volume, hostPath: { path: "." }, persistentVolumeReclaimPolicy: "Recycle" } }, []],
   [persistentVolumes as never, { spec: { ...volume, hostPath: undefined } }, ["spec: Required value: must specify a volume type"]],
   [persistentVolumes as never, { spec: { ...volume, hostPath: undefined, local: { path: "/x" } } }, ["spec.nodeAffinity: Required value: Local volume requires node affinity"]],
 ])("create %#", (kind, given, errors) => expect(created(kind, given).errors).toEqual(errors));
@@ -107,6 +112,7 @@ test("a claim grows once it is bound, and nothing else", () => {
   const pending = created(persistentVolumeClaims, { spec: claim }).object;
   const grown = { ...pending.spec, resources: { requests: { storage: "2Gi" } } };
   expect(updated(persistentVolumeClaims, pending, { spec: grown }).errors[0]).toMatch(/^spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n@@ -6,7 \+6,7 @@\n {2}"Resources": \{\n {3}"Limits": null,\n {3}"Requests": \{\n- {3}"storage": "1Gi"\n\+ {3}"storage": "2Gi"\n/);
+  expect(updated(persistentVolumeClaims, pending, { spec: { ...grown, volumeName: "v" } }).errors[0]).toContain(`"storage": "2Gi"\n   }\n  },\n  "VolumeName": "v",\n`);
   const bound = { ...pending, status: { phase: "Bound" as const, capacity: { storage: "1Gi" } } };
   expect(updated(persistentVolumeClaims, bound, { spec: grown }).errors).toEqual([]);
   expect(updated(persistentVolumeClaims, bound, { spec: { ...pending.spec, resources: { requests: { storage: "512Mi" } } } }).errors)

@@ -18,7 +18,7 @@ import { keepMetadata, statusPart } from "../status-part.ts";
 import { applyAppArmorAnnotations } from "./app-armor.ts";
 import { setPodCondition } from "./conditions.ts";
 import { defaultPod, defaultPodStatus } from "./defaults.ts";
-import { dropDisabledFields } from "./disabled-fields.ts";
+import { dropDisabledFields, dropDisabledStatusFields } from "./disabled-fields.ts";
 import { computeQos } from "./qos.ts";
 import { podRules } from "./rules.ts";
 import { validatePod } from "./validation/spec.ts";
@@ -26,7 +26,7 @@ import { validateProfilesAgree } from "./validation/security.ts";
 import { validateStatusUpdate } from "./validation/status.ts";
 import { validateEphemeralUpdate, validateResize } from "./validation/subresources.ts";
 import { validatePodUpdate } from "./validation/update.ts";
-import { podWarnings } from "./warnings.ts";
+import { podWarnings, statusWarnings } from "./warnings.ts";
 
 export const pods = defineResource<Pod>({
   group: "", version: "v1", kind: "Pod", plural: "pods",
@@ -92,8 +92,10 @@ export const pods = defineResource<Pod>({
         else delete next.metadata.ownerReferences;
         if (!old.metadata.deletionTimestamp) delete next.metadata.deletionTimestamp;
         keepReported(next, old);
+        dropDisabledStatusFields(next.status, old.status);
       },
       validate: (next, old) => validateStatusUpdate(next, old, podRules(true, old)),
+      warnings: statusWarnings,
     }),
     ephemeralcontainers: {
       type: "part",

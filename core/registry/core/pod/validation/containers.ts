@@ -42,7 +42,8 @@ export function* validateInitContainers(path: string, context: ContainerContext)
   for (const [i, container] of (spec.initContainers ?? []).entries()) {
     const at = index(path, i);
     yield* validateCommon(at, container, context);
-    yield* validateRestartPolicy(at, container);
+    if (container.restartPolicy === undefined && container.restartPolicyRules?.length) yield rulesWithoutPolicy(at);
+    else yield* validateRestartPolicy(at, container);
     if (names.has(container.name)) yield duplicate(child(at, "name"), container.name);
     else if (container.name) names.add(container.name);
     yield* validateHostPorts(path, [container]);
@@ -127,12 +128,14 @@ function* validatePorts(path: string, ports: readonly ContainerPort[]): Iterable
   }
 }
 
+function rulesWithoutPolicy(path: string): FieldError { return required(child(path, "restartPolicy"), "must specify restartPolicy when restart rules are used"); }
+
 /** Of one container, which may differ from the pod's, even by exit code. */
 function* validateRestartPolicy(path: string, { restartPolicy, restartPolicyRules: restartRules = [] }: Readonly<Container>): Iterable<FieldError> {
   const at = child(path, "restartPolicy");
   if (restartPolicy === undefined) {
     if (restartRules.length === 0) return;
-    yield required(at, "must specify restartPolicy when restart rules are used");
+    yield rulesWithoutPolicy(path);
   } else if (!RESTART_POLICIES.includes(restartPolicy)) yield notSupported(at, restartPolicy, RESTART_POLICIES);
   const rulesPath = child(path, "restartPolicyRules");
   if (restartRules.length > RESTART_RULES_MAX) yield tooMany(rulesPath, restartRules.length, RESTART_RULES_MAX);

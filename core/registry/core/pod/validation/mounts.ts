@@ -7,7 +7,8 @@ const PROPAGATIONS = ["Bidirectional", "HostToContainer", "None"];
 const RECURSIVE_READ_ONLY = ["Disabled", "Enabled", "IfPossible"];
 
 export function* validateMounts(path: string, container: Readonly<Container>, volumes: ReadonlyMap<string, Volume>): Iterable<FieldError> {
-  const devices = container.volumeDevices ?? [];
+  const devices = new Map((container.volumeDevices ?? []).map(({ name, devicePath }) => [name, devicePath])); // of those with one name the last counts
+  const devicePaths = new Set(devices.values());
   const mountPaths = new Set<string>();
   for (const [i, mount] of (container.volumeMounts ?? []).entries()) {
     const { name, mountPath, subPath, subPathExpr } = mount;
@@ -17,8 +18,8 @@ export function* validateMounts(path: string, container: Readonly<Container>, vo
     if (!mountPath) yield required(child(at, "mountPath"));
     if (mountPaths.has(mountPath)) yield invalid(child(at, "mountPath"), mountPath, "must be unique");
     mountPaths.add(mountPath);
-    if (devices.some((device) => device.name === name)) yield invalid(child(at, "name"), name, "must not already exist in volumeDevices");
-    if (devices.some((device) => device.devicePath === mountPath)) yield invalid(child(at, "mountPath"), mountPath, "must not already exist as a path in volumeDevices");
+    if (devices.has(name)) yield invalid(child(at, "name"), name, "must not already exist in volumeDevices");
+    if (devicePaths.has(mountPath)) yield invalid(child(at, "mountPath"), mountPath, "must not already exist as a path in volumeDevices");
     if (subPath) yield* localDescending(child(path, "subPath"), subPath);
     if (subPathExpr) {
       if (subPath) yield invalid(child(at, "subPathExpr"), subPathExpr, "subPathExpr and subPath are mutually exclusive");
@@ -44,7 +45,8 @@ function* validateRecursiveReadOnly(path: string, { recursiveReadOnly, readOnly,
 }
 
 export function* validateDevices(path: string, container: Readonly<Container>, volumes: ReadonlyMap<string, Volume>): Iterable<FieldError> {
-  const mounts = container.volumeMounts ?? [];
+  const mounts = new Map((container.volumeMounts ?? []).map(({ name, mountPath }) => [name, mountPath]));
+  const mountPaths = new Set(mounts.values());
   const seen: VolumeDevice[] = [];
   for (const [i, device] of (container.volumeDevices ?? []).entries()) {
     const { name, devicePath } = device;
@@ -58,8 +60,8 @@ export function* validateDevices(path: string, container: Readonly<Container>, v
     const backsteps = devicePath && [...noBacksteps("", devicePath)].length > 0;
     if (seen.some((other) => other.devicePath === devicePath && !backsteps)) yield invalid(devicePathAt, devicePath, "must be unique");
     if (backsteps) yield invalid(devicePathAt, devicePath, "can not contain backsteps ('..')");
-    if (mounts.some((mount) => mount.name === name)) yield invalid(namePath, name, "must not already exist in volumeMounts");
-    if (mounts.some((mount) => mount.mountPath === devicePath)) yield invalid(devicePathAt, devicePath, "must not already exist as a path in volumeMounts");
+    if (mounts.has(name)) yield invalid(namePath, name, "must not already exist in volumeMounts");
+    if (mountPaths.has(devicePath)) yield invalid(devicePathAt, devicePath, "must not already exist as a path in volumeMounts");
     seen.push(device);
   }
 }
