@@ -145,6 +145,8 @@ test.each<[unknown, string[]]>([
     "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero", "spec.topologySpreadConstraints[0].topologyKey: Required value: can not be empty",
     `spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "X": supported values: "DoNotSchedule", "ScheduleAnyway"`,
   ]],
+  [{ securityContext: { sysctls: [{ name: "kernel.shmmax", value: "1" }, { name: "kernel.msg_next_id", value: "1" }, { name: "fs/mqueue/msg_max", value: "1" }] }, hostIPC: true }, [0, 2].map((i) =>
+    `spec.securityContext.sysctls[${i}].name: Invalid value: "${["kernel.shmmax", "", "fs/mqueue/msg_max"][i]}": may not be specified when 'hostIPC' is true`)],
   [{ securityContext: { sysctls: [{ name: "net.ipv4.x", value: "1" }] }, hostNetwork: true }, [`spec.securityContext.sysctls[0].name: Invalid value: "net.ipv4.x": may not be specified when 'hostNetwork' is true`]],
   [{ securityContext: { seccompProfile: { type: "RuntimeDefault", localhostProfile: "x" } } }, ['spec.securityContext.seccompProfile.localhostProfile: Invalid value: {"Type":"RuntimeDefault","LocalhostProfile":"x"}: can only be set when seccomp type is Localhost']],
   [{ securityContext: { seccompProfile: { type: "Localhost" } } }, ["spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost"]],
