@@ -187,6 +187,8 @@ test("a toleration that is added wrongly, and an annotation, are told of twice a
   expect(fields.sort()).toEqual([...Array<string>(2).fill("metadata.annotations[controller.kubernetes.io/pod-deletion-cost]"), ...Array<string>(2).fill("spec.tolerations[0].operator")]);
 });
 
+test("the node may be asked for by the name its field had once", () => expect(pods.fields!(pod({ nodeName: "n" }))).toMatchObject({ "spec.host": "n", "spec.nodeName": "n" }));
+
 test("a gated pod may be narrowed down, and lose gates", () => {
   const old = pod({ schedulingGates: [{ name: "g" }], nodeSelector: { a: "1" } });
   expect(errors(pod({ nodeSelector: { a: "1", b: "2" } }), old)).toEqual([]);

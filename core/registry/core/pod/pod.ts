@@ -69,6 +69,7 @@ export const pods = defineResource<Pod>({
 
   fields: ({ spec, status }) => ({
     "spec.nodeName": spec.nodeName ?? "",
+    "spec.host": spec.nodeName ?? "", // its name for clients from before v1
     "spec.restartPolicy": spec.restartPolicy ?? "",
     "spec.schedulerName": spec.schedulerName ?? "",
     "spec.serviceAccountName": spec.serviceAccountName ?? "",
