@@ -6,6 +6,7 @@
  * Source: kubernetes v1.36 pkg/apis/core/v1/defaults.go
  */
 import type { Container, EphemeralContainer, Pod, PodSpec, PodTemplateSpec, Probe, ResourceRequirements, Volume } from "../../../api/gen/core.v1.ts";
+import type { TemplateMeta } from "../../../api/meta/object-meta.ts";
 import { isHugePage, isOvercommitAllowed, isPodLevelResource, roundResourceList } from "../checks/resources.ts";
 import { defaultClaimSpec } from "../persistent-volume-claim/defaults.ts";
 import { defaultVolumeSource } from "../volume-source.ts";
@@ -15,7 +16,19 @@ const FILE_MODE_DEFAULT = 0o644;
 const TOKEN_SECONDS_DEFAULT = 3600;
 const GRACE_SECONDS_DEFAULT = 30;
 
+/** What init containers were before there was a field for them. Source: kubernetes v1.36 pkg/apis/core/v1/conversion.go dropInitContainerAnnotations */
+const INIT_ANNOTATIONS: ReadonlySet<string> = new Set(["beta", "alpha"].flatMap((stage) => ["init-containers", "init-container-statuses"].map((what) => `pod.${stage}.kubernetes.io/${what}`)));
+
+function dropInitAnnotations(metadata: TemplateMeta | undefined): void {
+  const annotations = Object.entries(metadata?.annotations ?? {});
+  const kept = annotations.filter(([name]) => !INIT_ANNOTATIONS.has(name));
+  if (kept.length === annotations.length) return;
+  if (kept.length > 0) metadata!.annotations = Object.fromEntries(kept);
+  else delete metadata!.annotations;
+}
+
 export function defaultPod(pod: Pod): void {
+  dropInitAnnotations(pod.metadata);
   const spec = (pod.spec ??= { containers: [] });
   defaultPodSpec(spec);
   for (const { resources } of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) requestsFromLimits(resources);
@@ -44,6 +57,7 @@ export function defaultPodStatus({ status }: Pod): void {
 
 export function defaultPodTemplate(template: PodTemplateSpec): void {
   template.metadata ??= {};
+  dropInitAnnotations(template.metadata);
   defaultPodSpec((template.spec ??= { containers: [] }));
 }
 

@@ -189,6 +189,12 @@ test("a toleration that is added wrongly, and an annotation, are told of twice a
 
 test("the node may be asked for by the name its field had once", () => expect(pods.fields!(pod({ nodeName: "n" }))).toMatchObject({ "spec.host": "n", "spec.nodeName": "n" }));
 
+test("annotations that were init containers once are dropped", () => {
+  const old = "pod.beta.kubernetes.io/init-containers";
+  expect(pod({}, { metadata: { annotations: { [old]: "[]", a: "b" } } }).metadata.annotations).toEqual({ a: "b" });
+  expect(pod({}, { metadata: { annotations: { [old]: "[]" } } }).metadata.annotations).toBeUndefined();
+});
+
 test("a gated pod may be narrowed down, and lose gates", () => {
   const old = pod({ schedulingGates: [{ name: "g" }], nodeSelector: { a: "1" } });
   expect(errors(pod({ nodeSelector: { a: "1", b: "2" } }), old)).toEqual([]);
