@@ -128,6 +128,15 @@ test("only the finalize subresource lets a namespace go", () => {
   expect(namespaces.isHeld!(object)).toBe(true);
 });
 
+test("a volume's node affinity may follow a label's new name, and one that has lost its key is told of once", () => {
+  const nodeAffinity = (key: string) => ({ required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "Exists" }] }] } });
+  const { object } = created(persistentVolumes, { spec: { ...volume, nodeAffinity: nodeAffinity("beta.kubernetes.io/os") } });
+  const fields = (key: string) => updated(persistentVolumes, object, { spec: { ...object.spec, nodeAffinity: nodeAffinity(key) } }).errors.map((text) => text.split(":")[0]);
+  expect([fields("kubernetes.io/os"), fields("other")]).toEqual([[], ["nodeAffinity"]]);
+  const { object: own } = created(persistentVolumes, { spec: { ...volume, nodeAffinity: nodeAffinity("own") } });
+  expect(updated(persistentVolumes, own, { spec: { ...own.spec, nodeAffinity: nodeAffinity("") } }).errors.join()).not.toContain("nodeAffinity: ");
+});
+
 test("a volume notes when its phase changed", () => {
   const { object } = created(persistentVolumes, { spec: volume });
   const context = { user: { name: "u", groups: [] }, nowMs: 86_400_000, dryRun: false, uuid: () => "u" };

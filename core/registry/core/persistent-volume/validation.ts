@@ -137,7 +137,7 @@ function withNewLabels(old: NodeAffinity, next: NodeAffinity | undefined): NodeA
   for (const [i, term] of (renamed.required?.nodeSelectorTerms ?? []).entries()) {
     for (const [j, requirement] of (term.matchExpressions ?? []).entries()) {
       const key = next?.required?.nodeSelectorTerms?.[i]?.matchExpressions?.[j]?.key;
-      if (key !== undefined && RENAMED_LABELS[requirement.key] === key) requirement.key = key;
+      if (key !== undefined && (RENAMED_LABELS[requirement.key] ?? "") === key) requirement.key = key;
     }
   }
   return renamed;
