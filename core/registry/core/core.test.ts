@@ -88,11 +88,6 @@ test.each<[Resource<never>, Given, string[]]>([
   [persistentVolumes as never, { spec: { ...volume, hostPath: undefined, csi: { driver: "d.e", volumeHandle: "h" }, iscsi: {}, flexVolume: { driver: "a/b" } } }, [
     "spec.iscsi.targetPortal: Required value", "spec.iscsi.iqn: Required value", "spec.csi: Forbidden: may not specify more than 1 volume type",
   ]],
-  [persistentVolumes as never, { spec: { ...volume, local: { path: "/x" } } }, ["spec.local: Forbidden: may not specify more than 1 volume type"]],
-  [persistentVolumes as never, { metadata: { annotations: { "volume.beta.kubernetes.io/mount-options": "ro" } }, spec: volume }, ["metadata.annotations.volume.beta.kubernetes.io/mount-options: Forbidden: may not specify mount options for this volume type"]],
-  [persistentVolumes as never, { metadata: { annotations: { "volume.beta.kubernetes.io/mount-options": "ro" } }, spec: { ...volume, hostPath: undefined, nfs: { server: "s", path: "/" } } }, []],
-  [persistentVolumes as never, { spec: { ...volume, hostPath: { path: "/./" }, persistentVolumeReclaimPolicy: "Recycle" } }, ["spec.persistentVolumeReclaimPolicy: Forbidden: may not be 'recycle' for a hostPath mount of '/'"]],
-  [persistentVolumes as never, { spec: { ...volume, hostPath: { path: "." }, persistentVolumeReclaimPolicy: "Recycle" } }, []],
   [persistentVolumes as never, { spec: { ...volume, hostPath: undefined } }, ["spec: Required value: must specify a volume type"]],
   [persistentVolumes as never, { spec: { ...volume, hostPath: undefined, local: { path: "/x" } } }, ["spec.nodeAffinity: Required value: Local volume requires node affinity"]],
 ])("create %#", (kind, given, errors) => expect(created(kind, given).errors).toEqual(errors));
@@ -128,15 +123,6 @@ test("only the finalize subresource lets a namespace go", () => {
   expect(namespaces.isHeld!(object)).toBe(true);
 });
 
-test("a volume's node affinity may follow a label's new name, and one that has lost its key is told of once", () => {
-  const nodeAffinity = (key: string) => ({ required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "Exists" }] }] } });
-  const { object } = created(persistentVolumes, { spec: { ...volume, nodeAffinity: nodeAffinity("beta.kubernetes.io/os") } });
-  const fields = (key: string) => updated(persistentVolumes, object, { spec: { ...object.spec, nodeAffinity: nodeAffinity(key) } }).errors.map((text) => text.split(":")[0]);
-  expect([fields("kubernetes.io/os"), fields("other")]).toEqual([[], ["nodeAffinity"]]);
-  const { object: own } = created(persistentVolumes, { spec: { ...volume, nodeAffinity: nodeAffinity("own") } });
-  expect(updated(persistentVolumes, own, { spec: { ...own.spec, nodeAffinity: nodeAffinity("") } }).errors.join()).not.toContain("nodeAffinity: ");
-});
-
 test("a volume notes when its phase changed", () => {
   const { object } = created(persistentVolumes, { spec: volume });
   const context = { user: { name: "u", groups: [] }, nowMs: 86_400_000, dryRun: false, uuid: () => "u" };
@@ -147,4 +133,13 @@ test("a node's taints are looked at twice in an update, as upstream does", () =>
   const { object } = created(nodes, {});
   const next = { ...object, spec: { ...object.spec, taints: [{ key: "a", effect: "Go" as never }] } };
   expect([...nodes.validate!(next, object), ...nodes.validateUpdate!(next, object)].map(({ field }) => field)).toEqual(["metadata.taints[0].effect", "metadata.taints[0].effect"]);
+});
+
+test("a volume's node affinity may follow a label's new name, and one that has lost its key is told of once", () => {
+  const nodeAffinity = (key: string) => ({ required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "Exists" }] }] } });
+  const { object } = created(persistentVolumes, { spec: { ...volume, nodeAffinity: nodeAffinity("beta.kubernetes.io/os") } });
+  const fields = (key: string) => updated(persistentVolumes, object, { spec: { ...object.spec, nodeAffinity: nodeAffinity(key) } }).errors.map((text) => text.split(":")[0]);
+  expect([fields("kubernetes.io/os"), fields("other")]).toEqual([[], ["nodeAffinity"]]);
+  const { object: own } = created(persistentVolumes, { spec: { ...volume, nodeAffinity: nodeAffinity("own") } });
+  expect(updated(persistentVolumes, own, { spec: { ...own.spec, nodeAffinity: nodeAffinity("") } }).errors.join()).not.toContain("nodeAffinity: ");
 });

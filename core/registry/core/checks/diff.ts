@@ -1,27 +1,20 @@
 /**
  * What changed between two values, as a unified diff of their JSON with three lines of context. Messages about immutable fields end with one.
  *
- * Of the lines that stay, the longest run is found first, then the longest before it and the longest behind it. Where two are as long, the earlier one counts.
- *
- * Source: kubernetes v1.36 apimachinery/pkg/util/diff/diff.go, github.com/pmezard/go-difflib
+ * Source: kubernetes v1.36 apimachinery/pkg/util/diff/diff.go; github.com/pmezard/go-difflib difflib.go
  */
 import { jsonText } from "../../../api/codec/json.ts";
 
 const CONTEXT = 3;
-/** In a text of so many lines … */
-const MANY_LINES = 200;
-/** … a line that is more than this part of it, as a bracket is, says nothing of what stays. */
-const COMMON_PART = 1 / 100;
-/** Comparisons: what differs much takes the square of its length. Beyond this only the beginning and the end are found to stay. */
-const STEPS_MAX = 500_000;
+/** Finding the longest run of lines in both may take as many steps as the product of both lengths; beyond this everything in between counts as replaced. */
+const STEPS_MAX = 4_000_000;
+/** In a text of so many lines, those that are there more often than one in a hundred times are no place to begin at. */
+const [MANY_LINES, POPULAR_PER] = [200, 100];
 
 interface Edit { readonly sign: " " | "-" | "+"; readonly line: string }
-
-/** Lines that stay: where they are in the one text and in the other. */
-interface Run { readonly before: number; readonly after: number; readonly count: number }
-
-/** A part of both texts. */
-interface Part { readonly before: number; readonly beforeEnd: number; readonly after: number; readonly afterEnd: number }
+/** Lines that both have: before[at…], after[to…]. */
+interface Run { readonly at: number; readonly to: number; readonly length: number }
+interface Part { readonly at: number; readonly atEnd: number; readonly to: number; readonly toEnd: number }
 
 export function jsonDiff(before: unknown, after: unknown): string {
   return hunks(edits(lines(before), lines(after))).map(formatHunk).join("");
@@ -31,76 +24,64 @@ function lines(value: unknown): string[] { return (value === undefined ? "null" 
 
 function edits(before: readonly string[], after: readonly string[]): Edit[] {
   const out: Edit[] = [];
-  let [i, j] = [0, 0];
-  const runs = longestRuns(before, after) ?? ends(before, after);
-  for (const run of [...runs, { before: before.length, after: after.length, count: 0 }]) {
-    while (i < run.before) out.push({ sign: "-", line: before[i++]! });
-    while (j < run.after) out.push({ sign: "+", line: after[j++]! });
-    for (const end = i + run.count; i < end; j++) out.push({ sign: " ", line: before[i++]! });
+  let [at, to] = [0, 0];
+  for (const run of [...commonRuns(before, after), { at: before.length, to: after.length, length: 0 }]) {
+    for (; at < run.at; at++) out.push({ sign: "-", line: before[at]! });
+    for (; to < run.to; to++) out.push({ sign: "+", line: after[to]! });
+    for (const end = at + run.length; at < end; at++, to++) out.push({ sign: " ", line: before[at]! });
   }
   return out;
 }
 
-/** undefined: it would take too long. */
-function longestRuns(before: readonly string[], after: readonly string[]): Run[] | undefined {
+/** The longest, and those before and after it. */
+function commonRuns(before: readonly string[], after: readonly string[]): Run[] {
   const places = placesOf(after);
-  const runs: Run[] = [];
-  let steps = 0;
-
-  const search = (part: Part): boolean => {
-    const run = longestRun(part);
-    if (!run) return false;
-    const { before: at, after: to, count } = run;
-    if (count === 0) return true;
-    if (part.before < at && part.after < to && !search({ ...part, beforeEnd: at, afterEnd: to })) return false;
-    runs.push(run);
-    return !(at + count < part.beforeEnd && to + count < part.afterEnd) || search({ ...part, before: at + count, after: to + count });
+  const within = (part: Part): Run[] => {
+    const run = (part.atEnd - part.at) * (part.toEnd - part.to) > STEPS_MAX ? undefined : longestRun(before, after, part, places);
+    if (!run) return [];
+    const [atEnd, toEnd] = [run.at + run.length, run.to + run.length];
+    return [...within({ ...part, atEnd: run.at, toEnd: run.to }), run, ...within({ ...part, at: atEnd, to: toEnd })];
   };
-
-  const longestRun = (part: Part): Run | undefined => {
-    let best: Run = { before: part.before, after: part.after, count: 0 };
-    let lengths = new Map<number, number>(); // of the run that ends with the line before this one, and with the after's line there
-    for (let i = part.before; i < part.beforeEnd; i++) {
-      const next = new Map<number, number>();
-      for (const j of places.get(before[i]!) ?? []) {
-        if (j >= part.afterEnd) break;
-        if (++steps > STEPS_MAX) return undefined;
-        if (j < part.after) continue;
-        const count = (lengths.get(j - 1) ?? 0) + 1;
-        next.set(j, count);
-        if (count > best.count) best = { before: i - count + 1, after: j - count + 1, count };
-      }
-      if (++steps > STEPS_MAX) return undefined;
-      lengths = next;
-    }
-    return widened(best, part);
-  };
-
-  /** Common lines beside it belong to it. */
-  const widened = ({ before: at, after: to, count }: Run, part: Part): Run => {
-    while (at > part.before && to > part.after && before[at - 1] === after[to - 1]) { at--; to--; count++; }
-    while (at + count < part.beforeEnd && to + count < part.afterEnd && before[at + count] === after[to + count]) count++;
-    return { before: at, after: to, count };
-  };
-
-  return search({ before: 0, beforeEnd: before.length, after: 0, afterEnd: after.length }) ? runs : undefined;
+  if (before.length * after.length <= STEPS_MAX) return within({ at: 0, atEnd: before.length, to: 0, toEnd: after.length });
+  const { head, tail } = sameEnds(before, after);
+  const tailAt = { at: before.length - tail, to: after.length - tail };
+  return [{ at: 0, to: 0, length: head }, ...within({ at: head, atEnd: tailAt.at, to: head, toEnd: tailAt.to }), { ...tailAt, length: tail }];
 }
 
-/** Where each line is, but for those that are too common. */
-function placesOf(text: readonly string[]): ReadonlyMap<string, readonly number[]> {
-  const places = Map.groupBy(text.keys(), (at) => text[at]!);
-  if (text.length < MANY_LINES) return places;
-  const countMax = Math.floor(text.length * COMMON_PART) + 1;
-  for (const [line, { length }] of [...places]) if (length > countMax) places.delete(line);
-  return places;
-}
-
-function ends(before: readonly string[], after: readonly string[]): Run[] {
+function sameEnds(before: readonly string[], after: readonly string[]): { readonly head: number; readonly tail: number } {
+  const most = Math.min(before.length, after.length);
   let head = 0;
-  while (head < before.length && head < after.length && before[head] === after[head]) head++;
+  while (head < most && before[head] === after[head]) head++;
   let tail = 0;
-  while (tail < before.length - head && tail < after.length - head && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail++;
-  return [{ before: 0, after: 0, count: head }, { before: before.length - tail, after: after.length - tail, count: tail }];
+  while (tail < most - head && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail++;
+  return { head, tail };
+}
+
+function placesOf(after: readonly string[]): ReadonlyMap<string, readonly number[]> {
+  const places = Map.groupBy(after.keys(), (i) => after[i]!);
+  if (after.length < MANY_LINES) return places;
+  const most = Math.floor(after.length / POPULAR_PER) + 1;
+  return new Map([...places].filter(([, found]) => found.length <= most));
+}
+
+/** The first of the longest. */
+function longestRun(before: readonly string[], after: readonly string[], { at: from, atEnd, to: toFrom, toEnd }: Part, places: ReadonlyMap<string, readonly number[]>): Run | undefined {
+  let [at, to, length] = [from, toFrom, 0];
+  let ending = new Map<number, number>(); // lengths of those that end at a line of `after`
+  for (let i = from; i < atEnd; i++) {
+    const next = new Map<number, number>();
+    for (const j of places.get(before[i]!) ?? []) {
+      if (j < toFrom) continue;
+      if (j >= toEnd) break;
+      const found = (ending.get(j - 1) ?? 0) + 1;
+      next.set(j, found);
+      if (found > length) [at, to, length] = [i - found + 1, j - found + 1, found];
+    }
+    ending = next;
+  }
+  while (at > from && to > toFrom && before[at - 1] === after[to - 1]) { at--; to--; length++; }
+  while (at + length < atEnd && to + length < toEnd && before[at + length] === after[to + length]) length++;
+  return length > 0 ? { at, to, length } : undefined;
 }
 
 interface Hunk { readonly beforeStart: number; readonly afterStart: number; readonly edits: readonly Edit[] }

@@ -34,7 +34,7 @@ export const persistentVolumes = defineResource<PersistentVolume>({
   prepareForCreate(volume, { nowMs }) { volume.status = { phase: "Pending", lastPhaseTransitionTime: timestamp(nowMs) }; },
   *validate(volume, old) {
     yield* validateVolumeSpec("spec", volume.spec, volume.metadata.name, old?.spec);
-    yield* validateMountOptions(volume);
+    yield* validateMountOptions(volume, old);
   },
   validateUpdate: validateVolumeUpdate,
   *warnings({ metadata, spec }) {
