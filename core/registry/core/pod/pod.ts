@@ -151,10 +151,8 @@ function setGated(pod: Pod, { nowMs }: WriteContext): void {
 function mergeLabelKeys({ spec, metadata }: Pod): void {
   const labels = metadata.labels ?? {};
   const merge = (selector: LabelSelector | undefined, keys: readonly string[] | undefined, operator: "In" | "NotIn"): void => {
-    for (const key of keys ?? []) {
-      const value = labels[key];
-      if (selector && value !== undefined) selector.matchExpressions = [...(selector.matchExpressions ?? []), { key, operator, values: [value] }];
-    }
+    const added = (keys ?? []).flatMap((key) => (labels[key] === undefined ? [] : [{ key, operator, values: [labels[key]] }]));
+    if (selector && added.length > 0) selector.matchExpressions = [...(selector.matchExpressions ?? []), ...added];
   };
   const mergeTerm = ({ labelSelector, matchLabelKeys, mismatchLabelKeys }: PodAffinityTerm): void => {
     merge(labelSelector, matchLabelKeys, "In");

@@ -17,7 +17,7 @@ const RESTART_POLICIES = ["Always", "Never", "OnFailure"];
 const RESTART_RULES_MAX = 20;
 const EXIT_CODES_MAX = 255;
 
-export interface ContainerContext { readonly spec: Readonly<PodSpec>; readonly volumes: ReadonlyMap<string, Volume>; readonly rules: PodRules }
+export interface ContainerContext { readonly spec: Readonly<PodSpec>; readonly volumes: ReadonlyMap<string, Volume>; readonly claimNames: ReadonlySet<string>; readonly rules: PodRules }
 
 export function* validateContainers(path: string, context: ContainerContext): Iterable<FieldError> {
   const { spec } = context;
@@ -92,7 +92,7 @@ export function* validateImageUnpadded(path: string, { image = "" }: Container |
   if (image.trim() !== image) yield invalid(child(path, "image"), image, "must not have leading or trailing whitespace");
 }
 
-function* validateCommon(path: string, container: Readonly<Container | EphemeralContainer>, { spec, volumes, rules }: ContainerContext): Iterable<FieldError> {
+function* validateCommon(path: string, container: Readonly<Container | EphemeralContainer>, { spec, volumes, claimNames, rules }: ContainerContext): Iterable<FieldError> {
   if (!container.name) yield required(child(path, "name"));
   else yield* isDns1123Label(child(path, "name"), container.name);
   if (!container.image) yield required(child(path, "image"));
@@ -105,7 +105,6 @@ function* validateCommon(path: string, container: Readonly<Container | Ephemeral
   yield* validateMounts(child(path, "volumeMounts"), container, volumes);
   yield* validateDevices(child(path, "volumeDevices"), container, volumes);
   yield* oneOf(child(path, "imagePullPolicy"), container.imagePullPolicy, ["Always", "IfNotPresent", "Never"]);
-  const claimNames = new Set((spec.resourceClaims ?? []).map(({ name }) => name).filter(Boolean));
   yield* validateContainerResources(child(path, "resources"), container.resources ?? {}, claimNames, rules);
   yield* validateResizePolicy(child(path, "resizePolicy"), container.resizePolicy ?? [], spec.restartPolicy);
   if (container.securityContext) yield* validateSecurityContext(child(path, "securityContext"), container.securityContext, spec.hostUsers !== false);

@@ -1,6 +1,7 @@
 /** Where volumes appear in a container: mounts of directories, devices of blocks. Source: kubernetes v1.36 pkg/apis/core/validation/validation.go ValidateVolumeMounts, ValidateVolumeDevices */
 import { child, type FieldError, forbidden, index, invalid, notFound, notSupported, required } from "../../../../api/meta/field-error.ts";
-import type { Container, Volume, VolumeDevice, VolumeMount } from "../../../../api/gen/core.v1.ts";
+import type { Container, Volume, VolumeMount } from "../../../../api/gen/core.v1.ts";
+import { repeats } from "../../../../api/meta/linear.ts";
 import { localDescending, noBacksteps } from "../../checks/paths.ts";
 
 const PROPAGATIONS = ["Bidirectional", "HostToContainer", "None"];
@@ -47,21 +48,21 @@ function* validateRecursiveReadOnly(path: string, { recursiveReadOnly, readOnly,
 export function* validateDevices(path: string, container: Readonly<Container>, volumes: ReadonlyMap<string, Volume>): Iterable<FieldError> {
   const mounts = new Map((container.volumeMounts ?? []).map(({ name, mountPath }) => [name, mountPath]));
   const mountPaths = new Set(mounts.values());
-  const seen: VolumeDevice[] = [];
-  for (const [i, device] of (container.volumeDevices ?? []).entries()) {
-    const { name, devicePath } = device;
+  const isRepeated = repeats<string>();
+  const paths = new Set<string>();
+  for (const [i, { name, devicePath }] of (container.volumeDevices ?? []).entries()) {
     const [namePath, devicePathAt] = [child(index(path, i), "name"), child(index(path, i), "devicePath")];
     const volume = volumes.get(name);
     if (!name) yield required(namePath);
-    if (name && seen.some((other) => other.name === name)) yield invalid(namePath, name, "must be unique");
+    if (name && isRepeated(name)) yield invalid(namePath, name, "must be unique");
     if (!volume) yield notFound(namePath, name ?? "");
     else if (!volume.persistentVolumeClaim && !volume.ephemeral) yield invalid(namePath, name, "can only use volume source type of PersistentVolumeClaim or Ephemeral for block mode");
     if (!devicePath) yield required(devicePathAt);
     const backsteps = devicePath && [...noBacksteps("", devicePath)].length > 0;
-    if (seen.some((other) => other.devicePath === devicePath && !backsteps)) yield invalid(devicePathAt, devicePath, "must be unique");
+    if (paths.has(devicePath)) yield invalid(devicePathAt, devicePath, "must be unique");
     if (backsteps) yield invalid(devicePathAt, devicePath, "can not contain backsteps ('..')");
+    else paths.add(devicePath);
     if (mounts.has(name)) yield invalid(namePath, name, "must not already exist in volumeMounts");
     if (mountPaths.has(devicePath)) yield invalid(devicePathAt, devicePath, "must not already exist as a path in volumeMounts");
-    seen.push(device);
   }
 }

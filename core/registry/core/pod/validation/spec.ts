@@ -61,7 +61,8 @@ export function* validatePodSpec(path: string, spec: Readonly<PodSpec>, metadata
   const { errors, valid } = validateVolumes(child(path, "volumes"), spec.volumes ?? [], { rules, metadata });
   yield* errors;
   yield* validateResourceClaims(child(path, "resourceClaims"), spec.resourceClaims ?? [], metadata);
-  const context: ContainerContext = { spec, volumes: valid, rules };
+  const claimNames = new Set((spec.resourceClaims ?? []).map(({ name }) => name).filter(Boolean));
+  const context: ContainerContext = { spec, volumes: valid, claimNames, rules };
   yield* validateContainers(child(path, "containers"), context);
   yield* validateInitContainers(child(path, "initContainers"), context);
   yield* validateEphemeralContainers(child(path, "ephemeralContainers"), context);
@@ -132,12 +133,13 @@ function* validateSchedulingGroup(path: string, name: string | undefined): Itera
 
 /** Variables read from a file read it from a directory that is the pod's own. */
 function* validateFileKeyVolumes(path: string, spec: Readonly<PodSpec>): Iterable<FieldError> {
+  const volumes = new Map((spec.volumes ?? []).map((volume) => [volume.name, volume]));
   for (const { container, path: at } of containersOf(spec, path)) {
     for (const [i, { valueFrom }] of (container.env ?? []).entries()) {
       const name = valueFrom?.fileKeyRef?.volumeName;
       if (name === undefined) continue;
       const volumePath = child(index(child(at, "env"), i), "valueFrom", "fileKeyRef", "volumeName");
-      const volume = (spec.volumes ?? []).find((other) => other.name === name);
+      const volume = volumes.get(name);
       if (!volume) yield notFound(volumePath, name);
       else if (!volume.emptyDir) yield invalid(volumePath, name, "referenced volume must be of type emptyDir");
     }

@@ -24,8 +24,9 @@ export function* validateEphemeralUpdate(next: Readonly<Pod>, old: Readonly<Pod>
   yield* validateAnnotationUpdates(next.metadata.annotations ?? {}, old.metadata.annotations ?? {});
   yield* validatePodAnnotations("metadata.annotations", next.metadata.annotations ?? {}, next.spec, rules); // once more, as upstream does
   const path = "spec.ephemeralContainers";
+  const byName = new Map((next.spec.ephemeralContainers ?? []).map((container) => [container.name, container]));
   for (const container of old.spec.ephemeralContainers ?? []) {
-    const same = (next.spec.ephemeralContainers ?? []).findLast(({ name }) => name === container.name);
+    const same = byName.get(container.name);
     if (!same) yield forbidden(path, `existing ephemeral containers ${goQuote(container.name)} may not be removed\n`);
     else if (!semanticEqual(same, container)) yield forbidden(path, `existing ephemeral containers ${goQuote(container.name)} may not be changed\n${jsonDiff(internalForm(EPHEMERAL, container), internalForm(EPHEMERAL, same))}`);
   }

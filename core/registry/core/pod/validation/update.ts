@@ -76,11 +76,11 @@ function* validateDeadline(next: number | undefined, old: number | undefined): I
 }
 
 function* validateTolerationsKept(next: readonly Toleration[], old: readonly Toleration[]): Iterable<FieldError> {
-  for (const toleration of old) {
-    const kept = next.some((other) => semanticEqual({ ...toleration, tolerationSeconds: other.tolerationSeconds }, other));
-    if (!kept) { yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds"); return; }
-  }
+  const kept = new Set(next.map(butItsSeconds));
+  if (old.some((toleration) => !kept.has(butItsSeconds(toleration)))) yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds");
 }
+
+function butItsSeconds({ key = "", operator = "", value = "", effect = "" }: Toleration): string { return JSON.stringify([key, operator, value, effect]); }
 
 /** What is different although it may be is made the same; if anything else still differs, that is the error. */
 function* validateRest(next: Readonly<PodSpec>, old: Readonly<PodSpec>): Iterable<FieldError> {
