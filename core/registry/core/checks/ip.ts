@@ -93,12 +93,14 @@ export function isDualStack(texts: readonly string[]): boolean {
   return families.includes("IPv4") && families.includes("IPv6");
 }
 
+/** Most addresses are such, and nothing is wrong with them: a kubelet reports some all the time. */
+const PLAIN_V4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)$/;
 const IP_WRONG = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const CIDR_WRONG = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
 /** Of a field older than strict checks; values in `known` were stored before and stay. */
 export function* legacyIp(path: string, text: string, known: readonly string[] = []): Iterable<FieldError> {
-  if (known.includes(text)) return;
+  if (PLAIN_V4.test(text) || known.includes(text)) return;
   const address = parseAddress(text);
   if (!address) { yield invalid(path, text, IP_WRONG); return; }
   if (!address.strict) yield invalid(path, text, "must not have leading 0s");
@@ -141,6 +143,7 @@ export function* endpointIp(path: string, text: string): Iterable<FieldError> {
 }
 
 export function* ipWarnings(path: string, text: string): Iterable<string> {
+  if (PLAIN_V4.test(text)) return;
   const address = parseAddress(text);
   if (!address) return; // not a matter of style: validation has refused it
   const canonical = formatAddress(address);
