@@ -80,7 +80,7 @@ function* validateTolerationsKept(next: readonly Toleration[], old: readonly Tol
   if (old.some((toleration) => !kept.has(butItsSeconds(toleration)))) yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds");
 }
 
-function butItsSeconds({ key = "", operator = "", value = "", effect = "" }: Toleration): string { return JSON.stringify([key, operator, value, effect]); }
+function butItsSeconds({ key, operator, value, effect }: Toleration): string { return JSON.stringify([key ?? "", operator ?? "", value ?? "", effect ?? ""]); }
 
 /** What is different although it may be is made the same; if anything else still differs, that is the error. */
 function* validateRest(next: Readonly<PodSpec>, old: Readonly<PodSpec>): Iterable<FieldError> {
