@@ -341,12 +341,3 @@ test.each<[NonNullable<Pod["status"]>, NonNullable<Pod["status"]>]>([
   pods.statusDefaults!(one);
   expect(one.status).toEqual(settled);
 });
-
-test("what is long takes as long to look at, and no longer: nobody else is served meanwhile", { timeout: 15_000 }, () => {
-  const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
-  const keyed = pod({ topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "z", whenUnsatisfiable: "DoNotSchedule", labelSelector: {}, matchLabelKeys: many(300_000, () => "app") }] }, { metadata: { labels: { app: "x" } } });
-  pods.prepareForCreate!(keyed, context);
-  expect(keyed.spec.topologySpreadConstraints![0]!.labelSelector!.matchExpressions).toHaveLength(300_000);
-  const tolerations = many(12_000, (i) => ({ key: `k${i}`, operator: "Exists" }));
-  expect(errors(pod({ tolerations: tolerations.toReversed() }), pod({ tolerations }))).toEqual([]);
-});
