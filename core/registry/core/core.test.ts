@@ -134,12 +134,3 @@ test("a node's taints are looked at twice in an update, as upstream does", () =>
   const next = { ...object, spec: { ...object.spec, taints: [{ key: "a", effect: "Go" as never }] } };
   expect([...nodes.validate!(next, object), ...nodes.validateUpdate!(next, object)].map(({ field }) => field)).toEqual(["metadata.taints[0].effect", "metadata.taints[0].effect"]);
 });
-
-test("a volume's node affinity may follow a label's new name, and one that has lost its key is told of once", () => {
-  const nodeAffinity = (key: string) => ({ required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "Exists" }] }] } });
-  const { object } = created(persistentVolumes, { spec: { ...volume, nodeAffinity: nodeAffinity("beta.kubernetes.io/os") } });
-  const fields = (key: string) => updated(persistentVolumes, object, { spec: { ...object.spec, nodeAffinity: nodeAffinity(key) } }).errors.map((text) => text.split(":")[0]);
-  expect([fields("kubernetes.io/os"), fields("other")]).toEqual([[], ["nodeAffinity"]]);
-  const { object: own } = created(persistentVolumes, { spec: { ...volume, nodeAffinity: nodeAffinity("own") } });
-  expect(updated(persistentVolumes, own, { spec: { ...own.spec, nodeAffinity: nodeAffinity("") } }).errors.join()).not.toContain("nodeAffinity: ");
-});
