@@ -58,6 +58,11 @@ test.each([
   expect(answer(JSON.stringify({ spec: { renewTime } }), { expected: { group: "coordination.k8s.io", version: "v1", kind: "Lease" } })).toBe(expected);
 });
 
+test("a map under names of resources is called as Go calls it", () => {
+  expect(answer('{"status":{"allocatedResourceStatuses":[]}}', { expected: { group: "", version: "v1", kind: "PersistentVolumeClaim" } })).toBe('400 PersistentVolumeClaim in version "v1" cannot be handled as a PersistentVolumeClaim: '
+    + "json: cannot unmarshal array into Go struct field PersistentVolumeClaimStatus.status.allocatedResourceStatuses of type map[v1.ResourceName]v1.ClaimResourceStatus");
+});
+
 test("unknown and duplicate fields are listed in the order met, refused or warned about or ignored", () => {
   const body = `{"foo":1,"spec":{"replicas":1,"replicas":2,"template":{"spec":{"containers":[{"name":"a","imag":"b"}]}}}}`;
   const errors = [`unknown field "foo"`, `duplicate field "spec.replicas"`, `unknown field "spec.template.spec.containers[0].imag"`];

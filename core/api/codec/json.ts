@@ -58,8 +58,8 @@ function replacedBytewise(bytes: Uint8Array): string {
 export function octetsOf(first: number): number { return first < 0x80 ? 1 : first >> 5 === 0b110 ? 2 : first >> 4 === 0b1110 ? 3 : first >> 3 === 0b11110 ? 4 : 0; }
 
 /** The text of an object as the API server sends it, without the final newline. */
-export function jsonText(value: unknown, { pretty = false }: { readonly pretty?: boolean } = {}): string {
-  const text = stringify(value, pretty ? 2 : undefined);
+export function jsonText(value: unknown, { pretty = false, indent = pretty ? 2 : undefined }: { readonly pretty?: boolean; readonly indent?: number } = {}): string {
+  const text = stringify(value, indent);
   return ESCAPED.test(text) ? text.replace(ESCAPED_ALL, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`) : text;
 }
 

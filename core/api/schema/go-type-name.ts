@@ -19,9 +19,14 @@ export function goTypeName(type: Type): string {
 }
 
 /** What is kept under names that have a type of their own; all other maps have texts for keys. */
-const BY_QUALIFIED_NAME: ReadonlySet<string> = new Set(["DeviceAttribute", "DeviceCapacity"]);
+const KEYS: Readonly<Record<string, string>> = { DeviceAttribute: "QualifiedName", DeviceCapacity: "QualifiedName", ClaimResourceStatus: "ResourceName", NodeAllocatableResourceMapping: "ResourceName" };
 
-function keyName(values: Type): string { return values.kind === "struct" && BY_QUALIFIED_NAME.has(values.goName.split(".").at(-1)!) ? `${packaged(values).split(".")[0]}.QualifiedName` : "string"; }
+function keyName(values: Type): string {
+  const type = values.kind === "struct" ? values : values.kind === "scalar" ? values.named : undefined;
+  const name = KEYS[type?.goName.split(".").at(-1) ?? ""];
+  if (!type || name === undefined) return "string";
+  return `${name === "ResourceName" ? "v1" : packaged(type).split(".")[0]}.${name}`;
+}
 
 /** A Go package is called by the last part of its path. */
 function packaged({ name, goName }: Pick<NamedType, "name" | "goName">): string { return `${name.slice(0, -goName.length - 1).split(".").at(-1)}.${goName}`; }

@@ -107,6 +107,7 @@ test("a claim grows once it is bound, and nothing else", () => {
   const pending = created(persistentVolumeClaims, { spec: claim }).object;
   const grown = { ...pending.spec, resources: { requests: { storage: "2Gi" } } };
   expect(updated(persistentVolumeClaims, pending, { spec: grown }).errors[0]).toMatch(/^spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n@@ -6,7 \+6,7 @@\n {2}"Resources": \{\n {3}"Limits": null,\n {3}"Requests": \{\n- {3}"storage": "1Gi"\n\+ {3}"storage": "2Gi"\n/);
+  expect(updated(persistentVolumeClaims, pending, { spec: { ...grown, volumeName: "v" } }).errors[0]).toContain(`"storage": "2Gi"\n   }\n  },\n  "VolumeName": "v",\n`);
   const bound = { ...pending, status: { phase: "Bound" as const, capacity: { storage: "1Gi" } } };
   expect(updated(persistentVolumeClaims, bound, { spec: grown }).errors).toEqual([]);
   expect(updated(persistentVolumeClaims, bound, { spec: { ...pending.spec, resources: { requests: { storage: "512Mi" } } } }).errors)

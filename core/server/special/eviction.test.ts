@@ -40,6 +40,14 @@ test("a budget is spent, then refuses", async () => {
   expect(body.details.causes).toEqual([{ reason: "DisruptionBudget", message: "The disruption budget db does not allow evicting pods currently" }]);
 });
 
+test("the condition of a pod that was to go already stays where it is, and whose generation it is of", async () => {
+  await pod("db-0");
+  const { body } = await api!.ask("GET", `${PODS}/db-0`);
+  await api!.ask("PUT", `${PODS}/db-0/status`, { body: { ...body, status: { ...body.status, conditions: [{ type: "DisruptionTarget", status: "False", observedGeneration: 1 }, { type: "Ready", status: "True" }] } } });
+  await evict("db-0");
+  expect((await api!.ask("GET", `${PODS}/db-0`)).body.status.conditions).toMatchObject([{ type: "DisruptionTarget", status: "True", observedGeneration: 1 }, { type: "Ready" }]);
+});
+
 test("what an eviction takes from a budget is the server's, whoever evicts", async () => {
   await pod("db-0");
   await budget("db", { disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1 });

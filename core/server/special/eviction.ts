@@ -3,12 +3,12 @@
  *
  * Source: kubernetes v1.36 pkg/registry/core/pod/storage/eviction.go
  */
-import type { Pod, PodCondition } from "../../api/gen/core.v1.ts";
+import type { Pod } from "../../api/gen/core.v1.ts";
 import type { Eviction } from "../../api/gen/policy.v1.ts";
 import { invalid as invalidField } from "../../api/meta/field-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { badRequest, invalid, isConflict, statusError, success } from "../../api/meta/status-error.ts";
-import { timestamp } from "../../lifecycle/clock.ts";
+import { setPodCondition } from "../../registry/core/pod/conditions.ts";
 import { checkDeletePreconditions } from "../../registry/generic/deletion.ts";
 import type { WriteOptions } from "../../registry/generic/stored-resource.ts";
 import { checkAcceptable } from "../acceptable.ts";
@@ -108,10 +108,9 @@ function marked(pod: Readonly<Pod>, nowMs: number): Pod {
   const next = structuredClone(pod) as Pod;
   next.metadata.resourceVersion = "";
   const before = next.status?.conditions?.find(({ type }) => type === "DisruptionTarget");
-  const condition: PodCondition = {
+  setPodCondition((next.status ??= {}), {
     type: "DisruptionTarget", status: "True", reason: "EvictionByEvictionAPI", message: "Eviction API: evicting",
-    lastProbeTime: null as unknown as string, lastTransitionTime: before?.status === "True" ? before.lastTransitionTime! : timestamp(nowMs),
-  };
-  next.status = { ...next.status, conditions: [...(next.status?.conditions ?? []).filter(({ type }) => type !== condition.type), condition] };
+    lastProbeTime: null as unknown as string, ...(before?.observedGeneration && { observedGeneration: before.observedGeneration }),
+  }, nowMs);
   return next;
 }

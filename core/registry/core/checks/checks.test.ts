@@ -16,6 +16,9 @@ test("addresses and ranges are refused in upstream's words", () => {
   expect(texts(legacyIp("p", "10.0.0"))).toEqual([`p: Invalid value: "10.0.0": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`]);
   expect(texts(legacyIp("p", "010.0.0.1"))).toEqual([`p: Invalid value: "010.0.0.1": must not have leading 0s`]);
   expect(texts(legacyIp("p", "010.0.0.1", ["010.0.0.1"]))).toEqual([]);
+  expect(texts(legacyIp("p", "::ffff:010.0.0.1"))).toEqual([`p: Invalid value: "::ffff:010.0.0.1": must not have leading 0s`]);
+  expect(texts(legacyCidr("p", "::ffff:10.0.0.0/64"))).toEqual([`p: Invalid value: "::ffff:10.0.0.0/64": must not have an IPv4-mapped IPv6 address`]);
+  expect(texts(endpointIp("p", "ff12::1"))).toEqual([`p: Invalid value: "ff12::1": may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)`]);
   expect(texts(strictIp("p", "FD00::1"))).toEqual([`p: Invalid value: "FD00::1": must be in canonical form ("fd00::1")`]);
   expect(texts(legacyCidr("p", "10.0.0.1/24"))).toEqual([`p: Invalid value: "10.0.0.1/24": must not have bits set beyond the prefix length`]);
   expect(texts(endpointIp("p", "127.0.0.1"))).toEqual([`p: Invalid value: "127.0.0.1": may not be in the loopback range (127.0.0.0/8, ::1/128)`]);
@@ -42,4 +45,11 @@ test.each([
 test("a diff is unified, with three lines of context", () => {
   expect(jsonDiff({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6 }, { a: 1, b: 2, c: 3, d: 4, e: 9, f: 6, g: 7 })).toBe(
     `@@ -3,6 +3,7 @@\n  "b": 2,\n  "c": 3,\n  "d": 4,\n- "e": 5,\n- "f": 6\n+ "e": 9,\n+ "f": 6,\n+ "g": 7\n }\n`);
+});
+
+test("of lines that are there twice the earlier one stays, in a diff", () => {
+  const list = (...names: string[]) => ({ list: names.map((name) => ({ name })) });
+  expect(jsonDiff(list("a"), list("b", "a"))).toBe(`@@ -1,5 +1,8 @@\n {\n  "list": [\n+  {\n+   "name": "b"\n+  },\n   {\n    "name": "a"\n   }\n`);
+  expect(jsonDiff(list("x", "a"), list("a", "y"))).toBe(`@@ -1,10 +1,10 @@\n {\n  "list": [\n   {\n-   "name": "x"\n+   "name": "a"\n   },\n   {\n-   "name": "a"\n+   "name": "y"\n   }\n  ]\n }\n`);
+  expect(jsonDiff({ a: "x&y" }, { a: "<" })).toBe(`@@ -1,3 +1,3 @@\n {\n- "a": "x\\u0026y"\n+ "a": "\\u003c"\n }\n`);
 });

@@ -76,9 +76,9 @@ export function parseRange(text: string): Range | undefined {
   const digits = text.slice(slash + 1);
   if (!address || !/^\d{1,4}$/.test(digits)) return undefined;
   const written = Number(digits);
-  const prefix = address.mapped ? written - 96 : written;
+  const prefix = address.mapped ? Math.max(written - 96, 0) : written; // one that is wider than all of IPv4 is refused for its address
   const bits = bitsOf(address.family);
-  if (prefix < 0 || prefix > bits) return undefined;
+  if (prefix > bits) return undefined;
   const host = BigInt(bits - prefix);
   return { address, base: (address.value >> host) << host, prefix, strict: address.strict && digits === String(written) };
 }
@@ -93,16 +93,18 @@ export function isDualStack(texts: readonly string[]): boolean {
   return families.includes("IPv4") && families.includes("IPv6");
 }
 
+/** Most addresses are such, and nothing is wrong with them: a kubelet reports some all the time. */
+const PLAIN_V4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)\.){3}(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)$/;
 const IP_WRONG = "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)";
 const CIDR_WRONG = "must be a valid CIDR value, (e.g. 10.9.8.0/24 or 2001:db8::/64)";
 
 /** Of a field older than strict checks; values in `known` were stored before and stay. */
 export function* legacyIp(path: string, text: string, known: readonly string[] = []): Iterable<FieldError> {
-  if (known.includes(text)) return;
+  if (PLAIN_V4.test(text) || known.includes(text)) return;
   const address = parseAddress(text);
   if (!address) { yield invalid(path, text, IP_WRONG); return; }
   if (!address.strict) yield invalid(path, text, "must not have leading 0s");
-  if (address.mapped) yield invalid(path, text, "must not be an IPv4-mapped IPv6 address");
+  else if (address.mapped) yield invalid(path, text, "must not be an IPv4-mapped IPv6 address");
 }
 
 export function* strictIp(path: string, text: string): Iterable<FieldError> {
@@ -137,10 +139,11 @@ export function* endpointIp(path: string, text: string): Iterable<FieldError> {
   if (value === 0n) yield invalid(path, text, `may not be unspecified (${text})`);
   if (v4 ? value >> 24n === 127n : value === 1n) yield invalid(path, text, "may not be in the loopback range (127.0.0.0/8, ::1/128)");
   if (v4 ? value >> 16n === 0xa9fen : value >> 118n === 0x3fan) yield invalid(path, text, "may not be in the link-local range (169.254.0.0/16, fe80::/10)");
-  if (v4 ? value >> 8n === 0xe00000n : value >> 112n === 0xff02n) yield invalid(path, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
+  if (v4 ? value >> 8n === 0xe00000n : (value >> 112n & 0xff0fn) === 0xff02n) yield invalid(path, text, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/10)");
 }
 
 export function* ipWarnings(path: string, text: string): Iterable<string> {
+  if (PLAIN_V4.test(text)) return;
   const address = parseAddress(text);
   if (!address) return; // not a matter of style: validation has refused it
   const canonical = formatAddress(address);

@@ -88,9 +88,8 @@ export function* validateTemplateMeta(path: string, metadata: Readonly<TemplateM
 
 export function* validateClaimUpdate(next: Readonly<PersistentVolumeClaim>, old: Readonly<PersistentVolumeClaim>): Iterable<FieldError> {
   const compared: { spec: PersistentVolumeClaimSpec } = { spec: { ...next.spec } };
-  if (!old.spec.volumeName) delete compared.spec.volumeName; // binding may name the volume, once
   const before: PersistentVolumeClaimSpec = { ...old.spec };
-  if (!old.spec.volumeName) delete before.volumeName;
+  if (!old.spec.volumeName) before.volumeName = next.spec.volumeName; // binding may name the volume, once
 
   const oldClass = annotationsOf(old)[CLASS_ANNOTATION];
   const nextClass = annotationsOf(next)[CLASS_ANNOTATION];

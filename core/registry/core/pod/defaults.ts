@@ -6,6 +6,7 @@
  * Source: kubernetes v1.36 pkg/apis/core/v1/defaults.go
  */
 import type { Container, EphemeralContainer, Pod, PodSpec, PodTemplateSpec, Probe, ResourceRequirements, Volume } from "../../../api/gen/core.v1.ts";
+import type { TemplateMeta } from "../../../api/meta/object-meta.ts";
 import { isHugePage, isOvercommitAllowed, isPodLevelResource, roundResourceList } from "../checks/resources.ts";
 import { defaultClaimSpec } from "../persistent-volume-claim/defaults.ts";
 import { defaultVolumeSource } from "../volume-source.ts";
@@ -15,7 +16,19 @@ const FILE_MODE_DEFAULT = 0o644;
 const TOKEN_SECONDS_DEFAULT = 3600;
 const GRACE_SECONDS_DEFAULT = 30;
 
+/** What init containers were before there was a field for them. Source: kubernetes v1.36 pkg/apis/core/v1/conversion.go dropInitContainerAnnotations */
+const INIT_ANNOTATIONS: ReadonlySet<string> = new Set(["beta", "alpha"].flatMap((stage) => ["init-containers", "init-container-statuses"].map((what) => `pod.${stage}.kubernetes.io/${what}`)));
+
+function dropInitAnnotations(metadata: TemplateMeta | undefined): void {
+  const annotations = Object.entries(metadata?.annotations ?? {});
+  const kept = annotations.filter(([name]) => !INIT_ANNOTATIONS.has(name));
+  if (kept.length === annotations.length) return;
+  if (kept.length > 0) metadata!.annotations = Object.fromEntries(kept);
+  else delete metadata!.annotations;
+}
+
 export function defaultPod(pod: Pod): void {
+  dropInitAnnotations(pod.metadata);
   const spec = (pod.spec ??= { containers: [] });
   defaultPodSpec(spec);
   for (const { resources } of [...(spec.containers ?? []), ...(spec.initContainers ?? [])]) requestsFromLimits(resources);
@@ -36,7 +49,7 @@ function settleAddresses(status: NonNullable<Pod["status"]>): void {
 
 export function defaultPodStatus({ status }: Pod): void {
   if (status) settleAddresses(status);
-  for (const { allocatedResources, resources } of [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])]) {
+  for (const { allocatedResources, resources } of [status ?? {}, ...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? []), ...(status?.ephemeralContainerStatuses ?? [])]) {
     roundResourceList(allocatedResources);
     roundRequirements(resources);
   }
@@ -44,6 +57,7 @@ export function defaultPodStatus({ status }: Pod): void {
 
 export function defaultPodTemplate(template: PodTemplateSpec): void {
   template.metadata ??= {};
+  dropInitAnnotations(template.metadata);
   defaultPodSpec((template.spec ??= { containers: [] }));
 }
 
@@ -102,6 +116,9 @@ function pullPolicyFor(image: string): "Always" | "IfNotPresent" { return imageT
 const IDENTIFIER = /^[a-f0-9]{64}$/;
 /** Source: github.com/distribution/reference v0.6 RepositoryNameTotalLengthMax */
 const REPOSITORY_LENGTH_MAX = 255;
+const HOST = /^(?:[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?(?:\.[a-zA-Z0-9](?:[a-zA-Z0-9-]*[a-zA-Z0-9])?)*|\[[a-fA-F0-9:]+\])(?::\d+)?$/;
+/** Of the algorithms there are, as long as each makes them. */
+const DIGEST = /^(sha256:[a-f0-9]{64}|sha384:[a-f0-9]{96}|sha512:[a-f0-9]{128})$/;
 const REPOSITORY = /^[a-z0-9]+(?:(?:\.|_|__|-+|\/)[a-z0-9]+)*$/;
 
 /** The tag of an image reference; "" if a digest takes its place, or if it is no reference at all. */
@@ -114,6 +131,7 @@ function imageTag(image: string): string {
   const hasHost = /[.:]/.test(first) || first === "localhost" || first !== first.toLowerCase();
   const [repository = "", tag, ...more] = (hasHost ? name.slice(slash + 1) : name).split(":");
   const path = hasHost || slash >= 0 ? repository : `library/${repository}`;
+  if ((hasHost && !HOST.test(first)) || (digestAt >= 0 && !DIGEST.test(image.slice(digestAt + 1)))) return "";
   if (!REPOSITORY.test(repository) || path.length > REPOSITORY_LENGTH_MAX || more.length > 0 || (tag !== undefined && !/^\w[\w.-]{0,127}$/.test(tag))) return "";
   return tag ?? (digestAt < 0 ? "latest" : "");
 }

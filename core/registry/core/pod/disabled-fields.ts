@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/api/pod/util.go dropDisabledFields, pkg/features/kube_features.go
  */
-import type { Container, PodSpec, VolumeProjection } from "../../../api/gen/core.v1.ts";
+import type { Container, PodSpec, PodStatus, VolumeMountStatus, VolumeProjection } from "../../../api/gen/core.v1.ts";
 import { containersOf } from "./containers.ts";
 
 /** Mutates `spec`. Gates: ContainerStopSignals, ClusterTrustBundleProjection, PodCertificateRequest, GenericWorkload. */
@@ -25,3 +25,13 @@ function usesStopSignals(spec: Readonly<PodSpec> | undefined): boolean {
 }
 
 function projections(spec: Readonly<PodSpec> | undefined): VolumeProjection[] { return (spec?.volumes ?? []).flatMap(({ projected }) => projected?.sources ?? []); }
+
+/** Mutates `status`. Gates: ImageVolumeWithDigest, DRANodeAllocatableResources. */
+export function dropDisabledStatusFields(status: PodStatus | undefined, old: Readonly<PodStatus> | undefined): void {
+  if (!mounts(old).some(({ volumeStatus }) => volumeStatus)) for (const mount of mounts(status)) delete mount.volumeStatus;
+  if (status && !old?.nodeAllocatableResourceClaimStatuses?.length) delete status.nodeAllocatableResourceClaimStatuses;
+}
+
+function mounts({ containerStatuses = [], initContainerStatuses = [], ephemeralContainerStatuses = [] }: Readonly<PodStatus> = {}): VolumeMountStatus[] {
+  return [containerStatuses, initContainerStatuses, ephemeralContainerStatuses].flat().flatMap(({ volumeMounts }) => volumeMounts ?? []);
+}

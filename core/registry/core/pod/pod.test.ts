@@ -55,6 +55,7 @@ test("defaults of a pod", () => {
 test.each([
   ["a".repeat(63), "Always"], ["a".repeat(64), "IfNotPresent"], ["b".repeat(247), "Always"], ["b".repeat(248), "IfNotPresent"], [`x/${"b".repeat(253)}`, "Always"], [`h.io/${"b".repeat(256)}`, "IfNotPresent"],
   ["nginx", "Always"], ["nginx:latest", "Always"], ["nginx:1.25", "IfNotPresent"], ["localhost:5000/a/b", "Always"], ["localhost:5000/a/b:v1", "IfNotPresent"],
+  ["nginx:latest@sha256:0000", "IfNotPresent"], [`nginx:latest@sha256:${"a".repeat(64)}`, "Always"], ["a_b.io/nginx", "IfNotPresent"], ["[::1]:5000/nginx", "Always"], ["-a.io/nginx", "IfNotPresent"],
   ["nginx@sha256:0000", "IfNotPresent"], ["Nginx", "IfNotPresent"], ["", "IfNotPresent"],
 ])("image %j is pulled %s", (image, policy) => expect(pod({ containers: [{ name: "c", image }] }).spec.containers[0]!.imagePullPolicy).toBe(policy));
 
@@ -106,6 +107,10 @@ test.each<[unknown, string[]]>([
   [{ containers: [{ ...c, env: [{ name: "a=b" }] }] }, [`spec.containers[0].env[0].name: Invalid value: "a=b": a valid environment variable name must consist only of printable ASCII characters other than '='`]],
   [{ containers: [{ ...c, env: [{ name: "A", valueFrom: { fieldRef: { fieldPath: "spec.x" } } }] }] }, [`spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Invalid value: "spec.x": error converting fieldPath: field label not supported: spec.x`]],
   [{ containers: [{ ...c, env: [{ name: "A", valueFrom: { fieldRef: { fieldPath: "metadata.labels" } } }] }] }, [`spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Unsupported value: "metadata.labels": supported values: "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP", "status.hostIPs", "status.podIP", "status.podIPs"`]],
+  [{ containers: [{ ...c, env: [{ name: "A", valueFrom: { fieldRef: { fieldPath: "['x']" } } }] }] }, [`spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: Invalid value: "['x']": error converting fieldPath: field label not supported: ['x']`]],
+  [{ containers: [{ ...c, env: [{ name: "A", valueFrom: { resourceFieldRef: { resource: "limits.x.cpu", divisor: "3" } } }] }] }, [
+    'spec.containers[0].env[0].valueFrom.resourceFieldRef.resource: Unsupported value: "limits.x.cpu": supported values: "limits.cpu", "limits.ephemeral-storage", "limits.memory", "requests.cpu", "requests.ephemeral-storage", "requests.memory"',
+  ]],
   [{ containers: [{ ...c, volumeMounts: [{ name: "x", mountPath: "/x" }] }] }, [`spec.containers[0].volumeMounts[0].name: Not found: "x"`]],
   [{ containers: [{ ...c, resources: { requests: { cpu: "2" }, limits: { cpu: "1" } } }] }, [`spec.containers[0].resources.requests: Invalid value: "2": must be less than or equal to cpu limit of 1`]],
   [{ containers: [{ ...c, resources: { requests: { "example.com/gpu": "1" } } }] }, ["spec.containers[0].resources.limits: Required value: Limit must be set for non overcommitable resources"]],
@@ -113,6 +118,13 @@ test.each<[unknown, string[]]>([
   [{ containers: [{ ...c, readinessProbe: {} }] }, ["spec.containers[0].readinessProbe: Required value: must specify a handler type"]],
   [{ containers: [{ ...c, readinessProbe: { exec: { command: ["a"] }, tcpSocket: { port: "http" } } }] }, ["spec.containers[0].readinessProbe.tcpSocket: Forbidden: may not specify more than 1 handler type"]],
   [{ initContainers: [{ name: "i", image: "i", readinessProbe: { exec: { command: ["a"] } } }] }, ["spec.initContainers[0].readinessProbe: Forbidden: may not be set for init containers without restartPolicy=Always"]],
+  [{ initContainers: [{ name: "i", image: "i", restartPolicyRules: [{ action: "X" }] }] }, ["spec.initContainers[0].restartPolicy: Required value: must specify restartPolicy when restart rules are used"]],
+  [{ containers: [{ ...c, restartPolicyRules: [{ action: "Restart" }] }] }, [
+    "spec.containers[0].restartPolicy: Required value: must specify restartPolicy when restart rules are used", "spec.containers[0].restartPolicyRules[0].exitCodes: Required value: must be specified",
+  ]],
+  [{ volumes: [{ name: "v", persistentVolumeClaim: { claimName: "a" } }, { name: "w" }], containers: [{ ...c, volumeDevices: [{ name: "v", devicePath: "/a" }, { name: "v", devicePath: "/b" }], volumeMounts: [{ name: "w", mountPath: "/a" }] }] }, [
+    'spec.containers[0].volumeDevices[0].devicePath: Invalid value: "/a": must not already exist as a path in volumeMounts', 'spec.containers[0].volumeDevices[1].name: Invalid value: "v": must be unique',
+  ]],
   [{ initContainers: [{ name: "c", image: "i" }] }, [`spec.initContainers[0].name: Duplicate value: "c"`]],
   [{ volumes: [{ name: "v", emptyDir: {}, hostPath: { path: "/x" } }] }, ["spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type"]],
   [{ volumes: [{ name: "v", configMap: { name: "m", items: [{ key: "k", path: "../x" }] } }] }, [`spec.volumes[0].configMap.items[0].path: Invalid value: "../x": must not contain '..'`]],
@@ -133,6 +145,8 @@ test.each<[unknown, string[]]>([
     "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero", "spec.topologySpreadConstraints[0].topologyKey: Required value: can not be empty",
     `spec.topologySpreadConstraints[0].whenUnsatisfiable: Unsupported value: "X": supported values: "DoNotSchedule", "ScheduleAnyway"`,
   ]],
+  [{ securityContext: { sysctls: [{ name: "kernel.shmmax", value: "1" }, { name: "kernel.msg_next_id", value: "1" }, { name: "fs/mqueue/msg_max", value: "1" }] }, hostIPC: true }, [0, 2].map((i) =>
+    `spec.securityContext.sysctls[${i}].name: Invalid value: "${["kernel.shmmax", "", "fs/mqueue/msg_max"][i]}": may not be specified when 'hostIPC' is true`)],
   [{ securityContext: { sysctls: [{ name: "net.ipv4.x", value: "1" }] }, hostNetwork: true }, [`spec.securityContext.sysctls[0].name: Invalid value: "net.ipv4.x": may not be specified when 'hostNetwork' is true`]],
   [{ securityContext: { seccompProfile: { type: "RuntimeDefault", localhostProfile: "x" } } }, ['spec.securityContext.seccompProfile.localhostProfile: Invalid value: {"Type":"RuntimeDefault","LocalhostProfile":"x"}: can only be set when seccomp type is Localhost']],
   [{ securityContext: { seccompProfile: { type: "Localhost" } } }, ["spec.securityContext.seccompProfile.localhostProfile: Required value: must be set when seccomp type is Localhost"]],
@@ -144,6 +158,8 @@ test.each<[unknown, string[]]>([
     'spec.resourceClaims[1]: Invalid value: {"Name":"b","ResourceClaimName":"x","ResourceClaimTemplateName":"y"}: at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified',
   ]],
   [{ containers: [{ ...c, securityContext: { runAsUser: -1 } }] }, ["spec.containers[0].securityContext.runAsUser: Invalid value: -1: must be between 0 and 2147483647, inclusive"]],
+  [{ os: { name: "windows" }, shareProcessNamespace: true, hostUsers: true, securityContext: { runAsUser: 1, fsGroup: 1, seLinuxOptions: {}, sysctls: [] } },
+    ["securityContext.seLinuxOptions", "hostUsers", "securityContext.fsGroup", "shareProcessNamespace", "securityContext.runAsUser"].map((field) => `spec.${field}: Forbidden: cannot be set for a windows pod`)],
   [{ os: { name: "windows" }, hostPID: true, securityContext: { runAsUser: 1 } }, ["spec.hostPID: Forbidden: cannot be set for a windows pod", "spec.securityContext.runAsUser: Forbidden: cannot be set for a windows pod"]],
   [{ hostAliases: [{ ip: "x" }] }, [`spec.hostAliases[0].ip: Invalid value: "x": must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)`]],
   [{ activeDeadlineSeconds: 0 }, ["spec.activeDeadlineSeconds: Invalid value: 0: must be between 1 and 2147483647, inclusive"]],
@@ -165,6 +181,20 @@ test("an update may change images and add tolerations, and nothing else", () => 
   expect(text).toContain(`\n- "NodeName": "",\n+ "NodeName": "n",\n`);
 });
 
+test("a toleration that is added wrongly, and an annotation, are told of twice among the causes", () => {
+  const spec = { tolerations: [{ key: "a", operator: "Sometimes" }] }, metadata = { annotations: { "controller.kubernetes.io/pod-deletion-cost": "x" } };
+  const fields = [...pods.validate!(pod(spec, { metadata }), pod()), ...pods.validateUpdate!(pod(spec, { metadata }), pod())].map(({ field }) => field);
+  expect(fields.sort()).toEqual([...Array<string>(2).fill("metadata.annotations[controller.kubernetes.io/pod-deletion-cost]"), ...Array<string>(2).fill("spec.tolerations[0].operator")]);
+});
+
+test("the node may be asked for by the name its field had once", () => expect(pods.fields!(pod({ nodeName: "n" }))).toMatchObject({ "spec.host": "n", "spec.nodeName": "n" }));
+
+test("annotations that were init containers once are dropped", () => {
+  const old = "pod.beta.kubernetes.io/init-containers";
+  expect(pod({}, { metadata: { annotations: { [old]: "[]", a: "b" } } }).metadata.annotations).toEqual({ a: "b" });
+  expect(pod({}, { metadata: { annotations: { [old]: "[]" } } }).metadata.annotations).toBeUndefined();
+});
+
 test("a gated pod may be narrowed down, and lose gates", () => {
   const old = pod({ schedulingGates: [{ name: "g" }], nodeSelector: { a: "1" } });
   expect(errors(pod({ nodeSelector: { a: "1", b: "2" } }), old)).toEqual([]);
@@ -172,6 +202,55 @@ test("a gated pod may be narrowed down, and lose gates", () => {
     .toEqual(["spec.schedulingGates[1].name: Forbidden: only deletion is allowed, but found new scheduling gate 'h'"]);
   expect(errors(pod({ schedulingGates: [{ name: "g" }], nodeSelector: { a: "2" } }), old))
     .toEqual([`spec.nodeSelector: Invalid value: {"a":"2"}: only additions to spec.nodeSelector are allowed (no mutations or deletions)`]);
+});
+
+test("what a gated pod's affinity becomes is told as the server holds it; an affinity that is empty is none", () => {
+  const affinity = (...keys: string[]) => ({ nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: keys.map((key) => ({ matchExpressions: [{ key, operator: "Exists" }] })) } } });
+  const gated = (spec: object) => pod({ schedulingGates: [{ name: "g" }], ...spec });
+  const at = "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms";
+  const shown = (key: string) => `{"MatchExpressions":[{"Key":"${key}","Operator":"Exists","Values":null}],"MatchFields":null}`;
+  const old = gated({ affinity: affinity("a") });
+  expect(errors(gated({ affinity: affinity("b") }), old)).toEqual([`${at}[0]: Invalid value: ${shown("b")}: only additions are allowed (no mutations or deletions)`]);
+  expect(errors(gated({ affinity: affinity("a", "b") }), old)).toEqual([`${at}: Invalid value: [${shown("a")},${shown("b")}]: no additions/deletions to non-empty NodeSelectorTerms list are allowed`]);
+  expect(errors(gated({}), old)).toEqual([`${at}: Invalid value: null: no additions/deletions to non-empty NodeSelectorTerms list are allowed`]);
+  expect(errors(gated({ affinity: affinity("a") }), gated({}))).toEqual([]);
+  expect(errors(gated({ affinity: {} }), gated({}))[0]).toMatch(/^spec: Forbidden: pod updates may not change/);
+});
+
+test.each([
+  ["null", ""], ["[]", ""], [`[{"Key":"a","operator":"Exists","value":null}]`, ""], [`[{"key":"a","operator":"Exists","effect":"NoExecute","tolerationSeconds":5}]`, ""],
+  ["nope", "invalid character 'o' in literal null (expecting 'u')"], [" ", "unexpected end of JSON input"], ["{}", "json: cannot unmarshal object into Go value of type []core.Toleration"],
+  ["[1]", "json: cannot unmarshal number into Go value of type core.Toleration"], [`[{"key":1}]`, "json: cannot unmarshal number into Go struct field Toleration.Key of type string"],
+  [`[{"effect":[]}]`, "json: cannot unmarshal array into Go struct field Toleration.Effect of type core.TaintEffect"],
+  [`[{"tolerationSeconds":1.5}]`, "json: cannot unmarshal number 1.5 into Go struct field Toleration.TolerationSeconds of type int64"],
+  [`[{"tolerationSeconds":100000000000000000000}]`, "json: cannot unmarshal number 100000000000000000000 into Go struct field Toleration.TolerationSeconds of type int64"],
+])("tolerations in an annotation: %s", (text, wrong) => {
+  const annotated = pod({}, { metadata: { annotations: { "scheduler.alpha.kubernetes.io/tolerations": text } } });
+  expect(errors(annotated)).toEqual(wrong === "" ? [] : [`metadata.annotations: Invalid value: "scheduler.alpha.kubernetes.io/tolerations": ${wrong}`]);
+});
+
+test("an annotated toleration that is null has no key, and says nothing of all of them", () => {
+  const annotated = pod({}, { metadata: { annotations: { "scheduler.alpha.kubernetes.io/tolerations": "[null]" } } });
+  expect(errors(annotated)).toEqual([`metadata.annotations.scheduler.alpha.kubernetes.io/tolerations[0].operator: Invalid value: "": operator must be Exists when \`key\` is empty, which means "match all values and all keys"`]);
+});
+
+test("of a status what gates are off for is dropped, addresses are warned of, and amounts are rounded", () => {
+  const part = pods.subresources!["status"]! as Extract<NonNullable<typeof pods.subresources>[string], { type: "part" }>;
+  const volumeMounts = [{ name: "v", mountPath: "/v", volumeStatus: { image: { imageRef: "i" } } }];
+  const status = { qosClass: "BestEffort", containerStatuses: [{ name: "c", volumeMounts }], nodeAllocatableResourceClaimStatuses: [{ resourceClaimName: "a" }], allocatedResources: { cpu: "0.0001" }, resources: { limits: { cpu: "0.0001" } } };
+  const sent = pod({}, { status });
+  expect([sent.status!.allocatedResources, sent.status!.resources]).toEqual([{ cpu: "1m" }, { limits: { cpu: "1m" } }]);
+  part.prepare(sent, pod({}, { status: { qosClass: "BestEffort" } }), context);
+  expect(sent.status!.containerStatuses![0]!.volumeMounts).toEqual([{ name: "v", mountPath: "/v" }]);
+  expect(sent.status!.nodeAllocatableResourceClaimStatuses).toBeUndefined();
+  const [kept, old] = [pod({}, { status }), pod({}, { status })];
+  part.prepare(kept, old, context);
+  expect(kept.status).toEqual(old.status);
+  expect([...part.warnings!(pod({}, { status: { podIP: "FD00::1", podIPs: [{ ip: "FD00::1" }], hostIPs: [{ ip: "10.0.0.1" }, { ip: "::ffff:1.2.3.4" }] } }))]).toEqual([
+    'status.podIPs[0].ip: IPv6 address "FD00::1" should be in RFC 5952 canonical format ("fd00::1")', 'status.hostIPs[1].ip: non-standard IP address "::ffff:1.2.3.4" is invalid: use "1.2.3.4"',
+  ]);
+  const two = { qosClass: "BestEffort", podIP: "x", podIPs: [{ ip: "x" }, { ip: "10.0.0.1" }] };
+  expect([...part.validate!(pod({}, { status: two }), pod({}, { status: { qosClass: "BestEffort" } }))].map(formatFieldError)).toContain("status.podIPs: Internal error: failed to check for dual stack with error:invalid IP[0]: x");
 });
 
 test.each([
@@ -242,6 +321,12 @@ test("warnings", () => {
     `spec.containers[0].env[1]: hides previous definition of "A", which may be dropped when using apply`,
     "spec.containers[0].ports[1]: duplicate port definition with spec.containers[0].ports[0]",
   ]); // a negative grace period is 1 by then
+  const halves = { memory: "500m", "ephemeral-storage": "500m" };
+  const annotations = Object.fromEntries(["c", "d"].map((name) => [`container.seccomp.security.alpha.kubernetes.io/${name}`, "unconfined"]));
+  expect([...pods.warnings!(pod({ containers: [{ ...c, resources: { limits: halves } }, { ...c, name: "d" }] }, { metadata: { annotations } }), undefined)].map((text) => text.split(": ")[0])).toEqual([
+    "metadata.annotations[container.seccomp.security.alpha.kubernetes.io/c]", ...["limits[memory]", "requests[memory]", "limits[ephemeral-storage]", "requests[ephemeral-storage]"].map((of) => `spec.containers[0].resources.${of}`),
+    "metadata.annotations[container.seccomp.security.alpha.kubernetes.io/d]",
+  ]);
   expect([...pods.warnings!(pod({ containers: [{ ...c, resources: { limits: { memory: "1E", "ephemeral-storage": "5e18" } } }] }), undefined)]).toEqual([]); // more than could be told in thousandths
 });
 

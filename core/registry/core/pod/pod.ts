@@ -18,7 +18,7 @@ import { keepMetadata, statusPart } from "../status-part.ts";
 import { applyAppArmorAnnotations } from "./app-armor.ts";
 import { setPodCondition } from "./conditions.ts";
 import { defaultPod, defaultPodStatus } from "./defaults.ts";
-import { dropDisabledFields } from "./disabled-fields.ts";
+import { dropDisabledFields, dropDisabledStatusFields } from "./disabled-fields.ts";
 import { computeQos } from "./qos.ts";
 import { podRules } from "./rules.ts";
 import { validatePod } from "./validation/spec.ts";
@@ -26,7 +26,7 @@ import { validateProfilesAgree } from "./validation/security.ts";
 import { validateStatusUpdate } from "./validation/status.ts";
 import { validateEphemeralUpdate, validateResize } from "./validation/subresources.ts";
 import { validatePodUpdate } from "./validation/update.ts";
-import { podWarnings } from "./warnings.ts";
+import { podWarnings, statusWarnings } from "./warnings.ts";
 
 export const pods = defineResource<Pod>({
   group: "", version: "v1", kind: "Pod", plural: "pods",
@@ -69,6 +69,7 @@ export const pods = defineResource<Pod>({
 
   fields: ({ spec, status }) => ({
     "spec.nodeName": spec.nodeName ?? "",
+    "spec.host": spec.nodeName ?? "", // its name for clients from before v1
     "spec.restartPolicy": spec.restartPolicy ?? "",
     "spec.schedulerName": spec.schedulerName ?? "",
     "spec.serviceAccountName": spec.serviceAccountName ?? "",
@@ -92,8 +93,10 @@ export const pods = defineResource<Pod>({
         else delete next.metadata.ownerReferences;
         if (!old.metadata.deletionTimestamp) delete next.metadata.deletionTimestamp;
         keepReported(next, old);
+        dropDisabledStatusFields(next.status, old.status);
       },
       validate: (next, old) => validateStatusUpdate(next, old, podRules(true, old)),
+      warnings: statusWarnings,
     }),
     ephemeralcontainers: {
       type: "part",
@@ -148,10 +151,8 @@ function setGated(pod: Pod, { nowMs }: WriteContext): void {
 function mergeLabelKeys({ spec, metadata }: Pod): void {
   const labels = metadata.labels ?? {};
   const merge = (selector: LabelSelector | undefined, keys: readonly string[] | undefined, operator: "In" | "NotIn"): void => {
-    for (const key of keys ?? []) {
-      const value = labels[key];
-      if (selector && value !== undefined) selector.matchExpressions = [...(selector.matchExpressions ?? []), { key, operator, values: [value] }];
-    }
+    const added = (keys ?? []).flatMap((key) => (labels[key] === undefined ? [] : [{ key, operator, values: [labels[key]] }]));
+    if (selector && added.length > 0) selector.matchExpressions = [...(selector.matchExpressions ?? []), ...added];
   };
   const mergeTerm = ({ labelSelector, matchLabelKeys, mismatchLabelKeys }: PodAffinityTerm): void => {
     merge(labelSelector, matchLabelKeys, "In");

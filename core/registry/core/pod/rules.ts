@@ -91,9 +91,10 @@ function hasInvalidNodeAffinityValue({ affinity }: Readonly<PodSpec>): boolean {
 function isInvalidValue(value: string): boolean { return labelValue(value).length > 0; }
 
 function repeatsKeys({ matchLabelKeys, labelSelector }: TopologySpreadConstraint): boolean {
-  const seen = new Set(Object.keys(labelSelector?.matchLabels ?? {}));
+  if (!matchLabelKeys?.length) return false;
+  const [seen, merged] = [new Set(Object.keys(labelSelector?.matchLabels ?? {})), new Set(matchLabelKeys)];
   for (const { key } of labelSelector?.matchExpressions ?? []) {
-    if (seen.has(key) && matchLabelKeys?.includes(key)) return true;
+    if (seen.has(key) && merged.has(key)) return true;
     seen.add(key);
   }
   return false;

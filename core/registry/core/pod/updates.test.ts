@@ -92,3 +92,14 @@ test("a claim that a resize gives a container is no change of it, but there must
   const { errors } = updated(pods, pod({ containers: [c] }), { spec: { ...pod({ containers: [c] }).spec, containers: [{ ...pod({ containers: [c] }).spec.containers[0]!, resources: { claims: [{ name: "z" }] } }] } }, { subresource: "resize" });
   expect(errors).toEqual(['spec.containers[0].resources.claims[0]: Not found: "z": must be one of the names in pod.spec.resourceClaims which is empty']);
 });
+
+test("what is long takes as long to look at, and no longer: nobody else is served meanwhile", { timeout: 15_000 }, () => {
+  const many = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
+  const keyed = structuredClone(pod({ topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "z", whenUnsatisfiable: "DoNotSchedule", labelSelector: {} }] }));
+  keyed.metadata.labels = { app: "x" };
+  keyed.spec.topologySpreadConstraints![0]!.matchLabelKeys = many(300_000, () => "app");
+  pods.prepareForCreate!(keyed, {} as never);
+  expect(keyed.spec.topologySpreadConstraints![0]!.labelSelector!.matchExpressions).toHaveLength(300_000);
+  const tolerations = many(12_000, (i) => ({ key: `k${i}`, operator: "Exists" }));
+  expect(change({ tolerations }, { tolerations: tolerations.toReversed() })).toEqual([]);
+});

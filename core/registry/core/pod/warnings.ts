@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 pkg/api/pod/warnings.go, pkg/api/node/util.go
  */
 import { child, index, key } from "../../../api/meta/field-error.ts";
-import type { ContainerPort, NodeSelectorTerm, PodAffinityTerm, PodSpec, Volume } from "../../../api/gen/core.v1.ts";
+import type { ContainerPort, NodeSelectorTerm, Pod, PodAffinityTerm, PodSpec, Volume } from "../../../api/gen/core.v1.ts";
 import { goQuote } from "../../../api/meta/go-quote.ts";
 import { repeats } from "../../../api/meta/linear.ts";
 import { labelValue } from "../../../api/meta/names.ts";
@@ -15,7 +15,7 @@ import { ipWarnings } from "../checks/ip.ts";
 import type { ResourceList } from "../checks/resources.ts";
 import { claimWarnings } from "../persistent-volume-claim/warnings.ts";
 import { appArmorFor } from "./app-armor.ts";
-import { containersOf } from "./containers.ts";
+import { type AnyContainer, containersOf } from "./containers.ts";
 import { APPARMOR_ANNOTATION_PREFIX, SECCOMP_CONTAINER_ANNOTATION_PREFIX, SECCOMP_POD_ANNOTATION } from "./validation/security.ts";
 import { overlapWarnings } from "./volume-overlaps.ts";
 
@@ -50,6 +50,9 @@ const VOLUMES_DEPRECATED: readonly [field: keyof Volume, text: string, shown?: s
   ["rbd", "deprecated in v1.28, non-functional in v1.31+"],
 ];
 
+const SECCOMP_DEAD = `non-functional in v1.27+; use the "seccompProfile" field instead`;
+/** Resources that are counted in bytes. */
+const BYTES = ["memory", "ephemeral-storage"];
 const NO_SELECTOR = "a null labelSelector results in matching no pod";
 
 /** `path`: "" for a pod, the path of the template for one. */
@@ -60,11 +63,12 @@ export function* podWarnings(path: string, spec: Readonly<PodSpec>, metadata: Re
   for (const [name, text] of Object.entries(ANNOTATIONS_DEAD)) if (name in annotations) yield `${key(child(path, "metadata", "annotations"), name)}: ${text}`;
   yield* volumeWarnings(child(at, "volumes"), spec.volumes ?? []);
   yield* repeatedWarnings(at, spec);
-  yield* fractionWarnings(child(at, "overhead"), spec.overhead);
-  yield* profileWarnings(path, spec, annotations);
+  for (const name of BYTES) yield* fractionWarning(child(at, "overhead"), name, spec.overhead);
+  if (!spec.securityContext?.seccompProfile && SECCOMP_POD_ANNOTATION in annotations) yield `${key(child(path, "metadata", "annotations"), SECCOMP_POD_ANNOTATION)}: ${SECCOMP_DEAD}`;
   for (const { container, path: containerPath } of containersOf(spec, at)) {
-    yield* fractionWarnings(child(containerPath, "resources", "limits"), container.resources?.limits);
-    yield* fractionWarnings(child(containerPath, "resources", "requests"), container.resources?.requests);
+    yield* profileWarnings(path, container, spec, annotations);
+    for (const name of BYTES)
+      for (const list of ["limits", "requests"] as const) yield* fractionWarning(child(containerPath, "resources", list), name, container.resources?.[list]);
     yield* envWarnings(child(containerPath, "env"), container.env ?? []);
   }
   yield* portWarnings(at, spec);
@@ -72,6 +76,11 @@ export function* podWarnings(path: string, spec: Readonly<PodSpec>, metadata: Re
   yield* affinityWarnings(child(at, "affinity"), spec);
   for (const [i, server] of (spec.dnsConfig?.nameservers ?? []).entries()) yield* ipWarnings(index(child(at, "dnsConfig", "nameservers"), i), server);
   for (const [i, { ip }] of (spec.hostAliases ?? []).entries()) yield* ipWarnings(child(index(child(at, "hostAliases"), i), "ip"), ip);
+}
+
+export function* statusWarnings({ status }: Readonly<Pod>): Iterable<string> {
+  for (const field of ["podIPs", "hostIPs"] as const)
+    for (const [i, { ip = "" }] of (status?.[field] ?? []).entries()) yield* ipWarnings(child(index(child("status", field), i), "ip"), ip);
 }
 
 function* schedulingWarnings(path: string, spec: Readonly<PodSpec>): Iterable<string> {
@@ -116,27 +125,21 @@ function* repeatedWarnings(path: string, { hostAliases = [], imagePullSecrets = 
   for (const [i, name] of names.entries()) if (name === "") yield `${at(i)}: invalid empty name ""`;
 }
 
-function* fractionWarnings(path: string, list: ResourceList | undefined): Iterable<string> {
-  for (const name of ["memory", "ephemeral-storage"]) {
-    const value = list?.[name];
-    if (value !== undefined && !parseQuantity(value).isWhole) yield `${key(path, name)}: fractional byte value ${goQuote(value)} is invalid, must be an integer`;
-  }
+function* fractionWarning(path: string, name: string, list: ResourceList | undefined): Iterable<string> {
+  const value = list?.[name];
+  if (value !== undefined && !parseQuantity(value).isWhole) yield `${key(path, name)}: fractional byte value ${goQuote(value)} is invalid, must be an integer`;
 }
 
 /** Profiles named in annotations, where the fields that replaced them are not set. */
-function* profileWarnings(path: string, spec: Readonly<PodSpec>, annotations: Readonly<Record<string, string>>): Iterable<string> {
+function* profileWarnings(path: string, container: AnyContainer, spec: Readonly<PodSpec>, annotations: Readonly<Record<string, string>>): Iterable<string> {
   const annotationsPath = child(path, "metadata", "annotations");
-  const seccompText = `non-functional in v1.27+; use the "seccompProfile" field instead`;
-  if (!spec.securityContext?.seccompProfile && SECCOMP_POD_ANNOTATION in annotations) yield `${key(annotationsPath, SECCOMP_POD_ANNOTATION)}: ${seccompText}`;
-  for (const { container } of containersOf(spec)) {
-    const seccomp = SECCOMP_CONTAINER_ANNOTATION_PREFIX + container.name;
-    if (!container.securityContext?.seccompProfile && seccomp in annotations) yield `${key(annotationsPath, seccomp)}: ${seccompText}`;
-    const appArmor = APPARMOR_ANNOTATION_PREFIX + container.name;
-    const value = annotations[appArmor];
-    if (path === "" || value === undefined || container.securityContext?.appArmorProfile) continue;
-    const podProfile = spec.securityContext?.appArmorProfile;
-    if (!podProfile || !semanticEqual(podProfile, appArmorFor(value))) yield `${key(annotationsPath, appArmor)}: deprecated since v1.30; use the "appArmorProfile" field instead`;
-  }
+  const seccomp = SECCOMP_CONTAINER_ANNOTATION_PREFIX + container.name;
+  if (!container.securityContext?.seccompProfile && seccomp in annotations) yield `${key(annotationsPath, seccomp)}: ${SECCOMP_DEAD}`;
+  const appArmor = APPARMOR_ANNOTATION_PREFIX + container.name;
+  const value = annotations[appArmor];
+  if (path === "" || value === undefined || container.securityContext?.appArmorProfile) return;
+  const podProfile = spec.securityContext?.appArmorProfile;
+  if (!podProfile || !semanticEqual(podProfile, appArmorFor(value))) yield `${key(annotationsPath, appArmor)}: deprecated since v1.30; use the "appArmorProfile" field instead`;
 }
 
 /** A variable may build on an earlier one of its name; otherwise it hides it. */

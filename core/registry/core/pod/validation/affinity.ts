@@ -95,12 +95,13 @@ export function* validateLabelKeys(path: string, match: readonly string[], misma
     else for (const [i, key] of keys.entries()) yield* validateLabelName(key, index(at, i));
   }
   const seen = new Set(Object.keys(selector?.matchLabels ?? {}));
+  const [lastOf, mismatched] = [new Map(match.map((key, i) => [key, i])), new Set(mismatch)];
   for (const { key } of selector?.matchExpressions ?? []) {
-    const at = match.lastIndexOf(key);
-    if (at >= 0 && seen.has(key)) yield invalid(index(path, at), key, "exists in both matchLabelKeys and labelSelector");
+    const at = lastOf.get(key);
+    if (at !== undefined && seen.has(key)) yield invalid(index(path, at), key, "exists in both matchLabelKeys and labelSelector");
     seen.add(key);
   }
-  for (const [i, key] of match.entries()) if (mismatch.includes(key)) yield invalid(index(child(path, "matchLabelKeys"), i), key, "exists in both matchLabelKeys and mismatchLabelKeys");
+  for (const [i, key] of match.entries()) if (mismatched.has(key)) yield invalid(index(child(path, "matchLabelKeys"), i), key, "exists in both matchLabelKeys and mismatchLabelKeys");
 }
 
 export function* validateTolerations(path: string, tolerations: readonly Toleration[], allowComparison: boolean): Iterable<FieldError> {

@@ -17,7 +17,7 @@ const RESTART_POLICIES = ["Always", "Never", "OnFailure"];
 const RESTART_RULES_MAX = 20;
 const EXIT_CODES_MAX = 255;
 
-export interface ContainerContext { readonly spec: Readonly<PodSpec>; readonly volumes: ReadonlyMap<string, Volume>; readonly rules: PodRules }
+export interface ContainerContext { readonly spec: Readonly<PodSpec>; readonly volumes: ReadonlyMap<string, Volume>; readonly claimNames: ReadonlySet<string>; readonly rules: PodRules }
 
 export function* validateContainers(path: string, context: ContainerContext): Iterable<FieldError> {
   const { spec } = context;
@@ -42,7 +42,8 @@ export function* validateInitContainers(path: string, context: ContainerContext)
   for (const [i, container] of (spec.initContainers ?? []).entries()) {
     const at = index(path, i);
     yield* validateCommon(at, container, context);
-    yield* validateRestartPolicy(at, container);
+    if (container.restartPolicy === undefined && container.restartPolicyRules?.length) yield rulesWithoutPolicy(at);
+    else yield* validateRestartPolicy(at, container);
     if (names.has(container.name)) yield duplicate(child(at, "name"), container.name);
     else if (container.name) names.add(container.name);
     yield* validateHostPorts(path, [container]);
@@ -91,7 +92,7 @@ export function* validateImageUnpadded(path: string, { image = "" }: Container |
   if (image.trim() !== image) yield invalid(child(path, "image"), image, "must not have leading or trailing whitespace");
 }
 
-function* validateCommon(path: string, container: Readonly<Container | EphemeralContainer>, { spec, volumes, rules }: ContainerContext): Iterable<FieldError> {
+function* validateCommon(path: string, container: Readonly<Container | EphemeralContainer>, { spec, volumes, claimNames, rules }: ContainerContext): Iterable<FieldError> {
   if (!container.name) yield required(child(path, "name"));
   else yield* isDns1123Label(child(path, "name"), container.name);
   if (!container.image) yield required(child(path, "image"));
@@ -104,7 +105,6 @@ function* validateCommon(path: string, container: Readonly<Container | Ephemeral
   yield* validateMounts(child(path, "volumeMounts"), container, volumes);
   yield* validateDevices(child(path, "volumeDevices"), container, volumes);
   yield* oneOf(child(path, "imagePullPolicy"), container.imagePullPolicy, ["Always", "IfNotPresent", "Never"]);
-  const claimNames = new Set((spec.resourceClaims ?? []).map(({ name }) => name).filter(Boolean));
   yield* validateContainerResources(child(path, "resources"), container.resources ?? {}, claimNames, rules);
   yield* validateResizePolicy(child(path, "resizePolicy"), container.resizePolicy ?? [], spec.restartPolicy);
   if (container.securityContext) yield* validateSecurityContext(child(path, "securityContext"), container.securityContext, spec.hostUsers !== false);
@@ -127,12 +127,14 @@ function* validatePorts(path: string, ports: readonly ContainerPort[]): Iterable
   }
 }
 
+function rulesWithoutPolicy(path: string): FieldError { return required(child(path, "restartPolicy"), "must specify restartPolicy when restart rules are used"); }
+
 /** Of one container, which may differ from the pod's, even by exit code. */
 function* validateRestartPolicy(path: string, { restartPolicy, restartPolicyRules: restartRules = [] }: Readonly<Container>): Iterable<FieldError> {
   const at = child(path, "restartPolicy");
   if (restartPolicy === undefined) {
     if (restartRules.length === 0) return;
-    yield required(at, "must specify restartPolicy when restart rules are used");
+    yield rulesWithoutPolicy(path);
   } else if (!RESTART_POLICIES.includes(restartPolicy)) yield notSupported(at, restartPolicy, RESTART_POLICIES);
   const rulesPath = child(path, "restartPolicyRules");
   if (restartRules.length > RESTART_RULES_MAX) yield tooMany(rulesPath, restartRules.length, RESTART_RULES_MAX);

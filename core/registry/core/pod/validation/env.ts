@@ -58,7 +58,7 @@ export function* validateFieldRef(path: string, { apiVersion, fieldPath }: Objec
 /** "metadata.labels['app']" */
 function entryOf(fieldPath: string): { readonly map: string; readonly name: string } | undefined {
   const at = fieldPath.indexOf("['");
-  return at >= 0 && at + 2 <= fieldPath.length - 2 && fieldPath.endsWith("']") ? { map: fieldPath.slice(0, at), name: fieldPath.slice(at + 2, -2) } : undefined;
+  return at > 0 && at + 2 <= fieldPath.length - 2 && fieldPath.endsWith("']") ? { map: fieldPath.slice(0, at), name: fieldPath.slice(at + 2, -2) } : undefined;
 }
 
 export function* validateResourceFieldRef(path: string, { containerName, resource, divisor }: ResourceFieldSelector, isVolume: boolean): Iterable<FieldError> {
@@ -69,11 +69,12 @@ export function* validateResourceFieldRef(path: string, { containerName, resourc
 }
 
 function* validateDivisor(path: string, resource: string, divisor: string): Iterable<FieldError> {
-  if (resource.endsWith(".cpu")) {
+  if (resource === "limits.cpu" || resource === "requests.cpu") {
     if (divisor !== "1m" && divisor !== "1") yield invalid(path, resource, "only divisor's values 1m and 1 are supported with the cpu resource");
     return;
   }
-  const what = resource.endsWith(".memory") ? "memory" : resource.endsWith(".ephemeral-storage") ? "local ephemeral storage"
+  const what = resource === "limits.memory" || resource === "requests.memory" ? "memory"
+    : resource === "limits.ephemeral-storage" || resource === "requests.ephemeral-storage" ? "local ephemeral storage"
     : HUGEPAGES.some((prefix) => resource.startsWith(prefix)) ? "hugepages" : undefined;
   if (what !== undefined && !BYTE_DIVISORS.includes(divisor)) yield invalid(path, resource, `only divisor's values ${BYTE_DIVISORS.join(", ")} are supported with the ${what} resource`);
 }

@@ -52,8 +52,13 @@ function* hugePageAmount(path: string, name: string, value: string, { allowIndiv
   if (isHugePage(name) && !allowIndivisibleHugePages && !isDivisibleHugePage(name, value)) yield invalid(path, value, `${value} is not positive integer multiple of ${name}`);
 }
 
+/** Each error names those there are: far more than people write. */
+const CLAIMS_SHOWN_MAX = 100;
+
 function* validateClaims(path: string, claims: readonly ResourceClaim[], claimNames: ReadonlySet<string>): Iterable<FieldError> {
   const seen = new Set<string>();
+  const requestsOf = new Map<string, number>();
+  let known: string | undefined;
   for (const [i, { name, request }] of claims.entries()) {
     const at = index(path, i);
     if (!name) { yield required(at); continue; }
@@ -62,13 +67,13 @@ function* validateClaims(path: string, claims: readonly ResourceClaim[], claimNa
       if (request) yield* isDns1123Label(child(at, "request"), request);
       const own = request ? `${name}/${request}` : name;
       if (seen.has(own)) yield duplicate(at, own);
-      else if (!request) for (const other of seen) if (other.startsWith(`${name}/`)) yield duplicate(at, name);
+      else if (request) requestsOf.set(name, (requestsOf.get(name) ?? 0) + 1);
+      else for (let count = requestsOf.get(name) ?? 0; count > 0; count--) yield duplicate(at, name);
       seen.add(own);
     }
-    if (!claimNames.has(name)) {
-      const known = claimNames.size === 0 ? " which is empty" : `: ${[...claimNames].sort().join(", ")}`;
-      yield { ...notFound(at, name), detail: `must be one of the names in pod.spec.resourceClaims${known}` };
-    }
+    if (claimNames.has(name)) continue;
+    known ??= claimNames.size === 0 ? " which is empty" : `: ${[...claimNames].sort().slice(0, CLAIMS_SHOWN_MAX).join(", ")}`;
+    yield { ...notFound(at, name), detail: `must be one of the names in pod.spec.resourceClaims${known}` };
   }
 }
 

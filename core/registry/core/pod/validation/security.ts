@@ -104,10 +104,12 @@ export function* validateProfileAnnotations(path: string, annotations: Readonly<
   if (pod !== undefined) yield* seccompAnnotation(child(path, SECCOMP_POD_ANNOTATION), pod);
   for (const [name, value] of Object.entries(annotations))
     if (name.startsWith(SECCOMP_CONTAINER_ANNOTATION_PREFIX)) yield* seccompAnnotation(child(path, name), value);
+  let names: ReadonlySet<string> | undefined;
   for (const [name, value] of Object.entries(annotations)) {
     if (!name.startsWith(APPARMOR_ANNOTATION_PREFIX)) continue;
     const container = name.slice(APPARMOR_ANNOTATION_PREFIX.length);
-    if (![...containersOf(spec)].some((at) => at.container.name === container)) yield invalid(key(path, name), container, "container not found");
+    names ??= new Set(containersOf(spec).map((at) => at.container.name));
+    if (!names.has(container)) yield invalid(key(path, name), container, "container not found");
     if (value !== "" && value !== "runtime/default" && value !== "unconfined" && !value.startsWith(LOCAL_PREFIX))
       yield invalid(key(path, name), value, `invalid AppArmor profile name: ${goQuote(value)}`);
   }

@@ -18,6 +18,7 @@ import { validateDnsConfig, validateHostAliases, validateHostnameOverride, valid
 import { validateOverhead, validatePodResources } from "./resources.ts";
 import { validatePodSecurityContext, validateProfileAnnotations } from "./security.ts";
 import { validateSpread } from "./spread.ts";
+import { readTolerations } from "./toleration-annotation.ts";
 import { validateVolumes } from "./volumes.ts";
 import { validateHostProcess, validateOs } from "./windows.ts";
 
@@ -46,21 +47,12 @@ export function* validatePodAnnotations(path: string, annotations: Readonly<Reco
   if (mirror !== undefined && !spec.nodeName) yield invalid(key(path, MIRROR_ANNOTATION), mirror, "must set spec.nodeName if mirror pod annotation is set");
   const tolerations = annotations[TOLERATIONS_ANNOTATION];
   if (tolerations) {
-    const parsed = parseList(tolerations);
-    if (!parsed) yield invalid(path, TOLERATIONS_ANNOTATION, "invalid character in the list of tolerations");
+    const parsed = readTolerations(tolerations);
+    if (typeof parsed === "string") yield invalid(path, TOLERATIONS_ANNOTATION, parsed);
     else yield* validateTolerations(child(path, TOLERATIONS_ANNOTATION), parsed, rules.allowComparisonTolerations);
   }
   if (!rules.allowInvalidDeletionCost && !isDeletionCost(annotations[DELETION_COST])) yield invalid(key(path, DELETION_COST), annotations[DELETION_COST], "must be a 32bit integer");
   yield* validateProfileAnnotations(path, annotations, spec);
-}
-
-function parseList(text: string): NonNullable<PodSpec["tolerations"]> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return Array.isArray(value) ? value : undefined;
-  } catch {
-    return undefined; // not JSON: the caller says so
-  }
 }
 
 /** `metadata`: of the pod; a template has no name that volumes could be called after. */
@@ -69,7 +61,8 @@ export function* validatePodSpec(path: string, spec: Readonly<PodSpec>, metadata
   const { errors, valid } = validateVolumes(child(path, "volumes"), spec.volumes ?? [], { rules, metadata });
   yield* errors;
   yield* validateResourceClaims(child(path, "resourceClaims"), spec.resourceClaims ?? [], metadata);
-  const context: ContainerContext = { spec, volumes: valid, rules };
+  const claimNames = new Set((spec.resourceClaims ?? []).map(({ name }) => name).filter(Boolean));
+  const context: ContainerContext = { spec, volumes: valid, claimNames, rules };
   yield* validateContainers(child(path, "containers"), context);
   yield* validateInitContainers(child(path, "initContainers"), context);
   yield* validateEphemeralContainers(child(path, "ephemeralContainers"), context);
@@ -140,12 +133,13 @@ function* validateSchedulingGroup(path: string, name: string | undefined): Itera
 
 /** Variables read from a file read it from a directory that is the pod's own. */
 function* validateFileKeyVolumes(path: string, spec: Readonly<PodSpec>): Iterable<FieldError> {
+  const volumes = new Map((spec.volumes ?? []).map((volume) => [volume.name, volume]));
   for (const { container, path: at } of containersOf(spec, path)) {
     for (const [i, { valueFrom }] of (container.env ?? []).entries()) {
       const name = valueFrom?.fileKeyRef?.volumeName;
       if (name === undefined) continue;
       const volumePath = child(index(child(at, "env"), i), "valueFrom", "fileKeyRef", "volumeName");
-      const volume = (spec.volumes ?? []).find((other) => other.name === name);
+      const volume = volumes.get(name);
       if (!volume) yield notFound(volumePath, name);
       else if (!volume.emptyDir) yield invalid(volumePath, name, "referenced volume must be of type emptyDir");
     }

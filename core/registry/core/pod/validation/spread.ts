@@ -10,13 +10,15 @@ const ACTIONS = ["DoNotSchedule", "ScheduleAnyway"];
 const NODE_POLICIES = ["Honor", "Ignore"];
 
 export function* validateSpread(path: string, constraints: readonly TopologySpreadConstraint[], rules: PodRules): Iterable<FieldError> {
+  const pairs = constraints.map(({ topologyKey, whenUnsatisfiable }) => `${whenUnsatisfiable} ${topologyKey}`);
+  const lastOf = new Map(pairs.map((pair, i) => [pair, i]));
   for (const [i, constraint] of constraints.entries()) {
     const at = index(path, i);
     const { maxSkew, topologyKey, whenUnsatisfiable, minDomains, labelSelector } = constraint;
     yield* positive(child(at, "maxSkew"), maxSkew);
     if (!topologyKey) yield required(child(at, "topologyKey"), "can not be empty");
     if (!ACTIONS.includes(whenUnsatisfiable)) yield notSupported(child(at, "whenUnsatisfiable"), whenUnsatisfiable, ACTIONS);
-    if (constraints.slice(i + 1).some((other) => other.topologyKey === topologyKey && other.whenUnsatisfiable === whenUnsatisfiable))
+    if (lastOf.get(pairs[i]!)! > i)
       yield duplicate(child(at, "{topologyKey, whenUnsatisfiable}"), `{${topologyKey}, ${whenUnsatisfiable}}`);
     if (minDomains !== undefined) {
       yield* positive(child(at, "minDomains"), minDomains);

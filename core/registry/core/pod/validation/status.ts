@@ -3,11 +3,11 @@
  *
  * Source: kubernetes v1.36 pkg/apis/core/validation/validation.go ValidatePodStatusUpdate
  */
-import { child, duplicate, type FieldError, forbidden, index, invalid, key, notSupported, required, tooLong } from "../../../../api/meta/field-error.ts";
+import { child, duplicate, type FieldError, forbidden, index, internal, invalid, key, notSupported, required, tooLong } from "../../../../api/meta/field-error.ts";
 import type { Container, ContainerStatus, Pod, PodCondition, PodSpec, PodStatus } from "../../../../api/gen/core.v1.ts";
 import { userId } from "../../../../api/meta/names.ts";
 import { parseQuantity } from "../../../../api/meta/quantity.ts";
-import { isDualStack, legacyIp } from "../../checks/ip.ts";
+import { familyOf, isDualStack, legacyIp } from "../../checks/ip.ts";
 import { isNativeResource } from "../../checks/resources.ts";
 import { immutable, isDns1123Label, isDns1123Subdomain, isQualifiedName, problems } from "../../checks/values.ts";
 import type { PodRules } from "../rules.ts";
@@ -62,15 +62,22 @@ function* validateNomination(next: string, old: string, boundTo: string): Iterab
 function* validateTransitions(
   path: string, next: readonly ContainerStatus[] = [], old: readonly ContainerStatus[] = [], spec: Readonly<PodSpec>, containers: readonly Container[] | undefined,
 ): Iterable<FieldError> {
-  if (containers !== undefined && restartsAll(spec)) return;
+  if (!old.some(({ state }) => state?.terminated) || (containers !== undefined && restartsAll(spec))) return;
+  const [statuses, byName] = [firstByName(next), firstByName(containers ?? [])];
   for (const [i, { name, state }] of old.entries()) {
     if (!state?.terminated) continue;
-    const now = next.find((status) => status.name === name);
+    const now = statuses.get(name);
     if (!now || now.state?.terminated) continue;
-    const container = containers?.find((other) => other.name === name);
+    const container = byName.get(name);
     if (container && mayRestart(container, spec, state.terminated.exitCode ?? 0)) continue;
     yield forbidden(child(index(path, i), "state"), "may not be transitioned to non-terminated state");
   }
+}
+
+function firstByName<T extends { readonly name: string }>(items: readonly T[]): ReadonlyMap<string, T> {
+  const found = new Map<string, T>();
+  for (const item of items) if (!found.has(item.name)) found.set(item.name, item);
+  return found;
 }
 
 /** One container's end may start all of them again. */
@@ -91,6 +98,8 @@ function mayRestart(container: Readonly<Container>, spec: Readonly<PodSpec>, exi
 
 function* validateAddresses(path: string, ips: readonly string[], known: readonly string[]): Iterable<FieldError> {
   for (const [i, ip] of ips.entries()) yield* legacyIp(index(path, i), ip, known);
+  const none = ips.findIndex((ip) => familyOf(ip) === undefined);
+  if (ips.length > 1 && none >= 0) yield internal(path, `failed to check for dual stack with error:invalid IP[${none}]: ${ips[none]}`);
   if (ips.length > 1 && (ips.length > 2 || !isDualStack(ips))) yield invalid(path, ips.map((ip) => ({ IP: ip })), "may specify no more than one IP for each IP family");
 }
 
@@ -108,13 +117,16 @@ function* validateUsers(path: string, statuses: readonly ContainerStatus[], os =
 
 /** The health of devices a container holds. `containers` undefined: ephemeral containers, which hold none. */
 function* validateAllocated(path: string, statuses: readonly ContainerStatus[], containers: readonly Container[] | undefined): Iterable<FieldError> {
+  if (!statuses.some(({ allocatedResourcesStatus }) => allocatedResourcesStatus?.length)) return;
+  const byName = firstByName(containers ?? []);
   for (const [i, { name, allocatedResourcesStatus }] of statuses.entries()) {
     const at = child(index(path, i), "allocatedResourcesStatus");
     if (!allocatedResourcesStatus?.length) continue;
     if (!containers) { yield forbidden(at, "must not be specified in container status"); continue; }
-    const container = containers.find((other) => other.name === name);
+    const container = byName.get(name);
+    const held = container && heldBy(container);
     for (const [j, resource] of allocatedResourcesStatus.entries()) {
-      if (container) yield* validateAllocatedName(child(index(at, j), "name"), resource.name, container);
+      if (held && !held.has(resource.name)) yield notHeld(child(index(at, j), "name"), resource.name);
       const seen = new Set<string>();
       for (const [k, { health, message, resourceID }] of (resource.resources ?? []).entries()) {
         const item = index(child(index(at, j), "resources"), k);
@@ -128,22 +140,22 @@ function* validateAllocated(path: string, statuses: readonly ContainerStatus[], 
   }
 }
 
-function* validateAllocatedName(path: string, name: string, { resources }: Readonly<Container>): Iterable<FieldError> {
-  const isClaim = name.startsWith("claim:");
-  const known = isClaim
-    ? (resources?.claims ?? []).map((claim) => `claim:${claim.name}${claim.request ? `/${claim.request}` : ""}`)
-    : Object.keys(resources?.requests ?? {});
-  if (known.includes(name)) return;
-  yield invalid(path, name, isClaim
+function heldBy({ resources }: Readonly<Container>): ReadonlySet<string> {
+  return new Set([...(resources?.claims ?? []).map((claim) => `claim:${claim.name}${claim.request ? `/${claim.request}` : ""}`), ...Object.keys(resources?.requests ?? {})]);
+}
+
+function notHeld(path: string, name: string): FieldError {
+  return invalid(path, name, name.startsWith("claim:")
     ? "must match one of the container's resource claims in a format 'claim:<claimName>/<request>' or 'claim:<claimName>' if request is empty"
     : "must match one of the container's resource requests");
 }
 
 function* validateClaimStatuses(status: PodStatus, spec: Readonly<PodSpec>): Iterable<FieldError> {
   const seen = new Set<string>();
+  const claims = new Set(status.resourceClaimStatuses?.length ? (spec.resourceClaims ?? []).map(({ name }) => name) : []);
   for (const [i, { name, resourceClaimName }] of (status.resourceClaimStatuses ?? []).entries()) {
     const at = index("status.resourceClaimStatuses", i);
-    if (!(spec.resourceClaims ?? []).some((claim) => claim.name === name)) yield invalid(child(at, "name"), name, "must match the name of an entry in `spec.resourceClaims`");
+    if (!claims.has(name)) yield invalid(child(at, "name"), name, "must match the name of an entry in `spec.resourceClaims`");
     if (seen.has(name)) yield duplicate(child(at, "name"), name);
     seen.add(name);
     if (resourceClaimName !== undefined) yield* isDns1123Subdomain(child(at, "resourceClaimName"), resourceClaimName);
@@ -155,13 +167,13 @@ function* validateClaimStatuses(status: PodStatus, spec: Readonly<PodSpec>): Ite
 function* validateExtendedClaim({ extendedResourceClaimStatus: extended }: PodStatus, spec: Readonly<PodSpec>): Iterable<FieldError> {
   if (!extended) return;
   const path = "status.extendedResourceClaimStatus";
-  const containers = [...(spec.initContainers ?? []), ...(spec.containers ?? [])];
+  const containers = new Map([...(spec.initContainers ?? []), ...(spec.containers ?? [])].map((container) => [container.name, container])); // of those with one name the last counts
   const mappings = extended.requestMappings ?? [];
   if (mappings.length === 0) yield required(child(path, "requestMappings"), "at least one request mapping is required");
   const seen = new Set<string>();
   for (const [i, { containerName, resourceName, requestName }] of mappings.entries()) {
     const at = index(child(path, "requestMappings"), i);
-    const container = containers.findLast(({ name }) => name === containerName);
+    const container = containers.get(containerName);
     if (!container) yield invalid(child(at, "containerName"), containerName, "must match the name of an entry in spec.initContainers.name or spec.containers.name");
     else if (container.resources?.requests?.[resourceName] === undefined)
       yield invalid(child(at, "resourceName"), resourceName, "must match the extended resource name of an entry in spec.initContainers.resources.requests or spec.containers.resources.requests");
@@ -179,11 +191,12 @@ function* validateExtendedClaim({ extendedResourceClaimStatus: extended }: PodSt
 }
 
 function* validateNodeAllocatable(status: PodStatus, spec: Readonly<PodSpec>): Iterable<FieldError> {
-  for (const [i, { resourceClaimName, containers, resources }] of (status.nodeAllocatableResourceClaimStatuses ?? []).entries()) {
+  if (!status.nodeAllocatableResourceClaimStatuses?.length) return;
+  const claims = new Set([...(spec.resourceClaims ?? []), ...(status.resourceClaimStatuses ?? [])].map((claim) => claim.resourceClaimName));
+  for (const [i, { resourceClaimName, containers, resources }] of status.nodeAllocatableResourceClaimStatuses.entries()) {
     const at = index("status.nodeAllocatableResourceClaimStatuses", i);
     if (!resourceClaimName) yield required(child(at, "resourceClaimName"), "must not be empty");
-    const named = [...(spec.resourceClaims ?? []), ...(status.resourceClaimStatuses ?? [])].some((claim) => claim.resourceClaimName === resourceClaimName);
-    if (!named) yield invalid(child(at, "resourceClaimName"), resourceClaimName, "no mapping found in pod reference");
+    if (!claims.has(resourceClaimName)) yield invalid(child(at, "resourceClaimName"), resourceClaimName, "no mapping found in pod reference");
     if (!containers?.length) yield required(child(at, "containers"), "must not be empty");
     const entries = Object.entries(resources ?? {});
     if (entries.length === 0) yield required(child(at, "resources"), "must not be empty");

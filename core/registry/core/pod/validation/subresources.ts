@@ -13,7 +13,7 @@ import type { ResourceList } from "../../checks/resources.ts";
 import { isSidecar } from "../containers.ts";
 import { computeQos, qosOf } from "../qos.ts";
 import type { PodRules } from "../rules.ts";
-import { MIRROR_ANNOTATION, validatePod } from "./spec.ts";
+import { MIRROR_ANNOTATION, validatePod, validatePodAnnotations } from "./spec.ts";
 import { validateAnnotationUpdates } from "./update.ts";
 
 const EPHEMERAL = "io.k8s.api.core.v1.EphemeralContainer";
@@ -22,9 +22,11 @@ export function* validateEphemeralUpdate(next: Readonly<Pod>, old: Readonly<Pod>
   if (old.metadata.annotations?.[MIRROR_ANNOTATION] !== undefined) { yield forbidden(NO_FIELD, "static pods do not support ephemeral containers"); return; }
   yield* validatePod(next, rules);
   yield* validateAnnotationUpdates(next.metadata.annotations ?? {}, old.metadata.annotations ?? {});
+  yield* validatePodAnnotations("metadata.annotations", next.metadata.annotations ?? {}, next.spec, rules); // once more, as upstream does
   const path = "spec.ephemeralContainers";
+  const byName = new Map((next.spec.ephemeralContainers ?? []).map((container) => [container.name, container]));
   for (const container of old.spec.ephemeralContainers ?? []) {
-    const same = (next.spec.ephemeralContainers ?? []).findLast(({ name }) => name === container.name);
+    const same = byName.get(container.name);
     if (!same) yield forbidden(path, `existing ephemeral containers ${goQuote(container.name)} may not be removed\n`);
     else if (!semanticEqual(same, container)) yield forbidden(path, `existing ephemeral containers ${goQuote(container.name)} may not be changed\n${jsonDiff(internalForm(EPHEMERAL, container), internalForm(EPHEMERAL, same))}`);
   }

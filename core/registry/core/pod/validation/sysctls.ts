@@ -8,12 +8,14 @@ const NAME_PATTERN = new RegExp(NAME);
 const NAME_LENGTH_MAX = 253;
 
 type Namespace = "ipc" | "net";
-const NAMES: Readonly<Record<string, Namespace>> = { "kernel.sem": "ipc" };
-const PREFIXES: readonly [prefix: string, namespace: Namespace][] = [["kernel.shm", "ipc"], ["kernel.msg", "ipc"], ["fs.mqueue.", "ipc"], ["net.", "net"]];
+const IPC_NAMES: ReadonlySet<string> = new Set([
+  "kernel.sem", "kernel.shmall", "kernel.shmmax", "kernel.shmmni", "kernel.shm_rmid_forced", "kernel.shm", "kernel.msgmax", "kernel.msgmnb", "kernel.msgmni", "kernel.msg",
+]);
 
 function namespaceOf(name: string): Namespace | undefined {
-  const dotted = normalize(name);
-  return NAMES[dotted] ?? PREFIXES.find(([prefix]) => dotted.startsWith(prefix))?.[1];
+  const dotted = normalize(name).split("*", 1)[0]!;
+  if (dotted.startsWith("net.")) return "net";
+  return IPC_NAMES.has(dotted) || dotted.startsWith("fs.mqueue.") ? "ipc" : undefined;
 }
 
 /** Slashes and dots may be swapped: whichever comes first separates. */

@@ -9,18 +9,24 @@ import { rangeMessage } from "../../../../api/meta/names.ts";
 import { internalForm } from "../../../../api/schema/internal-form.ts";
 import { jsonDiff } from "../../checks/diff.ts";
 import { semanticEqual } from "../../checks/equal.ts";
+import { podRules } from "../rules.ts";
+import { validateTolerations } from "./affinity.ts";
 import { APPARMOR_ANNOTATION_PREFIX } from "./security.ts";
-import { INT32_MAX, MIRROR_ANNOTATION } from "./spec.ts";
+import { INT32_MAX, MIRROR_ANNOTATION, validatePodAnnotations } from "./spec.ts";
 
 const UPDATABLE = [
   "`spec.containers[*].image`", "`spec.initContainers[*].image`", "`spec.activeDeadlineSeconds`", "`spec.tolerations` (only additions to existing tolerations)",
   "`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)",
 ].join(",");
 const SPEC = "io.k8s.api.core.v1.PodSpec";
+const TERM = "io.k8s.api.core.v1.NodeSelectorTerm";
 const REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution";
 
+/** Annotations and tolerations are looked at once more, as upstream does: the message has each error once, the causes twice. */
 export function* validatePodUpdate(next: Readonly<Pod>, old: Readonly<Pod>): Iterable<FieldError> {
+  const rules = podRules(true, old);
   yield* validateAnnotationUpdates(next.metadata.annotations ?? {}, old.metadata.annotations ?? {});
+  yield* validatePodAnnotations("metadata.annotations", next.metadata.annotations ?? {}, next.spec, rules);
   for (const field of ["containers", "initContainers"] as const) {
     const errors = [...validateSameContainers(child("spec", field), next.spec[field] ?? [], old.spec[field] ?? [])];
     yield* errors;
@@ -29,7 +35,8 @@ export function* validatePodUpdate(next: Readonly<Pod>, old: Readonly<Pod>): Ite
   const deadlineErrors = [...validateDeadline(next.spec.activeDeadlineSeconds, old.spec.activeDeadlineSeconds)];
   yield* deadlineErrors;
   if (next.spec.activeDeadlineSeconds !== undefined && deadlineErrors.length > 0) return;
-  yield* validateTolerationsKept(next.spec.tolerations ?? [], old.spec.tolerations ?? []);
+  const tolerationErrors = [...validateTolerationsKept(next.spec.tolerations ?? [], old.spec.tolerations ?? [])];
+  yield* tolerationErrors.length > 0 ? tolerationErrors : validateTolerations("spec.tolerations", next.spec.tolerations ?? [], rules.allowComparisonTolerations);
   const gates = new Set((old.spec.schedulingGates ?? []).map(({ name }) => name));
   for (const [i, { name }] of (next.spec.schedulingGates ?? []).entries())
     if (!gates.has(name)) yield forbidden(child(index("spec.schedulingGates", i), "name"), `only deletion is allowed, but found new scheduling gate '${name}'`);
@@ -69,11 +76,11 @@ function* validateDeadline(next: number | undefined, old: number | undefined): I
 }
 
 function* validateTolerationsKept(next: readonly Toleration[], old: readonly Toleration[]): Iterable<FieldError> {
-  for (const toleration of old) {
-    const kept = next.some((other) => semanticEqual({ ...toleration, tolerationSeconds: other.tolerationSeconds }, other));
-    if (!kept) { yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds"); return; }
-  }
+  const kept = new Set(next.map(butItsSeconds));
+  if (old.some((toleration) => !kept.has(butItsSeconds(toleration)))) yield forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds");
 }
+
+function butItsSeconds({ key, operator, value, effect }: Toleration): string { return JSON.stringify([key ?? "", operator ?? "", value ?? "", effect ?? ""]); }
 
 /** What is different although it may be is made the same; if anything else still differs, that is the error. */
 function* validateRest(next: Readonly<PodSpec>, old: Readonly<PodSpec>): Iterable<FieldError> {
@@ -108,11 +115,11 @@ function* validateAffinityWhileGated(next: Readonly<PodSpec>, old: Readonly<PodS
   if (!oldTerms) return;
   const path = child("spec.affinity.nodeAffinity", REQUIRED, "nodeSelectorTerms");
   if (oldTerms.length > 0 && oldTerms.length !== nextTerms.length) {
-    yield invalid(path, nextTerms, "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
+    yield invalid(path, termsOf(nextAffinity)?.map((term) => internalForm(TERM, term)), "no additions/deletions to non-empty NodeSelectorTerms list are allowed");
     return;
   }
   for (const [i, term] of oldTerms.entries())
-    if (!onlyAdds(nextTerms[i]!, term)) yield invalid(index(path, i), nextTerms[i], "only additions are allowed (no mutations or deletions)");
+    if (!onlyAdds(nextTerms[i]!, term)) yield invalid(index(path, i), internalForm(TERM, nextTerms[i]!), "only additions are allowed (no mutations or deletions)");
 }
 
 function termsOf(affinity: NodeAffinity | undefined): readonly NodeSelectorTerm[] | undefined { return affinity?.[REQUIRED]?.nodeSelectorTerms; }
@@ -125,6 +132,7 @@ function onlyAdds(next: NodeSelectorTerm, old: NodeSelectorTerm): boolean {
 
 function withOldNodeAffinity(next: Readonly<PodSpec>, old: Readonly<PodSpec>): PodSpec["affinity"] {
   const nodeAffinity = old.affinity?.nodeAffinity;
+  if (semanticEqual(next.affinity?.nodeAffinity, nodeAffinity)) return next.affinity;
   if (!next.affinity) return nodeAffinity ? { nodeAffinity } : undefined;
   if (!old.affinity && !next.affinity.podAffinity && !next.affinity.podAntiAffinity) return undefined;
   return { ...next.affinity, nodeAffinity };

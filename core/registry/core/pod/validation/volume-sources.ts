@@ -97,7 +97,7 @@ const ISCSI_TARGET_LENGTH_MAX = 64;
 
 export function* persistentIscsi(path: string, source: core.ISCSIPersistentVolumeSource, volumeName: string): Errors {
   yield* need(path, source, "targetPortal");
-  if (source.initiatorName !== undefined && `${volumeName}:${source.targetPortal}`.length > ISCSI_TARGET_LENGTH_MAX)
+  if (source.initiatorName !== undefined && byteLength(`${volumeName}:${source.targetPortal ?? ""}`) > ISCSI_TARGET_LENGTH_MAX)
     yield invalid(child(path, "targetportal"), source.targetPortal, "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.");
   yield* iscsiCommon(path, source, "must be valid format");
   yield* secretName(path, source.secretRef);

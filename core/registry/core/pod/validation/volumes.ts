@@ -5,6 +5,7 @@
  */
 import { child, duplicate, type FieldError, forbidden, index, invalid, required } from "../../../../api/meta/field-error.ts";
 import type { CSIVolumeSource, EphemeralVolumeSource, ImageVolumeSource, KeyToPath, Volume } from "../../../../api/gen/core.v1.ts";
+import { byteLength } from "../../../../api/meta/byte-length.ts";
 import { goQuote } from "../../../../api/meta/go-quote.ts";
 import { dns1123Subdomain } from "../../../../api/meta/names.ts";
 import type { TemplateMeta } from "../../../../api/meta/object-meta.ts";
@@ -100,7 +101,7 @@ function* keyedFiles(path: string, defaultMode: number | undefined, items: reado
 const ISCSI_NAME_LENGTH_MAX = 64;
 
 function* iscsiNameLength(path: string, { name, iscsi }: Volume): Iterable<FieldError> {
-  if (iscsi?.initiatorName !== undefined && `${name}:${iscsi.targetPortal}`.length > ISCSI_NAME_LENGTH_MAX)
+  if (iscsi?.initiatorName !== undefined && byteLength(`${name}:${iscsi.targetPortal ?? ""}`) > ISCSI_NAME_LENGTH_MAX)
     yield invalid(child(path, "name"), name, "Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.");
 }
 

@@ -61,10 +61,11 @@ export function* validateHostProcess(path: string, spec: Readonly<PodSpec>): Ite
 }
 
 const OTHER_OS = "cannot be set for a windows pod";
-const POD_FIELDS_LINUX = ["hostUsers", "hostPID", "hostIPC", "shareProcessNamespace"] as const;
-const POD_CONTEXT_FIELDS_LINUX = [
-  "appArmorProfile", "seLinuxOptions", "seccompProfile", "fsGroup", "fsGroupChangePolicy", "sysctls", "runAsUser", "runAsGroup", "supplementalGroups",
-  "supplementalGroupsPolicy", "seLinuxChangePolicy",
+/** In the order in which upstream looks at them. */
+const POD_FIELDS_LINUX = [
+  "securityContext.appArmorProfile", "securityContext.seLinuxOptions", "hostUsers", "hostPID", "hostIPC", "securityContext.seccompProfile", "securityContext.fsGroup",
+  "securityContext.fsGroupChangePolicy", "securityContext.sysctls", "shareProcessNamespace", "securityContext.runAsUser", "securityContext.runAsGroup",
+  "securityContext.supplementalGroups", "securityContext.supplementalGroupsPolicy", "securityContext.seLinuxChangePolicy",
 ] as const;
 const CONTAINER_CONTEXT_FIELDS_LINUX = [
   "appArmorProfile", "seLinuxOptions", "seccompProfile", "capabilities", "readOnlyRootFilesystem", "privileged", "allowPrivilegeEscalation", "procMount", "runAsUser", "runAsGroup",
@@ -88,14 +89,12 @@ function* validateLinux(path: string, spec: Readonly<PodSpec>): Iterable<FieldEr
 }
 
 function* validateWindows(path: string, spec: Readonly<PodSpec>): Iterable<FieldError> {
-  for (const field of POD_FIELDS_LINUX) {
-    const set = field === "hostPID" || field === "hostIPC" ? spec[field] === true : spec[field] !== undefined;
-    if (set) yield forbidden(child(path, field), OTHER_OS);
-  }
-  for (const field of POD_CONTEXT_FIELDS_LINUX) {
-    const value = spec.securityContext?.[field];
-    if (value !== undefined && !(field === "sysctls" && (value as readonly unknown[]).length === 0)) yield forbidden(child(path, "securityContext", field), OTHER_OS);
-  }
+  const { securityContext, hostUsers, shareProcessNamespace } = spec;
+  const set: Readonly<Record<string, unknown>> = {
+    hostUsers, shareProcessNamespace, hostPID: spec.hostPID || undefined, hostIPC: spec.hostIPC || undefined,
+    ...Object.fromEntries(Object.entries(securityContext ?? {}).map(([field, value]) => [`securityContext.${field}`, field === "sysctls" && !securityContext?.sysctls?.length ? undefined : value])),
+  };
+  for (const field of POD_FIELDS_LINUX) if (set[field] !== undefined) yield forbidden(child(path, field), OTHER_OS);
   for (const { container, path: at } of containersOf(spec, path))
     for (const field of CONTAINER_CONTEXT_FIELDS_LINUX) if (container.securityContext?.[field] !== undefined) yield forbidden(child(at, "securityContext", field), OTHER_OS);
 }
