@@ -99,12 +99,14 @@ test("a status goes forward only", () => {
 test("lists of indexes", () => {
   expect(countIndexes("0,2-4", 5)).toBe(4);
   expect(() => countIndexes("3,1", 5)).toThrow("non-increasing order, previous: 3, current: 1");
+  expect(() => countIndexes("99999999999999999999", 5)).toThrow('cannot convert string to integer for index: "99999999999999999999"');
   expect([firstOverlap("0-3,7", "4-5,7", 9), firstOverlap("0", "1", 9)]).toEqual([7, undefined]);
 });
 
 test.each<[string, string | undefined]>([
   ["*/5 0-6/2 1,15 jan-MAR ?", undefined],
   ["@every 1h30m", undefined],
+  ["99999999999999999999 * * * *", 'failed to parse int from 99999999999999999999: strconv.Atoi: parsing "99999999999999999999": value out of range'],
   ["@hourly", undefined],
   ["* * * *", "expected exactly 5 fields, found 4: [* * * *]"],
   ["60 * * * *", "end of range (60) above maximum (59): 60"],
