@@ -13,11 +13,13 @@ interface StatusOptions<T extends ApiObject> {
   /** After spec and metadata have been put back. Mutates `next`. */
   readonly prepare?: (next: T, old: Readonly<T>, context: WriteContext) => void;
   readonly validate?: (next: Readonly<T>, old: Readonly<T>) => Iterable<FieldError>;
+  /** Texts for the Warning header. */
+  readonly warnings?: (next: Readonly<T>) => Iterable<string>;
   /** Labels, annotations, finalizers and owners stay as they were. Default: a status update may change them, as upstream lets most kinds do. */
   readonly keepsMetadata?: boolean;
 }
 
-export function statusPart<T extends ApiObject>({ prepare, validate, keepsMetadata = false }: StatusOptions<T> = {}): Part<T> {
+export function statusPart<T extends ApiObject>({ prepare, validate, warnings, keepsMetadata = false }: StatusOptions<T> = {}): Part<T> {
   return {
     type: "part",
     generation: false,
@@ -27,6 +29,7 @@ export function statusPart<T extends ApiObject>({ prepare, validate, keepsMetada
       prepare?.(next, old, context);
     },
     ...(validate ? { validate } : {}),
+    ...(warnings ? { warnings } : {}),
   };
 }
 
