@@ -7,7 +7,7 @@ import { roundResourceList } from "../checks/resources.ts";
 import { nodeTermWarnings } from "../pod/warnings.ts";
 import { statusPart } from "../status-part.ts";
 import { defaultVolumeSource } from "../volume-source.ts";
-import { validateVolumeSpec, validateVolumeUpdate } from "./validation.ts";
+import { validateMountOptions, validateVolumeSpec, validateVolumeUpdate } from "./validation.ts";
 
 const ANNOTATIONS_DEPRECATED: Readonly<Record<string, string>> = {
   "volume.beta.kubernetes.io/storage-class": `deprecated since v1.8; use "storageClassName" attribute instead`,
@@ -32,7 +32,10 @@ export const persistentVolumes = defineResource<PersistentVolume>({
     defaultVolumeSource(spec);
   },
   prepareForCreate(volume, { nowMs }) { volume.status = { phase: "Pending", lastPhaseTransitionTime: timestamp(nowMs) }; },
-  validate: ({ spec, metadata }, old) => validateVolumeSpec("spec", spec, metadata.name, old?.spec),
+  *validate(volume, old) {
+    yield* validateVolumeSpec("spec", volume.spec, volume.metadata.name, old?.spec);
+    yield* validateMountOptions(volume, old);
+  },
   validateUpdate: validateVolumeUpdate,
   *warnings({ metadata, spec }) {
     for (const [name, text] of Object.entries(ANNOTATIONS_DEPRECATED)) if (metadata.annotations?.[name] !== undefined) yield `metadata.annotations[${name}]: ${text}`;

@@ -1,7 +1,9 @@
 /** What a volume is, and what of it may change. Source: kubernetes v1.36 pkg/apis/core/validation/validation.go ValidatePersistentVolumeSpec */
+import { posix } from "node:path";
 import { child, type FieldError, FIELD_IMMUTABLE, forbidden, invalid, key, notSupported, required } from "../../../api/meta/field-error.ts";
 import type { PersistentVolume, PersistentVolumeSpec } from "../../../api/gen/core.v1.ts";
 import { labelValue } from "../../../api/meta/names.ts";
+import { annotationsOf } from "../../../api/meta/object-meta.ts";
 import { internalForm } from "../../../api/schema/internal-form.ts";
 import { jsonDiff } from "../checks/diff.ts";
 import { semanticEqual } from "../checks/equal.ts";
@@ -11,6 +13,10 @@ import { validateAccessModes, VOLUME_MODES } from "../persistent-volume-claim/va
 import { validateNodeSelector } from "../pod/validation/affinity.ts";
 import { persistentGlusterfs, persistentIscsi, persistentSourceChecks } from "../pod/validation/volume-sources.ts";
 
+const MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options";
+const MOUNTED = [
+  "gcePersistentDisk", "awsElasticBlockStore", "glusterfs", "nfs", "rbd", "quobyte", "iscsi", "cinder", "cephfs", "azureFile", "vsphereVolume", "azureDisk", "photonPersistentDisk",
+] as const satisfies readonly (keyof PersistentVolumeSpec)[];
 const RECLAIM_POLICIES = ["Delete", "Recycle", "Retain"];
 const COLLISION_NAMES: Readonly<Record<string, string>> = { cephfs: "cephFS" };
 const ERROR_NAMES: Readonly<Record<string, string>> = { gcePersistentDisk: "persistentDisk" };
@@ -32,7 +38,7 @@ export function* validateVolumeSpec(path: string, spec: Readonly<PersistentVolum
   }
   yield* validateSource(path, spec, name);
   if (spec.local && !spec.nodeAffinity) yield required(affinityPath, "Local volume requires node affinity");
-  if (spec.hostPath && /^[./]*$/.test(spec.hostPath.path) && spec.hostPath.path !== "" && spec.persistentVolumeReclaimPolicy === "Recycle")
+  if (spec.hostPath && posix.normalize(spec.hostPath.path) === "/" && spec.persistentVolumeReclaimPolicy === "Recycle")
     yield forbidden(child(path, "persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'");
   if (spec.storageClassName) yield* isDns1123Subdomain(child(path, "storageClassName"), spec.storageClassName);
   yield* oneOfOptional(child(path, "volumeMode"), spec.volumeMode, VOLUME_MODES);
@@ -41,6 +47,13 @@ export function* validateVolumeSpec(path: string, spec: Readonly<PersistentVolum
   if (attributes === "") yield required(child(path, "volumeAttributesClassName"), "an empty string is disallowed");
   else yield* isDns1123Subdomain(child(path, "volumeAttributesClassName"), attributes);
   if (!spec.csi) yield required(child(path, "csi"), "has to be specified when using volumeAttributesClassName");
+}
+
+/** An annotation from before there was a field: for those volumes alone that a mount of the node's brings. One that was there already stays. Source: kubernetes v1.36 pkg/volume/validation/pv_validation.go */
+export function* validateMountOptions(volume: Readonly<PersistentVolume>, old: Readonly<PersistentVolume> | undefined): Iterable<FieldError> {
+  const isNew = annotationsOf(volume)[MOUNT_OPTIONS] !== undefined && (!old || annotationsOf(old)[MOUNT_OPTIONS] === undefined);
+  if (isNew && !MOUNTED.some((field) => volume.spec[field] !== undefined))
+    yield forbidden(child("metadata", "annotations", MOUNT_OPTIONS), "may not specify mount options for this volume type");
 }
 
 /** What an attachment carries itself instead of naming a volume: nothing but a CSI source and how it is used. */
