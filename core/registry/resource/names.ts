@@ -55,17 +55,19 @@ interface ListRules<T> {
   readonly max?: number | undefined;
   /** What may be there once. */
   readonly keyOf?: ((item: T) => string) | undefined;
+  /** How a second one is shown; default: by its key. */
+  readonly shown?: (item: T) => unknown;
   readonly check: (path: string, item: T) => Iterable<FieldError>;
 }
 
 /** Too many are not looked at one by one. */
-export function* listOf<T>(path: string, list: readonly T[] | undefined | null, { max, keyOf, check }: ListRules<T>): Iterable<FieldError> {
+export function* listOf<T>(path: string, list: readonly T[] | undefined | null, { max, keyOf, check, shown = keyOf }: ListRules<T>): Iterable<FieldError> {
   const items = list ?? [];
   if (max !== undefined && items.length > max) { yield tooMany(path, items.length, max); return; }
   for (const [i, item] of items.entries()) yield* check(index(path, i), item);
   if (!keyOf) return;
   const isRepeated = repeats<string>();
-  for (const [i, name] of items.map(keyOf).entries()) if (isRepeated(name)) yield duplicate(index(path, i), name);
+  for (const [i, item] of items.entries()) if (isRepeated(keyOf(item))) yield duplicate(index(path, i), shown!(item));
 }
 
 export function* counters(path: string, given: Readonly<Record<string, unknown>> | undefined, max: number): Iterable<FieldError> {

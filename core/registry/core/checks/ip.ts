@@ -128,6 +128,14 @@ export function* strictCidr(path: string, text: string): Iterable<FieldError> {
   if (canonical !== text) yield invalid(path, text, `must be in canonical form (${goQuote(canonical)})`);
 }
 
+/** An address with the length of its network's prefix. */
+export function* interfaceAddress(path: string, text: string): Iterable<FieldError> {
+  const range = parseRange(text);
+  if (!range) { yield invalid(path, text, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"); return; }
+  const canonical = `${formatAddress(range.address)}/${range.prefix}`;
+  if (canonical !== text) yield invalid(path, text, `must be in canonical form (${goQuote(canonical)})`);
+}
+
 /** Addresses nothing can be reached at. */
 export function* endpointIp(path: string, text: string): Iterable<FieldError> {
   const address = parseAddress(text);
