@@ -24,6 +24,9 @@ test.each<[Given, string[]]>([
   [claim({ exactly: { ...exactly, selectors: [{ cel: { expression: "device.driver" } }, { cel: { expression: 'device.driver == "d"' } }] } }), [
     'spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: "device.driver": must evaluate to bool or the unknown type, not string',
   ]],
+  [claim({ exactly: { ...exactly, selectors: [{ cel: { expression: `[1].all(x, ${"[1,1,1,1,1,1,1,1,1,1].all(y, ".repeat(6)}true${")".repeat(7)}` } }] } }), [
+    "spec.devices.requests[0].exactly.selectors[0].cel.expression: Forbidden: too complex, exceeds cost limit",
+  ]],
   [claim({}, { constraints: [{ requests: ["nic"], matchAttribute: "model" }] }), [
     `spec.devices.constraints[0].requests[0]: Invalid value: "nic": must be the name of a request in the claim or the name of a request and a subrequest separated by '/'`,
     'spec.devices.constraints[0].matchAttribute: Invalid value: "model": a fully qualified name must be a domain and a name separated by a slash',
