@@ -41,6 +41,17 @@ test("what is asked for never changes; it is shown as the server's own structs a
   expect(errors).toEqual(['spec: Invalid value: {"Devices":{"Requests":null,"Constraints":null,"Config":null}}: field is immutable']);
 });
 
+test("what was taken once stays as it is: of unchanged selectors, configurations and templates nothing is asked", () => {
+  const dear = `[1].all(x, ${"[1,1,1,1,1,1,1,1,1,1].all(y, ".repeat(6)}true${")".repeat(7)}`;
+  const spec = { selectors: [{ cel: { expression: dear } }], config: [{ opaque: { driver: "d.example.com", parameters: { long: "x".repeat(11_000) } } }] };
+  const { object: old } = created(deviceClasses, { spec });
+  expect(updated(deviceClasses, old, {}).errors).toEqual([]);
+  expect(updated(deviceClasses, old, { spec: { ...spec, selectors: [...spec.selectors, { cel: { expression: "true" } }] } }).errors).toHaveLength(1);
+  const templates = resourceClaimTemplates(() => ({}));
+  const template = created(templates, { spec: claim({ exactly: { ...exactly, adminAccess: true } }) });
+  expect([template, updated(templates, template.object, {})].map(({ errors }) => errors.length)).toEqual([1, 0]);
+});
+
 test("what was allocated stays; what is known of devices goes with them", () => {
   const { object } = created(claims, claim());
   const result = { request: "gpu", driver: "d.example.com", pool: "n1", device: "gpu-0" };
