@@ -63,6 +63,11 @@ test("updates", () => {
     "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
   ]);
   expect(updated(statefulSets, set, { spec: { ...set.spec, replicas: 3 } }).errors).toEqual([]);
+  // What was let pass before does not let anything else of the template pass.
+  const tolerant = { ...template, spec: { ...template.spec, tolerations: [{ key: "k", operator: "Lt", value: "1", effect: "NoSchedule" }] } };
+  const old = created(statefulSets, spec({ template: tolerant })).object;
+  expect(updated(statefulSets, old, { spec: { ...old.spec, replicas: 3 } }).errors).toEqual([]);
+  expect(updated(statefulSets, old, { spec: { ...old.spec, template: { ...tolerant, spec: { ...tolerant.spec, containers: [{ image: "i" }] } } } }).errors).toContain("spec.template.spec.containers[0].name: Required value");
   const daemon = created(daemonSets, spec()).object;
   const changed = { ...template, metadata: { labels: { app: "web", v: "2" } } };
   expect(updated(daemonSets, daemon, { spec: { ...daemon.spec, template: changed } }).object.metadata.annotations).toEqual({ "deprecated.daemonset.template.generation": "2" });

@@ -1,15 +1,20 @@
 /**
  * What changed between two values, as a unified diff of their JSON with three lines of context. Messages about immutable fields end with one.
  *
- * Source: kubernetes v1.36 apimachinery/pkg/util/diff/diff.go
+ * Source: kubernetes v1.36 apimachinery/pkg/util/diff/diff.go; github.com/pmezard/go-difflib difflib.go
  */
 import { stringify } from "../../../api/codec/json.ts";
 
 const CONTEXT = 3;
-/** The table of the longest common subsequence grows with the product of both lengths; beyond this everything in between counts as replaced. */
-const CELLS_MAX = 4_000_000;
+/** Finding the longest run of lines in both may take as many steps as the product of both lengths; beyond this everything in between counts as replaced. */
+const STEPS_MAX = 4_000_000;
+/** In a text of so many lines, those that are there more often than one in a hundred times are no place to begin at. */
+const [MANY_LINES, POPULAR_PER] = [200, 100];
 
 interface Edit { readonly sign: " " | "-" | "+"; readonly line: string }
+/** Lines that both have: before[at…], after[to…]. */
+interface Run { readonly at: number; readonly to: number; readonly length: number }
+interface Part { readonly at: number; readonly atEnd: number; readonly to: number; readonly toEnd: number }
 
 export function jsonDiff(before: unknown, after: unknown): string {
   return hunks(edits(lines(before), lines(after))).map(formatHunk).join("");
@@ -18,36 +23,65 @@ export function jsonDiff(before: unknown, after: unknown): string {
 function lines(value: unknown): string[] { return (stringify(value, 1) ?? "null").split("\n"); }
 
 function edits(before: readonly string[], after: readonly string[]): Edit[] {
-  let head = 0;
-  while (head < before.length && head < after.length && before[head] === after[head]) head++;
-  let tail = 0;
-  while (tail < before.length - head && tail < after.length - head && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail++;
-  const same = (line: string): Edit => ({ sign: " ", line });
-  return [
-    ...before.slice(0, head).map(same),
-    ...middle(before.slice(head, before.length - tail), after.slice(head, after.length - tail)),
-    ...before.slice(before.length - tail).map(same),
-  ];
+  const out: Edit[] = [];
+  let [at, to] = [0, 0];
+  for (const run of [...commonRuns(before, after), { at: before.length, to: after.length, length: 0 }]) {
+    for (; at < run.at; at++) out.push({ sign: "-", line: before[at]! });
+    for (; to < run.to; to++) out.push({ sign: "+", line: after[to]! });
+    for (const end = at + run.length; at < end; at++, to++) out.push({ sign: " ", line: before[at]! });
+  }
+  return out;
 }
 
-function middle(before: readonly string[], after: readonly string[]): Edit[] {
-  const removed = before.map((line): Edit => ({ sign: "-", line }));
-  const added = after.map((line): Edit => ({ sign: "+", line }));
-  if (removed.length * added.length > CELLS_MAX) return [...removed, ...added];
-  const width = after.length + 1;
-  const common = new Uint32Array((before.length + 1) * width); // of before[i…] and after[j…]
-  for (let i = before.length - 1; i >= 0; i--)
-    for (let j = after.length - 1; j >= 0; j--)
-      common[i * width + j] = before[i] === after[j] ? common[(i + 1) * width + j + 1]! + 1 : Math.max(common[(i + 1) * width + j]!, common[i * width + j + 1]!);
-  const out: Edit[] = [];
-  let i = 0;
-  let j = 0;
-  while (i < before.length && j < after.length) {
-    if (before[i] === after[j]) { out.push({ sign: " ", line: before[i]! }); i++; j++; }
-    else if (common[(i + 1) * width + j]! >= common[i * width + j + 1]!) out.push(removed[i++]!);
-    else out.push(added[j++]!);
+/** The longest, and those before and after it. */
+function commonRuns(before: readonly string[], after: readonly string[]): Run[] {
+  const places = placesOf(after);
+  const within = (part: Part): Run[] => {
+    const run = (part.atEnd - part.at) * (part.toEnd - part.to) > STEPS_MAX ? undefined : longestRun(before, after, part, places);
+    if (!run) return [];
+    const [atEnd, toEnd] = [run.at + run.length, run.to + run.length];
+    return [...within({ ...part, atEnd: run.at, toEnd: run.to }), run, ...within({ ...part, at: atEnd, to: toEnd })];
+  };
+  if (before.length * after.length <= STEPS_MAX) return within({ at: 0, atEnd: before.length, to: 0, toEnd: after.length });
+  const { head, tail } = sameEnds(before, after);
+  const tailAt = { at: before.length - tail, to: after.length - tail };
+  return [{ at: 0, to: 0, length: head }, ...within({ at: head, atEnd: tailAt.at, to: head, toEnd: tailAt.to }), { ...tailAt, length: tail }];
+}
+
+function sameEnds(before: readonly string[], after: readonly string[]): { readonly head: number; readonly tail: number } {
+  const most = Math.min(before.length, after.length);
+  let head = 0;
+  while (head < most && before[head] === after[head]) head++;
+  let tail = 0;
+  while (tail < most - head && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail++;
+  return { head, tail };
+}
+
+function placesOf(after: readonly string[]): ReadonlyMap<string, readonly number[]> {
+  const places = Map.groupBy(after.keys(), (i) => after[i]!);
+  if (after.length < MANY_LINES) return places;
+  const most = Math.floor(after.length / POPULAR_PER) + 1;
+  return new Map([...places].filter(([, found]) => found.length <= most));
+}
+
+/** The first of the longest. */
+function longestRun(before: readonly string[], after: readonly string[], { at: from, atEnd, to: toFrom, toEnd }: Part, places: ReadonlyMap<string, readonly number[]>): Run | undefined {
+  let [at, to, length] = [from, toFrom, 0];
+  let ending = new Map<number, number>(); // lengths of those that end at a line of `after`
+  for (let i = from; i < atEnd; i++) {
+    const next = new Map<number, number>();
+    for (const j of places.get(before[i]!) ?? []) {
+      if (j < toFrom) continue;
+      if (j >= toEnd) break;
+      const found = (ending.get(j - 1) ?? 0) + 1;
+      next.set(j, found);
+      if (found > length) [at, to, length] = [i - found + 1, j - found + 1, found];
+    }
+    ending = next;
   }
-  return [...out, ...removed.slice(i), ...added.slice(j)];
+  while (at > from && to > toFrom && before[at - 1] === after[to - 1]) { at--; to--; length++; }
+  while (at + length < atEnd && to + length < toEnd && before[at + length] === after[to + length]) length++;
+  return length > 0 ? { at, to, length } : undefined;
 }
 
 interface Hunk { readonly beforeStart: number; readonly afterStart: number; readonly edits: readonly Edit[] }
