@@ -76,6 +76,21 @@ test("addresses of devices are written as they would be by the server", () => {
   );
 });
 
+test.each([
+  ["01234567-89ab-cdef-0123-456789abcdeF", "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters"],
+  ["0123456789abcdef0123456789abcdef", "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters"],
+  ["01234567-89ab-cdef-0123-456789abcdeg", "error validating uid: invalid UUID format"],
+  ["01234567x89ab-cdef-0123-456789abcdef", "error validating uid: invalid UUID format"],
+  ["0123456789abcdef0123456789abcdeg", "error validating uid: invalid UUID format"],
+  ["uri:uuid:01234567-89ab-cdef-0123-456789abcdef", 'error validating uid: invalid urn prefix: "uri:uuid:"'],
+  ["(01234567-89ab-cdef-0123-456789abcdef}", "error validating uid: invalid bracketed UUID format"],
+  ["1", "error validating uid: invalid UUID length: 1"],
+])("%s does not name a share", (shareID, problem) => {
+  const result = { request: "gpu", driver: "d.example.com", pool: "n1", device: "gpu-0", shareID };
+  expect(updated(claims, created(claims, claim()).object, { status: { allocation: { devices: { results: [result] } } } }, { subresource: "status" }).errors)
+    .toEqual([`status.allocation.devices.results[0].shareID: Invalid value: "${shareID}": ${problem}`]);
+});
+
 const slice = (device: Given = {}, more: Given = {}): Given => ({ spec: { driver: "d.example.com", pool: { name: "n1", generation: 1, resourceSliceCount: 1 }, nodeName: "n1", devices: [{ name: "gpu-0", ...device }], ...more } });
 
 test.each<[Given, string[]]>([
