@@ -74,6 +74,12 @@ test("an update's causes have what is wrong with the spec twice, as upstream's h
   expect(wrong.filter((one) => one.startsWith("spec.selector"))).toEqual(["spec.selector FieldValueRequired", "spec.selector FieldValueRequired", "spec.selector FieldValueInvalid"]);
 });
 
+test("one whose labels are taken away with its status has those of its pods", () => {
+  const { object } = created(jobs, job());
+  const { labels: _, ...metadata } = object.metadata;
+  expect(updated(jobs, object, { metadata, status: {} }, { subresource: "status" }).object.metadata.labels).toEqual(object.spec.template.metadata!.labels);
+});
+
 test("a status goes forward only", () => {
   const old = { ...created(jobs, job()).object, status: { startTime: "2026-01-01T00:00:00Z", failed: 2 } };
   const errors = (status: Given): readonly string[] => updated(jobs, old, { status }, { subresource: "status" }).errors;

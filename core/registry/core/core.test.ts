@@ -168,3 +168,11 @@ test("a node's taints are looked at twice in an update, as upstream does", () =>
   const next = { ...object, spec: { ...object.spec, taints: [{ key: "a", effect: "Go" as never }] } };
   expect([...nodes.validate!(next, object), ...nodes.validateUpdate!(next, object)].map(({ field }) => field)).toEqual(["metadata.taints[0].effect", "metadata.taints[0].effect"]);
 });
+
+test("where a volume can be used stays, but for labels that got a new name", () => {
+  const at = (key: string): Given => ({ nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "In", values: ["a"] }] }] } } });
+  const errors = (before: string, after: string): readonly string[] => updated(persistentVolumes, created(persistentVolumes, { spec: { ...volume, ...at(before) } }).object, { spec: { ...volume, ...at(after) } }).errors;
+  expect(errors("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")).toEqual([]);
+  expect(errors("k", "l")).toEqual([expect.stringContaining("field is immutable, except for updating from beta label to GA")]);
+  expect(errors("k", "")).toEqual([expect.stringContaining("name part must be non-empty"), expect.stringContaining("name part must consist of")]);
+});

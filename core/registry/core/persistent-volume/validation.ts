@@ -136,10 +136,11 @@ type NodeAffinity = NonNullable<PersistentVolumeSpec["nodeAffinity"]>;
 function withNewLabels(old: NodeAffinity, next: NodeAffinity | undefined): NodeAffinity {
   const renamed = structuredClone(old);
   for (const [i, term] of (renamed.required?.nodeSelectorTerms ?? []).entries()) {
-    for (const [j, requirement] of (term.matchExpressions ?? []).entries()) {
-      const key = next?.required?.nodeSelectorTerms?.[i]?.matchExpressions?.[j]?.key;
-      if (key !== undefined && RENAMED_LABELS[requirement.key] === key) requirement.key = key;
-    }
+    for (const part of ["matchExpressions", "matchFields"] as const)
+      for (const [j, requirement] of (term[part] ?? []).entries()) {
+        const key = next?.required?.nodeSelectorTerms?.[i]?.[part]?.[j]?.key;
+        if (key !== undefined && (RENAMED_LABELS[requirement.key] ?? "") === key) requirement.key = key; // an empty one, too, as upstream; it is refused for that
+      }
   }
   return renamed;
 }
