@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { compileDeviceSelector, type SelectableDevice } from "./device-selector.ts";
+import { compileDeviceSelector, isTooComplex, type SelectableDevice } from "./device-selector.ts";
 
 const device: SelectableDevice = {
   driver: "gpu.example.com",
@@ -26,4 +26,22 @@ test("what cannot be compiled, and what fails, is said", () => {
   expect(compileDeviceSelector("device.model")).toMatchObject({ problem: expect.stringContaining("compilation failed: ERROR: <input>:1:7: undefined field 'model'") });
   const selector = compileDeviceSelector(`device.attributes["gpu.example.com"].missing == "x"`);
   expect(() => "matches" in selector && selector.matches(device)).toThrow("no such key: missing");
+});
+
+test.each([
+  [`true`, 0n],
+  [`device.driver == "gpu.example.com"`, 4n],
+  [`device.attributes["gpu.example.com"].model == "a100"`, 5n],
+  [`cel.bind(gpu, device.attributes["gpu.example.com"], gpu.name)`, 15n],
+  [`device.capacity["gpu.example.com"].memory.isGreaterThan(quantity("1Ki"))`, 6n],
+  [`device.attributes.exists_one(x, x == "gpu.example.com")`, 164n],
+  [`device.attributes["gpu.example.com"].exists_one(x, x == "services")`, 133n],
+  [`device.attributes["gpu.example.com"].services.matches("[^a]?sym")`, 18n],
+  [`device.allowMultipleAllocations == true`, 3n],
+])("%s costs at most", (expression, cost) => expect(compileDeviceSelector(expression)).toMatchObject({ maxCost: cost }));
+
+test("what costs too much is told beforehand", () => {
+  const over = (depth: number, inner: string): string => (depth === 0 ? inner : `device.attributes["a.b"].exists(k${depth}, ${over(depth - 1, inner)})`);
+  const isComplex = (expression: string): boolean => { const selector = compileDeviceSelector(expression); return "problem" in selector || isTooComplex(selector); };
+  expect([3, 4].map((depth) => isComplex(over(depth, "k1 == k2")))).toEqual([false, true]);
 });

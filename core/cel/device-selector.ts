@@ -12,14 +12,15 @@
 import type { DeviceAttribute, DeviceCapacity } from "../api/gen/resource.v1.ts";
 import type { Environment, Library, StructTypes } from "./check/declarations.ts";
 import { BOOL, mapOf, STRING, struct, Type } from "./check/type.ts";
-import { compile, evaluate } from "./compile.ts";
+import { compile, estimate, evaluate } from "./compile.ts";
+import type { SizeOf } from "./cost/call-estimate.ts";
 import { kubernetesEnvironment } from "./kubernetes.ts";
 import { QUANTITY_TYPE, quantityValue } from "./library/quantity.ts";
 import { semverValue } from "./library/semver.ts";
 import { type Macro, MacroError } from "./syntax/macros.ts";
 import { isError, mapFrom, Mapping, type Value } from "./value/value.ts";
 
-/** Of one evaluation, and of all that is estimated beforehand. Source: resource/v1 CELSelectorExpressionMaxCost */
+/** Of one evaluation, and of what is estimated beforehand. Source: resource/v1 CELSelectorExpressionMaxCost */
 const SELECTOR_COST_MAX = 1_000_000;
 
 export interface SelectableDevice {
@@ -29,7 +30,11 @@ export interface SelectableDevice {
   readonly capacity?: Readonly<Record<string, DeviceCapacity>> | undefined;
 }
 
-export interface CompiledSelector { matches(device: SelectableDevice): boolean }
+export interface CompiledSelector {
+  /** At most, of any device. */
+  readonly maxCost: bigint;
+  matches(device: SelectableDevice): boolean;
+}
 
 const ANY = new Type("any", "any");
 const DEVICE = struct("kubernetes.DRADevice");
@@ -37,6 +42,38 @@ const FIELDS: Readonly<Record<string, Type>> = {
   driver: STRING, allowMultipleAllocations: BOOL, attributes: mapOf(STRING, mapOf(STRING, ANY)), capacity: mapOf(STRING, mapOf(STRING, QUANTITY_TYPE)),
 };
 const STRUCTS: StructTypes = { has: (name) => name === DEVICE.name, field: (name, field) => (name === DEVICE.name && Object.hasOwn(FIELDS, field) ? FIELDS[field] : undefined) };
+
+/** How many entries or characters something can have, and what is in it. */
+interface Bounds {
+  readonly most: number;
+  readonly fields?: Readonly<Record<string, Bounds>>;
+  readonly key?: Bounds;
+  readonly element?: Bounds;
+  /** Its elements are found by name as well. */
+  readonly named?: true;
+}
+
+const [DOMAIN, ID, VALUE] = [{ most: 63 }, { most: 32 }, { most: 64 }];
+const ENTRIES_MAX = 32;
+const BOUNDS: Bounds = {
+  most: 0,
+  fields: {
+    driver: { most: 63 }, allowMultipleAllocations: { most: 1 },
+    attributes: { most: ENTRIES_MAX, key: DOMAIN, element: { most: ENTRIES_MAX, key: ID, element: VALUE, named: true } },
+    capacity: { most: ENTRIES_MAX, key: DOMAIN, element: { most: ENTRIES_MAX, key: ID, element: { most: 0 } } },
+  },
+};
+
+const sizeOf: SizeOf = ({ path = [] }) => {
+  if (path[0] !== "device") return undefined;
+  let found: Bounds | undefined = BOUNDS;
+  for (const name of path.slice(1)) {
+    if (name === "@items" || name === "@values") found = found?.element;
+    else if (name === "@keys") found = found?.key;
+    else found = found?.named ? found.element : found?.fields?.[name];
+  }
+  return found && { min: 0n, max: BigInt(found.most) };
+};
 
 /** `cel.bind(x, init, body)`: a comprehension over nothing, whose accumulator is the variable. */
 const BIND: Macro = {
@@ -53,11 +90,14 @@ export function deviceEnvironment(): Environment {
   return kubernetesEnvironment().with({ libraries: [BINDINGS], variables: { device: DEVICE }, structs: STRUCTS });
 }
 
+export function isTooComplex({ maxCost }: CompiledSelector): boolean { return maxCost > BigInt(SELECTOR_COST_MAX); }
+
 export function compileDeviceSelector(expression: string, environment: Environment = deviceEnvironment()): CompiledSelector | { readonly problem: string } {
   const compiled = compile(expression, environment);
   if (compiled.problem !== undefined) return { problem: `${compiled.planning ? "program instantiation failed" : "compilation failed"}: ${compiled.problem}` };
   if (compiled.type.kind !== "bool" && compiled.type.kind !== "any") return { problem: `must evaluate to bool or the unknown type, not ${compiled.type.text}` };
   return {
+    maxCost: estimate(compiled, sizeOf).max,
     matches(device) {
       const { value } = evaluate(compiled, { device: deviceValue(device) }, { costLimit: SELECTOR_COST_MAX });
       if (isError(value)) throw new Error(value.message);

@@ -63,6 +63,11 @@ test("updates", () => {
     "spec: Forbidden: updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
   ]);
   expect(updated(statefulSets, set, { spec: { ...set.spec, replicas: 3 } }).errors).toEqual([]);
+  // What was let pass before does not let anything else of the template pass.
+  const tolerant = { ...template, spec: { ...template.spec, tolerations: [{ key: "k", operator: "Lt", value: "1", effect: "NoSchedule" }] } };
+  const old = created(statefulSets, spec({ template: tolerant })).object;
+  expect(updated(statefulSets, old, { spec: { ...old.spec, replicas: 3 } }).errors).toEqual([]);
+  expect(updated(statefulSets, old, { spec: { ...old.spec, template: { ...tolerant, spec: { ...tolerant.spec, containers: [{ image: "i" }] } } } }).errors).toContain("spec.template.spec.containers[0].name: Required value");
   const daemon = created(daemonSets, spec()).object;
   const changed = { ...template, metadata: { labels: { app: "web", v: "2" } } };
   expect(updated(daemonSets, daemon, { spec: { ...daemon.spec, template: changed } }).object.metadata.annotations).toEqual({ "deprecated.daemonset.template.generation": "2" });
@@ -73,6 +78,29 @@ test("updates", () => {
     .toEqual(['spec.selector: Invalid value: {"matchLabels":{"app":"db"}}: field is immutable']);
   expect(deployments.generation && deployments.generation({ ...deployment, metadata: { ...deployment.metadata, annotations: { a: "b" } } }, deployment)).toBe(true);
   expect(updated(deployments, deployment, { status: { replicas: 1, readyReplicas: 2 } }, { subresource: "status" }).errors).toEqual(["status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas"]);
+});
+
+const ROLLBACK = "deprecated.deployment.rollback.to";
+const rolled = (text: string): Given => ({ ...spec(), metadata: { annotations: { [ROLLBACK]: text } } });
+test("the revision a deployment is to return to is a number, and no status's business", () => {
+  const written = (text: string): unknown => created(deployments, rolled(text)).object.metadata.annotations;
+  expect(written("07")).toEqual({ [ROLLBACK]: "7" });
+  expect(written("")).toBeUndefined();
+  expect(() => written("x")).toThrow(`Deployment in version "v1" cannot be handled as a Deployment: failed to parse annotation[${ROLLBACK}]=x as int64: strconv.ParseInt: parsing "x": invalid syntax`);
+  expect(created(deployments, rolled("-1")).errors).toEqual(["spec.rollback.version: Invalid value: -1: must be greater than or equal to 0"]);
+  const old = created(deployments, rolled("7")).object;
+  expect(updated(deployments, old, { metadata: { ...old.metadata, annotations: { a: "b" } } }, { subresource: "status" }).object.metadata.annotations).toEqual({ a: "b", [ROLLBACK]: "7" });
+});
+
+test("how often a daemon set's template has changed is a number of 64 bits", () => {
+  const generation = (text: string): unknown => created(daemonSets, { ...spec(), metadata: { annotations: { "deprecated.daemonset.template.generation": text } } }).object.metadata.annotations;
+  expect(generation("9223372036854775807")).toEqual({ "deprecated.daemonset.template.generation": "9223372036854775807" });
+  expect(generation("-7")).toEqual({ "deprecated.daemonset.template.generation": "1" });
+  expect(() => generation("99999999999999999999")).toThrow('DaemonSet in version "v1" cannot be handled as a DaemonSet: strconv.ParseInt: parsing "99999999999999999999": value out of range');
+});
+
+test("a daemon set that is updated by deleting shows numbers where something is said of rolling", () => {
+  expect(created(daemonSets, spec({ updateStrategy: { type: "OnDelete", rollingUpdate: {} } })).object.spec.updateStrategy).toEqual({ type: "OnDelete", rollingUpdate: { maxUnavailable: 0, maxSurge: 0 } });
 });
 
 test("scale: the replicas, and the selector as a query", () => {

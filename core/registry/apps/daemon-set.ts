@@ -8,9 +8,7 @@
  */
 import { child, type FieldError, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import type { DaemonSet, DaemonSetSpec, DaemonSetUpdateStrategy, RollingUpdateDaemonSet } from "../../api/gen/apps.v1.ts";
-import { goQuote } from "../../api/meta/go-quote.ts";
 import { validateLabelSelector } from "../../api/meta/label-selector.ts";
-import { badRequest } from "../../api/meta/status-error.ts";
 import { internalForm } from "../../api/schema/internal-form.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
 import { immutable, nonNegative } from "../core/checks/values.ts";
@@ -18,17 +16,18 @@ import { defaultPodTemplate, dropDisabledTemplateFields, templateWarnings, valid
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
 import { countsNonNegative, notDecremented } from "./counts.ts";
+import { type NumberAnnotation, numberIn, setNumber } from "./number-annotation.ts";
 import { atMost100Percent, countOrPercent, isZero } from "./rollout.ts";
 import { isEmptySelector, matcherOf, runsForEver } from "./selected-template.ts";
 
-const TEMPLATE_GENERATION = "deprecated.daemonset.template.generation";
+const TEMPLATE_GENERATION: NumberAnnotation = { kind: "DaemonSet", name: "deprecated.daemonset.template.generation" };
 const TEMPLATE = "spec.template";
 
 export const daemonSets = defineResource<DaemonSet>({
   group: "apps", version: "v1", kind: "DaemonSet", plural: "daemonsets",
 
   defaults(set) {
-    if (set.metadata.annotations?.[TEMPLATE_GENERATION] === undefined) setTemplateGeneration(set, 0); // by whoever makes the set, and so theirs
+    setNumber(set, TEMPLATE_GENERATION, templateGeneration(set)); // by whoever makes the set, and so theirs
     const { spec } = set;
     defaultPodTemplate(spec.template);
     const strategy = (spec.updateStrategy ??= {});
@@ -37,18 +36,21 @@ export const daemonSets = defineResource<DaemonSet>({
       const rolling = (strategy.rollingUpdate ??= {});
       rolling.maxUnavailable ??= 1;
       rolling.maxSurge ??= 0;
+    } else if (strategy.rollingUpdate) { // of no use, and shown as the server holds it: with a number for each
+      strategy.rollingUpdate.maxUnavailable ??= 0;
+      strategy.rollingUpdate.maxSurge ??= 0;
     }
     spec.revisionHistoryLimit ??= 10;
   },
 
   prepareForCreate(set) {
-    setTemplateGeneration(set, Math.max(1, templateGeneration(set)));
+    const generation = templateGeneration(set);
+    setNumber(set, TEMPLATE_GENERATION, generation < 1n ? 1n : generation);
     dropDisabledTemplateFields(set.spec.template);
   },
   prepareForUpdate(next, old) {
-    templateGeneration(next); // refuses one that is no number
     dropDisabledTemplateFields(next.spec.template, old.spec.template);
-    setTemplateGeneration(next, templateGeneration(old) + (semanticEqual(next.spec.template, old.spec.template) ? 0 : 1));
+    setNumber(next, TEMPLATE_GENERATION, templateGeneration(old) + (semanticEqual(next.spec.template, old.spec.template) ? 0n : 1n));
   },
 
   *validate({ spec }, old) {
@@ -61,7 +63,7 @@ export const daemonSets = defineResource<DaemonSet>({
 
   subresources: {
     status: statusPart<DaemonSet>({
-      prepare(next, old) { setTemplateGeneration(next, templateGeneration(old)); },
+      prepare(next, old) { setNumber(next, TEMPLATE_GENERATION, templateGeneration(old)); },
       *validate({ status }, old) {
         yield* countsNonNegative("status", status ?? {}, [
           "currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady", "observedGeneration", "updatedNumberScheduled", "numberAvailable",
@@ -73,17 +75,7 @@ export const daemonSets = defineResource<DaemonSet>({
   },
 });
 
-/** 0 without one. Throws a 400 for one that is no number, as reading it into the field does upstream. */
-function templateGeneration({ metadata }: Readonly<DaemonSet>): number {
-  const text = metadata.annotations?.[TEMPLATE_GENERATION];
-  if (text === undefined) return 0;
-  if (!/^[+-]?\d{1,19}$/.test(text)) throw badRequest(`strconv.ParseInt: parsing ${goQuote(text)}: invalid syntax`);
-  return Number(text);
-}
-
-function setTemplateGeneration({ metadata }: DaemonSet, generation: number): void {
-  metadata.annotations = { ...metadata.annotations, [TEMPLATE_GENERATION]: String(generation) };
-}
+function templateGeneration(set: Readonly<DaemonSet>): bigint { return numberIn(set, TEMPLATE_GENERATION) ?? 0n; }
 
 function* validateSpec(path: string, spec: Readonly<DaemonSetSpec>, old?: Readonly<DaemonSetSpec>): Iterable<FieldError> {
   const { template, selector } = spec;

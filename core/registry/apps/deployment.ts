@@ -8,21 +8,26 @@ import { child, type FieldError, forbidden, invalid, notSupported, required } fr
 import type { Deployment, DeploymentSpec, DeploymentStatus, DeploymentStrategy, RollingUpdateDeployment } from "../../api/gen/apps.v1.ts";
 import { internalForm } from "../../api/schema/internal-form.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
-import { immutable, nonNegative } from "../core/checks/values.ts";
+import { immutable, nonNegative, NOT_NEGATIVE } from "../core/checks/values.ts";
 import { defaultPodTemplate, dropDisabledTemplateFields, templateWarnings } from "../core/pod/template.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
 import { countsNonNegative, countsWithin, notDecremented } from "./counts.ts";
+import { type NumberAnnotation, numberIn, setNumber } from "./number-annotation.ts";
 import { replicasView } from "./replicas-view.ts";
 import { atMost100Percent, countOrPercent, isZero } from "./rollout.ts";
 import { podNameWarnings, replicatedTemplate, requiredSelector } from "./selected-template.ts";
 
 const TEMPLATE = "spec.template";
+/** Which revision is wanted again. */
+const ROLLBACK_TO: NumberAnnotation = { kind: "Deployment", name: "deprecated.deployment.rollback.to", because: (text) => `failed to parse annotation[deprecated.deployment.rollback.to]=${text} as int64: ` };
 
 export const deployments = defineResource<Deployment>({
   group: "apps", version: "v1", kind: "Deployment", plural: "deployments",
 
-  defaults({ spec }) {
+  defaults(deployment) {
+    setNumber(deployment, ROLLBACK_TO, rollbackTo(deployment));
+    const { spec } = deployment;
     defaultPodTemplate(spec.template);
     spec.replicas ??= 1;
     const strategy = (spec.strategy ??= {});
@@ -41,7 +46,7 @@ export const deployments = defineResource<Deployment>({
   /** Annotations too: they are copied to the ReplicaSets. */
   generation: (next, old) => !semanticEqual(next.spec, old.spec) || !semanticEqual(next.metadata.annotations ?? {}, old.metadata.annotations ?? {}),
 
-  validate: ({ spec }, old) => validateSpec("spec", spec, old?.spec),
+  validate: (deployment, old) => validateSpec("spec", deployment, old?.spec),
   validateUpdate: (next, old) => immutable("spec.selector", next.spec.selector, old.spec.selector),
   *warnings({ metadata, spec }, old) {
     if (!old) yield* podNameWarnings(metadata.name);
@@ -53,6 +58,7 @@ export const deployments = defineResource<Deployment>({
       prepare(next, old) {
         if (old.metadata.labels) next.metadata.labels = old.metadata.labels;
         else delete next.metadata.labels;
+        setNumber(next, ROLLBACK_TO, rollbackTo(old));
       },
       *validate(next, old) {
         yield* validateStatus("status", next.status ?? {});
@@ -63,7 +69,13 @@ export const deployments = defineResource<Deployment>({
   },
 });
 
-function* validateSpec(path: string, spec: Readonly<DeploymentSpec>, old?: Readonly<DeploymentSpec>): Iterable<FieldError> {
+/** An empty text says nothing. */
+function rollbackTo(deployment: Readonly<Deployment>): bigint | undefined {
+  return deployment.metadata.annotations?.[ROLLBACK_TO.name] === "" ? undefined : numberIn(deployment, ROLLBACK_TO);
+}
+
+function* validateSpec(path: string, deployment: Readonly<Deployment>, old?: Readonly<DeploymentSpec>): Iterable<FieldError> {
+  const { spec } = deployment;
   const { selector, template, minReadySeconds = 0, progressDeadlineSeconds } = spec;
   yield* nonNegative(child(path, "replicas"), spec.replicas);
   yield* requiredSelector(child(path, "selector"), selector, "deployment");
@@ -71,6 +83,8 @@ function* validateSpec(path: string, spec: Readonly<DeploymentSpec>, old?: Reado
   yield* validateStrategy(child(path, "strategy"), spec.strategy ?? {});
   yield* nonNegative(child(path, "minReadySeconds"), minReadySeconds);
   yield* nonNegative(child(path, "revisionHistoryLimit"), spec.revisionHistoryLimit);
+  const revision = rollbackTo(deployment) ?? 0n;
+  if (revision < 0n) yield invalid(child(path, "rollback", "version"), revision, NOT_NEGATIVE);
   if (progressDeadlineSeconds === undefined) return;
   yield* nonNegative(child(path, "progressDeadlineSeconds"), progressDeadlineSeconds);
   if (progressDeadlineSeconds <= minReadySeconds) yield invalid(child(path, "progressDeadlineSeconds"), progressDeadlineSeconds, "must be greater than minReadySeconds");

@@ -95,7 +95,7 @@ function dropDisabled({ spec }: StatefulSet, old?: Readonly<StatefulSet>): void 
 
 /** Of an update: what was stored before it was forbidden, and cannot be changed any more, is let pass. */
 function* validateSpec(spec: Readonly<StatefulSetSpec>, old: Readonly<StatefulSetSpec> | undefined): Iterable<FieldError> {
-  const skipTemplate = old !== undefined && [...specErrors("", old, { isUpdate: true, skipTemplate: false })].length > 0;
+  const skipTemplate = old !== undefined && [...specErrors("", old, { isUpdate: true, skipTemplate: false, old })].length > 0;
   yield* specErrors("spec", spec, { isUpdate: old !== undefined, skipTemplate, old });
 }
 

@@ -74,6 +74,12 @@ test("an update's causes have what is wrong with the spec twice, as upstream's h
   expect(wrong.filter((one) => one.startsWith("spec.selector"))).toEqual(["spec.selector FieldValueRequired", "spec.selector FieldValueRequired", "spec.selector FieldValueInvalid"]);
 });
 
+test("one whose labels are taken away with its status has those of its pods", () => {
+  const { object } = created(jobs, job());
+  const { labels: _, ...metadata } = object.metadata;
+  expect(updated(jobs, object, { metadata, status: {} }, { subresource: "status" }).object.metadata.labels).toEqual(object.spec.template.metadata!.labels);
+});
+
 test("a status goes forward only", () => {
   const old = { ...created(jobs, job()).object, status: { startTime: "2026-01-01T00:00:00Z", failed: 2 } };
   const errors = (status: Given): readonly string[] => updated(jobs, old, { status }, { subresource: "status" }).errors;
@@ -99,12 +105,14 @@ test("a status goes forward only", () => {
 test("lists of indexes", () => {
   expect(countIndexes("0,2-4", 5)).toBe(4);
   expect(() => countIndexes("3,1", 5)).toThrow("non-increasing order, previous: 3, current: 1");
+  expect(() => countIndexes("99999999999999999999", 5)).toThrow('cannot convert string to integer for index: "99999999999999999999"');
   expect([firstOverlap("0-3,7", "4-5,7", 9), firstOverlap("0", "1", 9)]).toEqual([7, undefined]);
 });
 
 test.each<[string, string | undefined]>([
   ["*/5 0-6/2 1,15 jan-MAR ?", undefined],
   ["@every 1h30m", undefined],
+  ["99999999999999999999 * * * *", 'failed to parse int from 99999999999999999999: strconv.Atoi: parsing "99999999999999999999": value out of range'],
   ["@hourly", undefined],
   ["* * * *", "expected exactly 5 fields, found 4: [* * * *]"],
   ["60 * * * *", "end of range (60) above maximum (59): 60"],

@@ -8,7 +8,7 @@
  * Source: github.com/robfig/cron v3 parser.go (ParseStandard)
  */
 import { parseDurationNs } from "../../api/meta/duration.ts";
-import { goQuote } from "../../api/meta/go-quote.ts";
+import { parseGoInteger } from "../../api/meta/go-integer.ts";
 import { isTimeZone } from "./time-zone.ts";
 
 interface Bounds { readonly min: number; readonly max: number; readonly names?: readonly string[] }
@@ -83,8 +83,15 @@ function parseValue(text: string, min: number, names: readonly string[] | undefi
 }
 
 function parseNumber(text: string): number {
-  if (!/^[+-]?\d+$/.test(text)) throw new Error(`failed to parse int from ${text}: strconv.Atoi: parsing ${goQuote(text)}: invalid syntax`);
-  const value = Number(text);
+  const value = readNumber(text);
   if (value < 0) throw new Error(`negative number (${value}) not allowed: ${text}`);
   return value;
+}
+
+function readNumber(text: string): number {
+  try {
+    return Number(parseGoInteger(text, "Atoi"));
+  } catch (error) {
+    throw new Error(`failed to parse int from ${text}: ${(error as Error).message}`, { cause: error });
+  }
 }

@@ -1,4 +1,5 @@
 /** Lists of indexes of pods, `0,3-5`: ascending, below the number of completions. Source: kubernetes v1.36 pkg/apis/batch/validation/validation.go */
+import { parseGoInteger } from "../../api/meta/go-integer.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 
 interface Interval { readonly first: number; readonly last: number }
@@ -27,9 +28,17 @@ function parseInterval(text: string, completions: number): Interval {
 }
 
 function parseIndex(text: string, completions: number): number {
-  if (!/^[+-]?\d+$/.test(text)) throw new Error(`cannot convert string to integer for index: ${goQuote(text)}`);
-  if (Number(text) >= completions) throw new Error(`too large index: ${goQuote(text)}`);
-  return Number(text);
+  const value = readIndex(text);
+  if (value >= completions) throw new Error(`too large index: ${goQuote(text)}`);
+  return value;
+}
+
+function readIndex(text: string): number {
+  try {
+    return Number(parseGoInteger(text));
+  } catch (cause) {
+    throw new Error(`cannot convert string to integer for index: ${goQuote(text)}`, { cause });
+  }
 }
 
 /** The first index in both lists; parts that cannot be read are passed over: they are refused elsewhere. */

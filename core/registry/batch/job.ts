@@ -36,7 +36,7 @@ export const jobs = defineResource<Job>({
 
   defaults(job) {
     defaultJobSpec(job.spec);
-    const { spec, metadata } = job;
+    const { spec } = job;
     if (spec.completions === undefined && spec.parallelism === undefined) spec.completions = 1;
     spec.parallelism ??= 1;
     spec.backoffLimit ??= spec.backoffLimitPerIndex === undefined ? BACKOFF_LIMIT : INT32_MAX;
@@ -44,8 +44,7 @@ export const jobs = defineResource<Job>({
     spec.suspend ??= false;
     spec.podReplacementPolicy ??= spec.podFailurePolicy ? "Failed" : "TerminatingOrFailed";
     spec.manualSelector ??= false;
-    const labels = spec.template.metadata?.labels;
-    if (labels && isEmpty(metadata.labels)) metadata.labels = labels; // the same map, not a copy: what a create adds to the one shows in the other
+    labelAsPods(job);
   },
 
   prepareForCreate(job) {
@@ -83,7 +82,7 @@ export const jobs = defineResource<Job>({
   },
 
   fields: ({ status }) => ({ "status.successful": String(status?.succeeded ?? 0) }),
-  subresources: { status: statusPart<Job>({ validate: validateJobStatus }) },
+  subresources: { status: statusPart<Job>({ prepare: labelAsPods, validate: validateJobStatus }) },
 });
 
 /** What Jobs and templates of Jobs share. */
@@ -93,6 +92,12 @@ export function defaultJobSpec(spec: JobSpec): void {
 }
 
 function isEmpty(labels: Readonly<Record<string, string>> | undefined): boolean { return Object.keys(labels ?? {}).length === 0; }
+
+/** One without labels has those of its pods. Mutates. */
+function labelAsPods({ metadata, spec }: Job): void {
+  const labels = spec.template.metadata?.labels;
+  if (labels && isEmpty(metadata.labels)) metadata.labels = labels; // the same map, not a copy: what a create adds to the one shows in the other
+}
 
 /** Labels the client has set stay; validation refuses those that do not say what they should. Mutates. */
 function generateSelector({ metadata, spec }: Job): void {

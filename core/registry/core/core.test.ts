@@ -123,6 +123,41 @@ test("only the finalize subresource lets a namespace go", () => {
   expect(namespaces.isHeld!(object)).toBe(true);
 });
 
+const annotated = (name: string, text: string): Given => ({ metadata: { annotations: { [name]: text } } });
+const TAINTS = "scheduler.alpha.kubernetes.io/taints", AVOIDED = "scheduler.alpha.kubernetes.io/preferAvoidPods";
+test.each<[Given, string[]]>([
+  [annotated(TAINTS, ""), []],
+  [annotated(TAINTS, "[]"), []],
+  [annotated(TAINTS, "x"), [`metadata.annotations: Invalid value: "${TAINTS}": invalid character 'x' looking for beginning of value`]],
+  [annotated(TAINTS, "{}"), [`metadata.annotations: Invalid value: "${TAINTS}": json: cannot unmarshal object into Go value of type []core.Taint`]],
+  [annotated(TAINTS, '[{"Key":"a"}]'), [`metadata.annotations.${TAINTS}[0].effect: Required value`]],
+  [annotated(AVOIDED, "[]"), [`metadata.annotations.AvoidPods: Invalid value: "${AVOIDED}": json: cannot unmarshal array into Go value of type v1.AvoidPods`]],
+  [annotated(AVOIDED, '{"preferAvoidPods":"x"}'), [`metadata.annotations.AvoidPods: Invalid value: "${AVOIDED}": json: cannot unmarshal string into Go struct field AvoidPods.preferAvoidPods of type []v1.PreferAvoidPodsEntry`]],
+  [annotated(AVOIDED, '{"preferAvoidPods":[{}]}'), [`metadata.annotations.${AVOIDED}[0].PodSignature: Required value`]],
+  [annotated(AVOIDED, '{"preferAvoidPods":[{"podSignature":{"podController":{"controller":false}}}]}'), [`metadata.annotations.${AVOIDED}[0].PodSignature.PodController.Controller: Invalid value: false: must point to a controller`]],
+])("a node annotated %j", (given, errors) => {
+  expect(created(nodes, given).errors).toEqual(errors);
+  const stored = { ...created(nodes, {}).object, metadata: { ...created(nodes, given).object.metadata } };
+  expect(updated(nodes, stored, {}).errors).toEqual([]);
+});
+
+test("ranges of a node's pods that are none", () => {
+  expect(created(nodes, { spec: { podCIDRs: ["10.0.0.0/24", "y"] } }).errors).toContain("spec.podCIDRs: Internal error: invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[1]: <nil> (invalid CIDR address: y)");
+});
+
+const MOUNT_OPTIONS = "volume.beta.kubernetes.io/mount-options";
+test("options of a mount are for volumes that are mounted by the node", () => {
+  const given = { ...annotated(MOUNT_OPTIONS, "ro"), spec: volume };
+  expect(created(persistentVolumes, given).errors).toEqual([`metadata.annotations.${MOUNT_OPTIONS}: Forbidden: may not specify mount options for this volume type`]);
+  expect(created(persistentVolumes, { ...given, spec: { ...volume, hostPath: undefined, nfs: { server: "a", path: "/b" } } }).errors).toEqual([]);
+  expect(updated(persistentVolumes, created(persistentVolumes, given).object, {}).errors).toEqual([]);
+});
+
+test.each(["/", "//.", "/./", "/a/..", ".", ""])("whether a host's %j is all of it", (path) => {
+  const { errors } = created(persistentVolumes, { spec: { ...volume, hostPath: { path }, persistentVolumeReclaimPolicy: "Recycle" } });
+  expect(errors.some((text) => text.includes("may not be 'recycle' for a hostPath mount of '/'"))).toBe(path.startsWith("/"));
+});
+
 test("a volume notes when its phase changed", () => {
   const { object } = created(persistentVolumes, { spec: volume });
   const context = { user: { name: "u", groups: [] }, nowMs: 86_400_000, dryRun: false, uuid: () => "u" };
@@ -133,4 +168,12 @@ test("a node's taints are looked at twice in an update, as upstream does", () =>
   const { object } = created(nodes, {});
   const next = { ...object, spec: { ...object.spec, taints: [{ key: "a", effect: "Go" as never }] } };
   expect([...nodes.validate!(next, object), ...nodes.validateUpdate!(next, object)].map(({ field }) => field)).toEqual(["metadata.taints[0].effect", "metadata.taints[0].effect"]);
+});
+
+test("where a volume can be used stays, but for labels that got a new name", () => {
+  const at = (key: string): Given => ({ nodeAffinity: { required: { nodeSelectorTerms: [{ matchExpressions: [{ key, operator: "In", values: ["a"] }] }] } } });
+  const errors = (before: string, after: string): readonly string[] => updated(persistentVolumes, created(persistentVolumes, { spec: { ...volume, ...at(before) } }).object, { spec: { ...volume, ...at(after) } }).errors;
+  expect(errors("failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone")).toEqual([]);
+  expect(errors("k", "l")).toEqual([expect.stringContaining("field is immutable, except for updating from beta label to GA")]);
+  expect(errors("k", "")).toEqual([expect.stringContaining("name part must be non-empty"), expect.stringContaining("name part must consist of")]);
 });

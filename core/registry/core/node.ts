@@ -3,16 +3,17 @@
  *
  * Source: kubernetes v1.36 pkg/registry/core/node/strategy.go, pkg/apis/core/validation/validation.go ValidateNode
  */
-import { child, duplicate, type FieldError, forbidden, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
+import { child, duplicate, type FieldError, forbidden, index, internal, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import type { Node, NodeConfigSource, Taint } from "../../api/gen/core.v1.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { validateLabelName } from "../../api/meta/label-selector.ts";
 import { configMapKey, dns1123Label, dns1123Subdomain, labelValue } from "../../api/meta/names.ts";
 import { internalForm } from "../../api/schema/internal-form.ts";
 import { defineResource } from "../generic/resource.ts";
-import { cidrWarnings, isDualStack, legacyCidr } from "./checks/ip.ts";
+import { cidrWarnings, isDualStack, legacyCidr, parseRange } from "./checks/ip.ts";
 import { resourceQuantity, roundResourceList } from "./checks/resources.ts";
 import { positive, problems } from "./checks/values.ts";
+import { validateNodeAnnotations } from "./node-annotations.ts";
 import { TAINT_EFFECTS } from "./pod/validation/affinity.ts";
 import { statusPart } from "./status-part.ts";
 
@@ -40,13 +41,16 @@ export const nodes = defineResource<Node>({
     if (!old.spec.configSource) delete next.spec.configSource;
   },
 
-  *validate(node) {
+  *validate(node, old) {
     const { spec, status } = node;
+    yield* validateNodeAnnotations(node, old, validateTaints);
     yield* validateTaints("metadata.taints", spec.taints ?? []);
     yield* validateReported(node);
     if (status?.nodeInfo?.swap?.capacity !== undefined) yield* positive("metadata.nodeSwapStatus.capacity", status.nodeInfo.swap.capacity);
     const cidrs = spec.podCIDRs ?? [];
     for (const [i, cidr] of cidrs.entries()) yield* legacyCidr(index(POD_CIDRS, i), cidr);
+    const malformed = cidrs.length > 1 ? cidrs.findIndex((cidr) => parseRange(cidr) === undefined) : -1;
+    if (malformed >= 0) yield internal(POD_CIDRS, `invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[${malformed}]: <nil> (invalid CIDR address: ${cidrs[malformed]})`);
     if (cidrs.length > 1 && (cidrs.length > 2 || !isDualStack(cidrs))) yield invalid(POD_CIDRS, cidrs, "may specify no more than one CIDR for each IP family");
   },
   validateUpdate: validateNodeUpdate,
@@ -108,6 +112,7 @@ function* validateTaints(path: string, taints: readonly Taint[]): Iterable<Field
 
 /** What is given to a node once: its pod range, its provider's name for it. */
 function* validateNodeUpdate(next: Readonly<Node>, old: Readonly<Node>): Iterable<FieldError> {
+  yield* validateNodeAnnotations(next, old, validateTaints); // once more, as upstream does, and so are taints below
   yield* validateReported(next);
   const seen = new Set<string>();
   for (const [i, address] of (next.status?.addresses ?? []).entries()) {

@@ -21,7 +21,7 @@ export async function create(target: Target, object: ApiObject, options: WriteOp
   const { metadata } = object;
   const generateName = metadata.name ? undefined : metadata.generateName;
   for (let tries = 1; ; tries++) {
-    if (generateName) metadata.name = generatedName(generateName, target.random);
+    if (generateName) metadata.name = target.definition.takesBaseAsName ? generateName : generatedName(generateName, target.random);
     try {
       return await createOnce(target, object, options);
     } catch (error) {

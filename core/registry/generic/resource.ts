@@ -60,6 +60,8 @@ export interface Resource<T extends ApiObject = ApiObject> {
   readonly anyFinalizer?: boolean;
   /** A generateName need only be what can stand in a path. */
   readonly anyBase?: boolean;
+  /** A generateName is the name, and nothing is added to it. */
+  readonly takesBaseAsName?: true;
   /** Whether a name need only be what can stand in a path, and finalizers may be anything. */
   anyMeta?(context: WriteContext): boolean;
   /** Why the object of this name is not deleted, if that is so. A collection goes all the same. */

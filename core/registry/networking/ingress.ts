@@ -7,7 +7,7 @@
 import type { HTTPIngressPath, Ingress, IngressBackend, IngressLoadBalancerIngress, IngressRule, IngressServiceBackend, IngressTLS } from "../../api/gen/networking.v1.ts";
 import { child, type FieldError, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import { dns1123Subdomain, portName, portNumber, wildcardDns1123Subdomain } from "../../api/meta/names.ts";
-import { familyOf, legacyIp } from "../core/checks/ip.ts";
+import { familyOf, ingressWarnings, legacyIp } from "../core/checks/ip.ts";
 import { isDns1123Label, isDns1123Subdomain, problems } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
@@ -44,6 +44,7 @@ export const ingresses = defineResource<Ingress>({
         const known = (old.status?.loadBalancer?.ingress ?? []).flatMap(({ ip }) => (ip ? [ip] : []));
         for (const [i, point] of (status?.loadBalancer?.ingress ?? []).entries()) yield* validatePoint(index("status.loadBalancer.ingress", i), point, known);
       },
+      warnings: ({ status }) => ingressWarnings(status?.loadBalancer?.ingress),
     }),
   },
 });

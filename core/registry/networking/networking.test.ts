@@ -58,3 +58,9 @@ test("a range may get a second family, nothing else", () => {
   expect(updated(serviceRanges, object, { spec: { cidrs: ["10.1.0.0/16"] } }).errors).toEqual(['spec.cidrs[0]: Invalid value: "10.1.0.0/16": field is immutable']);
   expect([...ipAddresses.validateName!("010.0.0.1")]).toEqual(["must not have leading 0s"]);
 });
+
+test("addresses of load balancers are warned of as others are", () => {
+  const { object } = created(ingresses, route({}));
+  expect(updated(ingresses, object, { status: { loadBalancer: { ingress: [{ hostname: "a" }, { ip: "2001:DB8::1" }] } } }, { subresource: "status" }).warnings)
+    .toEqual(['status.loadBalancer.ingress[1]: IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")']);
+});

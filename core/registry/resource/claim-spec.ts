@@ -1,5 +1,5 @@
 /**
- * What a claim of devices asks for. What a selector may cost is seen when it is evaluated.
+ * What a claim of devices asks for.
  *
  * Source: kubernetes v1.36 pkg/apis/resource/{v1/defaults,validation/validation}.go
  */
@@ -8,7 +8,7 @@ import type { DeviceConstraint, DeviceRequest, DeviceSelector, DeviceToleration,
 import { byteLength } from "../../api/meta/byte-length.ts";
 import { validateLabelName } from "../../api/meta/label-selector.ts";
 import { labelValue } from "../../api/meta/names.ts";
-import { compileDeviceSelector } from "../../cel/device-selector.ts";
+import { compileDeviceSelector, isTooComplex } from "../../cel/device-selector.ts";
 import { isDns1123Label, isDns1123Subdomain, problems } from "../core/checks/values.ts";
 import { fullyQualifiedDeviceName, listOf, opaqueConfiguration } from "./names.ts";
 
@@ -113,6 +113,7 @@ export function validateSelectors(path: string, selectors: readonly DeviceSelect
       if (byteLength(expression) > EXPRESSION_BYTES_MAX) { yield tooLong(child(at, "cel", "expression"), EXPRESSION_BYTES_MAX); return; }
       const compiled = compileDeviceSelector(expression);
       if ("problem" in compiled) yield invalid(child(at, "cel", "expression"), expression, compiled.problem);
+      else if (isTooComplex(compiled)) yield forbidden(child(at, "cel", "expression"), "too complex, exceeds cost limit");
     },
   });
 }

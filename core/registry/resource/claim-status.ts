@@ -4,7 +4,7 @@ import type { AllocatedDeviceStatus, AllocationResult, DeviceAllocationConfigura
 import { byteLength } from "../../api/meta/byte-length.ts";
 import { validateCommonConditions } from "../core/checks/conditions.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
-import { parseRange } from "../core/checks/ip.ts";
+import { interfaceAddress } from "../core/checks/ip.ts";
 import { immutableStruct, isDns1123Label } from "../core/checks/values.ts";
 import { validateNodeSelector } from "../core/pod/validation/affinity.ts";
 import { bindingConditions } from "./binding-conditions.ts";
@@ -22,6 +22,9 @@ interface DeviceId { readonly driver: string; readonly pool: string; readonly de
 
 export function idOf({ driver, pool, device, shareID }: DeviceId): string { return [driver, pool, device, ...(shareID === undefined ? [] : [shareID])].join("/"); }
 
+/** As upstream's messages show it. */
+function idAsInGo({ driver, pool, device, shareID }: AllocatedDeviceStatus): unknown { return { Driver: driver ?? "", Pool: pool ?? "", Device: device ?? "", ShareID: shareID ?? "" }; }
+
 export function* validateClaimStatus(next: Readonly<ResourceClaim>, old: Readonly<ResourceClaim>): Iterable<FieldError> {
   const { allocation, reservedFor = [], devices } = next.status ?? {};
   const before = old.status ?? {};
@@ -30,7 +33,7 @@ export function* validateClaimStatus(next: Readonly<ResourceClaim>, old: Readonl
     *check(at, consumer) { for (const name of ["resource", "name", "uid"] as const) if (!consumer[name]) yield required(child(at, name)); },
   });
   const allocated = new Set((allocation?.devices?.results ?? []).map(idOf));
-  yield* listOf("status.devices", devices, { keyOf: idOf, check: (at, device) => validateDeviceStatus(at, device, allocated) });
+  yield* listOf("status.devices", devices, { keyOf: idOf, shown: idAsInGo, check: (at, device) => validateDeviceStatus(at, device, allocated) });
   if (reservedFor.length > 0 && !allocation) yield forbidden("status.reservedFor", "may not be specified when `allocated` is not set");
   else if (next.metadata.deletionTimestamp && reservedFor.some((consumer) => !(before.reservedFor ?? []).some((other) => semanticEqual(other, consumer))))
     yield forbidden("status.reservedFor", "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set");
@@ -71,7 +74,7 @@ function* validateDeviceStatus(path: string, device: AllocatedDeviceStatus, allo
   const conditions = device.conditions ?? [];
   yield* deviceId(path, device);
   yield* shareId(child(path, "shareID"), device.shareID);
-  if (!allocated.has(idOf(device))) yield invalid(path, { Driver: device.driver ?? "", Pool: device.pool ?? "", Device: device.device ?? "", ShareID: device.shareID ?? "" }, "must be an allocated device in the claim");
+  if (!allocated.has(idOf(device))) yield invalid(path, idAsInGo(device), "must be an allocated device in the claim");
   if (conditions.length > CONDITIONS_MAX) yield tooMany(child(path, "conditions"), conditions.length, CONDITIONS_MAX);
   yield* validateCommonConditions(child(path, "conditions"), conditions);
   if (device.data !== undefined) yield* opaqueObject(child(path, "data"), device.data);
@@ -83,6 +86,6 @@ function* validateNetworkData(path: string, { interfaceName = "", hardwareAddres
   if (byteLength(hardwareAddress) > HARDWARE_ADDRESS_BYTES_MAX) yield tooLong(child(path, "hardwareAddress"), HARDWARE_ADDRESS_BYTES_MAX);
   yield* listOf(child(path, "ips"), ips, {
     max: IPS_MAX, keyOf: (address) => address,
-    *check(at, address) { if (!parseRange(address)) yield invalid(at, address, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"); },
+    check: interfaceAddress,
   });
 }

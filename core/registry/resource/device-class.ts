@@ -7,6 +7,7 @@
 import { invalid } from "../../api/meta/field-error.ts";
 import type { DeviceClass } from "../../api/gen/resource.v1.ts";
 import { longName } from "../../api/meta/names.ts";
+import { semanticEqual } from "../core/checks/equal.ts";
 import { isExtendedResource } from "../core/checks/resources.ts";
 import { defineResource } from "../generic/resource.ts";
 import { CONFIG_MAX, validateSelectors } from "./claim-spec.ts";
@@ -14,9 +15,10 @@ import { listOf, opaqueConfiguration } from "./names.ts";
 
 export const deviceClasses = defineResource<DeviceClass>({
   group: "resource.k8s.io", version: "v1", kind: "DeviceClass", plural: "deviceclasses", anyBase: true, validateName: longName,
-  *validate({ spec }) {
-    yield* validateSelectors("spec.selectors", spec.selectors);
-    yield* listOf("spec.config", spec.config, { max: CONFIG_MAX, check: (at, { opaque }) => opaqueConfiguration(at, opaque) });
+  *validate({ spec }, old) {
+    const isStored = (part: "selectors" | "config"): boolean => old !== undefined && semanticEqual(spec[part] ?? [], old.spec[part] ?? []);
+    if (!isStored("selectors")) yield* validateSelectors("spec.selectors", spec.selectors);
+    if (!isStored("config")) yield* listOf("spec.config", spec.config, { max: CONFIG_MAX, check: (at, { opaque }) => opaqueConfiguration(at, opaque) });
     const name = spec.extendedResourceName;
     if (name !== undefined && !isExtendedResource(name)) yield invalid("spec.extendedResourceName", name, "must be a valid extended resource name");
   },

@@ -3,6 +3,7 @@ import { stringify } from "../../api/codec/json.ts";
 import { child, duplicate, type FieldError, index, invalid, key, required, tooLong, tooMany } from "../../api/meta/field-error.ts";
 import { repeats } from "../../api/meta/linear.ts";
 import { byteLength } from "../../api/meta/byte-length.ts";
+import { goQuote } from "../../api/meta/go-quote.ts";
 import { cIdentifier, dns1123Subdomain } from "../../api/meta/names.ts";
 import { isDns1123Label, problems } from "../core/checks/values.ts";
 import { csiDriverName } from "../core/pod/validation/volume-sources.ts";
@@ -12,6 +13,8 @@ const ID_BYTES_MAX = 32;
 const DOMAIN_BYTES_MAX = 63;
 const QUALIFIED_BYTES_MAX = DOMAIN_BYTES_MAX + 1 + ID_BYTES_MAX;
 const JSON_BYTES_MAX = 10 * 1024;
+const UUID_BYTES = 36;
+const UUID = /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/;
 
 export const driverName: (path: string, name: string | undefined) => Iterable<FieldError> = csiDriverName;
 
@@ -45,9 +48,26 @@ function* identifier(path: string, id: string): Iterable<FieldError> {
 }
 
 export function* shareId(path: string, id: string | undefined): Iterable<FieldError> {
-  if (id === undefined || /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return;
-  if (/^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/.test(id)) yield invalid(path, id, "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters");
-  else yield invalid(path, id, `error validating uid: invalid UUID length: ${byteLength(id)}`);
+  if (id === undefined) return;
+  const problem = uuidProblem(id);
+  if (problem !== undefined) yield invalid(path, id, `error validating uid: ${problem}`);
+  else if (byteLength(id) !== UUID_BYTES || id !== id.toLowerCase()) yield invalid(path, id, "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters");
+}
+
+/** In Go's words, which knows four ways to write one. Source: github.com/google/uuid Validate */
+function uuidProblem(id: string): string | undefined {
+  const [prefix, malformed] = ["urn:uuid:", "invalid UUID format"];
+  switch (byteLength(id)) {
+    case UUID_BYTES: return UUID.test(id) ? undefined : malformed;
+    case UUID_BYTES + prefix.length:
+      if (id.slice(0, prefix.length).toLowerCase() !== prefix) return `invalid urn prefix: ${goQuote(id.slice(0, prefix.length))}`;
+      return UUID.test(id.slice(prefix.length)) ? undefined : malformed;
+    case UUID_BYTES + 2:
+      if (!id.startsWith("{") || !id.endsWith("}")) return "invalid bracketed UUID format";
+      return UUID.test(id.slice(1, -1)) ? undefined : malformed;
+    case UUID_BYTES - 4: return /^[0-9a-fA-F]{32}$/.test(id) ? undefined : malformed;
+    default: return `invalid UUID length: ${byteLength(id)}`;
+  }
 }
 
 interface ListRules<T> {
@@ -55,17 +75,19 @@ interface ListRules<T> {
   readonly max?: number | undefined;
   /** What may be there once. */
   readonly keyOf?: ((item: T) => string) | undefined;
+  /** How a second one is shown; default: by its key. */
+  readonly shown?: (item: T) => unknown;
   readonly check: (path: string, item: T) => Iterable<FieldError>;
 }
 
 /** Too many are not looked at one by one. */
-export function* listOf<T>(path: string, list: readonly T[] | undefined | null, { max, keyOf, check }: ListRules<T>): Iterable<FieldError> {
+export function* listOf<T>(path: string, list: readonly T[] | undefined | null, { max, keyOf, check, shown = keyOf }: ListRules<T>): Iterable<FieldError> {
   const items = list ?? [];
   if (max !== undefined && items.length > max) { yield tooMany(path, items.length, max); return; }
   for (const [i, item] of items.entries()) yield* check(index(path, i), item);
   if (!keyOf) return;
   const isRepeated = repeats<string>();
-  for (const [i, name] of items.map(keyOf).entries()) if (isRepeated(name)) yield duplicate(index(path, i), name);
+  for (const [i, item] of items.entries()) if (isRepeated(keyOf(item))) yield duplicate(index(path, i), shown!(item));
 }
 
 export function* counters(path: string, given: Readonly<Record<string, unknown>> | undefined, max: number): Iterable<FieldError> {

@@ -7,6 +7,7 @@
 import { child, index } from "../../api/meta/field-error.ts";
 import type { ResourceClaim, ResourceClaimTemplate } from "../../api/gen/resource.v1.ts";
 import { validateTemplateMeta } from "../core/persistent-volume-claim/validation.ts";
+import { semanticEqual } from "../core/checks/equal.ts";
 import { immutableStruct } from "../core/checks/values.ts";
 import { statusPart } from "../core/status-part.ts";
 import { defineResource, type Resource } from "../generic/resource.ts";
@@ -57,8 +58,9 @@ export function resourceClaimTemplates(labels: NamespaceLabels): Resource<Resour
   return defineResource<ResourceClaimTemplate>({
     ...GROUP, kind: "ResourceClaimTemplate", plural: "resourceclaimtemplates",
     defaults: ({ spec }) => defaultClaimSpec(spec.spec),
-    *validate({ metadata, spec }) {
-      yield* adminAccess(spec.spec, metadata.namespace, labels);
+    *validate({ metadata, spec }, old) {
+      if (old && semanticEqual(spec, old.spec)) return; // looked at when it was made
+      if (!old) yield* adminAccess(spec.spec, metadata.namespace, labels);
       yield* validateTemplateMeta("spec.metadata", spec.metadata ?? {});
       yield* validateClaimSpec("spec.spec", spec.spec);
     },

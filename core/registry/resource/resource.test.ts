@@ -24,6 +24,9 @@ test.each<[Given, string[]]>([
   [claim({ exactly: { ...exactly, selectors: [{ cel: { expression: "device.driver" } }, { cel: { expression: 'device.driver == "d"' } }] } }), [
     'spec.devices.requests[0].exactly.selectors[0].cel.expression: Invalid value: "device.driver": must evaluate to bool or the unknown type, not string',
   ]],
+  [claim({ exactly: { ...exactly, selectors: [{ cel: { expression: `[1].all(x, ${"[1,1,1,1,1,1,1,1,1,1].all(y, ".repeat(6)}true${")".repeat(7)}` } }] } }), [
+    "spec.devices.requests[0].exactly.selectors[0].cel.expression: Forbidden: too complex, exceeds cost limit",
+  ]],
   [claim({}, { constraints: [{ requests: ["nic"], matchAttribute: "model" }] }), [
     `spec.devices.constraints[0].requests[0]: Invalid value: "nic": must be the name of a request in the claim or the name of a request and a subrequest separated by '/'`,
     'spec.devices.constraints[0].matchAttribute: Invalid value: "model": a fully qualified name must be a domain and a name separated by a slash',
@@ -38,6 +41,17 @@ test("what is asked for never changes; it is shown as the server's own structs a
   expect(errors).toEqual(['spec: Invalid value: {"Devices":{"Requests":null,"Constraints":null,"Config":null}}: field is immutable']);
 });
 
+test("what was taken once stays as it is: of unchanged selectors, configurations and templates nothing is asked", () => {
+  const dear = `[1].all(x, ${"[1,1,1,1,1,1,1,1,1,1].all(y, ".repeat(6)}true${")".repeat(7)}`;
+  const spec = { selectors: [{ cel: { expression: dear } }], config: [{ opaque: { driver: "d.example.com", parameters: { long: "x".repeat(11_000) } } }] };
+  const { object: old } = created(deviceClasses, { spec });
+  expect(updated(deviceClasses, old, {}).errors).toEqual([]);
+  expect(updated(deviceClasses, old, { spec: { ...spec, selectors: [...spec.selectors, { cel: { expression: "true" } }] } }).errors).toHaveLength(1);
+  const templates = resourceClaimTemplates(() => ({}));
+  const template = created(templates, { spec: claim({ exactly: { ...exactly, adminAccess: true } }) });
+  expect([template, updated(templates, template.object, {})].map(({ errors }) => errors.length)).toEqual([1, 0]);
+});
+
 test("what was allocated stays; what is known of devices goes with them", () => {
   const { object } = created(claims, claim());
   const result = { request: "gpu", driver: "d.example.com", pool: "n1", device: "gpu-0" };
@@ -47,14 +61,46 @@ test("what was allocated stays; what is known of devices goes with them", () => 
   expect(got.errors).toEqual([]);
   expect(updated(claims, got.object, { status: { allocation: { devices: { results: [{ ...result, device: "gpu-1" }] } } } }, { subresource: "status" }).errors).toHaveLength(1);
   expect(updated(claims, object, { status: { allocation, devices: [{ ...device, device: "other" }] } }, { subresource: "status" }).errors).toEqual([expect.stringMatching(/^status.devices\[0\]: Invalid value: \{"Driver":"[^"]*","Pool":"[^"]*","Device":"other","ShareID":""\}: must be an allocated device in the claim$/)]);
+  expect(updated(claims, object, { status: { allocation, devices: [device, device] } }, { subresource: "status" }).errors).toEqual(['status.devices[1]: Duplicate value: {"Driver":"d.example.com","Pool":"n1","Device":"gpu-0","ShareID":""}']);
   expect(updated(claims, got.object, { status: { devices: [device] } }, { subresource: "status" }).object.status).toEqual({});
   expect(updated(claims, object, { status: { reservedFor: [{ resource: "pods", name: "p", uid: "1" }] } }, { subresource: "status" }).errors).toEqual(["status.reservedFor: Forbidden: may not be specified when `allocated` is not set"]);
+});
+
+test("addresses of devices are written as they would be by the server", () => {
+  const { object } = created(claims, claim());
+  const ips = ["010.0.0.1/24", "10.0.0.1/024", "::ffff:1.2.3.4/120", "FD00::/64", "10.0.0.1/24"];
+  const device = { driver: "d.example.com", pool: "n1", device: "gpu-0", networkData: { ips } };
+  const allocation = { devices: { results: [{ request: "gpu", driver: "d.example.com", pool: "n1", device: "gpu-0" }] } };
+  expect(updated(claims, object, { status: { allocation, devices: [device] } }, { subresource: "status" }).errors).toEqual(
+    ["10.0.0.1/24", "10.0.0.1/24", "1.2.3.4/24", "fd00::/64"].map((canonical, i) => `status.devices[0].networkData.ips[${i}]: Invalid value: "${ips[i]}": must be in canonical form ("${canonical}")`),
+  );
+});
+
+test.each([
+  ["01234567-89ab-cdef-0123-456789abcdeF", "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters"],
+  ["0123456789abcdef0123456789abcdef", "uid must be in RFC 4122 normalized form, `xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx` with lowercase hexadecimal characters"],
+  ["01234567-89ab-cdef-0123-456789abcdeg", "error validating uid: invalid UUID format"],
+  ["01234567x89ab-cdef-0123-456789abcdef", "error validating uid: invalid UUID format"],
+  ["0123456789abcdef0123456789abcdeg", "error validating uid: invalid UUID format"],
+  ["uri:uuid:01234567-89ab-cdef-0123-456789abcdef", 'error validating uid: invalid urn prefix: "uri:uuid:"'],
+  ["(01234567-89ab-cdef-0123-456789abcdef}", "error validating uid: invalid bracketed UUID format"],
+  ["1", "error validating uid: invalid UUID length: 1"],
+])("%s does not name a share", (shareID, problem) => {
+  const result = { request: "gpu", driver: "d.example.com", pool: "n1", device: "gpu-0", shareID };
+  expect(updated(claims, created(claims, claim()).object, { status: { allocation: { devices: { results: [result] } } } }, { subresource: "status" }).errors)
+    .toEqual([`status.allocation.devices.results[0].shareID: Invalid value: "${shareID}": ${problem}`]);
 });
 
 const slice = (device: Given = {}, more: Given = {}): Given => ({ spec: { driver: "d.example.com", pool: { name: "n1", generation: 1, resourceSliceCount: 1 }, nodeName: "n1", devices: [{ name: "gpu-0", ...device }], ...more } });
 
 test.each<[Given, string[]]>([
   [slice({ attributes: { model: { string: "x" }, "d.example.com/driver": { version: "1.2.3-rc.1" } }, capacity: { memory: { value: "1Gi" } } }), []],
+  [slice({ allowMultipleAllocations: true, capacity: { memory: { value: "20", requestPolicy: { default: "5", validValues: Array.from({ length: 11 }, (_, i) => String(i + 1)) } } } }), [
+    "spec.devices[0].capacity[memory].requestPolicy.validValues: Too many: 11: must have at most 10 items", 'spec.devices[0].capacity[memory].requestPolicy.validValues: Invalid value: "5": default value is not valid according to the requestPolicy',
+  ]],
+  [slice({}, { nodeName: undefined, nodeSelector: { nodeSelectorTerms: [0, 1].map((i) => ({ matchFields: [{ key: "metadata.name", operator: "In", values: [`n${i}`] }] })) } }), [
+    expect.stringMatching(/^spec.nodeSelector.nodeSelectorTerms: Invalid value: \[\{"MatchExpressions":null,"MatchFields":\[.*\]: must have exactly one node selector term$/),
+  ]],
   [slice({ attributes: { model: {}, version: { version: "1.0" } } }), [
     'spec.devices[0].attributes[model]: Invalid value: "": exactly one value must be specified', 'spec.devices[0].attributes[version].version: Invalid value: "1.0": must be a string compatible with semver.org spec 2.0.0',
   ]],

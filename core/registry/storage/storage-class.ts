@@ -49,7 +49,7 @@ export const volumeAttributesClasses = defineResource<VolumeAttributesClass>({
 });
 
 function* validateTopologies(path: string, terms: readonly TopologySelectorTerm[]): Iterable<FieldError> {
-  const seen = new Set<string>([JSON.stringify([])]); // a term that asks for nothing repeats what none would say
+  const seen = new Map<string, number>([[JSON.stringify([]), terms.length]]); // a term that asks for nothing repeats what none would say, as often as upstream has made room for it
   for (const [i, { matchLabelExpressions = [] }] of terms.entries()) {
     const at = child(index(path, i), "matchLabelExpressions");
     const keys = new Set<string>();
@@ -60,8 +60,9 @@ function* validateTopologies(path: string, terms: readonly TopologySelectorTerm[
       keys.add(requirement.key);
     }
     const id = JSON.stringify(matchLabelExpressions.map(({ key, values }) => [key, ...[...(values ?? [])].toSorted()]).toSorted((a, b) => (a[0]! < b[0]! ? -1 : 1)));
-    if (seen.has(id)) yield duplicate(at, "");
-    seen.add(id);
+    const times = seen.get(id) ?? 0;
+    for (let k = 0; k < times; k++) yield duplicate(at, "");
+    seen.set(id, times + 1);
   }
 }
 

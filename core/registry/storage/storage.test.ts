@@ -49,3 +49,10 @@ test("a volume stays with its node and driver", () => {
   const { object } = created(volumeAttachments, { spec: { attacher: "a", nodeName: "n", source: { persistentVolumeName: "p" } } });
   expect(updated(volumeAttachments, object, { spec: { ...object.spec, nodeName: "m" } }).errors).toEqual(['spec: Invalid value: {"Attacher":"a","Source":{"PersistentVolumeName":"p","InlineVolumeSpec":null},"NodeName":"m"}: field is immutable']);
 });
+
+test("a topology is told to be another's again as often as upstream finds it", () => {
+  const allowedTopologies = ["a", "a", "a"].map((value) => ({ matchLabelExpressions: [{ key: "zone", values: [value] }] }));
+  const fields = (given: Given): string[] => [...storageClasses.validate!(created(storageClasses, { provisioner: "p", ...given }).object)].map(({ field }) => field);
+  expect(fields({ allowedTopologies })).toEqual([1, 2, 2].map((i) => `allowedTopologies[${i}].matchLabelExpressions`));
+  expect(fields({ allowedTopologies: [{}, {}] })).toEqual([0, 0, 1, 1, 1].map((i) => `allowedTopologies[${i}].matchLabelExpressions`));
+});

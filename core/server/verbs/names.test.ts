@@ -86,6 +86,11 @@ test.each<[path: string, body: object, message: string | undefined]>([
   expect(told.message?.replace(/^.*? is invalid: /, "")).toBe(message);
 });
 
+test("an address is its object's name, however it is given", async () => {
+  const told = await create("/apis/networking.k8s.io/v1/ipaddresses", { generateName: "10.9.8.7" }, { spec: { parentRef: { resource: "services", name: "a" } } });
+  expect(told).toMatchObject({ code: 201, metadata: { name: "10.9.8.7" } });
+});
+
 test("what has no name is not called undefined", async () => {
   const containers = [{ name: "c", image: "i" }];
   const job = await create("/apis/batch/v1/namespaces/a/jobs", {}, { spec: { completionMode: "Indexed", completions: 3, template: { spec: { restartPolicy: "Never", containers } } } });

@@ -45,6 +45,10 @@ test.each([
 test("a diff is unified, with three lines of context", () => {
   expect(jsonDiff({ a: 1, b: 2, c: 3, d: 4, e: 5, f: 6 }, { a: 1, b: 2, c: 3, d: 4, e: 9, f: 6, g: 7 })).toBe(
     `@@ -3,6 +3,7 @@\n  "b": 2,\n  "c": 3,\n  "d": 4,\n- "e": 5,\n- "f": 6\n+ "e": 9,\n+ "f": 6,\n+ "g": 7\n }\n`);
+  // Built around the longest run both have.
+  expect(jsonDiff([3, 3, 2], [1, 3, 3])).toBe("@@ -1,5 +1,5 @@\n [\n+ 1,\n  3,\n- 3,\n- 2\n+ 3\n ]\n");
+  const long = (from: number): number[] => Array.from({ length: 3000 }, (_, i) => from + i);
+  expect(jsonDiff([0, ...long(1), 0], [0, ...long(10_000), 0]).split("\n")).toHaveLength(6006);
 });
 
 test("of lines that are there twice the earlier one stays, in a diff", () => {

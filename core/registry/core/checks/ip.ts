@@ -6,7 +6,7 @@
  *
  * Source: kubernetes v1.36 apimachinery/pkg/util/validation/ip.go
  */
-import { type FieldError, invalid } from "../../../api/meta/field-error.ts";
+import { type FieldError, index, invalid } from "../../../api/meta/field-error.ts";
 import { goQuote } from "../../../api/meta/go-quote.ts";
 
 export type Family = "IPv4" | "IPv6";
@@ -130,6 +130,14 @@ export function* strictCidr(path: string, text: string): Iterable<FieldError> {
   if (canonical !== text) yield invalid(path, text, `must be in canonical form (${goQuote(canonical)})`);
 }
 
+/** An address with the length of its network's prefix. */
+export function* interfaceAddress(path: string, text: string): Iterable<FieldError> {
+  const range = parseRange(text);
+  if (!range) { yield invalid(path, text, "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)"); return; }
+  const canonical = `${formatAddress(range.address)}/${range.prefix}`;
+  if (canonical !== text) yield invalid(path, text, `must be in canonical form (${goQuote(canonical)})`);
+}
+
 /** Addresses nothing can be reached at. */
 export function* endpointIp(path: string, text: string): Iterable<FieldError> {
   const address = parseAddress(text);
@@ -149,6 +157,11 @@ export function* ipWarnings(path: string, text: string): Iterable<string> {
   const canonical = formatAddress(address);
   if (!address.strict || address.mapped) yield `${path}: non-standard IP address ${goQuote(text)} is invalid: use ${goQuote(canonical)}`;
   else if (canonical !== text) yield `${path}: IPv6 address ${goQuote(text)} should be in RFC 5952 canonical format (${goQuote(canonical)})`;
+}
+
+/** Of the points of a load balancer, in a status. */
+export function* ingressWarnings(points: readonly { readonly ip?: string | undefined }[] = []): Iterable<string> {
+  for (const [i, { ip }] of points.entries()) if (ip) yield* ipWarnings(index("status.loadBalancer.ingress", i), ip);
 }
 
 export function* cidrWarnings(path: string, text: string): Iterable<string> {

@@ -233,3 +233,10 @@ test("servers that share a store never give out the same address or port", async
   await Promise.resolve();
   expect(claimed.size).toBe(0);
 });
+
+test("an oddly written address of a load balancer is warned of", () => {
+  const { status } = serviceDefinition({ serviceCidrs: ["10.43.0.0/24"], nodePortRange: { first: 30000, last: 30063 }, existing: () => [], random: lowest }).subresources!;
+  if (status?.type !== "part") throw new Error("no part");
+  const service = { status: { loadBalancer: { ingress: [{ ip: "2001:DB8::1" }] } } } as unknown as Service;
+  expect([...status.warnings!(service)]).toEqual(['status.loadBalancer.ingress[0]: IPv6 address "2001:DB8::1" should be in RFC 5952 canonical format ("2001:db8::1")']);
+});

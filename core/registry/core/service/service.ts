@@ -10,6 +10,7 @@
 import type { Service } from "../../../api/gen/core.v1.ts";
 import { dns1123Label } from "../../../api/meta/names.ts";
 import { defineResource, type Resource } from "../../generic/resource.ts";
+import { ingressWarnings } from "../checks/ip.ts";
 import { statusPart } from "../status-part.ts";
 import { type AddressObjects, addressesOf, releaseAddresses, withAddressObjects } from "./allocator/address-objects.ts";
 import { type AllocatorOptions, ServiceAllocator } from "./allocator/allocator.ts";
@@ -57,6 +58,7 @@ export function serviceDefinition({ claims, addressObjects, ...options }: Alloca
     subresources: {
       status: statusPart<Service>({
         validate: (next, old) => validateLoadBalancerStatus("status.loadBalancer", next.status?.loadBalancer, old.status?.loadBalancer, next.spec.type),
+        warnings: ({ status }) => ingressWarnings(status?.loadBalancer?.ingress),
       }),
     },
   });

@@ -1,0 +1,10 @@
+import { expect, test } from "vitest";
+import { parseGoInteger } from "./go-integer.ts";
+
+test.each<[text: string, result: bigint | string]>([
+  ["7", 7n], ["+07", 7n], ["-0", 0n], [`${"0".repeat(100)}1`, 1n], ["9223372036854775807", 2n ** 63n - 1n], ["-9223372036854775808", -(2n ** 63n)],
+  ["", "invalid syntax"], ["x", "invalid syntax"], ["1_0", "invalid syntax"], [" 1", "invalid syntax"], ["9223372036854775808", "value out of range"], ["9".repeat(100), "value out of range"],
+])("%s", (text, result) => {
+  if (typeof result === "bigint") expect(parseGoInteger(text)).toBe(result);
+  else expect(() => parseGoInteger(text, "Atoi")).toThrow(`strconv.Atoi: parsing ${JSON.stringify(text)}: ${result}`);
+});
