@@ -215,5 +215,8 @@ contexts:
 current-context: "default"
 preferences: {}
 `);
+  const { ino } = statSync(path);
+  await writeKubeconfig(path, { server: "https://127.0.0.1:6443", certificateAuthorityPem: "CA", user: { certificatePem: "CRT", keyPem: "KEY" } });
+  expect(statSync(path).ino).toBe(ino); // nothing is written that is there
   expect(formatKubeconfig({ server: "x", certificateAuthorityPem: "", user: { token: "a\"b" } })).toContain('    token: "a\\"b"');
 });
