@@ -115,7 +115,8 @@ async function ensureMachineKey(path: string, log: Pick<Log, "error"> | undefine
 function readCluster(text: string | undefined): Cluster | undefined {
   if (text === undefined) return undefined;
   try {
-    return JSON.parse(text) as Cluster;
+    const found = JSON.parse(text) as Partial<Cluster> | null;
+    return typeof found?.settings === "object" && found.settings !== null && Array.isArray(found.servers) ? (found as Cluster) : undefined;
   } catch {
     return undefined; // damaged: asked for again
   }

@@ -240,6 +240,17 @@ test("authorities that the cluster has got since are trusted after the next star
   expect(readFileSync(join(dir, "tls/server-ca.crt"), "utf8")).toBe(once);
 });
 
+test("what is remembered of the cluster is asked for again when it makes no sense", async () => {
+  const { url, token } = await serve();
+  const dir = machine();
+  await joinCluster(options(dir, { servers: [url], token }), soon());
+  for (const text of ["null", "{}", '{"settings":null,"servers":[]}']) {
+    writeFileSync(join(dir, "tls/cluster.json"), text);
+    await expect(joinCluster(options(dir, { servers: ["https://127.0.0.1:1"], token: undefined }), AbortSignal.timeout(300)), "not gone on with").rejects.toThrow();
+    expect((await joinCluster(options(dir, { servers: [url], token: undefined }), soon())).cluster).toMatchObject({ settings: { "cluster-cidr": "10.1.0.0/16" }, servers: [] });
+  }
+});
+
 test("a key of the machine's that the disk has damaged does not keep its node from starting", async () => {
   const { url, token } = await serve();
   const dir = machine();
