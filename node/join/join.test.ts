@@ -235,9 +235,11 @@ test("authorities that the cluster has got since are trusted after the next star
   await api.client.resource(CONFIG_MAPS).update({ ...info, data: { kubeconfig: info.data!["kubeconfig"]!.replace(/(certificate-authority-data: ).*/, `$1${btoa(next + ca(pki))}`) } }, { signal: soon() });
   const again = await joinCluster(options(dir, { servers: [url], token }), soon());
   expect(readCertificatePems(again.ca).map(certificateHash)).toEqual([ca(pki), next].flatMap((pem) => readCertificatePems(pem).map(certificateHash)));
-  const once = readFileSync(join(dir, "tls/server-ca.crt"), "utf8");
+  const once = readFileSync(join(dir, "tls/server-ca.crt"), "utf8"), told: string[] = [];
   await joinCluster(options(dir, { servers: [url], token }), soon());
-  expect(readFileSync(join(dir, "tls/server-ca.crt"), "utf8")).toBe(once);
+  await api.client.resource(CONFIG_MAPS).delete(info, {}, { signal: soon() }); // as good as a server that answers nobody it does not know
+  await joinCluster(options(dir, { servers: [url, "https://127.0.0.1:1"], token, log: { ...silentLog, warn: (message) => void told.push(message) } }), soon());
+  expect([readFileSync(join(dir, "tls/server-ca.crt"), "utf8"), told]).toEqual([once, ["the cluster's authorities cannot be read, those of last time are trusted"]]);
 });
 
 test("what is remembered of the cluster is asked for again when it makes no sense", async () => {

@@ -156,7 +156,10 @@ async function refresh(attempt: Attempt, signal: AbortSignal): Promise<void> {
         await becomeNode(server, attempt, signal);
         await readSettings(server, attempt, signal);
       });
-      await refreshCa(server, attempt, signal);
+      await refreshCa(server, attempt, signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        log.warn("the cluster's authorities cannot be read, those of last time are trusted", { server, error: (error as Error).message });
+      });
       return;
     } catch (error) {
       signal.throwIfAborted();
