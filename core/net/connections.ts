@@ -42,6 +42,8 @@ export interface Tracked extends Connection {
   session?: ServerHttp2Session;
   /** Its socket is somebody else's since. */
   upgraded: boolean;
+  /** It has been told to go. */
+  leaving: boolean;
   requests: number;
   active: number;
   resets: number;
@@ -80,7 +82,7 @@ export class Connections {
 
   /** Until it closes. */
   add(socket: Socket, facts: Facts): Tracked {
-    const connection: Tracked = { ...facts, socket, protocol: "http/1.1", requests: 0, active: 0, upgraded: false, quietSinceMs: this.#clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined };
+    const connection: Tracked = { ...facts, socket, protocol: "http/1.1", requests: 0, active: 0, upgraded: false, leaving: false, quietSinceMs: this.#clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined };
     this.#bySocket.set(socket, connection);
     socket.on("close", () => {
       this.#bySocket.delete(socket);
@@ -111,8 +113,10 @@ export class Connections {
       const why = overdue(connection, this.#limits, nowMs);
       if (why === undefined) continue;
       this.#log.debug("connection closed", { remoteAddress: connection.remoteAddress, why });
-      if (why === "idle" && connection.session) connection.session.close();
-      else connection.socket.destroy();
+      if (why === "idle" && connection.session && !connection.leaving) {
+        connection.leaving = true;
+        connection.session.close();
+      } else connection.socket.destroy(); // also of a peer that was told to go and has not: it could hold as many as there may be
     }
   }
 

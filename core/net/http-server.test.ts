@@ -266,6 +266,19 @@ describe("deadlines", () => {
     watch.destroy();
   });
 
+  test("a peer of HTTP/2 that is told to go and stays is cut off", async () => {
+    const { clock, sweep } = sweeper();
+    const { port, server } = await start({ clock });
+    const stays = tls.connect({ port, host: "127.0.0.1", ...trust(), ALPNProtocols: ["h2"], allowHalfOpen: true } as tls.ConnectionOptions, () => void stays.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])])));
+    stays.on("error", () => undefined);
+    await new Promise((resolve) => stays.once("data", resolve));
+    await sweep(33_000);
+    expect(server.connectionCount).toBe(1); // it has been told
+    await sweep(38_000);
+    await expect.poll(() => server.connectionCount).toBe(0);
+    stays.destroy();
+  });
+
   test("streams that are opened only to be reset cost the connection", async () => {
     const { clock, sweep } = sweeper();
     const { port, server } = await start({ clock, limits: { resetsMax: 20 }, handler: (_request, response) => void response.write("x") });
