@@ -279,6 +279,19 @@ describe("deadlines", () => {
     stays.destroy();
   });
 
+  test("a peer whose upgrade is refused and that stays is cut off", async () => {
+    const { clock, sweep } = sweeper();
+    const { port, server } = await start({ clock, upgrade: (_request, socket) => void socket.end("HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n") });
+    const stays = tls.connect({ port, host: "127.0.0.1", ...trust(), ALPNProtocols: ["http/1.1"], allowHalfOpen: true } as tls.ConnectionOptions, () => void stays.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"));
+    stays.on("error", () => undefined);
+    expect(String(await new Promise((resolve) => stays.once("data", resolve)))).toContain("403");
+    await sweep(5_000);
+    expect(server.connectionCount).toBe(1);
+    await sweep(66_000);
+    await expect.poll(() => server.connectionCount).toBe(0);
+    stays.destroy();
+  });
+
   test("streams that are opened only to be reset cost the connection", async () => {
     const { clock, sweep } = sweeper();
     const { port, server } = await start({ clock, limits: { resetsMax: 20 }, handler: (_request, response) => void response.write("x") });
