@@ -279,6 +279,20 @@ describe("deadlines", () => {
     stays.destroy();
   });
 
+  test("a peer of HTTP/2 that is answered and never ends its request is as idle as others", async () => {
+    const { clock, sweep } = sweeper();
+    const { port, server } = await start({ clock });
+    const client = session(port);
+    const stream = client.request({ ":method": "POST", ":path": "/" }, { endStream: false }).on("error", () => undefined);
+    expect(await text(stream)).toBe("ok");
+    await sweep(89_000);
+    expect(server.connectionCount).toBe(1);
+    await sweep(91_000);
+    await sweep(96_000);
+    await expect.poll(() => server.connectionCount).toBe(0);
+    client.destroy();
+  });
+
   test("a peer whose upgrade is refused and that stays is cut off", async () => {
     const { clock, sweep } = sweeper();
     const { port, server } = await start({ clock, upgrade: (_request, socket) => void socket.end("HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n") });
