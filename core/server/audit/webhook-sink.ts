@@ -29,6 +29,8 @@ export interface WebhookSinkOptions {
 /** Source: webhook.WithExponentialBackoff, Steps 5, Factor 1.5 */
 const ATTEMPTS = 5;
 const FACTOR = 1.5;
+/** For all that is left when the server ends: a receiver that says nothing is not waited for, as the store is closed only after this. */
+const LAST_MS = 10_000;
 
 export function webhookSink(options: WebhookSinkOptions): AuditSink {
   const { post, batchSizeMax, batchWaitMs, bufferSize, initialBackoffMs, clock, log } = options;
@@ -43,7 +45,11 @@ export function webhookSink(options: WebhookSinkOptions): AuditSink {
       try {
         return await post(list, signal);
       } catch (error) {
-        if (attempt < ATTEMPTS && !signal.aborted) {
+        if (signal.aborted) {
+          buffer = [...items, ...buffer]; // with the last ones
+          return;
+        }
+        if (attempt < ATTEMPTS) {
           await clock.sleep(initialBackoffMs * FACTOR ** (attempt - 1), signal);
           continue;
         }
@@ -87,10 +93,13 @@ export function webhookSink(options: WebhookSinkOptions): AuditSink {
           buffer = buffer.slice(batchSizeMax);
           if (items.length > 0) await deliver(items, signal);
         }
-        while (buffer.length > 0) {
+        const late = clock.after(LAST_MS, () => stopped.abort());
+        while (buffer.length > 0 && !stopped.signal.aborted) {
           const items = buffer.splice(0, batchSizeMax);
           await post({ kind: "EventList", apiVersion: "audit.k8s.io/v1", metadata: {}, items }, stopped.signal).catch((error: unknown) => log.error("audit events could not be delivered", { events: items.length, error }));
         }
+        if (buffer.length > 0) log.error("audit events could not be delivered in time", { events: buffer.length });
+        late.cancel();
       },
     },
   };
