@@ -1,6 +1,6 @@
 /** The audit log of the API server, as upstream's --audit-* settings ask for it. */
 import { auditErrors, auditor, type Auditor, type AuditSink } from "../core/server/audit/auditor.ts";
-import { type AuditFormat, type LineWriter, logSink } from "../core/server/audit/log-sink.ts";
+import { type AuditFormat, logSink } from "../core/server/audit/log-sink.ts";
 import { readPolicy, type AuditPolicy } from "../core/server/audit/policy.ts";
 import { RotatingFile } from "../core/server/audit/rotating-file.ts";
 import { webhookPost } from "../core/server/audit/webhook-post.ts";
@@ -12,6 +12,7 @@ import type { Counter, Metrics } from "../core/observe/metrics.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { ConfigError, fromFile } from "./config/config.ts";
 import { readKubeconfig } from "./kubeconfig-file.ts";
+import { standardOutput } from "./standard-output.ts";
 
 const MEGABYTE = 1024 * 1024;
 const DAY_MS = 24 * 60 * 60 * 1000;
@@ -39,14 +40,12 @@ function logOf(args: ApiServerArgs, { clock, log, errors }: SinkDeps): AuditSink
   const format = args.text("audit-log-format") ?? "json";
   if (format !== "json" && format !== "legacy") throw new ConfigError(`--kube-apiserver-arg audit-log-format must be json or legacy, not ${JSON.stringify(format)}`);
   const megabytesMax = args.integer("audit-log-maxsize") ?? MEGABYTES_MAX;
-  const file = path === "-" ? STANDARD_OUTPUT : new RotatingFile({
+  const file = path === "-" ? standardOutput(process.stdout) : new RotatingFile({
     path, clock, log, bytesMax: megabytesMax === 0 ? Number.POSITIVE_INFINITY : megabytesMax * MEGABYTE, filesMax: args.integer("audit-log-maxbackup") ?? FILES_MAX,
     ageMaxMs: (args.integer("audit-log-maxage") ?? DAYS_MAX) * DAY_MS, lost: (lines) => errors.inc({ plugin: "log" }, lines),
   });
   return logSink(file, format as AuditFormat);
 }
-
-const STANDARD_OUTPUT: LineWriter = { write: (line) => new Promise((resolve) => void process.stdout.write(`${line}\n`, () => resolve())), close: () => Promise.resolve() };
 
 /** Source of the numbers: kubernetes v1.36 apiserver/pkg/server/options/audit.go */
 function webhookOf(args: ApiServerArgs, { clock, log, errors }: SinkDeps): AuditSink | undefined {

@@ -9,19 +9,28 @@ const FILES_MAX = 5;
 
 export function fileLog(path: string, level: string, bytesMax: number = BYTES_MAX): VerboseLog {
   mkdirSync(dirname(path), { recursive: true });
-  let file = openSync(path, "a");
+  let file: number | undefined = openSync(path, "a");
   let bytes = statSync(path).size;
-  function rotate(): void {
-    closeSync(file);
+  function rotate(open: number): void {
+    file = undefined;
+    bytes = 0; // where the rest cannot be done, the next try is as far away
+    closeSync(open);
     rmSync(`${path}.${FILES_MAX - 1}`, { force: true });
     for (let n = FILES_MAX - 2; n >= 0; n--) moveIfThere(n === 0 ? path : `${path}.${n}`, `${path}.${n + 1}`);
-    file = openSync(path, "a");
-    bytes = 0;
   }
   return leveledLog(level, (line) => {
-    if (bytes > bytesMax) rotate();
-    bytes += writeSync(file, line);
+    if (bytes > bytesMax && file !== undefined) unlessRefused(rotate, file);
+    unlessRefused(() => { bytes += writeSync((file ??= openSync(path, "a")), line); });
   });
+}
+
+/** A disk that is full, a file that somebody else has open: what is said then is lost, and nothing else. */
+function unlessRefused<A extends unknown[]>(act: (...args: A) => void, ...args: A): void {
+  try {
+    act(...args);
+  } catch {
+    // there is nowhere to say so
+  }
 }
 
 function moveIfThere(from: string, to: string): void {

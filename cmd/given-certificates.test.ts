@@ -9,6 +9,7 @@ import { silentLog } from "../core/observe/log.ts";
 import { altNamesOf } from "../core/pki/alt-names.ts";
 import { type Authority, authority, generateKey, keyPem, selfSign } from "../core/pki/authority.ts";
 import { spkiOf } from "../core/pki/signature.ts";
+import type { Validity } from "../core/pki/validity.ts";
 import { apiServerArgs } from "./apiserver-args.ts";
 import { givenCertificates } from "./given-certificates.ts";
 
@@ -24,9 +25,10 @@ beforeAll(async () => {
 afterAll(() => { for (const one of [directory, pki.dir]) rmSync(one, { recursive: true }); });
 
 /** Writes NAME.crt and NAME.key, for these names. */
-async function issue(name: string, by: Authority, ...names: string[]): Promise<string> {
+const issue = (name: string, by: Authority, ...names: string[]): Promise<string> => issueFor(period, name, by, ...names);
+async function issueFor(validity: Validity, name: string, by: Authority, ...names: string[]): Promise<string> {
   const key = await generateKey();
-  const cert = by.issue({ subject: { commonName: "", organizations: [] }, spki: spkiOf(key), usages: ["digital signature", "server auth"], altNames: altNamesOf(names), ...period });
+  const cert = by.issue({ subject: { commonName: "", organizations: [] }, spki: spkiOf(key), usages: ["digital signature", "server auth"], altNames: altNamesOf(names), ...validity });
   writeFileSync(join(directory, `${name}.crt`), cert);
   writeFileSync(join(directory, `${name}.key`), keyPem(key));
   return cert;
@@ -58,6 +60,23 @@ test("a certificate that is renewed is shown from then on; one that does not go 
   stop.abort();
   await running;
   expect([changes, certificates.named?.("r.example.com")?.cert]).toEqual([1, after]);
+});
+
+test.each([
+  ["that ended while the machine was off", { notBeforeMs: 0, notAfterMs: Date.now() - 1000 }],
+  ["whose time has not come by a clock that is not set yet", { notBeforeMs: Date.now() + 600_000, notAfterMs: Date.now() + 3_600_000 }],
+])("one %s is no reason to do without a server: the cluster's own is shown until there is one that holds", async (_, validity) => {
+  await issueFor(validity, "late", pki.authority("server-ca"), "api.internal");
+  const stopped = new AbortController();
+  const certificates = givenCertificates(apiServerArgs([`tls-cert-file=${file("late.crt")}`, `tls-private-key-file=${file("late.key")}`]), { clusterCas: () => pki.authority("server-ca").bundle, clock: { ...systemClock, every: () => systemClock.every(10, stopped.signal) }, log: silentLog });
+  expect(certificates.standard()).toBeUndefined();
+  const changed = Promise.withResolvers<void>();
+  const running = certificates.part(changed.resolve).run(stopped.signal, () => undefined);
+  const renewed = await issue("late", pki.authority("server-ca"), "api.internal");
+  await changed.promise;
+  stopped.abort();
+  await running;
+  expect(certificates.standard()?.cert).toBe(renewed);
 });
 
 test("what cannot be used is refused by name", async () => {

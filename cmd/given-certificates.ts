@@ -2,7 +2,8 @@
  * Serving certificates somebody else renews: tls-cert-file with tls-private-key-file in the place of our own, tls-sni-cert-key beside it for those who ask for its names.
  *
  * Files are read again when they change; what cannot be used is logged, and what was before still holds. Nodes, pods and kubeconfigs know the cluster's CA alone: what everybody is
- * shown must lead to it, what is shown for a name need not.
+ * shown must lead to it, what is shown for a name need not. One that does not hold now, because nobody renewed it while the machine was off or because the clock is not set yet, is no
+ * reason to do without a server: the cluster's own is shown until it does.
  *
  * Source: kubernetes v1.36 apiserver/pkg/server/options/serving.go, pkg/server/dynamiccertificates/{tlsconfig,named_certificates}.go, component-base/cli/flag/namedcertkey_flag.go
  */
@@ -12,7 +13,7 @@ import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
 import { readCertificatePems } from "../core/pki/pem.ts";
-import { chainProblem } from "../core/pki/verify-chain.ts";
+import { chainProblem, isOfTime } from "../core/pki/verify-chain.ts";
 import { type Certificate, parseCertificate } from "../core/pki/x509.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { ConfigError, requiredText } from "./config/config.ts";
@@ -33,6 +34,7 @@ export interface GivenCertificates {
 
 interface Source { readonly setting: string; readonly certFile: string; readonly keyFile: string; readonly patterns: readonly string[] | undefined }
 interface Loaded extends KeyPair { readonly names: readonly string[] }
+class NotNowError extends Error {}
 interface Deps { readonly clusterCas: () => readonly Certificate[]; readonly clock: Clock; readonly log: Log }
 
 /** Throws ConfigError. */
@@ -50,6 +52,7 @@ export function givenCertificates(args: ApiServerArgs, { clusterCas, clock, log 
     const [first, ...more] = readCertificatePems(cert).map(parseCertificate);
     if (source.patterns === undefined && source.setting === "tls-cert-file") {
       const problem = chainProblem(first!, { roots: clusterCas(), intermediates: more, usage: "server auth", nowMs: clock.nowMs() });
+      if (problem !== undefined && isOfTime(problem)) throw new NotNowError(problem);
       if (problem !== undefined) throw new Error(`nodes, pods and kubeconfigs trust the cluster's CA alone, and this is not of it (${problem}): show it to those who ask for its names, with tls-sni-cert-key=${source.certFile},${source.keyFile}`);
     }
     loaded.set(source, { cert, key, names: (source.patterns ?? [first!.subject.commonName, ...first!.altNames.dnsNames]).map((name) => name.toLowerCase()).filter((name) => name !== "") });
@@ -60,6 +63,7 @@ export function givenCertificates(args: ApiServerArgs, { clusterCas, clock, log 
     try {
       load(source);
     } catch (cause) {
+      if (cause instanceof NotNowError) continue; // told of, and tried again, below
       throw new ConfigError(`--kube-apiserver-arg ${source.setting} ${source.certFile}, ${source.keyFile}: ${(cause as Error).message}`, { cause });
     }
   }
@@ -88,7 +92,7 @@ export function givenCertificates(args: ApiServerArgs, { clusterCas, clock, log 
               changed();
             } catch (error) {
               const { message } = error as Error;
-              if (told.get(source) !== message) log.error("a serving certificate cannot be used; the one before still holds", { setting, certFile, keyFile, error });
+              if (told.get(source) !== message) log.error("a serving certificate cannot be used; what was shown before is shown still", { setting, certFile, keyFile, error });
               told.set(source, message);
             }
           }

@@ -24,7 +24,7 @@ export async function joinCommand(client: Client, token: string, ca: string, sig
 /** As curl wants it: the hash of the public key a server shows, which `ca` must vouch for. */
 async function pinOf(server: string, ca: string, signal: AbortSignal): Promise<string> {
   const { hostname, port } = new URL(server);
-  const socket = tls.connect({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port), ca });
+  const socket = tls.connect({ host: hostname.replace(/^\[|\]$/g, ""), port: Number(port || 443), ca }); // which a URL does not name
   try {
     await new Promise<void>((resolve, reject) => {
       socket.once("secureConnect", resolve).once("error", (cause) => reject(new Error(`${server}, where machines are to find the server, does not answer: ${cause.message}`, { cause })));

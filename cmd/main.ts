@@ -7,6 +7,7 @@ import { basename } from "node:path";
 import { ConfigError } from "./config/config.ts";
 import { setEngine } from "./engine-settings.ts";
 import { explainError } from "./explain-error.ts";
+import { endWithReader } from "./gone-reader.ts";
 
 type Command = (argv: readonly string[]) => Promise<number>;
 
@@ -52,6 +53,7 @@ async function main(argv: readonly string[], invokedAs: string): Promise<number>
     return 2;
   }
   if (LASTING.has(name)) setEngine({ env: process.env, argv0: process.argv0, argv });
+  else endWithReader(process);
   return (await command.load())(rest);
 }
 

@@ -97,3 +97,14 @@ test("each day by default, but not of etcd; 0: never", async () => {
 test.each(["often", "00", "30s", "-1h"])("--snapshot-every %s is refused", (every) => {
   expect(() => snapshotSchedule({ settings: { snapshotEvery: every, snapshotKeep: 5 }, isShared: false, directory: "/nowhere", revision: () => 0, take: () => Promise.reject(new Error("not asked")), clock: {} as unknown as Clock, log: silentLog })).toThrow(/must be a time such as 30m, 12h or 7d/);
 });
+
+test("a directory that cannot be read is looked at again, and ends nothing", async () => {
+  const directory = join(mkdtempSync(join(tmpdir(), "snapshots-")), "a-file");
+  writeFileSync(directory, "as good as a stick that was pulled out");
+  const stop = new AbortController(), slept: number[] = [];
+  let nowMs = START_MS;
+  const clock = { nowMs: () => nowMs, sleep(ms: number) { slept.push(ms / 60_000); nowMs += ms; if (slept.length === 4) stop.abort(); return Promise.resolve(); } } as unknown as Clock;
+  const [part] = snapshotSchedule({ settings: { snapshotEvery: "12h", snapshotKeep: 3 }, isShared: false, directory, revision: () => 7, take: () => backupStream({ list: async () => ({ rows: [], revision: 7 }) } as never), clock, log: silentLog });
+  await part!.run(stop.signal, () => undefined);
+  expect(slept).toEqual([1, 10, 10, 10]);
+});

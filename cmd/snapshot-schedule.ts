@@ -55,11 +55,23 @@ export function snapshotSchedule({ settings, isShared, directory, freeBytesMin =
     }
   }
 
+  /** Undefined: it is not known when one was taken last. A directory that cannot be read, a stick that was pulled out, is no reason for the server to end. */
+  async function dueInMs(): Promise<number | undefined> {
+    try {
+      const nowMs = clock.nowMs(), newestMs = await newestSnapshotMs(directory, nowMs);
+      return newestMs === undefined ? 0 : newestMs + everyMs - nowMs;
+    } catch (error) {
+      log.error("the directory of snapshots cannot be read, trying again", { directory, error, retryInMs: RETRY_MS });
+      return undefined;
+    }
+  }
+
   /** The store was restored or mended since the newest was taken: what that one holds is another past than the store's, and a mending could take it for this one's. */
   async function isOfAnotherPast(): Promise<boolean> {
-    const newest = await newestSnapshot(directory, clock.nowMs());
-    if (newest === undefined) return false;
+    let newest: string | undefined;
     try {
+      newest = await newestSnapshot(directory, clock.nowMs());
+      if (newest === undefined) return false;
       return revision() - (await inspectBackup(join(directory, newest))).revision >= REVISIONS_SKIPPED / 2;
     } catch (error) {
       log.warn("the newest snapshot cannot be read", { newest, error });
@@ -74,10 +86,13 @@ export function snapshotSchedule({ settings, isShared, directory, freeBytesMin =
       await clock.sleep(SETTLE_MS, signal);
       let isDue = await isOfAnotherPast();
       while (!signal.aborted) {
-        const newestMs = await newestSnapshotMs(directory, clock.nowMs());
-        const dueInMs = newestMs === undefined || isDue ? 0 : newestMs + everyMs - clock.nowMs();
+        const waitMs = isDue ? 0 : await dueInMs();
         isDue = false;
-        if (dueInMs > 0) await clock.sleep(dueInMs, signal);
+        if (waitMs === undefined) {
+          await clock.sleep(RETRY_MS, signal);
+          continue;
+        }
+        if (waitMs > 0) await clock.sleep(waitMs, signal);
         if (!signal.aborted && !(await snapshot())) await clock.sleep(RETRY_MS, signal);
       }
     },

@@ -14,6 +14,7 @@ const PRIORITIES: readonly (readonly [start: string, priority: number])[] = [['{
 const INFORMATIONAL = 6;
 
 export function stderrLog(level: string): VerboseLog {
+  process.stderr.on("error", () => undefined); // a disk that is full, a reader that has gone: what is said then is lost, and nothing else
   const write = isJournal(process.env, () => fstatSync(process.stderr.fd)) ? (line: string) => void process.stderr.write(prioritized(line)) : (line: string) => void process.stderr.write(line);
   return leveledLog(level, write);
 }

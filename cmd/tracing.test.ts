@@ -1,11 +1,16 @@
-import { expect, test } from "vitest";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
 import { systemClock as clock } from "../core/lifecycle/clock.ts";
 import { systemRandom as random } from "../core/lifecycle/random.ts";
 import { silentLog as log } from "../core/observe/log.ts";
 import { noSpans, spansFrom } from "../core/observe/spans.ts";
 import { rootSpans, type SpanData } from "../core/server/tracing/tracer.ts";
 import { tracedCri } from "../node/cri/traced.ts";
-import { kubeletTracing } from "./tracing.ts";
+import { apiServerArgs } from "./apiserver-args.ts";
+import { ConfigError } from "./config/config.ts";
+import { kubeletTracing, tracingOf } from "./tracing.ts";
 
 const recorded = (samplingRatePerMillion: number) => {
   const spans: SpanData[] = [];
@@ -45,4 +50,17 @@ test("without the field of the configuration nothing is traced; with it spans ar
     return [parts.map(({ name }) => name), await spans.during("syncPod", { kind: 1, attributes: {} }, async (span) => span !== undefined)];
   };
   expect([await recorded(), await recorded(1_000_000)]).toEqual([[["traces"], false], [["traces"], true]]);
+});
+
+test("a file that cannot be read is refused by its name, and a stray percent sign in the environment stays one", () => {
+  const directory = mkdtempSync(join(tmpdir(), "tracing-")), path = join(directory, "tracing.yaml");
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const given = (env: Record<string, string> = {}) => tracingOf(apiServerArgs([`tracing-config-file=${path}`]), { instance: "n", env, clock, random, log });
+  for (const [text, why] of [["a: [", "tracing.yaml: "], ["kind: Pod", "must be a TracingConfiguration"]] as const) {
+    writeFileSync(path, text);
+    expect(given).toThrow(ConfigError);
+    expect(given).toThrow(why);
+  }
+  writeFileSync(path, "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\n");
+  expect(given({ OTEL_RESOURCE_ATTRIBUTES: "share=100%" }).parts.map(({ name }) => name)).toEqual(["traces"]);
 });

@@ -9,7 +9,7 @@ import { OtlpExporter } from "../core/server/tracing/exporter.ts";
 import { rootSpans, tracer, type Tracer } from "../core/server/tracing/tracer.ts";
 import type { Configuration as KubeletConfiguration } from "../node/kubelet/configuration/decode.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
-import { ConfigError, readText } from "./config/config.ts";
+import { ConfigError, fromFile } from "./config/config.ts";
 
 const VERSIONS = ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1", "apiserver.config.k8s.io/v1alpha1"];
 const ENDPOINT = "localhost:4317";
@@ -29,9 +29,9 @@ export function tracingOf(args: ApiServerArgs, { instance, env, clock, random, l
 }
 
 function configurationIn(path: string): { readonly endpoint: string; readonly samplingRatePerMillion: number } {
-  const refuse = (why: string): never => { throw new ConfigError(`--kube-apiserver-arg tracing-config-file ${path}: ${why}`); };
-  const text = readText(path) ?? refuse("no such file");
-  const { apiVersion, kind, endpoint = ENDPOINT, samplingRatePerMillion = 0 } = (parse(text) ?? {}) as TracingConfiguration;
+  const setting = "kube-apiserver-arg tracing-config-file";
+  const refuse = (why: string): never => { throw new ConfigError(`--${setting} ${path}: ${why}`); };
+  const { apiVersion, kind, endpoint = ENDPOINT, samplingRatePerMillion = 0 } = (fromFile(setting, path, parse) ?? {}) as TracingConfiguration;
   if (!VERSIONS.includes(String(apiVersion)) || kind !== "TracingConfiguration") refuse(`must be a TracingConfiguration of ${VERSIONS[0]}`);
   if (typeof endpoint !== "string" || endpoint === "") return refuse("endpoint must be host:port");
   const rate = Number(samplingRatePerMillion);
@@ -51,5 +51,13 @@ export function kubeletTracing(configuration: KubeletConfiguration, { instance, 
 
 /** a=b,c=d, values percent-encoded. */
 function pairs(text = ""): Record<string, string> {
-  return Object.fromEntries(text.split(",").filter((one) => one.includes("=")).map((one) => [one.slice(0, one.indexOf("=")).trim(), decodeURIComponent(one.slice(one.indexOf("=") + 1).trim())]));
+  return Object.fromEntries(text.split(",").filter((one) => one.includes("=")).map((one) => [one.slice(0, one.indexOf("=")).trim(), decoded(one.slice(one.indexOf("=") + 1).trim())]));
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a stray percent sign
+  }
 }

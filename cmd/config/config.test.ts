@@ -20,6 +20,14 @@ test("flags beat variables, variables beat the file; a + key adds", () => {
   });
 });
 
+test("values of the file are taken as they are written; a key without one says nothing", () => {
+  const text = "token: 12345678901234567890123456e78901\nnode-name: 007\nnode-label: [a=1, b=0x10]\ndisable-agent: True\nhttps-listen-port: 7443\ntls-san:\nadvertise-address: null\nkubelet-arg: [max-pods=50, ]\n";
+  expect(loadSettings("server", { ...nothing, readFile: () => text })).toMatchObject({
+    token: "12345678901234567890123456e78901", nodeName: "007", nodeLabel: ["a=1", "b=0x10"], disableAgent: true, httpsListenPort: 7443, tlsSan: [], advertiseAddress: undefined, kubeletArg: ["max-pods=50"],
+  });
+  expect(loadSettings("server", { ...nothing, readFile: () => "# nothing yet\n" }).tlsSan).toEqual([]);
+});
+
 test("the installer's variables", () => {
   expect(loadSettings("agent", { ...nothing, env: { CORACLE_URL: "https://h:6443", CORACLE_TOKEN: "t" } })).toMatchObject({ server: "https://h:6443", token: "t" });
 });
@@ -35,6 +43,7 @@ test.each([
   [{ argv: ["--config", "/none"] }, "--config /none: no such file"],
   [{ readFile: () => "colour: red" }, '/etc/coracle/config.yaml: unknown key "colour"'],
   [{ readFile: () => "a: [" }, "/etc/coracle/config.yaml: "],
+  [{ readFile: () => "kubelet-arg: {max-pods: 50}" }, '/etc/coracle/config.yaml: "kubelet-arg" must be a text, a number, true, false, or a list of such'],
 ])("%j is refused by name", (given, message) => {
   expect(() => loadSettings("server", { ...nothing, ...given })).toThrow(message);
 });

@@ -70,21 +70,27 @@ function readVariables(env: Sources["env"], known: ReadonlyMap<string, Flag>): R
   return raw;
 }
 
+/** A key without a value says nothing, as one that is left out. */
+const NULLS: ReadonlySet<string> = new Set(["", "~", "null"]);
+
 function readConfigFile(text: string, path: string): Map<string, { values: string[]; adds: boolean }> {
   let document: unknown;
   try {
-    document = parse(text);
+    document = parse(text, { schema: "failsafe" }); // texts as they stand there: a token of digits is no number
   } catch (cause) {
     throw new ConfigError(`${path}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
   }
-  if (document === null || document === undefined) return new Map();
+  if (document === null || document === undefined || document === "") return new Map();
   if (typeof document !== "object" || Array.isArray(document)) throw new ConfigError(`${path}: must be a map of flag names to values`);
   const names = new Set<string>(FLAGS.map(({ name }) => name));
   const found = new Map<string, { values: string[]; adds: boolean }>();
   for (const [key, value] of Object.entries(document)) {
     const name = key.replace(/\+$/, "").replace(/^--?/, "");
     if (!names.has(name)) throw new ConfigError(`${path}: unknown key ${JSON.stringify(key)}`);
-    found.set(name, { values: (Array.isArray(value) ? value : [value]).map(String), adds: key.endsWith("+") });
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+    for (const one of values) if (typeof one === "object" && one !== null) throw new ConfigError(`${path}: ${JSON.stringify(key)} must be a text, a number, true, false, or a list of such`);
+    const given = values.map((one) => String(one ?? "")).filter((one) => !NULLS.has(one));
+    if (given.length > 0) found.set(name, { values: given, adds: key.endsWith("+") });
   }
   return found;
 }
@@ -103,8 +109,8 @@ function convert(flag: Flag, values: readonly string[] | undefined): unknown {
       return value;
     }
     case "boolean":
-      if (text !== "true" && text !== "false") throw new ConfigError(`--${flag.name} must be true or false, not ${JSON.stringify(text)}`);
-      return text === "true";
+      if (!/^(true|false)$/i.test(text)) throw new ConfigError(`--${flag.name} must be true or false, not ${JSON.stringify(text)}`);
+      return text.toLowerCase() === "true";
   }
 }
 

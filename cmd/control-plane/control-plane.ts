@@ -254,6 +254,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     controllers: settings.disable.includes("controllers") ? undefined : { listening, given: settings.kubeControllerManagerArg, configz: () => controllersConfigz({ ...controlling, listening, clusterCidr: settings.clusterCidr, serviceCidr: settings.serviceCidr, isShared, profiling: isProfiled(settings.kubeControllerManagerArg) }, state.controllers) },
     scheduler: settings.disable.includes("scheduler") ? undefined : { listening: scheduling.listening, given: settings.kubeSchedulerArg, configz: () => schedulerConfigz(scheduling.text, { isShared, profiling: isProfiled(settings.kubeSchedulerArg) }), resources: podResources },
   });
+  listener.onReload(ports.reloadCertificates);
 
   return {
     pki,
@@ -270,7 +271,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       informers,
       ...auditParts, ...tracingParts,
       ...listener.parts,
-      certificateRotation({ pki, clock, log, failed: options.onRenewFailed, async onRenewed() { listener.reloadCertificates(); ports.reloadCertificates(); await options.onRenewed?.(pki); } }),
+      certificateRotation({ pki, clock, log, failed: options.onRenewFailed, async onRenewed() { listener.reloadCertificates(); await options.onRenewed?.(pki); } }),
       bootstrap,
       ...(settings.disableAgent ? [] : [controlPlaneRole({ nodeName: node.name, client: loopbackClient(), informers, clock, log })]),
       endpoints,

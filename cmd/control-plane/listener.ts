@@ -27,6 +27,8 @@ export interface Listener {
   readonly tls: () => TlsMaterial;
   /** Shows clients the certificates as they are now. */
   reloadCertificates(): void;
+  /** Whenever what `tls` says may be another. */
+  onReload(handler: () => void): void;
 }
 
 interface Options {
@@ -71,11 +73,13 @@ export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn,
     }),
     handler: tunnel.handler(front.request), upgrade: front.upgrade, handsOver: isPassedOn, log: log.with({ part: "https" }), clock,
   });
+  const handlers: (() => void)[] = [];
   const reloadCertificates = (): void => {
     contexts.clear();
     server.reloadCertificates();
+    for (const handler of handlers) handler();
   };
-  return { server, tls: () => material(), parts: [server, given.part(reloadCertificates)], reloadCertificates };
+  return { server, tls: () => material(), parts: [server, given.part(reloadCertificates)], reloadCertificates, onReload: (handler) => void handlers.push(handler) };
 }
 
 /** Throws ConfigError. */

@@ -98,6 +98,15 @@ describe("client certificates", () => {
     expect(lines.slice(1, 3)).toEqual(['apiserver_client_certificate_expiration_seconds_bucket{le="1800"} 0', 'apiserver_client_certificate_expiration_seconds_bucket{le="3600"} 1']);
   });
 
+  test("a certificate is checked once a connection, also beside an authority that has ended", async () => {
+    const spki = spkiOf(await generateKey());
+    const [own] = pki.authority("client-ca").bundle, roots = [{ ...own!, subjectRaw: new Uint8Array([48, 0]), notAfterMs: NOW_MS - 1 }, own!];
+    const authenticator = certificateAuthenticator({ roots: () => roots, clock });
+    const shown = credentials({ certificate: issue({ commonName: "jane", organizations: [] }, { spki }) });
+    const [first, second] = [await authenticator.authenticate(shown, signal), await authenticator.authenticate(shown, signal)];
+    expect([first?.user.name, second?.user === first?.user]).toEqual(["jane", true]);
+  });
+
   test("what does not hold is 401, unless something else does", async () => {
     const spki = spkiOf(await generateKey());
     const jane = { commonName: "jane", organizations: ["dev", "ops"] };

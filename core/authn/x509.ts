@@ -98,7 +98,7 @@ export function certificateVerifier({ roots, clock, releasedMs = 0 }: Certificat
     if (!certificate) throw refuse("no certificate");
     const problem = chainProblem(certificate, { roots: trusted, intermediates, usage: "client auth", nowMs: hasBegun(certificate, nowMs) ? Math.max(nowMs, certificate.notBeforeMs) : nowMs });
     if (problem !== undefined) throw refuse(`verifying certificate SN=${certificate.serial} failed: ${problem}`);
-    const untilMs = Math.min(certificate.notAfterMs, ...trusted.map(({ notAfterMs }) => notAfterMs), ...intermediates.map(({ notAfterMs }) => notAfterMs).filter((end) => end >= nowMs));
+    const untilMs = Math.min(certificate.notAfterMs, ...[...trusted, ...intermediates].map(({ notAfterMs }) => notAfterMs).filter((end) => end >= nowMs)); // those that have ended are not what it leads to
     verified.set(peer, { certificate, roots: trusted, untilMs });
     return certificate;
   };

@@ -66,6 +66,19 @@ test("events are written beside their object, and again once they have expired",
   await life;
 });
 
+test("an event of an object that it cannot be named after is named by chance", async () => {
+  const api = fakeApi();
+  const events = eventWriter({ client: api.client, clock: systemClock, log: silentLog, random: systemRandom });
+  const stop = new AbortController();
+  const life = events.run(stop.signal, () => {});
+  const recorder = events.from({ component: "test" });
+  for (const name of ["system:node", "x".repeat(250), "web"]) recorder.event({ kind: "ClusterRole", name, namespace: "default" }, "Normal", "Tested", "m");
+  const names = await eventually(() => api.all(EVENTS).map(({ metadata }) => metadata.name), (seen) => seen.length === 3);
+  expect(names.map((name) => (/^[0-9a-f-]{36}$/.test(name) ? "uuid" : name.split(".")[0])).sort()).toEqual(["uuid", "uuid", "web"]);
+  stop.abort();
+  await life;
+});
+
 test("many events are written at a time, but what counts one up comes after what made it", async () => {
   const api = fakeApi();
   const asked: string[] = [];

@@ -8,9 +8,10 @@
  * Recording never waits and never fails: what cannot be queued or written is dropped and logged. See event-correlator.ts for what is folded.
  * The scheduler tells its own by events.k8s.io, with the action that was taken: `reporter`, and event-series.ts.
  *
- * Source: kubernetes v1.36 client-go/tools/{record/event,events/event_broadcaster,events/event_recorder}.go
+ * Source: kubernetes v1.36 client-go/tools/{record/event,record/util/util,events/event_broadcaster,events/event_recorder}.go
  */
 import type { ObjectReference } from "../api/gen/core.v1.ts";
+import { dns1123Subdomain } from "../api/meta/names.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { hasCause, isAlreadyExists, isNotFound, reasonOf } from "../api/meta/status-error.ts";
 import { type Clock, microTimestamp, timestamp } from "../lifecycle/clock.ts";
@@ -70,8 +71,11 @@ export function eventWriter({ client, clock, log, random, writesMax = WRITES_MAX
   let wake: () => void = () => {};
   let sequence = 0;
 
-  /** Upstream's form: the object's name and the time in nanoseconds; the sequence stands in for what the clock does not resolve. */
-  const nameFor = (subject: string): string => `${subject}.${(BigInt(Math.trunc(clock.nowMs())) * 1_000_000n + BigInt(sequence++ % 1_000_000)).toString(16)}`;
+  /** Upstream's form: the object's name and the time in nanoseconds; the sequence stands in for what the clock does not resolve. Of an object that an event cannot be named after, any. */
+  const nameFor = (subject: string): string => {
+    const name = `${subject}.${(BigInt(Math.trunc(clock.nowMs())) * 1_000_000n + BigInt(sequence++ % 1_000_000)).toString(16)}`;
+    return dns1123Subdomain(name).length === 0 ? name : random.uuid();
+  };
 
   function enqueue(about: Pick<Letter, "reason" | "object">, letter: () => Letter | undefined): void {
     if (queue.length >= QUEUE_MAX) {

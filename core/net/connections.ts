@@ -27,7 +27,7 @@ export interface ConnectionLimits {
   readonly firstRequestMs: number;
   /** Between requests: upstream's IdleTimeout. */
   readonly idleMs: number;
-  /** A peer that takes nothing of what waits for it. */
+  /** A peer that takes nothing of what waits for it, or has been told the end and does not end. */
   readonly stalledMs: number;
   /** Streams of one connection reset between two sweeps. */
   readonly resetsMax: number;
@@ -42,12 +42,16 @@ export interface Tracked extends Connection {
   session?: ServerHttp2Session;
   /** Its socket is somebody else's since. */
   upgraded: boolean;
+  /** It has been told to go. */
+  leaving: boolean;
   requests: number;
   active: number;
   resets: number;
   quietSinceMs: number;
   written: number;
   stalledSinceMs: number | undefined;
+  /** Since when all is said that there was to say. */
+  endedSinceMs: number | undefined;
 }
 
 type Facts = Pick<Connection, "remoteAddress" | "peerCertificate" | "serverName">;
@@ -80,7 +84,7 @@ export class Connections {
 
   /** Until it closes. */
   add(socket: Socket, facts: Facts): Tracked {
-    const connection: Tracked = { ...facts, socket, protocol: "http/1.1", requests: 0, active: 0, upgraded: false, quietSinceMs: this.#clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined };
+    const connection: Tracked = { ...facts, socket, protocol: "http/1.1", requests: 0, active: 0, upgraded: false, leaving: false, quietSinceMs: this.#clock.uptimeMs(), resets: 0, written: 0, stalledSinceMs: undefined, endedSinceMs: undefined };
     this.#bySocket.set(socket, connection);
     socket.on("close", () => {
       this.#bySocket.delete(socket);
@@ -111,8 +115,10 @@ export class Connections {
       const why = overdue(connection, this.#limits, nowMs);
       if (why === undefined) continue;
       this.#log.debug("connection closed", { remoteAddress: connection.remoteAddress, why });
-      if (why === "idle" && connection.session) connection.session.close();
-      else connection.socket.destroy();
+      if (why === "idle" && connection.session && !connection.leaving) {
+        connection.leaving = true;
+        connection.session.close();
+      } else connection.socket.destroy(); // also of a peer that was told to go and has not: it could hold as many as there may be
     }
   }
 
@@ -131,7 +137,7 @@ export class Connections {
 }
 
 /** Why a connection should go, if it should. */
-function overdue(connection: Tracked, limits: ConnectionLimits, nowMs: number): "idle" | "stalled" | "resets" | undefined {
+function overdue(connection: Tracked, limits: ConnectionLimits, nowMs: number): "idle" | "stalled" | "resets" | "ended" | undefined {
   const { socket, active, upgraded, requests, resets } = connection;
   connection.resets = 0;
   if (resets > limits.resetsMax) return "resets";
@@ -140,6 +146,8 @@ function overdue(connection: Tracked, limits: ConnectionLimits, nowMs: number): 
   else connection.stalledSinceMs ??= nowMs;
   connection.written = socket.bytesWritten;
   if (connection.stalledSinceMs !== undefined && nowMs - connection.stalledSinceMs >= limits.stalledMs) return "stalled";
+  connection.endedSinceMs = socket.writableFinished ? connection.endedSinceMs ?? nowMs : undefined;
+  if (connection.endedSinceMs !== undefined && nowMs - connection.endedSinceMs >= limits.stalledMs) return "ended"; // also of one that asked to be handed over, and was refused
   if (upgraded || active > 0) return undefined;
   return nowMs - connection.quietSinceMs >= (requests === 0 ? limits.firstRequestMs : limits.idleMs) ? "idle" : undefined;
 }

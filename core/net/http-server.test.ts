@@ -266,6 +266,46 @@ describe("deadlines", () => {
     watch.destroy();
   });
 
+  test("a peer of HTTP/2 that is told to go and stays is cut off", async () => {
+    const { clock, sweep } = sweeper();
+    const { port, server } = await start({ clock });
+    const stays = tls.connect({ port, host: "127.0.0.1", ...trust(), ALPNProtocols: ["h2"], allowHalfOpen: true } as tls.ConnectionOptions, () => void stays.write(Buffer.concat([Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0])])));
+    stays.on("error", () => undefined);
+    await new Promise((resolve) => stays.once("data", resolve));
+    await sweep(33_000);
+    expect(server.connectionCount).toBe(1); // it has been told
+    await sweep(38_000);
+    await expect.poll(() => server.connectionCount).toBe(0);
+    stays.destroy();
+  });
+
+  test("a peer of HTTP/2 that is answered and never ends its request is as idle as others", async () => {
+    const { clock, sweep } = sweeper();
+    const { port, server } = await start({ clock });
+    const client = session(port);
+    const stream = client.request({ ":method": "POST", ":path": "/" }, { endStream: false }).on("error", () => undefined);
+    expect(await text(stream)).toBe("ok");
+    await sweep(89_000);
+    expect(server.connectionCount).toBe(1);
+    await sweep(91_000);
+    await sweep(96_000);
+    await expect.poll(() => server.connectionCount).toBe(0);
+    client.destroy();
+  });
+
+  test("a peer whose upgrade is refused and that stays is cut off", async () => {
+    const { clock, sweep } = sweeper();
+    const { port, server } = await start({ clock, upgrade: (_request, socket) => void socket.end("HTTP/1.1 403 Forbidden\r\nConnection: close\r\nContent-Length: 0\r\n\r\n") });
+    const stays = tls.connect({ port, host: "127.0.0.1", ...trust(), ALPNProtocols: ["http/1.1"], allowHalfOpen: true } as tls.ConnectionOptions, () => void stays.write("GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"));
+    stays.on("error", () => undefined);
+    expect(String(await new Promise((resolve) => stays.once("data", resolve)))).toContain("403");
+    await sweep(5_000);
+    expect(server.connectionCount).toBe(1);
+    await sweep(66_000);
+    await expect.poll(() => server.connectionCount).toBe(0);
+    stays.destroy();
+  });
+
   test("streams that are opened only to be reset cost the connection", async () => {
     const { clock, sweep } = sweeper();
     const { port, server } = await start({ clock, limits: { resetsMax: 20 }, handler: (_request, response) => void response.write("x") });

@@ -155,7 +155,13 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     connections.began(connection);
     if (connections.isLast(connection)) response.setHeader("Connection", "close");
     else if ("shouldKeepAlive" in response && response.shouldKeepAlive && !/\bclose\b/i.test(response.req.headers.connection ?? "")) response.removeHeader("Connection"); // that it is kept goes without saying
-    response.once("close", () => connections.ended(connection));
+    let isOver = false;
+    const over = (): void => {
+      if (!isOver) connections.ended(connection);
+      isOver = true;
+    };
+    response.once("close", over);
+    if ("stream" in response) response.stream.once("finish", over); // it is answered, though its client may never end what it sends
   }
 
   function http1Server(): http.Server {

@@ -63,6 +63,8 @@ test.each([
   ["cut off", ["HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\nhello"], "unexpected EOF"],
   ["cut off in a chunk", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhello"], "unexpected EOF"],
   ["with a bad chunk", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"], "invalid byte in chunk length"],
+  ["with a chunk of five bytes that is not one of none", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n00000000000000005\r\nhello\r\n0\r\n\r\n"], "http chunk length too large"],
+  ["with a chunk that is half a number", ["HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0x5\r\nhello\r\n0\r\n\r\n"], "invalid byte in chunk length"],
 ])("a body %s is an error, not a shorter body", async (_, pieces, message) => {
   using server = await backend(pieces, (socket) => void socket.end());
   const { body } = await http1Request(server.dial(), GET, never);

@@ -51,6 +51,8 @@ const HEAD_BYTES_MAX = 1024 * 1024;
 const EARLY_MAX = 100;
 /** A chunk's size and its extensions. */
 const CHUNK_LINE_BYTES_MAX = 4096;
+/** Of 64 bits. Source: Go net/http/internal/chunked.go */
+const CHUNK_DIGITS_MAX = 16;
 
 /** Throws when the connection fails before the headers are complete, and the signal's reason once it has aborted. */
 export function http1Request(connection: Duplex, request: Http1Request, signal: AbortSignal): Promise<Http1Response> {
@@ -281,8 +283,9 @@ class BodyReader {
         if (line === "") this.#finish(isLast);
         return;
       default: {
-        const size = /^[0-9a-f]{1,12}/i.exec(line)?.[0];
-        if (size === undefined) throw new Error("invalid byte in chunk length");
+        const size = line.split(";", 1)[0]!.trimEnd();
+        if (!/^[0-9a-f]+$/i.test(size)) throw new Error(size === "" ? "empty hex number for chunk length" : "invalid byte in chunk length");
+        if (size.length > CHUNK_DIGITS_MAX) throw new Error("http chunk length too large");
         this.#left = Number.parseInt(size, 16);
         this.#at = this.#left === 0 ? "trailer" : "data";
       }

@@ -1,5 +1,5 @@
 import { connect, createServer, type AddressInfo, type Socket } from "node:net";
-import { Readable } from "node:stream";
+import { Duplex, Readable } from "node:stream";
 import { expect, test } from "vitest";
 import { systemClock } from "../lifecycle/clock.ts";
 import { askKept, KeptConnections } from "./kept-connections.ts";
@@ -102,4 +102,13 @@ test("who must not be kept waiting for an end is given none that has been quiet 
   expect(anew.reused).toBe(false);
   anew.connection.on("error", () => undefined).destroy();
   kept.close();
+});
+
+test("one for which there is no room is closed, and what it says afterwards is heard by nobody", async () => {
+  const kept = new KeptConnections(systemClock, { idleMs: 60_000, perKey: 0, all: 0 });
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const connection = new Duplex({ read: () => undefined, write: (_chunk, _encoding, done) => done(), destroy: (_error, done) => { setImmediate(() => { done(new Error("write EPIPE")); setImmediate(resolve); }); } });
+  (await kept.open("a", async () => connection)).release(connection);
+  await promise; // an error that nobody handled would have ended the process
+  expect([connection.destroyed, kept.size]).toEqual([true, 0]);
 });

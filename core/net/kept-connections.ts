@@ -63,7 +63,7 @@ export class KeptConnections {
 
   #keep(key: string, connection: Duplex): void {
     const list = this.#idle.get(key) ?? [];
-    if (connection.destroyed || !connection.writable || list.length >= this.#limits.perKey || this.#count >= this.#limits.all) return void connection.destroy();
+    if (connection.destroyed || !connection.writable || list.length >= this.#limits.perKey || this.#count >= this.#limits.all) return void connection.on("error", () => undefined).destroy();
     const drop = (): void => {
       forget();
       connection.on("error", () => undefined); // it is given up

@@ -2,8 +2,10 @@
 import type { Duplex } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
 
-/** The other side gets this long to end too, once one side has. */
+/** The other side gets this long to end too, once one side has and it has taken all there was for it. */
 const LINGER_MS = 10_000;
+/** So long it may take that: as much as waits here goes over the slowest link meanwhile. Source: http-server.ts stalledMs */
+const TAKE_MS = 60_000;
 
 /** Both are closed when it resolves. `early` is what `a` had sent before it was handed over. */
 export function proxyBytes(a: Duplex, b: Duplex, { clock, early }: { readonly clock: Clock; readonly early?: Uint8Array }): Promise<void> {
@@ -36,8 +38,12 @@ export function proxyBytes(a: Duplex, b: Duplex, { clock, early }: { readonly cl
   /** Nothing more will be written to it: it ends with what it has. */
   function finish(socket: Duplex): void {
     if (socket.destroyed || socket.writableEnded) return;
-    const late = clock.after(LINGER_MS, () => socket.destroy());
+    let late = clock.after(TAKE_MS, () => socket.destroy());
     socket.once("close", () => late.cancel());
-    socket.end(() => { if (socket.readableEnded) socket.destroy(); });
+    socket.end(() => {
+      late.cancel();
+      if (socket.readableEnded) socket.destroy();
+      else if (!socket.destroyed) late = clock.after(LINGER_MS, () => socket.destroy());
+    });
   }
 }

@@ -55,7 +55,7 @@ export function webSocketProblem(header: (name: string) => string | undefined): 
 
 export function webSocket(socket: Duplex, { early, clock, ...events }: WebSocketEvents & { readonly early: Uint8Array; readonly clock: Clock }): WebSocketPeer {
   const reader = new FrameReader();
-  let fragments: Buffer[] | undefined;
+  let fragments: Buffer[] | undefined, fragmentBytes = 0;
   let fragmentsType: "binary" | "text" = "binary";
   let closing = false; // a close frame was sent
   let over = false;
@@ -94,11 +94,14 @@ export function webSocket(socket: Duplex, { early, clock, ...events }: WebSocket
     if ((opcode === CONTINUATION) === (fragments === undefined) || opcode > BINARY) throw new WebSocketError(1002, "bad opcode");
     if (opcode !== CONTINUATION) fragmentsType = opcode === TEXT ? "text" : "binary";
     if (fragments === undefined && final) return events.message(payload, fragmentsType);
-    (fragments ??= []).push(payload);
-    if (fragments.reduce((sum, { length }) => sum + length, 0) > MESSAGE_BYTES_MAX) throw new WebSocketError(1009, "message too big");
+    fragments ??= [];
+    if (payload.length > 0) fragments.push(payload); // of empty ones there could be any number
+    fragmentBytes += payload.length;
+    if (fragmentBytes > MESSAGE_BYTES_MAX) throw new WebSocketError(1009, "message too big");
     if (!final) return;
-    const whole = Buffer.concat(fragments);
+    const whole = Buffer.concat(fragments, fragmentBytes);
     fragments = undefined;
+    fragmentBytes = 0;
     events.message(whole, fragmentsType);
   }
 

@@ -1,5 +1,5 @@
 /** The file kubectl and every client library read. Written by hand: JSON strings are YAML strings, and nothing else varies. */
-import { writeDurably } from "./durable-file.ts";
+import { readIfExists, writeDurably } from "./durable-file.ts";
 
 export interface Kubeconfig {
   /** https://host:port */
@@ -26,5 +26,8 @@ export function formatKubeconfig({ server, certificateAuthorityPem, user, name =
 
 function base64(text: string): string { return Buffer.from(text).toString("base64"); }
 
-/** Readable by the owner only. */
-export async function writeKubeconfig(path: string, kubeconfig: Kubeconfig): Promise<void> { await writeDurably(path, formatKubeconfig(kubeconfig)); }
+/** Readable by the owner only, unless it is there already: then nothing is written, so that a disk without room is no reason not to start. */
+export async function writeKubeconfig(path: string, kubeconfig: Kubeconfig): Promise<void> {
+  const text = formatKubeconfig(kubeconfig);
+  if ((await readIfExists(path)) !== text) await writeDurably(path, text);
+}

@@ -57,8 +57,8 @@ export async function readLeaf(dir: string, name: string): Promise<Leaf | undefi
 /** Why the certificate no longer serves its purpose. */
 function leafProblem(certificate: Certificate, spec: LeafSpec, { authority, clock }: Pick<LeafContext, "authority" | "clock">): string | undefined {
   const nowMs = clock.nowMs();
-  // A leaf that lasts as long as its CA cannot be made to last longer.
-  if (needsRenewal(certificate, nowMs) && (nowMs > certificate.notAfterMs || certificate.notAfterMs < authority.certificate.notAfterMs)) return "expires soon or is not valid yet";
+  // A leaf that lasts as long as its CA cannot be made to last longer, whatever the clock says: it would be made anew, and written, at each look.
+  if (needsRenewal(certificate, nowMs) && certificate.notAfterMs < authority.certificate.notAfterMs) return "expires soon or is not valid yet";
   if (!sameBytes(certificate.subjectRaw, encodeSubject(spec.subject))) return "speaks for another subject";
   if (!coversAltNames(certificate.altNames, spec.altNames)) return "lacks a name";
   // Only the issuer is asked for here: the CA's own dates are the operator's to watch.

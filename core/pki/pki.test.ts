@@ -158,6 +158,15 @@ describe("wrong clocks", () => {
     expect((await open(clock)).authority("server-ca").bundlePem).toBe(before);
   });
 
+  test("a clock beyond the end of the authorities does not have the certificates written again and again", async () => {
+    const clock = clockAt("2026-07-01T00:00:00Z");
+    const pki = await open(clock);
+    clock.set("2106-02-07T06:28:15Z"); // what a clock chip with an empty battery may say
+    expect(await pki.renew()).toHaveLength(8); // they last as long as the authorities do now
+    expect(await pki.renew()).toEqual([]);
+    expect((await open(clock)).leaf(ADMIN.name).certificatePem).toBe(pki.leaf(ADMIN.name).certificatePem);
+  });
+
   test("rotation looks every minute, tells who uses the certificates, and survives a failure", async () => {
     const stop = new AbortController();
     const told: string[][] = [];
@@ -206,5 +215,8 @@ contexts:
 current-context: "default"
 preferences: {}
 `);
+  const { ino } = statSync(path);
+  await writeKubeconfig(path, { server: "https://127.0.0.1:6443", certificateAuthorityPem: "CA", user: { certificatePem: "CRT", keyPem: "KEY" } });
+  expect(statSync(path).ino).toBe(ino); // nothing is written that is there
   expect(formatKubeconfig({ server: "x", certificateAuthorityPem: "", user: { token: "a\"b" } })).toContain('    token: "a\\"b"');
 });

@@ -10,6 +10,7 @@ import { sameBytes, type Certificate, allowsUsage, maySignCertificates, type Usa
 import { verifyDer } from "./signature.ts";
 
 const INTERMEDIATES_MAX = 4;
+const NOT_NOW = "x509: certificate has expired or is not yet valid";
 
 export interface ChainOptions {
   readonly roots: readonly Certificate[];
@@ -25,6 +26,9 @@ export function chainProblem(leaf: Certificate, options: ChainOptions): string |
   if (options.roots.some((root) => sameBytes(root.raw, leaf.raw))) return undefined; // the pool itself names this certificate
   return issuerProblem(leaf, options, (options.intermediates ?? []).slice(0, INTERMEDIATES_MAX));
 }
+
+/** Whether it is only a matter of when one asks. */
+export function isOfTime(problem: string): boolean { return problem.startsWith(NOT_NOW); }
 
 function issuerProblem(certificate: Certificate, options: ChainOptions, intermediates: readonly Certificate[]): string | undefined {
   let problem = "x509: certificate signed by unknown authority";
@@ -42,8 +46,8 @@ function issuerProblem(certificate: Certificate, options: ChainOptions, intermed
 }
 
 function selfProblem(certificate: Certificate, { nowMs, usage }: ChainOptions): string | undefined {
-  if (nowMs < certificate.notBeforeMs) return "x509: certificate has expired or is not yet valid: current time is before its start";
-  if (nowMs > certificate.notAfterMs) return "x509: certificate has expired or is not yet valid: current time is after its end";
+  if (nowMs < certificate.notBeforeMs) return `${NOT_NOW}: current time is before its start`;
+  if (nowMs > certificate.notAfterMs) return `${NOT_NOW}: current time is after its end`;
   if (certificate.unknownCritical) return "x509: unhandled critical extension";
   if (!allowsUsage(certificate, usage)) return "x509: certificate specifies an incompatible key usage";
   return undefined;

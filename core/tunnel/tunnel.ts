@@ -142,7 +142,12 @@ export function tunnelServer(options: TunnelServerOptions): TunnelServer {
       begin(request, response, connection).catch((error: unknown) => {
         const told = error instanceof GrpcError ? error : new GrpcError("unavailable", "the agent could not be authenticated", { cause: error });
         log.warn("an agent was turned away", { remoteAddress: connection.remoteAddress, error: told });
-        if (!stream.destroyed) stream.respond({ ":status": 200, "content-type": GRPC_CONTENT_TYPE, ...grpcTrailers(told.code, told.message) }, { endStream: true });
+        try {
+          if (!stream.destroyed) stream.respond({ ":status": 200, "content-type": GRPC_CONTENT_TYPE, ...grpcTrailers(told.code, told.message) }, { endStream: true });
+        } catch (gone) {
+          log.debug("an agent could not be told why", { error: gone }); // it has just left
+          stream.destroy();
+        }
       });
     },
 

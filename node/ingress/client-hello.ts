@@ -6,6 +6,8 @@
 
 /** Go's limit for a handshake message; a client says less than 2 KiB, and with keys for quantum computers less than 4. */
 const HELLO_BYTES_MAX = 64 * 1024;
+/** In so many pieces it may come: with one to each byte, reading what has come anew each time would take a processor for minutes. */
+const RECORDS_MAX = 64;
 const HANDSHAKE = 22, CLIENT_HELLO = 1, SERVER_NAME = 0, HOST_NAME = 0;
 
 /** `name` is "" where none is asked for. "more": the rest has not come yet. Undefined: this is no TLS. */
@@ -15,7 +17,7 @@ export function serverNameOf(bytes: Buffer): { readonly name: string } | "more" 
   for (let at = 0; gathered < wanted;) {
     if (bytes.length < at + 5) return at === 0 && bytes.length > 0 && bytes[0] !== HANDSHAKE ? undefined : "more";
     const length = bytes.readUInt16BE(at + 3);
-    if (bytes[at] !== HANDSHAKE || bytes[at + 1] !== 3 || length === 0) return undefined;
+    if (bytes[at] !== HANDSHAKE || bytes[at + 1] !== 3 || length === 0 || hello.length === RECORDS_MAX) return undefined;
     const part = bytes.subarray(at + 5, at + 5 + length);
     hello.push(part);
     gathered += part.length;

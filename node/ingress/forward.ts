@@ -77,11 +77,21 @@ export class Forwarder {
       if (gone.signal.aborted) return;
       const status = error instanceof Refusal ? error.status : 502;
       if (status >= 500) log.debug("a request could not be served", { host: request.headers.host, url: request.url, status, error: error instanceof Refusal ? error.cause : error });
-      if (response.headersSent) response.destroy();
-      else respond(request, response, status);
+      this.#refuse(request, response, status);
     } finally {
       requests.inc({ code: String(response.statusCode), method: methodLabel(request.method) });
       seconds.observe((clock.uptimeMs() - beganMs) / 1000);
+    }
+  }
+
+  /** Never throws: nobody handles what a client that has just gone makes of it. */
+  #refuse(request: IncomingMessage, response: ServerResponse, status: number): void {
+    try {
+      if (response.headersSent) response.destroy();
+      else respond(request, response, status);
+    } catch (error) {
+      this.#deps.log.debug("a client could not be told that its request failed", { status, error });
+      response.destroy();
     }
   }
 

@@ -21,7 +21,11 @@ test("requests that come at once share one connection to an endpoint, also when 
   upstreams.sweep(0);
   expect(await Promise.all([asked(), asked()])).toEqual(["here", "here"]);
   expect(sessions).toHaveLength(2);
-  upstreams.sweep(0);
+  const ask = await upstreams.connect(endpoint, undefined);
+  await expect(ask({ method: "GET", target: "/", headers: [["host", "h"], ["content-type", "a"], ["content-type", "b"]] }, signal)).rejects.toThrow(); // which HTTP/2 does not have twice
+  await Bun.sleep(5);
+  upstreams.sweep(1);
+  await expect.poll(() => sessions[1]!.closed || sessions[1]!.destroyed).toBe(true);
   for (const session of sessions) session.destroy();
   await new Promise<void>((resolve) => void server.close(() => resolve()));
 });

@@ -50,12 +50,18 @@ export class H2Upstreams {
     }
     const { session } = shared, own = shared;
     const connected = await session;
-    return (request, signal) => {
-      own.active++;
-      return send(connected, { ...request, scheme: tls ? "https" : "http" }, signal, () => {
+    return async (request, signal) => {
+      const done = (): void => {
         own.active--;
         own.quietSinceMs = this.#clock.uptimeMs();
-      });
+      };
+      own.active++;
+      try {
+        return await send(connected, { ...request, scheme: tls ? "https" : "http" }, signal, done);
+      } catch (error) {
+        if (error instanceof NotSent) done();
+        throw error;
+      }
     };
   }
 
@@ -90,7 +96,7 @@ function send(session: http2.ClientHttp2Session, { scheme, method, target, heade
     const to = name === "host" ? ":authority" : name, before = sent[to];
     sent[to] = before === undefined ? value : [...(Array.isArray(before) ? before : [before]), value];
   }
-  const stream = session.request(sent, { endStream: body === undefined });
+  const stream = requested(session, sent, { endStream: body === undefined });
   let trailers: http2.OutgoingHttpHeaders | undefined;
   const quit = (): void => stream.close(http2.constants.NGHTTP2_CANCEL);
   signal.addEventListener("abort", quit, { once: true });
@@ -105,6 +111,17 @@ function send(session: http2.ClientHttp2Session, { scheme, method, target, heade
   body?.on("error", quit).pipe(stream);
   if (signal.aborted) quit();
   return promise;
+}
+
+/** There is no stream: its headers are none that HTTP/2 has, or the connection has just ended. */
+class NotSent extends Error { override readonly name = "NotSent"; }
+
+function requested(session: http2.ClientHttp2Session, headers: http2.OutgoingHttpHeaders, options: http2.ClientSessionRequestOptions): http2.ClientHttp2Stream {
+  try {
+    return session.request(headers, options);
+  } catch (cause) {
+    throw new NotSent((cause as Error).message, { cause });
+  }
 }
 
 function isOver({ closed, destroyed }: http2.ClientHttp2Session): boolean { return closed || destroyed; }

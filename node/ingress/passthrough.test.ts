@@ -33,6 +33,7 @@ test("the name a client asks for, however its first words are cut", async () => 
   const record = (part: Buffer): Buffer => Buffer.concat([Buffer.from([22, 3, 1, part.length >> 8, part.length & 255]), part]);
   const body = hello.subarray(5);
   expect(serverNameOf(Buffer.concat([record(body.subarray(0, 2)), record(body.subarray(2, 100)), record(body.subarray(100))])), "in several records").toEqual({ name: "web.example" });
+  expect(serverNameOf(Buffer.concat([...body].map((byte) => record(Buffer.from([byte]))))), "in more records than it may").toBeUndefined();
   expect(serverNameOf(await helloFor({}))).toEqual({ name: "" });
   const short = Buffer.from(hello);
   short.writeUInt16BE(60_000, 5 + 4 + 34 + 1 + short[5 + 4 + 34]!);

@@ -8,8 +8,9 @@
  *   cluster.json              the cluster's settings, and where its servers are
  */
 import { createPrivateKey, type KeyObject } from "node:crypto";
-import { rm } from "node:fs/promises";
+import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { Log } from "../../core/observe/log.ts";
 import { generateKey, keyPem } from "../../core/pki/authority.ts";
 import { ensurePrivateDirectory, readIfExists, writeDurably } from "../../core/pki/durable-file.ts";
 import { kubeletSubject } from "../../core/pki/identities.ts";
@@ -43,9 +44,9 @@ export class NodeIdentity {
   }
 
   /** Certificates of another node name are not ours any more. */
-  static async open(dir: string, nodeName: string): Promise<NodeIdentity> {
+  static async open(dir: string, nodeName: string, log?: Pick<Log, "error">): Promise<NodeIdentity> {
     await ensurePrivateDirectory(dir);
-    const identity = new NodeIdentity(dir, nodeName, await ensureMachineKey(join(dir, "machine.key")));
+    const identity = new NodeIdentity(dir, nodeName, await ensureMachineKey(join(dir, "machine.key"), log));
     const ours = (leaf: Leaf | undefined): Leaf | undefined => (leaf && sameBytes(leaf.certificate.subjectRaw, encodeSubject(kubeletSubject(nodeName))) ? leaf : undefined);
     identity.#ca = await readIfExists(identity.#path("server-ca.crt"));
     identity.#client = ours(await readLeaf(dir, CLIENT));
@@ -95,9 +96,17 @@ export class NodeIdentity {
   #path(file: string): string { return join(this.#dir, file); }
 }
 
-async function ensureMachineKey(path: string): Promise<KeyObject> {
+/** One that the disk has damaged is put aside: a node that still has its certificate says in its Node that it is another machine now, and pods must not wait for that key. */
+async function ensureMachineKey(path: string, log: Pick<Log, "error"> | undefined): Promise<KeyObject> {
   const found = await readIfExists(path);
-  if (found !== undefined) return createPrivateKey(found);
+  if (found !== undefined) {
+    try {
+      return createPrivateKey(found);
+    } catch (error) {
+      log?.error("the key by which this machine is known is damaged, it has another one from now on", { path, keptIn: `${path}.damaged`, error });
+      await rename(path, `${path}.damaged`);
+    }
+  }
   const key = await generateKey();
   await writeDurably(path, keyPem(key));
   return key;
@@ -106,7 +115,8 @@ async function ensureMachineKey(path: string): Promise<KeyObject> {
 function readCluster(text: string | undefined): Cluster | undefined {
   if (text === undefined) return undefined;
   try {
-    return JSON.parse(text) as Cluster;
+    const found = JSON.parse(text) as Partial<Cluster> | null;
+    return typeof found?.settings === "object" && found.settings !== null && Array.isArray(found.servers) ? (found as Cluster) : undefined;
   } catch {
     return undefined; // damaged: asked for again
   }

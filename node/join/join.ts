@@ -25,12 +25,12 @@ import { NO_ALT_NAMES } from "../../core/pki/alt-names.ts";
 import { kubeletSubject } from "../../core/pki/identities.ts";
 import { certificateHash, type JoinToken, parseJoinToken } from "../../core/pki/join-token.ts";
 import { machineAnnotations } from "../../core/pki/machine-key.ts";
-import { readCertificatePems } from "../../core/pki/pem.ts";
+import { readCertificatePems, toPem } from "../../core/pki/pem.ts";
 import { NodeIdentity } from "./identity.ts";
 import { JoinError } from "./join-error.ts";
 import { KUBELET_CLIENT_SIGNER, requestCertificate, type WantedCertificate } from "./request-certificate.ts";
 import { refusalsIn } from "./refused.ts";
-import { connectionError, describeSkew, discoverTrust } from "./trust.ts";
+import { connectionError, currentCa, describeSkew, discoverTrust } from "./trust.ts";
 
 export interface JoinOptions {
   /** https://host:port, the preferred first. */
@@ -61,7 +61,7 @@ const SKEW_MS_MAX = 60_000;
 export async function joinCluster(options: JoinOptions, signal: AbortSignal): Promise<JoinedIdentity> {
   const { clock, log } = options;
   const token = readToken(options.token);
-  const identity = await NodeIdentity.open(options.dir, options.nodeName);
+  const identity = await NodeIdentity.open(options.dir, options.nodeName, log);
   const attempt = { ...options, identity, token };
   if (isJoined(identity) && !isMoving(attempt)) {
     await refresh(attempt, signal);
@@ -156,12 +156,26 @@ async function refresh(attempt: Attempt, signal: AbortSignal): Promise<void> {
         await becomeNode(server, attempt, signal);
         await readSettings(server, attempt, signal);
       });
+      await refreshCa(server, attempt, signal).catch((error: unknown) => {
+        signal.throwIfAborted();
+        log.warn("the cluster's authorities cannot be read, those of last time are trusted", { server, error: (error as Error).message });
+      });
       return;
     } catch (error) {
       signal.throwIfAborted();
       log.warn("the cluster's settings cannot be read, those of last time are used", { server, error: explained(error, server).message });
     }
   }
+}
+
+/** Authorities that were added since: they may soon be the only ones that sign. None is taken away, or a token that names it would seem to be of another cluster. */
+async function refreshCa(server: string, { identity, clock, log }: Attempt, signal: AbortSignal): Promise<void> {
+  const known = identity.ca!, hashes = new Set(readCertificatePems(known).map(certificateHash));
+  const current = await currentCa(server, known, { nowMs: () => clock.nowMs(), signal: AbortSignal.any([signal, AbortSignal.timeout(REFRESH_MS_MAX)]) });
+  const added = readCertificatePems(current).filter((der) => !hashes.has(certificateHash(der)));
+  if (added.length === 0) return;
+  await identity.setCa(`${known.trimEnd()}\n${added.map((der) => toPem("CERTIFICATE", der)).join("")}`);
+  log.info("the cluster has further authorities that sign for its servers", { count: added.length });
 }
 
 function clientAt(server: string, { clock, userAgent, fetch }: Attempt, credentials: Credentials): Client {

@@ -39,6 +39,8 @@ export interface NodeCertificatesOptions {
 
 const CHECK_MS = 60_000;
 const LIFE_FRACTION = { min: 0.7, spread: 0.2 };
+/** A certificate that was due when it was issued shows that it is our clock that is wrong: others would be no better, and each is an object of the cluster's and a write to flash. */
+const AGAIN_MS = 12 * 3_600_000;
 /** A request nobody has answered for this long is made anew: the node's addresses may be others by now. */
 const ANSWER_MS_MAX = 15 * 60_000;
 
@@ -46,11 +48,17 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
   const fraction = LIFE_FRACTION.min + LIFE_FRACTION.spread * random.next();
   let toldExpired = "";
 
-  const early = new WeakSet<Leaf>(); // they began later than now when they were issued: it is our clock that is behind, and others would be no better
+  const dueAtBirth = new WeakMap<Leaf, number>(); // when they were issued, by uptime
 
   function isDue(leaf: Leaf): boolean {
+    const bornMs = dueAtBirth.get(leaf);
+    return isOutOfTime(leaf) && (bornMs === undefined || clock.uptimeMs() - bornMs >= AGAIN_MS);
+  }
+
+  /** By this machine's clock it should have a successor. */
+  function isOutOfTime(leaf: Leaf): boolean {
     const { notBeforeMs, notAfterMs } = leaf.certificate;
-    return clock.nowMs() > notBeforeMs + (notAfterMs - notBeforeMs) * fraction || (isEarly(leaf) && !early.has(leaf));
+    return clock.nowMs() > notBeforeMs + (notAfterMs - notBeforeMs) * fraction || isEarly(leaf);
   }
 
   /** It was issued while clocks were ahead. */
@@ -58,7 +66,7 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
 
   async function issued(asker: Client, wanted: WantedCertificate, signal: AbortSignal): Promise<Leaf> {
     const leaf = await requestCertificate({ client: asker, clock, log }, wanted, signal);
-    if (isEarly(leaf)) early.add(leaf);
+    if (isOutOfTime(leaf)) dueAtBirth.set(leaf, clock.uptimeMs());
     return leaf;
   }
 

@@ -45,22 +45,37 @@ export async function discoverTrust(server: string, options: TrustOptions): Prom
   return await ask(server, { ca: believed.map((der) => toPem("CERTIFICATE", der)).join("") }, options, claimed.clockAheadMs);
 }
 
-async function ask(server: string, tls: { readonly ca: string } | { readonly rejectUnauthorized: false }, { nowMs, signal }: TrustOptions, clockAheadMs?: number): Promise<Answer> {
+/** PEM bundle: who may sign servers' certificates now, as a server says that `ca` vouches for. Throws as discoverTrust. */
+export async function currentCa(server: string, ca: string, options: Omit<TrustOptions, "caHash">): Promise<string> { return (await ask(server, { ca }, options)).ca; }
+
+async function ask(server: string, tls: { readonly ca: string } | { readonly rejectUnauthorized: false }, { nowMs, signal }: Omit<TrustOptions, "caHash">, clockAheadMs?: number): Promise<Answer> {
   const root = server.replace(/\/+$/, "");
   let text: string;
   let answer: Response;
   try {
     answer = await fetch(root + PATH, { tls, keepalive: false, redirect: "manual", headers: { accept: "application/json", connection: "close" }, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS_MAX)]) } as RequestInit);
-    text = (await answer.text()).slice(0, BODY_BYTES_MAX);
+    text = await beginningOf(answer);
   } catch (cause) {
     signal.throwIfAborted();
     throw connectionError(root, cause, clockAheadMs);
   }
   const date = Date.parse(answer.headers.get("date") ?? "");
-  if (answer.status >= 500 || answer.status === 404 || answer.status === 403) throw new Error(`${root} is not ready for machines that join yet: it answered ${answer.status}`); // it starts
+  if (answer.status >= 500 || answer.status === 429 || answer.status === 404 || answer.status === 403) throw new Error(`${root} is not ready for machines that join yet: it answered ${answer.status}`); // it starts, or is busy
   const ca = answer.ok ? caOf(text) : undefined;
   if (ca === undefined) throw new JoinError("not-a-server", `${root} is no Coracle server: it answered ${answer.status} without a CA to ${PATH}`);
   return { ca, clockAheadMs: Number.isNaN(date) ? undefined : nowMs() - date };
+}
+
+/** Nobody knows yet who answers, and how much. */
+async function beginningOf({ body }: Response): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  for await (const piece of (body ?? []) as AsyncIterable<Uint8Array>) {
+    pieces.push(piece);
+    length += piece.length;
+    if (length > BODY_BYTES_MAX) break; // which ends the connection
+  }
+  return Buffer.concat(pieces).toString();
 }
 
 function caOf(text: string): string | undefined {

@@ -19,13 +19,22 @@ const LOOK_MS = 10_000;
 
 /** Fails with what has changed, once it has looked the same twice: machines get their addresses one by one. */
 export function addressWatch({ own, clock, look = movedTo }: AddressWatchOptions): Runnable {
+  /** Undefined: it is where it was, or nobody can tell now. */
+  function looked(): string | undefined {
+    try {
+      return look(own)?.ips.join(", ");
+    } catch {
+      return undefined; // too many open files, for one: no reason to end
+    }
+  }
+
   return {
     name: "node address",
     async run(signal, ready) {
       ready();
       let before: string | undefined;
       for await (const _ of clock.every(LOOK_MS, signal)) {
-        const now = look(own)?.ips.join(", ");
+        const now = looked();
         if (now !== undefined && now === before) throw new Error(`this machine was ${own.ips.join(", ")} and is ${now} now: Coracle ends, to be started again with that`);
         before = now;
       }

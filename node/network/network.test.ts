@@ -167,10 +167,10 @@ test.each([
 });
 
 test("a node that has moved ends, once it has looked the same twice", async () => {
-  const looks = [undefined, ["10.0.0.2"], undefined, ["10.0.0.2"], ["10.0.0.2", "fd00::2"], ["10.0.0.2", "fd00::2"], ["never"]];
+  const looks = [undefined, ["10.0.0.2"], undefined, "unreadable" as const, ["10.0.0.2"], ["10.0.0.2", "fd00::2"], ["10.0.0.2", "fd00::2"], ["never"]];
   const own = { ips: ["10.0.0.1"], interfaceName: "eth0", mtu: 1500 };
   const clock: Clock = { ...systemClock, async *every() { while (looks.length > 0) yield; } };
-  const watch = addressWatch({ own, clock, look: () => { const ips = looks.shift(); return ips && { ...own, ips }; } });
+  const watch = addressWatch({ own, clock, look: () => { const ips = looks.shift(); if (ips === "unreadable") throw new Error("EMFILE: too many open files"); return ips && { ...own, ips }; } });
   await expect(watch.run(new AbortController().signal, () => {})).rejects.toThrow("this machine was 10.0.0.1 and is 10.0.0.2, fd00::2 now: Coracle ends, to be started again with that");
   expect(looks).toEqual([["never"]]);
 });

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
@@ -81,6 +81,21 @@ test("a pid that was given to another process is not taken over", async () => {
   expect(await live(options("a"))).not.toBe(process.pid);
   writeFileSync(processFile, '{"pid": 1');
   await live(options("a"));
+});
+
+test("a disk without room for our notes and for a copy of its log is no reason to give up", async () => {
+  await live(options("a"));
+  const old = pidNow();
+  mkdirSync(`${processFile}.new`); // as good as a full disk: it cannot be written
+  mkdirSync(`${logFile}.1.new`);
+  writeFileSync(logFile, "x".repeat((8 << 20) + 1));
+  try {
+    expect(await live(options(`a longer one ${"!".repeat(50)}`), async () => { while (statSync(logFile).size > 8 << 20) await systemClock.sleep(20, AbortSignal.timeout(5_000)); })).not.toBe(old);
+    const next = pidNow();
+    expect(await live(options("b"))).not.toBe(next); // a shorter note over a longer one
+  } finally {
+    for (const path of [`${processFile}.new`, `${logFile}.1.new`]) rmSync(path, { recursive: true, force: true });
+  }
 });
 
 test("readiness waits for what must be prepared, which is tried again", async () => {

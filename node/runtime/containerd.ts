@@ -5,7 +5,7 @@
  *   stopped ─start─▶ running ─ends─▶ back-off ─start─▶ …        stopping `coracle` leaves it as it is
  */
 import { spawn } from "node:child_process";
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
@@ -63,7 +63,7 @@ export async function superviseContainerd(options: ContainerdOptions, { clock, l
       const over = new AbortController();
       const life = AbortSignal.any([signal, over.signal]);
       const prepared = preparing(running, life);
-      await waitForEnd(running, { clock, logFile: options.logFile }, life);
+      await waitForEnd(running, { clock, log, logFile: options.logFile }, life);
       over.abort();
       await prepared;
     }
@@ -131,8 +131,7 @@ function start({ program, configFile, logFile, processFile, fingerprint, environ
     const identity = child.pid === undefined ? undefined : identify(child.pid);
     if (!identity) return undefined;
     const running = { ...identity, fingerprint };
-    writeFileSync(`${processFile}.new`, JSON.stringify(running));
-    renameSync(`${processFile}.new`, processFile);
+    noteProcess(processFile, JSON.stringify(running), log);
     log.info("containerd started", { pid: running.pid });
     return { ...running, ended: ended.signal };
   } finally {
@@ -140,11 +139,26 @@ function start({ program, configFile, logFile, processFile, fingerprint, environ
   }
 }
 
-async function waitForEnd(running: Running, { clock, logFile }: { clock: Clock; logFile: string }, signal: AbortSignal): Promise<void> {
+/** Whole or not at all; on a disk without room in the place of what is there, which takes none: it runs already, and whoever does not find it starts another one. */
+function noteProcess(path: string, text: string, log: Log): void {
+  try {
+    writeFileSync(`${path}.new`, text);
+    renameSync(`${path}.new`, path);
+  } catch {
+    try {
+      writeFileSync(path, text, { flag: existsSync(path) ? "r+" : "w" });
+      truncateSync(path, Buffer.byteLength(text));
+    } catch (error) {
+      log.error("which process containerd is cannot be noted: the next start of Coracle will not find it", { path, error });
+    }
+  }
+}
+
+async function waitForEnd(running: Running, { clock, log, logFile }: Deps & { readonly logFile: string }, signal: AbortSignal): Promise<void> {
   const { ended } = running;
   const quit = ended ? AbortSignal.any([signal, ended]) : signal;
   while (!quit.aborted && isAlive(running)) {
-    await trimLog(logFile);
+    await trimLog(logFile).catch((error: unknown) => log.warn("containerd's log cannot be cut", { logFile, error }));
     await clock.sleep(ended ? OWN_LOOK_PERIOD_MS : LOOK_PERIOD_MS, quit);
   }
 }

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, statSync } from "node:fs";
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmdirSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -191,6 +191,31 @@ test("what does not matter is not written, what is torn is dropped, what is eras
   }
   expect(statSync(path).size).toBeLessThan(300_000);
   expect(open().get("big")).toContain("x399");
+});
+
+test("a disk that damages the file costs what stood there, and not the start, nor what can be asked for again", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "checkpoint-")), path = join(directory, "journal");
+  const first = openJournal({ path, clock, log });
+  for (const key of ["a", "b", "c"]) first.put(key, JSON.stringify(key.repeat(20)), "soon");
+  await first.flush();
+  const text = readFileSync(path, "utf8");
+  writeFileSync(path, text.replace("bbbb", "bXbb"));
+  expect([first.get("b"), first.get("c")]).toEqual([undefined, JSON.stringify("c".repeat(20))]);
+  const second = openJournal({ path, clock, log });
+  expect(second.keys("")).toEqual(["a", "c"]);
+  second.put("b", "2", "soon");
+  await second.flush();
+  expect(["a", "b", "c"].map((key) => openJournal({ path, clock, log }).get(key))).toEqual([JSON.stringify("a".repeat(20)), "2", JSON.stringify("c".repeat(20))]);
+
+  const unreadable = join(directory, "unreadable");
+  mkdirSync(unreadable); // as good as a bad block: it cannot be read
+  const third = openJournal({ path: unreadable, clock, log });
+  third.put("a", "1", "soon");
+  await third.flush();
+  expect(third.get("a")).toBe("1");
+  rmdirSync(unreadable);
+  await third.flush();
+  expect(openJournal({ path: unreadable, clock, log }).get("a")).toBe("1");
 });
 
 test("what is to be erased is erased, although the new file could not be begun at first", async () => {

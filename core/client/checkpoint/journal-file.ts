@@ -4,7 +4,8 @@
  *   <crc32> ["key",value]\n     no value: the key is gone
  *
  * Values stay on the disk, in memory are only keys and places. Lines are appended; when much of the file is past, it is written anew beside the old
- * one and renamed over it. What a power cut leaves of the last append is cut off when the file is opened.
+ * one and renamed over it. What a power cut leaves of the last append is cut off when the file is opened. A line that the disk has damaged costs what stood in
+ * it; a file that cannot be read at all is written anew: who has it can ask the server again, and must start without.
  */
 import { closeSync, openSync, readFileSync, readSync, truncateSync } from "node:fs";
 import { mkdir, open, rename } from "node:fs/promises";
@@ -30,33 +31,52 @@ export class JournalFile {
   #size = 0; // all lines before this are whole
   #liveBytes = 0; // of the lines in #places
   #torn = false; // an append failed: something of it may stand after #size
+  #lost = false; // there is a file, but nothing can be done with it
   #reading: number | undefined; // its descriptor; undefined: there is no file
 
   /** Reads the file, if there is one. */
   constructor({ path, log }: { readonly path: string; readonly log: Log }) {
     this.#path = path;
+    try {
+      this.#open(log);
+    } catch (error) {
+      log.error("the checkpoint cannot be read, another one is begun", { path, error });
+      this.#places.clear();
+      this.#size = this.#liveBytes = 0;
+      this.#lost = true;
+    }
+  }
+
+  #open(log: Log): void {
+    const path = this.#path;
     const bytes = readIfThere(path);
     if (bytes === undefined) return;
-    this.#size = this.#load(bytes);
-    if (this.#size < bytes.length) {
-      log.warn("the end of the checkpoint cannot be read and is dropped", { path, bytes: bytes.length - this.#size });
-      truncateSync(path, this.#size);
+    const { end, damaged } = this.#load(bytes);
+    this.#size = end;
+    if (damaged > 0) log.warn("lines of the checkpoint cannot be read and are left out", { path, lines: damaged });
+    if (end < bytes.length) {
+      log.warn("the end of the checkpoint cannot be read and is dropped", { path, bytes: bytes.length - end });
+      truncateSync(path, end);
     }
     this.#reading = openSync(path, "r");
   }
 
   keys(): Iterable<string> { return this.#places.keys(); }
 
+  /** What the disk does not give back as it was written is as if it were not there. */
   get(key: string): string | undefined {
     const at = this.#places.get(key);
     if (!at || this.#reading === undefined) return undefined;
-    const bytes = Buffer.allocUnsafe(at.length);
-    readSync(this.#reading, bytes, 0, at.length, at.offset);
+    const bytes = readAt(this.#reading, at);
+    if (bytes === undefined) {
+      this.#place(key, undefined);
+      return undefined;
+    }
     return bytes.toString("utf8", HEAD_LENGTH + Buffer.byteLength(JSON.stringify(key)) + 2, bytes.length - 2);
   }
 
-  /** More of it is past than counts. */
-  get isMostlyPast(): boolean { return this.#size - this.#liveBytes > Math.max(this.#liveBytes, GARBAGE_BYTES_MIN); }
+  /** More of it is past than counts, or all of it. */
+  get isMostlyPast(): boolean { return this.#lost || this.#size - this.#liveBytes > Math.max(this.#liveBytes, GARBAGE_BYTES_MIN); }
 
   async append(batch: Batch): Promise<void> {
     const { bytes, places } = render(batch, this.#size);
@@ -79,7 +99,10 @@ export class JournalFile {
   /** Writes what counts, with `batch`, into a new file: nothing else stays readable. */
   async rewrite(batch: Batch): Promise<void> {
     const all = new Map<string, string | undefined>();
-    for (const key of this.#places.keys()) all.set(key, this.get(key));
+    for (const key of [...this.#places.keys()]) {
+      const json = this.get(key);
+      if (json !== undefined) all.set(key, json);
+    }
     for (const [key, json] of batch) {
       if (json === undefined) all.delete(key);
       else all.set(key, json);
@@ -98,19 +121,25 @@ export class JournalFile {
     this.#reading = openSync(this.#path, "r");
     this.#places = new Map([...places].flatMap(([key, at]) => (at ? [[key, at] as const] : [])));
     this.#size = this.#liveBytes = bytes.length;
-    this.#torn = false;
+    this.#torn = this.#lost = false;
   }
 
-  /** Returns where the lines end that can be read. */
-  #load(bytes: Buffer): number {
-    let offset = 0;
-    for (let end = bytes.indexOf(10, offset); end >= 0; end = bytes.indexOf(10, offset)) {
-      const line = readLine(bytes.subarray(offset, end));
-      if (!line) break;
-      this.#place(line.key, line.hasValue ? { offset, length: end + 1 - offset } : undefined);
-      offset = end + 1;
+  /** Returns where the lines end that can be read, and how many before that cannot. */
+  #load(bytes: Buffer): { readonly end: number; readonly damaged: number } {
+    let at = 0, end = 0, unread = 0, damaged = 0;
+    for (let next = bytes.indexOf(10, at); next >= 0; next = bytes.indexOf(10, at)) {
+      const offset = at, line = readLine(bytes.subarray(offset, next));
+      at = next + 1;
+      if (!line) {
+        unread++;
+        continue;
+      }
+      this.#place(line.key, line.hasValue ? { offset, length: at - offset } : undefined);
+      end = at;
+      damaged += unread;
+      unread = 0;
     }
-    return offset;
+    return { end, damaged };
   }
 
   #place(key: string, next: Place | undefined): void {
@@ -135,6 +164,17 @@ function render(batch: Batch, from: number): { readonly bytes: Buffer; readonly 
 }
 
 function checksum(body: string | Uint8Array): string { return crc32(body).toString(16).padStart(CHECKSUM_LENGTH, "0"); }
+
+/** A whole line. Undefined: it is not what was written there. */
+function readAt(file: number, { offset, length }: Place): Buffer | undefined {
+  const bytes = Buffer.allocUnsafe(length);
+  try {
+    const count = readSync(file, bytes, 0, length, offset);
+    return count === length && bytes.toString("latin1", 0, CHECKSUM_LENGTH) === checksum(bytes.subarray(HEAD_LENGTH, -1)) ? bytes : undefined;
+  } catch {
+    return undefined; // the disk cannot read it
+  }
+}
 
 /** Undefined: damaged. */
 function readLine(line: Buffer): { readonly key: string; readonly hasValue: boolean } | undefined {

@@ -93,17 +93,19 @@ export class Remembered {
     };
   }
 
+  /** How many reads are known to have been asked for. */
+  get useCount(): number { return this.#uses.size; }
+
   /** Forgets what nobody has asked for in a while; of what nobody has asked for yet, since `bornMs`. */
   sweep(bornMs: number): void {
     const nowMs = this.#clock.uptimeMs();
+    const isOver = ({ watchers, lastMs, forgetAfterMs }: Use): boolean => watchers === 0 && nowMs - lastMs > forgetAfterMs;
     for (const key of this.#journal.keys("")) {
       const asked = key.split(" ")[0]!;
       const path = asked.split("?")[0]!;
-      const { watchers, lastMs, forgetAfterMs } = this.#uses.get(asked) ?? { watchers: 0, lastMs: bornMs, forgetAfterMs: isCollection(path) ? FORGET_WATCHED_MS : FORGET_READ_MS };
-      if (watchers > 0 || nowMs - lastMs <= forgetAfterMs) continue;
-      this.#delete(key, path);
-      if (key === asked) this.#uses.delete(asked);
+      if (isOver(this.#uses.get(asked) ?? { watchers: 0, lastMs: bornMs, forgetAfterMs: isCollection(path) ? FORGET_WATCHED_MS : FORGET_READ_MS })) this.#delete(key, path);
     }
+    for (const [asked, use] of this.#uses) if (isOver(use)) this.#uses.delete(asked); // also of what was not there: each pod is asked for at its end
   }
 
   #putList(read: Read, { items }: RawList): void {

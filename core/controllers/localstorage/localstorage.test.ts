@@ -5,6 +5,7 @@ import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CL
 import { volumeBinder } from "../volume/volume.ts";
 import { localStorageController } from "./localstorage.ts";
 import type { NodeDirectories } from "./node-directories.ts";
+import { directoryName } from "./plan.ts";
 
 test("a claim gets a directory where its pod is, and the directory goes with the claim, once its node answers", () => {
   const disk = new Set<string>();
@@ -56,4 +57,10 @@ test("a claim gets a directory where its pod is, and the directory goes with the
     await eventually(() => api.all(PERSISTENT_VOLUMES), (all) => all.length === 0);
     expect(disk.size).toBe(0);
   });
+});
+
+test("a directory's name is no longer than a file system allows, and no other claim's", () => {
+  const claim = (uid: string) => ({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c".repeat(253), namespace: "n".repeat(63), uid }, spec: {} }) as never;
+  const [one, other] = ["11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"].map((uid) => directoryName(claim(uid)));
+  expect([one!.length, one === other]).toEqual([255, false]);
 });

@@ -30,8 +30,11 @@ export function refusal({ spec }: Claim): string | undefined {
 
 export function volumeName({ metadata: { uid } }: Claim): string { return `pvc-${uid}`; }
 
-/** Says by its name whose data it is. */
-export function directoryName(claim: Claim): string { return `${volumeName(claim)}_${namespaceOf(claim)}_${claim.metadata.name}`; }
+/** Of a file system's names, in bytes. */
+const NAME_MAX = 255;
+
+/** Says by its name whose data it is; of a long name as much as there is room for. */
+export function directoryName(claim: Claim): string { return `${volumeName(claim)}_${namespaceOf(claim)}_${claim.metadata.name}`.slice(0, NAME_MAX); }
 
 export function volumeFor(claim: Claim, { storageClass, node, path }: { readonly storageClass: Readonly<StorageClass>; readonly node: Readonly<Node>; readonly path: string }): NewObject<PersistentVolume> {
   const { apiVersion, kind, metadata: { name, uid, resourceVersion }, spec } = claim;

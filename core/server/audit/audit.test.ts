@@ -284,6 +284,24 @@ test("events are delivered in lists, again when they were not taken, and the las
   expect(lists).toEqual([2, 1]);
 });
 
+test("a receiver that says nothing does not keep the server from ending", async () => {
+  const stop = new AbortController(), asked: number[] = [];
+  const sink = webhookSink({
+    batchSizeMax: 2, batchWaitMs: 60_000, bufferSize: 10, initialBackoffMs: 1, throttleQps: 0, throttleBurst: 1, log: silentLog, errors: auditErrors(metricsRegistry()),
+    clock: { ...systemClock, after: (ms, work) => systemClock.after(ms === 10_000 ? 20 : ms, work) },
+    post: (list, signal) => new Promise((_resolve, reject) => {
+      asked.push(...(list as { items: number[] }).items);
+      signal.addEventListener("abort", () => reject(new Error("given up")));
+    }),
+  });
+  const running = sink.part.run(stop.signal, () => undefined);
+  for (let i = 0; i < 8; i++) void sink.write(i as unknown as AuditEvent);
+  await expect.poll(() => asked).toEqual([0, 1]);
+  stop.abort();
+  await running;
+  expect(asked).toEqual([0, 1]); // and no others after that
+});
+
 test("of who is turned away at the door one stage is recorded: that they are answered", async () => {
   const events: AuditEvent[] = [];
   const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };

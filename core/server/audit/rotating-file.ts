@@ -2,7 +2,8 @@
  * A file that is written line by line, and put aside when it has grown too large: audit.log becomes audit-2026-01-31T10-00-00.000.log. Of those put
  * aside, the newest are kept, and none that is too old.
  *
- * Writes are gathered while one is under way, so that a busy server writes long pieces rather than many.
+ * Writes are gathered while one is under way, so that a busy server writes long pieces rather than many. A file that could not be written to is opened anew: the disk may be another
+ * since. Half a line, of a full disk or a power cut, is no beginning of another.
  *
  * Source: gopkg.in/natefinch/lumberjack.v2, which upstream uses: names and limits
  */
@@ -55,8 +56,18 @@ export class RotatingFile {
   /** Resolves once all is written. */
   async close(): Promise<void> {
     while (this.#writing) await this.#writing;
-    await this.#file?.close();
+    await this.#closeFile();
+  }
+
+  async #closeFile(): Promise<void> {
+    const { log, path } = this.#options;
+    const file = this.#file;
     this.#file = undefined;
+    try {
+      await file?.close();
+    } catch (error) {
+      log.error("the audit log cannot be closed", { path, error });
+    }
   }
 
   async #drain(): Promise<void> {
@@ -77,6 +88,7 @@ export class RotatingFile {
       } catch (error) {
         this.#options.lost?.(lines.length);
         log.error("the audit log cannot be written", { path, error });
+        await this.#closeFile();
       }
       written.resolve();
     }
@@ -87,15 +99,21 @@ export class RotatingFile {
     const { path } = this.#options;
     await mkdir(dirname(path), { recursive: true, mode: 0o700 });
     const file = await open(path, "a", 0o600);
-    this.#size = (await file.stat()).size;
-    await this.#clear().catch((error: unknown) => this.#options.log.warn("audit logs that were put aside cannot be removed", { path, error }));
+    try {
+      const stat = await file.stat();
+      this.#size = stat.size;
+      if (stat.isFile() && stat.size > 0 && !(await endsWithLine(path, stat.size))) await file.appendFile("\n");
+    } catch (error) {
+      await file.close();
+      throw error;
+    }
+    await this.#clear().catch((error: unknown) => this.#options.log.warn("audit logs that were put aside cannot be cleared away", { path, error }));
     return file;
   }
 
   async #rotate(): Promise<void> {
     const { path, clock } = this.#options;
-    await this.#file?.close();
-    this.#file = undefined;
+    await this.#closeFile();
     const extension = extname(path);
     const stamp = new Date(clock.nowMs()).toISOString().slice(0, 23).replaceAll(":", "-");
     await rename(path, `${path.slice(0, path.length - extension.length)}-${stamp}${extension}`).catch((error: unknown) => {
@@ -123,3 +141,13 @@ const STAMP = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/;
 function putAsideMs(stamp: string): number { return Date.parse(`${stamp.replace(/T(\d\d)-(\d\d)-/, "T$1:$2:")}Z`); }
 
 function isNotFound(error: unknown): boolean { return (error as NodeJS.ErrnoException).code === "ENOENT"; }
+
+async function endsWithLine(path: string, size: number): Promise<boolean> {
+  const file = await open(path, "r");
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(1), 0, 1, size - 1);
+    return bytesRead === 0 || buffer[0] === 10;
+  } finally {
+    await file.close();
+  }
+}

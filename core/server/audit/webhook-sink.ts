@@ -30,21 +30,22 @@ export interface WebhookSinkOptions {
 /** Source: webhook.WithExponentialBackoff, Steps 5, Factor 1.5 */
 const ATTEMPTS = 5;
 const FACTOR = 1.5;
+/** For all that is left when the server ends: a receiver that says nothing is not waited for, as the store is closed only after this. */
+const LAST_MS = 10_000;
 
 export function webhookSink(options: WebhookSinkOptions): AuditSink {
   const { post, batchSizeMax, batchWaitMs, bufferSize, initialBackoffMs, clock, log, errors } = options;
   let buffer: AuditEvent[] = [];
   let wake: () => void = () => undefined;
   const throttle = tokens(options);
-  const unending = new AbortController().signal; // of one delivery: it has a limit of its own
 
-  /** When the server ends, what is under way is; what would be tried again is not lost, and is tried with the last ones. */
-  async function deliver(items: readonly AuditEvent[], signal: AbortSignal): Promise<void> {
+  /** `last`: until then what is under way goes on when the server ends. What would be tried again is not lost, and is tried with the last ones. */
+  async function deliver(items: readonly AuditEvent[], signal: AbortSignal, last: AbortSignal): Promise<void> {
     for (let attempt = 1; ; attempt++) {
       try {
-        return await post(listOf(items), unending);
+        return await post(listOf(items), last);
       } catch (error) {
-        if (attempt === ATTEMPTS) return lost(items, error);
+        if (attempt === ATTEMPTS && !signal.aborted) return lost(items, error);
         await clock.sleep(initialBackoffMs * FACTOR ** (attempt - 1), signal);
         if (!signal.aborted) continue;
         buffer.unshift(...items);
@@ -83,17 +84,22 @@ export function webhookSink(options: WebhookSinkOptions): AuditSink {
       name: "audit webhook",
       async run(signal, ready) {
         ready();
+        const last = new AbortController();
+        let late: { cancel(): void } | undefined;
+        signal.addEventListener("abort", () => { late = clock.after(LAST_MS, () => last.abort()); }, { once: true });
         while (!signal.aborted) {
           await filled(signal);
           await throttle(signal);
           const items = buffer.slice(0, batchSizeMax);
           buffer = buffer.slice(batchSizeMax);
-          if (items.length > 0) await deliver(items, signal);
+          if (items.length > 0) await deliver(items, signal, last.signal);
         }
-        while (buffer.length > 0) {
+        while (buffer.length > 0 && !last.signal.aborted) {
           const items = buffer.splice(0, batchSizeMax);
-          await post(listOf(items), unending).catch((error: unknown) => lost(items, error));
+          await post(listOf(items), last.signal).catch((error: unknown) => lost(items, error));
         }
+        if (buffer.length > 0) lost(buffer, new Error("the server has ended"));
+        late?.cancel();
       },
     },
   };

@@ -3,7 +3,8 @@
  *
  * Source: go.opentelemetry.io/otel/sdk/trace batch_span_processor.go: its numbers
  */
-import { Client, credentials, Metadata } from "@grpc/grpc-js";
+import { Client, type ClientUnaryCall, credentials, Metadata } from "@grpc/grpc-js";
+import { aborted } from "../../lifecycle/aborted.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { Log } from "../../observe/log.ts";
@@ -14,6 +15,8 @@ const BATCH_MS = 5_000;
 const BATCH_MAX = 512;
 const QUEUE_MAX = 2_048;
 const EXPORT_MS = 30_000;
+/** For what is left when the process ends: others end only after this. */
+const LAST_MS = 5_000;
 const METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 
 export interface ExporterOptions {
@@ -31,6 +34,8 @@ export class OtlpExporter implements Runnable {
   #spans: SpanData[] = [];
   #wake: () => void = () => undefined;
   #isFailing = false;
+  #call: ClientUnaryCall | undefined;
+  #isOver = false;
 
   constructor(options: ExporterOptions) {
     this.#options = options;
@@ -45,6 +50,10 @@ export class OtlpExporter implements Runnable {
   async run(signal: AbortSignal, ready: () => void): Promise<void> {
     const { endpoint, clock } = this.#options;
     const client = new Client(endpoint, credentials.createInsecure(), { "grpc.enable_http_proxy": 0 });
+    const late = aborted(signal).then(() => clock.after(LAST_MS, () => {
+      this.#isOver = true;
+      this.#call?.cancel();
+    }));
     ready();
     while (!signal.aborted) {
       await new Promise<void>((resolve) => {
@@ -54,12 +63,13 @@ export class OtlpExporter implements Runnable {
       await this.#flush(client);
     }
     await this.#flush(client);
+    (await late).cancel();
     client.close();
   }
 
   async #flush(client: Client): Promise<void> {
     const { clock, log, endpoint } = this.#options;
-    while (this.#spans.length > 0) {
+    while (this.#spans.length > 0 && !this.#isOver) {
       const batch = this.#spans.splice(0, BATCH_MAX);
       try {
         await this.#send(client, batch, clock.nowMs() + EXPORT_MS);
@@ -77,7 +87,7 @@ export class OtlpExporter implements Runnable {
     const metadata = new Metadata();
     for (const [name, value] of Object.entries(headers)) metadata.set(name, value);
     return new Promise((resolve, reject) => {
-      client.makeUnaryRequest(METHOD, (value: Uint8Array) => Buffer.from(value), (bytes: Buffer) => bytes, encodeSpans(resource, batch), metadata, { deadline: deadlineMs }, (error) => {
+      this.#call = client.makeUnaryRequest(METHOD, (value: Uint8Array) => Buffer.from(value), (bytes: Buffer) => bytes, encodeSpans(resource, batch), metadata, { deadline: deadlineMs }, (error) => {
         if (error) reject(error);
         else resolve();
       });

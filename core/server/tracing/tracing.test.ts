@@ -1,5 +1,5 @@
 import { Server, ServerCredentials } from "@grpc/grpc-js";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { WireReader } from "../../protobuf/wire.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { systemRandom } from "../../lifecycle/random.ts";
@@ -67,17 +67,20 @@ test("only of who may do everything a request is a part of the trace it is sent 
   expect(recorded(1_000_000, "01", ["system:authenticated"])).toEqual(["ours"]);
 });
 
+async function collector(Export: (call: { request: Buffer; metadata: { get(name: string): unknown[] } }, done: (error: null, value: Buffer) => void) => void): Promise<number> {
+  const server = new Server();
+  onTestFinished(() => server.forceShutdown());
+  const identity = (bytes: Buffer): Buffer => bytes;
+  server.addService({ Export: { path: "/opentelemetry.proto.collector.trace.v1.TraceService/Export", requestStream: false, responseStream: false, requestSerialize: identity, requestDeserialize: identity, responseSerialize: identity, responseDeserialize: identity } }, { Export });
+  return await new Promise<number>((resolve, reject) => server.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound))));
+}
+
 test("a collector gets the spans over gRPC, with the headers it wants", async () => {
   const taken = Promise.withResolvers<{ body: Buffer; key: unknown }>();
-  const collector = new Server();
-  const identity = (bytes: Buffer): Buffer => bytes;
-  collector.addService({ Export: { path: "/opentelemetry.proto.collector.trace.v1.TraceService/Export", requestStream: false, responseStream: false, requestSerialize: identity, requestDeserialize: identity, responseSerialize: identity, responseDeserialize: identity } }, {
-    Export: (call: { request: Buffer; metadata: { get(name: string): unknown[] } }, done: (error: null, value: Buffer) => void) => {
-      taken.resolve({ body: call.request, key: call.metadata.get("api-key")[0] });
-      done(null, Buffer.alloc(0));
-    },
+  const port = await collector((call, done) => {
+    taken.resolve({ body: call.request, key: call.metadata.get("api-key")[0] });
+    done(null, Buffer.alloc(0));
   });
-  const port = await new Promise<number>((resolve, reject) => collector.bindAsync("127.0.0.1:0", ServerCredentials.createInsecure(), (error, bound) => (error ? reject(error) : resolve(bound))));
   const stop = new AbortController();
   const exporter = new OtlpExporter({ endpoint: `127.0.0.1:${port}`, headers: { "api-key": "k" }, resource: { "service.name": "apiserver" }, clock: systemClock, log: silentLog });
   const running = exporter.run(stop.signal, () => undefined);
@@ -85,9 +88,21 @@ test("a collector gets the spans over gRPC, with the headers it wants", async ()
   stop.abort();
   const { body, key } = await taken.promise;
   await running;
-  collector.forceShutdown();
   expect(key).toBe("k");
   expect(fields(body, [1, 2, 2, 5]).map((name) => Buffer.from(name).toString())).toEqual(["GET /api/v1/namespaces/{:namespace}/pods"]);
   expect(fields(body, [1, 2, 2, 1]).map((id) => id.length)).toEqual([16]);
   expect(fields(body, [1, 1, 1, 2, 1]).map((value) => Buffer.from(value).toString())).toEqual(["apiserver"]);
+});
+
+test("a collector that says nothing does not keep the process from ending", async () => {
+  const asked = Promise.withResolvers<void>();
+  const port = await collector(() => asked.resolve());
+  const stop = new AbortController();
+  const clock = { ...systemClock, after: (ms: number, work: () => void) => systemClock.after(ms === 5_000 ? 20 : ms, work) };
+  const exporter = new OtlpExporter({ endpoint: `127.0.0.1:${port}`, headers: {}, resource: {}, clock, log: silentLog });
+  const running = exporter.run(stop.signal, () => undefined);
+  tracer({ samplingRatePerMillion: 1_000_000, clock, random: systemRandom, record: (span) => exporter.record(span) }).start(request, info, "id")!.end(200);
+  stop.abort();
+  await asked.promise;
+  await running;
 });

@@ -1,0 +1,43 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, onTestFinished, test } from "vitest";
+import { systemClock } from "../../lifecycle/clock.ts";
+import { silentLog } from "../../observe/log.ts";
+import { RotatingFile } from "./rotating-file.ts";
+
+function given(): { directory: string; path: string; file: RotatingFile; lost: number[] } {
+  const lost: number[] = [];
+  const directory = mkdtempSync(join(tmpdir(), "rotating-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const path = join(directory, "audit.log");
+  return { directory, path, lost, file: new RotatingFile({ path, bytesMax: 13, filesMax: 1, ageMaxMs: 0, clock: systemClock, log: silentLog, lost: (lines) => lost.push(lines) }) };
+}
+
+test("a line that a power cut left half is a line of its own", async () => {
+  const { path, file } = given();
+  writeFileSync(path, `{"hal`);
+  await file.write("{}");
+  await file.close();
+  expect(readFileSync(path, "utf8")).toBe(`{"hal\n{}\n`);
+});
+
+test.runIf(process.platform === "linux")("what could not be written to is opened anew", async () => {
+  const { directory, path, lost, file } = given();
+  symlinkSync("/dev/full", path);
+  await file.write("lost");
+  expect(lost).toEqual([1]);
+  unlinkSync(path);
+  symlinkSync(join(directory, "other"), path);
+  await file.write("written");
+  await file.close();
+  expect([lost, readFileSync(path, "utf8")]).toEqual([[1], "written\n"]);
+});
+
+test("what was put aside and cannot be cleared away costs no line", async () => {
+  const { directory, path, lost, file } = given();
+  for (const day of ["01", "02"]) mkdirSync(join(directory, `audit-2026-01-${day}T00-00-00.000.log`));
+  for (const line of ["first line", "second line"]) await file.write(line);
+  await file.close();
+  expect([lost, readFileSync(path, "utf8")]).toEqual([[], "second line\n"]);
+});
