@@ -2,7 +2,7 @@
 import { addQuantity, compareQuantity, isQuantity, parseQuantity, type Quantity, quantityOf, subQuantity } from "../../api/meta/quantity.ts";
 import { defineFunction, method, overload, type Library } from "../check/declarations.ts";
 import { BOOL, DOUBLE, INT, STRING, struct } from "../check/type.ts";
-import { EvalError, Opaque, type Value } from "../value/value.ts";
+import { EvalError, noSuchOverload, Opaque, type Value } from "../value/value.ts";
 
 export const QUANTITY_TYPE = struct("kubernetes.Quantity");
 const Q = QUANTITY_TYPE;
@@ -11,10 +11,11 @@ const [INT_MIN, INT_MAX] = [-(2n ** 63n), 2n ** 63n - 1n];
 /** `decimal`: upstream keeps it as one of any length; it does not ask those whether they are whole. */
 class QuantityValue extends Opaque {
   override readonly type = QUANTITY_TYPE;
+  override readonly goType = "cel.Quantity";
   readonly quantity: Quantity;
   readonly decimal: boolean;
   constructor(quantity: Quantity, decimal = false) { super(); this.quantity = quantity; this.decimal = decimal; }
-  override equals(other: Value): boolean { return other instanceof QuantityValue && compareQuantity(this.quantity, other.quantity) === 0; }
+  override equals(other: Value): boolean | EvalError { return other instanceof QuantityValue ? compareQuantity(this.quantity, other.quantity) === 0 : noSuchOverload(other); }
 }
 
 export const quantityLibrary: Library = {

@@ -2,7 +2,7 @@
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { defineFunction, method, overload, type Library } from "../check/declarations.ts";
 import { BOOL, INT, STRING, struct } from "../check/type.ts";
-import { compareStrings, EvalError, isError, Opaque, type Value } from "../value/value.ts";
+import { compareStrings, EvalError, isError, noSuchOverload, Opaque, type Value } from "../value/value.ts";
 
 const SEMVER_TYPE = struct("kubernetes.Semver");
 const S = SEMVER_TYPE;
@@ -10,10 +10,11 @@ const UINT64_MAX = 2n ** 64n - 1n;
 
 class Semver extends Opaque {
   override readonly type = SEMVER_TYPE;
+  override readonly goType = "cel.Semver";
   readonly numbers: readonly bigint[];
   readonly prerelease: readonly (string | bigint)[];
   constructor(numbers: readonly bigint[], prerelease: readonly (string | bigint)[]) { super(); this.numbers = numbers; this.prerelease = prerelease; }
-  override equals(other: Value): boolean { return other instanceof Semver && compareVersions(this, other) === 0; }
+  override equals(other: Value): boolean | EvalError { return other instanceof Semver ? compareVersions(this, other) === 0 : noSuchOverload(other); }
 }
 
 export const semverLibrary: Library = {
