@@ -105,12 +105,12 @@ test.each<[string, object, string]>([
 });
 
 test("a binding says what becomes of a no, and annotations are for the audit log", async () => {
-  const policy = { validations: [{ expression: "true" }, { expression: "false", message: "no" }], auditAnnotations: [{ key: "replicas", valueExpression: "'there are ' + string(object.spec.replicas)" }, { key: "none", valueExpression: "null" }] };
+  const policy = { validations: [{ expression: "true" }, { expression: "object.spec.replicas < 5" }], auditAnnotations: [{ key: "replicas", valueExpression: "'there are ' + string(object.spec.replicas)" }, { key: "none", valueExpression: "null" }] };
   const { outcome, warnings, annotations } = await run({ validating: [policy], binding: { validationActions: ["Warn", "Audit"] } });
   expect(outcome).toBe("ok");
-  expect(warnings).toEqual(["Validation failed for ValidatingAdmissionPolicy 'p0' with binding 'b0': no"]);
+  expect(warnings).toEqual(["Validation failed for ValidatingAdmissionPolicy 'p0' with binding 'b0': failed expression: object.spec.replicas < 5"]);
   expect(annotations).toEqual({
-    "validation.policy.admission.k8s.io/validation_failure": '[{"message":"no","policy":"p0","binding":"b0","expressionIndex":1,"validationActions":["Warn","Audit"]}]', "p0/replicas": "there are 5",
+    "validation.policy.admission.k8s.io/validation_failure": '[{"message":"failed expression: object.spec.replicas \\u003c 5","policy":"p0","binding":"b0","expressionIndex":1,"validationActions":["Warn","Audit"]}]', "p0/replicas": "there are 5",
   });
 });
 

@@ -11,6 +11,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/validating/{plugin,dispatcher,policy_decision}.go
  */
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from "../../api/gen/admissionregistration.v1.ts";
+import { jsonText } from "../../api/codec/json.ts";
 import type { Namespace } from "../../api/gen/core.v1.ts";
 import { notFound, type StatusReason, StatusError } from "../../api/meta/status-error.ts";
 import type { Authorizer } from "../../authz/authorizer.ts";
@@ -152,7 +153,7 @@ class Round {
         count(action.toLowerCase() as PolicyAction, message);
         if (action === "Deny") this.#deny(policy, binding, message, reason);
         else if (action === "Warn") this.#request.warn(`Validation failed for ValidatingAdmissionPolicy '${policyName}' with binding '${bindingName}': ${message}`);
-        else if (action === "Audit") this.#request.annotate(FAILURE_ANNOTATION, JSON.stringify([{ message, policy: policyName, binding: bindingName, expressionIndex, validationActions }]));
+        else if (action === "Audit") this.#request.annotate(FAILURE_ANNOTATION, jsonText([{ message, policy: policyName, binding: bindingName, expressionIndex, validationActions }]));
       }
     }
     for (const annotation of told) {
