@@ -28,7 +28,7 @@ import type { ObjectVersions } from "../webhook/object-versions.ts";
 import { reviewOf } from "../webhook/review.ts";
 import { compileValidating, type CompiledValidatingPolicy } from "./compiled-policy.ts";
 import { type Matched, matchOf } from "./match.ts";
-import { type Param, type ParamDeps, paramsOf } from "./params.ts";
+import { type ParamDeps, paramsOf } from "./params.ts";
 import { matchPolicy } from "./policy-match.ts";
 import { type PolicyHook, PolicySource } from "./policy-source.ts";
 import { type Annotation, type Verdict, verdictOf } from "./validate.ts";
@@ -108,9 +108,11 @@ class Round {
       return await paramsOf(policy.spec.paramKind, paramRef, this.#request, this.#deps);
     });
     if (!params || params.length === 0) return;
+    const review = await this.#unless(policy, binding, () => this.#reviewOf(matched));
+    if (!review) return;
     const namespace = await namespaceOf(this.#request, this.#deps.namespaces);
     for (const param of params) {
-      const speaking = await this.#speaking(matched, param, namespace);
+      const speaking: Speaking = { review, request: this.#request, namespace, params: param, decisions: this.#decisions };
       const startMs = this.#deps.clock.uptimeMs();
       const verdict = await this.#decisions.settled(() => verdictOf(compiled, speaking));
       const seconds = (this.#deps.clock.uptimeMs() - startMs) / 1000 / Math.max(1, verdict.decisions.length);
@@ -118,10 +120,12 @@ class Round {
     }
   }
 
-  async #speaking({ resource, kind }: Matched, params: Param, namespace: Readonly<Namespace> | null): Promise<Speaking> {
-    const { versions } = this.#deps;
-    const request = this.#request;
-    return { review: await shownReview(request, { resource, kind }, versions), request, namespace, params, decisions: this.#decisions };
+  async #reviewOf(matched: Matched): Promise<Speaking["review"]> {
+    try {
+      return await shownReview(this.#request, matched, this.#deps.versions);
+    } catch (error) {
+      throw new Error(`failed to convert object version: ${(error as Error).message}`, { cause: error });
+    }
   }
 
   /** What cannot be told counts by the failurePolicy. */
