@@ -62,8 +62,8 @@ export class Quantity {
   number(): number { return Number(this.value()); }
   /** `milliValue()` for arithmetic: CPU shares, scores. */
   milliNumber(): number { return Number(this.milliValue()); }
-  /** Unrounded, as near as a float comes. */
-  approximate(): number { return Number(`${this.unscaled}e${this.scale}`); }
+  /** Unrounded, as near as upstream's floats come: 3.3 is 33 tenths, 3.3000000000000003. */
+  approximate(): number { return this.scale === 0 ? Number(this.unscaled) : Number(this.unscaled) * power(this.scale); }
 
   /** No finer than 10^scale. */
   roundUp(scale: number): Quantity {
@@ -74,6 +74,12 @@ export class Quantity {
 
   toString(): string { return (this.#text ??= canonical(this)); }
   toJSON(): string { return this.toString(); }
+}
+
+/** Of ten, as Go's math.Pow10 has it. */
+function power(exponent: number): number {
+  const [steps, rest] = [Math.trunc(exponent / 32) * 32, exponent % 32];
+  return exponent < 0 ? Number(`1e${steps}`) / Number(`1e${-rest}`) : Number(`1e${steps}`) * Number(`1e${rest}`);
 }
 
 /** What was parsed lately: nearly all quantities of a cluster are a few dozen texts. */
@@ -157,6 +163,7 @@ export function milliQuantity(value: bigint | number, format: QuantityFormat = "
 /** The family is the first's, unless the first is zero. */
 export function addQuantity(a: Quantity, b: Quantity): Quantity {
   const format = a.isZero ? b.format : a.format;
+  if (a.isZero || b.isZero) return new Quantity(a.unscaled + b.unscaled, { scale: b.isZero ? a.scale : b.scale, format });
   const scale = Math.min(a.scale, b.scale);
   return new Quantity(at(a, scale) + at(b, scale), { scale, format });
 }

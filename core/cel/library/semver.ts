@@ -1,4 +1,5 @@
 /** Versions: semver("1.2.3").isLessThan(semver("1.3.0")). Source: kubernetes v1.36 apiserver/pkg/cel/library/semverlib.go; blang/semver */
+import { byteLength } from "../../api/meta/byte-length.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { defineFunction, method, overload, type Library } from "../check/declarations.ts";
 import { BOOL, INT, STRING, struct } from "../check/type.ts";
@@ -100,7 +101,7 @@ function buildPart(part: string): string | EvalError {
 /** Without a v, without leading zeros, with as many numbers as it takes. */
 function normalized(text: string): string | EvalError {
   const parts = splitInThree(text.startsWith("v") ? text.slice(1) : text).map((part) => {
-    if (part.length <= 1) return part;
+    if (byteLength(part) <= 1) return part;
     const trimmed = part.replace(/^0+/, "");
     return /^\d/.test(trimmed) ? trimmed : `0${trimmed}`;
   });

@@ -28,9 +28,10 @@ export function plan(checked: Checked, environment: Environment): (scope: Scope)
 
 class Planner {
   readonly #references: ReadonlyMap<number, Reference>;
+  readonly #types: Checked["types"];
   readonly #environment: Environment;
 
-  constructor({ references }: Checked, environment: Environment) { this.#references = references; this.#environment = environment; }
+  constructor({ references, types }: Checked, environment: Environment) { this.#references = references; this.#types = types; this.#environment = environment; }
 
   plan(expr: Expr): Step {
     switch (expr.kind) {
@@ -55,7 +56,9 @@ class Planner {
 
   #named(id: number, name: string): Step {
     const reference = this.#references.get(id);
-    return reference?.kind === "type" ? constant(reference.type) : attributed(variable(name));
+    if (reference?.kind === "type") return constant(reference.type);
+    if (this.#types.get(id)?.kind === "type") throw new PlanError(`reference to undefined type: ${name}`); // what is a type is named by it
+    return attributed(variable(name));
   }
 
   #call(call: Call): Step {
