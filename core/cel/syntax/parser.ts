@@ -9,10 +9,10 @@
  */
 import { Uint, type Scalar } from "../value/value.ts";
 import { childrenOf, OPERATORS, type Expr, type MapEntry, type StructField } from "./expr.ts";
-import { EOF, tokensOf, type Token } from "./lexer.ts";
+import { EOF, type Span, tokensOf, type Token } from "./lexer.ts";
 import { MacroError, type Macro, type MacroBuilder } from "./macros.ts";
 import type { Issue } from "./source.ts";
-import { TokenReader, Unreadable } from "./token-reader.ts";
+import { extraneous, TokenReader, Unreadable } from "./token-reader.ts";
 import { unescapeBytes, unescapeString } from "./unescape.ts";
 
 export interface Parsed {
@@ -40,8 +40,8 @@ const ENTRY_STARTS = [...STARTS, "'?'"];
 export function parse(text: string, macros: readonly Macro[]): Parsed {
   const points = countPoints(text);
   if (points > POINTS_MAX) return { expr: undefined, places: new Map(), issues: [{ at: undefined, message: `expression code point size exceeds limit: size: ${points}, limit ${POINTS_MAX}` }] };
-  const { tokens, issues } = tokensOf(text);
-  return new Parser(text, new TokenReader(tokens, issues as Issue[]), { macros, issues: issues as Issue[] }).parse();
+  const { tokens, broken, issues } = tokensOf(text);
+  return new Parser(text, new TokenReader(tokens, issues as Issue[]), { macros, broken, issues: issues as Issue[] }).parse();
 }
 
 function countPoints(text: string): number {
@@ -57,6 +57,7 @@ class TooDeep extends Error { override readonly name = "TooDeep"; }
 class Parser {
   readonly #text: string;
   readonly #tokens: TokenReader;
+  readonly #broken: readonly Span[];
   readonly #macros: ReadonlyMap<string, Macro>;
   readonly #issues: Issue[];
   readonly #places = new Map<number, number>();
@@ -66,8 +67,8 @@ class Parser {
   readonly #depths = new WeakMap<Expr, number>();
   #lastId = 0;
 
-  constructor(text: string, tokens: TokenReader, { macros, issues }: { readonly macros: readonly Macro[]; readonly issues: Issue[] }) {
-    this.#text = text; this.#tokens = tokens; this.#issues = issues;
+  constructor(text: string, tokens: TokenReader, { macros, broken, issues }: { readonly macros: readonly Macro[]; readonly broken: readonly Span[]; readonly issues: Issue[] }) {
+    this.#text = text; this.#tokens = tokens; this.#broken = broken; this.#issues = issues;
     this.#macros = new Map(macros.map((macro) => [macroKey(macro.name, macro.args, macro.method), macro]));
   }
 
@@ -144,9 +145,10 @@ class Parser {
 
   #repeated(type: string, name: string): Expr {
     const first = this.#tokens.take();
-    let count = 1;
-    for (; this.#tokens.takeIf(type); count++);
-    if (type === "'-'" && !MEMBER_STARTS.includes(this.#tokens.peek().type)) this.#noViableAlternative(first);
+    let [last, count] = [first, 1];
+    for (let next = this.#tokens.takeIf(type); next; next = this.#tokens.takeIf(type)) [last, count] = [next, count + 1];
+    if (type === "'-'" && !MEMBER_STARTS.includes(this.#tokens.peek().type)) this.#noViableAlternative(last);
+    if (type === "'!'" && !STARTS.includes(this.#tokens.peek().type) && !STARTS.includes(this.#tokens.peek(1).type)) this.#tokens.fail(extraneous(this.#tokens.peek(), STARTS));
     this.#tokens.sync(STARTS);
     const member = this.#member();
     return count % 2 === 0 ? member : this.#call(first, name, [member], false);
@@ -169,7 +171,7 @@ class Parser {
     if (optional) this.#tokens.sync(IDENTIFIERS);
     else if (!IDENTIFIERS.includes(this.#tokens.peek().type)) this.#noViableAlternative(dot);
     const name = this.#tokens.take();
-    if (name.type === "ESC_IDENTIFIER") return this.#wrong(name.at, "unsupported syntax: '`'");
+    if (name.type === "ESC_IDENTIFIER") this.#issues.push({ at: name.at, message: "unsupported syntax: '`'" });
     if (optional) return this.#call(dot, OPERATORS.optSelect, [operand, { kind: "literal", id: this.#id(name.at), value: name.text }], true);
     const open = this.#tokens.takeIf("'('");
     if (!open) return this.#made({ kind: "select", id: this.#id(dot.at), operand, field: name.text, test: false }, true);
@@ -179,7 +181,9 @@ class Parser {
   #noViableAlternative(from: Token): never {
     const token = this.#tokens.peek();
     if (["'true'", "'false'", "'null'"].includes(token.type) && token.at === from.at + 1) return this.#tokens.fail(`mismatched input '${token.text}' expecting IDENTIFIER`);
-    return this.#tokens.fail(`no viable alternative at input '${token.type === EOF ? this.#text.slice(from.at) : this.#text.slice(from.at, token.at + token.text.length)}'`);
+    const end = token.type === EOF ? this.#text.length : token.at + token.text.length;
+    const read = this.#broken.filter(({ at }) => at >= from.at && at < end).reduceRight((text, { at, length }) => text.slice(0, at - from.at) + text.slice(at - from.at + length), this.#text.slice(from.at, end));
+    return this.#tokens.fail(`no viable alternative at input '${read}'`);
   }
 
   #indexed(operand: Expr): Expr {
@@ -301,6 +305,7 @@ class Parser {
   #literal(): Expr {
     const start = this.#tokens.peek();
     const sign = this.#tokens.takeIf("'-'") ? "-" : "";
+    if (sign && !NUMBERS.includes(this.#tokens.peek().type)) this.#noViableAlternative(start);
     const { type, text } = this.#tokens.take();
     const value = this.#valueOf(type, sign + text);
     return typeof value === "object" && value !== null && "wrong" in value ? this.#wrong(start.at, value.wrong) : { kind: "literal", id: this.#id(start.at), value };

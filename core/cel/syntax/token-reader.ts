@@ -61,10 +61,8 @@ export class TokenReader {
   sync(types: readonly string[]): void {
     const token = this.peek();
     if (types.includes(token.type)) return;
-    const expected = [...types].sort((a, b) => TOKEN_ORDER.indexOf(a) - TOKEN_ORDER.indexOf(b)).join(", ");
-    const set = types.length === 1 ? expected : `{${expected}}`;
-    if (!types.includes(this.peek(1).type)) this.fail(`mismatched input '${token.text}' expecting ${set}`);
-    this.#report(token, `extraneous input '${token.text}' expecting ${set}`);
+    if (!types.includes(this.peek(1).type)) this.fail(`mismatched input '${token.text}' expecting ${setOf(types)}`);
+    this.#report(token, extraneous(token, types));
     this.take();
   }
 
@@ -74,4 +72,11 @@ export class TokenReader {
   }
 
   #report({ at }: Token, message: string): void { this.#issues.push({ at, message: `Syntax error: ${message}` }); }
+}
+
+export function extraneous({ text }: Token, types: readonly string[]): string { return `extraneous input '${text}' expecting ${setOf(types)}`; }
+
+function setOf(types: readonly string[]): string {
+  const expected = [...types].sort((a, b) => TOKEN_ORDER.indexOf(a) - TOKEN_ORDER.indexOf(b)).join(", ");
+  return types.length === 1 ? expected : `{${expected}}`;
 }
