@@ -136,7 +136,7 @@ class Parser {
   }
 
   #unary(): Expr {
-    this.#tokens.sync(STARTS);
+    if (!this.#tokens.begins(STARTS)) return { kind: "unspecified", id: this.#id(this.#tokens.peek().at) };
     if (this.#tokens.at("'!'")) return this.#repeated("'!'", OPERATORS.not);
     // A minus before a number is a part of it; of several the last is not.
     if (this.#tokens.at("'-'") && !NUMBERS.includes(this.#tokens.peek(1).type)) return this.#repeated("'-'", OPERATORS.negate);
@@ -144,14 +144,22 @@ class Parser {
   }
 
   #repeated(type: string, name: string): Expr {
-    const first = this.#tokens.take();
-    let [last, count] = [first, 1];
-    for (let next = this.#tokens.takeIf(type); next; next = this.#tokens.takeIf(type)) [last, count] = [next, count + 1];
-    if (type === "'-'" && !MEMBER_STARTS.includes(this.#tokens.peek().type)) this.#noViableAlternative(last);
+    let count = 0;
+    while (this.#tokens.at(type, count)) count++;
+    const isLonely = type === "'-'" && !MEMBER_STARTS.includes(this.#tokens.peek(count).type);
+    const first = this.#tokens.peek();
+    for (let i = 0; i < (isLonely ? count - 1 : count); i++) this.#tokens.take();
+    if (isLonely) return this.#lonelyMinus();
     if (type === "'!'" && !STARTS.includes(this.#tokens.peek().type) && !STARTS.includes(this.#tokens.peek(1).type)) this.#tokens.fail(extraneous(this.#tokens.peek(), STARTS));
     this.#tokens.sync(STARTS);
     const member = this.#member();
     return count % 2 === 0 ? member : this.#call(first, name, [member], false);
+  }
+
+  /** A minus before nothing is told of, then read as one between two terms. */
+  #lonelyMinus(): Expr {
+    this.#tokens.report(this.#noViable(this.#tokens.peek(), this.#tokens.peek(1)), this.#tokens.peek(1));
+    return { kind: "unspecified", id: this.#id(this.#tokens.peek().at) };
   }
 
   #member(): Expr {
@@ -181,9 +189,13 @@ class Parser {
   #noViableAlternative(from: Token): never {
     const token = this.#tokens.peek();
     if (["'true'", "'false'", "'null'"].includes(token.type) && token.at === from.at + 1) return this.#tokens.fail(`mismatched input '${token.text}' expecting IDENTIFIER`);
+    return this.#tokens.fail(this.#noViable(from, token));
+  }
+
+  #noViable(from: Token, token: Token): string {
     const end = token.type === EOF ? this.#text.length : token.at + token.text.length;
     const read = this.#broken.filter(({ at }) => at >= from.at && at < end).reduceRight((text, { at, length }) => text.slice(0, at - from.at) + text.slice(at - from.at + length), this.#text.slice(from.at, end));
-    return this.#tokens.fail(`no viable alternative at input '${read}'`);
+    return `no viable alternative at input '${read}'`;
   }
 
   #indexed(operand: Expr): Expr {
@@ -304,8 +316,8 @@ class Parser {
 
   #literal(): Expr {
     const start = this.#tokens.peek();
+    if (this.#tokens.at("'-'") && !NUMBERS.includes(this.#tokens.peek(1).type)) return this.#lonelyMinus();
     const sign = this.#tokens.takeIf("'-'") ? "-" : "";
-    if (sign && !NUMBERS.includes(this.#tokens.peek().type)) this.#noViableAlternative(start);
     const { type, text } = this.#tokens.take();
     const value = this.#valueOf(type, sign + text);
     return typeof value === "object" && value !== null && "wrong" in value ? this.#wrong(start.at, value.wrong) : { kind: "literal", id: this.#id(start.at), value };
