@@ -45,9 +45,11 @@ export function compileRegex(source: string): Regex {
     },
     all(text, limit = -1) {
       const found: RegexMatch[] = [];
+      let end = -1;
       for (const match of matches(text)) {
         if (limit >= 0 && found.length >= limit) break;
-        found.push(match);
+        if (match.start !== match.end || match.start !== end) found.push(match); // nothing is found where another match ends
+        end = match.end;
       }
       return found;
     },
@@ -58,6 +60,7 @@ function compile(source: string): RE2JS {
   try {
     return RE2JS.compile(source);
   } catch (error) {
-    throw new RegexError(error instanceof Error ? error.message : String(error), { cause: error });
+    const message = error instanceof Error ? error.message : String(error);
+    throw new RegexError(message.endsWith("trailing backslash at end of expression") ? `${message}: \`\`` : message, { cause: error });
   }
 }

@@ -9,7 +9,7 @@
 import type { MutatingAdmissionPolicy, MutatingAdmissionPolicyBinding } from "../../api/gen/admissionregistration.v1.ts";
 import type { Namespace } from "../../api/gen/core.v1.ts";
 import { copyOf } from "../../api/meta/copy.ts";
-import { formatGvk, gvkOf } from "../../api/meta/gvk.ts";
+import { formatGvk, formatGvr, gvkOf } from "../../api/meta/gvk.ts";
 import { internalError, serviceUnavailable, type StatusReason, StatusError } from "../../api/meta/status-error.ts";
 import { Activation, BudgetSpent } from "../../cel/admission/activation.ts";
 import { RUNTIME_COST_BUDGET } from "../../cel/kubernetes.ts";
@@ -88,8 +88,15 @@ class Round {
         if (matchResources && !(await matchOf(matchResources, this.#request, this.#deps))) return [];
         return await paramsOf(paramKind, paramRef, this.#request, this.#deps);
       });
-      for (const param of params ?? []) this.#invocations.push({ policy, binding, matched, param, compiled: compiled() });
+      if (!params || params.length === 0 || !(await this.#unless(policy, undefined, () => this.#canBeShown(matched)))) continue;
+      for (const param of params) this.#invocations.push({ policy, binding, matched, param, compiled: compiled() });
     }
+  }
+
+  /** Throws what keeps the objects from being converted. */
+  async #canBeShown(matched: Matched): Promise<true> {
+    if (formatGvr(matched.resource) !== formatGvr(resourceOf(this.#request))) await shownReview(this.#request, matched, this.#deps.versions);
+    return true;
   }
 
   async run(reinvocation: Reinvocation, rounds: Rounds): Promise<void> {

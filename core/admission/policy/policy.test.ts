@@ -37,10 +37,11 @@ interface World {
   readonly binding?: object;
   readonly params?: readonly ApiObject[];
   readonly equivalents?: ReturnType<ObjectVersions["equivalents"]>;
+  readonly shown?: ObjectVersions["shown"];
   readonly request?: Partial<Parameters<typeof admissionRequest>[0]>;
 }
 
-async function run({ validating = [], mutating = [], binding = {}, params = [], equivalents = [], request = {}, meter }: World & { readonly meter?: PolicyMeter }) {
+async function run({ validating = [], mutating = [], binding = {}, params = [], equivalents = [], shown = versions.shown, request = {}, meter }: World & { readonly meter?: PolicyMeter }) {
   const GROUP = "admissionregistration.k8s.io/v1";
   const policiesOf = <P extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((spec, i) => stored<P>(GROUP, kind, `p${i}`, { spec: { failurePolicy: "Fail", matchConstraints, ...spec } })));
   const bindingsOf = <B extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((_, i) => stored<B>(GROUP, kind, `b${i}`, { spec: { policyName: `p${i}`, validationActions: ["Deny"], ...binding } })));
@@ -50,7 +51,7 @@ async function run({ validating = [], mutating = [], binding = {}, params = [], 
   }) } as unknown as Client;
   const authorizer = { authorize: async (attributes: { verb: string }) => ({ decision: attributes.verb === "breakglass" ? "allow" : "no-opinion", reason: "" }) } as unknown as Authorizer;
   const common = {
-    client, versions: { ...versions, equivalents: () => equivalents }, authorizer, clock: systemClock, resourceOf: ({ kind }: { kind: string }) => (kind === "ConfigMap" ? { group: "", version: "v1", plural: "configmaps", kind, namespaced: true } : undefined),
+    client, versions: { ...versions, shown, equivalents: () => equivalents }, authorizer, clock: systemClock, resourceOf: ({ kind }: { kind: string }) => (kind === "ConfigMap" ? { group: "", version: "v1", plural: "configmaps", kind, namespaced: true } : undefined),
     namespaces: { find: async (_: string, name: string) => stored<Namespace>("v1", "Namespace", name, { metadata: { labels: { env: "prod" } }, status: { phase: "Active" } }) },
   };
   const chain = admissionChain([
@@ -105,12 +106,12 @@ test.each<[string, object, string]>([
 });
 
 test("a binding says what becomes of a no, and annotations are for the audit log", async () => {
-  const policy = { validations: [{ expression: "true" }, { expression: "false", message: "no" }], auditAnnotations: [{ key: "replicas", valueExpression: "'there are ' + string(object.spec.replicas)" }, { key: "none", valueExpression: "null" }] };
+  const policy = { validations: [{ expression: "true" }, { expression: "object.spec.replicas < 5" }], auditAnnotations: [{ key: "replicas", valueExpression: "'there are ' + string(object.spec.replicas)" }, { key: "none", valueExpression: "null" }] };
   const { outcome, warnings, annotations } = await run({ validating: [policy], binding: { validationActions: ["Warn", "Audit"] } });
   expect(outcome).toBe("ok");
-  expect(warnings).toEqual(["Validation failed for ValidatingAdmissionPolicy 'p0' with binding 'b0': no"]);
+  expect(warnings).toEqual(["Validation failed for ValidatingAdmissionPolicy 'p0' with binding 'b0': failed expression: object.spec.replicas < 5"]);
   expect(annotations).toEqual({
-    "validation.policy.admission.k8s.io/validation_failure": '[{"message":"no","policy":"p0","binding":"b0","expressionIndex":1,"validationActions":["Warn","Audit"]}]', "p0/replicas": "there are 5",
+    "validation.policy.admission.k8s.io/validation_failure": '[{"message":"failed expression: object.spec.replicas \\u003c 5","policy":"p0","binding":"b0","expressionIndex":1,"validationActions":["Warn","Audit"]}]', "p0/replicas": "there are 5",
   });
 });
 
@@ -127,6 +128,14 @@ test("conditions are told of the resource as it was requested, all else in the v
   };
   const [validations, mutations] = [[{ expression: "false", messageExpression: "request.resource.version" }], [json("[JSONPatch{op: 'add', path: '/metadata/labels/told', value: request.resource.version}]")]];
   expect(await run({ validating: [{ ...policy, validations }], mutating: [{ ...policy, mutations }], equivalents: [other] })).toMatchObject({ outcome: denied("v0"), object: { metadata: { labels: { told: "v0" } } } });
+});
+
+test("an object that cannot be shown in the version a policy speaks of counts by its failurePolicy", async () => {
+  const spec = { matchConstraints: { ...matchConstraints, resourceRules: [{ ...rules[0], apiVersions: ["v0"] }] }, validations: [{ expression: "true" }], mutations: [json("[]")] };
+  const world = { equivalents: [{ group: "apps", version: "v0", resource: "deployments" }], shown: () => Promise.reject(new Error("nobody converts")) };
+  expect((await run({ ...world, validating: [spec] })).outcome).toBe(denied("failed to configure binding: failed to convert object version: nobody converts"));
+  expect((await run({ ...world, mutating: [spec] })).outcome).toBe("403 Forbidden: policy \"p0\" denied request: failed to configure policy: nobody converts");
+  expect((await run({ ...world, validating: [{ ...spec, failurePolicy: "Ignore" }], mutating: [{ ...spec, failurePolicy: "Ignore" }] })).outcome).toBe("ok");
 });
 
 test.each([

@@ -11,6 +11,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/validating/{plugin,dispatcher,policy_decision}.go
  */
 import type { ValidatingAdmissionPolicy, ValidatingAdmissionPolicyBinding } from "../../api/gen/admissionregistration.v1.ts";
+import { jsonText } from "../../api/codec/json.ts";
 import type { Namespace } from "../../api/gen/core.v1.ts";
 import { notFound, type StatusReason, StatusError } from "../../api/meta/status-error.ts";
 import type { Authorizer } from "../../authz/authorizer.ts";
@@ -27,7 +28,7 @@ import type { ObjectVersions } from "../webhook/object-versions.ts";
 import { reviewOf } from "../webhook/review.ts";
 import { compileValidating, type CompiledValidatingPolicy } from "./compiled-policy.ts";
 import { type Matched, matchOf } from "./match.ts";
-import { type Param, type ParamDeps, paramsOf } from "./params.ts";
+import { type ParamDeps, paramsOf } from "./params.ts";
 import { matchPolicy } from "./policy-match.ts";
 import { type PolicyHook, PolicySource } from "./policy-source.ts";
 import { type Annotation, type Verdict, verdictOf } from "./validate.ts";
@@ -107,9 +108,11 @@ class Round {
       return await paramsOf(policy.spec.paramKind, paramRef, this.#request, this.#deps);
     });
     if (!params || params.length === 0) return;
+    const review = await this.#unless(policy, binding, () => this.#reviewOf(matched));
+    if (!review) return;
     const namespace = await namespaceOf(this.#request, this.#deps.namespaces);
     for (const param of params) {
-      const speaking = await this.#speaking(matched, param, namespace);
+      const speaking: Speaking = { review, request: this.#request, namespace, params: param, decisions: this.#decisions };
       const startMs = this.#deps.clock.uptimeMs();
       const verdict = await this.#decisions.settled(() => verdictOf(compiled, speaking));
       const seconds = (this.#deps.clock.uptimeMs() - startMs) / 1000 / Math.max(1, verdict.decisions.length);
@@ -117,10 +120,12 @@ class Round {
     }
   }
 
-  async #speaking({ resource, kind }: Matched, params: Param, namespace: Readonly<Namespace> | null): Promise<Speaking> {
-    const { versions } = this.#deps;
-    const request = this.#request;
-    return { review: await shownReview(request, { resource, kind }, versions), request, namespace, params, decisions: this.#decisions };
+  async #reviewOf(matched: Matched): Promise<Speaking["review"]> {
+    try {
+      return await shownReview(this.#request, matched, this.#deps.versions);
+    } catch (error) {
+      throw new Error(`failed to convert object version: ${(error as Error).message}`, { cause: error });
+    }
   }
 
   /** What cannot be told counts by the failurePolicy. */
@@ -152,7 +157,7 @@ class Round {
         count(action.toLowerCase() as PolicyAction, message);
         if (action === "Deny") this.#deny(policy, binding, message, reason);
         else if (action === "Warn") this.#request.warn(`Validation failed for ValidatingAdmissionPolicy '${policyName}' with binding '${bindingName}': ${message}`);
-        else if (action === "Audit") this.#request.annotate(FAILURE_ANNOTATION, JSON.stringify([{ message, policy: policyName, binding: bindingName, expressionIndex, validationActions }]));
+        else if (action === "Audit") this.#request.annotate(FAILURE_ANNOTATION, jsonText([{ message, policy: policyName, binding: bindingName, expressionIndex, validationActions }]));
       }
     }
     for (const annotation of told) {

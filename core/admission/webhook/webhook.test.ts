@@ -394,7 +394,7 @@ test("a webhook that refuses has changed nothing; one that patches an object who
 });
 
 test("a patch that brings again what is there has changed nothing in the second round; operations are noted in the order of their keys", async () => {
-  const { port } = await webhookServer(({ path, request }) => patchOf(path.startsWith("/0") ? { path: "/data/seen", op: "add", value: (request.object as unknown as { data: { late?: string } }).data.late ?? "not yet" } : { value: "1", path: "/data/late", op: "add" }));
+  const { port } = await webhookServer(({ path, request }) => patchOf(path.startsWith("/0") ? { path: "/data/seen", op: "add", value: (request.object as unknown as { data: { late?: string } }).data.late ?? "not yet" } : { value: "<1>", path: "/data/late", op: "add" }));
   const mutated: Record<string, boolean> = {};
   const patches: string[] = [];
   const request = {
@@ -403,7 +403,7 @@ test("a patch that brings again what is there has changed nothing in the second 
   };
   await chainOf({ port, mutating: [{ reinvocationPolicy: "IfNeeded" }, { reinvocationPolicy: "IfNeeded" }] }).admit(request);
   expect(mutated).toEqual({ round_0_index_0: true, round_0_index_1: true, round_1_index_0: true, round_1_index_1: false });
-  expect(patches[1]).toContain('"patch":[{"op":"add","path":"/data/late","value":"1"}]');
+  expect(patches[1]).toContain('"patch":[{"op":"add","path":"/data/late","value":"\\u003c1\\u003e"}]');
 });
 
 test("a Namespace's part is chosen by the labels it has, a Namespace itself by those it is to have; users without extra have none", async () => {

@@ -16,7 +16,7 @@ import type { Namespace, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { AdmissionResponse, AdmissionReview } from "../../api/gen/admission.v1.ts";
 import type { WebhookMeter, WebhookOutcome, WebhookType } from "../admission-metrics.ts";
-import { parseJson, stringify } from "../../api/codec/json.ts";
+import { jsonText, parseJson } from "../../api/codec/json.ts";
 import { copyOf } from "../../api/meta/copy.ts";
 import { gvkOf } from "../../api/meta/gvk.ts";
 import { badRequest, forbidden, internalError, StatusError, statusError, timeout } from "../../api/meta/status-error.ts";
@@ -281,7 +281,7 @@ async function mutateBy(invocation: Invocation, request: AdmissionRequest, deps:
   const isFirst = rounds.isFirstPatch();
   const changed = !sameValue(request.object, next) || (isFirst && isJustOwned(request));
   replaceIn(request.object, next);
-  request.annotateInFull?.(`patch.webhook.admission.k8s.io/${deps.at}`, () => stringify({ configuration: uid.split("/")[0], webhook: name, patch: patch.map(inKeyOrder), patchType: "JSONPatch" }));
+  request.annotateInFull?.(`patch.webhook.admission.k8s.io/${deps.at}`, () => jsonText({ configuration: uid.split("/")[0], webhook: name, patch: patch.map(inKeyOrder), patchType: "JSONPatch" }));
   return changed;
 }
 

@@ -62,8 +62,8 @@ export class Quantity {
   number(): number { return Number(this.value()); }
   /** `milliValue()` for arithmetic: CPU shares, scores. */
   milliNumber(): number { return Number(this.milliValue()); }
-  /** Unrounded, as near as Go's float comes: 0.3 is 3 tenths of what a tenth is there, 0.30000000000000004. */
-  approximate(): number { return this.scale === 0 ? Number(this.unscaled) : Number(this.unscaled) * powerOfTen(this.scale); }
+  /** Unrounded, as near as upstream's floats come: 3.3 is 33 tenths, 3.3000000000000003. */
+  approximate(): number { return this.scale === 0 ? Number(this.unscaled) : Number(this.unscaled) * power(this.scale); }
 
   /** No finer than 10^scale. */
   roundUp(scale: number): Quantity {
@@ -74,6 +74,12 @@ export class Quantity {
 
   toString(): string { return (this.#text ??= canonical(this)); }
   toJSON(): string { return this.toString(); }
+}
+
+/** Of ten, as Go's math.Pow10 has it. */
+function power(exponent: number): number {
+  const [steps, rest] = [Math.trunc(exponent / 32) * 32, exponent % 32];
+  return exponent < 0 ? Number(`1e${steps}`) / Number(`1e${-rest}`) : Number(`1e${steps}`) * Number(`1e${rest}`);
 }
 
 /** What was parsed lately: nearly all quantities of a cluster are a few dozen texts. */
@@ -164,6 +170,7 @@ export function milliQuantity(value: bigint | number, format: QuantityFormat = "
 /** The family is the first's, unless the first is zero. */
 export function addQuantity(a: Quantity, b: Quantity): Quantity {
   const format = a.isZero ? b.format : a.format;
+  if (a.isZero || b.isZero) return new Quantity(a.unscaled + b.unscaled, { scale: b.isZero ? a.scale : b.scale, format });
   const scale = Math.min(a.scale, b.scale);
   return new Quantity(at(a, scale) + at(b, scale), { scale, format });
 }
@@ -223,13 +230,6 @@ function isFastBinary(digits: string, exponent: number): boolean { return FAST_B
 
 function at(quantity: Quantity, scale: number): bigint {
   return quantity.scale === scale ? quantity.unscaled : quantity.unscaled * 10n ** BigInt(quantity.scale - scale);
-}
-
-/** As Go multiplies it together of two that it has in tables. */
-function powerOfTen(exponent: number): number {
-  const size = Math.abs(exponent), high = 10n ** BigInt(size - (size % 32)), low = 10n ** BigInt(size % 32);
-  if (exponent >= 0) return exponent > 308 ? Number.POSITIVE_INFINITY : Number(high) * Number(low);
-  return exponent < -323 ? 0 : Number(`1e-${size - (size % 32)}`) / Number(low);
 }
 
 function divideAwayFromZero(value: bigint, divisor: bigint): bigint {

@@ -52,6 +52,7 @@ export class Activation {
 
 class LazyVariables extends Opaque {
   override readonly type: Type = VARIABLES_TYPE;
+  override readonly goType = "*lazy.MapValue";
   readonly #expressions: ReadonlyMap<string, Expression>;
   readonly #bindings: () => Bindings;
   readonly #known = new Map<string, Value>();

@@ -16,6 +16,7 @@ const JSON_PATCH_FIELDS: ReadonlyMap<string, Type> = new Map([["op", STRING], ["
 
 export class ObjectValue extends Opaque {
   override readonly type: Type;
+  override readonly goType = "*dynamic.ObjectVal";
   readonly fields: ReadonlyMap<string, Value>;
   constructor(name: string, fields: ReadonlyMap<string, Value>) { super(); this.type = struct(name); this.fields = fields; }
 
@@ -26,7 +27,7 @@ export class ObjectValue extends Opaque {
     if (!(other instanceof ObjectValue) || other.type.name !== this.type.name || other.fields.size !== this.fields.size) return false;
     for (const [name, value] of this.fields) {
       const theirs = other.fields.get(name);
-      if (theirs === undefined || !equal(value, theirs)) return false;
+      if (theirs === undefined || equal(value, theirs) !== true) return false;
     }
     return true;
   }
@@ -34,6 +35,7 @@ export class ObjectValue extends Opaque {
 
 export class JsonPatchValue extends Opaque {
   override readonly type = JSON_PATCH_TYPE;
+  override readonly goType = "*mutation.JSONPatchVal";
   readonly op: string;
   readonly from: string;
   readonly path: string;
@@ -50,7 +52,7 @@ export class JsonPatchValue extends Opaque {
 
   override field(name: string): Value | undefined { return name === "value" ? (this.value ?? null) : name === "op" || name === "from" || name === "path" ? this[name] : undefined; }
   override has(name: string): boolean { return name === "value" ? this.value !== undefined : (name === "op" || name === "from" || name === "path") && this[name] !== ""; }
-  override equals(other: Value): boolean {
+  override equals(other: Value): boolean | EvalError {
     if (!(other instanceof JsonPatchValue) || this.op !== other.op || this.from !== other.from || this.path !== other.path) return false;
     return this.value === undefined || other.value === undefined ? this.value === other.value : equal(this.value, other.value);
   }

@@ -12,7 +12,7 @@ import { nameProblems } from "../../api/meta/names.ts";
 import { GROUP_SERVICE_ACCOUNTS, type UserInfo } from "../../api/request/user.ts";
 import { defineFunction, method, type FunctionDeclaration, type Library } from "../check/declarations.ts";
 import { BOOL, STRING, struct, type Type } from "../check/type.ts";
-import { EvalError, Opaque, type Value } from "../value/value.ts";
+import { EvalError, noSuchOverload, Opaque, type Value } from "../value/value.ts";
 
 export const AUTHORIZER_TYPE = struct("kubernetes.authorization.Authorizer");
 const PATH_CHECK = struct("kubernetes.authorization.PathCheck");
@@ -32,19 +32,25 @@ abstract class Check extends Opaque {
   readonly user: UserInfo;
   readonly decide: Decide;
   constructor(user: UserInfo, decide: Decide) { super(); this.user = user; this.decide = decide; }
-  override equals(other: Value): boolean { return other === this; }
+  /** Nothing is equal to it, not even itself. */
+  override equals(other: Value): EvalError { return noSuchOverload(other); }
 }
 
-class Authorizer extends Check { override readonly type: Type = AUTHORIZER_TYPE; }
+class Authorizer extends Check {
+  override readonly type: Type = AUTHORIZER_TYPE;
+  override readonly goType = "library.authorizerVal";
+}
 
 class PathCheck extends Check {
   override readonly type: Type = PATH_CHECK;
+  override readonly goType = "library.pathCheckVal";
   readonly path: string;
   constructor({ user, decide }: Check, path: string) { super(user, decide); this.path = path; }
 }
 
 class GroupCheck extends Check {
   override readonly type: Type = GROUP_CHECK;
+  override readonly goType = "library.groupCheckVal";
   readonly group: string;
   constructor({ user, decide }: Check, group: string) { super(user, decide); this.group = group; }
 }
@@ -53,15 +59,18 @@ type Asked = Pick<ResourceAttributes, "group" | "resource" | "subresource" | "na
 
 class ResourceCheck extends Check {
   override readonly type: Type = RESOURCE_CHECK_TYPE;
+  override readonly goType = "library.resourceCheckVal";
   readonly asked: Asked;
   constructor({ user, decide }: { readonly user: UserInfo; readonly decide: Decide }, asked: Asked) { super(user, decide); this.asked = asked; }
 }
 
 class Decision extends Opaque {
   override readonly type = DECISION;
+  override readonly goType = "library.decisionVal";
   readonly decided: Decided;
   constructor(decided: Decided) { super(); this.decided = decided; }
-  override equals(other: Value): boolean { return other === this; }
+  /** Nothing is equal to it, not even itself. */
+  override equals(other: Value): EvalError { return noSuchOverload(other); }
 }
 
 export function authorizerValue(user: UserInfo, decide: Decide): Value { return new Authorizer(user, decide); }

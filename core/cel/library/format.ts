@@ -3,18 +3,19 @@ import { labelValue, nameProblems, qualifiedName, type NameRule } from "../../ap
 import { defineFunction, method, overload, type Library } from "../check/declarations.ts";
 import { STRING, listOf, optionalOf, struct } from "../check/type.ts";
 import { isBase64, isDate, isDateTime, requestUriProblem, uuidPattern } from "../string-formats.ts";
-import { listFrom, Opaque, Optional, type Value } from "../value/value.ts";
+import { type EvalError, listFrom, noSuchOverload, Opaque, Optional, type Value } from "../value/value.ts";
 
 const FORMAT_TYPE = struct("kubernetes.NamedFormat");
 
 export class NamedFormat extends Opaque {
   override readonly type = FORMAT_TYPE;
+  override readonly goType = "cel.Format";
   readonly name: string;
   readonly problems: (text: string) => readonly string[];
   /** As long as the pattern that checks it, which it is charged for. */
   readonly patternLength: number;
   constructor(name: string, problems: (text: string) => readonly string[], patternLength: number) { super(); this.name = name; this.problems = problems; this.patternLength = patternLength; }
-  override equals(other: Value): boolean { return other instanceof NamedFormat && other.name === this.name; }
+  override equals(other: Value): boolean | EvalError { return other instanceof NamedFormat ? other.name === this.name : noSuchOverload(other); }
 }
 
 const DATE_TIME_LENGTH = 71;

@@ -10,18 +10,22 @@ const CIDR_TYPE = opaque("net.CIDR");
 
 class Ip extends Opaque {
   override readonly type = IP_TYPE;
+  override readonly goType = "cel.IP";
   readonly address: Address;
   constructor(address: Address) { super(); this.address = address; }
   override get size(): number { return this.address.bits / 8; }
-  override equals(other: Value): boolean { return other instanceof Ip && other.address.bits === this.address.bits && other.address.value === this.address.value; }
+  override get key(): string { return `ip ${this.address.bits} ${this.address.value}`; }
+  override equals(other: Value): boolean | EvalError { return other instanceof Ip ? other.key === this.key : noSuchOverload(other); }
 }
 
 class Cidr extends Opaque {
   override readonly type = CIDR_TYPE;
+  override readonly goType = "cel.CIDR";
   readonly prefix: Prefix;
   constructor(prefix: Prefix) { super(); this.prefix = prefix; }
   override get size(): number { return Math.ceil(this.prefix.length / 8); }
-  override equals(other: Value): boolean { return other instanceof Cidr && other.prefix.length === this.prefix.length && new Ip(other.prefix.address).equals(new Ip(this.prefix.address)); }
+  override get key(): string { return `cidr ${this.prefix.address.bits} ${this.prefix.address.value} ${this.prefix.length}`; }
+  override equals(other: Value): boolean | EvalError { return other instanceof Cidr ? other.key === this.key : noSuchOverload(other); }
 }
 
 export const ipLibrary: Library = {

@@ -6,11 +6,14 @@
 import { defineFunction, defineOperator, defineUnguarded, method, overload, type FunctionDeclaration, type Implementation, type Library, type OverloadCost } from "../check/declarations.ts";
 import { BOOL, BYTES, DOUBLE, DURATION, DYN, INT, STRING, TIMESTAMP, UINT, listOf, param, type Type } from "../check/type.ts";
 import { add } from "../value/arithmetic.ts";
+import { goTypeName } from "../value/convert.ts";
+import { goTypeOf } from "../value/go-type.ts";
 import { compare, Duration, equal, EvalError, isError, List, listFrom, noSuchOverload, sizeOf, typeOf, Uint, type Value } from "../value/value.ts";
 import type { CostNode } from "../cost/call-estimate.ts";
 import { LIST_COST, STRING_FACTOR } from "../cost/factors.ts";
 import { fixed, LARGEST, product, sum as sumOf, times, type Estimate } from "../cost/size-estimate.ts";
 import { SORT_BY_MACRO } from "./sort-by.ts";
+import { forKinds } from "./standard.ts";
 
 const [A, T] = [param("A"), param("T")];
 const LIST_T = listOf(T);
@@ -25,8 +28,8 @@ export const listsLibrary: Library = {
     defineFunction("sum", ...ZEROS.map(([name, type, zero]) => method(`list_${name}_sum_${name}`, [listOf(type)], type, ([list]) => sum(list as List, zero)))),
     defineFunction("max", ...COMPARABLE.map(([name, type]) => method(`list_${name}_max_${name}`, [listOf(type)], type, ([list]) => extreme(list as List, "max", -1)))),
     defineFunction("min", ...COMPARABLE.map(([name, type]) => method(`list_${name}_min_${name}`, [listOf(type)], type, ([list]) => extreme(list as List, "min", 1)))),
-    defineFunction("indexOf", method("list_a_index_of_int", [listOf(A), A], INT, ([list, value]) => BigInt([...(list as List)].findIndex((each) => equal(each, value!))))),
-    defineFunction("lastIndexOf", method("list_a_last_index_of_int", [listOf(A), A], INT, ([list, value]) => BigInt([...(list as List)].findLastIndex((each) => equal(each, value!))))),
+    defineFunction("indexOf", method("list_a_index_of_int", [listOf(A), A], INT, ([list, value]) => BigInt([...(list as List)].findIndex((each) => equal(each, value!) === true)))),
+    defineFunction("lastIndexOf", method("list_a_last_index_of_int", [listOf(A), A], INT, ([list, value]) => BigInt([...(list as List)].findLastIndex((each) => equal(each, value!) === true)))),
   ],
 };
 
@@ -34,7 +37,7 @@ export const moreListsLibrary: Library = {
   functions: [
     defineFunction("slice", method("list_slice", [LIST_T, INT, INT], LIST_T, ([list, start, end]) => slice(list as List, start as bigint, end as bigint), allocating(sliceSize, (_, result) => sizeIn(result)))),
     defineUnguarded("flatten",
-      method("list_flatten", [listOf(LIST_T)], LIST_T, ([list]) => flatten(list!, 1n), flattening(() => 1n)),
+      method("list_flatten", [listOf(LIST_T)], LIST_T, ([list]) => flatten(list!, undefined), flattening(() => 1n)),
       method("list_flatten_int", [listOf(DYN), INT], listOf(DYN), ([list, depth]) => flatten(list!, depth!), flattening(([depth]) => wholeIn(depth!, LARGEST)))),
     sorting("sort", "sort", (type) => [listOf(type)], ([list]) => sortedBy(list as List, list as List), ({ target }) => target),
     sorting("@sortByAssociatedKeys", "sortByAssociatedKeys", (type) => [LIST_T, listOf(type)], ([list, keys]) => sortedBy(list as List, keys as List), ({ args }) => args[0]),
@@ -55,9 +58,15 @@ export const setsLibrary: Library = {
   ],
 };
 
+function isComparable(value: Value): boolean {
+  const { kind } = typeOf(value);
+  return COMPARABLE.some(([, type]) => type.kind === kind);
+}
+
 function isSorted(list: List): Value {
   let before: Value | undefined;
   for (const value of list) {
+    if (!isComparable(value)) return noSuchOverload(value);
     const order = before === undefined ? 0 : compare(before, value);
     if (order === 1) return false;
     before = value;
@@ -77,6 +86,7 @@ function sum(list: List, zero: Value): Value {
 function extreme(list: List, name: string, worse: 1 | -1): Value {
   let best: Value | undefined;
   for (const value of list) {
+    if (!isComparable(value)) return noSuchOverload(value);
     if (best === undefined) best = value;
     else if (compare(best, value) === worse) best = value;
   }
@@ -91,9 +101,11 @@ function slice(list: List, start: bigint, end: bigint): Value {
   return listFrom(Array.from({ length: Number(end - start) }, (_, i) => list.at(Number(start) + i)));
 }
 
-function flatten(list: Value, depth: Value): Value {
-  if (!(list instanceof List) || typeof depth !== "bigint") return new EvalError(`no such overload: ${typeOf(list).name}.flatten(${typeOf(depth).name})`);
-  if (depth < 0n) return new EvalError("level must be non-negative");
+/** `depth`: undefined for one that is not given. */
+function flatten(list: Value, depth: Value | undefined): Value {
+  if (depth !== undefined && typeof depth !== "bigint") return new EvalError(`internal error: interface conversion: ref.Val is ${goTypeOf(depth)}, not types.Int`);
+  if (!(list instanceof List)) return new EvalError(`no such overload: ${goTypeName(typeOf(list))}.flatten(${depth === undefined ? "" : "int"})`);
+  if (depth !== undefined && depth < 0n) return new EvalError("level must be non-negative");
   const flat: Value[] = [];
   const collect = (from: List, left: number): void => {
     for (const value of from) {
@@ -101,7 +113,7 @@ function flatten(list: Value, depth: Value): Value {
       else flat.push(value);
     }
   };
-  collect(list, Number(depth));
+  collect(list, Number(depth ?? 1n));
   return listFrom(flat);
 }
 
@@ -118,7 +130,7 @@ function sortedBy(list: List, keys: List): Value {
   }
   if (list.size === 0) return list;
   const type = typeOf(keys.at(0));
-  if (!COMPARABLE.some(([, comparable]) => comparable.kind === type.kind)) return new EvalError("list elements must be comparable");
+  if (!isComparable(keys.at(0))) return new EvalError("list elements must be comparable");
   const pairs = Array.from({ length: list.size }, (_, i) => ({ key: keys.at(i), value: list.at(i) }));
   if (pairs.some(({ key }) => typeOf(key) !== type)) return new EvalError("list elements must have the same type");
   return listFrom(pairs.sort((a, b) => Number(compare(a.key, b.key))).map(({ value }) => value));
@@ -126,7 +138,7 @@ function sortedBy(list: List, keys: List): Value {
 
 function distinct(list: List): Value {
   const values: Value[] = [];
-  for (const value of list) if (!values.some((other) => equal(value, other))) values.push(value);
+  for (const value of list) if (!values.some((other) => equal(value, other) === true)) values.push(value);
   return listFrom(values);
 }
 
@@ -134,7 +146,7 @@ function containsAll(list: List, values: List): boolean { return [...values].eve
 
 function sorting(name: string, id: string, args: (type: Type) => readonly Type[], apply: Implementation, keys: (call: { readonly target: CostNode | undefined; readonly args: readonly CostNode[] }) => CostNode | undefined): FunctionDeclaration {
   const sort: Implementation = (values) => (values.every((value) => value instanceof List) ? apply(values) : noSuchOverload());
-  return defineOperator(name, sort, ...COMPARABLE.map(([, type]) => method(`list_${type.name}_${id}`, args(type), args(type)[0]!, undefined, {
+  return defineOperator(name, forKinds(name, ["list"], sort), ...COMPARABLE.map(([, type]) => method(`list_${type.name}_${id}`, args(type), args(type)[0]!, undefined, {
     estimate: ({ target, args: given, sizeOf }) => {
       const node = keys({ target, args: given });
       return node && listCall(type === STRING || type === BYTES ? 2 + STRING_FACTOR : 2, product(sizeOf(node), sizeOf(node)));

@@ -1,8 +1,8 @@
 /** Quantities: quantity("1.5Gi").isGreaterThan(quantity("1G")) and so on. Source: kubernetes v1.36 apiserver/pkg/cel/library/quantity.go */
-import { addQuantity, compareQuantity, isQuantity, parseQuantity, type Quantity, quantityOf, subQuantity } from "../../api/meta/quantity.ts";
+import { addQuantity, compareQuantity, isQuantity, parseQuantity, Quantity, quantityOf, subQuantity } from "../../api/meta/quantity.ts";
 import { defineFunction, method, overload, type Library } from "../check/declarations.ts";
 import { BOOL, DOUBLE, INT, STRING, struct } from "../check/type.ts";
-import { EvalError, Opaque, type Value } from "../value/value.ts";
+import { EvalError, noSuchOverload, Opaque, type Value } from "../value/value.ts";
 
 export const QUANTITY_TYPE = struct("kubernetes.Quantity");
 const Q = QUANTITY_TYPE;
@@ -11,10 +11,11 @@ const [INT_MIN, INT_MAX] = [-(2n ** 63n), 2n ** 63n - 1n];
 /** `decimal`: upstream keeps it as one of any length; it does not ask those whether they are whole. */
 class QuantityValue extends Opaque {
   override readonly type = QUANTITY_TYPE;
+  override readonly goType = "cel.Quantity";
   readonly quantity: Quantity;
   readonly decimal: boolean;
   constructor(quantity: Quantity, decimal = false) { super(); this.quantity = quantity; this.decimal = decimal; }
-  override equals(other: Value): boolean { return other instanceof QuantityValue && compareQuantity(this.quantity, other.quantity) === 0; }
+  override equals(other: Value): boolean | EvalError { return other instanceof QuantityValue ? compareQuantity(this.quantity, other.quantity) === 0 : noSuchOverload(other); }
 }
 
 export const quantityLibrary: Library = {
@@ -26,7 +27,7 @@ export const quantityLibrary: Library = {
     defineFunction("isGreaterThan", method("quantity_is_greater_than", [Q, Q], BOOL, ([a, b]) => compareQuantity(of(a), of(b)) > 0)),
     defineFunction("isLessThan", method("quantity_is_less_than", [Q, Q], BOOL, ([a, b]) => compareQuantity(of(a), of(b)) < 0)),
     defineFunction("compareTo", method("quantity_compare_to", [Q, Q], INT, ([a, b]) => BigInt(compareQuantity(of(a), of(b))))),
-    defineFunction("asApproximateFloat", method("quantity_get_float", [Q], DOUBLE, ([value]) => of(value).approximate())),
+    defineFunction("asApproximateFloat", method("quantity_get_float", [Q], DOUBLE, ([value]) => approximately(value as QuantityValue))),
     defineFunction("asInteger", method("quantity_get_int", [Q], INT, ([value]) => asInteger(value) ?? new EvalError("cannot convert value to integer"))),
     defineFunction("isInteger", method("quantity_is_integer", [Q], BOOL, ([value]) => asInteger(value) !== undefined)),
     defineFunction("add",
@@ -40,6 +41,7 @@ export const quantityLibrary: Library = {
 };
 
 const DIGITS_MAX = 18;
+const NANO = -9;
 const BINARY_DIGITS_MAX = 15;
 
 /** What quantity("…") gives. */
@@ -57,12 +59,18 @@ function parsed(text: string): Value {
 
 function isDecimal(value: Value | undefined): boolean { return (value as QuantityValue).decimal; }
 
-/** More digits than an int64 surely holds, or a fraction of a power of two. */
+/** As near as upstream's floats come: of a decimal from its billionths. */
+function approximately({ quantity, decimal }: QuantityValue): number {
+  return decimal && quantity.scale >= NANO ? new Quantity(quantity.unscaled * 10n ** BigInt(quantity.scale - NANO), { scale: NANO }).approximate() : quantity.approximate();
+}
+
+/** More digits than an int64 surely holds, finer than a billionth, or a fraction of a power of two. */
 function isLong(text: string): boolean {
   const [, whole = "", fraction = "", suffix = ""] = /^[+-]?0*(\d*)(?:\.(\d*))?(.*)$/.exec(text)!;
+  const exponent = { n: -9, u: -6, m: -3, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 }[suffix] ?? Number(/^[eE](.+)$/.exec(suffix)?.[1] ?? 0);
   const power = ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"].indexOf(suffix) + 1;
-  if (power > 0) return fraction.replace(/0+$/, "") !== "" || BINARY_DIGITS_MAX - Math.max(whole.length, 1) - Math.trunc(power * 3) - 1 < 0;
-  return Math.max(whole.length, 1) + fraction.replace(/0+$/, "").length > DIGITS_MAX;
+  if (power > 0) return fraction !== "" || BINARY_DIGITS_MAX - Math.max(whole.length, 1) - Math.trunc(power * 3) - 1 < 0;
+  return Math.max(whole.length, 1) + fraction.length > DIGITS_MAX || exponent - fraction.length < NANO;
 }
 
 /** Undefined for fractions, for what is written as one (3000m), and for what is too large. */

@@ -1,8 +1,9 @@
 /** Versions: semver("1.2.3").isLessThan(semver("1.3.0")). Source: kubernetes v1.36 apiserver/pkg/cel/library/semverlib.go; blang/semver */
+import { byteLength } from "../../api/meta/byte-length.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { defineFunction, method, overload, type Library } from "../check/declarations.ts";
 import { BOOL, INT, STRING, struct } from "../check/type.ts";
-import { compareStrings, EvalError, isError, Opaque, type Value } from "../value/value.ts";
+import { compareStrings, EvalError, isError, noSuchOverload, Opaque, type Value } from "../value/value.ts";
 
 const SEMVER_TYPE = struct("kubernetes.Semver");
 const S = SEMVER_TYPE;
@@ -10,10 +11,11 @@ const UINT64_MAX = 2n ** 64n - 1n;
 
 class Semver extends Opaque {
   override readonly type = SEMVER_TYPE;
+  override readonly goType = "cel.Semver";
   readonly numbers: readonly bigint[];
   readonly prerelease: readonly (string | bigint)[];
   constructor(numbers: readonly bigint[], prerelease: readonly (string | bigint)[]) { super(); this.numbers = numbers; this.prerelease = prerelease; }
-  override equals(other: Value): boolean { return other instanceof Semver && compareVersions(this, other) === 0; }
+  override equals(other: Value): boolean | EvalError { return other instanceof Semver ? compareVersions(this, other) === 0 : noSuchOverload(other); }
 }
 
 export const semverLibrary: Library = {
@@ -99,7 +101,7 @@ function buildPart(part: string): string | EvalError {
 /** Without a v, without leading zeros, with as many numbers as it takes. */
 function normalized(text: string): string | EvalError {
   const parts = splitInThree(text.startsWith("v") ? text.slice(1) : text).map((part) => {
-    if (part.length <= 1) return part;
+    if (byteLength(part) <= 1) return part;
     const trimmed = part.replace(/^0+/, "");
     return /^\d/.test(trimmed) ? trimmed : `0${trimmed}`;
   });

@@ -35,7 +35,7 @@ const arithmetic: readonly FunctionDeclaration[] = [
   binary(OPERATORS.subtract, ["double", "duration", "int", "timestamp", "uint"], subtract,
     ["subtract_double", DOUBLE, DOUBLE, DOUBLE], ["subtract_duration_duration", DURATION, DURATION, DURATION], ["subtract_int64", INT, INT, INT], ["subtract_timestamp_duration", TIMESTAMP, DURATION, TIMESTAMP],
     ["subtract_timestamp_timestamp", TIMESTAMP, TIMESTAMP, DURATION], ["subtract_uint64", UINT, UINT, UINT]),
-  defineOperator(OPERATORS.negate, operator(OPERATORS.negate, ["bool", "int", "double", "duration"], ([value]) => negate(value!)), overload("negate_double", [DOUBLE], DOUBLE), overload("negate_int64", [INT], INT)),
+  defineOperator(OPERATORS.negate, forKinds(OPERATORS.negate, ["bool", "int", "double", "duration"], ([value]) => negate(value!)), overload("negate_double", [DOUBLE], DOUBLE), overload("negate_int64", [INT], INT)),
 ];
 
 const comparisons: readonly FunctionDeclaration[] = [
@@ -56,7 +56,7 @@ const planned: readonly FunctionDeclaration[] = [
 
 const aggregates: readonly FunctionDeclaration[] = [
   defineOperator(OPERATORS.in, ([value, within]) => isIn(value!, within!), overload("in_list", [A, listOf(A)], BOOL), overload("in_map", [A, mapOf(A, B)], BOOL)),
-  defineOperator("size", ([value]) => sizeValue(value!),
+  defineOperator("size", forKinds("size", ["bytes", "list", "map", "string"], ([value]) => BigInt(sizeOf(value!)!)),
     overload("size_bytes", [BYTES], INT), method("bytes_size", [BYTES], INT), overload("size_list", [listOf(A)], INT), method("list_size", [listOf(A)], INT),
     overload("size_map", [mapOf(A, B)], INT), method("map_size", [mapOf(A, B)], INT), overload("size_string", [STRING], INT), method("string_size", [STRING], INT)),
 ];
@@ -79,7 +79,7 @@ const strings: readonly FunctionDeclaration[] = [
   defineUnguarded("contains", method("contains_string", [STRING, STRING], BOOL, ofTexts((text, part) => text.includes(part)))),
   defineUnguarded("endsWith", method("ends_with_string", [STRING, STRING], BOOL, ofTexts((text, end) => text.endsWith(end)))),
   defineUnguarded("startsWith", method("starts_with_string", [STRING, STRING], BOOL, ofTexts((text, start) => text.startsWith(start)))),
-  definePattern("matches", matching, (error) => error.message, overload("matches", [STRING, STRING], BOOL), method("matches_string", [STRING, STRING], BOOL)),
+  matches(),
 ];
 
 const times: readonly FunctionDeclaration[] = [
@@ -99,11 +99,11 @@ export const standardLibrary: Library = {
 };
 
 function binary(name: string, kinds: readonly Kind[], apply: (a: Value, b: Value) => Value, ...overloads: readonly (readonly [id: string, left: Type, right: Type, result: Type])[]): FunctionDeclaration {
-  return defineOperator(name, operator(name, kinds, ([a, b]) => apply(a!, b!)), ...overloads.map(([id, left, right, result]) => overload(id, [left, right], result)));
+  return defineOperator(name, forKinds(name, kinds, ([a, b]) => apply(a!, b!)), ...overloads.map(([id, left, right, result]) => overload(id, [left, right], result)));
 }
 
 function ordered(name: string, id: string, holds: (order: number) => boolean): FunctionDeclaration {
-  const apply = operator(name, ORDERED_KINDS, ([a, b]) => {
+  const apply = forKinds(name, ORDERED_KINDS, ([a, b]) => {
     const order = compare(a!, b!);
     return typeof order === "number" ? holds(order) : order;
   });
@@ -111,7 +111,7 @@ function ordered(name: string, id: string, holds: (order: number) => boolean): F
 }
 
 /** Only for first values of these kinds. */
-function operator(name: string, kinds: readonly Kind[], apply: Implementation): Implementation {
+export function forKinds(name: string, kinds: readonly Kind[], apply: Implementation): Implementation {
   return (args) => {
     const { kind } = typeOf(args[0]!);
     if (kinds.includes(kind)) return apply(args);
@@ -127,6 +127,13 @@ function ofTexts(apply: (text: string, other: string) => Value): Implementation 
   return ([text, other]) => (typeof text === "string" && typeof other === "string" ? apply(text, other) : noSuchOverload(typeof text === "string" ? other : text));
 }
 
+/** Unlike other patterns it is asked whatever the types of the values are. */
+function matches(): FunctionDeclaration {
+  const { overloads: [of], ...declared } = definePattern("matches", matching, (error) => error.message, method("matches_string", [STRING, STRING], BOOL));
+  const apply = forKinds("matches", ["string"], (args) => (typeof args[1] === "string" ? of!.apply!(args) : noSuchOverload(args[1])));
+  return { ...declared, apply, overloads: [overload("matches", [STRING, STRING], BOOL), method("matches_string", [STRING, STRING], BOOL)] };
+}
+
 function matching(pattern: string): Implementation {
   const regex = compileRegex(pattern);
   return ([text]) => regex.test(text as string);
@@ -135,11 +142,6 @@ function matching(pattern: string): Implementation {
 function isIn(value: Value, within: Value): Value {
   if (within instanceof List) return within.contains(value);
   return within instanceof Mapping ? within.find(value) !== undefined : noSuchOverload(within);
-}
-
-function sizeValue(value: Value): Value {
-  const size = sizeOf(value);
-  return size === undefined ? new EvalError("no such overload: size") : BigInt(size);
 }
 
 /** `unit`: of durations, in nanoseconds; missing if durations have no such part. */

@@ -13,6 +13,10 @@ import { toDouble, toText } from "../value/convert.ts";
 import { Duration, EvalError, isError, List, Mapping, Timestamp, typeOf, Uint, type Value } from "../value/value.ts";
 
 const PRECISION = 6;
+const INT_MAX = 2n ** 63n - 1n;
+/** A larger one is not read. Source: golang.org/x/text/internal/format parser.go */
+const PRECISION_MAX = 10_000_009;
+const UNREAD = "%!(NOVERB)";
 const TEXT_KINDS: readonly Kind[] = ["list", "map", "int", "uint", "double", "bool", "string", "timestamp", "bytes", "duration", "type", "null"];
 const SUPERSCRIPTS: Readonly<Record<string, string>> = { 0: "⁰", 1: "¹", 2: "²", 3: "³", 4: "⁴", 5: "⁵", 6: "⁶", 7: "⁷", 8: "⁸", 9: "⁹", "-": "⁻", "+": "" };
 
@@ -42,8 +46,8 @@ class FormatError extends Error {
 
 export function formatString(format: string, args: List): Value {
   try {
-    return interpolated(format, (index, clause) => {
-      if (index >= args.size) throw new FormatError(`index ${index} out of range`);
+    return interpolated(format, args.size, (index, clause) => {
+      if (index >= args.size) throw outOfRange(index);
       return clause && formatted(args.at(index), clause);
     });
   } catch (error) {
@@ -56,13 +60,12 @@ export function formatString(format: string, args: List): Value {
 export function formatProblem(format: string, args: readonly Expr[], types: Checked["types"]): { readonly id: number | undefined; readonly message: string } | undefined {
   let used = 0;
   try {
-    interpolated(format, (index, clause) => {
+    interpolated(format, args.length, (index, clause) => {
       if (!clause) {
         used++;
         return undefined;
       }
-      const arg = args[index];
-      if (!arg) throw new FormatError(`index ${index} out of range`);
+      const arg = args[index]!;
       const wrong = clause.letter === "s" ? badText(arg, types) : badKind(arg, CLAUSES[clause.letter]!.kinds, types);
       if (wrong !== undefined) throw during(new FormatError(wrongType(clause, (types.get(wrong) ?? ERROR).name), wrong));
       return "";
@@ -74,8 +77,10 @@ export function formatProblem(format: string, args: readonly Expr[], types: Chec
   return args.length > used ? { id: undefined, message: `too many arguments supplied to string.format (expected ${used}, got ${args.length})` } : undefined;
 }
 
-/** `argument`: asked for each clause, first without it, then with it. */
-function interpolated(format: string, argument: (index: number, clause?: Clause) => string | undefined): string {
+function outOfRange(index: number): FormatError { return new FormatError(`index ${index} out of range`); }
+
+/** `argument`: asked for each clause, first without it, then with it; `count`: how many there are. */
+function interpolated(format: string, count: number, argument: (index: number, clause?: Clause) => string | undefined): string {
   let result = "";
   let index = 0;
   for (let i = 0; i < format.length;) {
@@ -90,6 +95,7 @@ function interpolated(format: string, argument: (index: number, clause?: Clause)
     }
     argument(index);
     if (i + 1 >= format.length) throw new FormatError("unexpected end of string");
+    if (index >= count) throw outOfRange(index);
     const { clause, length } = clauseAt(format.slice(i + 1));
     result += argument(index++, clause) ?? "";
     i += 1 + length;
@@ -102,11 +108,15 @@ function clauseAt(rest: string): { readonly clause: Clause; readonly length: num
   const length = precision?.[0].length ?? 0;
   const parsing = (message: string): FormatError => new FormatError(`could not parse formatting clause: ${message}`);
   if (precision && length >= rest.length) throw parsing("error while parsing precision: could not find end of precision specifier");
-  if (precision && precision[1] === "") throw parsing('error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "": invalid syntax');
+  const unread = precision?.[1] === "" ? "invalid syntax" : BigInt(precision?.[1] ?? 0) > INT_MAX ? "value out of range" : undefined;
+  if (unread) throw parsing(`error while parsing precision: error while converting precision to integer: strconv.Atoi: parsing "${precision![1]}": ${unread}`);
   const letter = rest[length]!;
-  if (!Object.hasOwn(CLAUSES, letter)) throw parsing(`unrecognized formatting clause "${letter}"`);
+  if (!Object.hasOwn(CLAUSES, letter)) throw parsing(`unrecognized formatting clause "${firstByte(rest.slice(length))}"`);
   return { clause: { letter, precision: precision ? Number(precision[1]) : undefined }, length: length + 1 };
 }
+
+/** Upstream reads bytes. */
+function firstByte(text: string): string { return String.fromCharCode(Buffer.from(text)[0]!); }
 
 function formatted(value: Value, clause: Clause): string {
   const { kinds, format } = CLAUSES[clause.letter]!;
@@ -139,7 +149,7 @@ function mapText(map: Mapping): string {
 function nested(value: Value): string {
   if (typeof value === "string") return goQuote(value);
   if (value instanceof Uint8Array) return `b${goQuote(text(value))}`;
-  if (typeof value === "number") return Number.isFinite(value) ? value.toFixed(PRECISION) : goQuote(Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
+  if (typeof value === "number") return Number.isFinite(value) ? `${Object.is(value, -0) ? "-" : ""}${rounded(value, PRECISION, PRECISION)}` : goQuote(Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf");
   if (value instanceof Timestamp) return `timestamp(${goQuote(text(value))})`;
   if (value instanceof Duration) return `duration(${goQuote(text(value))})`;
   const { kind, name } = typeOf(value);
@@ -160,23 +170,63 @@ function unusual(number: number): string | undefined {
   return Number.isFinite(number) ? undefined : number > 0 ? "∞" : "-∞";
 }
 
+/** Of large precisions upstream keeps what a byte holds as the fewest digits, and what a 16-bit integer holds as the most. */
 function fixedPoint(value: Value, precision: number): string {
+  if (precision > PRECISION_MAX) return UNREAD;
   const number = toDouble(value) as number;
-  const [whole, fraction] = (unusual(number) ?? exactFixed(number, precision)).split(".") as [string, string | undefined];
+  const [digitsMin, digitsMax] = [precision & 0xff, (precision << 16) >> 16];
+  const [whole, fraction] = (unusual(number) ?? rounded(number, digitsMin, digitsMax)).split(".") as [string, string | undefined];
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }
 
-function exactFixed(number: number, precision: number): string { return Math.abs(number) < 1e21 ? number.toFixed(Math.min(precision, 100)) : BigInt(number) + (precision > 0 ? `.${"0".repeat(precision)}` : ""); }
-
-/** Upstream reads the precision as a width: there are always six digits. */
+/** Upstream reads the precision as a width, of 16 bits: there are always six digits. */
 function scientific(value: Value, width: number): string {
+  if (width > PRECISION_MAX) return UNREAD;
   const number = toDouble(value) as number;
   const special = unusual(number);
-  if (special !== undefined) return special.padStart(width);
-  const [mantissa, exponent] = number.toExponential(PRECISION).split("e") as [string, string];
-  const padded = `${exponent[0]}${exponent.slice(1).padStart(2, "0")}`;
-  return `${mantissa}×10${[...padded].map((character) => SUPERSCRIPTS[character]).join("")}`.padStart(width);
+  if (special !== undefined) return special.padStart(width & 0xffff);
+  const [mantissa, exponent] = inPowers(number);
+  const padded = `${exponent < 0 ? "-" : "+"}${String(Math.abs(exponent)).padStart(2, "0")}`;
+  return `${mantissa}×10${[...padded].map((character) => SUPERSCRIPTS[character]).join("")}`.padStart(width & 0xffff);
+}
+
+/** As it is exactly: an integer over a power of ten. */
+function exactly(number: number): { readonly unscaled: bigint; readonly digits: number } {
+  const bits = new DataView(new ArrayBuffer(8));
+  bits.setFloat64(0, Math.abs(number));
+  const [high, low] = [bits.getUint32(0), bits.getUint32(4)];
+  const raised = high >>> 20;
+  const mantissa = (BigInt((high & 0xfffff) | (raised === 0 ? 0 : 0x100000)) << 32n) | BigInt(low);
+  const exponent = Math.max(raised, 1) - 1075;
+  return exponent >= 0 ? { unscaled: mantissa << BigInt(exponent), digits: 0 } : { unscaled: mantissa * 5n ** BigInt(-exponent), digits: -exponent };
+}
+
+/** To the nearest, and of two that are as near to the even one. */
+function divided(value: bigint, by: bigint): bigint {
+  const [quotient, rest] = [value / by, (value % by) * 2n];
+  return rest > by || (rest === by && quotient % 2n === 1n) ? quotient + 1n : quotient;
+}
+
+/** With as many decimals as it takes, within these bounds; a `digitsMax` below zero is none. */
+function rounded(number: number, digitsMin: number, digitsMax: number): string {
+  let { unscaled, digits } = exactly(number);
+  if (digitsMax >= 0 && digits > digitsMax) [unscaled, digits] = [divided(unscaled, 10n ** BigInt(digits - digitsMax)), digitsMax];
+  const text = String(unscaled).padStart(digits + 1, "0");
+  const fraction = text.slice(text.length - digits).replace(/0+$/, "").padEnd(digitsMin, "0");
+  const whole = text.slice(0, text.length - digits);
+  return `${number < 0 ? "-" : ""}${whole}${digits > 0 || digitsMin > 0 ? (fraction && `.${fraction}`) : ""}`;
+}
+
+/** 1.500000 and the power of ten it is to be multiplied with. */
+function inPowers(number: number): readonly [mantissa: string, exponent: number] {
+  const { unscaled, digits } = exactly(number);
+  const length = String(unscaled).length;
+  const surplus = length - 1 - PRECISION;
+  const kept = surplus > 0 ? divided(unscaled, 10n ** BigInt(surplus)) : unscaled * 10n ** BigInt(-surplus);
+  const text = String(kept).padStart(PRECISION + 1, "0");
+  const exponent = unscaled === 0n ? 0 : length - 1 - digits + (text.length > PRECISION + 1 ? 1 : 0);
+  return [`${number < 0 ? "-" : ""}${text[0]!}.${text.slice(1, PRECISION + 1)}`, exponent];
 }
 
 function badKind(arg: Expr, kinds: readonly Kind[], types: Checked["types"]): number | undefined {

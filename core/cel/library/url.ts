@@ -3,16 +3,18 @@ import { defineFunction, method, overload, type FunctionDeclaration, type Librar
 import { BOOL, STRING, listOf, mapOf, struct, type Type } from "../check/type.ts";
 import { parseQuery, parseUrl, UrlError, type GoUrl } from "../go-url.ts";
 import { isRequestUri } from "../string-formats.ts";
-import { EvalError, listFrom, mapFrom, Opaque, type Value } from "../value/value.ts";
+import { EvalError, listFrom, mapFrom, noSuchOverload, Opaque, type Value } from "../value/value.ts";
 
 const URL_TYPE = struct("kubernetes.URL");
 
 class Url extends Opaque {
   override readonly type = URL_TYPE;
+  override readonly goType = "cel.URL";
   readonly url: GoUrl;
   constructor(url: GoUrl) { super(); this.url = url; }
-  override equals(other: Value): boolean {
-    return other instanceof Url && (["scheme", "opaque", "user", "host", "escapedPath", "rawQuery", "fragment"] as const).every((part) => this.url[part] === other.url[part]);
+  override equals(other: Value): boolean | EvalError {
+    if (!(other instanceof Url)) return noSuchOverload(other);
+    return (["scheme", "opaque", "user", "host", "escapedPath", "rawQuery", "fragment"] as const).every((part) => this.url[part] === other.url[part]);
   }
 }
 

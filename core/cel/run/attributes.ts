@@ -5,7 +5,8 @@
  *
  * Source: cel-go interpreter/{attributes,interpretable}.go
  */
-import { EvalError, isError, List, Mapping, noSuchOverload, Opaque, Optional, typeOf, Uint, type Value } from "../value/value.ts";
+import { EvalError, isError, isNumber, List, Mapping, noSuchOverload, Opaque, Optional, typeOf, Uint, type Value } from "../value/value.ts";
+import { goTypeOf } from "../value/go-type.ts";
 import { show } from "../value/show.ts";
 import type { Scope } from "./scope.ts";
 import { evaluatorOf, type Attribute, type Qualifier, type Step } from "./step.ts";
@@ -61,7 +62,7 @@ function selected(scope: Scope, root: Value, qualifiers: readonly Qualifier[]): 
     if (isError(value)) return value;
     optional ||= asked;
     const found: Value = key(scope);
-    const selection = isError(found) ? found : select(value, found, { test: test || optional });
+    const selection = isError(found) ? found : !isKey(found) ? new EvalError(noKey(found)) : select(value, found, { test: test || optional });
     if (optional && isError(selection)) return selection;
     if (optional && (selection as Selection).absent) return test ? false : Optional.none;
     scope.meter.add(1);
@@ -71,6 +72,10 @@ function selected(scope: Scope, root: Value, qualifiers: readonly Qualifier[]): 
   }
   return optional && !isError(value) ? new Optional(value) : value;
 }
+
+/** Whether anything can be found under it: numbers, texts and bools are keys of maps and lists. */
+export function isKey(value: Value): boolean { return isNumber(value) || typeof value === "string" || typeof value === "boolean"; }
+export function noKey(value: Value): string { return `invalid qualifier type: ${goTypeOf(value)}`; }
 
 type Selection = { readonly absent: false; readonly value: Value } | { readonly absent: true; readonly value: null };
 const ABSENT: Selection = { absent: true, value: null };
@@ -98,6 +103,7 @@ function present(value: Value | undefined, test: boolean, otherwise: () => strin
 /** A whole number, whatever its type. */
 function indexOf(key: Value): bigint | EvalError {
   if (typeof key === "bigint") return key;
-  if (typeof key === "number") return Number.isInteger(key) ? BigInt(key) : new EvalError(`unsupported index value ${show(key)} in list`);
-  return key instanceof Uint ? key.value : new EvalError(`unsupported index type '${typeOf(key).text}' in list`);
+  if (typeof key !== "number" && !(key instanceof Uint)) return new EvalError(`unsupported index type '${typeOf(key).text}' in list`);
+  const whole = key instanceof Uint ? key.value : Number.isInteger(key) ? BigInt(key) : undefined;
+  return whole === undefined || whole !== BigInt.asIntN(64, whole) ? new EvalError(`unsupported index value ${show(key)} in list`) : whole;
 }

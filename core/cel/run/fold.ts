@@ -3,9 +3,9 @@
  *
  * Source: cel-go interpreter/interpretable.go (evalFold)
  */
-import type { Kind } from "../check/type.ts";
+import { goTypeOf } from "../value/go-type.ts";
 import { MutableList, MutableMap } from "../value/mutable.ts";
-import { EvalError, isError, List, Mapping, typeOf, type Value } from "../value/value.ts";
+import { EvalError, isError, List, Mapping, type Value } from "../value/value.ts";
 import type { Meter, Scope } from "./scope.ts";
 
 export interface Fold {
@@ -22,7 +22,7 @@ export interface Fold {
 export function fold(plan: Fold, outer: Scope): Value {
   const range = plan.range(outer);
   if (isError(range)) return range;
-  if (!(range instanceof List) && !(range instanceof Mapping)) return new EvalError(`got '${goType(range)}', expected iterable type`);
+  if (!(range instanceof List) && !(range instanceof Mapping)) return new EvalError(plan.iterVar2 === undefined ? `got '${goTypeOf(range)}', expected iterable type` : `unsupported comprehension range type: ${goTypeOf(range)}`);
   const scope = new FoldScope(plan, outer);
   for (const [first, second] of entriesOf(range, plan.iterVar2 !== undefined)) {
     scope.bind(first, second);
@@ -75,13 +75,4 @@ class FoldScope implements Scope {
 function growing(init: Value): Value {
   if (init instanceof List && init.size === 0) return new MutableList();
   return init instanceof Mapping && init.size === 0 ? new MutableMap() : init;
-}
-
-const GO_TYPES: Readonly<Partial<Record<Kind, string>>> = {
-  bool: "types.Bool", bytes: "types.Bytes", double: "types.Double", duration: "types.Duration", int: "types.Int", null: "types.Null", string: "types.String", timestamp: "types.Timestamp", type: "*types.Type", uint: "types.Uint",
-};
-
-function goType(value: Value): string {
-  const { kind, name } = typeOf(value);
-  return GO_TYPES[kind] ?? (name === "optional_type" ? "*types.Optional" : name);
 }

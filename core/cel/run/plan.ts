@@ -6,6 +6,7 @@
  * Source: cel-go interpreter/{planner,decorators,interpretable}.go
  */
 import type { Checked, Reference } from "../check/checker.ts";
+import { Type } from "../check/type.ts";
 import type { Environment, FunctionDeclaration, Implementation } from "../check/declarations.ts";
 import { actualCost } from "../cost/actual-cost.ts";
 import { LIST_COST, MAP_COST, STRUCT_COST } from "../cost/factors.ts";
@@ -13,7 +14,7 @@ import { RegexError } from "../regex.ts";
 import { OPERATORS, type Call, type Expr, type Literal } from "../syntax/expr.ts";
 import { EvalError, equal, isError, List, listFrom, mapFrom, noSuchOverload, Optional, typeOf, Uint, type Value } from "../value/value.ts";
 import { show } from "../value/show.ts";
-import { attributeOf, conditional, keyOf, relative, variable } from "./attributes.ts";
+import { attributeOf, conditional, isKey, keyOf, noKey, relative, variable } from "./attributes.ts";
 import { dispatch } from "./dispatch.ts";
 import { fold } from "./fold.ts";
 import type { Scope } from "./scope.ts";
@@ -27,9 +28,10 @@ export function plan(checked: Checked, environment: Environment): (scope: Scope)
 
 class Planner {
   readonly #references: ReadonlyMap<number, Reference>;
+  readonly #types: Checked["types"];
   readonly #environment: Environment;
 
-  constructor({ references }: Checked, environment: Environment) { this.#references = references; this.#environment = environment; }
+  constructor({ references, types }: Checked, environment: Environment) { this.#references = references; this.#types = types; this.#environment = environment; }
 
   plan(expr: Expr): Step {
     switch (expr.kind) {
@@ -54,7 +56,9 @@ class Planner {
 
   #named(id: number, name: string): Step {
     const reference = this.#references.get(id);
-    return reference?.kind === "type" ? constant(reference.type) : attributed(variable(name));
+    if (reference?.kind === "type") return constant(reference.type);
+    if (this.#types.get(id)?.kind === "type") throw new PlanError(`reference to undefined type: ${name}`); // what is a type is named by it
+    return attributed(variable(name));
   }
 
   #call(call: Call): Step {
@@ -67,6 +71,7 @@ class Planner {
       case OPERATORS.equals: return this.#equality(call.name, args, true);
       case OPERATORS.notEquals: return this.#equality(call.name, args, false);
       case OPERATORS.index: case OPERATORS.optIndex: case OPERATORS.optSelect:
+        if (second.kind === "constant" && !isKey(second.value)) throw new PlanError(noKey(second.value));
         return attributed(selectable(first).with({ optional: call.name !== OPERATORS.index, test: false, key: keyOf(second) }));
       case OPERATORS.notStrictlyFalse: {
         const evaluate = evaluatorOf(first);
@@ -111,9 +116,11 @@ class Planner {
   #equality(name: string, args: readonly Step[], wanted: boolean): Step {
     const [left, right] = args.map(evaluatorOf) as [Eval, Eval];
     const overload = this.#environment.overloads.get(wanted ? "equals" : "not_equals");
+    // What cannot be compared is not equal, but whether it is equal cannot be told.
+    const told = (equality: boolean | EvalError): Value => (wanted ? equality : equality !== true);
     return computed((scope) => {
       const values = [left(scope), right(scope)] as const;
-      const result = values.find(isError) ?? equal(values[0], values[1]) === wanted;
+      const result = values.find(isError) ?? told(equal(values[0], values[1]));
       scope.meter.add(actualCost(name, overload, { args: values, result }));
       return result;
     });
@@ -216,7 +223,7 @@ function patternKnown({ withPattern }: FunctionDeclaration, pattern: Step | unde
   if (!withPattern || pattern?.kind !== "constant" || typeof pattern.value !== "string") return undefined;
   try {
     const apply = withPattern(pattern.value);
-    return (args) => (typeof args[0] === "string" ? apply(args) : noSuchOverload(args[0]));
+    return ([text, ...more]) => (typeof text === "string" ? apply([text, ...more]) : text instanceof Type ? apply([text.name, ...more]) : noSuchOverload(text));
   } catch (error) {
     if (error instanceof RegexError) throw new PlanError(error.message, { cause: error });
     throw error;

@@ -106,6 +106,7 @@ function bytesValue(text: string): Value {
 /** Of which the schema says nothing. */
 class Preserved extends Opaque {
   override readonly type = PRESERVED;
+  override readonly goType = "*common.unknownPreserved";
   readonly json: unknown;
   constructor(json: unknown) { super(); this.json = json; }
   override equals(other: Value): boolean { return Bun.deepEquals(this.json, toJson(other)); }
@@ -129,6 +130,15 @@ class SchemaList extends List {
   constructor(json: readonly unknown[], items: JsonSchema) { super(); this.json = json; this.items = items; }
   override get size(): number { return this.json.length; }
   override at(index: number): Value { return valueOf(this.json[index], this.items); }
+  override equals(other: Value): boolean | EvalError {
+    if (!(other instanceof List)) return noSuchOverload(other);
+    if (other.size !== this.size) return false;
+    for (let i = 0; i < this.size; i++) {
+      const equality = equal(this.at(i), other.at(i));
+      if (equality !== true) return equality;
+    }
+    return true;
+  }
   override plus(other: Value): Value { return other instanceof List ? new SchemaList([...this.json, ...elementsOf(other)], this.items) : noSuchOverload(other); }
 }
 
@@ -136,8 +146,9 @@ function elementsOf(list: List): readonly unknown[] { return toJson(list) as unk
 function keyOf(json: unknown): string { return JSON.stringify(json, (_, value: unknown) => (typeof value === "bigint" ? String(value) : value)) ?? ""; }
 
 class SetList extends SchemaList {
-  override equals(other: Value): boolean {
-    if (!(other instanceof List) || other.size !== this.size) return false;
+  override equals(other: Value): boolean | EvalError {
+    if (!(other instanceof List)) return noSuchOverload(other);
+    if (other.size !== this.size) return false;
     const own = new Set(this.json.map(keyOf));
     return elementsOf(other).every((element) => own.has(keyOf(element)));
   }
@@ -151,12 +162,15 @@ class SetList extends SchemaList {
 class MapList extends SchemaList {
   readonly #keys: readonly string[];
   constructor(json: readonly unknown[], items: JsonSchema, keys: readonly string[]) { super(json, items); this.#keys = keys; }
-  override equals(other: Value): boolean {
-    if (!(other instanceof List) || other.size !== this.size) return false;
+  override equals(other: Value): boolean | EvalError {
+    if (!(other instanceof List)) return noSuchOverload(other);
+    if (other.size !== this.size) return false;
     const own = new Map(this.json.map((element) => [this.#keyOf(element), element]));
     for (const element of other) {
       const mine = own.get(this.#keyOf(toJson(element)));
-      if (mine === undefined || !equal(valueOf(mine, this.items), element)) return false;
+      if (mine === undefined) return false;
+      const equality = equal(valueOf(mine, this.items), element);
+      if (equality !== true) return equality;
     }
     return true;
   }
@@ -192,16 +206,19 @@ class SchemaObject extends Mapping {
     for (const name of Object.keys(this.json)) if (this.#at(name)) yield this.#schema.properties ? (escapeName(name) ?? name) : name;
   }
 
-  override equals(other: Value): boolean {
-    if (!(other instanceof Mapping) || other.size !== this.size) return false;
+  override equals(other: Value): boolean | EvalError {
+    if (!(other instanceof Mapping)) return noSuchOverload(other);
+    if (other.size !== this.size) return false;
     for (const [name, json] of Object.entries(this.json)) {
       if (!this.#at(name)) {
-        if (!(other instanceof SchemaObject) || (Object.hasOwn(other.json, name) && !Bun.deepEquals(json, other.json[name]))) return false;
+        if (!(other instanceof SchemaObject)) return noSuchOverload(other);
+        if (Object.hasOwn(other.json, name) && !Bun.deepEquals(json, other.json[name])) return false;
         continue;
       }
       const [mine, theirs] = [this.find(name), other.find(name)];
       if ((mine === undefined) !== (theirs === undefined)) return false;
-      if (mine !== undefined && !equal(mine, theirs!)) return false;
+      const equality = mine === undefined || equal(mine, theirs!);
+      if (equality !== true) return equality;
     }
     return true;
   }

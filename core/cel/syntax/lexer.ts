@@ -11,6 +11,8 @@ export interface Token {
   readonly at: number;
 }
 
+export interface Span { readonly at: number; readonly length: number }
+
 export const EOF = "<EOF>";
 
 /** All types, in the order in which messages list them. */
@@ -34,11 +36,12 @@ const WORDS = new RegExp([
 const KEYWORDS = new Set(["in", "true", "false", "null"]);
 /** How far a word that is none was read: with the character at which it failed. */
 const BROKEN = /[=&|].?|`[A-Za-z0-9_.\-/ ]*.?|./suy;
-const BROKEN_IN_TEXT = /\\.?|./suy;
+const BROKEN_IN_TEXT = /\\(?:[0-3][0-7]?|[xX][0-9a-fA-F]?|u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7})?.?|./suy;
 
-/** The last token is EOF. What is no word is reported and left out. */
-export function tokensOf(text: string): { readonly tokens: readonly Token[]; readonly issues: readonly Issue[] } {
+/** The last token is EOF. What is no word is reported and left out: it is `broken`. */
+export function tokensOf(text: string): { readonly tokens: readonly Token[]; readonly broken: readonly Span[]; readonly issues: readonly Issue[] } {
   const tokens: Token[] = [];
+  const broken: Span[] = [];
   const issues: Issue[] = [];
   let at = 0;
   while (at < text.length) {
@@ -50,16 +53,17 @@ export function tokensOf(text: string): { readonly tokens: readonly Token[]; rea
     }
     const match = matchAt(WORDS, text, at);
     if (!match) {
-      const broken = brokenAt(text, at);
-      issues.push({ at, message: `Syntax error: token recognition error at: '${broken}'` });
-      at += broken.length;
+      const wrong = brokenAt(text, at);
+      issues.push({ at, message: `Syntax error: token recognition error at: '${wrong}'` });
+      broken.push({ at, length: wrong.length });
+      at += wrong.length;
       continue;
     }
     const type = Object.entries(match.groups!).find(([, found]) => found !== undefined)![0];
     if (type !== "skipped") tokens.push({ type: type === "symbol" || KEYWORDS.has(match[0]) ? `'${match[0]}'` : type, text: match[0], at });
     at += match[0].length;
   }
-  return { tokens: [...tokens, { type: EOF, text: EOF, at: text.length }], issues };
+  return { tokens: [...tokens, { type: EOF, text: EOF, at: text.length }], broken, issues };
 }
 
 function matchAt(pattern: RegExp, text: string, at: number): RegExpExecArray | null {

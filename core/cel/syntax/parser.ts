@@ -9,10 +9,10 @@
  */
 import { Uint, type Scalar } from "../value/value.ts";
 import { childrenOf, OPERATORS, type Expr, type MapEntry, type StructField } from "./expr.ts";
-import { EOF, tokensOf, type Token } from "./lexer.ts";
+import { EOF, type Span, tokensOf, type Token } from "./lexer.ts";
 import { MacroError, type Macro, type MacroBuilder } from "./macros.ts";
 import type { Issue } from "./source.ts";
-import { TokenReader, Unreadable } from "./token-reader.ts";
+import { extraneous, TokenReader, Unreadable } from "./token-reader.ts";
 import { unescapeBytes, unescapeString } from "./unescape.ts";
 
 export interface Parsed {
@@ -40,8 +40,8 @@ const ENTRY_STARTS = [...STARTS, "'?'"];
 export function parse(text: string, macros: readonly Macro[]): Parsed {
   const points = countPoints(text);
   if (points > POINTS_MAX) return { expr: undefined, places: new Map(), issues: [{ at: undefined, message: `expression code point size exceeds limit: size: ${points}, limit ${POINTS_MAX}` }] };
-  const { tokens, issues } = tokensOf(text);
-  return new Parser(text, new TokenReader(tokens, issues as Issue[]), { macros, issues: issues as Issue[] }).parse();
+  const { tokens, broken, issues } = tokensOf(text);
+  return new Parser(text, new TokenReader(tokens, issues as Issue[]), { macros, broken, issues: issues as Issue[] }).parse();
 }
 
 function countPoints(text: string): number {
@@ -57,6 +57,7 @@ class TooDeep extends Error { override readonly name = "TooDeep"; }
 class Parser {
   readonly #text: string;
   readonly #tokens: TokenReader;
+  readonly #broken: readonly Span[];
   readonly #macros: ReadonlyMap<string, Macro>;
   readonly #issues: Issue[];
   readonly #places = new Map<number, number>();
@@ -66,8 +67,8 @@ class Parser {
   readonly #depths = new WeakMap<Expr, number>();
   #lastId = 0;
 
-  constructor(text: string, tokens: TokenReader, { macros, issues }: { readonly macros: readonly Macro[]; readonly issues: Issue[] }) {
-    this.#text = text; this.#tokens = tokens; this.#issues = issues;
+  constructor(text: string, tokens: TokenReader, { macros, broken, issues }: { readonly macros: readonly Macro[]; readonly broken: readonly Span[]; readonly issues: Issue[] }) {
+    this.#text = text; this.#tokens = tokens; this.#broken = broken; this.#issues = issues;
     this.#macros = new Map(macros.map((macro) => [macroKey(macro.name, macro.args, macro.method), macro]));
   }
 
@@ -135,7 +136,7 @@ class Parser {
   }
 
   #unary(): Expr {
-    this.#tokens.sync(STARTS);
+    if (!this.#tokens.begins(STARTS)) return { kind: "unspecified", id: this.#id(this.#tokens.peek().at) };
     if (this.#tokens.at("'!'")) return this.#repeated("'!'", OPERATORS.not);
     // A minus before a number is a part of it; of several the last is not.
     if (this.#tokens.at("'-'") && !NUMBERS.includes(this.#tokens.peek(1).type)) return this.#repeated("'-'", OPERATORS.negate);
@@ -143,13 +144,22 @@ class Parser {
   }
 
   #repeated(type: string, name: string): Expr {
-    const first = this.#tokens.take();
-    let count = 1;
-    for (; this.#tokens.takeIf(type); count++);
-    if (type === "'-'" && !MEMBER_STARTS.includes(this.#tokens.peek().type)) this.#noViableAlternative(first);
+    let count = 0;
+    while (this.#tokens.at(type, count)) count++;
+    const isLonely = type === "'-'" && !MEMBER_STARTS.includes(this.#tokens.peek(count).type);
+    const first = this.#tokens.peek();
+    for (let i = 0; i < (isLonely ? count - 1 : count); i++) this.#tokens.take();
+    if (isLonely) return this.#lonelyMinus();
+    if (type === "'!'" && !STARTS.includes(this.#tokens.peek().type) && !STARTS.includes(this.#tokens.peek(1).type)) this.#tokens.fail(extraneous(this.#tokens.peek(), STARTS));
     this.#tokens.sync(STARTS);
     const member = this.#member();
     return count % 2 === 0 ? member : this.#call(first, name, [member], false);
+  }
+
+  /** A minus before nothing is told of, then read as one between two terms. */
+  #lonelyMinus(): Expr {
+    this.#tokens.report(this.#noViable(this.#tokens.peek(), this.#tokens.peek(1)), this.#tokens.peek(1));
+    return { kind: "unspecified", id: this.#id(this.#tokens.peek().at) };
   }
 
   #member(): Expr {
@@ -169,7 +179,7 @@ class Parser {
     if (optional) this.#tokens.sync(IDENTIFIERS);
     else if (!IDENTIFIERS.includes(this.#tokens.peek().type)) this.#noViableAlternative(dot);
     const name = this.#tokens.take();
-    if (name.type === "ESC_IDENTIFIER") return this.#wrong(name.at, "unsupported syntax: '`'");
+    if (name.type === "ESC_IDENTIFIER") this.#issues.push({ at: name.at, message: "unsupported syntax: '`'" });
     if (optional) return this.#call(dot, OPERATORS.optSelect, [operand, { kind: "literal", id: this.#id(name.at), value: name.text }], true);
     const open = this.#tokens.takeIf("'('");
     if (!open) return this.#made({ kind: "select", id: this.#id(dot.at), operand, field: name.text, test: false }, true);
@@ -179,7 +189,13 @@ class Parser {
   #noViableAlternative(from: Token): never {
     const token = this.#tokens.peek();
     if (["'true'", "'false'", "'null'"].includes(token.type) && token.at === from.at + 1) return this.#tokens.fail(`mismatched input '${token.text}' expecting IDENTIFIER`);
-    return this.#tokens.fail(`no viable alternative at input '${token.type === EOF ? this.#text.slice(from.at) : this.#text.slice(from.at, token.at + token.text.length)}'`);
+    return this.#tokens.fail(this.#noViable(from, token));
+  }
+
+  #noViable(from: Token, token: Token): string {
+    const end = token.type === EOF ? this.#text.length : token.at + token.text.length;
+    const read = this.#broken.filter(({ at }) => at >= from.at && at < end).reduceRight((text, { at, length }) => text.slice(0, at - from.at) + text.slice(at - from.at + length), this.#text.slice(from.at, end));
+    return `no viable alternative at input '${read}'`;
   }
 
   #indexed(operand: Expr): Expr {
@@ -300,6 +316,7 @@ class Parser {
 
   #literal(): Expr {
     const start = this.#tokens.peek();
+    if (this.#tokens.at("'-'") && !NUMBERS.includes(this.#tokens.peek(1).type)) return this.#lonelyMinus();
     const sign = this.#tokens.takeIf("'-'") ? "-" : "";
     const { type, text } = this.#tokens.take();
     const value = this.#valueOf(type, sign + text);

@@ -15,6 +15,8 @@ export class TokenReader {
   readonly #tokens: readonly Token[];
   readonly #issues: Issue[];
   #next = 0;
+  /** Nothing is told before a token has been read that fits. */
+  #recovering = false;
   /** What may follow the expression that is being read, innermost last. */
   readonly #enclosing: (readonly string[])[] = [[EOF, "'?'"]];
 
@@ -26,6 +28,7 @@ export class TokenReader {
   take(): Token {
     const token = this.peek();
     this.#next++;
+    this.#recovering = false;
     return token;
   }
 
@@ -46,32 +49,57 @@ export class TokenReader {
     const token = this.peek();
     if (token.type === type) return this.take();
     if (this.at(type, 1)) {
-      this.#report(token, `extraneous input '${token.text}' expecting ${type}`);
+      this.report(`extraneous input '${token.text}' expecting ${type}`, token);
       this.take();
       return this.take();
     }
     if (type !== EOF && (follows ?? [...CONTINUES, ...this.#enclosing.at(-1)!]).includes(token.type)) {
-      this.#report(token, `missing ${type} at '${token.text}'`);
+      this.report(`missing ${type} at '${token.text}'`, token);
       return { type, text: `<missing ${type}>`, at: token.at };
     }
     return this.fail(`mismatched input '${token.text}' expecting ${type}`);
+  }
+
+  /** Whether the next token, or the one after it, is one of `types`; if neither is, what cannot follow is skipped and reading may go on without. */
+  begins(types: readonly string[]): boolean {
+    if (types.includes(this.peek().type) || types.includes(this.peek(1).type)) {
+      this.sync(types);
+      return true;
+    }
+    this.mismatched(types);
+    const follows = [...CONTINUES, ...this.#enclosing.flat()];
+    while (!follows.includes(this.peek().type)) this.#next++;
+    return false;
   }
 
   /** The next token is to be one of `types`; one that is not is skipped if that helps. */
   sync(types: readonly string[]): void {
     const token = this.peek();
     if (types.includes(token.type)) return;
-    const expected = [...types].sort((a, b) => TOKEN_ORDER.indexOf(a) - TOKEN_ORDER.indexOf(b)).join(", ");
-    const set = types.length === 1 ? expected : `{${expected}}`;
-    if (!types.includes(this.peek(1).type)) this.fail(`mismatched input '${token.text}' expecting ${set}`);
-    this.#report(token, `extraneous input '${token.text}' expecting ${set}`);
+    if (!types.includes(this.peek(1).type)) {
+      this.mismatched(types);
+      throw new Unreadable(token.text);
+    }
+    this.report(extraneous(token, types), token);
     this.take();
   }
 
+  mismatched(types: readonly string[], token = this.peek()): void { this.report(`mismatched input '${token.text}' expecting ${setOf(types)}`, token); }
+
   fail(message: string, token = this.peek()): never {
-    this.#report(token, message);
+    this.report(message, token);
     throw new Unreadable(message);
   }
 
-  #report({ at }: Token, message: string): void { this.#issues.push({ at, message: `Syntax error: ${message}` }); }
+  report(message: string, { at }: Token): void {
+    if (!this.#recovering) this.#issues.push({ at, message: `Syntax error: ${message}` });
+    this.#recovering = true;
+  }
+}
+
+export function extraneous({ text }: Token, types: readonly string[]): string { return `extraneous input '${text}' expecting ${setOf(types)}`; }
+
+function setOf(types: readonly string[]): string {
+  const expected = [...types].sort((a, b) => TOKEN_ORDER.indexOf(a) - TOKEN_ORDER.indexOf(b)).join(", ");
+  return types.length === 1 ? expected : `{${expected}}`;
 }

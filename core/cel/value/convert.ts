@@ -119,4 +119,4 @@ function noConversion(value: Value, to: Type): EvalError {
 }
 
 /** Type.String() in Go says where they come from. */
-function goTypeName({ name, parameters }: Type): string { return parameters.length === 0 ? name : `${name}(${parameters.map(goTypeName).join(", ")})`; }
+export function goTypeName({ name, parameters }: Type): string { return parameters.length === 0 ? name : `${name}(${parameters.map(goTypeName).join(", ")})`; }

@@ -1,6 +1,6 @@
 /** Lists and maps that grow while a comprehension makes them. No one else sees them before they are done. */
 import { show } from "./show.ts";
-import { EvalError, keyText, List, listFrom, mapFrom, MapOfValues, type Mapping, noSuchOverload, type Value } from "./value.ts";
+import { EvalError, identityOf, List, listFrom, mapFrom, MapOfValues, type Mapping, noSuchOverload, type Value } from "./value.ts";
 
 export class MutableList extends List {
   readonly #values: Value[] = [];
@@ -15,12 +15,12 @@ export class MutableList extends List {
 }
 
 export class MutableMap extends MapOfValues {
-  readonly #entries: Map<string, readonly [key: Value, value: Value]>;
-  constructor(entries: Map<string, readonly [key: Value, value: Value]> = new Map()) { super(entries); this.#entries = entries; }
+  readonly #entries: Map<unknown, readonly [key: Value, value: Value]>;
+  constructor(entries: Map<unknown, readonly [key: Value, value: Value]> = new Map()) { super(entries); this.#entries = entries; }
   /** An EvalError for a key that is there. */
   insert(key: Value, value: Value): Value {
     if (this.find(key) !== undefined) return alreadyThere(key);
-    this.#entries.set(keyText(key), [key, value]);
+    this.#entries.set(identityOf(key), [key, value]);
     return this;
   }
   frozen(): Mapping { return new MapOfValues(this.#entries); }

@@ -81,7 +81,7 @@ function fields(nanos: bigint, offsetSeconds: number): TimeFields {
   };
 }
 
-/** Seconds east of Greenwich. */
+/** Seconds east of Greenwich. "Local" is the zone of this machine. */
 function zoneOffset(zone: string, nanos: bigint): number {
   if (zone === "" || zone === "UTC") return 0;
   const colon = zone.indexOf(":");
@@ -99,11 +99,16 @@ function zoneOffset(zone: string, nanos: bigint): number {
 }
 
 function zoneFormat(zone: string): Intl.DateTimeFormat {
+  if (/^[/\\]|\.\./.test(zone)) throw new Error("time: invalid location name");
+  let format: Intl.DateTimeFormat;
   try {
-    return new Intl.DateTimeFormat("en-US", { timeZone: zone, hourCycle: "h23", era: "short", year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric" });
+    format = new Intl.DateTimeFormat("en-US", { ...(zone !== "Local" && { timeZone: zone }), hourCycle: "h23", era: "short", year: "numeric", month: "numeric", day: "numeric", hour: "numeric", minute: "numeric", second: "numeric" });
   } catch (error) {
     throw new Error(`unknown time zone ${zone}`, { cause: error });
   }
+  const { timeZone } = format.resolvedOptions();
+  if (timeZone !== zone && timeZone.toLowerCase() === zone.toLowerCase()) throw new Error(`unknown time zone ${zone}`); // small and large letters count
+  return format;
 }
 
 function atoi(text: string): number {

@@ -50,14 +50,15 @@ export abstract class List {
   *[Symbol.iterator](): Iterator<Value> { for (let i = 0; i < this.size; i++) yield this.at(i); }
 
   contains(value: Value): boolean {
-    for (const element of this) if (equal(value, element)) return true;
+    for (const element of this) if (equal(value, element) === true) return true;
     return false;
   }
   /** An EvalError for what is no list. */
   plus(other: Value): Value { return other instanceof List ? joined(this, other) : noSuchOverload(other); }
-  equals(other: Value): boolean {
+  /** Elements that cannot be compared count as equal. */
+  equals(other: Value): boolean | EvalError {
     if (!(other instanceof List) || other.size !== this.size) return false;
-    for (let i = 0; i < this.size; i++) if (!equal(this.at(i), other.at(i))) return false;
+    for (let i = 0; i < this.size; i++) if (equal(this.at(i), other.at(i)) === false) return false;
     return true;
   }
 }
@@ -69,11 +70,12 @@ export abstract class Mapping {
   get type(): Type { return MAP; }
 
   plus(other: Value): Value { return noSuchOverload(other); }
-  equals(other: Value): boolean {
+  /** Values that cannot be compared count as equal. */
+  equals(other: Value): boolean | EvalError {
     if (!(other instanceof Mapping) || other.size !== this.size) return false;
     for (const key of this.keys()) {
       const found = other.find(key);
-      if (found === undefined || !equal(this.find(key)!, found)) return false;
+      if (found === undefined || equal(this.find(key)!, found) === false) return false;
     }
     return true;
   }
@@ -82,7 +84,12 @@ export abstract class Mapping {
 /** What a library adds. */
 export abstract class Opaque {
   abstract readonly type: Type;
-  abstract equals(other: Value): boolean;
+  /** What upstream's code calls it: messages show that. */
+  abstract readonly goType: string;
+  /** An EvalError for what it cannot be compared with. */
+  abstract equals(other: Value): boolean | EvalError;
+  /** As a key of a map: the same for the same, itself for what is like nothing else. */
+  get key(): unknown { return this; }
   /** undefined: it has no size. */
   get size(): number | undefined { return undefined; }
   /** For those with fields: undefined if there is none of that name. */
@@ -108,16 +115,22 @@ export class JoinedLists extends List {
     yield* this.#first;
     yield* this.#second;
   }
+  override equals(other: Value): boolean | EvalError {
+    if (!(other instanceof List) || other.size !== this.size) return false;
+    const [own, theirs] = [[...this], [...other]];
+    const compared = own.map((element, i) => equal(element, theirs[i]!));
+    return !compared.includes(false) && (compared.find((one) => one instanceof EvalError) ?? true);
+  }
 }
 
 /** By the keys as they were made: 1, 1u and 1.0 are three keys, but each finds the others' value where its own has none. */
 export class MapOfValues extends Mapping {
-  readonly #entries: ReadonlyMap<string, readonly [key: Value, value: Value]>;
-  /** `entries`: by keyText. */
-  constructor(entries: ReadonlyMap<string, readonly [key: Value, value: Value]>) { super(); this.#entries = entries; }
+  readonly #entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>;
+  /** `entries`: by identityOf. */
+  constructor(entries: ReadonlyMap<unknown, readonly [key: Value, value: Value]>) { super(); this.#entries = entries; }
   override get size(): number { return this.#entries.size; }
   override find(key: Value): Value | undefined {
-    for (const candidate of keyTexts(key)) {
+    for (const candidate of identitiesOf(key)) {
       const found = this.#entries.get(candidate);
       if (found) return found[1];
     }
@@ -131,18 +144,28 @@ export function isError(value: Value): value is EvalError { return value instanc
 
 export function listFrom(values: readonly Value[]): List { return new ListOfValues(values); }
 export function mapFrom(entries: Iterable<readonly [key: Value, value: Value]>): Mapping {
-  const byText = new Map<string, readonly [Value, Value]>();
-  for (const entry of entries) byText.set(keyText(entry[0]), entry);
-  return new MapOfValues(byText);
+  const byIdentity = new Map<unknown, readonly [Value, Value]>();
+  for (const entry of entries) byIdentity.set(identityOf(entry[0]), entry);
+  return new MapOfValues(byIdentity);
 }
 
 function joined(a: List, b: List): List { return a.size === 0 ? b : b.size === 0 ? a : new JoinedLists(a, b); }
 
-export function keyText(key: Value): string { return key instanceof Uint ? `uint ${key.value}` : `${typeof key} ${String(key)}`; }
+/** The same for keys that are the same key. */
+export function identityOf(key: Value): unknown {
+  if (typeof key !== "object" || key === null) return `${typeof key} ${String(key)}`;
+  if (key instanceof Uint) return `uint ${key.value}`;
+  if (key instanceof Uint8Array) return `bytes ${key.join(" ")}`;
+  if (key instanceof Timestamp) return `timestamp ${key.nanos} ${key.offsetMinutes}`;
+  if (key instanceof Duration) return `duration ${key.nanos}`;
+  if (key instanceof Type) return `type ${key.name}`;
+  return key instanceof Opaque ? key.key : key;
+}
 
 /** The key itself, then the same number as another type. */
-function* keyTexts(key: Value): Iterable<string> {
-  yield keyText(key);
+function* identitiesOf(key: Value): Iterable<unknown> {
+  if (Number.isNaN(key)) return; // it is not even itself
+  yield identityOf(key);
   const whole = typeof key === "bigint" ? key : key instanceof Uint ? key.value : typeof key === "number" && Number.isInteger(key) ? BigInt(key) : undefined;
   if (whole === undefined) return;
   yield `bigint ${whole}`;
@@ -183,9 +206,14 @@ export function countPoints(text: string): number {
   return count;
 }
 
-/** Numbers are equal if they are the same number, whatever their types. */
-export function equal(a: Value, b: Value): boolean {
-  if (a === null || b === null) return a === b;
+/** Numbers are equal if they are the same number, whatever their types. An EvalError for values of which the first knows nothing of the second. */
+export function equal(a: Value, b: Value): boolean | EvalError {
+  return a === null || b === null ? a === b : equalTo(a, b);
+}
+
+/** As the first value says it itself: of null, too, it may know nothing. */
+function equalTo(a: Value, b: Value): boolean | EvalError {
+  if (a === null) return b === null;
   switch (typeof a) {
     case "string": case "boolean": return a === b;
     case "bigint": case "number": return isNumber(b) && order(a, b) === 0;
@@ -195,16 +223,18 @@ export function equal(a: Value, b: Value): boolean {
   if (a instanceof Timestamp) return b instanceof Timestamp && a.nanos === b.nanos;
   if (a instanceof Duration) return b instanceof Duration && a.nanos === b.nanos;
   if (a instanceof Type) return b instanceof Type && a.name === b.name;
-  if (a instanceof Optional) return b instanceof Optional && (a.value === undefined || b.value === undefined ? a.value === b.value : equal(a.value, b.value));
+  if (a instanceof Optional) return b instanceof Optional && (a.value === undefined || b.value === undefined ? a.value === b.value : equalTo(a.value, b.value));
   if (a instanceof EvalError) return true;
   return a.equals(b);
 }
 
+const NOT_ORDERED = "NaN values cannot be ordered";
+
 /** Less than, equal to, greater than 0; an EvalError for values that have no order. */
 export function compare(a: Value, b: Value): number | EvalError {
   if (isNumber(a)) {
-    if (!isNumber(b)) return noSuchOverload(b);
-    if (Number.isNaN(a) || Number.isNaN(b)) return new EvalError("NaN values cannot be ordered");
+    if (!isNumber(b)) return Number.isNaN(a) ? new EvalError(NOT_ORDERED) : noSuchOverload(b);
+    if (Number.isNaN(a) || Number.isNaN(b)) return new EvalError(NOT_ORDERED);
     return order(a, b)!;
   }
   if (typeof a === "string") return typeof b === "string" ? compareStrings(a, b) : noSuchOverload(b);
