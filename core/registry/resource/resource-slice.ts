@@ -6,6 +6,7 @@
  */
 import { child, type FieldError, invalid, required } from "../../api/meta/field-error.ts";
 import type { CounterSet, ResourcePool, ResourceSlice, ResourceSliceSpec } from "../../api/gen/resource.v1.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { immutable, isDns1123Label, isDns1123Subdomain } from "../core/checks/values.ts";
@@ -82,7 +83,7 @@ function* validatePlace(path: string, { nodeName, nodeSelector, allNodes, perDev
     set.push("`nodeSelector`");
     const at = child(path, "nodeSelector");
     yield* validateNodeSelector(at, nodeSelector);
-    if (nodeSelector.nodeSelectorTerms?.length !== 1) yield invalid(child(at, "nodeSelectorTerms"), nodeSelector.nodeSelectorTerms, "must have exactly one node selector term");
+    if (nodeSelector.nodeSelectorTerms?.length !== 1) yield invalid(child(at, "nodeSelectorTerms"), nodeSelector.nodeSelectorTerms?.map((term) => internalForm("io.k8s.api.core.v1.NodeSelectorTerm", term)) ?? null, "must have exactly one node selector term");
   }
   for (const [name, value] of [["allNodes", allNodes], ["perDeviceNodeSelection", perDeviceNodeSelection]] as const) {
     if (value) set.push(`\`${name}\``);
