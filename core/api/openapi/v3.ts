@@ -26,7 +26,7 @@ export interface OpenApiRequest {
   readonly facts?: Facts;
 }
 
-/** info.version, as kube-apiserver says it of itself: v1.36.4. */
+/** info.version, as kube-apiserver says it: 1.36. */
 export interface ServerInfo { readonly version: string }
 
 /** Upstream makes these documents elsewhere, and they say so. */

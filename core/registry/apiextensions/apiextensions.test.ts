@@ -81,6 +81,7 @@ test.each<[Given, string[]]>([
     'spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":{"Status":null,"Scale":{"SpecReplicasPath":".spec.size","StatusReplicasPath":"","LabelSelectorPath":null}},"AdditionalPrinterColumns":null,"SelectableFields":null},{"Name":"v2","Served":true,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version',
     "status.storedVersions: Invalid value: null: must have at least one stored version",
   ]],
+  [{ ...crd({ versions: [version(), version()] }), status: { storedVersions: ["v1"] } }, ["spec.versions", "spec.versions", "status.storedVersions"].map((path) => expect.stringMatching(new RegExp(`^${path}: Invalid value`)) as string)],
   [withSchema({ type: "object", anyOf: [{ required: ["a"] }, { properties: { b: { type: "string" } } }] }), [
     "spec.validation.openAPIV3Schema.anyOf[1].properties[b].type: Forbidden: must be empty to be structural",
     "spec.validation.openAPIV3Schema.properties[b]: Required value: because it is defined in spec.validation.openAPIV3Schema.anyOf[1].properties[b]",

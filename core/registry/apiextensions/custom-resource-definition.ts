@@ -216,7 +216,8 @@ function* validateDeprecation(path: string, { deprecated, deprecationWarning: te
 
 function* validateStored(path: string, stored: readonly string[] | undefined, versions: readonly CustomResourceDefinitionVersion[]): Iterable<FieldError> {
   if (!stored?.length) { yield invalid(path, stored ?? null, "must have at least one stored version"); return; }
-  for (const { name, storage } of versions) if (storage && !stored.includes(name)) yield invalid(path, stored, `must have the storage version ${name}`);
+  for (const [i, { name, storage }] of versions.entries()) // a name that is there twice is found once
+    if (storage && (!stored.includes(name) || versions.findIndex((version) => version.name === name) < i)) yield invalid(path, stored, `must have the storage version ${name}`);
   for (const [i, name] of stored.entries())
     if (!versions.some((version) => version.name === name))
       yield invalid(index(path, i), name, `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`);
