@@ -14,7 +14,7 @@ const VERSION_MESSAGE = regexMessage("an apiVersion is a DNS-1035 label, which m
 
 export const storageVersions = defineResource<StorageVersion>({
   group: "internal.apiserver.k8s.io", version: "v1alpha1", kind: "StorageVersion", plural: "storageversions",
-  unconditionalUpdate: false,
+  generation: false, unconditionalUpdate: false,
   *validateName(name) {
     const at = name.lastIndexOf(".");
     if (at < 0) { yield "name must be in the form of <group>.<resource>"; return; }

@@ -30,20 +30,20 @@ export const resourcePoolStatusRequests = defineResource<ResourcePoolStatusReque
     if (limit !== undefined && limit > LIMIT_MAX) yield invalid("spec.limit", limit, `must be less than or equal to ${LIMIT_MAX}`);
     yield* atLeast("spec.limit", 1, limit);
   },
-  validateUpdate: (next, old) => immutableStruct("spec", "resource.v1alpha3.ResourcePoolStatusRequestSpec", next.spec, old.spec),
+  *validateUpdate({ spec }, { spec: before }) { if (!Bun.deepEquals(spec, before)) yield invalid("spec", null, "field is immutable"); },
   subresources: {
     status: statusPart<ResourcePoolStatusRequest>({
       keepsMetadata: true,
       *validate({ status }, { status: before }) {
         if (before) yield* immutableStruct("status", "resource.v1alpha3.ResourcePoolStatusRequestStatus", status, before);
-        else if (status) yield* validateStatus("status", status);
+        else yield* validateCommonConditions("status.conditions", status?.conditions);
+        if (status && !Bun.deepEquals(status, before)) yield* validateStatus("status", status);
       },
     }),
   },
 });
 
 function* validateStatus(path: string, { conditions = [], poolCount, pools = [] }: Readonly<ResourcePoolStatusRequestStatus>): Iterable<FieldError> {
-  yield* validateCommonConditions(child(path, "conditions"), conditions);
   if (poolCount === undefined) yield required(child(path, "poolCount"));
   yield* atLeast(child(path, "poolCount"), 0, poolCount);
   if (pools.length > POOLS_MAX) yield tooMany(child(path, "pools"), pools.length, POOLS_MAX);
