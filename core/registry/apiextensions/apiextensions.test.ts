@@ -82,6 +82,8 @@ test.each<[Given, string[]]>([
     "status.storedVersions: Invalid value: null: must have at least one stored version",
   ]],
   [{ ...crd({ versions: [version(), version()] }), status: { storedVersions: ["v1"] } }, ["spec.versions", "spec.versions", "status.storedVersions"].map((path) => expect.stringMatching(new RegExp(`^${path}: Invalid value`)) as string)],
+  [withSchema({ type: "object", properties: { a: { type: "object", "x-kubernetes-preserve-unknown-fields": false }, b: {} } }), ["spec.validation.openAPIV3Schema.properties[a].x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined"]],
+  [crd({ versions: [version({ schema: { openAPIV3Schema: { type: "object", additionalProperties: false } }, subresources: { status: {} } })] }), [expect.stringMatching(/^spec.validation.openAPIV3Schema: Invalid value: .*"AdditionalProperties":\{"Allows":false,"Schema":null\}.*: only \[Description Type/) as string, "spec.validation.openAPIV3Schema.additionalProperties: Forbidden: must not be used at the root"]],
   [withSchema({ type: "object", anyOf: [{ required: ["a"] }, { properties: { b: { type: "string" } } }] }), [
     "spec.validation.openAPIV3Schema.anyOf[1].properties[b].type: Forbidden: must be empty to be structural",
     "spec.validation.openAPIV3Schema.properties[b]: Required value: because it is defined in spec.validation.openAPIV3Schema.anyOf[1].properties[b]",

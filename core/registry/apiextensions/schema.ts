@@ -20,6 +20,8 @@ const REASONS = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvali
 const META = new Set(["metadata", "kind", "apiVersion"]);
 /** Go's names of the fields, in upstream's order: the message lists them. */
 const ALLOWED_AT_ROOT = "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations".split(" ");
+/** Fields that are there although they say "" or false. */
+const OPTIONAL: ReadonlySet<string> = new Set(["$ref", "additionalItems", "additionalProperties", "x-kubernetes-list-type", "x-kubernetes-map-type"]);
 const GO_NAMES: Readonly<Record<string, string>> = { "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields", "x-kubernetes-validations": "XValidations" };
 const UNSUPPORTED = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
 
@@ -49,6 +51,7 @@ export function inconvertible(schema: Schema): string | undefined {
     if (part.$schema) return "OpenAPIV3Schema 'schema' is not supported";
     const name = UNSUPPORTED.find((field) => isGiven(part, field));
     if (name !== undefined) return `OpenAPIV3Schema '${name}' is not supported`;
+    if (part["x-kubernetes-preserve-unknown-fields"] === false) return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined";
   }
   return undefined;
 }
@@ -62,7 +65,7 @@ interface Found { readonly schema: FieldError[]; readonly rules: FieldError[] }
 /** With a status subresource, the root must be one that its two halves can be taken out of. */
 function* rootFields(path: string, schema: Schema): Iterable<FieldError> {
   for (const [name, value] of Object.entries(schema)) {
-    if (value === undefined || value === "" || value === false) continue;
+    if (value === undefined || ((value === "" || value === false) && !OPTIONAL.has(name))) continue;
     if (name === "type") {
       if (value === "object") continue;
       yield invalid(child(path, "type"), value, `only "object" is allowed as the type at the root of the schema if the status subresource is enabled`);
