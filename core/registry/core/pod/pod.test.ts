@@ -113,6 +113,10 @@ test.each<[unknown, string[]]>([
   [{ containers: [{ ...c, readinessProbe: {} }] }, ["spec.containers[0].readinessProbe: Required value: must specify a handler type"]],
   [{ containers: [{ ...c, readinessProbe: { exec: { command: ["a"] }, tcpSocket: { port: "http" } } }] }, ["spec.containers[0].readinessProbe.tcpSocket: Forbidden: may not specify more than 1 handler type"]],
   [{ initContainers: [{ name: "i", image: "i", readinessProbe: { exec: { command: ["a"] } } }] }, ["spec.initContainers[0].readinessProbe: Forbidden: may not be set for init containers without restartPolicy=Always"]],
+  ...(["initContainers", "containers"] as const).map((list): [object, string[]] => [{ [list]: [{ name: "i", image: "i", restartPolicyRules: [{ action: "x" }] }] }, [
+    `spec.${list}[0].restartPolicy: Required value: must specify restartPolicy when restart rules are used`,
+    ...(list === "containers" ? ["action: Unsupported value: \"x\": supported values: \"Restart\", \"RestartAllContainers\"", "exitCodes: Required value: must be specified"].map((rest) => `spec.containers[0].restartPolicyRules[0].${rest}`) : []),
+  ]]),
   [{ initContainers: [{ name: "c", image: "i" }] }, [`spec.initContainers[0].name: Duplicate value: "c"`]],
   [{ volumes: [{ name: "v", emptyDir: {}, hostPath: { path: "/x" } }] }, ["spec.volumes[0].hostPath: Forbidden: may not specify more than 1 volume type"]],
   [{ volumes: [{ name: "v", configMap: { name: "m", items: [{ key: "k", path: "../x" }] } }] }, [`spec.volumes[0].configMap.items[0].path: Invalid value: "../x": must not contain '..'`]],

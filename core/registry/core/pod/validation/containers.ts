@@ -31,7 +31,7 @@ export function* validateContainers(path: string, context: ContainerContext): It
     names.add(container.name);
     if (container.lifecycle) yield* validateLifecycle(child(at, "lifecycle"), container.lifecycle, spec.terminationGracePeriodSeconds, spec.os);
     yield* validateProbes(at, container, spec.terminationGracePeriodSeconds);
-    yield* validateRestartPolicy(at, container);
+    yield* validateRestartPolicy(at, container, { isInit: false });
   }
   yield* validateHostPorts(path, containers);
 }
@@ -42,7 +42,7 @@ export function* validateInitContainers(path: string, context: ContainerContext)
   for (const [i, container] of (spec.initContainers ?? []).entries()) {
     const at = index(path, i);
     yield* validateCommon(at, container, context);
-    yield* validateRestartPolicy(at, container);
+    yield* validateRestartPolicy(at, container, { isInit: true });
     if (names.has(container.name)) yield duplicate(child(at, "name"), container.name);
     else if (container.name) names.add(container.name);
     yield* validateHostPorts(path, [container]);
@@ -128,11 +128,12 @@ function* validatePorts(path: string, ports: readonly ContainerPort[]): Iterable
 }
 
 /** Of one container, which may differ from the pod's, even by exit code. */
-function* validateRestartPolicy(path: string, { restartPolicy, restartPolicyRules: restartRules = [] }: Readonly<Container>): Iterable<FieldError> {
+function* validateRestartPolicy(path: string, { restartPolicy, restartPolicyRules: restartRules = [] }: Readonly<Container>, { isInit }: { readonly isInit: boolean }): Iterable<FieldError> {
   const at = child(path, "restartPolicy");
   if (restartPolicy === undefined) {
     if (restartRules.length === 0) return;
     yield required(at, "must specify restartPolicy when restart rules are used");
+    if (isInit) return;
   } else if (!RESTART_POLICIES.includes(restartPolicy)) yield notSupported(at, restartPolicy, RESTART_POLICIES);
   const rulesPath = child(path, "restartPolicyRules");
   if (restartRules.length > RESTART_RULES_MAX) yield tooMany(rulesPath, restartRules.length, RESTART_RULES_MAX);
