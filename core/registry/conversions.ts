@@ -4,6 +4,7 @@
  *   autoscaling/v1 ↔ autoscaling/v2 HorizontalPodAutoscaler        events.k8s.io/v1 ↔ v1 Event
  *   resource.k8s.io/v1beta1 ↔ v1 ResourceClaim, ResourceClaimTemplate, ResourceSlice
  */
+import type { MutatingAdmissionPolicyBinding } from "../api/gen/admissionregistration.v1.ts";
 import type { HorizontalPodAutoscaler as AutoscalerV1 } from "../api/gen/autoscaling.v1.ts";
 import type { HorizontalPodAutoscaler } from "../api/gen/autoscaling.v2.ts";
 import type { Event as CoreEvent } from "../api/gen/core.v1.ts";
@@ -26,6 +27,7 @@ const CONVERSIONS: Readonly<Record<string, Conversion>> = {
   "HorizontalPodAutoscaler autoscaling/v2 autoscaling/v1": (object) => autoscalerToV1(object as Readonly<HorizontalPodAutoscaler>),
   "Event events.k8s.io/v1 v1": (object) => eventToCore(object as Readonly<Event>),
   "Event v1 events.k8s.io/v1": (object) => eventFromCore(object as Readonly<CoreEvent>),
+  "MutatingAdmissionPolicyBinding admissionregistration.k8s.io/v1alpha1 admissionregistration.k8s.io/v1": (object) => bindingFromAlpha(object as Readonly<MutatingAdmissionPolicyBinding>),
   "ResourceClaim resource.k8s.io/v1beta1 resource.k8s.io/v1": (object) => claimFromBeta(object as Readonly<ClaimBeta>),
   "ResourceClaim resource.k8s.io/v1 resource.k8s.io/v1beta1": (object) => claimToBeta(object as Readonly<ResourceClaim>),
   "ResourceClaimTemplate resource.k8s.io/v1beta1 resource.k8s.io/v1": (object) => templateFromBeta(object as Readonly<TemplateBeta>),
@@ -33,6 +35,13 @@ const CONVERSIONS: Readonly<Record<string, Conversion>> = {
   "ResourceSlice resource.k8s.io/v1beta1 resource.k8s.io/v1": (object) => sliceFromBeta(object as Readonly<SliceBeta>),
   "ResourceSlice resource.k8s.io/v1 resource.k8s.io/v1beta1": (object) => sliceToBeta(object as Readonly<ResourceSlice>),
 };
+
+/** Whose parameters are not found is denied, there where nothing else is said; later versions want it said. */
+function bindingFromAlpha(binding: Readonly<MutatingAdmissionPolicyBinding>): MutatingAdmissionPolicyBinding {
+  const { spec } = binding;
+  const paramRef = spec.paramRef && { ...spec.paramRef, parameterNotFoundAction: spec.paramRef.parameterNotFoundAction ?? "Deny" };
+  return { ...binding, apiVersion: "admissionregistration.k8s.io/v1", spec: { ...spec, ...(paramRef ? { paramRef } : {}) } };
+}
 
 export const convert: Convert = (object, apiVersion) => {
   if (object.apiVersion === apiVersion) return object;

@@ -20,6 +20,7 @@ import { horizontalPodAutoscalers } from "./autoscaling/horizontal-pod-autoscale
 import { cronJobs } from "./batch/cron-job.ts";
 import { jobs } from "./batch/job.ts";
 import { certificateSigningRequests } from "./certificates/certificate-signing-request.ts";
+import { storageVersions } from "./apiserverinternal/storage-version.ts";
 import { leaseCandidates } from "./coordination/lease-candidate.ts";
 import { leases } from "./coordination/lease.ts";
 import { configMaps } from "./core/config-map.ts";
@@ -105,7 +106,7 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, rand
     any(customResourceDefinitions), any(apiServices), any(certificateSigningRequests), any(eventsV1), any(horizontalPodAutoscalers),
     any(mutatingAdmissionPolicies), any(mutatingAdmissionPolicyBindings), any(validatingAdmissionPolicies), any(validatingAdmissionPolicyBindings),
     any(mutatingWebhookConfigurations), any(validatingWebhookConfigurations), any(flowSchemas), any(priorityLevelConfigurations),
-    any(deviceClasses), any(resourceClaims(namespaceLabels)), any(resourceClaimTemplates(namespaceLabels)), any(resourceSlices), any(deviceTaintRules), any(resourcePoolStatusRequests),
+    any(deviceClasses), any(resourceClaims(namespaceLabels)), any(resourceClaimTemplates(namespaceLabels)), any(resourceSlices), any(deviceTaintRules), any(resourcePoolStatusRequests), any(storageVersions),
     any(roles), any(clusterRoles), any(roleBindings), any(clusterRoleBindings),
   ];
 }

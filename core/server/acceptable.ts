@@ -4,6 +4,14 @@ import { builtInFacts } from "../api/schema/facts.ts";
 import { deprecation } from "./deprecation.ts";
 import type { Scope } from "./scope.ts";
 
+/** Subresources that upstream makes no Table of: who asks for one, as kubectl does, and for JSON besides, gets that. Source: the REST structs without ConvertToTable, pkg/registry/… */
+const UNPRINTABLE: ReadonlySet<string> = new Set([
+  "pods/ephemeralcontainers", "pods/resize", "namespaces/finalize", "certificatesigningrequests/approval", "customresourcedefinitions/status", "apiservices/status", "resourceclaims/status", "devicetaintrules/status",
+  "resourcepoolstatusrequests/status",
+]);
+
+export function isPrintable({ info, served }: Scope): boolean { return served.custom !== undefined || !UNPRINTABLE.has(`${info.resource}/${info.subresource}`); }
+
 /** Throws 406. `printable`: the answer can be a Table. Of what the router refuses nobody is told that it is deprecated, of what is refused after it they are. */
 export function checkAcceptable(scope: Scope, printable: boolean): void {
   const { request, info, served, warnings } = scope;

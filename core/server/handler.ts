@@ -12,7 +12,7 @@ import { ANONYMOUS, type UserInfo } from "../api/request/user.ts";
 import type { Authenticated } from "../authn/authenticator.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
 import type { ServedResource } from "../registry/registry.ts";
-import { checkAcceptable } from "./acceptable.ts";
+import { checkAcceptable, isPrintable } from "./acceptable.ts";
 import { type Answer, raw } from "./answer.ts";
 import { answeredObject, shownObject } from "./answered-object.ts";
 import type { AuditRecord } from "./audit/auditor.ts";
@@ -305,9 +305,11 @@ function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: 
   const handler = Object.hasOwn(verbs, info.verb) ? verbs[info.verb] : undefined;
   if (!handler || !store || !allowed.includes(info.verb) || !(custom || fitsPath(info, row.namespaced)))
     throw custom || (info.verb === "watch" && allowed.includes("list")) ? methodNotSupported({ group: info.group, resource: info.resource }, info.verb) : methodNotAllowed();
-  return (scope) => {
-    checkAcceptable(scope, true);
-    return handler(scope);
+  return async (scope) => {
+    const printable = isPrintable(scope);
+    checkAcceptable(scope, printable);
+    const answer = await handler(scope);
+    return printable || answer.type !== "object" ? answer : { ...answer, printedAs: undefined };
   };
 }
 

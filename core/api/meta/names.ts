@@ -19,7 +19,7 @@ const DNS1123_LABEL = "[a-z0-9]([-a-z0-9]*[a-z0-9])?";
 const DNS1123_SUBDOMAIN = `${DNS1123_LABEL}(\\.${DNS1123_LABEL})*`;
 const DNS1123_LABEL_UNDERSCORE = "_?[a-z0-9]([-_a-z0-9]*[a-z0-9])?";
 const DNS1123_SUBDOMAIN_UNDERSCORE = `${DNS1123_LABEL_UNDERSCORE}(\\.${DNS1123_LABEL_UNDERSCORE})*`;
-const DNS1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?";
+export const DNS1035_LABEL = "[a-z]([-a-z0-9]*[a-z0-9])?";
 const WILDCARD_SUBDOMAIN = `\\*\\.${DNS1123_SUBDOMAIN}`;
 const QUALIFIED_NAME = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]";
 const LABEL_VALUE = `(${QUALIFIED_NAME})?`;
@@ -29,7 +29,7 @@ const HTTP_HEADER_NAME = "[-A-Za-z0-9]+";
 const PERCENT = "[0-9]+%";
 
 const MATCH = {
-  dns1123Label: whole(DNS1123_LABEL), dns1123Subdomain: whole(DNS1123_SUBDOMAIN), dns1123SubdomainUnderscore: whole(DNS1123_SUBDOMAIN_UNDERSCORE),
+  dns1123Label: whole(DNS1123_LABEL), dns1123Subdomain: whole(DNS1123_SUBDOMAIN), dns1123SubdomainCaseless: new RegExp(`^${DNS1123_SUBDOMAIN}$`, "i"), dns1123SubdomainUnderscore: whole(DNS1123_SUBDOMAIN_UNDERSCORE),
   dns1035Label: whole(DNS1035_LABEL), wildcardSubdomain: whole(WILDCARD_SUBDOMAIN), qualifiedName: whole(QUALIFIED_NAME), labelValue: whole(LABEL_VALUE),
   cIdentifier: whole(C_IDENTIFIER), configMapKey: whole(CONFIG_MAP_KEY), httpHeaderName: whole(HTTP_HEADER_NAME), percent: whole(PERCENT),
 };
@@ -74,6 +74,12 @@ export function dns1123Subdomain(value: string): string[] {
 /** The same of kinds whose names are checked by what their types declare: k8s-long-name. */
 export function longName(value: string): string[] {
   return check(value, { max: DNS1123_SUBDOMAIN_BYTES_MAX, match: MATCH.dns1123Subdomain, message: DNS1123_SUBDOMAIN_MESSAGE, tooLong: maxBytesMessage });
+}
+
+const CASELESS_MESSAGE = regexMessage("an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character", DNS1123_SUBDOMAIN, "Example.com");
+/** k8s-long-name-caseless. The message shows the other pattern, as upstream's. */
+export function longNameCaseless(value: string): string[] {
+  return check(value, { max: DNS1123_SUBDOMAIN_BYTES_MAX, match: MATCH.dns1123SubdomainCaseless, message: CASELESS_MESSAGE, tooLong: maxBytesMessage });
 }
 
 const DNS1123_SUBDOMAIN_UNDERSCORE_MESSAGE = regexMessage(

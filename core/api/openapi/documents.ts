@@ -24,7 +24,7 @@ import type { Descriptions } from "./schema.ts";
 import { encodeOpenApiV2, OPENAPI_V2_PROTOBUF } from "./v2-protobuf.ts";
 import { openApiV2, type Swagger, writeOpenApiV2 } from "./v2.ts";
 import { encodeOpenApiV3, OPENAPI_V3_PROTOBUF } from "./v3-protobuf.ts";
-import { openApiV3, openApiV3Index } from "./v3.ts";
+import { openApiV3, openApiV3Index, type ServerInfo } from "./v3.ts";
 
 export interface ServedApi {
   readonly versions: readonly ServedGroupVersion[];
@@ -36,7 +36,7 @@ export interface ServedApi {
 export interface OpenApiDocument { readonly gzip: Uint8Array; readonly contentType: string; readonly etag: string }
 
 export interface OpenApiOptions {
-  /** info.version, and part of every hash: v1.36.4. */
+  /** Part of every hash: v1.36.4. info.version has of it what upstream's effective version has: 1.36. */
   readonly version: string;
   /** Loaded for each document and not kept: they are a megabyte. */
   readonly descriptions: () => Promise<Descriptions>;
@@ -101,7 +101,7 @@ export class OpenApiDocuments {
     this.#foreign = foreign?.hash;
     const made = await this.#keep(V2, encoding, async () => {
       const [api, breathe] = [this.#api, this.#breather()];
-      const own = await openApiV2({ ...api, descriptions: await this.#descriptions(), facts: this.#facts }, { version: this.#version }, breathe);
+      const own = await openApiV2({ ...api, descriptions: await this.#descriptions(), facts: this.#facts }, this.#info, breathe);
       const document = foreign ? foreign.add(own) : own;
       return encoding === "json" ? { bytes: await writeOpenApiV2(document, breathe), contentType: JSON_TYPE } : { bytes: await encodeOpenApiV2(document, breathe), contentType: OPENAPI_V2_PROTOBUF };
     });
@@ -110,9 +110,9 @@ export class OpenApiDocuments {
 
   #maker(path: string): ((descriptions: Descriptions) => object) | undefined {
     const groupVersion = this.#api.versions.find((candidate) => pathOf(candidate) === path);
-    if (groupVersion) return (descriptions) => openApiV3({ groupVersion, ...this.#partOf(groupVersion), descriptions, facts: this.#facts }, { version: this.#version });
+    if (groupVersion) return (descriptions) => openApiV3({ groupVersion, ...this.#partOf(groupVersion), descriptions, facts: this.#facts }, this.#info);
     if (!this.#hashesNow().has(path)) return undefined;
-    return (descriptions) => rootDocuments(this.#groups(), { facts: this.#facts, descriptions, version: this.#version }).get(path)!();
+    return (descriptions) => rootDocuments(this.#groups(), { facts: this.#facts, descriptions, ...this.#info }).get(path)!();
   }
 
   #keep(path: string, encoding: Encoding, make: () => Promise<{ readonly bytes: Uint8Array; readonly contentType: string }>): Promise<OpenApiDocument> {
@@ -133,7 +133,7 @@ export class OpenApiDocuments {
       const { rows, custom } = this.#partOf(groupVersion);
       hashes.set(pathOf(groupVersion), this.#hash({ groupVersion, rows, custom: [...custom].map(([kind, schema]) => [kind, this.#schemaHash(schema)]) }));
     }
-    for (const path of rootDocuments(this.#groups(), { facts: this.#facts, descriptions: {}, version: this.#version }).keys()) hashes.set(path, this.#hash(path));
+    for (const path of rootDocuments(this.#groups(), { facts: this.#facts, descriptions: {}, ...this.#info }).keys()) hashes.set(path, this.#hash(path));
     hashes.set(V2, this.#hash([...hashes]));
     return (this.#hashes = hashes);
   }
@@ -144,6 +144,8 @@ export class OpenApiDocuments {
     if (hash === undefined) this.#schemaHashes.set(schema, (hash = this.#hash(schema)));
     return hash;
   }
+
+  get #info(): ServerInfo { return { version: this.#version.replace(/^v(\d+\.\d+).*$/, "$1") }; }
 
   #hash(content: unknown): string { return createHash("sha512").update(this.#version).update(stringify(content)).digest("hex").toUpperCase().slice(0, HASH_LENGTH); }
   #groups(): string[] { return groupsTold(this.#api.versions, this.#api.rows); }

@@ -26,7 +26,7 @@ export interface OpenApiRequest {
   readonly facts?: Facts;
 }
 
-/** info.version, as kube-apiserver says it of itself: v1.36.4. */
+/** info.version, as kube-apiserver says it: 1.36. */
 export interface ServerInfo { readonly version: string }
 
 /** Upstream makes these documents elsewhere, and they say so. */
@@ -48,7 +48,7 @@ export function documentV3(operations: readonly Operation[], { version, descript
 }): object {
   const refs = new Set(operations.flatMap(({ body, responses }) => [...(body ? [body.ref] : []), ...responses.flatMap(({ ref }) => ref ?? [])]));
   for (const name of refsIn(own)) refs.add(name);
-  const builtIn = schemasOf(refs, { facts, dialect: "v3", descriptions, kindsOf: isElsewhere ? kindIndex(facts) : kindsWithin(groupVersion, kindIndex(facts)) });
+  const builtIn = schemasOf(refs, { facts, dialect: "v3", descriptions, kindsOf: isElsewhere ? kindsOfClients(kindIndex(facts)) : kindsWithin(groupVersion, kindIndex(facts)) });
   const schemas = Object.fromEntries(Object.entries({ ...builtIn, ...own }).sort(([a], [b]) => a < b ? -1 : 1));
   return {
     openapi: "3.0.0", info: { title: "Kubernetes", version },
@@ -58,6 +58,13 @@ export function documentV3(operations: readonly Operation[], { version, descript
       ...(isElsewhere ? {} : { securitySchemes: { BearerToken: { type: "apiKey", description: "Bearer Token authentication", name: "authorization", in: "header" } } }),
     },
   };
+}
+
+/** The groups that clients have no types of: upstream's server of custom resources tells the kinds of client-go's scheme. */
+const NOT_OF_CLIENTS: ReadonlySet<string> = new Set(["admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"]);
+
+function kindsOfClients(kindsOf: (typeName: string) => readonly GroupVersionKind[]): typeof kindsOf {
+  return (typeName) => kindsOf(typeName).filter(({ group }) => !NOT_OF_CLIENTS.has(group));
 }
 
 /** Of what every group version registers, one document tells its own and what the core group's v1 has. */

@@ -45,7 +45,7 @@ test.each<[Given, string[]]>([
   [withSchema({ type: "object", properties: { a: { type: "array", items: [{ type: "string" }] }, b: {} } }), ["spec.validation.openAPIV3Schema.properties[a].items: Forbidden: items must be a schema object and not an array"]],
   [withSchema({ type: "object", properties: { a: { $ref: "#/b" } } }), ["spec.validation.openAPIV3Schema.properties[a].$ref: Forbidden: $ref is not supported"]],
   [withSchema({ type: "object", properties: { a: { type: "string", $ref: "", id: "" } } }), ["spec.validation.openAPIV3Schema.properties[a].$ref: Forbidden: $ref is not supported"]],
-  [withSchema({ type: "object", properties: { a: { type: "array", items: [{ uniqueItems: true }], definitions: { x: { type: "y" } }, dependencies: { x: { nullable: true, type: "null" }, y: ["z"] } } } }), [
+  [withSchema({ type: "object", properties: { a: { type: "array", items: [{ uniqueItems: true }], definitions: { x: { type: "y" } }, dependencies: { x: { nullable: true, type: "null" }, y: ["z"], w: "z", v: null } } } }), [
     ...["definitions", "dependencies"].map((name) => `${name}: Forbidden: ${name} is not supported`), "items: Forbidden: items must be a schema object and not an array",
     'definitions[x].type: Unsupported value: "y": supported values: "array", "boolean", "integer", "number", "object", "string"',
     'dependencies[x].type: Unsupported value: "null": supported values: "array", "boolean", "integer", "number", "object", "string"',
@@ -69,6 +69,21 @@ test.each<[Given, string[]]>([
   ]],
   [crd({ versions: [version({ selectableFields: [{ jsonPath: ".spec.size" }] }), version({ name: "v2", storage: false })] }), ["spec.versions[0].selectableFields: Invalid value: \"\": may only be set when `version.schema.openAPIV3Schema` is not included"]],
   [crd({ versions: [version({ selectableFields: [{ jsonPath: ".spec.size" }] }), version({ name: "v2", storage: false, selectableFields: [{ jsonPath: ".spec.size" }], schema: { openAPIV3Schema: { type: "object" } } })] }), ['spec.selectableFields: Invalid value: "": may only be set when validations.schema is included']],
+  [crd({ versions: [version({ schema: {}, selectableFields: [{ jsonPath: "x" }, { jsonPath: "[a]" }] })] }), [
+    "spec.versions[0].schema.openAPIV3Schema: Required value", 'spec.selectableFields[0].jsonPath: Invalid value: "x": is an invalid path: expected [ or . but got: x',
+    'spec.selectableFields[1].jsonPath: Invalid value: "[a]": is an invalid path: array notation is not allowed',
+  ]],
+  [crd({ versions: [version({ schema: { openAPIV3Schema: { type: "object", properties: { a: { type: "string", $schema: "x" } } } }, selectableFields: [{ jsonPath: "a" }] })] }), [
+    ...["validation", "schema"].map((part) => `spec.${part}.openAPIV3Schema: Invalid value: "": OpenAPIV3Schema 'schema' is not supported`), 'spec.selectableFields[0].jsonPath: Invalid value: "a": is an invalid path: expected [ or . but got: a',
+  ]],
+  [crd({ versions: [version({ storage: false, subresources: { scale: { specReplicasPath: ".spec.size" } } }), version({ name: "v2", storage: false })] }), [
+    'spec.versions[0].subresources.scale.statusReplicasPath: Required value',
+    'spec.versions: Invalid value: [{"Name":"v1","Served":true,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":{"Status":null,"Scale":{"SpecReplicasPath":".spec.size","StatusReplicasPath":"","LabelSelectorPath":null}},"AdditionalPrinterColumns":null,"SelectableFields":null},{"Name":"v2","Served":true,"Storage":false,"Deprecated":false,"DeprecationWarning":null,"Schema":null,"Subresources":null,"AdditionalPrinterColumns":null,"SelectableFields":null}]: must have exactly one version marked as storage version',
+    "status.storedVersions: Invalid value: null: must have at least one stored version",
+  ]],
+  [{ ...crd({ versions: [version(), version()] }), status: { storedVersions: ["v1"] } }, ["spec.versions", "spec.versions", "status.storedVersions"].map((path) => expect.stringMatching(new RegExp(`^${path}: Invalid value`)) as string)],
+  [withSchema({ type: "object", properties: { a: { type: "object", "x-kubernetes-preserve-unknown-fields": false }, b: {} } }), ["spec.validation.openAPIV3Schema.properties[a].x-kubernetes-preserve-unknown-fields: Invalid value: false: must be true or undefined"]],
+  [crd({ versions: [version({ schema: { openAPIV3Schema: { type: "object", additionalProperties: false } }, subresources: { status: {} } })] }), [expect.stringMatching(/^spec.validation.openAPIV3Schema: Invalid value: .*"AdditionalProperties":\{"Allows":false,"Schema":null\}.*: only \[Description Type/) as string, "spec.validation.openAPIV3Schema.additionalProperties: Forbidden: must not be used at the root"]],
   [withSchema({ type: "object", anyOf: [{ required: ["a"] }, { properties: { b: { type: "string" } } }] }), [
     "spec.validation.openAPIV3Schema.anyOf[1].properties[b].type: Forbidden: must be empty to be structural",
     "spec.validation.openAPIV3Schema.properties[b]: Required value: because it is defined in spec.validation.openAPIV3Schema.anyOf[1].properties[b]",
@@ -85,6 +100,18 @@ test.each<[Given, string[]]>([
   ]],
   [crd({ group: "x.k8s.io" }, { name: "widgets.x.k8s.io" }), ['metadata.annotations[api-approved.kubernetes.io]: Required value: protected groups must have approval annotation "api-approved.kubernetes.io", see https://github.com/kubernetes/enhancements/pull/1111']],
 ])("a definition %#", (given, errors) => expect(created(crds, given).errors).toEqual(errors));
+
+test("a schema in an error is as the server's own struct", () => {
+  const root = { type: "object", oneOf: [{ required: ["b", "a"] }], properties: { b: { type: "array", items: { type: "string" } }, a: { type: "object", additionalProperties: true } }, "x-kubernetes-validations": [{ rule: "true" }] };
+  const [error = ""] = created(crds, crd({ versions: [version({ schema: { openAPIV3Schema: root }, subresources: { status: {} } })] })).errors;
+  const shown = JSON.parse(error.slice(error.indexOf("{"), error.lastIndexOf("}") + 1)) as Given;
+  const given = (schema: object): Given => Object.fromEntries(Object.entries(schema).filter(([, value]) => value !== null && value !== "" && value !== false));
+  expect(Object.keys(shown)).toHaveLength(44);
+  expect(Object.keys(given(shown))).toEqual(["Type", "OneOf", "Properties", "XValidations"]);
+  expect(Object.entries(shown["Properties"] as object).map(([name, property]) => [name, given(property as object)])).toEqual([
+    ["a", { Type: "object", AdditionalProperties: { Allows: true, Schema: null } }], ["b", { Type: "array", Items: { Schema: expect.objectContaining({ Type: "string" }) as object, JSONSchemas: null } }],
+  ]);
+});
 
 test("formats that nobody checks are warned of, and of those that were there already nothing is said", () => {
   const known = { a: { type: "string", format: "date-time" }, b: { type: "integer", format: "int32" }, c: { type: "number", format: "double" }, d: { type: "string", format: "k8s-short-name" } };

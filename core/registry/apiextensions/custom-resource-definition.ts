@@ -23,7 +23,8 @@ import { validateApproval } from "./approval.ts";
 import { isTrue, statusOf, withCondition } from "./crd-status.ts";
 import { hasKnownReviewVersion, validateColumn, validateConversion, validateNames, validateSelectableFields, validateSubresources } from "./parts.ts";
 import { isKnownFormat } from "./custom/formats.ts";
-import { schemasIn, validateSchema } from "./schema.ts";
+import { inconvertible, schemasIn, validateSchema } from "./schema.ts";
+import { shownVersions } from "./shown.ts";
 
 /** Holds a definition until its objects are gone. */
 export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
@@ -167,11 +168,15 @@ function* validateVersions(path: string, given: readonly CustomResourceDefinitio
     if (schemas) yield* validateSchema(child(at, "schema"), version.schema?.openAPIV3Schema, { hasStatus: version.subresources?.status !== undefined, isUnchanged: hasSameSchema(version, old) });
     if (subresources && version.subresources) yield* validateSubresources(child(at, "subresources"), version.subresources);
     if (columns) for (const [j, column] of (version.additionalPrinterColumns ?? []).entries()) yield* validateColumn(index(child(at, "additionalPrinterColumns"), j), column);
-    if (selectable) yield* validateSelectable(child(at, "selectableFields"), version, { isBeside: schemas, otherwise: "may only be set when `version.schema.openAPIV3Schema` is not included" });
+    if (selectable && version.selectableFields?.length) {
+      if (schemas && version.schema?.openAPIV3Schema) yield* validateSelectable(at, version);
+      else yield invalid(child(at, "selectableFields"), "", "may only be set when `version.schema.openAPIV3Schema` is not included");
+    }
   }
   const at = child(path, "versions");
-  if (new Set(versions.map(({ name }) => name)).size !== versions.length) yield invalid(at, versions, "must contain unique version names");
-  if (versions.filter(({ storage }) => storage).length !== 1) yield invalid(at, given ?? null, "must have exactly one version marked as storage version");
+  const shown = (): unknown => given ? shownVersions(given, (part) => !own(part)) : null;
+  if (new Set(versions.map(({ name }) => name)).size !== versions.length) yield invalid(at, shown(), "must contain unique version names");
+  if (versions.filter(({ storage }) => storage).length !== 1) yield invalid(at, shown(), "must have exactly one version marked as storage version");
   const first = versions[0]?.name; // is, inside, spec.version too
   if (first && dns1035Label(first).length > 0) yield invalid(child(path, "version"), first, dns1035Label(first).join(","));
 }
@@ -182,7 +187,10 @@ function* validateShared(path: string, versions: readonly CustomResourceDefiniti
   if (isShared(versions, "subresources") && first.subresources) yield* validateSubresources(child(path, "subresources"), first.subresources);
   if (isShared(versions, "additionalPrinterColumns"))
     for (const [i, column] of (first.additionalPrinterColumns ?? []).entries()) yield* validateColumn(index(child(path, "additionalPrinterColumns"), i), column);
-  if (isShared(versions, "selectableFields")) yield* validateSelectable(child(path, "selectableFields"), first, { isBeside: isShared(versions, "schema"), otherwise: "may only be set when validations.schema is included" });
+  if (isShared(versions, "selectableFields") && first.selectableFields?.length) {
+    if (isShared(versions, "schema") && first.schema) yield* validateSelectable(path, first);
+    else yield invalid(child(path, "selectableFields"), "", "may only be set when validations.schema is included");
+  }
 }
 
 function hasSameSchema({ name, schema }: CustomResourceDefinitionVersion, old: readonly CustomResourceDefinitionVersion[] | undefined): boolean {
@@ -190,11 +198,11 @@ function hasSameSchema({ name, schema }: CustomResourceDefinitionVersion, old: r
   return before !== undefined && Bun.deepEquals(before.schema, schema);
 }
 
-/** `isBeside`: the schema stands where they stand, with the version or, where all versions share it, at the top. */
-function* validateSelectable(path: string, { selectableFields, schema }: CustomResourceDefinitionVersion, { isBeside, otherwise }: { readonly isBeside: boolean; readonly otherwise: string }): Iterable<FieldError> {
-  if (!selectableFields?.length) return;
-  if (!isBeside || !schema?.openAPIV3Schema) yield invalid(path, "", otherwise);
-  else yield* validateSelectableFields(path, selectableFields, schema.openAPIV3Schema);
+/** Fields that the version's schema does not lead to. Of a schema that cannot be looked at, that is told here, too. */
+function* validateSelectable(path: string, { selectableFields = [], schema: { openAPIV3Schema: schema } = {} }: CustomResourceDefinitionVersion): Iterable<FieldError> {
+  const unreadable = schema && inconvertible(schema);
+  if (unreadable !== undefined) yield invalid(child(path, "schema", "openAPIV3Schema"), "", unreadable);
+  yield* validateSelectableFields(child(path, "selectableFields"), selectableFields, unreadable === undefined ? schema ?? {} : {});
 }
 
 function* validateDeprecation(path: string, { deprecated, deprecationWarning: text }: CustomResourceDefinitionVersion): Iterable<FieldError> {
@@ -208,7 +216,8 @@ function* validateDeprecation(path: string, { deprecated, deprecationWarning: te
 
 function* validateStored(path: string, stored: readonly string[] | undefined, versions: readonly CustomResourceDefinitionVersion[]): Iterable<FieldError> {
   if (!stored?.length) { yield invalid(path, stored ?? null, "must have at least one stored version"); return; }
-  for (const { name, storage } of versions) if (storage && !stored.includes(name)) yield invalid(path, stored, `must have the storage version ${name}`);
+  for (const [i, { name, storage }] of versions.entries()) // a name that is there twice is found once
+    if (storage && (!stored.includes(name) || versions.findIndex((version) => version.name === name) < i)) yield invalid(path, stored, `must have the storage version ${name}`);
   for (const [i, name] of stored.entries())
     if (!versions.some((version) => version.name === name))
       yield invalid(index(path, i), name, `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`);

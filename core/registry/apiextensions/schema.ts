@@ -10,6 +10,7 @@ import type { JSONSchemaProps, ValidationRule } from "../../api/gen/apiextension
 import { childContext, rootContext, type RuleContext, ruleErrors, totalErrors } from "./rules/check-rules.ts";
 import { fieldPath, FieldPathError } from "./rules/field-path.ts";
 import { defaultErrors } from "./schema-defaults.ts";
+import { shownSchema } from "./shown.ts";
 import { additionalOf, itemsOf, structuralErrors } from "./structural.ts";
 
 type Schema = Readonly<JSONSchemaProps>;
@@ -19,6 +20,8 @@ const REASONS = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvali
 const META = new Set(["metadata", "kind", "apiVersion"]);
 /** Go's names of the fields, in upstream's order: the message lists them. */
 const ALLOWED_AT_ROOT = "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations".split(" ");
+/** Fields that are there although they say "" or false. */
+const OPTIONAL: ReadonlySet<string> = new Set(["$ref", "additionalItems", "additionalProperties", "x-kubernetes-list-type", "x-kubernetes-map-type"]);
 const GO_NAMES: Readonly<Record<string, string>> = { "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields", "x-kubernetes-validations": "XValidations" };
 const UNSUPPORTED = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
 
@@ -42,12 +45,13 @@ export function* validateSchema(path: string, schema: Schema | undefined, { hasS
 }
 
 /** Why a schema cannot be looked at as a structural one. It is told where nothing else is wrong. */
-function inconvertible(schema: Schema): string | undefined {
+export function inconvertible(schema: Schema): string | undefined {
   for (const part of schemasIn(schema)) {
     if (Array.isArray(part.items)) return "OpenAPIV3Schema 'items' must be a schema, but is an array";
     if (part.$schema) return "OpenAPIV3Schema 'schema' is not supported";
     const name = UNSUPPORTED.find((field) => isGiven(part, field));
     if (name !== undefined) return `OpenAPIV3Schema '${name}' is not supported`;
+    if (part["x-kubernetes-preserve-unknown-fields"] === false) return "internal error: 'x-kubernetes-preserve-unknown-fields' must be true or undefined";
   }
   return undefined;
 }
@@ -61,7 +65,7 @@ interface Found { readonly schema: FieldError[]; readonly rules: FieldError[] }
 /** With a status subresource, the root must be one that its two halves can be taken out of. */
 function* rootFields(path: string, schema: Schema): Iterable<FieldError> {
   for (const [name, value] of Object.entries(schema)) {
-    if (value === undefined || value === "" || value === false) continue;
+    if (value === undefined || ((value === "" || value === false) && !OPTIONAL.has(name))) continue;
     if (name === "type") {
       if (value === "object") continue;
       yield invalid(child(path, "type"), value, `only "object" is allowed as the type at the root of the schema if the status subresource is enabled`);
@@ -69,7 +73,7 @@ function* rootFields(path: string, schema: Schema): Iterable<FieldError> {
     }
     const goName = GO_NAMES[name] ?? `${name[0]!.toUpperCase()}${name.slice(1)}`;
     if (ALLOWED_AT_ROOT.includes(goName)) continue;
-    yield invalid(path, schema, `only [${ALLOWED_AT_ROOT.join(" ")}] fields are allowed at the root of the schema if the status subresource is enabled`);
+    yield invalid(path, shownSchema(schema), `only [${ALLOWED_AT_ROOT.join(" ")}] fields are allowed at the root of the schema if the status subresource is enabled`);
     return;
   }
 }
@@ -113,9 +117,12 @@ function visit(path: string, schema: Schema, place: Place, found: Found): void {
 /** Schemas where there may be none: what is wrong with them is told too. */
 function* unsupported(path: string, { definitions = {}, dependencies = {}, items }: Schema): Iterable<readonly [path: string, schema: Schema]> {
   for (const [name, part] of Object.entries(definitions)) yield [key(child(path, "definitions"), name), part];
-  for (const [name, part] of Object.entries(dependencies)) if (!Array.isArray(part)) yield [key(child(path, "dependencies"), name), part as Schema];
+  for (const [name, part] of Object.entries(dependencies)) if (isSchema(part)) yield [key(child(path, "dependencies"), name), part];
   if (Array.isArray(items)) for (const [i, part] of items.entries()) yield [index(child(path, "items"), i), part as Schema];
 }
+
+/** What is neither a schema nor a list of names is nothing. */
+function isSchema(part: unknown): part is Schema { return typeof part === "object" && part !== null && !Array.isArray(part); }
 
 /** A schema and all within it. */
 export function* schemasIn(schema: Schema): Iterable<Schema> {

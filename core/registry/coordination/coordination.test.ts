@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { leaseCandidates } from "./lease-candidate.ts";
 import { created } from "../../../test/rehearse.ts";
 import { leases } from "./lease.ts";
 
@@ -8,3 +9,5 @@ test("a lease lasts, and is never taken over less than not at all", () => {
   ]);
   expect(created(leases, { spec: { holderIdentity: "a", strategy: "OldestEmulationVersion" } }).object.spec).toEqual({ holderIdentity: "a" });
 });
+
+test("no field of a candidate can be selected by: there is no way for it through the versions", () => expect(leaseCandidates.fields).toBeUndefined());

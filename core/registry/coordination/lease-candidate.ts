@@ -18,7 +18,6 @@ export const leaseCandidates = defineResource<LeaseCandidate>({
   generation: false, createOnUpdate: true, unconditionalUpdate: false, validateName: configMapKey,
   validate: ({ spec }) => validateSpec("spec", spec),
   validateUpdate: (next, old) => immutable("spec.leaseName", next.spec.leaseName ?? "", old.spec.leaseName ?? ""),
-  fields: ({ spec }) => ({ "spec.leaseName": spec.leaseName }),
 });
 
 function* validateSpec(path: string, { leaseName, emulationVersion, binaryVersion, strategy }: Readonly<LeaseCandidateSpec>): Iterable<FieldError> {

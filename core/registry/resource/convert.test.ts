@@ -1,6 +1,8 @@
 import { expect, test } from "vitest";
 import { created, type Given, updated } from "../../../test/rehearse.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
+import { canonical } from "../../api/schema/canonical.ts";
+import { builtInFacts } from "../../api/schema/facts.ts";
 import { convert } from "../conversions.ts";
 import { deviceTaintRules } from "./device-taint-rule.ts";
 import { resourcePoolStatusRequests } from "./resource-pool-status-request.ts";
@@ -57,5 +59,34 @@ test("a taint is as old as its effect", () => {
 test("what was asked of a pool is not asked again", () => {
   const { object, errors } = created(resourcePoolStatusRequests, { spec: { driver: "d.example.com", limit: 1001 } });
   expect(errors).toEqual(["spec.limit: Invalid value: 1001: must be less than or equal to 1000"]);
-  expect(updated(resourcePoolStatusRequests, object, { spec: { driver: "e.example.com" } }).errors).toHaveLength(1);
+  expect(updated(resourcePoolStatusRequests, object, { spec: { driver: "e.example.com" } }).errors).toEqual(["spec: Invalid value: null: field is immutable"]);
+});
+
+test("what a request for a pool's state, and an answer to it, may say", () => {
+  const { object, errors } = created(resourcePoolStatusRequests, { spec: { driver: "-A", poolName: "a//B" } });
+  expect(errors).toEqual([
+    expect.stringMatching(/^spec.driver: Invalid value: "-A": an RFC 1123 subdomain must consist of alphanumeric characters/), 'spec.poolName: Invalid value: "a//B": segment 1: must not be empty',
+    expect.stringMatching(/^spec.poolName: Invalid value: "B": segment 2: a lowercase RFC 1123 subdomain/),
+  ]);
+  expect(created(resourcePoolStatusRequests, { spec: { driver: "GPU.example.com", poolName: "a/b", limit: 1 } }).errors).toEqual([]);
+  expect(updated(resourcePoolStatusRequests, object, { status: { pools: [{ driver: "", poolName: "", resourceSliceCount: 0, totalDevices: -1, nodeName: "A", validationError: "é".repeat(129) }] } }, { subresource: "status" }).errors).toEqual([
+    "status.poolCount: Required value", ...["driver", "poolName", "generation"].map((field) => `status.pools[0].${field}: Required value`),
+    "status.pools[0].resourceSliceCount: Invalid value: 0: must be greater than or equal to 1", "status.pools[0].totalDevices: Invalid value: -1: must be greater than or equal to 0",
+    expect.stringMatching(/^status.pools\[0\].nodeName: Invalid value: "A": a lowercase RFC 1123 subdomain/), "status.pools[0].validationError: Too long: may not be more than 256 bytes",
+  ]);
+});
+
+test("a slice that lists nothing of both says both, whatever its version", () => {
+  for (const [version, type] of [["v1beta1", "resource.v1beta1"], ["v1beta2", "resource.v1beta2"], ["v1", "resource.v1"]] as const) {
+    const spec = { driver: "d", pool: { name: "p", generation: 0, resourceSliceCount: 1 }, sharedCounters: [], devices: [] };
+    const { spec: read } = canonical(builtInFacts.structNamed(`io.k8s.api.${type}.ResourceSlice`)!, { apiVersion: `resource.k8s.io/${version}`, kind: "ResourceSlice", metadata: { name: "a" }, spec }).object as { readonly spec: object };
+    expect(read).toMatchObject({ sharedCounters: [], devices: [] });
+  }
+});
+
+test("parameters that are not found deny, where a policy is bound in v1alpha1 and nothing is said of it", () => {
+  const bound = (paramRef: object | undefined): unknown => convert({ apiVersion: "admissionregistration.k8s.io/v1alpha1", kind: "MutatingAdmissionPolicyBinding", metadata: { name: "a" }, spec: { policyName: "p", ...(paramRef && { paramRef }) } } as unknown as ApiObject, "admissionregistration.k8s.io/v1");
+  expect([bound({ name: "x" }), bound({ name: "x", parameterNotFoundAction: "Allow" }), bound(undefined)]).toMatchObject([
+    { spec: { paramRef: { parameterNotFoundAction: "Deny" } } }, { spec: { paramRef: { parameterNotFoundAction: "Allow" } } }, { spec: { policyName: "p" } },
+  ]);
 });

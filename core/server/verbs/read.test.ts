@@ -206,6 +206,10 @@ test("a review has no Table; nobody speaks Klingon", async () => {
   const table = { accept: "application/json;as=Table;g=meta.k8s.io;v=v1" };
   const review = await api.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", { headers: table, body: { spec: { nonResourceAttributes: { path: "/", verb: "get" } } } });
   expect([review.code, review.body.reason]).toEqual([406, "NotAcceptable"]);
+  const crd = { metadata: { name: "tables.example.com" }, spec: { group: "example.com", scope: "Cluster", names: { plural: "tables", kind: "Table" }, versions: [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: { type: "object" } } }] } };
+  await api.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: crd });
+  const status = (accept: string) => api.ask("GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/tables.example.com/status", { headers: { accept } });
+  expect([(await status(table.accept)).code, (await status(`${table.accept},application/json`)).body.kind]).toEqual([406, "CustomResourceDefinition"]);
   const klingon = await api.ask("GET", `${MAPS}/m0`, { headers: { accept: "application/klingon" } });
   expect([klingon.code, klingon.body.message]).toEqual([406, "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf"]);
   expect((await api.ask("GET", MAPS, { headers: { accept: "text/html" } })).body.message).toBe("406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf, application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch");

@@ -9,8 +9,8 @@ import { AGE, type Column, NAME } from "./columns.ts";
 import { since } from "./human-duration.ts";
 import { type Cell, type Printer, printer } from "./printer.ts";
 
-/** What a definition without columns shows. */
-const AGE_ONLY: readonly CustomResourceColumnDefinition[] = [{ name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" }];
+/** What a definition without columns shows. It has the text of the API's field, where a column of the definition's own tells its path. */
+export const AGE_COLUMN: CustomResourceColumnDefinition = { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" };
 
 const INT64_MIN = -(2n ** 63n);
 
@@ -18,9 +18,9 @@ const INT64_MIN = -(2n ** 63n);
 export type FindValues = (jsonPath: string, object: Readonly<ApiObject>) => { readonly values: readonly unknown[]; readonly text: string };
 
 export function customPrinter(columns: readonly CustomResourceColumnDefinition[] | undefined, find: FindValues): Printer<ApiObject> {
-  const shown = columns?.length ? columns : AGE_ONLY;
+  const shown = columns?.length ? columns : [AGE_COLUMN];
   return printer<ApiObject>({
-    columns: [NAME, ...(columns?.length ? columns.map(headerOf) : [{ ...AGE, type: "date" } as const])],
+    columns: [NAME, ...shown.map(headerOf)],
     cells: (object, nowMs) => [object.metadata.name, ...shown.map(({ type, jsonPath }) => {
       const { values, text } = find(jsonPath, object);
       if (values.length === 0) return null;
@@ -29,7 +29,9 @@ export function customPrinter(columns: readonly CustomResourceColumnDefinition[]
   });
 }
 
-function headerOf({ name, type, format = "", description, priority = 0, jsonPath }: CustomResourceColumnDefinition): Column {
+function headerOf(column: CustomResourceColumnDefinition): Column {
+  if (column === AGE_COLUMN) return { ...AGE, type: "date" };
+  const { name, type, format = "", description, priority = 0, jsonPath } = column;
   return {
     name, type: type as Column["type"], format, priority, doc: undefined,
     description: description || `Custom resource definition column (in JSONPath format): ${jsonPath}`,

@@ -1,6 +1,6 @@
 /** One version of a custom resource: what the server asks of it where, for a built-in kind, it would ask the facts. */
 import type { CustomResourceDefinitionVersion } from "../../../api/gen/apiextensions.v1.ts";
-import { customPrinter, type FindValues } from "../../../api/codec/table/custom.ts";
+import { AGE_COLUMN, customPrinter, type FindValues } from "../../../api/codec/table/custom.ts";
 import { jsonText } from "../../../api/codec/json.ts";
 import type { Printer } from "../../../api/codec/table/printer.ts";
 import { compareVersions } from "../../../api/discovery/version-order.ts";
@@ -96,7 +96,7 @@ type Columns = CustomResourceDefinitionVersion["additionalPrinterColumns"];
 const SCALE_COLUMNS: NonNullable<Columns> = [
   { name: "Desired", type: "integer", description: "Number of desired replicas", jsonPath: ".spec.replicas" },
   { name: "Available", type: "integer", description: "Number of actual replicas", jsonPath: ".status.replicas" },
-  { name: "Age", type: "date", jsonPath: ".metadata.creationTimestamp" },
+  AGE_COLUMN,
 ];
 
 /** Columns up to the first whose path cannot be read. */

@@ -1,0 +1,9 @@
+import { expect, test } from "vitest";
+import type { ServedResource } from "../../registry/registry.ts";
+import { ownableFields } from "./managed-fields.ts";
+
+test.each([["resource.k8s.io", "devicetaintrules"], ["resource.k8s.io", "resourceclaims"], ["internal.apiserver.k8s.io", "storageversions"]])("of %s/%s a status update that takes no metadata owns none", (group, plural) => {
+  const served = { row: { group, plural, subresources: [{ name: "status" }] } } as unknown as ServedResource;
+  expect(ownableFields(served, "status")).toBe(ownableFields({ row: { group: "storage.k8s.io", plural: "volumeattachments", subresources: [] } } as unknown as ServedResource, "status"));
+  expect(ownableFields(served, "status")).not.toBe(ownableFields({ row: { group: "apps", plural: "daemonsets", subresources: [] } } as unknown as ServedResource, "status"));
+});
