@@ -6,7 +6,6 @@
  */
 import { child, type FieldError, invalid, required } from "../../api/meta/field-error.ts";
 import type { CounterSet, ResourcePool, ResourceSlice, ResourceSliceSpec } from "../../api/gen/resource.v1.ts";
-import { internalForm } from "../../api/schema/internal-form.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { internalForm } from "../../api/schema/internal-form.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
