@@ -7,6 +7,7 @@ import { expect, test } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { endShimsThatMissedExits } from "./missed-exits.ts";
+import { parentOf } from "./process-identity.ts";
 
 interface Started { readonly id: string; readonly shim: ChildProcess; readonly app: number }
 
@@ -38,6 +39,7 @@ test.skipIf(process.platform !== "linux")("a shim that has not told of an end is
     for (const { shim, app } of [hangs, told, foreign]) {
       shim.kill("SIGSTOP"); // it hears of nothing
       process.kill(app, "SIGKILL");
+      await expect.poll(() => parentOf(app)).toBeUndefined();
     }
     const warned: unknown[] = [];
     const log = { ...silentLog, warn: (_: string, facts?: object) => void warned.push(facts) };
