@@ -9,7 +9,7 @@ import type { Cri } from "../cri/client.ts";
 import { endShimsThatMissedExits } from "./missed-exits.ts";
 import { parentOf } from "./process-identity.ts";
 
-interface Started { readonly id: string; readonly shim: ChildProcess; readonly app: number }
+interface Started { readonly id: string; readonly shim: ChildProcess; readonly pause: number; readonly app: number }
 
 const twoLooks = { async *every() { yield; yield; } };
 
@@ -29,7 +29,7 @@ test.skipIf(process.platform !== "linux")("a shim that has not told of an end is
     const [pause = 0, app = 0] = String((await once(shim.stdout!, "data"))[0]).split(" ").map(Number);
     task(id, pause);
     task(`${id}-app`, app, id);
-    return { id, shim, app };
+    return { id, shim, pause, app };
   }));
   const [hangs, well, told, foreign] = shims as [Started, Started, Started, Started];
   const running = ["hangs", "hangs-app", "well", "well-app", "well-starts", "told", "foreign", "foreign-app"];
@@ -39,13 +39,12 @@ test.skipIf(process.platform !== "linux")("a shim that has not told of an end is
     for (const { shim, app } of [hangs, told, foreign]) {
       shim.kill("SIGSTOP"); // it hears of nothing
       process.kill(app, "SIGKILL");
-      await expect.poll(() => parentOf(app)).toBeUndefined();
+      await expect.poll(() => parentOf(app), { timeout: 10_000 }).toBeUndefined();
     }
     const warned: unknown[] = [];
     const log = { ...silentLog, warn: (_: string, facts?: object) => void warned.push(facts) };
-    const ended = Promise.all([once(hangs.shim, "exit"), once(hangs.shim.stdout!, "close")]); // its other child had the pipe as well
     await endShimsThatMissedExits({ socket }, { cri, clock: twoLooks, log }, new AbortController().signal);
-    await ended;
+    await expect.poll(() => [hangs.shim.signalCode, parentOf(hangs.pause)], { timeout: 10_000 }).toEqual(["SIGKILL", undefined]);
     expect(warned).toEqual([{ id: "hangs-app", sandbox: "hangs", pid: hangs.shim.pid }]);
     expect([well, told, foreign].map(({ shim }) => [shim.exitCode, shim.signalCode])).toEqual([[null, null], [null, null], [null, null]]);
   } finally {
