@@ -73,11 +73,16 @@ export class ResourceStore {
     return this.resource.namespaced ? `${this.#prefix}${namespace}/${name}` : this.#prefix + name;
   }
 
-  /** Throws 404, and 400 for what cannot be a name. */
+  /** As it is now. Throws as `known` does. */
   async get(namespace: string, name: string, signal: AbortSignal): Promise<Cached> {
-    const problems = pathSegmentName(name);
-    if (problems.length > 0) throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${problems.join(";")}`);
+    checkName(name);
     await this.#deps.cache.fresh(signal);
+    return this.known(namespace, name);
+  }
+
+  /** As this server has heard of it, whether or not the store can be asked. Throws 404, and 400 for what cannot be a name. */
+  known(namespace: string, name: string): Cached {
+    checkName(name);
     return this.cache.get(this.keyOf(namespace, name)) ?? fail(notFound(this.#groupResource, name));
   }
 
@@ -221,6 +226,11 @@ export class ResourceStore {
     if (marked?.metadata.generation && !markDeleting && !current.object.metadata.deletionTimestamp) marked.metadata.generation++;
     return marked;
   }
+}
+
+function checkName(name: string): void {
+  const problems = pathSegmentName(name);
+  if (problems.length > 0) throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${problems.join(";")}`);
 }
 
 function fail(error: Error): never {

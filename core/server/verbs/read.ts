@@ -28,6 +28,8 @@ const WATCH_TIMEOUT_MIN_MS = 1_800_000;
 const INITIAL_EVENTS_MAX = 250;
 /** Between bookmarks of a quiet watch. Source: apiserver storage/cacher bookmarkFrequency */
 const BOOKMARK_PERIOD_MS = 60_000;
+/** The last one comes so long before the end of the watch: whoever goes on from there has missed least. Source: apiserver storage/cacher/cache_watcher.go nextBookmarkTime */
+const BOOKMARK_BEFORE_END_MS = 2_000;
 /** Those of many watches fall together: a processor that sleeps is woken once for all. */
 const BOOKMARK_STEP_MS = 5_000;
 
@@ -38,7 +40,7 @@ export async function getObject(scope: Scope): Promise<Answer> {
   const wrong = versionError(resourceVersion);
   if (wrong) throw badVersion(wrong);
   await reach(scope, resourceVersion);
-  const entry = await served.store!.get(info.namespace, info.name, signal);
+  const entry = served.store!.known(info.namespace, info.name);
   const view = subresourceOf(scope);
   await served.ready([entry.object], signal);
   if (view?.type === "view") return viewAnswer(scope, (view.show ?? view.read)(served.custom ? served.fromStorage(entry.object) : entry.object));
@@ -89,8 +91,9 @@ export async function listObjects(scope: Scope, { forDeletion = false }: { reado
     await server.cache.fresh(signal);
     return listFrom(scope, options, selection, { revision: revision < 0 ? server.cache.revision : revision, after });
   }
-  // pages of a list that names a version are of exactly that version, if nothing else is said
-  const isExact = options.versionMatch === "Exact" || (options.versionMatch === "" && options.limit > 0 && Number(options.resourceVersion) > 0);
+  // pages of a list that names a version are of exactly that version, if nothing else is said; one object has no pages
+  const isOne = selection.name !== undefined && (selection.namespace !== "" || !served.row.namespaced);
+  const isExact = options.versionMatch === "Exact" || (options.versionMatch === "" && options.limit > 0 && !isOne && Number(options.resourceVersion) > 0);
   if (isExact) return listFrom(scope, options, selection, { revision: Number(options.resourceVersion), after: undefined });
   const limit = options.resourceVersion === "0" ? 0 : options.limit; // whoever takes what there is gets all of it
   await reachToList(scope, options.resourceVersion);
@@ -275,7 +278,7 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
   const signal = AbortSignal.any([scope.signal, ended.signal, ...(served.custom ? [served.custom.retired] : [])]);
   const timer = server.clock.after(plan.timeoutMs, () => ended.abort());
   let changes: Changes | undefined;
-  const bookmark = new BookmarkTimer(server.clock, () => changes?.wake());
+  const bookmark = new BookmarkTimer(server.clock, { endMs: server.clock.uptimeMs() + plan.timeoutMs, ring: () => changes?.wake() });
   scope.watched?.began();
   try {
     if (plan.timeoutMs === 0) return; // it was over before it began
@@ -338,19 +341,24 @@ async function reachToFollow(scope: Scope, revision: number): Promise<void> {
 /** When a bookmark is due, of which `ring` tells. What has happened already comes first: a bookmark promises that it was sent. */
 class BookmarkTimer {
   readonly #clock: Clock;
+  readonly #lastMs: number;
   readonly #ring: () => void;
   #alarm: { cancel(): void } | undefined;
   isDue = false;
 
-  constructor(clock: Clock, ring: () => void) {
+  /** `endMs`: of the watch, in the clock's uptime. */
+  constructor(clock: Clock, { endMs, ring }: { readonly endMs: number; readonly ring: () => void }) {
     this.#clock = clock;
+    this.#lastMs = endMs - BOOKMARK_BEFORE_END_MS;
     this.#ring = ring;
   }
 
   wait(): void {
     this.isDue = false;
-    const dueMs = Math.ceil((this.#clock.uptimeMs() + BOOKMARK_PERIOD_MS) / BOOKMARK_STEP_MS) * BOOKMARK_STEP_MS;
-    this.#alarm = this.#clock.after(dueMs - this.#clock.uptimeMs(), () => {
+    const nowMs = this.#clock.uptimeMs();
+    const dueMs = Math.min(Math.ceil((nowMs + BOOKMARK_PERIOD_MS) / BOOKMARK_STEP_MS) * BOOKMARK_STEP_MS, this.#lastMs);
+    if (dueMs <= nowMs) return;
+    this.#alarm = this.#clock.after(dueMs - nowMs, () => {
       this.isDue = true;
       this.#ring();
     });
