@@ -275,15 +275,22 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
   const { served, server } = scope;
   const { cache } = served.store!, topic = served.store!.topicOf(plan.selection);
   const ended = new AbortController();
-  const signal = AbortSignal.any([scope.signal, ended.signal, ...(served.custom ? [served.custom.retired] : [])]);
+  const signal = AbortSignal.any([scope.signal, ended.signal]);
+  const retired = served.custom?.retired;
   const timer = server.clock.after(plan.timeoutMs, () => ended.abort());
   let changes: Changes | undefined;
   const bookmark = new BookmarkTimer(server.clock, { endMs: server.clock.uptimeMs() + plan.timeoutMs, ring: () => changes?.wake() });
+  const retire = (): void => {
+    changes?.stop();
+    changes?.wake();
+  };
+  retired?.addEventListener("abort", retire, { once: true });
   scope.watched?.began();
   try {
     if (plan.timeoutMs === 0) return; // it was over before it began
     await reachToFollow(scope, plan.after);
     changes = new Changes(cache, { after: plan.after, signal, topic }); // from here on nothing is missed, however long it takes to send what there is already
+    if (retired?.aborted) changes.stop();
     for (let i = 0; i < plan.initial.length; i += INITIAL_EVENTS_MAX) {
       const entries = plan.initial.slice(i, i + INITIAL_EVENTS_MAX);
       scope.watched?.events(entries.length);
@@ -298,6 +305,7 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
     while (!changes.isOver) {
       const batch = changes.take();
       if (!batch) {
+        if (retired?.aborted) return; // what happened before is told: that the last objects went with their definition
         if (!bookmark.isDue) {
           await changes.happens();
           continue;
@@ -317,12 +325,13 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
       }
     }
   } catch (error) {
-    if (signal.aborted) return;
+    if (signal.aborted || retired?.aborted) return;
     if (!isExpired(error)) throw error;
     yield [{ type: "ERROR", error }];
   } finally {
     timer.cancel();
     bookmark.cancel();
+    retired?.removeEventListener("abort", retire);
     changes?.stop();
     ended.abort();
     scope.watched?.ended();
