@@ -311,6 +311,7 @@ test("one object by its name has no pages: it is as it is now, whatever version 
   await create("named");
   const of = async (path: string, query: Record<string, string>) => namesOf((await api.ask("GET", path, { query: { fieldSelector: "metadata.name=named", resourceVersion: then, ...query } })).body.items);
   expect(await of(MAPS, { limit: "3" })).toEqual(["named"]);
+  expect(await of("/api/v1/configmaps", { limit: "3", fieldSelector: "metadata.name=named,metadata.namespace=a" })).toEqual(["named"]);
   expect([await of("/api/v1/configmaps", { limit: "3" }), await of(MAPS, { resourceVersionMatch: "Exact" })]).toEqual([[], []]);
   await api.ask("DELETE", `${MAPS}/named`);
 });

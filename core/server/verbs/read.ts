@@ -84,7 +84,7 @@ async function reach({ server: { cache, clock }, signal }: Scope, resourceVersio
 /** `forDeletion`: of what is to go, which is not read from upstream's cache. */
 export async function listObjects(scope: Scope, { forDeletion = false }: { readonly forDeletion?: boolean } = {}): Promise<ListAnswer> {
   const { served, server, signal } = scope;
-  const { options, selection } = listingOf(scope);
+  const { options, selection, isOne } = listingOf(scope);
   if (options.continue !== "") {
     const { revision, after } = decodeContinue(options.continue, served.store!.prefixOf(selection.namespace));
     if (options.resourceVersion !== "" && options.resourceVersion !== "0") throw badRequest("specifying resource version is not allowed when using continue");
@@ -92,7 +92,6 @@ export async function listObjects(scope: Scope, { forDeletion = false }: { reado
     return listFrom(scope, options, selection, { revision: revision < 0 ? server.cache.revision : revision, after });
   }
   // pages of a list that names a version are of exactly that version, if nothing else is said; one object has no pages
-  const isOne = selection.name !== undefined && (selection.namespace !== "" || !served.row.namespaced);
   const isExact = options.versionMatch === "Exact" || (options.versionMatch === "" && options.limit > 0 && !isOne && Number(options.resourceVersion) > 0);
   if (isExact) return listFrom(scope, options, selection, { revision: Number(options.resourceVersion), after: undefined });
   const limit = options.resourceVersion === "0" ? 0 : options.limit; // whoever takes what there is gets all of it
