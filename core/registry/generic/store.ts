@@ -152,7 +152,7 @@ export class ResourceStore {
         refuseAny(this.#target, { namespace, name }, options.preconditions);
         try {
           const draft = await transform(undefined);
-          draft.metadata.resourceVersion = ""; // of a version of what is not there it is a new object
+          if (!options.context.dryRun) draft.metadata.resourceVersion = ""; // of a version of what is not there it is a new object
           return { entry: await this.create(draft, options), created: true };
         } catch (error) {
           if (!isAlreadyExists(error)) throw error;

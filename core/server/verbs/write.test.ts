@@ -597,6 +597,13 @@ test("a webhook that says of an applied object that there is one already is take
   expect([applied.code, applied.body.message]).toEqual([409, "elsewhere"]);
 });
 
+test("what would be made by applying or replacing keeps the version it named, as what would be created does", async () => {
+  const query = { fieldManager: "m", dryRun: "All" };
+  const applied = await api.ask("PATCH", `${MAPS}/unborn`, { query, headers: { "content-type": "application/apply-patch+yaml" }, body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "unborn", resourceVersion: "3" } } });
+  const replaced = await api.ask("PUT", "/apis/coordination.k8s.io/v1/namespaces/a/leases/unborn", { query, body: { metadata: { name: "unborn", resourceVersion: "3" } } });
+  expect([applied, replaced].map(({ code, body }) => [code, body.metadata.resourceVersion])).toEqual([[201, "3"], [201, "3"]]);
+});
+
 test("in what a new object is written is looked at before what is asked for", async () => {
   const told = await api.ask("POST", MAPS, { query: { dryRun: "some" }, headers: { "content-type": "text/plain" }, body: "x" });
   expect([told.code, (await api.ask("PUT", `${MAPS}/x`, { query: { dryRun: "some" }, headers: { "content-type": "text/plain" }, body: "x" })).code]).toEqual([415, 422]);
