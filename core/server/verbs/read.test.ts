@@ -121,6 +121,11 @@ test("a watch from the future is told to list again, once that does not come", a
   expect(event.object.message).toMatch(/^Too large resource version: 1000000, current: \d+$/);
 });
 
+test("a streaming list from the future says in its first event that there is no such version", async () => {
+  const [event] = await api.events(MAPS, 1, { query: { resourceVersion: "1000000", sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan" } });
+  expect([event.type, event.object.code, event.object.details.causes]).toEqual(["ERROR", 504, [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }]]);
+});
+
 test("a watch of version 0 that wants no initial events begins now", async () => {
   const watched = api.events(MAPS, 1, { query: { resourceVersion: "0", sendInitialEvents: "false", resourceVersionMatch: "NotOlderThan" } });
   await create("after-zero");

@@ -246,7 +246,8 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const bookmarks = isTrue(query.get("allowWatchBookmarks"));
   const streaming = sendInitial && bookmarks; // asked for or not: who takes bookmarks is told when there is no more of the beginning
   const fromNow = sendInitial || options.resourceVersion === "" || options.resourceVersion === "0";
-  if (fromNow) await reach(scope, options.resourceVersion);
+  const unreached = fromNow ? await reach(scope, options.resourceVersion).then(() => undefined, tooLarge) : undefined;
+  if (unreached) return { type: "watch", served, batches: refusedWatch(scope, unreached) };
   const after = fromNow ? server.cache.revision : Number(options.resourceVersion);
   if (sendInitial) await initialized(scope);
   if (sendInitial) await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
@@ -257,6 +258,21 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const seconds = integer(query, "timeoutSeconds");
   const timeoutMs = seconds ? Math.max(0, seconds) * 1000 : WATCH_TIMEOUT_MIN_MS * (1 + server.random.next());
   return { type: "watch", served, batches: watchBatches(scope, { startMs, selection, after, initial, streaming, bookmarks, timeoutMs }) };
+}
+
+function tooLarge(error: unknown): Error {
+  if (!isTooLarge(error)) throw error;
+  return error as Error;
+}
+
+/** What does not come is told of as an event: upstream waits for it in its cache, where a watch has begun already. */
+async function* refusedWatch({ watched }: Scope, error: Error): AsyncIterable<readonly ErrorItem[]> {
+  watched?.began();
+  try {
+    yield [{ type: "ERROR", error }];
+  } finally {
+    watched?.ended();
+  }
 }
 
 interface WatchPlan {
