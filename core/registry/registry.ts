@@ -119,10 +119,11 @@ export class Registry {
   }
 
   /** Serves a custom resource in all its versions, in place of what was served under its name. Built-in resources keep theirs. */
-  setCustom(kind: CustomKind, names: CustomResourceDefinitionNames): void {
+  setCustom(kind: CustomKind, names: CustomResourceDefinitionNames, { isEnding = false }: { /** Nothing else of it has changed: its watches go on, to tell of the end of its objects. */ readonly isEnding?: boolean } = {}): void {
     const { group } = kind;
-    this.removeCustom(group, names.plural);
-    const retire = new AbortController();
+    const before = this.#withdraw(group, names.plural);
+    if (!isEnding) before?.abort();
+    const retire = (isEnding ? before : undefined) ?? new AbortController();
     const keys: string[] = [];
     for (const version of kind.versions()) {
       const key = `${group}/${version.name}/${names.plural}`;
@@ -157,16 +158,23 @@ export class Registry {
 
   /** Ends the watches of what was served. */
   removeCustom(group: string, plural: string): void {
+    const retire = this.#withdraw(group, plural);
+    if (!retire) return;
+    retire.abort();
+    this.#changed();
+  }
+
+  /** Returns what ends the watches of what was served. */
+  #withdraw(group: string, plural: string): AbortController | undefined {
     const known = this.#custom.get(`${group}/${plural}`);
-    if (!known) return;
+    if (!known) return undefined;
     for (const key of known.keys) {
       this.#served.delete(key);
       this.#withheld.delete(key);
     }
     this.#stores.delete(`${group}/${plural}`);
     this.#custom.delete(`${group}/${plural}`);
-    known.retire.abort();
-    this.#changed();
+    return known.retire;
   }
 
   #add(row: ResourceRow, storage: ResourceRow, definition: Resource | undefined): void {

@@ -158,6 +158,18 @@ test("a definition waits for its objects, and takes no new ones", async () => {
   await until(() => api.ask("GET", `${CRDS}/holders.example.com`), ({ code }) => code === 404);
 });
 
+test("who watches the objects of a definition that is deleted hears of the end of each", async () => {
+  await define(crd("enders"));
+  const path = WIDGETS.replace("widgets", "enders");
+  await api.ask("POST", path, { body: { ...widget("free"), kind: "Ender" } });
+  const { body } = await api.ask("POST", path, { body: { ...widget("held"), kind: "Ender", metadata: { name: "held", finalizers: ["example.com/wait"] } } });
+  const watched = api.events(path, 3, { query: { resourceVersion: body.metadata.resourceVersion } });
+  await api.ask("DELETE", `${CRDS}/enders.example.com`);
+  await until(() => api.ask("GET", `${path}/held`), ({ body: held }) => held.metadata.deletionTimestamp !== undefined);
+  await api.ask("PATCH", `${path}/held`, { headers: MERGE, body: { metadata: { finalizers: null } } });
+  expect((await watched).map(({ type, object }) => [type, object.metadata.name])).toEqual([["DELETED", "free"], ["MODIFIED", "held"], ["DELETED", "held"]]);
+});
+
 test("versions: what is stored is shown in each, by each one's schema, and is rewritten when it is written", async () => {
   const other = { name: "v2", served: true, storage: false, schema: { openAPIV3Schema: { type: "object", properties: { spec: { type: "object", properties: { size: { type: "integer" } } } } } } };
   await define(crd("movers", { versions: [version({ deprecated: true }), other] }));

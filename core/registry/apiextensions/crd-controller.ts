@@ -133,9 +133,10 @@ class CrdController {
     const { acceptedNames: names } = status;
     const terminating = isTrue(crd.status, "Terminating");
     const before = this.#served.get(name);
-    if (before && before.terminating === terminating && (before.spec === crd.spec || Bun.deepEquals(before.spec, crd.spec)) && Bun.deepEquals(before.names, names)) return;
+    const isSame = before !== undefined && (before.spec === crd.spec || Bun.deepEquals(before.spec, crd.spec)) && Bun.deepEquals(before.names, names);
+    if (isSame && before.terminating === terminating) return;
     try {
-      this.#deps.registry.setCustom(new CustomKind({ crd, remote: this.#deps.remoteConversion(crd) }), names);
+      this.#deps.registry.setCustom(new CustomKind({ crd, remote: this.#deps.remoteConversion(crd) }), names, { isEnding: isSame });
       this.#served.set(name, { spec: crd.spec, names, terminating });
     } catch (error) {
       this.#deps.log.error("a custom resource cannot be served", { definition: name, error });

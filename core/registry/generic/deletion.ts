@@ -92,7 +92,8 @@ function finalizersFor(before: readonly string[], definition: Resource, options:
   const orphan = policy ? policy === "Orphan" : before.includes(FINALIZER_ORPHAN) || (!before.includes(FINALIZER_FOREGROUND) && definition.defaultPropagation === "Orphan");
   const foreground = policy ? policy === "Foreground" : before.includes(FINALIZER_FOREGROUND);
   const rest = before.filter((name) => name !== FINALIZER_ORPHAN && name !== FINALIZER_FOREGROUND);
-  return [...rest, ...(isSupported && orphan ? [FINALIZER_ORPHAN] : []), ...(isSupported && foreground ? [FINALIZER_FOREGROUND] : [])];
+  const after = [...rest, ...(isSupported && orphan ? [FINALIZER_ORPHAN] : []), ...(isSupported && foreground ? [FINALIZER_FOREGROUND] : [])];
+  return new Set(after).symmetricDifference(new Set(before)).size === 0 ? [...before] : after; // the same ones stay as they are
 }
 
 /** Whether an update of an object that is being deleted removes the last thing that held it. */

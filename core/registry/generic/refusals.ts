@@ -72,6 +72,6 @@ export function refuseOthers({ resource, groupResource }: Refusing, { object: { 
 }
 
 /** A replacement of what is not there: of one object in particular it is refused. */
-export function replaceNothing(target: Refusing, { metadata: { namespace, name, uid } }: Readonly<ApiObject>): void {
-  if (uid) refuseOthers(target, { object: { metadata: { namespace, name, uid: "", resourceVersion: "" } } }, { uid });
+export function refuseAny(target: Refusing, { namespace, name }: { readonly namespace: string; readonly name: string }, preconditions: DeleteOptions["preconditions"]): void {
+  refuseOthers(target, { object: { metadata: { namespace, name, uid: "", resourceVersion: "" } } }, preconditions);
 }

@@ -25,7 +25,7 @@ import { create } from "./create.ts";
 import { checkStoredPreconditions, type DeleteOptions, type DeletePlan, planDelete } from "./deletion.ts";
 import { ON_NODE } from "./label-index.ts";
 import { inOrder } from "./object-meta.ts";
-import { replaceNothing } from "./refusals.ts";
+import { refuseAny, refuseOthers } from "./refusals.ts";
 import type { Resource } from "./resource.ts";
 import type { Selection } from "./selection.ts";
 import type { DeletingOptions, StoredResource, UpdateOptions, WriteOptions, Written } from "./stored-resource.ts";
@@ -73,11 +73,16 @@ export class ResourceStore {
     return this.resource.namespaced ? `${this.#prefix}${namespace}/${name}` : this.#prefix + name;
   }
 
-  /** Throws 404, and 400 for what cannot be a name. */
+  /** As it is now. Throws as `known` does. */
   async get(namespace: string, name: string, signal: AbortSignal): Promise<Cached> {
-    const problems = pathSegmentName(name);
-    if (problems.length > 0) throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${problems.join(";")}`);
+    checkName(name);
     await this.#deps.cache.fresh(signal);
+    return this.known(namespace, name);
+  }
+
+  /** As this server has heard of it, whether or not the store can be asked. Throws 404, and 400 for what cannot be a name. */
+  known(namespace: string, name: string): Cached {
+    checkName(name);
     return this.cache.get(this.keyOf(namespace, name)) ?? fail(notFound(this.#groupResource, name));
   }
 
@@ -144,17 +149,20 @@ export class ResourceStore {
       options.signal.throwIfAborted();
       if (!current) {
         if (!options.createMissing) throw notFound(this.#groupResource, name);
+        refuseAny(this.#target, { namespace, name }, options.preconditions);
         try {
           const draft = await transform(undefined);
-          if (options.isReplacement) replaceNothing(this.#target, draft);
-          draft.metadata.resourceVersion = ""; // of a version of what is not there it is a new object
+          if (!options.context.dryRun) draft.metadata.resourceVersion = ""; // of a version of what is not there it is a new object
           return { entry: await this.create(draft, options), created: true };
         } catch (error) {
           if (!isAlreadyExists(error)) throw error;
-          current = await this.get(namespace, name, options.signal);
+          await this.#deps.cache.fresh(options.signal);
+          current = this.cache.get(key);
+          if (!current) throw error; // a webhook may say so as well
           continue;
         }
       }
+      refuseOthers(this.#target, current, options.preconditions); // before anybody is asked what they think of the change
       const old = await this.#commits.shown(current, options.signal);
       const next = await transform(old);
       const outcome = await updateOnce(this.#target, current, next, options);
@@ -221,6 +229,11 @@ export class ResourceStore {
     if (marked?.metadata.generation && !markDeleting && !current.object.metadata.deletionTimestamp) marked.metadata.generation++;
     return marked;
   }
+}
+
+function checkName(name: string): void {
+  const problems = pathSegmentName(name);
+  if (problems.length > 0) throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${problems.join(";")}`);
 }
 
 function fail(error: Error): never {

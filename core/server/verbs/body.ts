@@ -2,7 +2,7 @@
 import { decodeBody, decodeUntypedBody, enforceFieldValidation, type FieldValidation, kindError, withReset } from "../../api/codec/body.ts";
 import { type JsonObject, type JsonValue, jsonNodeOf } from "../../api/codec/json-document.ts";
 import { jsonText } from "../../api/codec/json.ts";
-import { ENCODINGS, ENCODINGS_CUSTOM, negotiateInput } from "../../api/codec/negotiate.ts";
+import { type Encoding, ENCODINGS, ENCODINGS_CUSTOM, negotiateInput } from "../../api/codec/negotiate.ts";
 import { copyOf } from "../../api/meta/copy.ts";
 import { invalid as invalidField } from "../../api/meta/field-error.ts";
 import { formatApiVersion, formatGvk, type GroupVersion, type GroupVersionKind } from "../../api/meta/gvk.ts";
@@ -27,6 +27,7 @@ export async function decodeObject(scope: Scope): Promise<ApiObject> { return (a
 /** Makes the object of the body anew each time it is called: cheaper than a copy for the one write in thousands that is prepared again. */
 export async function bodyReader(scope: Scope): Promise<() => ApiObject> {
   const body = await bodyOf(scope);
+  encodingOf(scope, body);
   let isRecorded = false;
   return () => {
     const object = readObject(scope, body);
@@ -114,7 +115,7 @@ function readObject(scope: Scope, body: RequestBody): ApiObject {
   const expected = expectedKind(scope);
   const typed = builtInFacts.typeOf(expected) !== undefined;
   if (body.type === "value") return fitting(scope, body.value).object;
-  const encoding = negotiateInput(body.contentType, typed ? ENCODINGS : ENCODINGS_CUSTOM);
+  const encoding = encodingOf(scope, body)!;
   if (!typed) {
     const { object: value, gvk, strict } = decodeUntypedBody({ bytes: body.bytes, encoding, expected });
     const { object, error, strict: unknown } = readValue(scope, value);
@@ -129,6 +130,12 @@ function readObject(scope: Scope, body: RequestBody): ApiObject {
   if (emptied) scope.sentEmpty = emptied;
   scope.respelled = respelled;
   return object as unknown as ApiObject;
+}
+
+/** Throws 415. Undefined: it is an object already. */
+function encodingOf(scope: Scope, body: RequestBody): Encoding | undefined {
+  if (body.type === "value") return undefined;
+  return negotiateInput(body.contentType, builtInFacts.typeOf(expectedKind(scope)) ? ENCODINGS : ENCODINGS_CUSTOM);
 }
 
 /** Upstream fails to tell what is wrong with the Scale of a custom resource: it looks for its kind where only the definition's own are. */

@@ -107,3 +107,19 @@ test("a query without a body has preconditions, too", async () => {
   expect([await remove({ uid: "another" }), await remove({ resourceVersion: "1" }), await remove({ resourceVersion: "0" }, MAPS)]).toEqual([409, 409, 409]);
   expect(await remove({ uid: metadata.uid, resourceVersion: metadata.resourceVersion })).toBe(200);
 });
+
+test("finalizers that a delete has nothing to change about stay in their order", async () => {
+  await using api = await askedApi();
+  await api.ask("POST", MAPS, { body: { metadata: { name: "ordered", finalizers: ["orphan", "a.b/c"] } } });
+  const { body } = await api.ask("DELETE", `${MAPS}/ordered`);
+  expect(body.metadata.finalizers).toEqual(["orphan", "a.b/c"]);
+});
+
+test("of a collection it is told what is wrong with the query, then with the options, then with where a list goes on", async () => {
+  await using api = await askedApi();
+  const wrong = { kind: "DeleteOptions", apiVersion: "v1", propagationPolicy: "Never" };
+  const told = async (query: Record<string, string>, body?: object) => (await api.ask("DELETE", MAPS, { query, body })).body.message as string;
+  expect(await told({ limit: "x", continue: "abc" }, wrong)).toContain("strconv.ParseInt");
+  expect(await told({ continue: "abc" }, wrong)).toContain("propagationPolicy");
+  expect(await told({ continue: "abc" })).toContain("invalid continue token");
+});

@@ -12,6 +12,7 @@ import type { Resource } from "../../registry/generic/resource.ts";
 import type { DeletingOptions } from "../../registry/generic/stored-resource.ts";
 import { type Answer, stored } from "../answer.ts";
 import type { Scope } from "../scope.ts";
+import { listingOf } from "./options.ts";
 import { listObjects } from "./read.ts";
 import { writeOptions } from "./write.ts";
 import { type DeleteQuery, deleteQueryOf } from "./write-options.ts";
@@ -40,8 +41,9 @@ const DELETED_AT_ONCE = 16;
 /** Deletes what a list with the same query would show, and answers with that list. */
 export async function deleteCollection(scope: Scope): Promise<Answer> {
   const { served } = scope;
-  const list = await listObjects(scope, { forDeletion: true });
+  listingOf(scope); // what is wrong with it is told first, and of what is not there once the options are known
   const query = await deleteQueryOf(scope);
+  const list = await listObjects(scope, { forDeletion: true });
   warnOfDependents(scope, query);
   const options = deletingOptions(scope, query, () => query);
   let refused: { readonly error: unknown } | undefined; // the first that is ends it

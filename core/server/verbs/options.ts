@@ -11,21 +11,30 @@ import type { ServedResource } from "../../registry/registry.ts";
 import { isTrue } from "../request-info.ts";
 import type { Scope } from "../scope.ts";
 
+export interface Listing {
+  readonly options: ListOptions;
+  readonly selection: Selection;
+  /** It can be about one object only. */
+  readonly isOne: boolean;
+}
+
 /** What a list or a watch asks for. Numbers and selectors are read first, then it is seen what goes together, then which fields are known; the version and where to go on come last. Throws 400, 422. */
-export function listingOf(scope: Scope): { readonly options: ListOptions; readonly selection: Selection } {
-  const { request: { query }, info } = scope;
+export function listingOf(scope: Scope): Listing {
+  const { request: { query }, info, served: { row } } = scope;
   integer(query, "timeoutSeconds"); // a list has no use for it, and is refused all the same
   const limit = integer(query, "limit") ?? 0;
   const selectors = selectorsOf(query);
   const errors = isTrue(query.get("watch")) ? watchErrors(query) : listErrors(query);
   if (errors.length > 0) throw invalid({ group: "meta.k8s.io", kind: "ListOptions" }, "", errors);
   const selection = selectionBy(scope, selectors);
+  const isPlaced = !row.namespaced || selection.namespace !== "" || selectors.fields?.exactMatch("metadata.namespace") !== undefined;
+  const isOne = selection.name !== undefined && isPlaced;
   const resourceVersion = query.get("resourceVersion") ?? "";
   const wrong = versionError(resourceVersion);
   if (wrong && info.verb === "watch") throw badVersion(wrong);
   const continueToken = query.get("continue") ?? "";
   if (wrong && continueToken === "") throw badRequest(`invalid resource version: ${formatFieldError(wrong)}`);
-  return { options: { limit, continue: continueToken, resourceVersion, versionMatch: (query.get(MATCH) ?? "") as VersionMatch }, selection };
+  return { options: { limit, continue: continueToken, resourceVersion, versionMatch: (query.get(MATCH) ?? "") as VersionMatch }, selection, isOne };
 }
 
 /** Which objects the request is about. Throws 400 for a selector that cannot be read or names an unknown field. */

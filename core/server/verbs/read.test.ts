@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test, vi } from "vitest";
+import { serviceUnavailable } from "../../api/meta/status-error.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { apiServer, type ApiServer } from "../../../test/api-server.ts";
 
@@ -118,6 +119,11 @@ test("a watch from the future is told to list again, once that does not come", a
   const [event] = await api.events(MAPS, 1, { query: { resourceVersion: "1000000" } });
   expect([event.type, event.object.code, event.object.reason]).toEqual(["ERROR", 410, "Expired"]);
   expect(event.object.message).toMatch(/^Too large resource version: 1000000, current: \d+$/);
+});
+
+test("a streaming list from the future says in its first event that there is no such version", async () => {
+  const [event] = await api.events(MAPS, 1, { query: { resourceVersion: "1000000", sendInitialEvents: "true", resourceVersionMatch: "NotOlderThan" } });
+  expect([event.type, event.object.code, event.object.details.causes]).toEqual(["ERROR", 504, [{ reason: "ResourceVersionTooLarge", message: "Too large resource version" }]]);
 });
 
 test("a watch of version 0 that wants no initial events begins now", async () => {
@@ -303,4 +309,31 @@ test("a client that will not wait is told so in time", async () => {
   };
   expect(await told("20ms")).toEqual([504, 'text/plain; charset=utf-8: {"metadata":{},"status":"Failure","message":"Timeout: request did not complete within the allotted timeout","reason":"Timeout","details":{},"code":504}\n']);
   expect(await told("soon")).toEqual([400, 'invalid timeout specified in the request URL - time: invalid duration "soon"']);
+});
+
+test("one object by its name has no pages: it is as it is now, whatever version and limit are named", async () => {
+  const then = (await api.ask("GET", MAPS)).body.metadata.resourceVersion;
+  await create("named");
+  const of = async (path: string, query: Record<string, string>) => namesOf((await api.ask("GET", path, { query: { fieldSelector: "metadata.name=named", resourceVersion: then, ...query } })).body.items);
+  expect(await of(MAPS, { limit: "3" })).toEqual(["named"]);
+  expect(await of("/api/v1/configmaps", { limit: "3", fieldSelector: "metadata.name=named,metadata.namespace=a" })).toEqual(["named"]);
+  expect([await of("/api/v1/configmaps", { limit: "3" }), await of(MAPS, { resourceVersionMatch: "Exact" })]).toEqual([[], []]);
+  await api.ask("DELETE", `${MAPS}/named`);
+});
+
+test("a watch that takes bookmarks has its last one shortly before its end", async () => {
+  const fast = 20;
+  await using api = await apiServer({ clock: { ...systemClock, uptimeMs: () => systemClock.uptimeMs() * fast, after: (ms, ring) => systemClock.after(ms / fast, ring) } });
+  const { body } = await api.ask("GET", MAPS);
+  const startMs = systemClock.uptimeMs();
+  const [bookmark] = await api.events(MAPS, 1, { query: { resourceVersion: body.metadata.resourceVersion, allowWatchBookmarks: "true", timeoutSeconds: "10" } });
+  expect([bookmark.type, systemClock.uptimeMs() - startMs >= 8_000 / fast - 1]).toEqual(["BOOKMARK", true]);
+});
+
+test("who takes an object as it is known gets it, also when the store cannot be asked", async () => {
+  await using own = await apiServer();
+  const { body } = await own.ask("POST", MAPS, { body: { metadata: { name: "known" } } });
+  vi.spyOn(own.cache, "fresh").mockRejectedValue(serviceUnavailable("the store is not available"));
+  const codes = ["0", body.metadata.resourceVersion, ""].map(async (resourceVersion) => (await own.ask("GET", `${MAPS}/known`, { query: { resourceVersion } })).code);
+  expect(await Promise.all(codes)).toEqual([200, 200, 503]);
 });

@@ -28,6 +28,8 @@ const WATCH_TIMEOUT_MIN_MS = 1_800_000;
 const INITIAL_EVENTS_MAX = 250;
 /** Between bookmarks of a quiet watch. Source: apiserver storage/cacher bookmarkFrequency */
 const BOOKMARK_PERIOD_MS = 60_000;
+/** The last one comes so long before the end of the watch: whoever goes on from there has missed least. Source: apiserver storage/cacher/cache_watcher.go nextBookmarkTime */
+const BOOKMARK_BEFORE_END_MS = 2_000;
 /** Those of many watches fall together: a processor that sleeps is woken once for all. */
 const BOOKMARK_STEP_MS = 5_000;
 
@@ -38,7 +40,7 @@ export async function getObject(scope: Scope): Promise<Answer> {
   const wrong = versionError(resourceVersion);
   if (wrong) throw badVersion(wrong);
   await reach(scope, resourceVersion);
-  const entry = await served.store!.get(info.namespace, info.name, signal);
+  const entry = served.store!.known(info.namespace, info.name);
   const view = subresourceOf(scope);
   await served.ready([entry.object], signal);
   if (view?.type === "view") return viewAnswer(scope, (view.show ?? view.read)(served.custom ? served.fromStorage(entry.object) : entry.object));
@@ -82,15 +84,15 @@ async function reach({ server: { cache, clock }, signal }: Scope, resourceVersio
 /** `forDeletion`: of what is to go, which is not read from upstream's cache. */
 export async function listObjects(scope: Scope, { forDeletion = false }: { readonly forDeletion?: boolean } = {}): Promise<ListAnswer> {
   const { served, server, signal } = scope;
-  const { options, selection } = listingOf(scope);
+  const { options, selection, isOne } = listingOf(scope);
   if (options.continue !== "") {
     const { revision, after } = decodeContinue(options.continue, served.store!.prefixOf(selection.namespace));
     if (options.resourceVersion !== "" && options.resourceVersion !== "0") throw badRequest("specifying resource version is not allowed when using continue");
     await server.cache.fresh(signal);
     return listFrom(scope, options, selection, { revision: revision < 0 ? server.cache.revision : revision, after });
   }
-  // pages of a list that names a version are of exactly that version, if nothing else is said
-  const isExact = options.versionMatch === "Exact" || (options.versionMatch === "" && options.limit > 0 && Number(options.resourceVersion) > 0);
+  // pages of a list that names a version are of exactly that version, if nothing else is said; one object has no pages
+  const isExact = options.versionMatch === "Exact" || (options.versionMatch === "" && options.limit > 0 && !isOne && Number(options.resourceVersion) > 0);
   if (isExact) return listFrom(scope, options, selection, { revision: Number(options.resourceVersion), after: undefined });
   const limit = options.resourceVersion === "0" ? 0 : options.limit; // whoever takes what there is gets all of it
   await reachToList(scope, options.resourceVersion);
@@ -244,7 +246,8 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const bookmarks = isTrue(query.get("allowWatchBookmarks"));
   const streaming = sendInitial && bookmarks; // asked for or not: who takes bookmarks is told when there is no more of the beginning
   const fromNow = sendInitial || options.resourceVersion === "" || options.resourceVersion === "0";
-  if (fromNow) await reach(scope, options.resourceVersion);
+  const unreached = fromNow ? await reach(scope, options.resourceVersion).then(() => undefined, tooLarge) : undefined;
+  if (unreached) return { type: "watch", served, batches: refusedWatch(scope, unreached) };
   const after = fromNow ? server.cache.revision : Number(options.resourceVersion);
   if (sendInitial) await initialized(scope);
   if (sendInitial) await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
@@ -255,6 +258,21 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const seconds = integer(query, "timeoutSeconds");
   const timeoutMs = seconds ? Math.max(0, seconds) * 1000 : WATCH_TIMEOUT_MIN_MS * (1 + server.random.next());
   return { type: "watch", served, batches: watchBatches(scope, { startMs, selection, after, initial, streaming, bookmarks, timeoutMs }) };
+}
+
+function tooLarge(error: unknown): Error {
+  if (!isTooLarge(error)) throw error;
+  return error as Error;
+}
+
+/** What does not come is told of as an event: upstream waits for it in its cache, where a watch has begun already. */
+async function* refusedWatch({ watched }: Scope, error: Error): AsyncIterable<readonly ErrorItem[]> {
+  watched?.began();
+  try {
+    yield [{ type: "ERROR", error }];
+  } finally {
+    watched?.ended();
+  }
 }
 
 interface WatchPlan {
@@ -272,15 +290,22 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
   const { served, server } = scope;
   const { cache } = served.store!, topic = served.store!.topicOf(plan.selection);
   const ended = new AbortController();
-  const signal = AbortSignal.any([scope.signal, ended.signal, ...(served.custom ? [served.custom.retired] : [])]);
+  const signal = AbortSignal.any([scope.signal, ended.signal]);
+  const retired = served.custom?.retired;
   const timer = server.clock.after(plan.timeoutMs, () => ended.abort());
   let changes: Changes | undefined;
-  const bookmark = new BookmarkTimer(server.clock, () => changes?.wake());
+  const bookmark = new BookmarkTimer(server.clock, { endMs: server.clock.uptimeMs() + plan.timeoutMs, ring: () => changes?.wake() });
+  const retire = (): void => {
+    changes?.stop();
+    changes?.wake();
+  };
+  retired?.addEventListener("abort", retire, { once: true });
   scope.watched?.began();
   try {
     if (plan.timeoutMs === 0) return; // it was over before it began
     await reachToFollow(scope, plan.after);
     changes = new Changes(cache, { after: plan.after, signal, topic }); // from here on nothing is missed, however long it takes to send what there is already
+    if (retired?.aborted) changes.stop();
     for (let i = 0; i < plan.initial.length; i += INITIAL_EVENTS_MAX) {
       const entries = plan.initial.slice(i, i + INITIAL_EVENTS_MAX);
       scope.watched?.events(entries.length);
@@ -295,6 +320,7 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
     while (!changes.isOver) {
       const batch = changes.take();
       if (!batch) {
+        if (retired?.aborted) return; // what happened before is told: that the last objects went with their definition
         if (!bookmark.isDue) {
           await changes.happens();
           continue;
@@ -314,12 +340,13 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
       }
     }
   } catch (error) {
-    if (signal.aborted) return;
+    if (signal.aborted || retired?.aborted) return;
     if (!isExpired(error)) throw error;
     yield [{ type: "ERROR", error }];
   } finally {
     timer.cancel();
     bookmark.cancel();
+    retired?.removeEventListener("abort", retire);
     changes?.stop();
     ended.abort();
     scope.watched?.ended();
@@ -338,19 +365,24 @@ async function reachToFollow(scope: Scope, revision: number): Promise<void> {
 /** When a bookmark is due, of which `ring` tells. What has happened already comes first: a bookmark promises that it was sent. */
 class BookmarkTimer {
   readonly #clock: Clock;
+  readonly #lastMs: number;
   readonly #ring: () => void;
   #alarm: { cancel(): void } | undefined;
   isDue = false;
 
-  constructor(clock: Clock, ring: () => void) {
+  /** `endMs`: of the watch, in the clock's uptime. */
+  constructor(clock: Clock, { endMs, ring }: { readonly endMs: number; readonly ring: () => void }) {
     this.#clock = clock;
+    this.#lastMs = endMs - BOOKMARK_BEFORE_END_MS;
     this.#ring = ring;
   }
 
   wait(): void {
     this.isDue = false;
-    const dueMs = Math.ceil((this.#clock.uptimeMs() + BOOKMARK_PERIOD_MS) / BOOKMARK_STEP_MS) * BOOKMARK_STEP_MS;
-    this.#alarm = this.#clock.after(dueMs - this.#clock.uptimeMs(), () => {
+    const nowMs = this.#clock.uptimeMs();
+    const dueMs = Math.min(Math.ceil((nowMs + BOOKMARK_PERIOD_MS) / BOOKMARK_STEP_MS) * BOOKMARK_STEP_MS, this.#lastMs);
+    if (dueMs <= nowMs) return;
+    this.#alarm = this.#clock.after(dueMs - nowMs, () => {
       this.isDue = true;
       this.#ring();
     });

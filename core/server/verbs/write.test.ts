@@ -577,3 +577,34 @@ test("a permission to escalate the role of a name holds where the path has that 
   await other.ask("PATCH", `${roles}/s`, { query: { fieldManager: "test" }, headers: { "content-type": "application/apply-patch+yaml" }, body: { apiVersion: "rbac.authorization.k8s.io/v1", kind: "ClusterRole", metadata: { name: "s" } } });
   expect(asked).toEqual(["", "r", "s"]);
 });
+
+test("a replacement of another object is refused before anybody is asked what they think of it", async () => {
+  const asked: string[] = [];
+  await using own = await apiServer({ admit: ({ operation, resource }) => { if (operation === "UPDATE" || resource === "leases") asked.push(`${operation} ${resource}`); } });
+  await own.ask("POST", MAPS, { body: { metadata: { name: "another" } } });
+  const other = await own.ask("PUT", `${MAPS}/another`, { body: { metadata: { name: "another", uid: "u" } } });
+  const none = await own.ask("PUT", "/apis/coordination.k8s.io/v1/namespaces/a/leases/none", { body: { metadata: { name: "none", uid: "u" } } });
+  await own.ask("POST", "/apis/apps/v1/namespaces/a/deployments", { body: deployment("another") });
+  const scale = await own.ask("PUT", "/apis/apps/v1/namespaces/a/deployments/another/scale", { body: { metadata: { name: "another", namespace: "a", uid: "u" }, spec: { replicas: 2 } } });
+  expect([other, none, scale].map(({ code, body }) => [code, body.message])).toEqual(Array.from({ length: 3 }, () => [409, expect.stringContaining("Precondition failed: UID in precondition: u, UID in object meta: ")]));
+  expect(asked).toEqual([]);
+});
+
+test("a webhook that says of an applied object that there is one already is taken at its word", async () => {
+  const admit = (): void => { throw statusError({ code: 409, reason: "AlreadyExists", message: "elsewhere" }); };
+  await using own = await apiServer({ admit });
+  const applied = await own.ask("PATCH", `${MAPS}/twin`, { query: { fieldManager: "m" }, headers: { "content-type": "application/apply-patch+yaml" }, body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "twin" } } });
+  expect([applied.code, applied.body.message]).toEqual([409, "elsewhere"]);
+});
+
+test("what would be made by applying or replacing keeps the version it named, as what would be created does", async () => {
+  const query = { fieldManager: "m", dryRun: "All" };
+  const applied = await api.ask("PATCH", `${MAPS}/unborn`, { query, headers: { "content-type": "application/apply-patch+yaml" }, body: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "unborn", resourceVersion: "3" } } });
+  const replaced = await api.ask("PUT", "/apis/coordination.k8s.io/v1/namespaces/a/leases/unborn", { query, body: { metadata: { name: "unborn", resourceVersion: "3" } } });
+  expect([applied, replaced].map(({ code, body }) => [code, body.metadata.resourceVersion])).toEqual([[201, "3"], [201, "3"]]);
+});
+
+test("in what a new object is written is looked at before what is asked for", async () => {
+  const told = await api.ask("POST", MAPS, { query: { dryRun: "some" }, headers: { "content-type": "text/plain" }, body: "x" });
+  expect([told.code, (await api.ask("PUT", `${MAPS}/x`, { query: { dryRun: "some" }, headers: { "content-type": "text/plain" }, body: "x" })).code]).toEqual([415, 422]);
+});

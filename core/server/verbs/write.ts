@@ -17,7 +17,7 @@ import type { UpdateOptions, WriteOptions } from "../../registry/generic/stored-
 import { type Answer, stored } from "../answer.ts";
 import { authorize } from "../handler.ts";
 import type { Scope } from "../scope.ts";
-import { bodyReader, decodeObject, keptSpec } from "./body.ts";
+import { bodyReader, keptSpec } from "./body.ts";
 import { checkName, dropRepeatedOwners, placeInNamespace, requireName } from "./incoming.ts";
 import { keepManagers, managedFieldsWithView, recordOwner, viewManagedFields } from "./managed-fields.ts";
 import { patcherOf } from "./patch.ts";
@@ -26,8 +26,9 @@ import { type DeleteQuery, type WriteQuery, writeQueryOf } from "./write-options
 
 export async function createObject(scope: Scope): Promise<Answer> {
   const { served } = scope;
+  const read = await bodyReader(scope); // in what it is written is looked at before what is asked for
   const query = writeQueryOf(scope, "CreateOptions");
-  const object = await decodeObject(scope);
+  const object = read();
   wipeSystemFields(object.metadata);
   placeInNamespace(scope, object);
   dropRepeatedOwners(scope, object, "request");
@@ -56,12 +57,13 @@ export async function updateObject(scope: Scope): Promise<Answer> {
     return object;
   };
   let prepared: ApiObject | undefined = replacement(); // what is wrong with it is said before anything else is looked at
+  const preconditions = { uid: prepared.metadata.uid || undefined };
   const next = (): ApiObject => {
     const object = prepared ?? replacement();
     prepared = undefined;
     return object;
   };
-  if (subresource?.type === "view") return writeView(scope, query, { change: next, ownsFields: false });
+  if (subresource?.type === "view") return writeView(scope, query, { change: next, ownsFields: false, preconditions });
   const { admit, ...options } = writeOptions(scope, "UPDATE", query);
   const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate etcd3", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
@@ -70,7 +72,7 @@ export async function updateObject(scope: Scope): Promise<Answer> {
     await admit(object, old);
     if (!owned) delete object.metadata.managedFields;
     return object;
-  }, { ...options, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" })));
+  }, { ...options, preconditions, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" })));
   await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);
 }
@@ -138,10 +140,11 @@ interface ViewChange {
   /** Whether the change has worked out whose fields are whose. */
   readonly ownsFields: boolean;
   readonly isPatch?: boolean;
+  readonly preconditions?: UpdateOptions["preconditions"];
 }
 
 /** PUT and PATCH of a view (scale): its object is changed through it. */
-async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields, isPatch = false }: ViewChange): Promise<Answer> {
+async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields, isPatch = false, preconditions }: ViewChange): Promise<Answer> {
   const { served, info } = scope;
   const subresource = subresourceOf(scope);
   if (subresource?.type !== "view") throw new Error("not a view");
@@ -165,7 +168,7 @@ async function writeView(scope: Scope, query: WriteQuery, { change, ownsFields, 
     subresource.write(next, view);
     next.metadata.managedFields = managedFieldsWithView(served, next, view);
     return next;
-  }, { ...options, validate: (next, old) => options.validate!(subresource.read(next), old && subresource.read(old)) });
+  }, { ...options, preconditions, validate: (next, old) => options.validate!(subresource.read(next), old && subresource.read(old)) });
   await served.ready([entry.object], scope.signal);
   return viewAnswer(scope, subresource.read(served.custom ? served.fromStorage(entry.object) : entry.object));
 }
