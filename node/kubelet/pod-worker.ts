@@ -221,8 +221,8 @@ export class PodWorker {
   #isFinished(): boolean { return this.#stage === "finished"; }
 
   #retryMs(error: unknown): number {
-    const { clock, random } = this.#deps.context;
-    if (error instanceof VolumesNotReady) return Math.max(0, error.retryAtMs - clock.nowMs());
+    const { random } = this.#deps.context;
+    if (error instanceof VolumesNotReady) return error.retryMs;
     if ((error as Error).message.includes("network is not ready")) return NETWORK_RETRY_MS;
     return ERROR_RETRY_MS * (1 + 0.5 * random.next());
   }
@@ -352,7 +352,7 @@ export class PodWorker {
         return undefined;
       }
       if (!this.#volumes || !(error instanceof VolumesNotReady)) throw error;
-      return error.retryAtMs; // it was there once: the pod goes on with what it has
+      return this.#deps.context.clock.nowMs() + error.retryMs; // it was there once: the pod goes on with what it has
     }
   }
 
