@@ -59,6 +59,7 @@ export function probeManager(deps: Deps): ProbeManager {
     const watch = new ContainerWatch({ ...deps, counted, took }, results[kind], { podUid, spec, kind, probe });
     if (clock.uptimeMs() - deps.startedMs < periodMs) await clock.sleep(random.next() * periodMs, quit);
     while (!quit.aborted) {
+      const beganMs = clock.uptimeMs();
       const goOn = await watch.tick(quit).catch((error: unknown) => {
         if (!quit.aborted) log.warn("probe worker failed, next try in one period", { podUid, container: spec.container.name, kind, error });
         return true;
@@ -66,7 +67,7 @@ export function probeManager(deps: Deps): ProbeManager {
       if (!goOn || quit.aborted) break;
       const triggered = new AbortController();
       worker.trigger = () => triggered.abort();
-      await clock.sleep(periodMs, AbortSignal.any([quit, triggered.signal]));
+      await clock.sleep(Math.max(0, periodMs - (clock.uptimeMs() - beganMs)), AbortSignal.any([quit, triggered.signal])); // however long it took
     }
     watch.forget();
     watch.uncount();
