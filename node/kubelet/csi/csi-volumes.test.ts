@@ -230,7 +230,7 @@ test("a pod that has its volume goes on while the driver is away, also where the
   await node.drivers.handler.deregister({ name: DRIVER, endpoint: join(dataDir, "driver.sock") } as never, signal);
   expect(await node.volumes.setUp(pod("u1"), volume, { claim, volume: pv }, signal)).toBe(target);
   await expect(node.volumes.setUp(pod("u2"), volume, { claim, volume: pv }, signal)).rejects.toThrow(`failed to get CSI client: driver name ${DRIVER} not found`);
-  expect(node.events).toEqual([["Warning", "VolumeResizeFailed", `MountVolume.NodeExpandVolume failed for volume "pv-1" : driver name ${DRIVER} not found in the list of registered CSI drivers`]]);
+  expect(node.events).toEqual([["Warning", "VolumeResizeFailed", `NodeExpandVolume.NodeExpandVolume failed for volume "pv-1" : driver name ${DRIVER} not found in the list of registered CSI drivers`]]);
 });
 
 test("how full a block device is, its driver says too", async () => {
@@ -261,6 +261,22 @@ test.each([["a file system", volume], ["a block device", { ...volume, fsType: ""
   expect(node.calls).toEqual(["stage", "publish", "expand", "publish", "expand"]);
   expect(node.requests.at(-1)).toMatchObject({ volume_path: publishTarget(dataDir, uid, used).target, staging_target_path: stagingDirectory(dataDir, used).target });
   expect(node.api.all(PERSISTENT_VOLUME_CLAIMS)[0]).toMatchObject({ status: { capacity: { storage: "2Gi" } } });
+  const mapped = `MapVolume.MapPodDevice succeeded for volume "pv-1" volumeMapPath "${dataDir}/pods/${uid}/volumeDevices/kubernetes.io~csi"`;
+  expect(node.events.filter(([, reason]) => reason === "SuccessfulMountVolume")).toEqual(used.block ? [["Normal", "SuccessfulMountVolume", mapped]] : []);
+});
+
+test("why a device is not there is told as of devices", async () => {
+  await using node = await startNode();
+  const { client } = node.api;
+  const device = { ...volume, fsType: "", block: true };
+  await client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: true } }, { signal });
+  const attachments = client.resource(VOLUME_ATTACHMENTS);
+  const made = await attachments.create({ apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name: attachmentName(volume, "n1") }, spec: { attacher: DRIVER, nodeName: "n1", source: {} }, status: { attached: false, attachError: { message: "full" } } } as NewObject<VolumeAttachment>, { signal });
+  await expect(node.volumes.setUp(pod("u1"), device, undefined, signal)).rejects.toMatchObject({ reason: "FailedMapVolume", message: 'MapVolume.WaitForAttach failed for volume "pv-1" : full' });
+  await expect(node.volumes.setUp(pod("u1"), volume, undefined, signal)).rejects.toMatchObject({ reason: "FailedMount" });
+  await attachments.updateStatus({ ...made, status: { attached: true } }, { signal });
+  node.fail.next = new RpcFailure("Internal", "busy");
+  await expect(node.volumes.setUp(pod("u1"), device, undefined, signal)).rejects.toMatchObject({ reason: "FailedMapVolume", message: expect.stringContaining("MapVolume.SetUpDevice failed") as unknown });
 });
 
 test("a volume that was published and could not be given to its pod's group is given to it by the next try", async () => {

@@ -11,10 +11,12 @@
  * Source: kubernetes v1.36 pkg/volume/csi, pkg/kubelet/volumemanager
  */
 import { stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../core/api/gen/core.v1.ts";
 import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { isNotFound } from "../../../core/api/meta/status-error.ts";
 import { CSI_DRIVERS } from "../../../core/client/resources.ts";
+import { podReference } from "../pod-spec.ts";
 import { type ClaimExpander, wantedSize } from "../volumes/expand-claim.ts";
 import { MountFailure, VolumePending } from "../volumes/mount-failure.ts";
 import { giveToGroup } from "../volumes/volume-directory.ts";
@@ -93,6 +95,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       if (claimed && !before) await deps.expander.beforeUse(growing(volume, claimed, target, pod, signal), signal);
       unfinished.delete(published);
       remember(pod, { volume, target, claim: claimName, republish: object?.spec.requiresRepublish ?? false });
+      if (volume.block && !before) deps.events.event(podReference(pod), "Normal", "SuccessfulMountVolume", `MapVolume.MapPodDevice succeeded for volume "${volume.specName}" volumeMapPath "${dirname(note)}"`);
       return target;
     });
   }

@@ -81,7 +81,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     try {
       const onBound = ({ metadata: { name }, spec }: Readonly<PersistentVolume>): void => {
         plugin = pluginOf(spec);
-        if (!known.has(key) && !selectsNode(spec.nodeAffinity?.required, deps.node())) throw new MountFailure("MountVolume.NodeAffinity check", name, new Error("no matching NodeSelectorTerms"));
+        if (!known.has(key) && !selectsNode(spec.nodeAffinity?.required, deps.node())) throw new MountFailure(`${spec.volumeMode === "Block" ? "MapVolume" : "MountVolume"}.NodeAffinity check`, name, new Error("no matching NodeSelectorTerms"));
       };
       const ready = await setUpVolume({ ...deps, devices, iscsi, tmpfs }, pod, volume, { signal, onBound });
       known.add(key);
@@ -97,7 +97,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
       const message = cause instanceof MountFailure || cause instanceof UnusableVolume ? cause.message : `MountVolume.SetUp failed for volume "${volume.name}" : ${mountErrorText(cause as Error)}`;
       const retryMs = backoffMs(count, RETRY);
       failures.set(key, { count, untilMs: clock.uptimeMs() + retryMs, message });
-      events.event(podReference(pod), "Warning", "FailedMount", message);
+      events.event(podReference(pod), "Warning", cause instanceof MountFailure ? cause.reason : "FailedMount", message);
       log.warn("volume not ready", { pod: pod.metadata.name, namespace: pod.metadata.namespace, volume: volume.name, error: cause });
       throw new VolumesNotReady(message, retryMs);
     }
