@@ -290,6 +290,19 @@ test("a volume that was published and could not be given to its pod's group is g
   expect([node.calls, statSync(target).gid]).toEqual([["stage", "publish", "publish"], 4321]);
 });
 
+test("a volume that was being given to its pod's group when the kubelet was killed is given to it by the next one", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
+  const owned = { ...pod("owned"), spec: { securityContext: { fsGroup: 4321 } } } as unknown as Pod;
+  node.fail.empty = true;
+  await expect(node.volumes.setUp(owned, volume, undefined, signal)).rejects.toThrow("ENOENT");
+  node.fail.empty = false;
+  const target = await node.restart().setUp(owned, volume, undefined, signal);
+  expect([node.calls, statSync(target).gid]).toEqual([["stage", "publish", "stage", "publish"], 4321]);
+  await node.restart().setUp(owned, volume, undefined, signal);
+  expect(node.calls).toHaveLength(4); // it has all it needs
+});
+
 const allocatable = (node: Awaited<ReturnType<typeof startNode>>) => node.api.all(CSI_NODES)[0]?.spec.drivers[0]?.allocatable?.count;
 
 test("how many volumes fit is asked again as often as the CSIDriver says", async () => {

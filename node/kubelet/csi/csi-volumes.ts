@@ -90,9 +90,11 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const stagingPath = volume.lifecycle === "Persistent" ? await attempt(step("MountVolume.MountDevice", "MapVolume.SetUpDevice"), volume, () => staged.stage({ driver, volume, publishContext, capability, attaches }, signal)) : undefined;
       const first = !before && (unfinished.has(published) || (await readNote(note)) === undefined); // not begun by a kubelet before us either
       if (!before) unfinished.add(published);
-      const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath, first }, signal));
+      const more = !before && (group.byUs || (claimed !== undefined && wantedSize(claimed.claim, claimed.volume) !== undefined)); // which may take long
+      const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath, first, unfinished: more }, signal));
       if (group.byUs && !before) await giveToGroup(pod, target, { readOnly: false, told: deps });
       if (claimed && !before) await deps.expander.beforeUse(growing(volume, claimed, target, pod, signal), signal);
+      if (more) await calls.finish(pod, volume);
       unfinished.delete(published);
       remember(pod, { volume, target, claim: claimName, republish: object?.spec.requiresRepublish ?? false });
       if (volume.block && !before) deps.events.event(podReference(pod), "Normal", "SuccessfulMountVolume", `MapVolume.MapPodDevice succeeded for volume "${volume.specName}" volumeMapPath "${dirname(note)}"`);
@@ -114,7 +116,8 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
 
   async function isPublished(pod: Pod, volume: CsiVolume): Promise<boolean> {
     const { note, target } = publishTarget(dataDir, pod.metadata.uid, volume);
-    return (await readNote(note)) !== undefined && (mounts.isMountPoint(target) || (volume.block && (await exists(target))));
+    const noted = await readNote(note);
+    return noted !== undefined && noted.unfinished === undefined && (mounts.isMountPoint(target) || (volume.block && (await exists(target))));
   }
 
   function growing(volume: CsiVolume, claimed: Claimed, target: string, pod: Pod, signal: AbortSignal): Parameters<ClaimExpander["inUse"]>[0] {
