@@ -439,6 +439,23 @@ test("the end of a pod whose sandbox cannot be stopped is told when it could be,
   expect(node.cri.calls.filter((call) => call === "StartContainer c0")).toHaveLength(1);
 });
 
+test("a dead container that cannot be removed keeps its pod from nothing", async () => {
+  await using node = await startNode();
+  const problems: string[] = [];
+  Object.assign(node.log, { warn: (message: string) => void problems.push(message) });
+  await node.create("again", {});
+  await node.until("again", isReady);
+  const held = disturb(node, (method) => method === "RuntimeService/RemoveContainer");
+  for (const count of [1, 2]) {
+    node.cri.exit("c0", 1);
+    await node.until("again", (status) => first(status)?.restartCount === count && isReady(status));
+  }
+  await eventually(() => held.tries, (tries) => tries > 0);
+  expect(problems).toContain("dead containers not removed, next try at the next look");
+  expect(problems).not.toContain("pod not synced, next try soon");
+  held.end();
+});
+
 test("a sandbox that was stopped when the kubelet was: the pod's end is told by the next one, and it is not run again", async () => {
   await using node = await startNode();
   await node.create("done", { restartPolicy: "Never" });

@@ -307,7 +307,10 @@ export class PodWorker {
     const isResized = shortfall === undefined && resizeError === undefined;
     if (this.#resize.inProgress && isResized) cgroups.ensure(pod, { unlimitedCpu });
     if (isResized && this.#resize.conclude(this.granted, this.#runtime)) this.#say();
-    await removeGarbage(context, garbageOf(this.#runtime, { ...context.settings.deadContainers, nowMs: clock.nowMs() }), signal);
+    await removeGarbage(context, garbageOf(this.#runtime, { ...context.settings.deadContainers, nowMs: clock.nowMs() }), signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      context.log.warn("dead containers not removed, next try at the next look", { pod: pod.metadata.name, namespace: pod.metadata.namespace, error }); // the pod goes on without that
+    });
     if (this.#shouldTerminate()) return 0;
     const regularAtMs = clock.nowMs() + context.settings.syncMs * (1 + 0.5 * random.next());
     const shortAtMs = isResized ? Number.POSITIVE_INFINITY : clock.nowMs() + ERROR_RETRY_MS;
