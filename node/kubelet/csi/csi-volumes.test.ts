@@ -279,6 +279,17 @@ test("why a device is not there is told as of devices", async () => {
   await expect(node.volumes.setUp(pod("u1"), device, undefined, signal)).rejects.toMatchObject({ reason: "FailedMapVolume", message: expect.stringContaining("MapVolume.SetUpDevice failed") as unknown });
 });
 
+test("a volume of many nodes that has grown, and whose claim another node has told, grows on this one too, once", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
+  const sized = (storage: string) => ({ claim: { metadata: { name: "c", namespace: "d" }, spec: { accessModes: ["ReadWriteMany"] }, status: { phase: "Bound", capacity: { storage } } } as unknown as PersistentVolumeClaim, volume: { metadata: { name: "pv-1" }, spec: { capacity: { storage } } } as unknown as PersistentVolume });
+  for (const size of ["1Gi", "1Gi", "3Gi", "3Gi"]) await node.volumes.setUp(pod("u1"), volume, sized(size), signal);
+  expect([node.calls, node.requests.at(-1)]).toMatchObject([["stage", "publish", "expand"], { capacity_range: { required_bytes: 3 * 2 ** 30 } }]);
+  const next = node.restart();
+  for (const size of ["3Gi", "4Gi"]) await next.setUp(pod("u1"), volume, sized(size), signal);
+  expect([node.calls.slice(3), node.requests.at(-1)]).toMatchObject([["expand"], { capacity_range: { required_bytes: 4 * 2 ** 30 } }]);
+});
+
 test("a volume that was published and could not be given to its pod's group is given to it by the next try", async () => {
   await using node = await startNode();
   await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });

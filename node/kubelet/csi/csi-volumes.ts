@@ -17,7 +17,7 @@ import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { isNotFound } from "../../../core/api/meta/status-error.ts";
 import { CSI_DRIVERS } from "../../../core/client/resources.ts";
 import { podReference } from "../pod-spec.ts";
-import { type ClaimExpander, wantedSize } from "../volumes/expand-claim.ts";
+import type { ClaimExpander } from "../volumes/expand-claim.ts";
 import { MountFailure, VolumePending } from "../volumes/mount-failure.ts";
 import { giveToGroup } from "../volumes/volume-directory.ts";
 import { attachments } from "./attachment.ts";
@@ -65,7 +65,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     const key = volumeKey(volume);
     const claimName = claimed && { namespace: claimed.claim.metadata.namespace ?? "", claim: claimed.claim.metadata.name };
     const before = done.get(pod.metadata.uid)?.get(volume.specName);
-    if (before && !before.republish && (claimed === undefined || wantedSize(claimed.claim, claimed.volume) === undefined)) return before.target;
+    if (before && !before.republish && !(claimed && deps.expander.grows(claimed))) return before.target;
     return await inTurn(key, async () => {
       if (before && claimed) await deps.expander.inUse(growing(volume, claimed, before.target, pod, signal), signal); // a pod that has it does not wait for a driver that is away
       if (before && !before.republish) return before.target;
@@ -82,6 +82,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
         const target = published;
         staged.takeOver(key);
         remember(pod, { volume, target, claim: claimName, republish: false });
+        if (claimed) await deps.expander.inUse(growing(volume, claimed, target, pod, signal), signal);
         return target;
       }
       const publishContext = attaches ? await attached(volume, object, signal) : {};
@@ -90,7 +91,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const stagingPath = volume.lifecycle === "Persistent" ? await attempt(step("MountVolume.MountDevice", "MapVolume.SetUpDevice"), volume, () => staged.stage({ driver, volume, publishContext, capability, attaches }, signal)) : undefined;
       const first = !before && (unfinished.has(published) || (await readNote(note)) === undefined); // not begun by a kubelet before us either
       if (!before) unfinished.add(published);
-      const more = !before && (group.byUs || (claimed !== undefined && wantedSize(claimed.claim, claimed.volume) !== undefined)); // which may take long
+      const more = !before && (group.byUs || (claimed !== undefined && deps.expander.grows(claimed))); // which may take long
       const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath, first, unfinished: more }, signal));
       if (group.byUs && !before) await giveToGroup(pod, target, { readOnly: false, told: deps });
       if (claimed && !before) await deps.expander.beforeUse(growing(volume, claimed, target, pod, signal), signal);

@@ -35,6 +35,8 @@ export interface Growing {
 }
 
 export interface ClaimExpander {
+  /** Whether there may be something to be done for a volume that is used here. */
+  grows(of: Pick<Growing, "claim" | "volume">): boolean;
   /** As the volume is mounted. Throws MountFailure. */
   beforeUse(growing: Growing, signal: AbortSignal): Promise<void>;
   /** While it is used: a failure is told, and the next try comes later and later; the pod goes on. */
@@ -102,12 +104,16 @@ export function claimExpander({ client, events, clock, log, nodeName }: Deps): C
     return await claims.patch(claim, "application/merge-patch+json", { status }, { subresource: "status", signal });
   }
 
+  function sizesOf(claim: Readonly<PersistentVolumeClaim>, volume: Readonly<PersistentVolume>): { readonly wanted: string | undefined; readonly here: string; readonly size: string | undefined } {
+    const wanted = wantedSize(claim, volume);
+    const here = sizes.get(volume.metadata.name) ?? claim.status?.capacity?.["storage"] ?? "0";
+    return { wanted, here, size: wanted ?? sharedSize(claim, volume, here) };
+  }
+
   /** "unmounted": not while it is used. */
   async function expand({ pod, claim, volume, readOnly, grow }: Growing, signal: AbortSignal): Promise<"done" | "unmounted"> {
     const { name } = volume.metadata;
-    const wanted = wantedSize(claim, volume);
-    const here = sizes.get(name) ?? claim.status?.capacity?.["storage"] ?? "0";
-    const size = wanted ?? sharedSize(claim, volume, here);
+    const { wanted, here, size } = sizesOf(claim, volume);
     if (isShared(claim)) sizes.set(name, here);
     if (size === undefined) return "done";
     const tell = (type: "Normal" | "Warning", reason: string, message: string): void => {
@@ -138,6 +144,7 @@ export function claimExpander({ client, events, clock, log, nodeName }: Deps): C
   }
 
   return {
+    grows: ({ claim, volume }) => sizesOf(claim, volume).size !== undefined,
     get size() { return new Set([...users.keys(), ...sizes.keys(), ...failures.keys()]).size; },
     released(podUid) {
       for (const [name, pods] of users) {
