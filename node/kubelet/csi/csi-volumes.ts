@@ -31,8 +31,8 @@ import { keyOfNote, publishedVolumes } from "./noted-volumes.ts";
 import { StagedVolumes } from "./staged-volumes.ts";
 import { readNote } from "./volume-note.ts";
 
-/** A claimed volume's objects; an inline volume has none. */
-export interface Claimed { readonly claim: Readonly<PersistentVolumeClaim>; readonly volume: Readonly<PersistentVolume> }
+/** A claimed volume's objects; an inline volume has none. `readOnly`: the pod only reads it, whatever the volume is. */
+export interface Claimed { readonly claim: Readonly<PersistentVolumeClaim>; readonly volume: Readonly<PersistentVolume>; readonly readOnly?: boolean | undefined }
 
 export interface CsiVolumes {
   /** The path containers get. Repeats nothing that is done. Throws MountFailure, VolumePending. */
@@ -65,7 +65,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     const key = volumeKey(volume);
     const claimName = claimed && { namespace: claimed.claim.metadata.namespace ?? "", claim: claimed.claim.metadata.name };
     const before = done.get(pod.metadata.uid)?.get(volume.specName);
-    if (before && !before.republish && !(claimed && deps.expander.grows(claimed))) return before.target;
+    if (before && !before.republish && !(claimed && !claimed.readOnly && deps.expander.grows(claimed))) return before.target;
     return await inTurn(key, async () => {
       if (before && claimed) await deps.expander.inUse(growing(volume, claimed, before.target, pod, signal), signal); // a pod that has it does not wait for a driver that is away
       if (before && !before.republish) return before.target;
@@ -129,7 +129,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const stagingPath = staged.has(volumeKey(volume)) ? known(staging) : "";
       return await growCsiVolume({ driver, volume, capability, path: known(target), stagingPath, secrets: () => calls.secretData("NodeExpandSecretRef", volume.expandSecret, signal) }, bytes, signal);
     }
-    return { pod, ...claimed, readOnly: volume.readOnly, grow };
+    return { pod, ...claimed, readOnly: claimed.readOnly ?? false, grow };
   }
 
   async function driverObject(name: string, signal: AbortSignal): Promise<Readonly<CSIDriver> | undefined> {

@@ -163,6 +163,7 @@ export function claimExpander({ client, events, clock, log, nodeName }: Deps): C
     },
     async inUse(growing, signal) {
       use(growing);
+      if (growing.readOnly) return; // told where it is mounted
       const { name } = growing.volume.metadata;
       const before = failures.get(name);
       if (before && clock.uptimeMs() < before.untilMs) return;
