@@ -26,7 +26,7 @@ import { csiAllocatable } from "./allocatable.ts";
 import { claimExpander } from "../volumes/expand-claim.ts";
 import { csiNodeWriter } from "./csi-node.ts";
 import { attachmentName, type CsiVolume, publishTarget, stagingDirectory } from "./csi-volume.ts";
-import { csiVolumes } from "./csi-volumes.ts";
+import { type CsiVolumes, csiVolumes } from "./csi-volumes.ts";
 import { driverCallMeter } from "./driver-calls.ts";
 import { csiDrivers } from "./drivers.ts";
 import { volumeStats } from "./volume-stats.ts";
@@ -94,8 +94,12 @@ async function startNode() {
   const ended = runAll(running, stop.signal);
   await eventually(() => notified.length, (count) => count > 0);
   const recorder: EventRecorder = { event: (_about, type, reason, message) => void events.push([type, reason, message]) };
-  const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, expander: claimExpander({ ...common, events: recorder }), events: recorder, clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
-  return { api, metrics, drivers, calls, requests, notified, events, fail, room, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
+  const hears = { all: true }; // the cluster, of what is in use
+  const restart = () => {
+    const volumes: CsiVolumes = csiVolumes({ ...common, dataDir, drivers, mounts, tokens, expander: claimExpander({ ...common, events: recorder }), events: recorder, signal, known: (path) => path, onInUse: () => { if (hears.all) volumes.told([`kubernetes.io/csi/${DRIVER}^h1`]); } });
+    return volumes;
+  };
+  return { api, metrics, drivers, calls, requests, notified, events, fail, room, hears, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
 }
 
 test("a driver registers, and a volume of it is attached, staged once, published for each pod, and taken back", async () => {
@@ -288,6 +292,20 @@ test("a volume of many nodes that has grown, and whose claim another node has to
   const next = node.restart();
   for (const size of ["3Gi", "4Gi"]) await next.setUp(pod("u1"), volume, sized(size), signal);
   expect([node.calls.slice(3), node.requests.at(-1)]).toMatchObject([["expand"], { capacity_range: { required_bytes: 4 * 2 ** 30 } }]);
+});
+
+test("a volume that the cluster does not know to be in use here is not touched: somebody may be about to detach it", async () => {
+  await using node = await startNode();
+  node.hears.all = false;
+  await node.api.client.resource(VOLUME_ATTACHMENTS).create({ apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name: attachmentName(volume, "n1") }, spec: { attacher: DRIVER, nodeName: "n1", source: {} }, status: { attached: true } } as NewObject<VolumeAttachment>, { signal });
+  const setUp = (uid: string) => node.volumes.setUp(pod(uid), volume, undefined, signal);
+  await expect(setUp("u1")).rejects.toThrow("volume h1 is not known to be in use on this node yet");
+  node.volumes.told(await node.volumes.inUse());
+  await setUp("u1");
+  await node.volumes.tearDown("u1", signal);
+  while ((await node.volumes.inUse()).length > 0) await Bun.sleep(3);
+  await expect(setUp("u2")).rejects.toMatchObject({ name: "VolumePending" }); // it was let go meanwhile
+  expect(node.calls).toEqual(["stage", "publish", "unpublish", "unstage"]);
 });
 
 test("a volume that was published and could not be given to its pod's group is given to it by the next try", async () => {

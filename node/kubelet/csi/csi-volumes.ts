@@ -43,6 +43,8 @@ export interface CsiVolumes {
   sweep(signal: AbortSignal): Promise<void>;
   /** For the node's status. */
   inUse(): Promise<readonly string[]>;
+  /** The node's status has been written with these. */
+  told(inUse: readonly string[]): void;
   /** The driver may need no attaching any more: what is in use of it is then held by nobody. */
   reconsider(driver: Readonly<CSIDriver>): void;
   /** What the pod has published, by the name of the volume's object. */
@@ -85,6 +87,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
         if (claimed) await deps.expander.inUse(growing(volume, claimed, target, pod, signal), signal);
         return target;
       }
+      if (attaches && !staged.isTold(key)) throw new VolumePending(`volume ${volume.handle} is not known to be in use on this node yet`); // somebody may be about to detach it
       const publishContext = attaches ? await attached(volume, object, signal) : {};
       const group = groupOf(pod, volume, object, facts);
       const capability = capabilityOf(volume, facts, group.byDriver);
@@ -154,6 +157,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     sweep: (signal) => staged.sweep(signal),
     reconsider: (driver) => staged.reconsider(driver),
     inUse: () => staged.inUse(),
+    told: (inUse) => staged.told(inUse),
     published: (podUid) => [...(done.get(podUid)?.values() ?? [])],
   };
 }
