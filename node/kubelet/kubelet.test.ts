@@ -720,7 +720,7 @@ test("what is in use is known to be so once the API server has it", async () => 
   const reported: string[] = [];
   const agent = nodeAgent({
     settings: { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: [], hostname: "n1", version: "v1.36.0", dataDir } as KubeletSettings, machine: { os: "linux", cpus: 2, memoryBytes: 2 ** 32, hugepages: [] } as unknown as MachineInfo, client: api.client, cri: memoryRuntime({ nowMs: fastClock.nowMs }), clock: fastClock, random: systemRandom, log: silentLog,
-    events: { event: () => undefined }, diskBytes: async () => 2 ** 40, pressures: () => new Set(), runtimeSilentMs: () => 0, runtimeSilentMsMax: 1, volumesInUse: async () => volumesInUse, onReported: ({ volumesInUse: keys }) => void reported.push(`${keys?.join()} of ${api.all<Node>(NODES)[0]?.status?.volumesInUse?.join()}`),
+    events: { event: () => undefined }, diskBytes: async () => 2 ** 40, pressures: () => new Set(), runtimeSilentMs: () => 0, runtimeSilentMsMax: 1, volumesInUse: async () => volumesInUse, onReported: ({ volumesInUse: keys }: { volumesInUse?: string[] }) => void reported.push(`${keys?.join()} of ${api.all<Node>(NODES)[0]?.status?.volumesInUse?.join()}`),
   } as unknown as Parameters<typeof nodeAgent>[0]);
   const stop = new AbortController();
   const running = agent.parts.find(({ name }) => name === "node-status")!.run(stop.signal, () => undefined);
