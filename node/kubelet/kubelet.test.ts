@@ -591,6 +591,7 @@ test("a node short of disk clears away what nobody needs, then ends pods with al
   await eventually(() => readdirSync(join(dataDir, "logs")).map((name) => name.split("_")[1]).toSorted(), (names) => names.join() === "critical,done");
   expect(first(await node.until("low", (status) => first(status)?.state?.terminated !== undefined))?.state?.terminated).toMatchObject({ exitCode: expect.any(Number) });
   expect(node.counted("kubelet_evictions{eviction_signal=\"nodefs.available\"}")).toBe(2);
+  expect(node.counted("kubelet_eviction_stats_age_seconds_count{eviction_signal=\"nodefs.available\"}")).toBe(2);
   await node.create("late", {});
   expect(await node.until("late", (status) => status?.phase === "Failed")).toMatchObject({ reason: "Evicted", message: "Pod was rejected: The node had condition: [DiskPressure]. " });
   expect(isReady(node.status("critical"))).toBe(true);
