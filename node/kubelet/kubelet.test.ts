@@ -439,6 +439,20 @@ test("the end of a pod whose sandbox cannot be stopped is told when it could be,
   expect(node.cri.calls.filter((call) => call === "StartContainer c0")).toHaveLength(1);
 });
 
+test("a container that has ended for good, and that was probed, keeps nobody busy", async () => {
+  await using node = await startNode();
+  const livenessProbe = { exec: { command: ["x"] }, periodSeconds: 1 };
+  await node.create("half", { restartPolicy: "Never" }, [{ livenessProbe }, {}]);
+  await node.until("half", isReady);
+  node.cri.exit("c0", 0);
+  await node.until("half", hasExited);
+  await Bun.sleep(100);
+  const syncs = () => node.counted('kubelet_pod_worker_duration_seconds_count{operation_type="sync"}');
+  const before = syncs();
+  await Bun.sleep(300);
+  expect(syncs() - before).toBeLessThan(5);
+});
+
 test("a dead container that cannot be removed keeps its pod from nothing", async () => {
   await using node = await startNode();
   const problems: string[] = [];

@@ -147,12 +147,14 @@ class ContainerWatch {
     if (isTerminalPhase(status.phase)) return false;
     const container = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find(({ name }) => name === spec.container.name);
     if (!container?.containerID) return true;
+    const { running, terminated } = container.state ?? {};
+    const isOver = terminated !== undefined && !restartsAfter(spec.container, pod.spec, terminated.exitCode) && !(spec.kind === "init" && isSidecar(spec.container));
+    if (isOver && !this.#knows(container)) return false; // for good, before we looked: nothing has changed, and whoever heard that it had would look again, and start us again
     this.#follow(container);
     if (this.#onHold) return true;
-    const { running, terminated } = container.state ?? {};
     if (!running) {
       this.#set("failure");
-      return !terminated || restartsAfter(spec.container, pod.spec, terminated.exitCode) || (spec.kind === "init" && isSidecar(spec.container));
+      return !isOver;
     }
     if (pod.metadata.deletionTimestamp && kind !== "readiness") {
       this.#set("success");
@@ -188,11 +190,13 @@ class ContainerWatch {
     if (result !== "failed") took.observe(seconds, withoutUid(this.#labels ?? {}));
   }
 
-  #follow({ containerID = "", state, started }: ContainerStatus): void {
-    const id = containerID.replace(/^.*:\/\//, "");
-    if (id === this.#containerId) return;
+  #knows(container: ContainerStatus): boolean { return idOf(container) === this.#containerId; }
+
+  #follow(container: ContainerStatus): void {
+    if (this.#knows(container)) return;
+    const { state, started } = container;
     this.forget();
-    this.#containerId = id;
+    this.#containerId = idOf(container);
     this.#followedMs = this.#deps.clock.uptimeMs();
     this.#onHold = false;
     this.#last = undefined;
@@ -240,6 +244,10 @@ class ContainerWatch {
     this.#results.set(this.#containerId, result);
     if (before !== result) this.#deps.onResult(this.#watched.podUid, this.#watched.kind, result);
   }
+}
+
+function idOf({ containerID = "" }: ContainerStatus): string {
+  return containerID.replace(/^.*:\/\//, "");
 }
 
 function withoutUid({ pod_uid: _, ...labels }: Labels): Labels {
