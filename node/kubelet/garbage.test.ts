@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
-import { garbageOf } from "./garbage.ts";
+import { silentLog } from "../../core/observe/log.ts";
+import { garbageOf, removeGarbage } from "./garbage.ts";
 import type { Kept } from "./kept.ts";
 import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
 
@@ -25,4 +26,16 @@ test("as many dead ones of each container are kept as the settings say, and thos
   const left = (perContainer: number, ageMinMs: number) => ids(seen, true, { perContainer, ageMinMs });
   expect([left(1, 0), left(2, 0), left(-1, 0), left(1, 3_000), left(3, 5_000)]).toEqual([["a2", "a3", "a4"], ["a3", "a4"], [], ["a3", "a4"], []]);
   expect(ids(seen, false, { perContainer: 3, ageMinMs: 5_000 })).toEqual(["a1", "a2", "a3", "a4"]);
+});
+
+test("a sandbox is stopped before it goes, and stays while it cannot be", async () => {
+  const calls: string[] = [];
+  const call = async (method: string, request: { readonly pod_sandbox_id?: string }): Promise<object> => {
+    calls.push(`${method.replace("RuntimeService/", "")} ${request.pod_sandbox_id}`);
+    if (method.endsWith("/StopPodSandbox") && request.pod_sandbox_id === "s1") throw new Error("no network");
+    return {};
+  };
+  const context = { cri: { call }, settings: {}, log: silentLog } as unknown as Parameters<typeof removeGarbage>[0];
+  await expect(removeGarbage(context, garbageOf({ ...runtime("a:running:s0", ["s0", "s1", "s2"]) }, { perContainer: 1, ageMinMs: 0, nowMs: 0 }), new AbortController().signal)).rejects.toThrow("no network");
+  expect(calls.toSorted()).toEqual(["RemovePodSandbox s2", "StopPodSandbox s1", "StopPodSandbox s2"]);
 });

@@ -37,7 +37,10 @@ export function garbageOf(runtime: RuntimePod, kept: (Kept & { readonly nowMs: n
 
 export async function removeGarbage(context: Context, garbage: Garbage, signal: AbortSignal): Promise<void> {
   await settleAll(garbage.containers.map((container) => removeContainer(context, container, signal)));
-  await settleAll(garbage.sandboxes.map(({ id }) => gone(context.cri.call("RuntimeService/RemovePodSandbox", { pod_sandbox_id: id }, { signal }))));
+  await settleAll(garbage.sandboxes.map(async ({ id }) => {
+    await gone(context.cri.call("RuntimeService/StopPodSandbox", { pod_sandbox_id: id }, { signal })); // one that has only died has its network yet
+    await gone(context.cri.call("RuntimeService/RemovePodSandbox", { pod_sandbox_id: id }, { signal }));
+  }));
 }
 
 /** With its log, unless the next one of its name goes on counting from it. */

@@ -439,6 +439,37 @@ test("the end of a pod whose sandbox cannot be stopped is told when it could be,
   expect(node.cri.calls.filter((call) => call === "StartContainer c0")).toHaveLength(1);
 });
 
+test("a container that has ended for good, and that was probed, keeps nobody busy", async () => {
+  await using node = await startNode();
+  const livenessProbe = { exec: { command: ["x"] }, periodSeconds: 1 };
+  await node.create("half", { restartPolicy: "Never" }, [{ livenessProbe }, {}]);
+  await node.until("half", isReady);
+  node.cri.exit("c0", 0);
+  await node.until("half", hasExited);
+  await Bun.sleep(100);
+  const syncs = () => node.counted('kubelet_pod_worker_duration_seconds_count{operation_type="sync"}');
+  const before = syncs();
+  await Bun.sleep(300);
+  expect(syncs() - before).toBeLessThan(5);
+});
+
+test("a dead container that cannot be removed keeps its pod from nothing", async () => {
+  await using node = await startNode();
+  const problems: string[] = [];
+  Object.assign(node.log, { warn: (message: string) => void problems.push(message) });
+  await node.create("again", {});
+  await node.until("again", isReady);
+  const held = disturb(node, (method) => method === "RuntimeService/RemoveContainer");
+  for (const count of [1, 2]) {
+    node.cri.exit("c0", 1);
+    await node.until("again", (status) => first(status)?.restartCount === count && isReady(status));
+  }
+  await eventually(() => held.tries, (tries) => tries > 0);
+  expect(problems).toContain("dead containers not removed, next try at the next look");
+  expect(problems).not.toContain("pod not synced, next try soon");
+  held.end();
+});
+
 test("a sandbox that was stopped when the kubelet was: the pod's end is told by the next one, and it is not run again", async () => {
   await using node = await startNode();
   await node.create("done", { restartPolicy: "Never" });
@@ -574,6 +605,7 @@ test("a node short of disk clears away what nobody needs, then ends pods with al
   await eventually(() => readdirSync(join(dataDir, "logs")).map((name) => name.split("_")[1]).toSorted(), (names) => names.join() === "critical,done");
   expect(first(await node.until("low", (status) => first(status)?.state?.terminated !== undefined))?.state?.terminated).toMatchObject({ exitCode: expect.any(Number) });
   expect(node.counted("kubelet_evictions{eviction_signal=\"nodefs.available\"}")).toBe(2);
+  expect(node.counted("kubelet_eviction_stats_age_seconds_count{eviction_signal=\"nodefs.available\"}")).toBe(2);
   await node.create("late", {});
   expect(await node.until("late", (status) => status?.phase === "Failed")).toMatchObject({ reason: "Evicted", message: "Pod was rejected: The node had condition: [DiskPressure]. " });
   expect(isReady(node.status("critical"))).toBe(true);
@@ -695,6 +727,24 @@ test("a node that starts without an API server, and is remembered as one, does n
   await ready.promise;
   expect(Number(parseQuantity(parts.allocatable()["ephemeral-storage"]!).number())).toBeGreaterThan(2 ** 39); // what its pods may have is known by then
   stop.abort();
+});
+
+test("what is in use is known to be so once the API server has it", async () => {
+  const api = fakeApi({ clock: fastClock });
+  let volumesInUse = ["a"];
+  const reported: string[] = [];
+  const agent = nodeAgent({
+    settings: { ...KUBELET_DEFAULTS, nodeName: "n1", nodeIps: [], hostname: "n1", version: "v1.36.0", dataDir } as KubeletSettings, machine: { os: "linux", cpus: 2, memoryBytes: 2 ** 32, hugepages: [] } as unknown as MachineInfo, client: api.client, cri: memoryRuntime({ nowMs: fastClock.nowMs }), clock: fastClock, random: systemRandom, log: silentLog,
+    events: { event: () => undefined }, diskBytes: async () => 2 ** 40, pressures: () => new Set(), runtimeSilentMs: () => 0, runtimeSilentMsMax: 1, volumesInUse: async () => volumesInUse, onReported: ({ volumesInUse: keys }: { volumesInUse?: string[] }) => void reported.push(`${keys?.join()} of ${api.all<Node>(NODES)[0]?.status?.volumesInUse?.join()}`),
+  } as unknown as Parameters<typeof nodeAgent>[0]);
+  const stop = new AbortController();
+  const running = agent.parts.find(({ name }) => name === "node-status")!.run(stop.signal, () => undefined);
+  await eventually(() => reported.at(-1), (last) => last === "a of a");
+  volumesInUse = ["b"];
+  agent.refresh();
+  await eventually(() => reported.at(-1), (last) => last === "b of b");
+  stop.abort();
+  await running;
 });
 
 test("why there is no network is told with what the runtime says of it", async () => {

@@ -81,7 +81,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       wakeAll();
     },
   });
-  const node = nodeAgent({ ...deps, events, shuttingDown: () => house.isShuttingDown(), devices: () => plugins.devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), pressures: () => house.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const node = nodeAgent({ ...deps, events, shuttingDown: () => house.isShuttingDown(), devices: () => plugins.devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), onReported: ({ volumesInUse = [] }) => plugins.csi?.told(volumesInUse), pressures: () => house.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
   const records = settings.pullVerification.policy === "NeverVerify" ? undefined : pullRecords({ dataDir: settings.dataDir, nowMs: clock.nowMs, verification: settings.pullVerification });
   const context = kubeletContext(deps, { events, objects, tokens, plugins, node, records, life: signal });
 

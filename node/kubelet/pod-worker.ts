@@ -221,8 +221,8 @@ export class PodWorker {
   #isFinished(): boolean { return this.#stage === "finished"; }
 
   #retryMs(error: unknown): number {
-    const { clock, random } = this.#deps.context;
-    if (error instanceof VolumesNotReady) return Math.max(0, error.retryAtMs - clock.nowMs());
+    const { random } = this.#deps.context;
+    if (error instanceof VolumesNotReady) return error.retryMs;
     if ((error as Error).message.includes("network is not ready")) return NETWORK_RETRY_MS;
     return ERROR_RETRY_MS * (1 + 0.5 * random.next());
   }
@@ -307,7 +307,10 @@ export class PodWorker {
     const isResized = shortfall === undefined && resizeError === undefined;
     if (this.#resize.inProgress && isResized) cgroups.ensure(pod, { unlimitedCpu });
     if (isResized && this.#resize.conclude(this.granted, this.#runtime)) this.#say();
-    await removeGarbage(context, garbageOf(this.#runtime, { ...context.settings.deadContainers, nowMs: clock.nowMs() }), signal);
+    await removeGarbage(context, garbageOf(this.#runtime, { ...context.settings.deadContainers, nowMs: clock.nowMs() }), signal).catch((error: unknown) => {
+      signal.throwIfAborted();
+      context.log.warn("dead containers not removed, next try at the next look", { pod: pod.metadata.name, namespace: pod.metadata.namespace, error }); // the pod goes on without that
+    });
     if (this.#shouldTerminate()) return 0;
     const regularAtMs = clock.nowMs() + context.settings.syncMs * (1 + 0.5 * random.next());
     const shortAtMs = isResized ? Number.POSITIVE_INFINITY : clock.nowMs() + ERROR_RETRY_MS;
@@ -352,7 +355,7 @@ export class PodWorker {
         return undefined;
       }
       if (!this.#volumes || !(error instanceof VolumesNotReady)) throw error;
-      return error.retryAtMs; // it was there once: the pod goes on with what it has
+      return this.#deps.context.clock.nowMs() + error.retryMs; // it was there once: the pod goes on with what it has
     }
   }
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { percent } from "../eviction/plan.ts";
 import { allocatableOf } from "../node/capacity.ts";
 import { kubeletConfiguration } from "../server/configz.ts";
 import { KUBELET_DEFAULTS, type KubeletSettings } from "../settings.ts";
@@ -14,7 +15,7 @@ const applied = (...values: object[]) => applyConfiguration(base, mergeConfigura
 test("drop-ins lie over the file: maps are merged, lists and scalars replaced", () => {
   const settings = applied({ maxPods: 50, evictionHard: { "memory.available": "1Gi", "nodefs.available": "5%" }, allowedUnsafeSysctls: ["a", "b"] }, { maxPods: 60, evictionHard: { "memory.available": "200Mi" }, allowedUnsafeSysctls: ["c"] });
   expect([settings.maxPods, settings.allowedUnsafeSysctls]).toEqual([60, ["c"]]);
-  expect(settings.eviction.thresholds).toEqual([{ signal: "memory.available", value: { bytes: 200 * 1024 ** 2 } }, { signal: "nodefs.available", value: { fraction: 0.05 } }]);
+  expect(settings.eviction.thresholds).toEqual([{ signal: "memory.available", value: { bytes: 200 * 1024 ** 2 } }, { signal: "nodefs.available", value: percent(5) }]);
   expect(kubeletConfiguration(settings)).toMatchObject({ maxPods: 60, evictionHard: { "memory.available": "200Mi", "nodefs.available": "5%" }, syncFrequency: "1m0s", imageGCHighThresholdPercent: 85 });
 });
 
@@ -78,15 +79,15 @@ test("soft thresholds, their grace, and what must be reclaimed", () => {
   const { eviction } = applied({ mergeDefaultEvictionSettings: true, evictionHard: { "memory.available": "0%" }, evictionSoft: { "memory.available": "1.5Gi" }, evictionSoftGracePeriod: { "memory.available": "1m30s" }, evictionMinimumReclaim: { "nodefs.available": "500Mi" }, evictionMaxPodGracePeriod: 30 });
   expect(eviction.thresholds.find(({ graceMs }) => graceMs !== undefined)).toEqual({ signal: "memory.available", value: { bytes: 1.5 * 1024 ** 3 }, graceMs: 90_000 });
   expect(eviction.thresholds.filter(({ signal, graceMs }) => signal === "memory.available" && graceMs === undefined)).toEqual([]);
-  expect(eviction.thresholds.find(({ signal }) => signal === "nodefs.available")).toMatchObject({ value: { fraction: 0.1 }, minReclaim: { bytes: 500 * 1024 ** 2 } });
+  expect(eviction.thresholds.find(({ signal }) => signal === "nodefs.available")).toMatchObject({ value: percent(10), minReclaim: { bytes: 500 * 1024 ** 2 } });
   expect(eviction.maxPodGraceSeconds).toBe(30);
 });
 
 test("on Windows more memory is kept free, and no inodes are, also beside other settings", () => {
   const windows = (value: object): Record<string, unknown> => Object.fromEntries(applyConfiguration(base, value as Record<string, unknown>, { os: "windows" }).eviction.thresholds.map(({ signal, value: amount }) => [signal, amount]));
-  const defaults = { "memory.available": { bytes: 500 * 1024 ** 2 }, "nodefs.available": { fraction: 0.1 }, "imagefs.available": { fraction: 0.15 } };
+  const defaults = { "memory.available": { bytes: 500 * 1024 ** 2 }, "nodefs.available": percent(10), "imagefs.available": percent(15) };
   expect(windows({ maxPods: 50 })).toEqual(defaults);
-  expect(windows({ evictionHard: { "nodefs.available": "5%" }, mergeDefaultEvictionSettings: true })).toEqual({ ...defaults, "nodefs.available": { fraction: 0.05 } });
+  expect(windows({ evictionHard: { "nodefs.available": "5%" }, mergeDefaultEvictionSettings: true })).toEqual({ ...defaults, "nodefs.available": percent(5) });
   const memory = (os: "linux" | "windows", memoryBytes: number) => allocatableOf({ machine: { os, cpus: 1, memoryBytes, hugepages: [] }, diskBytes: 0, maxPods: 1, reserved: {} })["memory"];
   expect([memory("linux", 1024 ** 3), memory("windows", 1024 ** 3)]).toEqual(["924Mi", "524Mi"]);
 });

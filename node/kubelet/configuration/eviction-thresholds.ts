@@ -1,6 +1,6 @@
 /** The eviction settings of a KubeletConfiguration. Source: kubernetes v1.36 pkg/kubelet/eviction/helpers.go (ParseThresholdConfig), cmd/kubelet (mergeDefaultEvictionSettings) */
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
-import { type Amount, type EvictionSettings, isSignal, type Signal, type Threshold, THRESHOLDS, WINDOWS_THRESHOLDS } from "../eviction/plan.ts";
+import { type Amount, type EvictionSettings, isSignal, percent, type Signal, type Threshold, THRESHOLDS, WINDOWS_THRESHOLDS } from "../eviction/plan.ts";
 import { parseGoDuration } from "./go-duration.ts";
 
 type Texts = Readonly<Record<string, string>>;
@@ -64,5 +64,5 @@ function graceOf(text: string): number {
 }
 
 function amountOf(text: string): Amount {
-  return text.endsWith("%") ? { fraction: Number(text.slice(0, -1)) / 100 } : { bytes: parseQuantity(text).number() };
+  return text.endsWith("%") ? percent(Number(text.slice(0, -1))) : { bytes: parseQuantity(text).number() };
 }

@@ -35,7 +35,7 @@ export function attachments({ client, nodeName, drivers, log }: Pick<CsiVolumesD
     }
     const { message: problem, errorCode } = status?.attachError ?? {};
     if (errorCode === RESOURCE_EXHAUSTED && driver?.spec.nodeAllocatableUpdatePeriodSeconds !== undefined) return await refused(name, volume, problem ?? "", signal);
-    if (problem) throw new MountFailure("MountVolume.WaitForAttach", volume.specName, new Error(problem));
+    if (problem) throw new MountFailure(volume.block ? "MapVolume.WaitForAttach" : "MountVolume.WaitForAttach", volume.specName, new Error(problem));
     throw new VolumePending(`volume ${volume.handle} is not attached to node ${nodeName} yet`);
   };
 }

@@ -26,7 +26,7 @@ import { csiAllocatable } from "./allocatable.ts";
 import { claimExpander } from "../volumes/expand-claim.ts";
 import { csiNodeWriter } from "./csi-node.ts";
 import { attachmentName, type CsiVolume, publishTarget, stagingDirectory } from "./csi-volume.ts";
-import { csiVolumes } from "./csi-volumes.ts";
+import { type CsiVolumes, csiVolumes } from "./csi-volumes.ts";
 import { driverCallMeter } from "./driver-calls.ts";
 import { csiDrivers } from "./drivers.ts";
 import { volumeStats } from "./volume-stats.ts";
@@ -94,8 +94,12 @@ async function startNode() {
   const ended = runAll(running, stop.signal);
   await eventually(() => notified.length, (count) => count > 0);
   const recorder: EventRecorder = { event: (_about, type, reason, message) => void events.push([type, reason, message]) };
-  const restart = () => csiVolumes({ dataDir, nodeName: "n1", client: api.client, drivers, mounts, tokens, expander: claimExpander({ ...common, events: recorder }), events: recorder, clock: systemClock, log: silentLog, signal, known: (path) => path, onInUse: () => undefined });
-  return { api, metrics, drivers, calls, requests, notified, events, fail, room, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
+  const hears = { all: true }; // the cluster, of what is in use
+  const restart = () => {
+    const volumes: CsiVolumes = csiVolumes({ ...common, dataDir, drivers, mounts, tokens, expander: claimExpander({ ...common, events: recorder }), events: recorder, signal, known: (path) => path, onInUse: () => { if (hears.all) volumes.told([`kubernetes.io/csi/${DRIVER}^h1`]); } });
+    return volumes;
+  };
+  return { api, metrics, drivers, calls, requests, notified, events, fail, room, hears, restart, volumes: restart(), [Symbol.asyncDispose]: async () => { stop.abort(); await ended; } };
 }
 
 test("a driver registers, and a volume of it is attached, staged once, published for each pod, and taken back", async () => {
@@ -230,7 +234,7 @@ test("a pod that has its volume goes on while the driver is away, also where the
   await node.drivers.handler.deregister({ name: DRIVER, endpoint: join(dataDir, "driver.sock") } as never, signal);
   expect(await node.volumes.setUp(pod("u1"), volume, { claim, volume: pv }, signal)).toBe(target);
   await expect(node.volumes.setUp(pod("u2"), volume, { claim, volume: pv }, signal)).rejects.toThrow(`failed to get CSI client: driver name ${DRIVER} not found`);
-  expect(node.events).toEqual([["Warning", "VolumeResizeFailed", `MountVolume.NodeExpandVolume failed for volume "pv-1" : driver name ${DRIVER} not found in the list of registered CSI drivers`]]);
+  expect(node.events).toEqual([["Warning", "VolumeResizeFailed", `NodeExpandVolume.NodeExpandVolume failed for volume "pv-1" : driver name ${DRIVER} not found in the list of registered CSI drivers`]]);
 });
 
 test("how full a block device is, its driver says too", async () => {
@@ -261,6 +265,47 @@ test.each([["a file system", volume], ["a block device", { ...volume, fsType: ""
   expect(node.calls).toEqual(["stage", "publish", "expand", "publish", "expand"]);
   expect(node.requests.at(-1)).toMatchObject({ volume_path: publishTarget(dataDir, uid, used).target, staging_target_path: stagingDirectory(dataDir, used).target });
   expect(node.api.all(PERSISTENT_VOLUME_CLAIMS)[0]).toMatchObject({ status: { capacity: { storage: "2Gi" } } });
+  const mapped = `MapVolume.MapPodDevice succeeded for volume "pv-1" volumeMapPath "${dataDir}/pods/${uid}/volumeDevices/kubernetes.io~csi"`;
+  expect(node.events.filter(([, reason]) => reason === "SuccessfulMountVolume")).toEqual(used.block ? [["Normal", "SuccessfulMountVolume", mapped]] : []);
+});
+
+test("why a device is not there is told as of devices", async () => {
+  await using node = await startNode();
+  const { client } = node.api;
+  const device = { ...volume, fsType: "", block: true };
+  await client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: true } }, { signal });
+  const attachments = client.resource(VOLUME_ATTACHMENTS);
+  const made = await attachments.create({ apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name: attachmentName(volume, "n1") }, spec: { attacher: DRIVER, nodeName: "n1", source: {} }, status: { attached: false, attachError: { message: "full" } } } as NewObject<VolumeAttachment>, { signal });
+  await expect(node.volumes.setUp(pod("u1"), device, undefined, signal)).rejects.toMatchObject({ reason: "FailedMapVolume", message: 'MapVolume.WaitForAttach failed for volume "pv-1" : full' });
+  await expect(node.volumes.setUp(pod("u1"), volume, undefined, signal)).rejects.toMatchObject({ reason: "FailedMount" });
+  await attachments.updateStatus({ ...made, status: { attached: true } }, { signal });
+  node.fail.next = new RpcFailure("Internal", "busy");
+  await expect(node.volumes.setUp(pod("u1"), device, undefined, signal)).rejects.toMatchObject({ reason: "FailedMapVolume", message: expect.stringContaining("MapVolume.SetUpDevice failed") as unknown });
+});
+
+test("a volume of many nodes that has grown, and whose claim another node has told, grows on this one too, once", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
+  const sized = (storage: string) => ({ claim: { metadata: { name: "c", namespace: "d" }, spec: { accessModes: ["ReadWriteMany"] }, status: { phase: "Bound", capacity: { storage } } } as unknown as PersistentVolumeClaim, volume: { metadata: { name: "pv-1" }, spec: { capacity: { storage } } } as unknown as PersistentVolume });
+  for (const size of ["1Gi", "1Gi", "3Gi", "3Gi"]) await node.volumes.setUp(pod("u1"), volume, sized(size), signal);
+  expect([node.calls, node.requests.at(-1)]).toMatchObject([["stage", "publish", "expand"], { capacity_range: { required_bytes: 3 * 2 ** 30 } }]);
+  const next = node.restart();
+  for (const size of ["3Gi", "4Gi"]) await next.setUp(pod("u1"), volume, sized(size), signal);
+  expect([node.calls.slice(3), node.requests.at(-1)]).toMatchObject([["expand"], { capacity_range: { required_bytes: 4 * 2 ** 30 } }]);
+});
+
+test("a volume that the cluster does not know to be in use here is not touched: somebody may be about to detach it", async () => {
+  await using node = await startNode();
+  node.hears.all = false;
+  await node.api.client.resource(VOLUME_ATTACHMENTS).create({ apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name: attachmentName(volume, "n1") }, spec: { attacher: DRIVER, nodeName: "n1", source: {} }, status: { attached: true } } as NewObject<VolumeAttachment>, { signal });
+  const setUp = (uid: string) => node.volumes.setUp(pod(uid), volume, undefined, signal);
+  await expect(setUp("u1")).rejects.toThrow("volume h1 is not known to be in use on this node yet");
+  node.volumes.told(await node.volumes.inUse());
+  await setUp("u1");
+  await node.volumes.tearDown("u1", signal);
+  while ((await node.volumes.inUse()).length > 0) await Bun.sleep(3);
+  await expect(setUp("u2")).rejects.toMatchObject({ name: "VolumePending" }); // it was let go meanwhile
+  expect(node.calls).toEqual(["stage", "publish", "unpublish", "unstage"]);
 });
 
 test("a volume that was published and could not be given to its pod's group is given to it by the next try", async () => {
@@ -272,6 +317,19 @@ test("a volume that was published and could not be given to its pod's group is g
   node.fail.empty = false;
   const target = await node.volumes.setUp(owned, volume, undefined, signal);
   expect([node.calls, statSync(target).gid]).toEqual([["stage", "publish", "publish"], 4321]);
+});
+
+test("a volume that was being given to its pod's group when the kubelet was killed is given to it by the next one", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
+  const owned = { ...pod("owned"), spec: { securityContext: { fsGroup: 4321 } } } as unknown as Pod;
+  node.fail.empty = true;
+  await expect(node.volumes.setUp(owned, volume, undefined, signal)).rejects.toThrow("ENOENT");
+  node.fail.empty = false;
+  const target = await node.restart().setUp(owned, volume, undefined, signal);
+  expect([node.calls, statSync(target).gid]).toEqual([["stage", "publish", "stage", "publish"], 4321]);
+  await node.restart().setUp(owned, volume, undefined, signal);
+  expect(node.calls).toHaveLength(4); // it has all it needs
 });
 
 const allocatable = (node: Awaited<ReturnType<typeof startNode>>) => node.api.all(CSI_NODES)[0]?.spec.drivers[0]?.allocatable?.count;

@@ -11,11 +11,13 @@
  * Source: kubernetes v1.36 pkg/volume/csi, pkg/kubelet/volumemanager
  */
 import { stat } from "node:fs/promises";
+import { dirname } from "node:path";
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../core/api/gen/core.v1.ts";
 import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { isNotFound } from "../../../core/api/meta/status-error.ts";
 import { CSI_DRIVERS } from "../../../core/client/resources.ts";
-import { type ClaimExpander, wantedSize } from "../volumes/expand-claim.ts";
+import { podReference } from "../pod-spec.ts";
+import type { ClaimExpander } from "../volumes/expand-claim.ts";
 import { MountFailure, VolumePending } from "../volumes/mount-failure.ts";
 import { giveToGroup } from "../volumes/volume-directory.ts";
 import { attachments } from "./attachment.ts";
@@ -29,8 +31,8 @@ import { keyOfNote, publishedVolumes } from "./noted-volumes.ts";
 import { StagedVolumes } from "./staged-volumes.ts";
 import { readNote } from "./volume-note.ts";
 
-/** A claimed volume's objects; an inline volume has none. */
-export interface Claimed { readonly claim: Readonly<PersistentVolumeClaim>; readonly volume: Readonly<PersistentVolume> }
+/** A claimed volume's objects; an inline volume has none. `readOnly`: the pod only reads it, whatever the volume is. */
+export interface Claimed { readonly claim: Readonly<PersistentVolumeClaim>; readonly volume: Readonly<PersistentVolume>; readonly readOnly?: boolean | undefined }
 
 export interface CsiVolumes {
   /** The path containers get. Repeats nothing that is done. Throws MountFailure, VolumePending. */
@@ -41,6 +43,8 @@ export interface CsiVolumes {
   sweep(signal: AbortSignal): Promise<void>;
   /** For the node's status. */
   inUse(): Promise<readonly string[]>;
+  /** The node's status has been written with these. */
+  told(inUse: readonly string[]): void;
   /** The driver may need no attaching any more: what is in use of it is then held by nobody. */
   reconsider(driver: Readonly<CSIDriver>): void;
   /** What the pod has published, by the name of the volume's object. */
@@ -63,7 +67,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     const key = volumeKey(volume);
     const claimName = claimed && { namespace: claimed.claim.metadata.namespace ?? "", claim: claimed.claim.metadata.name };
     const before = done.get(pod.metadata.uid)?.get(volume.specName);
-    if (before && !before.republish && (claimed === undefined || wantedSize(claimed.claim, claimed.volume) === undefined)) return before.target;
+    if (before && !before.republish && !(claimed && !claimed.readOnly && deps.expander.grows(claimed))) return before.target;
     return await inTurn(key, async () => {
       if (before && claimed) await deps.expander.inUse(growing(volume, claimed, before.target, pod, signal), signal); // a pod that has it does not wait for a driver that is away
       if (before && !before.republish) return before.target;
@@ -80,19 +84,24 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
         const target = published;
         staged.takeOver(key);
         remember(pod, { volume, target, claim: claimName, republish: false });
+        if (claimed) await deps.expander.inUse(growing(volume, claimed, target, pod, signal), signal);
         return target;
       }
+      if (attaches && !staged.isTold(key)) throw new VolumePending(`volume ${volume.handle} is not known to be in use on this node yet`); // somebody may be about to detach it
       const publishContext = attaches ? await attached(volume, object, signal) : {};
       const group = groupOf(pod, volume, object, facts);
       const capability = capabilityOf(volume, facts, group.byDriver);
       const stagingPath = volume.lifecycle === "Persistent" ? await attempt(step("MountVolume.MountDevice", "MapVolume.SetUpDevice"), volume, () => staged.stage({ driver, volume, publishContext, capability, attaches }, signal)) : undefined;
       const first = !before && (unfinished.has(published) || (await readNote(note)) === undefined); // not begun by a kubelet before us either
       if (!before) unfinished.add(published);
-      const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath, first }, signal));
+      const more = !before && (group.byUs || (claimed !== undefined && deps.expander.grows(claimed))); // which may take long
+      const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath, first, unfinished: more }, signal));
       if (group.byUs && !before) await giveToGroup(pod, target, { readOnly: false, told: deps });
       if (claimed && !before) await deps.expander.beforeUse(growing(volume, claimed, target, pod, signal), signal);
+      if (more) await calls.finish(pod, volume);
       unfinished.delete(published);
       remember(pod, { volume, target, claim: claimName, republish: object?.spec.requiresRepublish ?? false });
+      if (volume.block && !before) deps.events.event(podReference(pod), "Normal", "SuccessfulMountVolume", `MapVolume.MapPodDevice succeeded for volume "${volume.specName}" volumeMapPath "${dirname(note)}"`);
       return target;
     });
   }
@@ -111,7 +120,8 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
 
   async function isPublished(pod: Pod, volume: CsiVolume): Promise<boolean> {
     const { note, target } = publishTarget(dataDir, pod.metadata.uid, volume);
-    return (await readNote(note)) !== undefined && (mounts.isMountPoint(target) || (volume.block && (await exists(target))));
+    const noted = await readNote(note);
+    return noted !== undefined && noted.unfinished === undefined && (mounts.isMountPoint(target) || (volume.block && (await exists(target))));
   }
 
   function growing(volume: CsiVolume, claimed: Claimed, target: string, pod: Pod, signal: AbortSignal): Parameters<ClaimExpander["inUse"]>[0] {
@@ -122,7 +132,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const stagingPath = staged.has(volumeKey(volume)) ? known(staging) : "";
       return await growCsiVolume({ driver, volume, capability, path: known(target), stagingPath, secrets: () => calls.secretData("NodeExpandSecretRef", volume.expandSecret, signal) }, bytes, signal);
     }
-    return { pod, ...claimed, readOnly: volume.readOnly, grow };
+    return { pod, ...claimed, readOnly: claimed.readOnly ?? false, grow };
   }
 
   async function driverObject(name: string, signal: AbortSignal): Promise<Readonly<CSIDriver> | undefined> {
@@ -147,6 +157,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
     sweep: (signal) => staged.sweep(signal),
     reconsider: (driver) => staged.reconsider(driver),
     inUse: () => staged.inUse(),
+    told: (inUse) => staged.told(inUse),
     published: (podUid) => [...(done.get(podUid)?.values() ?? [])],
   };
 }

@@ -31,8 +31,10 @@ export async function growCsiVolume({ driver, volume, capability, path, stagingP
     }, { signal });
     return true;
   } catch (cause) {
-    const failure = new Error(`Expander.NodeExpand failed to expand the volume : ${(cause as Error).message}`, { cause });
+    const { message } = cause as Error;
+    if (cause instanceof RpcError && INFEASIBLE.has(cause.code)) throw new GrowFailure("infeasible", new Error(`Expander.NodeExpand failed to expand the volume ${message}`, { cause }));
+    const failure = new Error(`Expander.NodeExpand failed to expand the volume : ${message}`, { cause });
     if (!(cause instanceof RpcError) || UNCERTAIN.has(cause.code)) throw failure;
-    throw new GrowFailure(cause.code === "FailedPrecondition" ? "in-use" : INFEASIBLE.has(cause.code) ? "infeasible" : "final", failure);
+    throw new GrowFailure(cause.code === "FailedPrecondition" ? "in-use" : "final", failure);
   }
 }

@@ -15,7 +15,7 @@ import type { CsiVolumesDeps } from "./csi-volumes-deps.ts";
 import type { CsiDriver } from "./drivers.ts";
 import { UNCERTAIN } from "./expand.ts";
 import type { NotedVolume } from "./noted-volumes.ts";
-import { makeParent, removeNote, removeTarget, writeNote } from "./volume-note.ts";
+import { makeParent, readNote, removeNote, removeTarget, writeNote } from "./volume-note.ts";
 
 /** One volume, and what its driver has to know to stage it. */
 export interface Staging {
@@ -34,6 +34,8 @@ export interface Publishing extends Staging {
   readonly stagingPath: string | undefined;
   /** The pod has had nothing of it so far: what a driver leaves that refuses is taken away. */
   readonly first: boolean;
+  /** Until `finish`: there is more to be done with it. */
+  readonly unfinished: boolean;
 }
 
 type SecretField = "NodeStageSecretRef" | "NodePublishSecretRef" | "NodeExpandSecretRef";
@@ -43,6 +45,8 @@ export interface NodeCalls {
   stage(staging: Staging, signal: AbortSignal): Promise<string>;
   /** Returns the path for containers. */
   publish(publishing: Publishing, signal: AbortSignal): Promise<string>;
+  /** What was unfinished is done. */
+  finish(pod: Pod, volume: CsiVolume): Promise<void>;
   unpublish(noted: NotedVolume, signal: AbortSignal): Promise<void>;
   unstage(noted: NotedVolume, signal: AbortSignal): Promise<void>;
   /** `field`: of the volume, where the secret is named. */
@@ -79,13 +83,13 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
     await removeNote(note);
   }
 
-  async function publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath, first }: Publishing, signal: AbortSignal): Promise<string> {
+  async function publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath, first, unfinished }: Publishing, signal: AbortSignal): Promise<string> {
     const { note, target } = publishTarget(dataDir, pod.metadata.uid, volume);
     const attributes = { ...volume.attributes, ...(object?.spec.podInfoOnMount ? podInfo(pod, volume) : {}) };
     const secrets = await secretData("NodePublishSecretRef", volume.publishSecret, signal);
     const forTokens = object?.spec.serviceAccountTokenInSecrets ? secrets : attributes;
     if (object?.spec.tokenRequests?.length) forTokens["csi.storage.k8s.io/serviceAccount.tokens"] = await tokensFor(pod, object);
-    await writeNote(note, { driverName: volume.driver, volumeHandle: volume.handle, specVolID: volume.specName, nodeName, volumeLifecycleMode: volume.lifecycle, ...attachmentId(volume, attaches) });
+    await writeNote(note, { driverName: volume.driver, volumeHandle: volume.handle, specVolID: volume.specName, nodeName, volumeLifecycleMode: volume.lifecycle, ...attachmentId(volume, attaches), ...(unfinished ? { unfinished: "true" } : {}) });
     await makeParent(target);
     try {
       await driver.call("Node/NodePublishVolume", {
@@ -97,6 +101,12 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
     }
     if (volume.block) await symlink(target, deviceLink(note)).catch((error: NodeJS.ErrnoException) => { if (error.code !== "EEXIST") throw error; });
     return target;
+  }
+
+  async function finish({ metadata: { uid } }: Pod, volume: CsiVolume): Promise<void> {
+    const { note: directory } = publishTarget(dataDir, uid, volume);
+    const { unfinished: _, ...note } = (await readNote(directory)) ?? { driverName: volume.driver, volumeHandle: volume.handle };
+    await writeNote(directory, note);
   }
 
   async function unpublish({ directory, target, note }: NotedVolume, signal: AbortSignal): Promise<void> {
@@ -136,7 +146,7 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
     return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value as unknown as string, "base64").toString()]));
   }
 
-  return { stage, publish, unpublish, unstage, secretData };
+  return { stage, publish, finish, unpublish, unstage, secretData };
 }
 
 /** Beside the note of a block volume: its device. */

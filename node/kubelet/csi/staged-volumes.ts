@@ -77,6 +77,11 @@ export class StagedVolumes {
     return this.#users.inUse();
   }
 
+  /** The cluster knows that these are in use. */
+  told(keys: readonly string[]): void { this.#users.told(keys); }
+
+  isTold(key: string): boolean { return this.#users.isTold(key); }
+
   /** The driver may need no attaching any more: what is in use of it is then held by nobody. */
   reconsider({ metadata: { name }, spec: { attachRequired = true } }: Readonly<CSIDriver>): void {
     if (!attachRequired) this.#users.letGoAllOf(name);

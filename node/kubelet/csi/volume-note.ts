@@ -10,6 +10,8 @@ export interface VolumeNote {
   readonly nodeName?: string | undefined;
   readonly attachmentID?: string | undefined;
   readonly volumeLifecycleMode?: string | undefined;
+  /** "true": it may be published, and is not yet its pod's, or not as large as it should be. */
+  readonly unfinished?: string | undefined;
 }
 
 export const NOTE = "vol_data.json";

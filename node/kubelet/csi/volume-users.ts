@@ -4,6 +4,7 @@ import { volumeKey } from "./csi-volume.ts";
 export class VolumeUsers {
   readonly #pods = new Map<string, Set<string>>(); // volume key → UIDs; none is empty
   readonly #attachable = new Set<string>(); // keys, until they are unstaged
+  #told: ReadonlySet<string> = new Set(); // keys, as the cluster was told last of those in use
   readonly #onInUse: () => void;
 
   /** `onInUse`: another set of volumes is attached for somebody here. */
@@ -30,8 +31,15 @@ export class VolumeUsers {
   isUsed(key: string): boolean { return this.#pods.has(key); }
   inUse(): readonly string[] { return [...this.#attachable].toSorted(); }
 
+  /** The cluster knows that these are in use: nobody detaches them. */
+  told(keys: readonly string[]): void { this.#told = new Set(keys); }
+
+  /** Also since it is in use again. */
+  isTold(key: string): boolean { return this.#told.has(key); }
+
   /** It may be detached. */
   letGo(key: string): void {
+    this.#told = this.#told.difference(new Set([key]));
     if (this.#attachable.delete(key)) this.#onInUse();
   }
 

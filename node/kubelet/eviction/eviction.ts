@@ -10,7 +10,7 @@ import type { EventRecorder } from "../../../core/client/events.ts";
 import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
-import type { Metrics } from "../../../core/observe/metrics.ts";
+import { DEFAULT_BUCKETS, type Metrics } from "../../../core/observe/metrics.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import type { Pressure } from "../node/pressure.ts";
 import { isCriticalPod, podReference } from "../pod-spec.ts";
@@ -70,6 +70,7 @@ const GRACE_SECONDS = 1;
 
 export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMemory, clock, log, events, metrics, pods, reclaim, onPressure }: Deps): Eviction {
   const evictions = metrics.counter("kubelet_evictions", "[ALPHA] Cumulative number of pod evictions by eviction signal");
+  const ages = metrics.histogram("kubelet_eviction_stats_age_seconds", "[ALPHA] Time between when stats are collected, and when pod is evicted based on those stats by eviction signal", DEFAULT_BUCKETS);
   const { thresholds, ignored } = effectiveThresholds(settings.thresholds, os);
   if (ignored.length > 0) log.warn("eviction thresholds of containerfs are those of nodefs or imagefs, what is set is ignored");
   const crossed = crossings(clock);
@@ -81,6 +82,7 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
 
   /** Looks at the node once; returns whom it ended. */
   async function look(signal: AbortSignal): Promise<readonly Evictable[]> {
+    const measuredMs = clock.uptimeMs();
     const everything = await shortOf(signal);
     pressures.note(everything);
     const short = crossed.due(everything);
@@ -91,7 +93,7 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
     const node: Node = { name: summary.node.nodeName, layout, candidates: all.map((one) => ({ one, pod: one.pod, stats: summary.pods.find(({ podRef }) => podRef.uid === one.pod.metadata.uid) })) };
     const greedy = endGreedy(node);
     const [first] = short;
-    return greedy.length > 0 || !first ? greedy : await relieve(first, node, signal);
+    return greedy.length > 0 || !first ? greedy : await relieve(first, node, signal, () => { for (const { signal: of } of short) ages.observe((clock.uptimeMs() - measuredMs) / 1000, { eviction_signal: of }); });
   }
 
   /** Ends the pods that use more of the disk than they may. */
@@ -105,7 +107,7 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
   }
 
   /** Takes away what nobody uses and, if that is too little, ends one pod. */
-  async function relieve(shortage: Shortage, { name, layout, candidates }: Node, signal: AbortSignal): Promise<readonly Evictable[]> {
+  async function relieve(shortage: Shortage, { name, layout, candidates }: Node, signal: AbortSignal, onEviction: () => void): Promise<readonly Evictable[]> {
     events.event(nodeReference(name), "Warning", "EvictionThresholdMet", `Attempting to reclaim ${shortage.starved}`);
     if (await isReclaimedOtherwise(reclaims(shortage, layout), signal)) return [];
     if (isTooNewToTell(shortage)) return [];
@@ -114,6 +116,7 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
       pressures.helpless(shortage);
       return [];
     }
+    onEviction();
     const told = evictionMessage(shortage, victim);
     const condition: PodCondition = { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message: told.message, lastTransitionTime: timestamp(clock.nowMs()), ...observed(victim.pod) };
     evict(victim.one, told, { signal: shortage.signal, graceSeconds: graceSecondsOf(victim.pod, shortage), condition });

@@ -12,6 +12,11 @@ export type Starved = "memory" | "ephemeral-storage" | "pids" | "inodes";
 /** Bytes (or a count), or a part of the capacity. */
 export type Amount = { readonly bytes: number } | { readonly fraction: number };
 
+/** With upstream's precision, which shows in what a node has to give: of 62725623808 bytes a tenth is 6272562474. */
+export function percent(number: number): Amount {
+  return { fraction: Math.fround(Math.fround(number) / 100) };
+}
+
 export interface Threshold {
   readonly signal: Signal;
   readonly value: Amount;
@@ -33,13 +38,13 @@ export interface Observation { readonly available: number; readonly capacity: nu
 
 /** Upstream's hard thresholds on Linux. */
 export const THRESHOLDS: readonly Threshold[] = [
-  { signal: "memory.available", value: { bytes: 100 * 1024 * 1024 } }, { signal: "nodefs.available", value: { fraction: 0.1 } }, { signal: "nodefs.inodesFree", value: { fraction: 0.05 } },
-  { signal: "imagefs.available", value: { fraction: 0.15 } }, { signal: "imagefs.inodesFree", value: { fraction: 0.05 } },
+  { signal: "memory.available", value: { bytes: 100 * 1024 * 1024 } }, { signal: "nodefs.available", value: percent(10) }, { signal: "nodefs.inodesFree", value: percent(5) },
+  { signal: "imagefs.available", value: percent(15) }, { signal: "imagefs.inodesFree", value: percent(5) },
 ];
 
 /** On Windows: it needs more memory for itself, and its file systems count no inodes. */
 export const WINDOWS_THRESHOLDS: readonly Threshold[] = [
-  { signal: "memory.available", value: { bytes: 500 * 1024 * 1024 } }, { signal: "nodefs.available", value: { fraction: 0.1 } }, { signal: "imagefs.available", value: { fraction: 0.15 } },
+  { signal: "memory.available", value: { bytes: 500 * 1024 * 1024 } }, { signal: "nodefs.available", value: percent(10) }, { signal: "imagefs.available", value: percent(15) },
 ];
 
 /** What is looked at of what is set: what all pods together have of memory, too; containerfs is one of the others' file systems, with their thresholds. */

@@ -30,7 +30,7 @@ const MINUTE_MS = 60_000;
 function collecting({ images, containers = [], mounted = [], availableBytes = 100, capacityBytes = 1000 }: { readonly images: readonly { readonly id: string; readonly size: number }[]; readonly containers?: readonly { readonly image_id: string }[]; readonly mounted?: readonly string[]; readonly availableBytes?: number; readonly capacityBytes?: number }, options = IMAGE_GC_DEFAULTS) {
   const removed: (string | undefined)[] = [];
   const told: string[] = [];
-  let nowMs = 0;
+  let nowMs = 0, setMs = 0; // the clock was set by so much
   const cri = { call: async (method: string, request: { image?: { image?: string } }) => {
     if (method === "ImageService/RemoveImage" && request.image?.image === "stuck") throw new Error("device or resource busy");
     if (method === "ImageService/RemoveImage") removed.push(request.image?.image);
@@ -38,9 +38,9 @@ function collecting({ images, containers = [], mounted = [], availableBytes = 10
   } } as unknown as Cri;
   const gc = imageGc({
     cri, disk: async () => ({ availableBytes, capacityBytes }), mounted: () => mounted, log: silentLog, node: {}, events: { event: (_, __, reason, text) => void told.push(`${reason}: ${text}`) },
-    clock: { ...systemClock, nowMs: () => nowMs, async *every() { for (; nowMs < 3 * MINUTE_MS; nowMs += MINUTE_MS) yield; } },
+    clock: { ...systemClock, nowMs: () => nowMs + setMs, uptimeMs: () => nowMs, async *every() { for (; nowMs < 3 * MINUTE_MS; nowMs += MINUTE_MS) yield; } },
   }, options);
-  return { gc, removed, told, wait: (ms: number) => { nowMs += ms; }, run: async () => await gc.run(new AbortController().signal, () => undefined) };
+  return { gc, removed, told, wait: (ms: number) => { nowMs += ms; }, set: (ms: number) => { setMs += ms; }, run: async () => await gc.run(new AbortController().signal, () => undefined) };
 }
 
 test("a full disk is brought down to the low mark, on the third tick when images are old enough; images of containers and of their volumes stay", async () => {
@@ -78,6 +78,21 @@ test("an eviction takes what was there from the beginning, and not what was just
   images.push({ id: "new", size: 60 });
   wait(10_000);
   expect(await gc.removeUnused(signal)).toBe(0);
+  wait(2 * MINUTE_MS);
+  expect([await gc.removeUnused(signal), removed]).toEqual([60, ["there", "new"]]);
+});
+
+test("a clock that is set makes no image old, nor keeps one from becoming so", async () => {
+  const images = [{ id: "there", size: 60 }];
+  const { gc, removed, wait, set } = collecting({ images });
+  const { signal } = new AbortController();
+  await gc.removeUnused(signal);
+  images.push({ id: "new", size: 60 });
+  wait(10_000);
+  expect(await gc.removeUnused(signal)).toBe(0);
+  set(50 * 366 * 24 * 60 * MINUTE_MS);
+  expect(await gc.removeUnused(signal)).toBe(0);
+  set(-100 * 366 * 24 * 60 * MINUTE_MS);
   wait(2 * MINUTE_MS);
   expect([await gc.removeUnused(signal), removed]).toEqual([60, ["there", "new"]]);
 });

@@ -34,15 +34,15 @@ export interface ImageGc extends Runnable {
 }
 
 export function imageGc({ cri, disk, mounted, clock, log, events, node, onRemoved }: Deps, options = IMAGE_GC_DEFAULTS): ImageGc {
-  let seen: Seen = new Map();
+  let seen: Seen = new Map(); // by uptime: a clock that is set makes no image old
   let firstLookMs: number | undefined; // what was there then nobody has just pulled
 
   async function look(signal: AbortSignal): Promise<readonly KnownImage[]> {
     const [{ images = [] }, { containers = [] }] = await Promise.all([cri.call("ImageService/ListImages", {}, { signal }), cri.call("RuntimeService/ListContainers", {}, { signal })]);
     const known = images.map(({ id = "", size = 0, pinned = false }) => ({ id, sizeBytes: size, pinned }));
     const inUse = new Set([...containers.flatMap(({ image_id, image_ref, image }) => [image_id ?? "", image_ref ?? "", image?.image ?? ""]), ...mounted()]);
-    seen = observe(seen, known, inUse, clock.nowMs());
-    firstLookMs ??= clock.nowMs();
+    seen = observe(seen, known, inUse, clock.uptimeMs());
+    firstLookMs ??= clock.uptimeMs();
     return known.filter(({ id }) => !inUse.has(id));
   }
 
@@ -66,14 +66,14 @@ export function imageGc({ cri, disk, mounted, clock, log, events, node, onRemove
   }
 
   async function removeOld(signal: AbortSignal): Promise<void> {
-    const { errors } = await remove(aged(await look(signal), seen, clock.nowMs() - options.ageMaxMs), { reason: "age", enoughBytes: Number.POSITIVE_INFINITY }, signal);
+    const { errors } = await remove(aged(await look(signal), seen, clock.uptimeMs() - options.ageMaxMs), { reason: "age", enoughBytes: Number.POSITIVE_INFINITY }, signal);
     if (errors.length > 0) throw new Error(`wanted to free images older than ${formatGoDuration(options.ageMaxMs)}, encountered errors in image deletion: ${joined(errors)}`);
   }
 
   /** Where it is urgent, what was there when we looked first is old enough: nobody has just pulled it. */
   async function removeForSpace(enoughBytes: number, { isUrgent }: { readonly isUrgent: boolean }, signal: AbortSignal): Promise<{ readonly freedBytes: number; readonly errors: readonly string[] }> {
     const idle = await look(signal);
-    const oldMs = clock.nowMs() - options.ageMinMs;
+    const oldMs = clock.uptimeMs() - options.ageMinMs;
     return await remove(victims(idle, seen, isUrgent ? Math.max(firstLookMs ?? 0, oldMs) : oldMs), { reason: "space", enoughBytes }, signal);
   }
 

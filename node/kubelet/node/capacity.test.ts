@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { podsShareOf, reservationProblem } from "./capacity.ts";
+import { allocatableOf, podsShareOf, reservationProblem } from "./capacity.ts";
 
 const machine = { cpus: 4, memoryBytes: 8 << 20 };
 
@@ -20,4 +20,9 @@ test("more than the machine has cannot be reserved, with what eviction keeps fre
   const problem = (reserved: Readonly<Record<string, string>>, memoryBytes = 1024 ** 3) => reservationProblem({ machine: { os: "linux", hugepages: [], cpus: 4, memoryBytes }, reserved });
   expect([problem({ cpu: "4", memory: "924Mi" }), problem({}, 1 << 20)]).toEqual([undefined, undefined]);
   expect(problem({ cpu: "4500m", memory: "925Mi" })).toBe('invalid Node Allocatable configuration. Resource "cpu" has a reservation of 4500m but capacity of 4. Expected capacity >= reservation. Resource "memory" has a reservation of 1074790400 but capacity of 1Gi. Expected capacity >= reservation.');
+});
+
+test("what eviction keeps free of the disk is what upstream keeps, to the byte", () => {
+  const facts = { machine: { os: "linux" as const, hugepages: [], cpus: 4, memoryBytes: 1024 ** 3 }, reserved: {}, diskBytes: 61_255_492 * 1024, maxPods: 110 };
+  expect(allocatableOf(facts)["ephemeral-storage"]).toBe("56453061334");
 });

@@ -36,6 +36,8 @@ export interface StatusReportDeps {
   readonly lookAtImages: (signal: AbortSignal) => Promise<void>;
   /** The status as it is to be, of what has been learned. */
   readonly statusAfter: (before: NodeStatus | undefined) => Promise<NodeStatus>;
+  /** The API server has this status. */
+  readonly onReported?: ((status: NodeStatus) => void) | undefined;
 }
 
 /** What was registered comes back by watch within this time. */
@@ -104,9 +106,10 @@ export class StatusReport implements Runnable {
     const before = current.status;
     const after = await this.#deps.statusAfter(before);
     this.#known = current;
-    if (isSameStatus(before, after) && clock.uptimeMs() - this.#reportedMs < settings.reportMs) return;
+    if (isSameStatus(before, after) && clock.uptimeMs() - this.#reportedMs < settings.reportMs) return this.#deps.onReported?.(after);
     this.#known = await this.#nodes.patch({ metadata: { name: settings.nodeName } }, "application/strategic-merge-patch+json", nodeStatusPatch(before, after), { subresource: "status", signal });
     this.#reportedMs = clock.uptimeMs();
+    this.#deps.onReported?.(after);
     this.#tellTransitions(before?.conditions ?? [], after.conditions ?? []);
   }
 

@@ -23,3 +23,24 @@ test("a container that started before the clock was set back is probed all the s
   stop.abort();
   server.stop();
 });
+
+test("a probe comes once in its period, however long each takes", async () => {
+  const stop = new AbortController();
+  const container: Container = { name: "c", image: "i", readinessProbe: { exec: { command: ["x"] }, periodSeconds: 10, timeoutSeconds: 9 } };
+  const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "n", uid: "u", resourceVersion: "1", creationTimestamp: "" }, spec: { containers: [container] } };
+  const status: PodStatus = { phase: "Running", podIP: "127.0.0.1", containerStatuses: [{ name: "c", image: "i", imageID: "", ready: true, started: true, restartCount: 0, containerID: "containerd://id", state: { running: { startedAt: "1970-01-01T00:00:00Z" } } }] };
+  let uptimeMs = 60_000;
+  const asked: number[] = [];
+  const probes = probeManager({
+    clock: { ...systemClock, nowMs: () => uptimeMs, uptimeMs: () => uptimeMs, sleep: async (ms) => void (uptimeMs += ms) }, random: systemRandom, log: silentLog, metrics: metricsRegistry(), events: { event() {} }, version: "1.36",
+    cri: { call: async () => {
+      asked.push(uptimeMs / 1000);
+      uptimeMs += asked.length < 3 ? 9_000 : 12_000;
+      if (asked.length === 5) stop.abort();
+      return {} as never;
+    } }, startedMs: 0, signal: stop.signal, find: () => ({ pod, status }), onResult: () => undefined,
+  });
+  probes.add(pod);
+  await eventually(() => asked.length, (count) => count === 5);
+  expect(asked).toEqual([60, 70, 80, 92, 104]);
+});

@@ -59,6 +59,7 @@ export function probeManager(deps: Deps): ProbeManager {
     const watch = new ContainerWatch({ ...deps, counted, took }, results[kind], { podUid, spec, kind, probe });
     if (clock.uptimeMs() - deps.startedMs < periodMs) await clock.sleep(random.next() * periodMs, quit);
     while (!quit.aborted) {
+      const beganMs = clock.uptimeMs();
       const goOn = await watch.tick(quit).catch((error: unknown) => {
         if (!quit.aborted) log.warn("probe worker failed, next try in one period", { podUid, container: spec.container.name, kind, error });
         return true;
@@ -66,7 +67,7 @@ export function probeManager(deps: Deps): ProbeManager {
       if (!goOn || quit.aborted) break;
       const triggered = new AbortController();
       worker.trigger = () => triggered.abort();
-      await clock.sleep(periodMs, AbortSignal.any([quit, triggered.signal]));
+      await clock.sleep(Math.max(0, periodMs - (clock.uptimeMs() - beganMs)), AbortSignal.any([quit, triggered.signal])); // however long it took
     }
     watch.forget();
     watch.uncount();
@@ -146,12 +147,14 @@ class ContainerWatch {
     if (isTerminalPhase(status.phase)) return false;
     const container = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].find(({ name }) => name === spec.container.name);
     if (!container?.containerID) return true;
+    const { running, terminated } = container.state ?? {};
+    const isOver = terminated !== undefined && !restartsAfter(spec.container, pod.spec, terminated.exitCode) && !(spec.kind === "init" && isSidecar(spec.container));
+    if (isOver && !this.#knows(container)) return false; // for good, before we looked: nothing has changed, and whoever heard that it had would look again, and start us again
     this.#follow(container);
     if (this.#onHold) return true;
-    const { running, terminated } = container.state ?? {};
     if (!running) {
       this.#set("failure");
-      return !terminated || restartsAfter(spec.container, pod.spec, terminated.exitCode) || (spec.kind === "init" && isSidecar(spec.container));
+      return !isOver;
     }
     if (pod.metadata.deletionTimestamp && kind !== "readiness") {
       this.#set("success");
@@ -187,11 +190,13 @@ class ContainerWatch {
     if (result !== "failed") took.observe(seconds, withoutUid(this.#labels ?? {}));
   }
 
-  #follow({ containerID = "", state, started }: ContainerStatus): void {
-    const id = containerID.replace(/^.*:\/\//, "");
-    if (id === this.#containerId) return;
+  #knows(container: ContainerStatus): boolean { return idOf(container) === this.#containerId; }
+
+  #follow(container: ContainerStatus): void {
+    if (this.#knows(container)) return;
+    const { state, started } = container;
     this.forget();
-    this.#containerId = id;
+    this.#containerId = idOf(container);
     this.#followedMs = this.#deps.clock.uptimeMs();
     this.#onHold = false;
     this.#last = undefined;
@@ -239,6 +244,10 @@ class ContainerWatch {
     this.#results.set(this.#containerId, result);
     if (before !== result) this.#deps.onResult(this.#watched.podUid, this.#watched.kind, result);
   }
+}
+
+function idOf({ containerID = "" }: ContainerStatus): string {
+  return containerID.replace(/^.*:\/\//, "");
 }
 
 function withoutUid({ pod_uid: _, ...labels }: Labels): Labels {

@@ -64,5 +64,5 @@ function texts(thresholds: readonly Threshold[], of: (threshold: Threshold) => s
 }
 
 function amount(value: Amount): string {
-  return "fraction" in value ? `${Number((value.fraction * 100).toFixed(6))}%` : quantityOf(value.bytes, "BinarySI").toString();
+  return "fraction" in value ? `${Number((value.fraction * 100).toFixed(5))}%` : quantityOf(value.bytes, "BinarySI").toString();
 }

@@ -76,16 +76,38 @@ test("what is in use and cannot grow goes on, and is tried later and later; what
   wait(501);
   await expander.inUse(of(), signal);
   expect(tries).toBe(2);
-  await expect(expander.beforeUse(of(), signal)).rejects.toThrow('MountVolume.NodeExpandVolume failed for volume "pv" : no space');
+  await expect(expander.beforeUse(of(), signal)).rejects.toThrow('MountVolume.Setup failed while expanding volume for volume "pv" : no space');
+  const device = { ...of(), volume: { ...volume, spec: { ...volume.spec, volumeMode: "Block" as const } } };
+  await expect(expander.beforeUse(device, signal)).rejects.toMatchObject({ reason: "FailedMapVolume", message: 'MapVolume.MarkVolumeAsMounted failed while expanding volume for volume "pv" : no space' });
 });
 
-test.each<[string, { readOnly?: boolean }, string[]]>([["is read only", { readOnly: true }, ["Pod FileSystemResizeFailed", "PersistentVolumeClaim FileSystemResizeFailed"]], ["cannot grow in use", {}, []]])("a volume that %s is left alone until it is mounted anew", async (_, rest, events) => {
+test("a volume that cannot grow in use is left alone until it is mounted anew", async () => {
   let tries = 0;
-  const { told, wait, expander, of } = await growing(async () => { tries++; throw new GrowFailure("in-use", new Error("in use")); }, rest);
+  const { told, claim, wait, expander, of } = await growing(async () => { tries++; throw new GrowFailure("in-use", new Error("in use")); });
   await expander.inUse(of(), signal);
   wait(1e9);
   await expander.inUse(of(), signal);
-  expect([tries, told]).toEqual([rest.readOnly ? 0 : 1, events]);
+  expect([tries, told]).toEqual([1, []]);
+  expect(claim().status?.conditions?.find(({ type }) => type === "NodeResizeError")?.message).toBe("failed to expand pvc with in use");
+});
+
+test("a volume that a pod only reads does not grow for that; it is told where it is mounted", async () => {
+  const { told, claim, expander, of } = await growing(async () => { throw new Error("not asked"); }, { readOnly: true });
+  await expander.inUse(of(), signal);
+  expect(told).toEqual([]);
+  await expander.beforeUse(of(), signal);
+  expect([told, claim().status?.capacity]).toEqual([["Pod FileSystemResizeFailed", "PersistentVolumeClaim FileSystemResizeFailed"], { storage: "1Gi" }]);
+});
+
+test("where the resizer does not tell its steps, a failure is tried again, and nothing is left to that", async () => {
+  let tries = 0;
+  const { claim, wait, expander, of } = await growing(async () => { tries++; throw new GrowFailure("infeasible", new Error("not there yet")); });
+  const plain = () => ({ ...of(), claim: { ...claim(), status: { phase: "Bound", capacity: { storage: "1Gi" } } } as PersistentVolumeClaim });
+  const before = claim().status;
+  await expander.inUse(plain(), signal);
+  wait(501);
+  await expander.inUse(plain(), signal);
+  expect([tries, claim().status]).toEqual([2, before]);
 });
 
 test.each<[string, string | undefined, string[]]>([

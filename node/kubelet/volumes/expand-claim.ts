@@ -35,6 +35,8 @@ export interface Growing {
 }
 
 export interface ClaimExpander {
+  /** Whether there may be something to be done for a volume that is used here. */
+  grows(of: Pick<Growing, "claim" | "volume">): boolean;
   /** As the volume is mounted. Throws MountFailure. */
   beforeUse(growing: Growing, signal: AbortSignal): Promise<void>;
   /** While it is used: a failure is told, and the next try comes later and later; the pod goes on. */
@@ -69,6 +71,11 @@ export function wantedSize({ status }: Readonly<PersistentVolumeClaim>, { spec }
   return step !== undefined && ON_NODE.has(step) ? (allocated ?? wanted) : undefined;
 }
 
+/** A resizer that tells its steps looks at what the node tells. */
+function hasSteps({ status }: Readonly<PersistentVolumeClaim>): boolean {
+  return status?.allocatedResources !== undefined || status?.allocatedResourceStatuses?.["storage"] !== undefined;
+}
+
 /** Drivers of shared storage that have nothing to do on each node say so. */
 const NODES_NEED_NOT = "volume.kubernetes.io/node-expansion-not-required";
 
@@ -97,12 +104,16 @@ export function claimExpander({ client, events, clock, log, nodeName }: Deps): C
     return await claims.patch(claim, "application/merge-patch+json", { status }, { subresource: "status", signal });
   }
 
+  function sizesOf(claim: Readonly<PersistentVolumeClaim>, volume: Readonly<PersistentVolume>): { readonly wanted: string | undefined; readonly here: string; readonly size: string | undefined } {
+    const wanted = wantedSize(claim, volume);
+    const here = sizes.get(volume.metadata.name) ?? claim.status?.capacity?.["storage"] ?? "0";
+    return { wanted, here, size: wanted ?? sharedSize(claim, volume, here) };
+  }
+
   /** "unmounted": not while it is used. */
   async function expand({ pod, claim, volume, readOnly, grow }: Growing, signal: AbortSignal): Promise<"done" | "unmounted"> {
     const { name } = volume.metadata;
-    const wanted = wantedSize(claim, volume);
-    const here = sizes.get(name) ?? claim.status?.capacity?.["storage"] ?? "0";
-    const size = wanted ?? sharedSize(claim, volume, here);
+    const { wanted, here, size } = sizesOf(claim, volume);
     if (isShared(claim)) sizes.set(name, here);
     if (size === undefined) return "done";
     const tell = (type: "Normal" | "Warning", reason: string, message: string): void => {
@@ -118,14 +129,12 @@ export function claimExpander({ client, events, clock, log, nodeName }: Deps): C
       if (await grow(parseQuantity(size).number())) tell("Normal", "FileSystemResizeSuccessful", `MountVolume.NodeExpandVolume succeeded for volume "${name}" ${nodeName}`);
     } catch (cause) {
       signal.throwIfAborted();
+      if (cause instanceof GrowFailure && hasSteps(current)) await write(current, failedStatus(current, size, cause, timestamp(clock.nowMs())), signal).catch((error: unknown) => log.warn("a claim that is not expanded does not say so", { volume: name, error }));
       if (cause instanceof GrowFailure && cause.kind === "in-use") {
         log.info("volume in use is not expanded", { volume: name, error: cause });
         return "unmounted";
       }
-      const failure = new MountFailure("MountVolume.NodeExpandVolume", name, cause as Error);
-      if (cause instanceof GrowFailure) await write(current, failedStatus(current, size, cause, timestamp(clock.nowMs())), signal);
-      events.event(podReference(pod), "Warning", "VolumeResizeFailed", failure.message);
-      throw failure;
+      throw cause;
     }
     if (isShared(claim)) sizes.set(name, size);
     if (wanted === undefined) return "done"; // another node has told the claim
@@ -135,6 +144,7 @@ export function claimExpander({ client, events, clock, log, nodeName }: Deps): C
   }
 
   return {
+    grows: ({ claim, volume }) => sizesOf(claim, volume).size !== undefined,
     get size() { return new Set([...users.keys(), ...sizes.keys(), ...failures.keys()]).size; },
     released(podUid) {
       for (const [name, pods] of users) {
@@ -145,10 +155,15 @@ export function claimExpander({ client, events, clock, log, nodeName }: Deps): C
     async beforeUse(growing, signal) {
       use(growing);
       failures.delete(growing.volume.metadata.name);
-      await expand(growing, signal);
+      const { metadata: { name }, spec: { volumeMode } } = growing.volume;
+      await expand(growing, signal).catch((cause: Error) => {
+        signal.throwIfAborted();
+        throw new MountFailure(volumeMode === "Block" ? "MapVolume.MarkVolumeAsMounted" : "MountVolume.Setup", name, cause, { doing: "while expanding volume" });
+      });
     },
     async inUse(growing, signal) {
       use(growing);
+      if (growing.readOnly) return; // told where it is mounted
       const { name } = growing.volume.metadata;
       const before = failures.get(name);
       if (before && clock.uptimeMs() < before.untilMs) return;
@@ -157,6 +172,7 @@ export function claimExpander({ client, events, clock, log, nodeName }: Deps): C
         else failures.delete(name);
       } catch (error) {
         signal.throwIfAborted();
+        events.event(podReference(growing.pod), "Warning", "VolumeResizeFailed", new MountFailure("NodeExpandVolume.NodeExpandVolume", name, error as Error).message);
         const count = (before?.count ?? 0) + 1;
         failures.set(name, { count, untilMs: clock.uptimeMs() + backoffMs(count, RETRY) });
         log.warn("volume in use not expanded, next try later", { volume: name, error });
@@ -165,7 +181,7 @@ export function claimExpander({ client, events, clock, log, nodeName }: Deps): C
   };
 }
 
-/** The claim's status after a failure that is no matter of trying again. Pure. A second one after the user has asked for another size leaves that to the resizer. */
+/** The claim's status after a failure that is no matter of trying again at once. Pure. A second one after the user has asked for another size leaves that to the resizer. */
 export function failedStatus({ spec, status }: Readonly<PersistentVolumeClaim>, size: string, { kind, message }: Pick<GrowFailure, "kind" | "message">, now: string): Record<string, unknown> {
   const conditions = status?.conditions ?? [];
   const isAnother = compareQuantities(spec.resources?.requests?.["storage"] ?? size, size) !== 0;

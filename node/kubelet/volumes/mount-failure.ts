@@ -1,10 +1,18 @@
 /** Why a volume is not there yet. */
 
+/** Whether there is anything to map is told as of other volumes. */
+const BLOCK_STEP = /^MapVolume\.(?!NodeAffinity|FindMapperPlugin)/;
+
 /** With the step and the name the user knows from upstream's events: MountVolume.MountDevice failed for volume "pvc-1" : … */
 export class MountFailure extends Error {
-  constructor(step: string, volume: string, cause: Error) {
-    super(`${step} failed for volume "${volume}" : ${cause.message}`, { cause });
+  /** Of the event that tells of it. */
+  readonly reason: "FailedMount" | "FailedMapVolume";
+
+  /** `doing`: what else was done in that step. */
+  constructor(step: string, volume: string, cause: Error, { doing = "" }: { readonly doing?: string } = {}) {
+    super(`${step} failed${doing && ` ${doing}`} for volume "${volume}" : ${cause.message}`, { cause });
     this.name = "MountFailure";
+    this.reason = BLOCK_STEP.test(step) ? "FailedMapVolume" : "FailedMount";
   }
 }
 

@@ -35,12 +35,13 @@ export function tokenSource({ client, clock, random, log, signal }: { readonly c
       spec: { audiences: audience ? [audience] : [], expirationSeconds, boundObjectRef: { apiVersion: "v1", kind: "Pod", name: metadata.name, uid: metadata.uid } },
     };
     const name = { metadata: { name: spec.serviceAccountName ?? "default", namespace: metadata.namespace } };
-    const { status } = await client.resource(SERVICE_ACCOUNTS).createSubresource<TokenRequest>(name, "token", body, { signal });
+    const { spec: given, status } = await client.resource(SERVICE_ACCOUNTS).createSubresource<TokenRequest>(name, "token", body, { signal });
     if (!status?.token) throw new Error("the API server answered without a token");
     const expiresMs = Date.parse(status.expirationTimestamp ?? "");
+    const lifeMs = (given.expirationSeconds ?? expirationSeconds) * 1000; // the server may give less than was asked for
     const jitterMs = random.next() * JITTER_MS;
-    const issuedMs = expiresMs - expirationSeconds * 1000;
-    const renewMs = Math.min(issuedMs + AGE_MS_MAX, expiresMs - expirationSeconds * 1000 * LIFE_LEFT_FRACTION) - jitterMs;
+    const issuedMs = expiresMs - lifeMs;
+    const renewMs = Math.min(issuedMs + AGE_MS_MAX, expiresMs - lifeMs * LIFE_LEFT_FRACTION) - jitterMs;
     return { token: status.token, expiresMs, renewMs, renewUptimeMs: clock.uptimeMs() + renewMs - issuedMs };
   }
 

@@ -223,8 +223,8 @@ function nameOf({ metadata: { name, namespace = "" } }: Readonly<PersistentVolum
 /** A claim is used as what it is: a file system, or a device. */
 function checkVolumeMode(pod: Pod, { name }: Volume, { block }: { readonly block: boolean }): void {
   const containers = allContainers(pod.spec).map(({ container }) => container);
-  if (block && containers.some(({ volumeMounts }) => volumeMounts?.some((mount) => mount.name === name))) throw new Error(`volume ${name} has volumeMode Block, but is specified in volumeMounts`);
-  if (!block && containers.some(({ volumeDevices }) => volumeDevices?.some((device) => device.name === name))) throw new Error(`volume ${name} has volumeMode Filesystem, but is specified in volumeDevices`);
+  if (block && containers.some(({ volumeMounts }) => volumeMounts?.some((mount) => mount.name === name))) throw new UnusableVolume(name, `volume ${name} has volumeMode Block, but is specified in volumeMounts`);
+  if (!block && containers.some(({ volumeDevices }) => volumeDevices?.some((device) => device.name === name))) throw new UnusableVolume(name, `volume ${name} has volumeMode Filesystem, but is specified in volumeDevices`);
 }
 
 async function setUpNfs(deps: VolumeDeps, source: NFSVolumeSource, directory: string, use: { readonly readOnly: boolean; readonly options: readonly string[] }, signal: AbortSignal): Promise<ReadyVolume> {

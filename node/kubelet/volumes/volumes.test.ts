@@ -204,11 +204,11 @@ test("huge pages are of a size that the pod has asked for; a directory that some
 });
 
 test("a pod whose volume the node has no room for is told so in the end, and belongs elsewhere", async () => {
-  let nowMs = 0;
+  let uptimeMs = 0, nowMs = 0;
   const claim = { metadata: { name: "c", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
   const bound = { metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, csi: { driver: "d", volumeHandle: "h" } } };
   const deps = {
-    dataDir: directory, mounts: systemMounts(), clock: { ...systemClock, nowMs: () => nowMs }, events: { event: () => undefined }, log: silentLog, hostIps: [], allocatable: () => ({}), tokens: {},
+    dataDir: directory, mounts: systemMounts(), clock: { ...systemClock, uptimeMs: () => uptimeMs, nowMs: () => nowMs }, events: { event: () => undefined }, log: silentLog, hostIps: [], allocatable: () => ({}), tokens: {},
     client: { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound : claim) }) }, metrics: volumeMetrics(metricsRegistry()),
     csi: { setUp: async () => { throw new AttachLimitReached("full"); } },
   } as unknown as VolumeDeps;
@@ -216,8 +216,25 @@ test("a pod whose volume the node has no room for is told so in the end, and bel
   const volumes = volumeManager({ ...deps, node: () => ({ metadata: { name: "here" } as ObjectMeta }) });
   const { signal } = new AbortController();
   await expect(volumes.prepare(pod, signal)).rejects.toThrow(VolumesNotReady);
-  nowMs = 124_000;
+  nowMs = 1e12; // the clock is set: no time has gone by for that
+  await expect(volumes.prepare(pod, signal)).rejects.toThrow(VolumesNotReady);
+  uptimeMs = 124_000;
   await expect(volumes.prepare(pod, signal)).rejects.toThrow(new AttachLimitExceeded("Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[v], unattached volumes=[v], failed to process volumes=[]: timed out waiting for the condition"));
+});
+
+test("a volume that failed is tried again in time, though the clock is set back", async () => {
+  let uptimeMs = 0, nowMs = 1e12;
+  const volumes = volumeManager({ dataDir: directory, mounts: systemMounts(), clock: { ...systemClock, uptimeMs: () => uptimeMs, nowMs: () => nowMs }, events: { event: () => undefined }, log: silentLog, node: () => ({ metadata: { name: "n" } }), metrics: volumeMetrics(metricsRegistry()), hostIps: [], allocatable: () => ({}), tokens: {} } as unknown as VolumeDeps);
+  const path = join(directory, "late");
+  const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { volumes: [{ name: "v", hostPath: { path, type: "Directory" } }], containers: [{ name: "c", volumeMounts: [{ name: "v", mountPath: "/v" }] }] } } as unknown as Pod;
+  const { signal } = new AbortController();
+  await expect(volumes.prepare(pod, signal)).rejects.toMatchObject({ retryMs: 500 });
+  mkdirSync(path);
+  nowMs = 0;
+  uptimeMs = 400;
+  await expect(volumes.prepare(pod, signal)).rejects.toMatchObject({ retryMs: 100 });
+  uptimeMs = 500;
+  expect((await volumes.prepare(pod, signal)).get("v")?.hostPath).toBe(path);
 });
 
 test("a volume that says which group it is of tells", async () => {
@@ -240,9 +257,9 @@ test("a volume of other nodes is not mounted here; one that is there stays when 
   const claim = { metadata: { name: "c", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
   const nodeAffinity = { required: { nodeSelectorTerms: [{ matchExpressions: [{ key: "kubernetes.io/hostname", operator: "In", values: ["there"] }] }] } };
   const bound = { metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, hostPath: { path: shelf }, nodeAffinity } };
-  let nowMs = 0, hostname = "here";
+  let uptimeMs = 0, hostname = "here";
   const deps = {
-    dataDir: directory, mounts: systemMounts(), clock: { ...systemClock, nowMs: () => (nowMs += 1_000_000) }, events: { event: () => undefined }, log: silentLog, hostIps: [], allocatable: () => ({}), tokens: {},
+    dataDir: directory, mounts: systemMounts(), clock: { ...systemClock, uptimeMs: () => (uptimeMs += 1_000_000) }, events: { event: () => undefined }, log: silentLog, hostIps: [], allocatable: () => ({}), tokens: {},
     node: () => ({ metadata: { name: "n", labels: { "kubernetes.io/hostname": hostname } } }), metrics: volumeMetrics(metricsRegistry()),
     client: { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound : claim) }) },
   } as unknown as VolumeDeps;

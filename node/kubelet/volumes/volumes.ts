@@ -23,13 +23,13 @@ import { setUpVolume, tmpfsMounter } from "./set-up.ts";
 import type { VolumeDeps } from "./volume-deps.ts";
 import { pluginOf } from "./volume-metrics.ts";
 
-/** Some volume is not there yet; it is worth trying again at `retryAtMs`. */
+/** Some volume is not there yet; it is worth trying again in `retryMs`. */
 export class VolumesNotReady extends Error {
-  readonly retryAtMs: number;
-  constructor(message: string, retryAtMs: number) {
+  readonly retryMs: number;
+  constructor(message: string, retryMs: number) {
     super(message);
     this.name = "VolumesNotReady";
-    this.retryAtMs = retryAtMs;
+    this.retryMs = retryMs;
   }
 }
 
@@ -67,21 +67,21 @@ export function volumeManager(deps: VolumeDeps): Volumes {
   const devices = localDevices(deps);
   const iscsi = iscsiVolumes(deps);
   const tmpfs = tmpfsMounter(deps);
-  const failures = new Map<string, { readonly count: number; readonly untilMs: number; readonly message: string }>(); // by uid/volume
+  const failures = new Map<string, { readonly count: number; readonly untilMs: number; readonly message: string }>(); // by uid/volume; by uptime, for clocks are set
   const known = new Set<string>(); // likewise: those that have been there; where the node's labels change they stay
   const pending = new Map<string, { readonly count: number; readonly toldMs: number }>(); // likewise
 
   async function one(pod: Pod, volume: Volume, signal: AbortSignal): Promise<ReadyVolume> {
     const key = `${pod.metadata.uid}/${volume.name}`;
     const failed = failures.get(key);
-    if (failed && clock.nowMs() < failed.untilMs) throw new VolumesNotReady(failed.message, failed.untilMs);
-    const startMs = clock.uptimeMs();
+        const startMs = clock.uptimeMs();
+    if (failed && startMs < failed.untilMs) throw new VolumesNotReady(failed.message, failed.untilMs - startMs);
     let plugin = pluginOf(volume);
     const looked = (failed: boolean): void => { if (plugin !== undefined) metrics.setUp(pod.metadata.uid, volume, { plugin, seconds: (clock.uptimeMs() - startMs) / 1000, failed }); };
     try {
       const onBound = ({ metadata: { name }, spec }: Readonly<PersistentVolume>): void => {
         plugin = pluginOf(spec);
-        if (!known.has(key) && !selectsNode(spec.nodeAffinity?.required, deps.node())) throw new MountFailure("MountVolume.NodeAffinity check", name, new Error("no matching NodeSelectorTerms"));
+        if (!known.has(key) && !selectsNode(spec.nodeAffinity?.required, deps.node())) throw new MountFailure(`${spec.volumeMode === "Block" ? "MapVolume" : "MountVolume"}.NodeAffinity check`, name, new Error("no matching NodeSelectorTerms"));
       };
       const ready = await setUpVolume({ ...deps, devices, iscsi, tmpfs }, pod, volume, { signal, onBound });
       known.add(key);
@@ -95,22 +95,22 @@ export function volumeManager(deps: VolumeDeps): Volumes {
       looked(true);
       const count = (failed?.count ?? 0) + 1;
       const message = cause instanceof MountFailure || cause instanceof UnusableVolume ? cause.message : `MountVolume.SetUp failed for volume "${volume.name}" : ${mountErrorText(cause as Error)}`;
-      const untilMs = clock.nowMs() + backoffMs(count, RETRY);
-      failures.set(key, { count, untilMs, message });
-      events.event(podReference(pod), "Warning", "FailedMount", message);
+      const retryMs = backoffMs(count, RETRY);
+      failures.set(key, { count, untilMs: clock.uptimeMs() + retryMs, message });
+      events.event(podReference(pod), "Warning", cause instanceof MountFailure ? cause.reason : "FailedMount", message);
       log.warn("volume not ready", { pod: pod.metadata.name, namespace: pod.metadata.namespace, volume: volume.name, error: cause });
-      throw new VolumesNotReady(message, untilMs);
+      throw new VolumesNotReady(message, retryMs);
     }
   }
 
   function wait(pod: Pod, { name }: Volume, key: string, cause: VolumePending): VolumesNotReady {
-    const { count, toldMs } = pending.get(key) ?? { count: 0, toldMs: clock.nowMs() };
-    const late = clock.nowMs() - toldMs > PENDING_MS_MAX;
+    const { count, toldMs } = pending.get(key) ?? { count: 0, toldMs: clock.uptimeMs() };
+    const late = clock.uptimeMs() - toldMs > PENDING_MS_MAX;
     const problem = `unmounted volumes=[${name}], unattached volumes=[${name}], failed to process volumes=[]: timed out waiting for the condition`;
     if (late && cause instanceof AttachLimitReached) throw new AttachLimitExceeded(`Node has reached its volume attachment limit, rejecting pod. ${problem}`);
     if (late) events.event(podReference(pod), "Warning", "FailedMount", `Unable to attach or mount volumes: ${problem}`);
-    pending.set(key, { count: count + 1, toldMs: late ? clock.nowMs() : toldMs });
-    return new VolumesNotReady(cause.message, clock.nowMs() + backoffMs(count + 1, PENDING));
+    pending.set(key, { count: count + 1, toldMs: late ? clock.uptimeMs() : toldMs });
+    return new VolumesNotReady(cause.message, backoffMs(count + 1, PENDING));
   }
 
   async function release(podUid: string, signal: AbortSignal): Promise<void> {
@@ -140,7 +140,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
       signal.throwIfAborted();
       const exceeded = problems.find((problem) => problem instanceof AttachLimitExceeded);
       if (exceeded) throw exceeded;
-      if (problems.length > 0) throw new VolumesNotReady(problems.map(({ message }) => message).join("; "), Math.min(...(problems as readonly VolumesNotReady[]).map(({ retryAtMs }) => retryAtMs)));
+      if (problems.length > 0) throw new VolumesNotReady(problems.map(({ message }) => message).join("; "), Math.min(...(problems as readonly VolumesNotReady[]).map(({ retryMs }) => retryMs)));
       return new Map(results.flatMap((result, i) => (result.status === "fulfilled" ? [[wanted[i]!.name, result.value] as const] : [])));
     },
 

@@ -1,0 +1,25 @@
+import { expect, test } from "vitest";
+import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { Client } from "../../../core/client/client.ts";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { systemRandom } from "../../../core/lifecycle/random.ts";
+import { silentLog } from "../../../core/observe/log.ts";
+import { tokenSource } from "./service-account-token.ts";
+
+const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: {} } as unknown as Pod;
+
+test.each([
+  ["as long as was asked for", 86_400, 86_400, [0, 60_000, 69_200]],
+  ["less than a fifth of that", 86_400, 3_600, [0, 2_900]],
+])("a token that lives %s is renewed after four fifths of its life", async (_, asked, given, expected) => {
+  let seconds = 0;
+  const requests: number[] = [];
+  const client = { resource: () => ({ createSubresource: async (_name: object, _of: string, { spec }: { spec: object }) => {
+    requests.push(seconds);
+    return { spec: { ...spec, expirationSeconds: given }, status: { token: `t${requests.length}`, expirationTimestamp: new Date((seconds + given) * 1000).toISOString() } };
+  } }) } as unknown as Client;
+  const tokens = tokenSource({ client, clock: { ...systemClock, nowMs: () => seconds * 1000, uptimeMs: () => seconds * 1000 }, random: { ...systemRandom, next: () => 0 }, log: silentLog, signal: new AbortController().signal });
+  const seen: string[] = [];
+  for (seconds of expected) for (let i = 0; i < 2; i++) seen.push(await tokens.token(pod, { path: "", expirationSeconds: asked }));
+  expect([seen.at(1), seen.at(-1), requests]).toEqual(["t1", "t2", [0, expected.at(-1)]]);
+});
