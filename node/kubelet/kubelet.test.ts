@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync 
 import { availableParallelism, cpus, tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import type { Container, Node, Pod, PodStatus, Service } from "../../core/api/gen/core.v1.ts";
+import type { Container, Node, NodeStatus, Pod, PodStatus, Service } from "../../core/api/gen/core.v1.ts";
 import { type EventRecorder, silentEvents } from "../../core/client/events.ts";
 import { parseQuantity } from "../../core/api/meta/quantity.ts";
 import { CONFIG_MAPS, LEASES, NODES, PODS, SERVICES } from "../../core/client/resources.ts";
@@ -717,14 +717,16 @@ test("a restarted kubelet takes over what runs, and ends what was deleted meanwh
   await eventually(() => readdirSync(join(dataDir, "logs")).map((name) => name.split("_")[1]).toSorted().join(), (names) => names === "foreign,stays");
 });
 
-test("a node that starts without an API server, and is remembered as one, does not wait for its report to fail before its pods start", async () => {
+test("a node that starts without an API server, and is remembered as one, does not wait for its report to fail before its pods start; they have the volumes they had", async () => {
+  const told: unknown[] = [];
   const parts = nodeAgent({
     settings: { ...KUBELET_DEFAULTS, nodeName: "n1", dataDir } as KubeletSettings, machine: { os: "linux", cpus: 2, memoryBytes: 2 ** 32, hugepages: [] } as unknown as MachineInfo, client: { resource: () => ({ create: () => new Promise(() => {}) }) } as never,
-    cri: memoryRuntime({ nowMs: fastClock.nowMs }), clock: fastClock, random: systemRandom, log: silentLog, events: { event: () => undefined }, nodes: staticInformer(stored<Node>("v1", "Node", "n1")), diskBytes: async () => 2 ** 40, pressures: () => [], runtimeSilentMs: () => 0, runtimeSilentMsMax: 1,
+    cri: memoryRuntime({ nowMs: fastClock.nowMs }), clock: fastClock, random: systemRandom, log: silentLog, events: { event: () => undefined }, nodes: staticInformer({ ...stored<Node>("v1", "Node", "n1"), status: { volumesInUse: ["v"] } }), onReported: ({ volumesInUse }: NodeStatus) => void told.push(volumesInUse), diskBytes: async () => 2 ** 40, pressures: () => [], runtimeSilentMs: () => 0, runtimeSilentMsMax: 1,
   } as unknown as Parameters<typeof nodeAgent>[0]);
   const ready = Promise.withResolvers<void>(), stop = new AbortController();
   void parts.parts.find(({ name }) => name === "node-status")!.run(stop.signal, ready.resolve);
   await ready.promise;
+  expect(told).toEqual([["v"]]);
   expect(Number(parseQuantity(parts.allocatable()["ephemeral-storage"]!).number())).toBeGreaterThan(2 ** 39); // what its pods may have is known by then
   stop.abort();
 });

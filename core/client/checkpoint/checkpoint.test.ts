@@ -243,6 +243,7 @@ test("a heartbeat of a node is no change, a pod's new phase is one at once", asy
   expect(["services", "endpointslices", "networkpolicies"].map((resource) => hasteOf(resource, kept, kept))).toEqual(["thrifty", "thrifty", "thrifty"]);
   const node = (heartbeat: string) => ({ apiVersion: "v1", kind: "Node", metadata: { name: "n", uid: "n", resourceVersion: heartbeat, creationTimestamp: "" }, spec: { podCIDR: "10.42.1.0/24" }, status: { addresses: [{ type: "InternalIP", address: "10.0.0.1" }], conditions: [{ type: "Ready", status: "True", lastHeartbeatTime: heartbeat }] } });
   expect(JSON.stringify(keptForm("nodes", node("1")))).toBe(JSON.stringify(keptForm("nodes", node("2"))));
+  expect(keptForm("nodes", Object.assign(node("1"), { status: { volumesInUse: ["v"] } }))).toMatchObject({ status: { addresses: [], volumesInUse: ["v"] } });
 });
 
 test("what routes traffic is on the disk within a second, but an endpoint that comes and goes does not wear it out", async () => {

@@ -19,8 +19,8 @@ export function keptForm(resource: string, object: Readonly<ApiObject>): ApiObje
   const { managedFields: _, resourceVersion: __, ...metadata } = object.metadata;
   const kept = { ...object, metadata: { ...metadata, resourceVersion: "" } };
   if (resource !== "nodes") return kept;
-  const { addresses = [] } = (object as Node).status ?? {};
-  return { ...kept, status: { addresses } } as ApiObject;
+  const { addresses = [], volumesInUse } = (object as Node).status ?? {};
+  return { ...kept, status: { addresses, ...(volumesInUse?.length ? { volumesInUse } : {}) } } as ApiObject;
 }
 
 export function withoutType({ apiVersion: _, kind: __, ...rest }: ApiObject): ApiObject { return rest as ApiObject; }

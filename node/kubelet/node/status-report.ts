@@ -75,7 +75,12 @@ export class StatusReport implements Runnable {
     const { settings, clock, log, nodes } = this.#deps;
     this.#event("Starting", "Starting kubelet.");
     await this.#deps.measure();
-    void nodes?.whenSynced(signal).then(() => { if (this.#watched()) ready(); }); // it is a node, as far as is remembered: its pods wait for nobody
+    void nodes?.whenSynced(signal).then(() => {
+      const watched = this.#watched();
+      if (!watched) return;
+      if (this.#known === undefined && watched.status) this.#deps.onReported?.(watched.status); // of an earlier life: its pods have their volumes again while the server is away
+      ready(); // it is a node, as far as is remembered: its pods wait for nobody
+    });
     for (let failures = 0; !signal.aborted; ) {
       this.#woken = new AbortController();
       try {
