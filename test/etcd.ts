@@ -5,12 +5,16 @@
  *   await using etcd = await startEtcd({ members: 3, tls });    // three, over TLS with client certificates
  *   await etcd.members[0].kill(); await etcd.members[0].start();
  */
-import { existsSync, mkdirSync, mkdtempSync, renameSync, rmSync } from "node:fs";
-import { createServer } from "node:net";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { eventually } from "./eventually.ts";
 
 const CACHE = join(import.meta.dirname, "../dist/test-etcd");
+const HOST = "127.0.0.1";
+/** Ports are looked for first, and another program may be faster. */
+const STARTS_MAX = 3;
 const PACKAGES = ["etcd-server", "etcd-client"];
 
 /** Where etcd and etcdctl are; fetches them if they are not there. */
@@ -67,13 +71,27 @@ export class EtcdMember {
     this.#process = Bun.spawn([join(await etcdDirectory(), "etcd"), ...this.#arguments], { stdin: "ignore", stdout: Bun.file(log), stderr: Bun.file(log), env: { ...process.env, ETCD_UNSUPPORTED_ARCH: process.arch } });
   }
 
+  /** True once it takes connections; false if it has ended, as one whose port another program has taken meanwhile. */
+  async serves(): Promise<boolean> {
+    const child = this.#process!;
+    for (;;) {
+      if (child.exitCode !== null || child.signalCode !== null) return false;
+      if (await accepts(this.clientPort)) return true;
+      await Bun.sleep(50);
+    }
+  }
+
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     this.#process?.kill(signal);
     await this.#process?.exited;
   }
 
-  /** Neither answers nor closes its connections, as a machine that hangs. */
-  pause(): void { this.#process?.kill("SIGSTOP"); }
+  /** Neither answers nor closes its connections, as a machine that hangs. On a busy machine its threads take their time to stop. */
+  async pause(): Promise<void> {
+    this.#process?.kill("SIGSTOP");
+    await eventually("it has stopped", async () => /\) T /.test(readFileSync(`/proc/${this.pid}/stat`, "utf8")));
+  }
+
   resume(): void { this.#process?.kill("SIGCONT"); }
 }
 
@@ -91,20 +109,30 @@ interface StartOptions {
   readonly parent?: string;
 }
 
-export async function startEtcd({ members: count = 1, tls, parent = existsSync("/dev/shm") ? "/dev/shm" : tmpdir() }: StartOptions = {}): Promise<Etcd> {
-  const host = "127.0.0.1";
+/** All members take connections. */
+export async function startEtcd(options: StartOptions = {}): Promise<Etcd> {
+  for (let left = STARTS_MAX; ; left--) {
+    const etcd = await begin(options);
+    const serving = await Promise.all(etcd.members.map((member) => member.serves()));
+    if (serving.every(Boolean)) return etcd;
+    await etcd[Symbol.asyncDispose]();
+    if (left === 1) throw new Error("etcd does not start");
+  }
+}
+
+async function begin({ members: count = 1, tls, parent = existsSync("/dev/shm") ? "/dev/shm" : tmpdir() }: StartOptions): Promise<Etcd> {
   const binaries = await etcdDirectory();
   const directory = mkdtempSync(join(parent, "etcd-"));
   const scheme = tls ? "https" : "http";
-  const places = await Promise.all(Array.from({ length: count }, async (_, i) => ({ name: `m${i}`, clientPort: await freePort(host), peerPort: await freePort(host) })));
-  const cluster = places.map(({ name, peerPort }) => `${name}=http://${host}:${peerPort}`).join(",");
-  const endpoints = places.map(({ clientPort }) => `${scheme}://${host}:${clientPort}`);
+  const places = await Promise.all(Array.from({ length: count }, async (_, i) => ({ name: `m${i}`, clientPort: await freePort(HOST), peerPort: await freePort(HOST) })));
+  const cluster = places.map(({ name, peerPort }) => `${name}=http://${HOST}:${peerPort}`).join(",");
+  const endpoints = places.map(({ clientPort }) => `${scheme}://${HOST}:${clientPort}`);
   const members = places.map(({ name, clientPort, peerPort }) => new EtcdMember({
     name, clientPort, peerPort,
     arguments: [
       "--data-dir", join(directory, name), "--name", name, "--logger", "zap", "--log-level", "warn", "--heartbeat-interval", "50", "--election-timeout", "500",
-      "--listen-client-urls", `${scheme}://${host}:${clientPort}`, "--advertise-client-urls", `${scheme}://${host}:${clientPort}`,
-      "--listen-peer-urls", `http://${host}:${peerPort}`, "--initial-advertise-peer-urls", `http://${host}:${peerPort}`, "--initial-cluster", cluster,
+      "--listen-client-urls", `${scheme}://${HOST}:${clientPort}`, "--advertise-client-urls", `${scheme}://${HOST}:${clientPort}`,
+      "--listen-peer-urls", `http://${HOST}:${peerPort}`, "--initial-advertise-peer-urls", `http://${HOST}:${peerPort}`, "--initial-cluster", cluster,
       ...(tls ? ["--cert-file", tls.servingCertfile, "--key-file", tls.servingKeyfile, "--trusted-ca-file", tls.clientCafile, "--client-cert-auth"] : []),
     ],
   }));
@@ -117,6 +145,13 @@ export async function startEtcd({ members: count = 1, tls, parent = existsSync("
       rmSync(directory, { recursive: true, force: true });
     },
   };
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, HOST, () => { socket.destroy(); resolve(true); });
+    socket.once("error", () => resolve(false));
+  });
 }
 
 function freePort(host: string): Promise<number> {

@@ -115,7 +115,7 @@ test("without a majority nothing is answered; with it again, everything goes on"
   const store = await open({ callTimeoutMs: 4000 });
   const revision = await store.put("/q/a", {}, 0);
   const seen = collect(store, "/q/", revision, () => 1);
-  for (const member of etcd.members.slice(1)) member.pause();
+  for (const member of etcd.members.slice(1)) await member.pause();
   expect((await failure(store.put("/q/b", {}, 0))).code).toBe("unavailable");
   expect((await failure(store.newestRevision())).code).toBe("unavailable");
   for (const member of etcd.members.slice(1)) member.resume();
