@@ -56,7 +56,7 @@ beforeEach(() => {
   dataDir = mkdtempSync(join(tmpdir(), "kubelet-"));
   mkdirSync(join(dataDir, "manifests"));
 });
-afterEach(() => rmSync(dataDir, { recursive: true }));
+afterEach(() => rmSync(dataDir, { recursive: true, force: true })); // what ends removes as well
 
 /** A node: its kubelet may be stopped and started, its runtime and its API server live on. */
 async function startNode(more: Partial<KubeletSettings> = {}, others: Partial<KubeletDeps> = {}) {
