@@ -27,10 +27,10 @@ export async function decodeObject(scope: Scope): Promise<ApiObject> { return (a
 /** Makes the object of the body anew each time it is called: cheaper than a copy for the one write in thousands that is prepared again. */
 export async function bodyReader(scope: Scope): Promise<() => ApiObject> {
   const body = await bodyOf(scope);
-  encodingOf(scope, body);
+  const read = readerOf(scope, body);
   let isRecorded = false;
   return () => {
-    const object = readObject(scope, body);
+    const object = read();
     const { apiVersion } = object;
     const finished = finishObject(scope, object);
     if (!isRecorded) scope.audit?.requestObject(finished.apiVersion === apiVersion || scope.served.custom ? finished : scope.served.fromStorage(finished)); // in the version it was sent in, defaulted
@@ -111,31 +111,33 @@ export function expectedKind({ served, info }: Scope): GroupVersionKind {
   return sub?.kind ?? { group, version, kind };
 }
 
-function readObject(scope: Scope, body: RequestBody): ApiObject {
-  const expected = expectedKind(scope);
+/** Throws 415 at once, and what is wrong with the body when it is read. */
+function readerOf(scope: Scope, body: RequestBody): () => ApiObject {
+  if (body.type === "value") return () => fitting(scope, body.value).object;
+  const { bytes, contentType } = body, expected = expectedKind(scope);
   const typed = builtInFacts.typeOf(expected) !== undefined;
-  if (body.type === "value") return fitting(scope, body.value).object;
-  const encoding = encodingOf(scope, body)!;
-  if (!typed) {
-    const { object: value, gvk, strict } = decodeUntypedBody({ bytes: body.bytes, encoding, expected });
-    const { object, error, strict: unknown } = readValue(scope, value);
-    if (error !== undefined) throw unfit({ ...gvk, wanted: expected.kind }, error);
-    warn(scope, expected, [...strict, ...unknown]);
-    checkVersion(value, expected);
-    return object;
-  }
+  const encoding = negotiateInput(contentType, typed ? ENCODINGS : ENCODINGS_CUSTOM);
+  return () => (typed ? readTyped : readUntyped)(scope, { bytes, encoding, expected });
+}
+
+interface Encoded { readonly bytes: Buffer; readonly encoding: Encoding; readonly expected: GroupVersionKind }
+
+function readUntyped(scope: Scope, { bytes, encoding, expected }: Encoded): ApiObject {
+  const { object: value, gvk, strict } = decodeUntypedBody({ bytes, encoding, expected });
+  const { object, error, strict: unknown } = readValue(scope, value);
+  if (error !== undefined) throw unfit({ ...gvk, wanted: expected.kind }, error);
+  warn(scope, expected, [...strict, ...unknown]);
+  checkVersion(value, expected);
+  return object;
+}
+
+function readTyped(scope: Scope, { bytes, encoding, expected }: Encoded): ApiObject {
   const isCustomScale = scope.served.custom !== undefined;
-  const { object, warnings, emptied, respelled } = explained(isCustomScale, () => decodeBody({ bytes: body.bytes, encoding, expected, fieldValidation: fieldValidationOf(scope), ...(expected.kind === "Eviction" ? { accepts: isEvictionVersion } : {}) }));
+  const { object, warnings, emptied, respelled } = explained(isCustomScale, () => decodeBody({ bytes, encoding, expected, fieldValidation: fieldValidationOf(scope), ...(expected.kind === "Eviction" ? { accepts: isEvictionVersion } : {}) }));
   scope.warnings.push(...warnings);
   if (emptied) scope.sentEmpty = emptied;
   scope.respelled = respelled;
   return object as unknown as ApiObject;
-}
-
-/** Throws 415. Undefined: it is an object already. */
-function encodingOf(scope: Scope, body: RequestBody): Encoding | undefined {
-  if (body.type === "value") return undefined;
-  return negotiateInput(body.contentType, builtInFacts.typeOf(expectedKind(scope)) ? ENCODINGS : ENCODINGS_CUSTOM);
 }
 
 /** Upstream fails to tell what is wrong with the Scale of a custom resource: it looks for its kind where only the definition's own are. */
