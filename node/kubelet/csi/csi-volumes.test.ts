@@ -308,24 +308,27 @@ test("a volume that the cluster does not know to be in use here is not touched: 
   expect(node.calls).toEqual(["stage", "publish", "unpublish", "unstage"]);
 });
 
-test("a volume that was published and could not be given to its pod's group is given to it by the next try", async () => {
-  await using node = await startNode();
+/** A volume that is published and could not be given to its pod's group. */
+async function givenHalf() {
+  const node = await startNode();
   await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
   const owned = { ...pod("owned"), spec: { securityContext: { fsGroup: 4321 } } } as unknown as Pod;
   node.fail.empty = true;
   await expect(node.volumes.setUp(owned, volume, undefined, signal)).rejects.toThrow("ENOENT");
   node.fail.empty = false;
+  return { node, owned };
+}
+
+test("a volume that was published and could not be given to its pod's group is given to it by the next try", async () => {
+  const { node, owned } = await givenHalf();
+  await using _ = node;
   const target = await node.volumes.setUp(owned, volume, undefined, signal);
   expect([node.calls, statSync(target).gid]).toEqual([["stage", "publish", "publish"], 4321]);
 });
 
 test("a volume that was being given to its pod's group when the kubelet was killed is given to it by the next one", async () => {
-  await using node = await startNode();
-  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
-  const owned = { ...pod("owned"), spec: { securityContext: { fsGroup: 4321 } } } as unknown as Pod;
-  node.fail.empty = true;
-  await expect(node.volumes.setUp(owned, volume, undefined, signal)).rejects.toThrow("ENOENT");
-  node.fail.empty = false;
+  const { node, owned } = await givenHalf();
+  await using _ = node;
   const target = await node.restart().setUp(owned, volume, undefined, signal);
   expect([node.calls, statSync(target).gid]).toEqual([["stage", "publish", "stage", "publish"], 4321]);
   await node.restart().setUp(owned, volume, undefined, signal);
