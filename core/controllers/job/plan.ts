@@ -6,7 +6,7 @@
 import type { JobCondition, JobStatus } from "../../api/gen/batch.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { isDeleting } from "../../api/meta/object-meta.ts";
-import { deletionOrder } from "../replicaset/deletion-order.ts";
+import { jobDeletionOrder } from "../replicaset/deletion-order.ts";
 import { isTerminating } from "../pod-state.ts";
 import { Indexes } from "./indexes.ts";
 import { allIndexFailures, endedMs, hasFailed, indexOf, isTracked, replacesOnlyFailed } from "./pods.ts";
@@ -55,7 +55,7 @@ export function planPods(view: JobView, failures: Failures, nowMs: number): PodP
   if (isSuspended(spec)) return { remove: active, create: 0, indexes: [] };
   const parallelism = spec.parallelism ?? 1;
   const wanted = spec.completions === undefined ? (succeeded > 0 ? active.length : parallelism) : Math.max(0, Math.min(parallelism, spec.completions - succeeded));
-  const remove = toRemove(view, Math.max(0, active.length - wanted), nowMs).slice(0, BURST_MAX);
+  const remove = toRemove(view, Math.max(0, active.length - wanted)).slice(0, BURST_MAX);
   if (remove.length > 0) return { remove, create: 0, indexes: [] };
   const missing = Math.min(BURST_MAX, wanted - active.length - (replacesOnlyFailed(spec) ? terminating : 0));
   if (missing <= 0) return { remove, create: 0, indexes: [] };
@@ -83,19 +83,18 @@ function pendingIndexes({ spec, active, pods, indexes }: JobView, count: number)
 }
 
 /** Pods of no index, or of one that another has, and then as many as are too many. */
-function toRemove({ spec, active, indexes }: JobView, atLeast: number, nowMs: number): P[] {
-  const order = (pods: readonly P[]): P[] => deletionOrder(pods, [], nowMs);
-  if (indexes === undefined) return order(active).slice(0, atLeast);
+function toRemove({ spec, active, indexes }: JobView, atLeast: number): P[] {
+  if (indexes === undefined) return jobDeletionOrder(active).slice(0, atLeast);
   const byIndex = Map.groupBy(active, (pod) => validIndex(pod, spec));
   const remove = [...(byIndex.get(undefined) ?? [])];
   const keep: P[] = [];
   for (const [index, same] of byIndex) {
     if (index === undefined) continue;
-    const sorted = order(same);
+    const sorted = jobDeletionOrder(same);
     remove.push(...sorted.slice(0, -1));
     keep.push(...sorted.slice(-1));
   }
-  return remove.length >= atLeast ? remove : [...remove, ...order(keep).slice(0, atLeast - remove.length)];
+  return remove.length >= atLeast ? remove : [...remove, ...jobDeletionOrder(keep).slice(0, atLeast - remove.length)];
 }
 
 export interface Tracking {

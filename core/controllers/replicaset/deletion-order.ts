@@ -4,9 +4,10 @@
  *   on no node · pending, then unknown, then running · not ready · lower controller.kubernetes.io/pod-deletion-cost · on a node with more of its kind ·
  *   ready for a shorter time · more restarts · younger
  *
- * Times are compared by their order of magnitude, so that among pods of about the same age it is chance (their uid) that decides.
+ * Of a ReplicaSet times are compared by their order of magnitude, so that among pods of about the same age it is chance (their uid) that decides. Of a Job they are compared as
+ * they are, and neither cost nor company counts.
  *
- * Source: kubernetes v1.36 pkg/controller/controller_utils.go ActivePodsWithRanks
+ * Source: kubernetes v1.36 pkg/controller/controller_utils.go ActivePodsWithRanks, ActivePods
  */
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { annotationsOf } from "../../api/meta/object-meta.ts";
@@ -21,12 +22,21 @@ export function deletionOrder(pods: readonly Readonly<Pod>[], related: readonly 
   for (const pod of related) if (isActive(pod)) onNode.set(pod.spec.nodeName ?? "", (onNode.get(pod.spec.nodeName ?? "") ?? 0) + 1);
   const crowd = (pod: Readonly<Pod>): number => onNode.get(pod.spec.nodeName ?? "") ?? 0;
 
-  return pods.toSorted((a, b) => {
-    const byPlace = Number(Boolean(a.spec.nodeName)) - Number(Boolean(b.spec.nodeName));
-    const byPhase = phaseOf(a) - phaseOf(b);
-    const byReadiness = Number(isReady(a)) - Number(isReady(b));
-    return byPlace || byPhase || byReadiness || costOf(a) - costOf(b) || crowd(b) - crowd(a) || byReadyTime(a, b, nowMs) || byRestarts(a, b) || byAge(a, b, nowMs);
-  });
+  const later: Later = (aMs, bMs, a, b) => magnitude(nowMs - aMs) - magnitude(nowMs - bMs) || (a.metadata.uid < b.metadata.uid ? -1 : 1);
+  return pods.toSorted((a, b) => byState(a, b) || costOf(a) - costOf(b) || crowd(b) - crowd(a) || byReadyTime(a, b, later) || byRestarts(a, b) || byAge(a, b, later));
+}
+
+export function jobDeletionOrder(pods: readonly Readonly<Pod>[]): Readonly<Pod>[] {
+  const later: Later = (aMs, bMs) => bMs - aMs;
+  return pods.toSorted((a, b) => byState(a, b) || byReadyTime(a, b, later) || byRestarts(a, b) || byAge(a, b, later));
+}
+
+/** Which of two different times, neither of them 0, is the later: below 0, the first. */
+type Later = (aMs: number, bMs: number, a: Readonly<Pod>, b: Readonly<Pod>) => number;
+
+function byState(a: Readonly<Pod>, b: Readonly<Pod>): number {
+  const byPlace = Number(Boolean(a.spec.nodeName)) - Number(Boolean(b.spec.nodeName));
+  return byPlace || phaseOf(a) - phaseOf(b) || Number(isReady(a)) - Number(isReady(b));
 }
 
 function phaseOf(pod: Readonly<Pod>): number { return PHASE_ORDER[pod.status?.phase ?? ""] ?? 0; }
@@ -39,20 +49,19 @@ function costOf(pod: Readonly<Pod>): number {
   return cost > 2 ** 31 - 1 || cost < -(2 ** 31) ? 0 : cost;
 }
 
-function byReadyTime(a: Readonly<Pod>, b: Readonly<Pod>, nowMs: number): number {
+function byReadyTime(a: Readonly<Pod>, b: Readonly<Pod>, later: Later): number {
   const [aMs, bMs] = [readySinceMs(a), readySinceMs(b)];
-  return aMs === undefined || bMs === undefined ? 0 : byTime(aMs, bMs, a, b, nowMs);
+  return aMs === undefined || bMs === undefined ? 0 : byTime(aMs, bMs, a, b, later);
 }
 
-function byAge(a: Readonly<Pod>, b: Readonly<Pod>, nowMs: number): number {
-  return byTime(parseTime(a.metadata.creationTimestamp) ?? 0, parseTime(b.metadata.creationTimestamp) ?? 0, a, b, nowMs);
+function byAge(a: Readonly<Pod>, b: Readonly<Pod>, later: Later): number {
+  return byTime(parseTime(a.metadata.creationTimestamp) ?? 0, parseTime(b.metadata.creationTimestamp) ?? 0, a, b, later);
 }
 
-/** The later of two times comes first. Equal times decide nothing; times of the same magnitude leave it to the uids. */
-function byTime(aMs: number, bMs: number, a: Readonly<Pod>, b: Readonly<Pod>, nowMs: number): number {
+/** The later of two times comes first. Equal times decide nothing. */
+function byTime(aMs: number, bMs: number, a: Readonly<Pod>, b: Readonly<Pod>, later: Later): number {
   if (aMs === bMs) return 0;
-  if (aMs === 0 || bMs === 0) return aMs === 0 ? -1 : 1;
-  return magnitude(nowMs - aMs) - magnitude(nowMs - bMs) || (a.metadata.uid < b.metadata.uid ? -1 : 1);
+  return aMs === 0 || bMs === 0 ? (aMs === 0 ? -1 : 1) : later(aMs, bMs, a, b);
 }
 
 function magnitude(ms: number): number { return ms > 0 ? Math.floor(Math.log2(ms * 1e6)) : -1; } // of nanoseconds, as upstream

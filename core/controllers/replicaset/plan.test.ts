@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ReplicaSet } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
-import { deletionOrder } from "./deletion-order.ts";
+import { deletionOrder, jobDeletionOrder } from "./deletion-order.ts";
 import { planReplicas, replicaStatus } from "./plan.ts";
 
 const NOW = Date.parse("2026-01-02T00:00:00Z");
@@ -33,6 +33,12 @@ test("the cheapest to lose goes first, whatever the order they come in", () => {
   for (const pods of [all, all.toReversed(), all.toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1))])
     expect(deletionOrder(pods, related, NOW).map(({ metadata }) => metadata.name)).toEqual([...expected, "running"]);
   expect(deletionOrder([badCost, cheap], [], NOW)[0]).toBe(cheap);
+});
+
+test("of a Job the youngest goes first to the second, whatever it is said to cost", () => {
+  const aged = (name: string, at: string, more: Partial<Options> = {}) => pod(name, { nodeName: "n1", phase: "Running", ready: at, ...more });
+  const pods = [aged("b", "2026-01-01T23:00:01Z"), aged("a", "2026-01-01T23:00:00Z"), aged("c", "2026-01-01T23:00:02Z"), aged("cheap", "2026-01-01T22:00:00Z", { cost: "-5" }), aged("restarted", "2026-01-01T22:00:00Z", { restarts: 1 })];
+  expect(jobDeletionOrder([...pods, starting]).map(({ metadata }) => metadata.name)).toEqual(["starting", "c", "b", "a", "restarted", "cheap"]);
 });
 
 test("the status counts what is ready long enough and tells what failed until it works again", () => {
