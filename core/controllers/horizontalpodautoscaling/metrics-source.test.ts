@@ -34,3 +34,23 @@ test("that there is no adapter, or none we understand, is told", async () => {
   await expect(metricsSource(adapter().client).pods(asked)).rejects.toThrow("unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered");
   await expect(metricsSource(adapter("v2").client).pods(asked)).rejects.toThrow("unable to fetch metrics from custom metrics API: no known available metric versions found");
 });
+
+test("a metric of an object is the one value there is of it, whichever version of its kind is named", async () => {
+  let values = ["7"];
+  const paths: string[] = [];
+  const answers: Readonly<Record<string, unknown>> = {
+    "/apis/custom.metrics.k8s.io": { versions: [{ version: "v1beta2" }] },
+    "/apis/networking.k8s.io": { versions: [{ version: "v1", groupVersion: "networking.k8s.io/v1" }] },
+    "/apis/networking.k8s.io/v1": { resources: [{ name: "ingresses", kind: "Ingress" }] },
+  };
+  const request = ({ path }: { readonly path: string }): Promise<unknown> => {
+    paths.push(path);
+    if (path.startsWith("/apis/custom.metrics.k8s.io/")) return Promise.resolve({ items: values.map((value) => ({ describedObject: { name: "front" }, timestamp: "2026-01-01T00:00:10Z", value })) });
+    return answers[path] === undefined ? Promise.reject(notFound({ group: "", resource: "x" }, "x")) : Promise.resolve(answers[path]);
+  };
+  const of = (kind: string) => metricsSource({ request } as unknown as Client).object({ ...asked, object: { apiVersion: "networking.k8s.io/v1beta1", kind, name: "front" } });
+  expect(await of("Ingress")).toBe(7000);
+  expect(paths.at(-1)).toBe("/apis/custom.metrics.k8s.io/v1beta2/namespaces/ns/ingresses.networking.k8s.io/front/hits");
+  await expect(of("Egress")).rejects.toThrow('unable to fetch metrics from custom metrics API: unable to map kind Egress.networking.k8s.io to resource: no matches for kind "Egress" in group "networking.k8s.io"');
+  for (values of [[], ["1", "2"]]) await expect(of("Ingress")).rejects.toThrow(`unable to fetch metrics from custom metrics API: the custom metrics API server returned ${values.length} results when we asked for exactly one`);
+});

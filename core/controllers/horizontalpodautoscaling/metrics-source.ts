@@ -15,6 +15,7 @@ import { parseTime } from "../../api/meta/time.ts";
 import type { Client } from "../../client/client.ts";
 import { messageOf } from "../pod-control.ts";
 import type { PodMetric, PodMetrics } from "./replicas.ts";
+import { servedAs } from "./scale.ts";
 
 interface Asked { readonly namespace: string; readonly signal: AbortSignal }
 
@@ -39,13 +40,20 @@ const EXTERNAL = "/apis/external.metrics.k8s.io/v1beta1";
 const WINDOW_MS = 60_000;
 
 export function metricsSource(client: Client): MetricsSource {
-  async function items<T>(api: string, path: string | (() => Promise<string>), query: Readonly<Record<string, string | undefined>>, signal: AbortSignal): Promise<readonly T[]> {
-    const fetched = async (): Promise<unknown> => await client.request({ method: "GET", path: typeof path === "string" ? path : await path(), query, signal });
-    const list = (await fetched().catch((cause: unknown) => {
+  type Path = string | (() => Promise<string>);
+  type Query = Readonly<Record<string, string | undefined>>;
+  async function fetched<T>(api: string, path: Path, query: Query, signal: AbortSignal): Promise<readonly T[]> {
+    try {
+      const { items } = (await client.request({ method: "GET", path: typeof path === "string" ? path : await path(), query, signal })) as { readonly items?: readonly T[] | null };
+      return items ?? [];
+    } catch (cause) {
       throw new Error(`unable to fetch metrics from ${api} metrics API: ${messageOf(cause)}`, { cause });
-    })) as { readonly items?: readonly T[] };
-    if (!list.items || list.items.length === 0) throw new Error(`no metrics returned from ${api} metrics API`);
-    return list.items;
+    }
+  }
+  async function items<T>(api: string, path: Path, query: Query, signal: AbortSignal): Promise<readonly T[]> {
+    const found = await fetched<T>(api, path, query, signal);
+    if (found.length === 0) throw new Error(`no metrics returned from ${api} metrics API`);
+    return found;
   }
   const selectorText = (selector: LabelSelector | undefined): string | undefined => (selector === undefined ? undefined : labelSelector(selector).toString()) || undefined;
   const at = encodeURIComponent;
@@ -67,11 +75,11 @@ export function metricsSource(client: Client): MetricsSource {
       ]));
     },
     async object({ namespace, object: { apiVersion = "", kind, name }, metric, metricSelector, signal }) {
-      const { group } = parseApiVersion(apiVersion);
-      const resource = await pluralOf(client, { apiVersion: apiVersion === "" ? "v1" : apiVersion, kind }, signal);
-      const subject = kind === "Namespace" && group === "" ? `namespaces/${at(namespace)}/metrics` : `namespaces/${at(namespace)}/${group === "" ? resource : `${resource}.${group}`}/${at(name)}`;
-      const [found] = await items<CustomValue>("custom", async () => `${await customApi(client, signal)}/${subject}/${at(metric)}`, { metricLabelSelector: selectorText(metricSelector) }, signal);
-      return parseQuantity(found!.value).milliNumber();
+      const { group } = parseApiVersion(apiVersion === "" ? "v1" : apiVersion);
+      const path = async (): Promise<string> => `${await customApi(client, signal)}/namespaces/${at(namespace)}/${kind === "Namespace" && group === "" ? "metrics" : `${await qualifiedPlural(client, { group, kind }, signal)}/${at(name)}`}/${at(metric)}`;
+      const [value, ...others] = await fetched<CustomValue>("custom", path, { metricLabelSelector: selectorText(metricSelector) }, signal);
+      if (value === undefined || others.length > 0) throw new Error(`unable to fetch metrics from custom metrics API: the custom metrics API server returned ${value === undefined ? 0 : others.length + 1} results when we asked for exactly one`);
+      return parseQuantity(value.value).milliNumber();
     },
     async external({ namespace, metric, metricSelector, signal }) {
       const all = await items<ExternalValue>("external", `${EXTERNAL}/namespaces/${at(namespace)}/${at(metric)}`, { labelSelector: selectorText(metricSelector) }, signal);
@@ -92,11 +100,12 @@ async function customApi(client: Client, signal: AbortSignal): Promise<string> {
   return `/apis/${CUSTOM}/${found.version}`;
 }
 
-/** Throws an Error for the user when there is no such kind. */
-async function pluralOf(client: Client, { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }, signal: AbortSignal): Promise<string> {
-  const path = apiVersion.includes("/") ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-  const { resources = [] } = (await client.request({ method: "GET", path, signal })) as { readonly resources?: readonly { readonly name: string; readonly kind: string }[] };
-  const found = resources.find((resource) => resource.kind === kind && !resource.name.includes("/"));
-  if (found === undefined) throw new Error(`no matches for kind "${kind}" in version "${apiVersion}"`);
-  return found.name;
+/** Of a kind in whichever version it is served. Throws an Error for the user when there is no such kind. */
+async function qualifiedPlural(client: Client, { group, kind }: { readonly group: string; readonly kind: string }, signal: AbortSignal): Promise<string> {
+  const within = (name: string): string => (group === "" ? name : `${name}.${group}`);
+  try {
+    return within((await servedAs(client, { group, kind }, signal)).plural);
+  } catch (cause) {
+    throw new Error(`unable to map kind ${within(kind)} to resource: ${messageOf(cause)}`, { cause });
+  }
 }

@@ -23,7 +23,7 @@ export async function getScale(client: Client, autoscaler: Readonly<HorizontalPo
 }
 
 /** In whichever version its group serves the kind: the one that is asked for may be long gone. Source: horizontal.go RESTMappings */
-async function servedAs(client: Client, { group, kind }: { readonly group: string; readonly kind: string }, signal: AbortSignal): Promise<{ readonly root: string; readonly plural: string }> {
+export async function servedAs(client: Client, { group, kind }: { readonly group: string; readonly kind: string }, signal: AbortSignal): Promise<{ readonly root: string; readonly plural: string }> {
   for (const root of group === "" ? ["/api/v1"] : await versionsOf(client, group, signal)) {
     const { resources = [] } = (await client.request({ method: "GET", path: root, signal })) as APIResourceList;
     const found = resources.find((resource) => resource.kind === kind && !resource.name.includes("/"));
