@@ -159,3 +159,13 @@ test("a schedule whose day never comes is told of, and starts nothing", () =>
     expect([event?.type, event?.reason, event?.message]).toEqual(["Warning", "InvalidSchedule", "invalid schedule: 0 0 31 2 * : time difference between two schedules is less than 1 second"]);
     expect(api.all(JOBS)).toEqual([]);
   }));
+
+test("of the zone within its schedule a CronJob that is suspended says nothing", () =>
+  withControllers((deps) => [cronJobController({ ...deps, zone: UTC })], async (api, call) => {
+    const told = () => api.all(EVENTS).filter(({ reason }) => reason === "UnsupportedSchedule").length;
+    const made = await api.client.resource(CRON_JOBS).create({ apiVersion: "batch/v1", kind: "CronJob", metadata: { name: "c", namespace: "default" }, spec: { schedule: "TZ=Asia/Tokyo 0 0 1 6 *", suspend: true, jobTemplate: { spec: { template: {} } } } }, call);
+    await Bun.sleep(30);
+    expect(told()).toBe(0);
+    await api.client.resource(CRON_JOBS).patch(made, "application/merge-patch+json", { spec: { suspend: false } }, call);
+    await eventually(told, (count) => count > 0);
+  }));

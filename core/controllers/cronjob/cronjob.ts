@@ -108,8 +108,9 @@ export function cronJobController({ client, informers, events, clock, metrics, z
   /** Starts what is due; returns how long until it is worth looking again. */
   async function schedule(cron: Cron, draft: Draft, signal: AbortSignal): Promise<number | undefined> {
     if (isDeleting(cron)) return undefined;
-    const parsed = scheduleOf(cron);
-    if (parsed === undefined || cron.spec.suspend) return undefined;
+    const where = zoneOf(cron);
+    const parsed = where === undefined || cron.spec.suspend ? undefined : scheduleOf(cron, where);
+    if (parsed === undefined) return undefined;
     const nowMs = clock.nowMs();
     const isSet = nowMs >= releasedMs; // otherwise it is ours that is wrong, and what is ahead is right
     const sinceMs = rescheduledMs.get(keyOf(cron));
@@ -144,17 +145,20 @@ export function cronJobController({ client, informers, events, clock, metrics, z
     else if (old !== undefined && (old.spec.schedule !== object.spec.schedule || old.spec.timeZone !== object.spec.timeZone)) rescheduledMs.set(keyOf(object), clock.nowMs());
   }
 
-  function scheduleOf(cron: Cron): Schedule | undefined {
-    const { timeZone, schedule: text } = cron.spec;
-    let where: Zone = zone;
-    if (text.includes("TZ")) {
-      recorder.event(cron, "Warning", "UnsupportedSchedule", `CRON_TZ or TZ used in schedule ${goQuote(text)} is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details`);
-    }
+  function zoneOf(cron: Cron): Zone | undefined {
+    const { timeZone } = cron.spec;
     try {
-      if (timeZone !== undefined) where = zoneNamed(timeZone);
+      return timeZone === undefined ? zone : zoneNamed(timeZone);
     } catch {
       recorder.event(cron, "Warning", "UnknownTimeZone", `invalid timeZone: ${goQuote(timeZone ?? "")}: unknown time zone ${timeZone}`);
       return undefined;
+    }
+  }
+
+  function scheduleOf(cron: Cron, where: Zone): Schedule | undefined {
+    const text = cron.spec.schedule;
+    if (text.includes("TZ")) {
+      recorder.event(cron, "Warning", "UnsupportedSchedule", `CRON_TZ or TZ used in schedule ${goQuote(text)} is not officially supported, see https://kubernetes.io/docs/concepts/workloads/controllers/cron-jobs/ for more details`);
     }
     try {
       return parseSchedule(text, where);
