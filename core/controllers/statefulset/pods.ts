@@ -84,20 +84,28 @@ export function hasStaleOwner(claim: Claim, owner: Set | P): boolean {
   return found !== undefined && found.uid !== owner.metadata.uid;
 }
 
+/** Somebody else's is the claim, who would be two with us: the retention policy does not hold of it. */
+export function hasForeignController(claim: Claim, set: Set, pod: P): boolean {
+  const { whenScaled = "Retain", whenDeleted = "Retain" } = set.spec.persistentVolumeClaimRetentionPolicy ?? {};
+  if (whenScaled === "Retain" && whenDeleted === "Retain") return false;
+  return (claim.metadata.ownerReferences ?? []).some((reference) => {
+    const ours = [set, pod].find((one) => names(reference, one));
+    return ours === undefined ? reference.controller === true : reference.uid !== ours.metadata.uid;
+  });
+}
+
 /** The owners a claim should have so that it goes when the retention policy says so. Undefined: it has them, or is not ours to touch. */
-export function claimOwners(claim: Claim, set: Set, pod: P): { readonly owners: readonly OwnerReference[]; readonly conflict: boolean } | undefined {
+export function claimOwners(claim: Claim, set: Set, pod: P): readonly OwnerReference[] | undefined {
   if (hasStaleOwner(claim, set) || hasStaleOwner(claim, pod)) return undefined;
   const { whenScaled = "Retain", whenDeleted = "Retain" } = set.spec.persistentVolumeClaimRetentionPolicy ?? {};
   const before = claim.metadata.ownerReferences ?? [];
   const ours = before.filter(({ uid }) => uid === set.metadata.uid || uid === pod.metadata.uid);
   const others = before.filter((reference) => !names(reference, set) && !names(reference, pod));
-  const keepsAll = whenScaled === "Retain" && whenDeleted === "Retain";
-  const conflict = !keepsAll && others.some(({ controller }) => controller === true);
-  if (conflict) return ours.length === 0 ? undefined : { owners: others, conflict };
+  if (hasForeignController(claim, set, pod)) return ours.length === 0 ? undefined : others;
   const scaledDown = !isWanted(set, pod);
   const wanted: OwnerReference[] = [];
   if (whenScaled === "Delete" && scaledDown) wanted.push(controllerRef({ ...pod, apiVersion: "v1", kind: "Pod" }));
   else if (whenDeleted === "Delete") wanted.push(controllerRef({ ...set, apiVersion: "apps/v1", kind: "StatefulSet" }));
   const same = ours.length === wanted.length && wanted.every(({ uid }) => ours.some((reference) => reference.uid === uid && reference.controller === true));
-  return same ? undefined : { owners: [...others, ...wanted], conflict };
+  return same ? undefined : [...others, ...wanted];
 }

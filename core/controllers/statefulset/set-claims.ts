@@ -11,7 +11,7 @@ import { PERSISTENT_VOLUME_CLAIMS } from "../../client/resources.ts";
 import type { EventRecorder } from "../../client/events.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
-import { claimOwners, claimsFor, hasStaleOwner, ordinalOf } from "./pods.ts";
+import { claimOwners, claimsFor, hasForeignController, hasStaleOwner, ordinalOf } from "./pods.ts";
 
 type Set = Readonly<StatefulSet>;
 type P = Readonly<Pod>;
@@ -61,10 +61,14 @@ export function setClaims({ client, informers, recorder }: Pick<ControllerDeps, 
     for (const pod of members) {
       for (const { metadata } of claimsFor(set, ordinalOf(pod))) {
         const found = held(set, metadata.name);
-        const change = found === undefined ? undefined : claimOwners(found, set, pod);
-        if (found === undefined || change === undefined) continue;
-        if (change.conflict) recorder.event(set, "Warning", "ConflictingController", `PersistentVolumeClaim ${found.metadata.name} has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim`);
-        await claims.caughtUp([await claimClient.update({ ...found, metadata: { ...found.metadata, ownerReferences: [...change.owners] } }, { signal })], signal);
+        if (found === undefined) continue;
+        const owners = claimOwners(found, set, pod);
+        const isStarting = (pod.status?.phase ?? "Pending") === "Pending"; // while it waits for its claims this is worth repeating
+        if ((owners !== undefined || isStarting) && hasForeignController(found, set, pod)) {
+          recorder.event(set, "Warning", "ConflictingController", `PersistentVolumeClaim ${found.metadata.name} has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim`); // sic
+        }
+        if (owners === undefined) continue;
+        await claims.caughtUp([await claimClient.update({ ...found, metadata: { ...found.metadata, ownerReferences: [...owners] } }, { signal })], signal);
         changed.add(pod);
       }
     }

@@ -141,7 +141,7 @@ test.each([
   ["a predecessor's claim is left", { whenScaled: "Delete" }, 1, [owner("Pod", "old")], undefined],
 ])("claim: %s", (_, policy, replicas, ownerReferences, uids) => {
   const change = claimOwners({ metadata: { name: "data-db-1", ownerReferences } } as never, set({ replicas, persistentVolumeClaimRetentionPolicy: policy }), pod(1));
-  expect(change?.owners.map(({ uid }) => uid)).toEqual(uids);
+  expect(change?.map(({ uid }) => uid)).toEqual(uids);
 });
 
 test("claims have their owners from the start, as the retention policy says; when it changes they change, and that is told as an update of the pod", () =>
@@ -154,4 +154,14 @@ test("claims have their owners from the start, as the retention policy says; whe
     await api.client.resource(STATEFUL_SETS).patch(now(api)!, "application/merge-patch+json", { spec: { persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain", whenScaled: "Retain" } } }, call);
     await eventually(owners, (kinds) => kinds === "");
     expect(await eventually(told, (messages) => messages.length > 0)).toEqual(["Update Pod db-0 in StatefulSet db successful"]);
+  }));
+
+test("of a claim that has another controller it is told, while its pod starts, that it does not go with the set", () =>
+  withControllers((deps) => [statefulSetController(deps)], async (api, call) => {
+    const claim = { apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "data-db-0", namespace: "default", ownerReferences: [{ apiVersion: "example.com/v1", kind: "Store", name: "s", uid: "s", controller: true }] }, spec: {} };
+    await api.client.resource(PERSISTENT_VOLUME_CLAIMS).create(claim as never, call);
+    await api.client.resource(STATEFUL_SETS).create({ apiVersion: "apps/v1", kind: "StatefulSet", metadata: { name: "db", namespace: "default" }, spec: spec({ replicas: 1, persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete", whenScaled: "Retain" } }) }, call);
+    const told = await eventually(() => api.all(EVENTS).find(({ reason }) => reason === "ConflictingController"), (event) => event !== undefined);
+    expect(told).toMatchObject({ type: "Warning", message: "PersistentVolumeClaim data-db-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim" });
+    expect(api.all(PERSISTENT_VOLUME_CLAIMS).flatMap(({ metadata }) => metadata.ownerReferences ?? []).map(({ uid }) => uid)).toEqual(["s"]);
   }));
