@@ -55,8 +55,9 @@ export function podControl(client: ResourceClient<Pod>, recorder: EventRecorder)
         await client.delete(pod, {}, { signal });
       } catch (error) {
         if (isNotFound(error)) return;
-        if (!signal.aborted) recorder.event(owner, "Warning", "FailedDelete", `Error deleting: ${messageOf(error)}`);
-        throw error;
+        if (signal.aborted) throw error;
+        recorder.event(owner, "Warning", "FailedDelete", `Error deleting: ${messageOf(error)}`);
+        throw new Error(`unable to delete pods: ${messageOf(error)}`, { cause: error });
       }
       recorder.event(owner, "Normal", "SuccessfulDelete", `Deleted pod: ${pod.metadata.name}`);
     },

@@ -55,6 +55,17 @@ test("a refusal is tried with one pod, told as a condition and an event, and for
     expect(api.all(EVENTS).find(({ reason }) => reason === "FailedCreate")?.message).toBe("Error creating: pods is forbidden: exceeded quota");
   }));
 
+test("that pods could not be deleted is told as a condition, with what was wrong", () =>
+  withControllers((deps) => [replicaSetController(deps)], async (api, call) => {
+    const set = await api.client.resource(REPLICA_SETS).create(web(2), call);
+    await eventually(() => api.all(REPLICA_SETS)[0], (one) => one?.status?.replicas === 2);
+    api.fail = ({ method }) => (method === "DELETE" ? forbidden({ group: "", resource: "pods" }, "", "no") : undefined);
+    await api.client.resource(REPLICA_SETS).patch(set, "application/merge-patch+json", { spec: { replicas: 1 } }, call);
+    const seen = await eventually(() => api.all(REPLICA_SETS)[0]?.status?.conditions?.[0], (condition) => condition !== undefined);
+    expect(seen).toMatchObject({ type: "ReplicaFailure", status: "True", reason: "FailedDelete", message: "unable to delete pods: pods is forbidden: no" });
+    expect(api.all(EVENTS).find(({ reason }) => reason === "FailedDelete")?.message).toBe("Error deleting: pods is forbidden: no");
+  }));
+
 test("a ReplicationController is kept by the same code", () =>
   withControllers((deps) => [replicationController(deps)], async (api, call) => {
     const template = { metadata: { labels: { app: "rc" } }, spec: { containers: [] } };
