@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { ReplicaSet } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { deletionOrder, jobDeletionOrder } from "./deletion-order.ts";
-import { planReplicas, replicaStatus } from "./plan.ts";
+import { ageRatios, planReplicas, replicaStatus } from "./plan.ts";
 
 const NOW = Date.parse("2026-01-02T00:00:00Z");
 const running = pod("running", { nodeName: "n1", phase: "Running", ready: "2026-01-01T00:00:00Z" });
@@ -53,6 +53,19 @@ test("the status counts what is ready long enough and tells what failed until it
     conditions: [{ type: "ReplicaFailure", status: "True", reason: "FailedCreate", message: "quota", lastTransitionTime: "2026-01-02T00:00:00Z" }],
   });
   expect(replicaStatus({ ...set, status }, { active: [], terminating: [], failure: undefined, nowMs: NOW }).conditions).toBeUndefined();
+});
+
+test("those that go are as many times as old as the youngest that is ready", () => {
+  const born = (name: string, creationTimestamp: string, more: Partial<Options> = {}): Pod => {
+    const one = pod(name, { nodeName: "n1", phase: "Running", ready: creationTimestamp, ...more });
+    return { ...one, metadata: { ...one.metadata, creationTimestamp } };
+  };
+  const [old, young, younger] = [born("old", "2026-01-01T23:58:30Z"), born("young", "2026-01-01T23:59:00Z"), born("younger", "2026-01-01T23:59:40Z")];
+  const starting = pod("starting", { nodeName: "n1", phase: "Pending" });
+  expect(ageRatios([younger, young, starting], [old, young, younger, starting], NOW)).toEqual([1, 3]);
+  expect(ageRatios([old], [old, young, younger], NOW)).toEqual([4]);
+  expect(ageRatios([old, young], [old, young], NOW)).toEqual([]);
+  expect(ageRatios([starting], [old, starting], NOW)).toEqual([]);
 });
 
 interface Options { nodeName?: string; phase: "Pending" | "Running"; ready?: string; cost?: string; restarts?: number }

@@ -6,6 +6,7 @@
 import type { ReplicaSet } from "../../api/gen/apps.v1.ts";
 import type { Pod, ReplicationController } from "../../api/gen/core.v1.ts";
 import { selectorFromSet } from "../../api/meta/label-selector.ts";
+import { parseTime } from "../../api/meta/time.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { findCondition, withCondition, withoutCondition } from "../conditions.ts";
 import { isAvailable, isReady } from "../pod-state.ts";
@@ -26,6 +27,14 @@ export function planReplicas(replicas: number, active: readonly Readonly<Pod>[],
   const excess = Math.min(-missing, BURST_MAX);
   const ordered = excess < active.length ? deletionOrder(active, related, nowMs) : active;
   return { create: 0, remove: ordered.slice(0, excess) };
+}
+
+/** How many times as old as the youngest of all that are ready each of those is that goes, in whole numbers; of those that are not ready nothing is said. */
+export function ageRatios(remove: readonly Readonly<Pod>[], active: readonly Readonly<Pod>[], nowMs: number): number[] {
+  if (remove.length === active.length) return []; // nobody was chosen
+  const ageMs = ({ metadata }: Readonly<Pod>): number => nowMs - (parseTime(metadata.creationTimestamp) ?? 0);
+  const youngestMs = Math.min(...active.filter(isReady).map(ageMs));
+  return youngestMs === 0 ? [] : remove.filter(isReady).map((pod) => Math.trunc(ageMs(pod) / youngestMs));
 }
 
 interface Observed {

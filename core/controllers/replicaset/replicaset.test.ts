@@ -5,6 +5,8 @@ import type { ReplicaSet } from "../../api/gen/apps.v1.ts";
 import { controllerOf, type NewObject } from "../../api/meta/object-meta.ts";
 import { forbidden } from "../../api/meta/status-error.ts";
 import { EVENTS, PODS, REPLICA_SETS, REPLICATION_CONTROLLERS } from "../../client/resources.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { podFromTemplate } from "../pod-control.ts";
 import { replicaSetController, replicationController } from "./replicaset.ts";
 
@@ -14,6 +16,18 @@ function web(replicas: number): NewObject<ReplicaSet> {
     spec: { replicas, selector: { matchLabels: { app: "web" } }, template: { metadata: { labels: { app: "web" } }, spec: { containers: [{ name: "c", image: "i" }] } } },
   };
 }
+
+test("how old those are that are given up is counted", () => {
+  const metrics = metricsRegistry();
+  return withControllers((deps) => [replicaSetController({ ...deps, metrics })], async (api, call) => {
+    const set = await api.client.resource(REPLICA_SETS).create(web(2), call);
+    await eventually(() => api.all(REPLICA_SETS)[0], (one) => one?.status?.replicas === 2);
+    for (const pod of api.all(PODS)) await api.client.resource(PODS).updateStatus({ ...pod, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } }, call);
+    await eventually(() => api.all(REPLICA_SETS)[0], (one) => one?.status?.readyReplicas === 2);
+    await api.client.resource(REPLICA_SETS).patch(set, "application/merge-patch+json", { spec: { replicas: 1 } }, call);
+    await eventually(() => metrics.render(), (page) => page.includes("replicaset_controller_sorting_deletion_age_ratio_count 1\n"));
+  }, { clock: { ...systemClock, nowMs: () => Date.now() + 60_000 } });
+});
 
 test("a ReplicaSet gets its pods, adopts a stray one, replaces a failed one, and gives up what is too many", () =>
   withControllers((deps) => [replicaSetController(deps)], async (api, call) => {

@@ -14,6 +14,7 @@ import type { ResourceRef } from "../../client/client.ts";
 import { PODS, REPLICA_SETS, REPLICATION_CONTROLLERS } from "../../client/resources.ts";
 import type { Informer } from "../../client/informer.ts";
 import { settleAll } from "../../lifecycle/settle-all.ts";
+import { doubling } from "../../observe/metrics.ts";
 import { BY_CONTROLLER, candidatesFor, claim } from "../claim.ts";
 import { sameValue } from "../conditions.ts";
 import { type Call, type Controller, controllerKey, itself, mapped, type Next } from "../controller.ts";
@@ -21,12 +22,17 @@ import type { ControllerDeps } from "../deps.ts";
 import { isNamespaceTerminating, messageOf, podControl, podFromTemplate } from "../pod-control.ts";
 import { isActive, isTerminating, nextAvailableInMs } from "../pod-state.ts";
 import { slowStart } from "../slow-start.ts";
-import { planReplicas, type Replicated, replicaStatus } from "./plan.ts";
+import { ageRatios, planReplicas, type Replicated, replicaStatus } from "./plan.ts";
 
 type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock">;
 
-export function replicaSetController(deps: Deps): Controller {
+/** A quarter, doubling five times. Source: replicaset/metrics/metrics.go */
+const AGE_RATIOS = doubling(0.25, 6);
+
+export function replicaSetController({ metrics, ...deps }: Deps & Pick<ControllerDeps, "metrics">): Controller {
+  const ages = metrics?.histogram("replicaset_controller_sorting_deletion_age_ratio", "[ALPHA] The ratio of chosen deleted pod's ages to the current youngest pod's age (at the time). Should be <2. The intent of this metric is to measure the rough efficacy of the LogarithmicScaleDown feature gate's effect on the sorting (and deletion) of pods when a replicaset scales down. This only considers Ready pods when calculating and reporting.", AGE_RATIOS).with({});
   return replicaController<ReplicaSet>(deps, {
+    ages,
     name: "replicaset", component: "replicaset-controller", ref: REPLICA_SETS, reportsTerminating: true,
     selectorOf: ({ spec }) => labelSelector(spec.selector),
   });
@@ -44,10 +50,12 @@ interface Kind<T extends Replicated> {
   readonly component: string;
   readonly ref: ResourceRef<T>;
   readonly reportsTerminating: boolean;
+  /** Told how old those are that go, beside the others. */
+  readonly ages?: { observe(ratio: number): void } | undefined;
   selectorOf(object: Readonly<T>): LabelSelector;
 }
 
-function replicaController<T extends Replicated>({ client, informers, events, clock }: Deps, { name, component, ref, reportsTerminating, selectorOf }: Kind<T>): Controller {
+function replicaController<T extends Replicated>({ client, informers, events, clock }: Deps, { name, component, ref, reportsTerminating, ages, selectorOf }: Kind<T>): Controller {
   const sets = informers.of(ref);
   const pods = informers.of(PODS);
   const setClient = client.resource(ref);
@@ -97,8 +105,10 @@ function replicaController<T extends Replicated>({ client, informers, events, cl
   }
 
   async function manage(set: Readonly<T>, active: readonly Readonly<Pod>[], { signal, log }: Call): Promise<void> {
-    const { create, remove } = planReplicas(set.spec.replicas ?? 1, active, relatedPods(set), clock.nowMs());
+    const nowMs = clock.nowMs();
+    const { create, remove } = planReplicas(set.spec.replicas ?? 1, active, relatedPods(set), nowMs);
     if (create + remove.length === 0) return;
+    if (ages && remove.length > 0) for (const ratio of ageRatios(remove, active, nowMs)) ages.observe(ratio);
     log.info("scaling", { have: active.length, create, remove: remove.length });
     const created: Readonly<Pod>[] = [];
     const removed: Readonly<Pod>[] = [];
