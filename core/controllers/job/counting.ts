@@ -7,13 +7,13 @@
 import type { Job, JobCondition, JobStatus } from "../../api/gen/batch.v1.ts";
 import { JOBS } from "../../client/resources.ts";
 import { settleAll } from "../../lifecycle/settle-all.ts";
-import { findCondition, sameValue } from "../conditions.ts";
+import { sameValue } from "../conditions.ts";
 import type { ControllerDeps } from "../deps.ts";
 import type { PodReleaser } from "./finalizer.ts";
 import type { JobMetrics } from "./metrics.ts";
 import { settle, track } from "./plan.ts";
 import { isTracked } from "./pods.ts";
-import { jobCondition, type JobView } from "./view.ts";
+import { jobCondition, type JobView, trueCondition, withJobCondition } from "./view.ts";
 
 export interface Outcome {
   readonly view: JobView;
@@ -39,7 +39,7 @@ export function jobCounter({ client, informers, clock, recorder, meter, releaser
     let { status } = tracking;
     let last = end;
     if (end?.type === "FailureTarget" || end?.type === "SuccessCriteriaMet") {
-      if (findCondition(status.conditions, end.type) === undefined) status = { ...status, conditions: [...(status.conditions ?? []), end] };
+      if (trueCondition(status, end.type) === undefined) status = { ...status, conditions: [...(status.conditions ?? []), end] };
       last = jobCondition(nowMs, end.type === "FailureTarget" ? "Failed" : "Complete", "True", end.reason ?? "", end.message ?? "");
     }
     let current = stored;
@@ -53,7 +53,7 @@ export function jobCounter({ client, informers, clock, recorder, meter, releaser
     const { succeeded = [], failed = [] } = next.uncountedTerminatedPods ?? {};
     const finished = last !== undefined && !tracking.more && succeeded.length + failed.length === 0 && (next.terminating ?? 0) === 0;
     if (finished && last !== undefined) {
-      next = { ...next, conditions: [...(next.conditions ?? []), last], ...(last.type === "Complete" ? { completionTime: last.lastTransitionTime } : {}) };
+      next = { ...next, conditions: withJobCondition(next.conditions ?? [], last) ?? [...(next.conditions ?? [])], ...(last.type === "Complete" ? { completionTime: last.lastTransitionTime } : {}) };
     }
     if (!sameValue(next, current.status ?? {})) await write(current, next, signal);
     if (finished && last !== undefined) tellEnd(view, next, last);

@@ -240,3 +240,15 @@ test("what could be done of a Job's pods is told, and that it is suspended, thou
     const held = await eventually(() => now(api)?.status, (status) => status?.conditions?.some(({ type, status: is }) => type === "Suspended" && is === "True") === true);
     expect(held?.active).toBe(1);
   }));
+
+test("a condition that somebody has set to False stands in no end's way", () =>
+  withControllers((deps) => jobControllers(deps), async (api, call) => {
+    const told = ["FailureTarget", "Failed"].map((type) => ({ type, status: "False", reason: "Manually" }));
+    const made = await api.client.resource(JOBS).create(job({ suspend: true, backoffLimit: 0, parallelism: 1 }), call);
+    await api.client.resource(JOBS).patch(made, "application/merge-patch+json", { status: { conditions: told } }, { ...call, subresource: "status" });
+    await api.client.resource(JOBS).patch(made, "application/merge-patch+json", { spec: { suspend: false } }, call);
+    const [pod] = await eventually(() => api.all(PODS), (all) => all.length === 1);
+    await api.client.resource(PODS).updateStatus({ ...pod!, status: { phase: "Failed" } }, call);
+    const done = await eventually(() => now(api)?.status?.conditions ?? [], (all) => all.some(({ type, status }) => type === "Failed" && status === "True"));
+    expect(done.filter(({ type }) => type !== "Suspended").map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual(["FailureTarget False Manually", "Failed True BackoffLimitExceeded", "FailureTarget True BackoffLimitExceeded"]);
+  }, { clock }));

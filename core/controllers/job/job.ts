@@ -25,7 +25,7 @@ import { jobMetrics, type SyncAction } from "./metrics.ts";
 import { JOB_RETRY, orphanPods } from "./orphan-pods.ts";
 import { failuresAfter, type JobFailures, planPods, type PodPlan } from "./plan.ts";
 import { indexedPod, jobPod, TRACKING_FINALIZER } from "./pods.ts";
-import { deadlineInMs, endOf, finishedCondition, isExternal, isSuspended, jobCondition, type JobView, viewOf } from "./view.ts";
+import { deadlineInMs, endOf, finishedCondition, isExternal, isSuspended, jobCondition, type JobView, viewOf, withJobCondition } from "./view.ts";
 
 type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics">;
 type P = Readonly<Pod>;
@@ -96,7 +96,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     let end = endOf(view, nowMs);
     let { ready, terminating } = view;
     let active = view.active.length;
-    let conditions = job.status?.conditions ?? [];
+    let conditions: readonly JobCondition[] = job.status?.conditions ?? [];
     let startTime = job.status?.startTime;
     const isEnding = end !== undefined;
     let plan: PodPlan = { remove: [], create: 0, indexes: [] };
@@ -127,19 +127,14 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     return waits.length === 0 ? undefined : { againInMs: Math.min(...waits) };
   }
 
-  function suspension({ job, spec }: JobView, conditions: readonly JobCondition[], startTime: string | undefined): { conditions: JobCondition[]; startTime: string | undefined } {
-    const old = findCondition(conditions, "Suspended");
-    const others = conditions.filter(({ type }) => type !== "Suspended");
+  function suspension({ job, spec }: JobView, conditions: readonly JobCondition[], startTime: string | undefined): { conditions: readonly JobCondition[]; startTime: string | undefined } {
     const nowMs = clock.nowMs();
-    if (isSuspended(spec) && old?.status !== "True") {
-      recorder.event(job, "Normal", "Suspended", "Job suspended");
-      return { conditions: [...others, jobCondition(nowMs, "Suspended", "True", "JobSuspended", "Job suspended")], startTime: undefined };
-    }
-    if (!isSuspended(spec) && old?.status === "True") {
-      recorder.event(job, "Normal", "Resumed", "Job resumed");
-      return { conditions: [...others, jobCondition(nowMs, "Suspended", "False", "JobResumed", "Job resumed")], startTime: timestamp(nowMs) };
-    }
-    return { conditions: [...conditions], startTime };
+    const suspended = isSuspended(spec);
+    const changed = withJobCondition(conditions, suspended ? jobCondition(nowMs, "Suspended", "True", "JobSuspended", "Job suspended") : jobCondition(nowMs, "Suspended", "False", "JobResumed", "Job resumed"));
+    if (changed === undefined) return { conditions, startTime };
+    if (suspended) recorder.event(job, "Normal", "Suspended", "Job suspended");
+    else recorder.event(job, "Normal", "Resumed", "Job resumed");
+    return { conditions: changed, startTime: suspended ? undefined : timestamp(nowMs) };
   }
 
   /** As far as that goes. `free`: pods taken away from a Job that goes on are not waited for to be counted. */

@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/controller/job/job_controller.go syncJob
  */
-import type { Job, JobCondition, JobSpec } from "../../api/gen/batch.v1.ts";
+import type { Job, JobCondition, JobSpec, JobStatus } from "../../api/gen/batch.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { isDeleting } from "../../api/meta/object-meta.ts";
 import { parseTime } from "../../api/meta/time.ts";
@@ -48,8 +48,10 @@ export function isExternal(spec: Readonly<JobSpec> | undefined): boolean { retur
 
 export function isSuspended(spec: Readonly<JobSpec>): boolean { return spec.suspend === true; }
 
-export function finishedCondition(job: Readonly<Job>): JobCondition | undefined {
-  return job.status?.conditions?.find(({ type, status }) => (type === "Complete" || type === "Failed") && status === "True");
+export function finishedCondition({ status }: Readonly<Job>): JobCondition | undefined { return trueCondition(status, "Complete", "Failed"); }
+
+export function trueCondition(status: Readonly<JobStatus> | undefined, ...types: readonly string[]): JobCondition | undefined {
+  return status?.conditions?.find((one) => types.includes(one.type) && one.status === "True");
 }
 
 /** Its index, if that is one of the Job's. */
@@ -106,14 +108,21 @@ export function jobCondition(nowMs: number, type: string, status: "True" | "Fals
   return { type, status, lastProbeTime: now, lastTransitionTime: now, reason, message } as JobCondition;
 }
 
+/** With `next` in the place of the one of its type, or at the end. Undefined: it is said already, or it says that something is not so of which nobody has said it is. */
+export function withJobCondition(conditions: readonly JobCondition[], next: JobCondition): JobCondition[] | undefined {
+  const old = findCondition(conditions, next.type);
+  if (old === undefined) return next.status === "False" ? undefined : [...conditions, next];
+  if (old.status === next.status && old.reason === next.reason && old.message === next.message) return undefined;
+  return conditions.map((one) => (one === old ? next : one));
+}
+
 /** The condition by which the Job comes to its end, if it does: FailureTarget or SuccessCriteriaMet, Failed if the former stands there already. */
 export function endOf(view: JobView, nowMs: number): JobCondition | undefined {
   const { job, spec, pods, failed, indexes } = view;
-  const conditions = job.status?.conditions;
-  const met = findCondition(conditions, "SuccessCriteriaMet");
-  if (met?.status === "True") return met;
-  const target = findCondition(conditions, "FailureTarget");
-  if (target?.status === "True") return jobCondition(nowMs, "Failed", "True", target.reason ?? "", target.message ?? "");
+  const met = trueCondition(job.status, "SuccessCriteriaMet");
+  if (met !== undefined) return met;
+  const target = trueCondition(job.status, "FailureTarget");
+  if (target !== undefined) return jobCondition(nowMs, "Failed", "True", target.reason ?? "", target.message ?? "");
   const fail = (reason: string, message: string): JobCondition => jobCondition(nowMs, "FailureTarget", "True", reason, message);
   for (const pod of pods) {
     const verdict = spec.podFailurePolicy !== undefined && hasFailed(pod, spec) ? judgeFailure(spec.podFailurePolicy, pod).failsJob : undefined;
