@@ -11,7 +11,7 @@ import { PERSISTENT_VOLUME_CLAIMS } from "../../client/resources.ts";
 import type { EventRecorder } from "../../client/events.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isNamespaceTerminating, messageOf } from "../pod-control.ts";
-import { claimOwners, claimsFor, hasForeignController, hasStaleOwner, ordinalOf } from "./pods.ts";
+import { claimOwners, claimsFor, hasForeignController, hasStaleOwner, isWanted, ordinalOf } from "./pods.ts";
 
 type Set = Readonly<StatefulSet>;
 type P = Readonly<Pod>;
@@ -68,7 +68,14 @@ export function setClaims({ client, informers, recorder }: Pick<ControllerDeps, 
           recorder.event(set, "Warning", "ConflictingController", `PersistentVolumeClaim ${found.metadata.name} has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim`); // sic
         }
         if (owners === undefined) continue;
-        await claims.caughtUp([await claimClient.update({ ...found, metadata: { ...found.metadata, ownerReferences: [...owners] } }, { signal })], signal);
+        try {
+          await claims.caughtUp([await claimClient.update({ ...found, metadata: { ...found.metadata, ownerReferences: [...owners] } }, { signal })], signal);
+        } catch (cause) {
+          if (signal.aborted) throw cause;
+          const error = new Error(`could not update claim ${found.metadata.name} for delete policy ownerRefs: ${messageOf(cause)}`, { cause });
+          if (isWanted(set, pod)) recorder.event(set, "Warning", "FailedUpdate", `Update Pod ${pod.metadata.name} in StatefulSet ${set.metadata.name} failed error: ${messageOf(error)}`);
+          throw error;
+        }
         changed.add(pod);
       }
     }

@@ -165,3 +165,15 @@ test("of a claim that has another controller it is told, while its pod starts, t
     expect(told).toMatchObject({ type: "Warning", message: "PersistentVolumeClaim data-db-0 has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim" });
     expect(api.all(PERSISTENT_VOLUME_CLAIMS).flatMap(({ metadata }) => metadata.ownerReferences ?? []).map(({ uid }) => uid)).toEqual(["s"]);
   }));
+
+test("that the owners of a claim, or the claims of a pod, could not be put right is told", () =>
+  run({ replicas: 1, persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete", whenScaled: "Retain" } }, () => "ready", async (api, call) => {
+    const told = () => api.all(EVENTS).filter(({ reason }) => reason === "FailedUpdate").map(({ message }) => message);
+    await eventually(() => now(api)?.status?.readyReplicas, (count) => count === 1);
+    api.fail = ({ method, path }) => (method !== "GET" && path.includes("/persistentvolumeclaims") ? forbidden({ group: "", resource: "persistentvolumeclaims" }, "", "no") : undefined);
+    const change = (spec: unknown) => api.client.resource(STATEFUL_SETS).patch(now(api)!, "application/merge-patch+json", { spec }, call);
+    await change({ persistentVolumeClaimRetentionPolicy: { whenDeleted: "Retain" } });
+    await eventually(told, (messages) => messages.includes("Update Pod db-0 in StatefulSet db failed error: could not update claim data-db-0 for delete policy ownerRefs: persistentvolumeclaims is forbidden: no"));
+    await change({ persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" }, volumeClaimTemplates: [{ metadata: { name: "data" }, spec: {} }, { metadata: { name: "more" }, spec: {} }] });
+    await eventually(told, (messages) => messages.includes("Update Pod db-0 in StatefulSet db failed error: failed to create PVC more-db-0: persistentvolumeclaims is forbidden: no"));
+  }));

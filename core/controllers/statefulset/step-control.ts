@@ -41,8 +41,7 @@ export function stepControl({ client, informers, recorder, claims }: Pick<Contro
         }
         case "provide": return await claims.provide(set, step.pod.metadata.name, ordinalOf(step.pod), signal);
         case "repair":
-          await claims.provide(set, step.pod.metadata.name, ordinalOf(step.pod), signal);
-          written.push(await told(set, "Update", step.pod.metadata.name, podClient.update(step.next, { signal })));
+          written.push(await told(set, "Update", step.pod.metadata.name, claims.provide(set, step.pod.metadata.name, ordinalOf(step.pod), signal).then(() => podClient.update(step.next, { signal }))));
           return;
         case "delete":
           await told(set, "Delete", step.pod.metadata.name, podClient.delete(step.pod, { preconditions: { uid: step.pod.metadata.uid } }, { signal }).catch(unlessGone));
