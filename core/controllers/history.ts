@@ -55,6 +55,12 @@ function inOrder(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).filter(([, member]) => member !== undefined).sort(([a], [b]) => (a < b ? -1 : 1)).map(([key, member]) => [key, inOrder(member)]));
 }
 
+/** Lowest revision first; of one number the older, of one second by name. */
+export function byAge(a: Readonly<ControllerRevision>, b: Readonly<ControllerRevision>): number {
+  const order = ({ metadata }: Readonly<ControllerRevision>): string => `${metadata.creationTimestamp} ${metadata.name}`;
+  return a.revision - b.revision || (order(a) < order(b) ? -1 : 1);
+}
+
 /** Equal patches, equal templates. */
 function samePatch(revision: Readonly<ControllerRevision>, patch: unknown): boolean { return canonical(revision.data) === canonical(patch); }
 
@@ -67,7 +73,7 @@ export function templateOf({ data }: Readonly<ControllerRevision>): PodTemplateS
 /** Finds the revision of the present template, or makes it the newest one, or creates it. Throws HashCollisionError. */
 export async function syncHistory(options: HistoryOptions): Promise<History> {
   const { template, client, informer, signal } = options;
-  const revisions = options.revisions.toSorted((a, b) => a.revision - b.revision || (a.metadata.creationTimestamp < b.metadata.creationTimestamp ? -1 : 1));
+  const revisions = options.revisions.toSorted(byAge);
   const patch = templatePatch(template);
   const equal = revisions.filter((revision) => samePatch(revision, patch));
   const newest = equal.at(-1) ?? alike(revisions.at(-1), options);
