@@ -160,6 +160,14 @@ test.each([
   expect(judgeFailure({ rules }, failedPod(status as never))).toEqual(verdict);
 });
 
+test("a rule of an action or operator that is not known says nothing", () => {
+  const rule = (action: string, operator: string) => ({ action, onExitCodes: { operator, values: [42] } }) as never;
+  const verdict = (code: number, ...rules: never[]) => judgeFailure({ rules }, failedPod({ containerStatuses: [{ name: "c", state: { terminated: { exitCode: code } } }] } as never));
+  expect(verdict(42, rule("Pause", "In"), rule("Ignore", "In"))).toEqual({ counts: false });
+  expect(verdict(42, rule("FailJob", "Near"))).toEqual({ counts: true });
+  expect([verdict(1, rule("Ignore", "Near")), verdict(1, rule("Ignore", "NotIn"))]).toEqual([{ counts: true }, { counts: false }]);
+});
+
 test("success policy: enough of the named indexes, or enough at all", () => {
   const spec = { template: {}, completions: 10, successPolicy: { rules: [{ succeededIndexes: "0-3", succeededCount: 2 }, { succeededCount: 5 }] } };
   expect([successMet(spec, Indexes.of([0, 7])), successMet(spec, Indexes.of([0, 3])), successMet(spec, Indexes.of([5, 6, 7, 8, 9]))]).toEqual([undefined, "Matched rules at index 0", "Matched rules at index 1"]);

@@ -18,11 +18,15 @@ export interface Verdict {
 
 interface Match { readonly action: string; readonly message: string }
 
+/** Rules of others, which a newer server may have let in, say nothing. */
+const ACTIONS: readonly string[] = ["FailJob", "FailIndex", "Ignore", "Count"];
+
 /** The first rule that speaks of this failure. */
 export function matchingRule(policy: Readonly<PodFailurePolicy> | undefined, pod: Readonly<Pod>): Match | undefined {
   for (const [i, { action, onExitCodes, onPodConditions }] of (policy?.rules ?? []).entries()) {
     const name = `${namespaceOf(pod)}/${pod.metadata.name}`;
     let message: string | undefined;
+    if (!ACTIONS.includes(action)) continue;
     if (onExitCodes !== undefined) {
       const container = failedContainer(pod, onExitCodes);
       if (container !== undefined) message = `Container ${container.name} for pod ${name} failed with exit code ${container.state?.terminated?.exitCode} matching ${action} rule at index ${i}`;
@@ -49,7 +53,7 @@ function failedContainer({ status }: Readonly<Pod>, { containerName, operator, v
   return [...(status?.containerStatuses ?? []), ...(status?.initContainerStatuses ?? [])].find(({ name, state }) => {
     const code = state?.terminated?.exitCode ?? 0;
     if (code === 0 || (containerName !== undefined && containerName !== name)) return false;
-    return (values ?? []).includes(code) === (operator === "In");
+    return (values ?? []).includes(code) ? operator === "In" : operator === "NotIn";
   });
 }
 
