@@ -13,7 +13,7 @@ import { ttlAfterFinishedController } from "../ttlafterfinished/ttlafterfinished
 import { Indexes } from "./indexes.ts";
 import { jobControllers } from "./job.ts";
 import { backoffLeftMs, failuresAfter, settle } from "./plan.ts";
-import { TRACKING_FINALIZER } from "./pods.ts";
+import { indexFailures, TRACKING_FINALIZER } from "./pods.ts";
 import { judgeFailure, successMet } from "./policies.ts";
 
 function job(spec: Partial<JobSpec>): NewObject<Job> {
@@ -166,6 +166,11 @@ test("a rule of an action or operator that is not known says nothing", () => {
   expect(verdict(42, rule("Pause", "In"), rule("Ignore", "In"))).toEqual({ counts: false });
   expect(verdict(42, rule("FailJob", "Near"))).toEqual({ counts: true });
   expect([verdict(1, rule("Ignore", "Near")), verdict(1, rule("Ignore", "NotIn"))]).toEqual([{ counts: true }, { counts: false }]);
+});
+
+test.each([["2147483647", 2147483647], ["2147483648", 0], ["-1", 0], ["many", 0], [undefined, 0]])("failures of an index: %s are %i", (text, failures) => {
+  const pod = { metadata: { name: "p", ...(text === undefined ? {} : { annotations: { "batch.kubernetes.io/job-index-failure-count": text } }) } } as unknown as Pod;
+  expect(indexFailures(pod)).toBe(failures);
 });
 
 test("success policy: enough of the named indexes, or enough at all", () => {

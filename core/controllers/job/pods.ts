@@ -18,6 +18,7 @@ const INDEX = "batch.kubernetes.io/job-completion-index"; // annotation and labe
 const FAILURES = "batch.kubernetes.io/job-index-failure-count";
 const IGNORED_FAILURES = "batch.kubernetes.io/job-index-ignored-failure-count";
 const INDEX_ENV = "JOB_COMPLETION_INDEX";
+const COUNT_MAX = 2 ** 31 - 1;
 const GENERATED_NAME_MAX = 58; // 63 less the suffix the server adds
 
 export function isTracked(pod: Readonly<Pod>): boolean { return hasFinalizer(pod, TRACKING_FINALIZER); }
@@ -42,7 +43,7 @@ export function allIndexFailures(pod: Readonly<Pod>): number { return indexFailu
 
 function count(pod: Readonly<Pod>, annotation: string): number | undefined {
   const text = annotationsOf(pod)[annotation] ?? "";
-  return /^\d{1,10}$/.test(text) ? Number(text) : undefined;
+  return /^\d{1,10}$/.test(text) && Number(text) <= COUNT_MAX ? Number(text) : undefined; // somebody else may have written it
 }
 
 /** When a pod ended: its last container, or when it stopped being ready, or was deleted. */
