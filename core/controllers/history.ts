@@ -112,11 +112,11 @@ async function create({ owner, template, hash: hashOf, hashLabel, client, inform
   return made;
 }
 
-/** Deletes the oldest of `old` beyond `limit`, but none that is in use. */
+/** Deletes the oldest of `old` beyond `limit`, but none that is in use. A negative limit is none. */
 export async function trimHistory(old: readonly Readonly<ControllerRevision>[], { limit, inUse, client, signal }: {
   readonly limit: number; readonly inUse: (revision: Readonly<ControllerRevision>) => boolean; readonly client: ResourceClient<ControllerRevision>; readonly signal: AbortSignal;
 }): Promise<void> {
-  let excess = old.length - limit;
+  let excess = limit < 0 ? 0 : old.length - limit;
   for (const revision of old) {
     if (excess <= 0) return;
     if (inUse(revision)) continue;

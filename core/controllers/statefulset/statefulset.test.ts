@@ -177,3 +177,12 @@ test("that the owners of a claim, or the claims of a pod, could not be put right
     await change({ persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" }, volumeClaimTemplates: [{ metadata: { name: "data" }, spec: {} }, { metadata: { name: "more" }, spec: {} }] });
     await eventually(told, (messages) => messages.includes("Update Pod db-0 in StatefulSet db failed error: failed to create PVC more-db-0: persistentvolumeclaims is forbidden: no"));
   }));
+
+test.each([[-1, [1, 2, 3, 4]], [0, [4]], [1, [3, 4]]])("of a history limit of %i the revisions %j are left", (revisionHistoryLimit, left) =>
+  run({ replicas: 1, revisionHistoryLimit }, () => "ready", async (api, call) => {
+    for (const [i, image] of ["one", "two", "three", "four"].entries()) {
+      if (i > 0) await api.client.resource(STATEFUL_SETS).patch(now(api)!, "application/merge-patch+json", { spec: { template: { spec: { containers: [{ name: "c", image }] } } } }, call);
+      await eventually(() => now(api)?.status, (status) => status?.readyReplicas === 1 && status.currentRevision === status.updateRevision && api.all(PODS)[0]?.spec.containers[0]?.image === image);
+    }
+    await eventually(() => api.all(CONTROLLER_REVISIONS).map(({ revision }) => revision).sort(), (revisions) => revisions.join() === left.join());
+  }));
