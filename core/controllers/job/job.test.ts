@@ -12,9 +12,10 @@ import { metricsRegistry } from "../../observe/metrics.ts";
 import { ttlAfterFinishedController } from "../ttlafterfinished/ttlafterfinished.ts";
 import { Indexes } from "./indexes.ts";
 import { jobControllers } from "./job.ts";
-import { backoffLeftMs, failuresAfter, settle } from "./plan.ts";
+import { backoffLeftMs, failuresAfter, planPods, settle } from "./plan.ts";
 import { indexFailures, TRACKING_FINALIZER } from "./pods.ts";
 import { judgeFailure, successMet } from "./policies.ts";
+import { viewOf } from "./view.ts";
 
 function job(spec: Partial<JobSpec>): NewObject<Job> {
   return {
@@ -176,6 +177,14 @@ test.each([["2147483647", 2147483647], ["2147483648", 0], ["-1", 0], ["many", 0]
 test("success policy: enough of the named indexes, or enough at all", () => {
   const spec = { template: {}, completions: 10, successPolicy: { rules: [{ succeededIndexes: "0-3", succeededCount: 2 }, { succeededCount: 5 }] } };
   expect([successMet(spec, Indexes.of([0, 7])), successMet(spec, Indexes.of([0, 3])), successMet(spec, Indexes.of([5, 6, 7, 8, 9]))]).toEqual([undefined, "Matched rules at index 0", "Matched rules at index 1"]);
+});
+
+test.each<[string, Partial<JobSpec>, number, number, number, string]>([
+  ["enough run", {}, 2, 0, 0, "tracking"], ["too few run", {}, 1, 0, 1, "pods_created"], ["too few run, of which one has just failed", {}, 1, 1, 0, "pods_created"],
+  ["too many run", {}, 3, 0, 0, "pods_deleted"], ["suspended, and none runs", { suspend: true }, 0, 0, 0, "pods_deleted"],
+])("as what a look at a Job is counted: %s", (_, spec, active, failures, create, action) => {
+  const pods = Array.from({ length: active }, (_, i) => ({ ...failedPod({ phase: "Running" }), metadata: { name: `p${i}`, uid: `p${i}`, creationTimestamp: "2026-01-01T00:00:00Z" } }) as Pod);
+  expect(planPods(viewOf(job(spec) as Job, pods), { count: failures, lastMs: 0 }, 0)).toMatchObject({ create, action });
 });
 
 test("what is named is counted only when its finalizer is gone, and only once", () => {

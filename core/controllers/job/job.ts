@@ -99,11 +99,11 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     let conditions: readonly JobCondition[] = job.status?.conditions ?? [];
     let startTime = job.status?.startTime;
     const isEnding = end !== undefined;
-    let plan: PodPlan = { remove: [], create: 0, indexes: [] };
-    if (isEnding) plan = { remove: view.active, create: 0, indexes: [] };
+    let plan: PodPlan = { remove: [], create: 0, indexes: [], action: "reconciling" };
+    if (isEnding) plan = { ...plan, remove: view.active };
     else if (!isDeleting(job)) {
       plan = planPods(view, backoff, nowMs);
-      planned(plan.remove.length > 0 ? "pods_deleted" : plan.create > 0 ? "pods_created" : "tracking");
+      planned(plan.action);
     }
 
     const { created, removed, failure } = await carryOut(view, plan, !isEnding, signal);

@@ -9,6 +9,7 @@ import { isDeleting } from "../../api/meta/object-meta.ts";
 import { jobDeletionOrder } from "../replicaset/deletion-order.ts";
 import { isTerminating } from "../pod-state.ts";
 import { Indexes } from "./indexes.ts";
+import type { SyncAction } from "./metrics.ts";
 import { allIndexFailures, endedMs, hasFailed, indexOf, isTracked, replacesOnlyFailed } from "./pods.ts";
 import { judgeFailure, matchingRule } from "./policies.ts";
 import { isSuspended, type JobView, validIndex } from "./view.ts";
@@ -46,29 +47,32 @@ export interface PodPlan {
   /** How many; of an indexed Job, which. */
   readonly create: number;
   readonly indexes: readonly number[];
+  /** As it is counted: what it was about, though there may have been no pod to do it to. */
+  readonly action: SyncAction;
   /** When more can be made. */
   readonly againInMs?: number | undefined;
 }
 
 export function planPods(view: JobView, failures: Failures, nowMs: number): PodPlan {
   const { spec, active, succeeded, indexes, terminating } = view;
-  if (isSuspended(spec)) return { remove: active, create: 0, indexes: [] };
+  if (isSuspended(spec)) return { remove: active, create: 0, indexes: [], action: "pods_deleted" };
   const parallelism = spec.parallelism ?? 1;
   const wanted = spec.completions === undefined ? (succeeded > 0 ? active.length : parallelism) : Math.max(0, Math.min(parallelism, spec.completions - succeeded));
   const remove = toRemove(view, Math.max(0, active.length - wanted)).slice(0, BURST_MAX);
-  if (remove.length > 0) return { remove, create: 0, indexes: [] };
+  if (remove.length > 0) return { remove, create: 0, indexes: [], action: "pods_deleted" };
   const missing = Math.min(BURST_MAX, wanted - active.length - (replacesOnlyFailed(spec) ? terminating : 0));
-  if (missing <= 0) return { remove, create: 0, indexes: [] };
+  if (missing <= 0) return { remove, create: 0, indexes: [], action: "tracking" };
+  const action = "pods_created";
   if (spec.backoffLimitPerIndex === undefined) {
     const leftMs = backoffLeftMs(failures, nowMs);
-    if (leftMs > 0) return { remove, create: 0, indexes: [], againInMs: leftMs };
+    if (leftMs > 0) return { remove, create: 0, indexes: [], action, againInMs: leftMs };
   }
-  if (indexes === undefined) return { remove, create: missing, indexes: [] };
+  if (indexes === undefined) return { remove, create: missing, indexes: [], action };
   const pending = pendingIndexes(view, missing);
   const waits = new Map(pending.map((index) => [index, indexBackoffMs(indexes.delayed.get(index), nowMs)]));
   const now = pending.filter((index) => waits.get(index) === 0);
   const soonest = Math.min(...[...waits.values()].filter((ms) => ms > 0));
-  return { remove, create: now.length, indexes: now, ...(Number.isFinite(soonest) ? { againInMs: soonest } : {}) };
+  return { remove, create: now.length, indexes: now, action, ...(Number.isFinite(soonest) ? { againInMs: soonest } : {}) };
 }
 
 function indexBackoffMs(pod: P | undefined, nowMs: number): number {
