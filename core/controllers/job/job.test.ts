@@ -194,6 +194,13 @@ test("what is named is counted only when its finalizer is gone, and only once", 
   expect(settle(once, tracked)).toEqual(once);
 });
 
+test.each(["Indexed", "NonIndexed"] as const)("who was named as failed while on the way out, and ended well, is no success: another takes its place (%s)", (completionMode) => {
+  const late = { metadata: { name: "late", uid: "late", finalizers: [TRACKING_FINALIZER], deletionTimestamp: "2026-01-01T00:00:00Z", annotations: { "batch.kubernetes.io/job-completion-index": "0" } }, status: { phase: "Succeeded" } } as unknown as Pod;
+  const seen = viewOf({ ...job({ completions: 1, completionMode }), status: { uncountedTerminatedPods: { failed: ["late"] } } } as unknown as Job, [late]);
+  expect(seen).toMatchObject({ succeeded: 0, failed: 1, newSucceeded: [] });
+  expect(planPods(seen, { count: 0, lastMs: 0 }, 0)).toMatchObject({ create: 1 });
+});
+
 test("what ends is counted under upstream's names, each pod once", async () => {
   const metrics = metricsRegistry();
   const counted = (): string[] => metrics.render().split("\n").filter((line) => /^job_controller_(jobs|job_pods)_finished_total/.test(line)).sort();

@@ -65,9 +65,10 @@ export function viewOf(job: Readonly<Job>, pods: readonly P[]): JobView {
   const { succeeded: uncountedSucceeded = [], failed: uncountedFailed = [] } = job.status?.uncountedTerminatedPods ?? {};
   const active = pods.filter(isActive);
   const counts = (pod: P): boolean => isTracked(pod) && (!isIndexed(spec) || validIndex(pod, spec) !== undefined);
-  const newSucceeded = pods.filter((pod) => counts(pod) && pod.status?.phase === "Succeeded" && !uncountedSucceeded.includes(pod.metadata.uid));
-  const newFailed = pods.filter((pod) => counts(pod) && hasFailed(pod, spec) && !uncountedFailed.includes(pod.metadata.uid));
-  const indexes = isIndexed(spec) ? indexView(job, spec, pods, active) : undefined;
+  const named = new Set(uncountedFailed);
+  const newSucceeded = pods.filter((pod) => counts(pod) && hasSucceeded(pod, named) && !uncountedSucceeded.includes(pod.metadata.uid));
+  const newFailed = pods.filter((pod) => counts(pod) && hasFailed(pod, spec) && !named.has(pod.metadata.uid));
+  const indexes = isIndexed(spec) ? indexView(job, spec, pods, active, named) : undefined;
   const failures = newFailed.filter((pod) => judgeFailure(spec.podFailurePolicy, pod).counts).length;
   return {
     job, spec, pods, active, indexes, newSucceeded, newFailed,
@@ -78,11 +79,14 @@ export function viewOf(job: Readonly<Job>, pods: readonly P[]): JobView {
   };
 }
 
-function indexView({ status }: Readonly<Job>, spec: Readonly<JobSpec>, pods: readonly P[], active: readonly P[]): IndexView {
+/** What a Job has named as failed, when it was on its way out, stays failed, though it ended well after all: somebody else has its place. (Upstream calls a Job complete then, without it.) */
+function hasSucceeded(pod: P, named: ReadonlySet<string>): boolean { return pod.status?.phase === "Succeeded" && !named.has(pod.metadata.uid); }
+
+function indexView({ status }: Readonly<Job>, spec: Readonly<JobSpec>, pods: readonly P[], active: readonly P[], named: ReadonlySet<string>): IndexView {
   const completions = spec.completions ?? 0;
   const indexesOf = (some: readonly P[]): number[] => some.flatMap((pod) => validIndex(pod, spec) ?? []);
   const counted = Indexes.parse(status?.completedIndexes, completions);
-  const succeeded = counted.union(Indexes.of(indexesOf(pods.filter((pod) => isTracked(pod) && pod.status?.phase === "Succeeded"))));
+  const succeeded = counted.union(Indexes.of(indexesOf(pods.filter((pod) => isTracked(pod) && hasSucceeded(pod, named)))));
   if (spec.backoffLimitPerIndex === undefined) return { counted, succeeded, failed: undefined, delayed: new Map() };
   const over = pods.filter((pod) => isTracked(pod) && indexIsLost(pod, spec));
   const failed = Indexes.parse(status?.failedIndexes, completions).union(Indexes.of(indexesOf(over)));
