@@ -74,7 +74,7 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   "concurrent-resource-quota-syncs": workersOf("resource_quota_controller"),
   "concurrent-resourceclaim-syncs": workersOf("resource_claim", "pod_resource_claim"),
   "concurrent-service-endpoint-syncs": workersOf("endpoint_slice"),
-  "concurrent-serviceaccount-token-syncs": workersOf("serviceaccount_tokens_secret"),
+  "concurrent-serviceaccount-token-syncs": workersOf("serviceaccount_tokens_service"),
   "concurrent-statefulset-syncs": workersOf("statefulset"),
   "concurrent-ttl-after-finished-syncs": workersOf("ttl_jobs_to_delete"),
   "concurrent-validating-admission-policy-status-syncs": workersOf("validatingadmissionpolicy-status"),
