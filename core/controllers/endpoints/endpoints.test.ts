@@ -109,6 +109,10 @@ test("a Service may come before its pods; more than a thousand fill slices of a 
     await eventually(() => api.all(ENDPOINT_SLICES).map((one) => one.endpoints?.length ?? 0), (sizes) => sizes.reduce((sum, size) => sum + size) === 1001 && sizes.every((size) => size <= 100));
     const held = () => ({ count: api.all(ENDPOINTS)[0]?.subsets?.[0]?.addresses?.length, cut: api.all(ENDPOINTS)[0]?.metadata.annotations?.["endpoints.kubernetes.io/over-capacity"] });
     await eventually(held, ({ count, cut }) => count === 1000 && cut === "truncated");
+    const ends = api.client.resource(ENDPOINTS);
+    await ends.patch(api.all(ENDPOINTS)[0]!, "application/merge-patch+json", { metadata: { annotations: { "endpoints.kubernetes.io/over-capacity": "warning" } } }, call); // as versions before 1.22 said it
+    await api.client.resource(SERVICES).patch(api.all(SERVICES)[0]!, "application/merge-patch+json", { metadata: { annotations: { looked: "at" } } }, call);
+    await eventually(held, ({ cut }) => cut === "truncated");
     for (const one of made.slice(0, 2)) await pods.delete(one, { gracePeriodSeconds: 0 }, call);
     await eventually(held, ({ count, cut }) => count === 999 && cut === undefined);
   }));
