@@ -71,7 +71,7 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   "concurrent-namespace-syncs": workersOf("namespace"),
   "concurrent-rc-syncs": workersOf("replicationmanager"),
   "concurrent-replicaset-syncs": workersOf("replicaset"),
-  "concurrent-resource-quota-syncs": workersOf("resource_quota_controller"),
+  "concurrent-resource-quota-syncs": workersOf("resourcequota_primary"),
   "concurrent-resourceclaim-syncs": workersOf("resource_claim", "pod_resource_claim"),
   "concurrent-service-endpoint-syncs": workersOf("endpoint_slice"),
   "concurrent-serviceaccount-token-syncs": workersOf("serviceaccount_tokens_service"),
