@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { Pod, Service } from "../../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
 import { ENDPOINT_SLICES, ENDPOINTS, EVENTS, NODES, PODS, SERVICES } from "../../client/resources.ts";
 import { endpointSliceController } from "../endpointslice/endpointslice.ts";
@@ -75,6 +76,14 @@ test("of several pods whose nodes are not there all are told of, in brackets", (
     await api.client.resource(SERVICES).create(service({ selector: { app: "web" }, ports: [{ port: 80 }] }), call);
     const said = "Error updating Endpoint Slices for Service default/web: [skipping Pod a for Service default/web: Node n1 Not Found, skipping Pod b for Service default/web: Node n1 Not Found]";
     await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.includes(said));
+  }));
+
+test("of two families one has its endpoints though the other's slice is refused", () =>
+  withControllers((deps) => [endpointSliceController(deps)], async (api, call) => {
+    api.fail = ({ method, path, body }) => (method === "POST" && path.endsWith("/endpointslices") && (body as EndpointSlice).addressType === "IPv4" ? new Error("no") : undefined);
+    await api.client.resource(SERVICES).create(service({ ipFamilies: ["IPv4", "IPv6"], selector: { app: "web" }, ports: [{ port: 80 }] }), call);
+    await eventually(() => api.all(ENDPOINT_SLICES).map(({ addressType }) => addressType).join(), (types) => types === "IPv6");
+    await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.includes("Error updating Endpoint Slices for Service default/web: failed to create EndpointSlice for Service default/web: no"));
   }));
 
 test("slices of another Service of the name are not taken over: they go, and new ones come", () =>
