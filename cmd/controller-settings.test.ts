@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { CONCURRENT } from "../core/controllers/configz.ts";
 import { controllerSettings } from "./controller-settings.ts";
 
 test("settings of the controllers have upstream's names; the last one counts, and groups keep what was said before", () => {
@@ -10,6 +11,13 @@ test("settings of the controllers have upstream's names; the last one counts, an
     forceDetach: true, autoscaling: { downscaleSeconds: 60, tolerance: 0 }, signingMs: 259_200_000, perSliceMax: 1000,
   });
   expect(controllerSettings(["concurrent-deployment-syncs=9", "concurrent-resourceclaim-syncs=3", "concurrent-gc-syncs=1"]).workers).toEqual({ deployment: 9, resource_claim: 3, pod_resource_claim: 3, garbage_collector: 1 });
+});
+
+test("how many keys a controller works on at once is said of one that is known", () => {
+  const given = ["resource-quota", "serviceaccount-token", "service-endpoint", "validating-admission-policy-status", "ttl-after-finished", "rc"].map((name) => `concurrent-${name}-syncs=2`);
+  const { workers = {} } = controllerSettings(given);
+  expect(Object.keys(workers)).toHaveLength(given.length);
+  expect(Object.keys(workers).filter((name) => !(name in CONCURRENT))).toEqual([]);
 });
 
 test("ranges of nodes are cut from the cluster's", () => {

@@ -29,10 +29,12 @@ export interface LeadingOptions {
   readonly metrics: Metrics;
   /** Is told whether this server does what `name` stands for. */
   readonly leads?: ((name: string, does: boolean) => void) | undefined;
+  /** Is told when the Lease of `name` had to be looked at anew to be renewed. */
+  readonly lookedAnew?: ((name: string) => void) | undefined;
 }
 
 /** `name`: also the Lease's, in kube-system. */
-export function leading({ isShared, nodeName, client, informers, events, clock, random, log, metrics, leads }: LeadingOptions, name: string, make: (deps: { readonly informers: Informers; readonly metrics: Metrics }) => readonly Runnable[]): readonly Runnable[] {
+export function leading({ isShared, nodeName, client, informers, events, clock, random, log, metrics, leads, lookedAnew }: LeadingOptions, name: string, make: (deps: { readonly informers: Informers; readonly metrics: Metrics }) => readonly Runnable[]): readonly Runnable[] {
   leads?.(name, !isShared);
   if (!isShared) return make({ informers, metrics });
   const reusable = reusableMetrics(metrics);
@@ -49,6 +51,6 @@ export function leading({ isShared, nodeName, client, informers, events, clock, 
       }
     },
   };
-  const options = { client, clock, random, log, lease: { namespace: "kube-system", name }, identity: `${nodeName}_${random.uuid()}`, events: events.from({ component: name }) };
+  const options = { client, clock, random, log, lease: { namespace: "kube-system", name }, identity: `${nodeName}_${random.uuid()}`, events: events.from({ component: name }), lookedAnew: () => lookedAnew?.(name) };
   return [whileLeader(options, work)];
 }

@@ -60,7 +60,8 @@ export function loopsOf(options: Options): readonly Runnable[] {
   const eventsOf = (client: Client): ReturnType<typeof eventWriter> => eventWriter({ client, clock, random, log, writesMax: EVENT_WRITES_MAX });
   const [events, schedulerEvents] = [eventsOf(clients.controllers), eventsOf(clients.scheduler)]; // each tells in its own name
   const status = metrics.gauge("leader_election_master_status", "[ALPHA] Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. 'name' is the string used to identify the lease. Please make sure to group by name.");
-  const leader: LeadingOptions = { leads: (name, does) => status.set(does ? 1 : 0, { name }), isShared, nodeName, client: clients.controllers, informers, events, clock, random, metrics, log };
+  const slow = metrics.counter("leader_election_slowpath_total", "[ALPHA] Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the lease. Please make sure to group by name.");
+  const leader: LeadingOptions = { leads: (name, does) => status.set(does ? 1 : 0, { name }), lookedAnew: (name) => slow.inc({ name }), isShared, nodeName, client: clients.controllers, informers, events, clock, random, metrics, log };
 
   const dns = (informers: Informers): readonly Runnable[] => (enabled("dns") ? [dnsEndpoints({ client: clients.loopback, informers, ownNetwork: enabled("network"), clock, log: log.with({ part: "dns" }) })] : []);
   /** Without controllers the Lease is left to who has them: another server, or a kube-controller-manager beside us. */

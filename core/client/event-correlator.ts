@@ -63,9 +63,9 @@ export class EventCorrelator {
     const [oldest] = similar.messages;
     similar.messages.delete(oldest ?? "");
     const now = timestamp(nowMs);
-    const { reportingComponent: _, ...rest } = draft; // upstream's own has none
+    const { reportingComponent: _, metadata: { annotations: _a, ...metadata }, ...rest } = draft; // upstream's own has neither
     return {
-      event: { ...rest, reportingInstance: "", metadata: { ...draft.metadata, name: freshName }, message: `(combined from similar events): ${draft.message ?? ""}`, firstTimestamp: now, lastTimestamp: now, count: 1 },
+      event: { ...rest, reportingInstance: "", metadata: { ...metadata, name: freshName }, message: `(combined from similar events): ${draft.message ?? ""}`, firstTimestamp: now, lastTimestamp: now, count: 1 },
       key: aggregateKey,
     };
   }

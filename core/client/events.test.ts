@@ -25,8 +25,9 @@ test("the same event again is counted up, ten that differ in their message becom
   for (let i = 0; i < 8; i++) told(`m${i}`);
   expect(told("x")).toBe("create fresh.x ×1: (combined from similar events): x");
   expect(told("y")).toBe("patch fresh.x ×2: (combined from similar events): y");
-  const { source, reportingComponent, reportingInstance } = correlator.correlate(draft("z"), 0, "fresh.z")!.event;
-  expect([source, reportingComponent, reportingInstance]).toEqual([{ component: "kubelet" }, undefined, ""]); // as upstream's aggregate
+  const z = draft("z");
+  const { source, reportingComponent, reportingInstance, metadata } = correlator.correlate({ ...z, metadata: { ...z.metadata, annotations: { a: "b" } } }, 0, "fresh.z")!.event;
+  expect([source, reportingComponent, reportingInstance, metadata.annotations]).toEqual([{ component: "kubelet" }, undefined, "", undefined]); // as upstream's aggregate
 });
 
 test("a source tells 25 events about an object, then one every five minutes", () => {

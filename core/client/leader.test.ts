@@ -51,3 +51,22 @@ test("one leads at a time; when it goes, or loses the server, another follows", 
   await Promise.all([stopB(), stopC()]);
   expect(leading.size).toBe(0);
 });
+
+test("who leads goes on when somebody else has written the Lease, and it is told that it was looked at anew", async () => {
+  const api = fakeApi();
+  const stop = new AbortController();
+  const leases = api.client.resource(LEASES);
+  let lookedAnew = 0;
+  let runs = 0;
+  const work = { name: "work", run: async (signal: AbortSignal) => { runs++; await aborted(signal); } };
+  const life = whileLeader({
+    client: api.client, clock: systemClock, random: systemRandom, log: silentLog, lease: { namespace: "kube-system", name: "x" }, identity: "a", leaseDurationMs: 5000, renewDeadlineMs: 2000, retryPeriodMs: 20, lookedAnew: () => { lookedAnew++; },
+  }, work).run(stop.signal, () => {});
+  await eventually(() => runs, (count) => count === 1);
+  expect(lookedAnew).toBe(0);
+  await leases.patch({ metadata: { namespace: "kube-system", name: "x" } }, "application/merge-patch+json", { metadata: { annotations: { by: "another" } } }, { signal: stop.signal });
+  await eventually(() => lookedAnew, (count) => count === 1);
+  expect([api.all(LEASES)[0]?.spec?.leaseTransitions, runs]).toEqual([0, 1]);
+  stop.abort();
+  await life;
+});

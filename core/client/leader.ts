@@ -30,6 +30,8 @@ interface Options {
   /** Unique among the contenders: upstream's is "<host name>_<uuid>". */
   readonly identity: string;
   readonly events?: EventRecorder | undefined;
+  /** Is told when the Lease has to be looked at anew before it is renewed: somebody else wrote it, or a write's end is not known. */
+  readonly lookedAnew?: (() => void) | undefined;
   readonly leaseDurationMs?: number | undefined;
   readonly renewDeadlineMs?: number | undefined;
   readonly retryPeriodMs?: number | undefined;
@@ -72,6 +74,7 @@ export function whileLeader(options: Options, work: Runnable): Runnable {
     const theirsForMs = (current.spec?.leaseDurationSeconds ?? 0) * 1000;
     if (!ours && holder !== "" && clock.uptimeMs() < seen.atMs + theirsForMs) return false;
     const transitions = current.spec?.leaseTransitions ?? 0;
+    if (ours) options.lookedAnew?.();
     const taken = ours ? {} : { acquireTime: now, leaseTransitions: transitions + 1 };
     held = await leases.update({ ...current, spec: { ...current.spec, ...claim, ...taken } }, { signal });
     return true;

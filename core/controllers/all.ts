@@ -151,7 +151,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
       names: [...chosen.map(([name]) => name), ...(collects ? ["garbage-collector-controller"] : [])],
       workers: new Map([...controllers.map((one) => [one.name, workers[one.name] ?? one.workers] as const), ...(collects ? [["garbage_collector", workers["garbage_collector"] ?? COLLECTING_WORKERS] as const] : [])]),
     }, deps),
-    ...(collects ? [garbageCollector({ ...deps, metrics, workers: workers["garbage_collector"] })] : []), ...controllers.map((controller) => runController({ ...controller, workers: workers[controller.name] ?? controller.workers }, { clock, jumps, log, metrics })),
+    ...(collects ? [garbageCollector({ ...deps, metrics, registry: deps.metrics, workers: workers["garbage_collector"] })] : []), ...controllers.map((controller) => runController({ ...controller, workers: workers[controller.name] ?? controller.workers }, { clock, jumps, log, metrics })),
   ];
 }
 

@@ -1,5 +1,12 @@
 import { expect, test } from "vitest";
-import { controllersConfigz } from "./configz.ts";
+import { fakeApi } from "../../test/fake-api.ts";
+import { silentEvents } from "../client/events.ts";
+import { informerFactory } from "../client/informer-factory.ts";
+import { systemClock } from "../lifecycle/clock.ts";
+import { systemRandom } from "../lifecycle/random.ts";
+import { silentLog } from "../observe/log.ts";
+import { allControllers, type RunningControllers } from "./all.ts";
+import { CONCURRENT, controllersConfigz } from "./configz.ts";
 
 const common = { listening: { address: "127.0.0.1", port: 10257 }, clusterCidr: "10.42.0.0/16", serviceCidr: "10.43.0.0/16,fd00::/112", isShared: false, profiling: false };
 
@@ -13,4 +20,15 @@ test("controllers show the settings they run with: upstream's defaults, what was
     NodeIPAMController: { ServiceCIDR: "10.43.0.0/16", SecondaryServiceCIDR: "fd00::/112" }, NodeLifecycleController: { NodeMonitorGracePeriod: "1m30s", NodeStartupGracePeriod: "1m0s", UnhealthyZoneThreshold: 0.55 },
     PodGCController: { TerminatedPodGCThreshold: 7 }, ResourceQuotaController: { ResourceQuotaSyncPeriod: "5m0s" },
   });
+});
+
+test("every controller whose workers are shown is one of those that run", async () => {
+  const { client } = fakeApi();
+  const base = { client, clock: systemClock, random: systemRandom, log: silentLog };
+  const told: RunningControllers[] = [];
+  const parts = allControllers({ ...base, informers: informerFactory(base), events: silentEvents, nodeName: "n1", rootCa: () => "", tokenFor: () => "", localStorage: false, tellRunning: (running) => void told.push(running) });
+  const stop = new AbortController();
+  const life = parts.find(({ name }) => name === "controllers are counted")!.run(stop.signal, () => stop.abort());
+  await life;
+  expect(Object.keys(CONCURRENT).filter((name) => !told[0]!.workers.has(name))).toEqual([]);
 });

@@ -14,13 +14,13 @@ import { TERMINATED_MAX } from "./podgc/podgc.ts";
 import { RESYNC_MS } from "./resourcequota/resourcequota.ts";
 
 /** By our name of the controller. */
-const CONCURRENT: Readonly<Record<string, readonly [section: string, name: string]>> = {
+export const CONCURRENT: Readonly<Record<string, readonly [section: string, name: string]>> = {
   cronjob: ["CronJobController", "ConcurrentCronJobSyncs"], daemonset: ["DaemonSetController", "ConcurrentDaemonSetSyncs"], deployment: ["DeploymentController", "ConcurrentDeploymentSyncs"],
   "device-taint-eviction": ["DeviceTaintEvictionController", "ConcurrentSyncs"], endpoint: ["EndpointController", "ConcurrentEndpointSyncs"], endpoint_slice: ["EndpointSliceController", "ConcurrentServiceEndpointSyncs"],
   endpoint_slice_mirroring: ["EndpointSliceMirroringController", "MirroringConcurrentServiceEndpointSyncs"], ephemeral_volume: ["EphemeralVolumeController", "ConcurrentEphemeralVolumeSyncs"], garbage_collector: ["GarbageCollectorController", "ConcurrentGCSyncs"],
   horizontalpodautoscaler: ["HPAController", "ConcurrentHorizontalPodAutoscalerSyncs"], job: ["JobController", "ConcurrentJobSyncs"], namespace: ["NamespaceController", "ConcurrentNamespaceSyncs"],
   replicaset: ["ReplicaSetController", "ConcurrentRSSyncs"], replicationmanager: ["ReplicationController", "ConcurrentRCSyncs"], resource_claim: ["ResourceClaimController", "ConcurrentSyncs"],
-  resource_quota_controller: ["ResourceQuotaController", "ConcurrentResourceQuotaSyncs"], serviceaccount_tokens_secret: ["SAController", "ConcurrentSATokenSyncs"], statefulset: ["StatefulSetController", "ConcurrentStatefulSetSyncs"],
+  resourcequota_primary: ["ResourceQuotaController", "ConcurrentResourceQuotaSyncs"], serviceaccount_tokens_service: ["SAController", "ConcurrentSATokenSyncs"], statefulset: ["StatefulSetController", "ConcurrentStatefulSetSyncs"],
   ttl_jobs_to_delete: ["TTLAfterFinishedController", "ConcurrentTTLSyncs"], "validatingadmissionpolicy-status": ["ValidatingAdmissionPolicyStatusController", "ConcurrentPolicySyncs"],
 };
 

@@ -51,6 +51,9 @@ test("headless, ExternalName and other proxies' services have no rules", () => {
   const elsewhere = service({});
   elsewhere.metadata.labels = { "service.kubernetes.io/service-proxy-name": "other" };
   expect(planService(elsewhere, [], node).ports).toEqual([]);
+  const slices = [slice([endpoint(1, "n1")])];
+  slices[0]!.metadata.labels = { ...slices[0]!.metadata.labels, "service.kubernetes.io/service-proxy-name": "other" };
+  expect(planService(service({}), slices, node).ports[0]!.clusterBackends).toHaveLength(1); // that only slices say so changes nothing
 });
 
 test("each family has its own cluster IP, addresses and endpoints", () => {

@@ -76,7 +76,7 @@ export function planService({ metadata, spec = {}, status = {} }: Readonly<Servi
   const clusterIps = spec.clusterIPs ?? (spec.clusterIP ? [spec.clusterIP] : []);
   const headless = clusterIps.length === 0 || clusterIps[0] === "None" || clusterIps[0] === "";
   if (spec.type === "ExternalName" || headless || metadata.labels?.[PROXY_NAME_LABEL] !== undefined) return NOTHING;
-  const used = slices.filter((slice) => slice.metadata.labels?.[HEADLESS_LABEL] === undefined && slice.metadata.labels?.[PROXY_NAME_LABEL] === undefined);
+  const used = slices.filter((slice) => slice.metadata.labels?.[HEADLESS_LABEL] === undefined); // whose they are is for the Service to say
   const external = spec.type === "NodePort" || spec.type === "LoadBalancer" || (spec.externalIPs?.length ?? 0) > 0;
   const externalLocal = external && spec.externalTrafficPolicy === "Local";
 

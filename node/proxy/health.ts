@@ -91,7 +91,7 @@ export class ServiceHealth {
       const { namespace, name, localEndpoints } = entry.check;
       const serviceProxyHealthy = this.#healthy();
       response.writeHead(localEndpoints > 0 && serviceProxyHealthy ? 200 : 503, { ...HEADERS, "x-load-balancing-endpoint-weight": String(localEndpoints) });
-      response.end(JSON.stringify({ service: { namespace, name }, localEndpoints, serviceProxyHealthy }));
+      response.end(JSON.stringify({ service: { namespace, name }, localEndpoints, serviceProxyHealthy }, null, "\t"));
     }) };
     entry.server.on("error", (error) => { // tried again at the next update
       this.#log.warn("the health check node port of a service cannot be opened", { namespace: first.namespace, service: first.name, port: first.port, error });

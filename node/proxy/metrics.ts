@@ -14,9 +14,13 @@ export interface ProxyMetrics {
   readonly serviceChanges: Counter;
   readonly endpointChanges: Counter;
   readonly failures: Counter;
+  /** What was emptied could not be deleted. */
+  readonly cleanupFailures: Counter;
   readonly healthz: Counter;
   readonly livez: Counter;
   queued(nowMs: number): void;
+  /** So many Services and EndpointSlices have changed that rules do not show yet. */
+  pending(changes: { readonly services: number; readonly slices: number }): void;
   synced(family: Family, outcome: SyncOutcome, seconds: number): void;
   /** Of a family's flows to lost endpoints, how many kinds were forgotten, and how long that took. */
   forgot(family: Family, flows: number, seconds: number): void;
@@ -33,10 +37,19 @@ export function proxyMetrics(metrics: Metrics): ProxyMetrics {
   const last = metrics.gauge("kubeproxy_sync_proxy_rules_last_timestamp_seconds", "[ALPHA] The last time proxy rules were successfully synced");
   const lastQueued = metrics.gauge("kubeproxy_sync_proxy_rules_last_queued_timestamp_seconds", "[ALPHA] The last time a sync of proxy rules was queued");
   const noLocal = metrics.gauge("kubeproxy_sync_proxy_rules_no_local_endpoints_total", "[ALPHA] Number of services with a Local traffic policy and no endpoints");
+  const servicesPending = metrics.gauge("kubeproxy_sync_proxy_rules_service_changes_pending", "[ALPHA] Pending proxy rules Service changes");
+  const slicesPending = metrics.gauge("kubeproxy_sync_proxy_rules_endpoint_changes_pending", "[ALPHA] Pending proxy rules Endpoint changes");
+  const pending = ({ services, slices }: Parameters<ProxyMetrics["pending"]>[0]): void => {
+    servicesPending.set(services);
+    slicesPending.set(slices);
+  };
+  pending({ services: 0, slices: 0 });
   return {
+    pending,
     serviceChanges: metrics.counter("kubeproxy_sync_proxy_rules_service_changes_total", "[ALPHA] Cumulative proxy rules Service changes"),
     endpointChanges: metrics.counter("kubeproxy_sync_proxy_rules_endpoint_changes_total", "[ALPHA] Cumulative proxy rules Endpoint changes"),
     failures: metrics.counter("kubeproxy_sync_proxy_rules_nftables_sync_failures_total", "[ALPHA] Cumulative proxy nftables sync failures"),
+    cleanupFailures: metrics.counter("kubeproxy_sync_proxy_rules_nftables_cleanup_failures_total", "[ALPHA] Cumulative proxy nftables cleanup failures"),
     healthz: metrics.counter("kubeproxy_proxy_healthz_total", "[ALPHA] Cumulative proxy healthz HTTP status"),
     livez: metrics.counter("kubeproxy_proxy_livez_total", "[ALPHA] Cumulative proxy livez HTTP status"),
     queued(nowMs) { for (const ip_family of ["IPv4", "IPv6"]) lastQueued.set(nowMs / 1000, { ip_family }); },

@@ -106,8 +106,8 @@ export class Proxier {
   #usesV6(): boolean { return this.#clusterCidrs[6].length > 0 || this.#deps.ranges.of(6).length > 0; }
 
   #table(family: Family): NftTable {
-    const { nft, table, ranges, nodePortCidrs, log } = this.#deps;
-    return new NftTable({ nft, frame: { table, family, clusterCidrs: this.#clusterCidrs[family], serviceCidrs: ranges.of(family), nodePortCidrs: nodePortCidrs && ofFamily(nodePortCidrs, family) }, log });
+    const { nft, table, ranges, nodePortCidrs, log, metrics } = this.#deps;
+    return new NftTable({ nft, frame: { table, family, clusterCidrs: this.#clusterCidrs[family], serviceCidrs: ranges.of(family), nodePortCidrs: nodePortCidrs && ofFamily(nodePortCidrs, family) }, log, onLeftover: () => metrics.cleanupFailures.inc({ ip_family: `IPv${family}` }) });
   }
 }
 

@@ -24,15 +24,21 @@ function start() {
   const metrics = metricsRegistry();
   const reported: string[] = [];
   let refuse = 0;
+  let refuseDeletion = false;
+  let held: PromiseWithResolvers<void> | undefined;
   const proxy = serviceProxy({
     informers, nodeName: "n1", nodeIps: ["172.30.0.1"], clusterCidrs: ["10.42.0.0/16"], serviceCidrs: ["10.43.0.0/16"],
-    nft: { async apply(text) { if (refuse-- > 0) throw new Error("refused"); scripts.push(text); }, names: async () => undefined, chain: async () => "jump services" },
+    nft: { async apply(text) {
+      if (refuse-- > 0 || (refuseDeletion && text.startsWith("delete chain"))) throw new Error("refused");
+      scripts.push(text);
+      await held?.promise;
+    }, names: async () => undefined, chain: async () => "jump services" },
     conntrack: { async forgetStale(_family, plans) { forgotten.push([...plans]); return 0; } },
     events: { report: ({ metadata: { name } }, { type, reason, action, note }) => void reported.push(`${name} ${type} ${reason} ${action} ${note}`) },
     clock: systemClock, log: silentLog, metrics,
   });
   const ended = Promise.all([informers.run(stop.signal, () => {}), proxy.run(stop.signal, () => {})]);
-  return { api, scripts, forgotten, metrics, proxy, reported, refuseNext: () => { refuse = 1; }, async [Symbol.asyncDispose]() { stop.abort(); await ended; } };
+  return { api, scripts, forgotten, metrics, proxy, reported, refuseNext: () => { refuse = 1; }, refuseNextDeletion: () => { refuseDeletion = true; }, hold: () => { held = Promise.withResolvers(); }, release: () => held?.resolve(), async [Symbol.asyncDispose]() { stop.abort(); await ended; } };
 }
 
 const web = { apiVersion: "v1", kind: "Service", metadata: { name: "web", namespace: "default" }, spec: { type: "ClusterIP", clusterIP: "10.43.0.5", clusterIPs: ["10.43.0.5"], ports: [{ name: "dns", port: 53, protocol: "UDP" }] } } as const;
@@ -78,6 +84,7 @@ test("a refused transaction is tried again as a whole, and counted; the zone of 
   await eventually(() => scripts.filter((text) => text.includes("add table")).length, (count) => count === 2);
   expect(scripts.at(-1)).toContain("10.43.0.5");
   expect(metrics.render()).toContain('kubeproxy_sync_proxy_rules_nftables_sync_failures_total{ip_family="IPv4"} 1');
+  await eventually(() => metrics.render(), (text) => text.includes("kubeproxy_sync_proxy_rules_service_changes_pending 0\n"));
 
   const hinted = slice("10.42.1.2", "10.42.1.3");
   await api.client.resource(ENDPOINT_SLICES).create({ ...hinted, endpoints: hinted.endpoints.map((one, i) => ({ ...one, hints: { forZones: [{ name: `z${i}` }] } })) } as never, { signal });
@@ -107,6 +114,24 @@ test("what the proxy tells this machine: its mode and its metrics", () => {
   };
   expect(["/proxyMode", "/metrics", "/healthz", "/"].map(ask)).toEqual(["200 nftables", "200 m 1\n", "200 ok", "404 404 page not found\n"]);
   expect(ask("/metrics/slis")).toContain('kubernetes_healthcheck{name="ping",type="healthz"} 1');
+});
+
+test("chains that cannot be deleted yet are counted, and what has changed is told until rules show it", async () => {
+  await using world = start();
+  const { api, scripts, proxy, metrics } = world;
+  await proxy.whenSynced(signal);
+  world.hold();
+  await api.client.resource(SERVICES).create(web as never, { signal });
+  await api.client.resource(ENDPOINT_SLICES).create(slice("10.42.1.2") as never, { signal });
+  await eventually(() => scripts.join(), (all) => all.includes("10.43.0.5"));
+  await api.client.resource(SERVICES).update({ ...web, metadata: { ...web.metadata, annotations: { a: "b" } } } as never, { signal });
+  await eventually(() => metrics.render(), (text) => text.includes("kubeproxy_sync_proxy_rules_service_changes_pending 1\n"));
+  world.release();
+  await eventually(() => scripts.join(), (all) => all.includes("goto udp-endpoints/1"));
+  await eventually(() => metrics.render(), (text) => text.includes("kubeproxy_sync_proxy_rules_service_changes_pending 0\n") && text.includes("kubeproxy_sync_proxy_rules_endpoint_changes_pending 0\n"));
+  world.refuseNextDeletion();
+  await api.client.resource(SERVICES).delete(web as never, {}, { signal });
+  await eventually(() => metrics.render(), (text) => text.includes('kubeproxy_sync_proxy_rules_nftables_cleanup_failures_total{ip_family="IPv4"} 1\n'));
 });
 
 test("when rules were last to be written is told of each family", () => {

@@ -10,7 +10,7 @@
  * Source: kubernetes v1.36 pkg/proxy (behaviour, metrics)
  */
 import type { Node } from "../../core/api/gen/core.v1.ts";
-import { keyOf, objectKey } from "../../core/api/meta/object-meta.ts";
+import { keyOf, type ObjectKey, objectKey } from "../../core/api/meta/object-meta.ts";
 import type { EventReporter } from "../../core/client/events.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, NODES, SERVICES } from "../../core/client/resources.ts";
@@ -80,6 +80,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const proxier = new Proxier({ ...options, services, slices, ranges, table, metrics });
   const { plans } = proxier;
   const triggers: Trigger[] = []; // of the endpoint changes that wait
+  const changed = { services: new Set<ObjectKey>(), slices: 0 }; // since the last sync began
   const startMs = clock.nowMs();
   const synced = Promise.withResolvers<void>();
   const waker = new Waker(clock);
@@ -88,6 +89,8 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     const service = services.get(objectKey(namespace, name));
     if (service) options.events?.report(service, { type: "Warning", reason: "FailedToStartServiceHealthcheck", action: "Listen", note: `node ${nodeName} failed to start healthcheck "${namespace}/${name}" on port ${port}: ${error.message}` });
   }
+
+  const tellPending = (): void => metrics.pending({ services: changed.services.size, slices: changed.slices });
 
   function queue(): void {
     health.queued();
@@ -103,11 +106,15 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
       }),
       services.onChange(({ object }) => {
         metrics.serviceChanges.inc();
+        changed.services.add(keyOf(object));
+        tellPending();
         plans.change(keyOf(object));
         queue();
       }),
       slices.onChange(({ object, old, deleted }) => {
         metrics.endpointChanges.inc();
+        changed.slices++;
+        tellPending();
         for (const key of [object, old].flatMap((slice) => (slice ? servicesOf(slice) : []))) {
           plans.change(key);
           queue();
@@ -151,6 +158,9 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   /** What differs, to the kernel; then to all who want to know. */
   async function sync(signal: AbortSignal): Promise<void> {
     const triggered = triggers.splice(0);
+    changed.services.clear();
+    changed.slices = 0;
+    tellPending();
     await proxier.sync(signal);
     const locals = plans.local();
     serviceHealth.update(locals.flatMap(({ healthCheck, ports: [port] }): HealthCheck[] => (healthCheck && port ? [{ ...healthCheck, namespace: port.namespace, name: port.service }] : [])));

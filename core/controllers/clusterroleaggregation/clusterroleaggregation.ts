@@ -30,7 +30,7 @@ export function clusterRoleAggregationController({ client, informers }: Pick<Con
   const roles = informers.of(CLUSTER_ROLES);
   const roleClient = client.resource(CLUSTER_ROLES);
   return {
-    name: "cluster_role_aggregator",
+    name: "ClusterRoleAggregator",
     workers: 5,
     watches: [mapped(roles, () => [...roles.list()].filter(({ aggregationRule }) => aggregationRule !== undefined).map(keyOf))],
     async reconcile(key, { signal }) {

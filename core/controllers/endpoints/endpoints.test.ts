@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { Pod, Service } from "../../api/gen/core.v1.ts";
+import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
 import { ENDPOINT_SLICES, ENDPOINTS, EVENTS, NODES, PODS, SERVICES } from "../../client/resources.ts";
 import { endpointSliceController } from "../endpointslice/endpointslice.ts";
@@ -69,6 +70,44 @@ test("a pod on a node that is not there is no endpoint; that is told until the n
     await eventually(() => api.all(ENDPOINT_SLICES).flatMap(({ endpoints }) => endpoints ?? []).map(({ addresses }) => addresses[0]).join(), (addresses) => addresses === "10.42.0.1");
   }));
 
+test("of several pods whose nodes are not there all are told of, in brackets", () =>
+  withControllers((deps) => [endpointSliceController(deps)], async (api, call) => {
+    for (const [name, ip] of [["a", "10.42.0.1"], ["b", "10.42.0.2"]] as const) await api.client.resource(PODS).create(pod(name, ip), call);
+    await api.client.resource(SERVICES).create(service({ selector: { app: "web" }, ports: [{ port: 80 }] }), call);
+    const said = "Error updating Endpoint Slices for Service default/web: [skipping Pod a for Service default/web: Node n1 Not Found, skipping Pod b for Service default/web: Node n1 Not Found]";
+    await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.includes(said));
+  }));
+
+test("of two families one has its endpoints though the other's slice is refused", () =>
+  withControllers((deps) => [endpointSliceController(deps)], async (api, call) => {
+    api.fail = ({ method, path, body }) => (method === "POST" && path.endsWith("/endpointslices") && (body as EndpointSlice).addressType === "IPv4" ? new Error("no") : undefined);
+    await api.client.resource(SERVICES).create(service({ ipFamilies: ["IPv4", "IPv6"], selector: { app: "web" }, ports: [{ port: 80 }] }), call);
+    await eventually(() => api.all(ENDPOINT_SLICES).map(({ addressType }) => addressType).join(), (types) => types === "IPv6");
+    await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.includes("Error updating Endpoint Slices for Service default/web: failed to create EndpointSlice for Service default/web: no"));
+  }));
+
+test("slices of another Service of the name are not taken over: they go, and new ones come", () =>
+  withControllers((deps) => [endpointSliceController(deps)], async (api, call) => {
+    const labels = { "kubernetes.io/service-name": "web", "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io" };
+    const ownerReferences = [{ apiVersion: "v1", kind: "Service", name: "web", uid: "of-before", controller: true, blockOwnerDeletion: true }];
+    await api.client.resource(ENDPOINT_SLICES).create({ apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice", metadata: { name: "web-old", namespace: "default", labels, ownerReferences }, addressType: "IPv4", endpoints: [{ addresses: ["10.1.2.3"] }], ports: [{ name: "", port: 80, protocol: "TCP" }] }, call);
+    const web = await api.client.resource(SERVICES).create(service({ selector: { app: "web" }, ports: [{ port: 80 }] }), call);
+    const [slice] = await eventually(() => api.all(ENDPOINT_SLICES), (all) => all.length === 1 && all[0]!.metadata.name !== "web-old");
+    expect(slice!.metadata.ownerReferences?.map(({ uid }) => uid)).toEqual([web.metadata.uid]);
+  }));
+
+test("an IPv6 address has its shortest spelling, whatever was written", () =>
+  withControllers((deps) => [endpointsController(deps), endpointSliceController(deps), endpointSliceMirroringController(deps)], async (api, call) => {
+    await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {} }, call);
+    await api.client.resource(PODS).create(pod("a", "FD00:0::1"), call);
+    await api.client.resource(SERVICES).create(service({ clusterIP: "fd01::9", ipFamilies: ["IPv6"], selector: { app: "web" }, ports: [{ port: 80 }] }), call);
+    await api.client.resource(ENDPOINTS).create({ apiVersion: "v1", kind: "Endpoints", metadata: { name: "own", namespace: "default" }, subsets: [{ addresses: [{ ip: "2001:DB8:0::1" }], ports: [{ port: 80, protocol: "TCP" }] }] }, call);
+    const own = service({ ports: [{ port: 80 }] });
+    await api.client.resource(SERVICES).create({ ...own, metadata: { ...own.metadata, name: "own" } }, call);
+    await eventually(() => api.all(ENDPOINT_SLICES).flatMap(({ endpoints }) => (endpoints ?? []).flatMap(({ addresses }) => addresses)).sort(), (all) => all.join() === "2001:db8::1,fd00::1");
+    await eventually(() => api.all(ENDPOINTS).find(({ metadata }) => metadata.name === "web")?.subsets?.[0]?.addresses?.[0]?.ip, (ip) => ip === "fd00::1");
+  }));
+
 test("a Service may come before its pods; more than a thousand fill slices of a hundred, and Endpoints that say they are cut off", () =>
   withControllers((deps) => [endpointsController(deps), endpointSliceController(deps)], async (api, call) => {
     await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {} }, call);
@@ -79,6 +118,10 @@ test("a Service may come before its pods; more than a thousand fill slices of a 
     await eventually(() => api.all(ENDPOINT_SLICES).map((one) => one.endpoints?.length ?? 0), (sizes) => sizes.reduce((sum, size) => sum + size) === 1001 && sizes.every((size) => size <= 100));
     const held = () => ({ count: api.all(ENDPOINTS)[0]?.subsets?.[0]?.addresses?.length, cut: api.all(ENDPOINTS)[0]?.metadata.annotations?.["endpoints.kubernetes.io/over-capacity"] });
     await eventually(held, ({ count, cut }) => count === 1000 && cut === "truncated");
+    const ends = api.client.resource(ENDPOINTS);
+    await ends.patch(api.all(ENDPOINTS)[0]!, "application/merge-patch+json", { metadata: { annotations: { "endpoints.kubernetes.io/over-capacity": "warning" } } }, call); // as versions before 1.22 said it
+    await api.client.resource(SERVICES).patch(api.all(SERVICES)[0]!, "application/merge-patch+json", { metadata: { annotations: { looked: "at" } } }, call);
+    await eventually(held, ({ cut }) => cut === "truncated");
     for (const one of made.slice(0, 2)) await pods.delete(one, { gracePeriodSeconds: 0 }, call);
     await eventually(held, ({ count, cut }) => count === 999 && cut === undefined);
   }));
@@ -126,6 +169,9 @@ test("subsets are packed the same way whatever their order, and cut to capacity 
   const three = { notReadyAddresses: [{ ip: "10.0.0.2" }], ports: [{ name: "b", port: 2 }] };
   expect(repackSubsets([one, two])).toEqual([{ addresses: [{ ip: "10.0.0.1" }], ports: [{ name: "a", port: 1 }, { name: "b", port: 2 }] }]);
   expect(repackSubsets([three, two, one])).toEqual(repackSubsets([one, two, three]));
+  const both = { addresses: [{ ip: "10.0.0.1", nodeName: "first" }], notReadyAddresses: [{ ip: "10.0.0.1", nodeName: "second" }], ports: [{ port: 1 }] };
+  expect(repackSubsets([both])).toEqual([{ notReadyAddresses: [{ ip: "10.0.0.1", nodeName: "first" }], ports: [{ port: 1 }] }]); // what is said to be both is not ready
+  expect(repackSubsets([both, { addresses: [{ ip: "10.0.0.1" }], ports: [{ port: 1 }] }])).toEqual(repackSubsets([both]));
   const many = (n: number, prefix: string) => Array.from({ length: n }, (_, i) => ({ ip: `${prefix}.${i}` }));
   const cut = truncateSubsets([{ addresses: many(600, "a"), notReadyAddresses: many(600, "b") }, { addresses: many(200, "c"), notReadyAddresses: many(200, "d") }]);
   expect(cut.truncated).toBe(true);

@@ -19,6 +19,7 @@ import { repackSubsets, subsetsFor, truncateSubsets } from "./plan.ts";
 
 const MANAGED_BY_LABEL = "endpoints.kubernetes.io/managed-by";
 const OVER_CAPACITY = "endpoints.kubernetes.io/over-capacity";
+const TRUNCATED = "truncated";
 /** Endpoints that are somebody's lock, not a service's. */
 export const LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader";
 
@@ -63,10 +64,10 @@ export function endpointsController({ client, informers, events }: Pick<Controll
       const { [HEADLESS_LABEL]: _h, [MANAGED_BY_LABEL]: _m, ...inherited } = labelsOf(service);
       const labels = { ...inherited, ...(isHeadless(service) ? { [HEADLESS_LABEL]: "" } : {}), [MANAGED_BY_LABEL]: "endpoint-controller" };
       const { [TRIGGER_TIME]: _t, [OVER_CAPACITY]: before, ...kept } = held === undefined ? {} : annotationsOf(held);
-      const unchanged = held !== undefined && sameToApi(labelsOf(held), labels) && (before !== undefined) === truncated
+      const unchanged = held !== undefined && sameToApi(labelsOf(held), labels) && before === (truncated ? TRUNCATED : undefined)
         && (sameToApi(held.subsets ?? [], subsets) || sameToApi(repackSubsets(held.subsets ?? []), subsets));
       if (unchanged) return;
-      const annotations = { ...kept, ...(triggerTime === undefined ? {} : { [TRIGGER_TIME]: triggerTime }), ...(truncated ? { [OVER_CAPACITY]: "truncated" } : {}) };
+      const annotations = { ...kept, ...(triggerTime === undefined ? {} : { [TRIGGER_TIME]: triggerTime }), ...(truncated ? { [OVER_CAPACITY]: TRUNCATED } : {}) };
       const draft: NewObject<Endpoints> = { apiVersion: "v1", kind: "Endpoints", metadata: { name: service.metadata.name, namespace: namespaceOf(service), labels, annotations }, subsets: [...subsets] };
       try {
         const written = held === undefined

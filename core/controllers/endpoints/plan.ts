@@ -5,7 +5,7 @@
  */
 import type { EndpointAddress, EndpointPort, EndpointSubset, Pod, Service } from "../../api/gen/core.v1.ts";
 import { isDeleting, namespaceOf } from "../../api/meta/object-meta.ts";
-import { hasAddress, hasOwnName, isHeadless, isIpv6, targetPort } from "../endpointslice/service-endpoints.ts";
+import { canonicalIp, hasAddress, hasOwnName, isHeadless, isIpv6, targetPort } from "../endpointslice/service-endpoints.ts";
 import { isReady } from "../pod-state.ts";
 import { canonical } from "../template-hash.ts";
 
@@ -42,24 +42,32 @@ function addressOf({ spec, ...service }: Readonly<Service>, pod: Readonly<Pod>):
   if (ip === undefined) return undefined;
   const { nodeName, hostname } = pod.spec;
   return {
-    ip, ...(nodeName ? { nodeName } : {}), targetRef: { kind: "Pod", namespace: namespaceOf(pod), name: pod.metadata.name, uid: pod.metadata.uid },
+    ip: canonicalIp(ip), ...(nodeName ? { nodeName } : {}), targetRef: { kind: "Pod", namespace: namespaceOf(pod), name: pod.metadata.name, uid: pod.metadata.uid },
     ...(hasOwnName(pod, { spec, ...service }) && hostname ? { hostname } : {}),
   };
 }
 
 interface Member { readonly address: EndpointAddress; ready: boolean }
 
-/** The same addresses and ports in as few subsets as can be, in one order whatever order they came in. */
+/** The same addresses and ports in as few subsets as can be, in one order whatever order they came in. An address that is said to be both is not ready; of two of one IP and pod the first counts. */
 export function repackSubsets(subsets: readonly EndpointSubset[]): EndpointSubset[] {
   const byPort = new Map<string, { readonly port: EndpointPort | undefined; readonly members: Map<string, Member> }>();
+  const first = new Map<string, EndpointAddress>();
   for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
     for (const port of ports.length === 0 ? [undefined] : ports) {
       const key = canonical(port ?? null);
       const entry = byPort.get(key) ?? { port, members: new Map<string, Member>() };
       byPort.set(key, entry);
-      for (const address of addresses) member(entry.members, address).ready = true;
-      for (const address of notReadyAddresses) member(entry.members, address);
+      for (const address of addresses) add(entry.members, address, true);
+      for (const address of notReadyAddresses) add(entry.members, address, false);
     }
+  }
+  function add(members: Map<string, Member>, address: EndpointAddress, ready: boolean): void {
+    const key = `${address.ip} ${address.targetRef?.uid ?? ""}`;
+    if (!first.has(key)) first.set(key, address);
+    const before = members.get(key);
+    if (before === undefined) members.set(key, { address: first.get(key) ?? address, ready });
+    else before.ready &&= ready;
   }
   const byMembers = Map.groupBy(byPort.values(), ({ members }) => [...members].map(([key, { ready }]) => `${key} ${ready}`).toSorted().join("\n"));
   return [...byMembers.values()].map((entries): EndpointSubset => {
@@ -71,13 +79,6 @@ export function repackSubsets(subsets: readonly EndpointSubset[]): EndpointSubse
       ...(ports.length > 0 ? { ports } : {}),
     };
   }).toSorted((a, b) => compare(canonical(a), canonical(b)));
-}
-
-function member(members: Map<string, Member>, address: EndpointAddress): Member {
-  const key = `${address.ip} ${address.targetRef?.uid ?? ""}`;
-  const found = members.get(key) ?? { address, ready: false };
-  members.set(key, found);
-  return found;
 }
 
 function compare(a: string, b: string): number { return a < b ? -1 : a > b ? 1 : 0; }

@@ -71,21 +71,28 @@ export function endpointSliceController({ client, informers, events, metrics, pe
       const metadata = metadataFor(service);
       const owner = `Service ${key}`;
       try {
-        const missing: string[] = [];
+        const problems: string[] = [];
         const plans: SlicePlan[] = [];
         for (const addressType of addressTypes) {
-          const existing = ours.filter((slice) => slice.addressType === addressType);
+          const [existing, others] = partition(ours.filter((slice) => slice.addressType === addressType), (slice) => isOwnedBy(slice, service));
           const { groups: found, skipped } = groupsFor(service, selected, addressType, (name) => nodes.get(objectKey("", name)));
-          for (const pod of skipped) missing.push(`skipping Pod ${pod.metadata.name} for Service ${key}: Node ${pod.spec.nodeName ?? ""} Not Found`);
+          for (const pod of skipped) problems.push(`skipping Pod ${pod.metadata.name} for Service ${key}: Node ${pod.spec.nodeName ?? ""} Not Found`);
           const groups = hintZones(service, key, { found, existing, addressType });
-          const plan = planSlices(existing, { addressType, groups, metadata, perSliceMax, placeholder: true, triggerTime });
+          const own = planSlices(existing, { addressType, groups, metadata, perSliceMax, placeholder: true, triggerTime });
+          const plan = { ...own, remove: [...own.remove, ...others] };
           plans.push(plan);
-          await writeSlices(plan, { client: sliceClient, slices, owner, mayCreate: !isDeleting(service), signal });
+          try {
+            await writeSlices(plan, { client: sliceClient, slices, owner, mayCreate: !isDeleting(service), signal });
+          } catch (error) { // the other family has its endpoints all the same
+            if (signal.aborted) throw error;
+            problems.push(messageOf(error));
+          }
         }
         const others = { create: [], update: [], remove: ours.filter((slice) => !addressTypes.includes(slice.addressType)) };
         meter?.synced(key, service, ours, [...plans, others]);
         await writeSlices(others, { client: sliceClient, slices, owner, mayCreate: false, signal });
-        if (missing.length > 0) throw new Error([...new Set(missing)].join(", "));
+        const distinct = [...new Set(problems)];
+        if (distinct.length > 0) throw new Error(distinct.length === 1 ? distinct[0] : `[${distinct.join(", ")}]`);
         meter?.ended("success");
       } catch (error) {
         meter?.ended("error");
@@ -116,6 +123,13 @@ export function endpointSliceController({ client, informers, events, metrics, pe
 }
 
 function isOurs(slice: Readonly<EndpointSlice>): boolean { return labelsOf(slice)[MANAGED_BY_LABEL] === MANAGER; }
+
+/** A slice of the same name's Service of before is not: it goes, and a new one comes. */
+function isOwnedBy(slice: Readonly<EndpointSlice>, service: Readonly<Service>): boolean {
+  return (slice.metadata.ownerReferences ?? []).some(({ apiVersion, kind, uid }) => apiVersion === "v1" && kind === "Service" && uid === service.metadata.uid);
+}
+
+function partition<T>(all: readonly T[], is: (one: T) => boolean): [readonly T[], readonly T[]] { return [all.filter(is), all.filter((one) => !is(one))]; }
 
 /** Nothing but what surrounds it has changed: it may have lost its owner, as when a Service goes without its slices. */
 function isForTheSame(old: Readonly<EndpointSlice>, slice: Readonly<EndpointSlice>): boolean {

@@ -49,7 +49,7 @@ export function sliceMetrics(metrics: Metrics, { perSliceMax }: { readonly perSl
       removed.observe(old.difference(now).size);
       const endpoints = [...Map.groupBy(after, portsOf).values()].map((slices) => slices.reduce((total, slice) => total + (slice.endpoints ?? []).length, 0));
       const slicesWanted = endpoints.reduce((total, count) => total + Math.ceil(count / perSliceMax), 0);
-      shares.set(key, { endpoints: endpoints.reduce((total, count) => total + count, 0), slices: after.length, slicesWanted: Math.max(1, slicesWanted), distribution: spec.trafficDistribution });
+      shares.set(key, { endpoints: endpoints.reduce((total, count) => total + count, 0), slices: after.length, slicesWanted: Math.max(1, slicesWanted), distribution: isAuto ? undefined : spec.trafficDistribution });
     },
     gone: (key) => void shares.delete(key),
     ended: (result) => syncs.inc({ result }),

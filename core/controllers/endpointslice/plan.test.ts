@@ -95,6 +95,8 @@ test("how many endpoints there are, in how many slices and in how few they would
   expect(metrics.render()).toContain('endpoint_slice_controller_services_count_by_traffic_distribution{traffic_distribution="PreferSameZone"} 1\n');
   expect(metrics.render()).toContain('endpoint_slice_controller_changes{operation="update"} 1\n');
   expect(metrics.render()).toContain('endpoint_slice_controller_endpointslices_changed_per_sync_sum{topology="Disabled",traffic_distribution="PreferSameZone"} 1\n');
+  told.synced(db, { ...service("PreferSameZone"), metadata: { name: "db", annotations: { "service.kubernetes.io/topology-mode": "Auto" } } } as unknown as Service, [], []);
+  expect(metrics.render()).toContain('services_count_by_traffic_distribution{traffic_distribution="PreferSameZone"} 1\n'); // the annotation goes first
   told.gone(web);
   expect([sample("endpoints_desired"), sample("num_endpoint_slices"), sample("desired_endpoint_slices")]).toEqual([0, 0, 1]);
 });

@@ -139,7 +139,7 @@ export function identity({ addresses, hostname, targetRef }: Endpoint): string {
   return JSON.stringify([addresses.toSorted(), hostname ?? "", targetRef?.namespace ?? "", targetRef?.name ?? "", targetRef?.uid ?? ""]);
 }
 
-function sameEndpoint(a: Endpoint, b: Endpoint): boolean { return sameToApi(stateOf(a), stateOf(b)); }
+export function sameEndpoint(a: Endpoint, b: Endpoint): boolean { return sameToApi(stateOf(a), stateOf(b)); }
 
 function stateOf({ targetRef, ...endpoint }: Endpoint): unknown {
   const { resourceVersion: _, ...ref } = targetRef ?? {};

@@ -6,8 +6,9 @@
 import type { Node, Pod, Service, ServicePort } from "../../api/gen/core.v1.ts";
 import type { Endpoint, EndpointHints, EndpointPort } from "../../api/gen/discovery.v1.ts";
 import { isDeleting, labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
-import { isReady, isTerminal } from "../pod-state.ts";
 import type { Index, Informer } from "../../client/informer.ts";
+import { formatIp, parseIp } from "../../net/cidr.ts";
+import { isReady, isTerminal } from "../pod-state.ts";
 import { type Group, portsKey } from "./plan.ts";
 import { usesTopologyMode } from "./topology-hints.ts";
 
@@ -49,6 +50,12 @@ export function servicesOf(services: Pick<Informer<Service>, "by">, pod: Readonl
 }
 
 export function isIpv6(ip: string): boolean { return ip.includes(":"); }
+
+/** IPv6 may be spelled in many ways; endpoints have the shortest. */
+export function canonicalIp(ip: string): string {
+  const parsed = isIpv6(ip) ? parseIp(ip) : undefined;
+  return parsed === undefined ? ip : formatIp(parsed);
+}
 
 export function addressTypesOf({ spec }: Readonly<Service>): readonly string[] {
   const families = spec.ipFamilies ?? [];
@@ -126,7 +133,7 @@ function endpointFor(service: Readonly<Service>, pod: Readonly<Pod>, node: Reado
   const { nodeName } = pod.spec;
   const hints = ready ? hintsFor(service, zone, nodeName) : undefined;
   return {
-    addresses: ips.filter((ip) => ip !== "" && isIpv6(ip) === (addressType === "IPv6")),
+    addresses: ips.filter((ip) => ip !== "" && isIpv6(ip) === (addressType === "IPv6")).map(canonicalIp),
     conditions: { ready, serving, terminating },
     targetRef: { kind: "Pod", namespace: namespaceOf(pod), name: pod.metadata.name, uid: pod.metadata.uid },
     ...(nodeName ? { nodeName } : {}), ...(zone ? { zone } : {}), ...(hasOwnName(pod, service) ? { hostname: pod.spec.hostname } : {}),

@@ -8,16 +8,16 @@ import type { EndpointAddress, Endpoints, EndpointSubset } from "../../api/gen/c
 import type { Endpoint, EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { annotationsOf, controllerRef, isDeleting, labelsOf, namespaceOf, type TemplateMeta } from "../../api/meta/object-meta.ts";
 import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from "../../client/resources.ts";
-import { doubling, type Metrics } from "../../observe/metrics.ts";
 import { type Controller, itself, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { LEADER_ANNOTATION } from "../endpoints/endpoints.ts";
 import { repackSubsets } from "../endpoints/plan.ts";
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL, serviceKey, SLICES_BY_SERVICE } from "../endpointslice/endpointslice.ts";
-import { type Group, planSlices, type SlicePlan, TRIGGER_TIME } from "../endpointslice/plan.ts";
-import { isIpv6 } from "../endpointslice/service-endpoints.ts";
+import { type Group, planSlices, TRIGGER_TIME } from "../endpointslice/plan.ts";
+import { canonicalIp, isIpv6 } from "../endpointslice/service-endpoints.ts";
 import { measured } from "../measured-controller.ts";
 import { writeSlices } from "../endpointslice/write-slices.ts";
+import { type MirrorMeter, mirrorMeter } from "./metrics.ts";
 
 const MANAGER = "endpointslicemirroring-controller.k8s.io";
 const SKIP_LABEL = "endpointslice.kubernetes.io/skip-mirror";
@@ -53,6 +53,7 @@ function mirrors({ client, informers, events }: Pick<Deps, "client" | "informers
       const write = { client: sliceClient, slices, owner: `Endpoints ${key}`, signal };
       const mirrored = source !== undefined && service !== undefined && mayMirror(source) && Object.keys(service.spec.selector ?? {}).length === 0;
       if (!mirrored) {
+        meter?.gone(key);
         await writeSlices({ create: [], update: [], remove: existing }, { ...write, mayCreate: false });
         return;
       }
@@ -62,28 +63,16 @@ function mirrors({ client, informers, events }: Pick<Deps, "client" | "informers
         recorder.event(source, "Warning", "TooManyAddressesToMirror", `A max of ${PER_SUBSET_MAX} addresses can be mirrored to EndpointSlices per Endpoints subset. ${skipped} addresses were skipped`);
       }
       meter?.skipped(skipped);
-      for (const addressType of ["IPv4", "IPv6"] as const) {
-        const plan = planSlices(existing.filter((slice) => slice.addressType === addressType), {
-          addressType, groups: groups[addressType], metadata: metadataFor(source), perSliceMax: PER_SUBSET_MAX, placeholder: false, triggerTime: undefined,
+      const families = (["IPv4", "IPv6"] as const).map((addressType) => ({ addressType, existing: existing.filter((slice) => slice.addressType === addressType), groups: groups[addressType] }));
+      meter?.synced(key, families);
+      for (const { addressType, existing, groups } of families) {
+        const plan = planSlices(existing, {
+          addressType, groups, metadata: metadataFor(source), perSliceMax: PER_SUBSET_MAX, placeholder: false, triggerTime: undefined,
         });
         meter?.changed(plan);
         await writeSlices(plan, { ...write, mayCreate: !isDeleting(source) });
       }
     },
-  };
-}
-
-interface MirrorMeter { skipped(addresses: number): void; changed(plan: SlicePlan): void; ended(seconds: number): void }
-
-/** Source: kubernetes v1.36 pkg/controller/endpointslicemirroring/metrics/metrics.go */
-function mirrorMeter(metrics: Metrics): MirrorMeter {
-  const took = metrics.histogram("endpoint_slice_mirroring_controller_endpoints_sync_duration", "[ALPHA] Duration of syncEndpoints() in seconds", doubling(0.001, 15));
-  const skips = metrics.histogram("endpoint_slice_mirroring_controller_addresses_skipped_per_sync", "[ALPHA] Number of addresses skipped on each Endpoints sync due to being invalid or exceeding MaxEndpointsPerSubset", doubling(2, 15));
-  const changes = metrics.counter("endpoint_slice_mirroring_controller_changes", "[ALPHA] Number of EndpointSlice changes");
-  return {
-    skipped: (addresses) => skips.observe(addresses),
-    changed({ create, update, remove }) { for (const [operation, { length }] of [["create", create], ["update", update], ["delete", remove]] as const) if (length > 0) changes.inc({ operation }, length); },
-    ended: (seconds) => took.observe(seconds),
   };
 }
 
@@ -124,7 +113,7 @@ function mirror(subsets: readonly EndpointSubset[]): Mirrored {
 
 function endpointOf({ ip, hostname, nodeName, targetRef }: EndpointAddress, ready: boolean): Endpoint {
   return {
-    addresses: [ip], conditions: { ready }, ...(targetRef === undefined ? {} : { targetRef }), ...(nodeName === undefined ? {} : { nodeName }), ...(hostname ? { hostname } : {}),
+    addresses: [canonicalIp(ip)], conditions: { ready }, ...(targetRef === undefined ? {} : { targetRef }), ...(nodeName === undefined ? {} : { nodeName }), ...(hostname ? { hostname } : {}),
   };
 }
 

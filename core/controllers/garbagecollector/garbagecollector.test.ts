@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
-import { eventually, type FakeApi } from "../../../test/fake-api.ts";
+import { eventually, type FakeApi, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { ApiObject, OwnerReference } from "../../api/meta/object-meta.ts";
 import { statusError } from "../../api/meta/status-error.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, EVENTS, NODES } from "../../client/resources.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { garbageCollector } from "./garbagecollector.ts";
 
 const WIDGETS: ResourceRef = { group: "example.com", version: "v1", plural: "widgets", kind: "Widget", namespaced: true };
@@ -26,6 +27,17 @@ test("what an object owns goes with it, in the background, through all generatio
     await eventually(() => api.all(CONFIG_MAPS).find(({ metadata }) => metadata.name === "shared")?.metadata.ownerReferences, (owners) => owners?.length === 1 && owners[0]?.name === "other");
   }));
 
+test("discovery that fails is counted", async () => {
+  const registry = metricsRegistry();
+  const api = fakeApi();
+  let refuse = true;
+  api.fail = ({ path }) => (refuse && path === "/apis" ? statusError({ code: 503, reason: "ServiceUnavailable", message: "no" }) : undefined);
+  await withControllers((deps) => [garbageCollector({ ...deps, registry })], async () => {
+    await eventually(() => registry.render(), (text) => text.includes("garbagecollector_controller_resources_sync_error_total 1\n"));
+    refuse = false;
+  }, { api });
+});
+
 test("what was orphaned while nobody looked is found at the start; of owners that exist nothing is touched", async () => {
   await withControllers((deps) => [garbageCollector(deps)], async (api, call) => {
     await eventually(() => names(api), (seen) => seen === "node-owned,plain");
@@ -33,7 +45,6 @@ test("what was orphaned while nobody looked is found at the start; of owners tha
   }, { api: await prepared() });
 
   async function prepared(): Promise<FakeApi> {
-    const { fakeApi } = await import("../../../test/fake-api.ts");
     const api = fakeApi();
     const call = { signal: new AbortController().signal };
     const node = await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n" }, spec: {} }, call);

@@ -15,6 +15,7 @@ import { API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS } from "../../client/resource
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import { workQueue, type WorkQueue } from "../../lifecycle/work-queue.ts";
 import type { Log } from "../../observe/log.ts";
+import type { Metrics } from "../../observe/metrics.ts";
 import type { ControllerDeps } from "../deps.ts";
 import type { ControllerMetrics } from "../run-controller.ts";
 import { collect, type CollectDeps, orphan, ScopeError, UnknownKindError } from "./collect.ts";
@@ -35,10 +36,10 @@ const GONE_MAX = 500; // upstream's absentOwnerCache
 const DELETE_QUEUE = "garbage_collector_attempt_to_delete";
 const ORPHAN_QUEUE = "garbage_collector_attempt_to_orphan";
 
-interface Deps extends Omit<ControllerDeps, "metrics"> { readonly log: Log; readonly metrics?: ControllerMetrics | undefined; readonly workers?: number | undefined }
+interface Deps extends Omit<ControllerDeps, "metrics"> { readonly log: Log; readonly metrics?: ControllerMetrics | undefined; readonly registry?: Metrics | undefined; readonly workers?: number | undefined }
 interface Monitor { readonly resource: ServedResource; readonly end: () => void }
 
-export function garbageCollector({ client, informers, clock, events, log: parentLog, metrics, workers = WORKERS }: Deps): Runnable {
+export function garbageCollector({ client, informers, clock, events, log: parentLog, metrics, registry, workers = WORKERS }: Deps): Runnable {
   const log = parentLog.with({ controller: "garbagecollector" });
   const recorder = events.from({ component: "garbage-collector-controller" });
   const graph = new OwnerGraph();
@@ -47,6 +48,7 @@ export function garbageCollector({ client, informers, clock, events, log: parent
   const deleteQueue = workQueue<string>(clock, { meter: metrics?.queue(DELETE_QUEUE) }); // by uid
   const orphanQueue = workQueue<string>(clock, { meter: metrics?.queue(ORPHAN_QUEUE) });
   const gone = goneOwners();
+  const syncErrors = registry?.counter("garbagecollector_controller_resources_sync_error_total", "[ALPHA] Number of garbage collector resources sync errors").with({});
 
   const look = (nodes: readonly GraphNode[]): void => { for (const { identity } of nodes) deleteQueue.add(identity.uid); };
   const deps: CollectDeps = { client, resources, gone, look };
@@ -73,8 +75,14 @@ export function garbageCollector({ client, informers, clock, events, log: parent
 
   /** Brings the informers in line with what the server serves. */
   async function rediscover(signal: AbortSignal): Promise<boolean> {
-    const found = await discover(client, signal);
-    if (found.resources.length === 0) return false;
+    const found = await discover(client, signal).catch((error: unknown) => {
+      if (!signal.aborted) syncErrors?.inc();
+      throw error;
+    });
+    if (found.resources.length === 0) {
+      syncErrors?.inc();
+      return false;
+    }
     if (found.failed.size > 0) log.debug("some groups did not answer discovery", { groups: [...found.failed.keys()] });
     resources.update(found);
     const wanted = new Map(resources.collectable().map((resource) => [`${formatApiVersion(resource)}/${resource.plural}`, resource]));

@@ -122,6 +122,14 @@ test("a Namespace stays while its content cannot be deleted, and says why", () =
     await eventually(() => api.all(NAMESPACES), (all) => all.length === 0);
   }));
 
+test("a Namespace goes although somebody refuses what is told of it", () =>
+  withControllers((deps) => [namespaceController({ ...deps, clock: later })], async (api, call) => {
+    await api.client.resource(NAMESPACES).create(ns("apps"), call);
+    api.fail = ({ method, path, body }) => (method === "PUT" && path.endsWith("/status") && JSON.stringify(body).includes("NamespaceContentRemaining") ? forbidden({ group: "", resource: "namespaces" }, "apps", "no") : undefined);
+    await api.client.resource(NAMESPACES).delete({ metadata: { name: "apps" } }, {}, call);
+    await eventually(() => api.all(NAMESPACES), (all) => all.length === 0);
+  }));
+
 test("token Secrets are filled in, and go with their account; expired bootstrap tokens go", () =>
   withControllers((deps) => [serviceAccountTokensController({ ...deps, rootCa, tokenFor: ({ metadata }) => `token of ${metadata.name}` }), tokenCleanerController(deps)], async (api, call) => {
     const [accounts, secrets] = [api.client.resource(SERVICE_ACCOUNTS), api.client.resource(SECRETS)];

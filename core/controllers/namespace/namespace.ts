@@ -146,7 +146,7 @@ export function namespaceController({ client, informers, clock }: Pick<Controlle
     const conditions = deletionConditions(before, progress, clock.nowMs());
     if (conditions === before) return;
     const status = { ...namespace.status, phase: "Terminating" as const, conditions: [...conditions] };
-    await namespaceClient.updateStatus({ ...namespace, status }, { signal }).catch((error: unknown) => { if (!isConflict(error)) throw error; }); // told next time
+    await namespaceClient.updateStatus({ ...namespace, status }, { signal }).catch((error: unknown) => { if (signal.aborted) throw error; }); // told next time: whoever refuses it, or was quicker, does not keep the namespace
   }
 
   async function finalize(namespace: Readonly<Namespace>, signal: AbortSignal): Promise<void> {

@@ -14,6 +14,7 @@ export class FreeRanges {
   /** In use, and wider than a part: what is not for nodes at all, or was given out when parts were. */
   readonly #wide: Cidr[] = [];
   #next = 0n;
+  #passed = 0;
 
   /** Parts of `prefix` bits of `range`. */
   constructor(range: Cidr, prefix: number) {
@@ -47,6 +48,9 @@ export class FreeRanges {
   /** Of `count`: what is wider than a part counts as those that it covers. */
   get used(): number { return this.#taken.size + this.#wide.reduce((sum, { prefix }) => sum + Math.min(this.count, 2 ** (this.#prefix - prefix)), 0); }
 
+  /** How many that are in use were passed by to find the last one that `next` gave. */
+  get passed(): number { return this.#passed; }
+
   /** One that is free, and still is until it is taken; undefined: none is left. */
   next(): Cidr | undefined {
     for (let n = 0n; n < this.#count; n++) {
@@ -55,6 +59,7 @@ export class FreeRanges {
       const part = nthSubnet(this.#range, this.#prefix, number);
       if (this.#wide.some((one) => cidrsOverlap(one, part))) continue;
       this.#next = number + 1n;
+      this.#passed = Number(n);
       return part;
     }
     return undefined;

@@ -45,8 +45,11 @@ test("parts go round: what was given back is the last to be offered again", () =
     return part && formatCidr(part);
   };
   expect([offered(), offered()]).toEqual(["10.0.0.0/24", "10.0.1.0/24"]);
+  expect(ranges.passed).toBe(0);
   ranges.giveBack(parseCidr("10.0.0.0/24")!);
   expect([offered(), offered(), offered(), offered()]).toEqual(["10.0.2.0/24", "10.0.3.0/24", "10.0.0.0/24", undefined]);
+  ranges.giveBack(parseCidr("10.0.3.0/24")!);
+  expect([offered(), ranges.passed]).toEqual(["10.0.3.0/24", 2]); // after 10.0.0.0/24
 });
 
 test("what a node has is free again when it is gone", () =>

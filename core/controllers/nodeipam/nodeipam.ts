@@ -9,7 +9,7 @@ import type { Node } from "../../api/gen/core.v1.ts";
 import { isDeleting, keyOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { NODES } from "../../client/resources.ts";
 import { type Cidr, formatCidr, parseCidr } from "../../net/cidr.ts";
-import type { Counter } from "../../observe/metrics.ts";
+import { type Counter, exponential } from "../../observe/metrics.ts";
 import { type Controller, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { FreeRanges } from "./free-ranges.ts";
@@ -42,6 +42,7 @@ export function nodeIpamController({ client, informers, events, metrics, config 
   metrics?.gaugeFrom("node_ipam_controller_cidrset_usage_cidrs", "[ALPHA] Gauge measuring percentage of allocated CIDRs.", () => each(({ used, count }) => used / count));
   const allocations = metrics?.counter("node_ipam_controller_cidrset_cidrs_allocations_total", "[ALPHA] Counter measuring total number of CIDR allocations.");
   const releases = metrics?.counter("node_ipam_controller_cidrset_cidrs_releases_total", "[ALPHA] Counter measuring total number of CIDR releases.");
+  const tries = metrics?.histogram("node_ipam_controller_cidrset_allocation_tries_per_request", "[ALPHA] Number of endpoints added on each Service sync", exponential(1, 5, 5)); // as upstream describes it
   const count = (counter: Counter | undefined, cidrs: number): void => { if (cidrs > 0) for (const clusterCIDR of config.clusterCidrs) counter?.inc({ clusterCIDR }); };
 
   function note(key: ObjectKey, now: readonly Cidr[]): void {
@@ -73,6 +74,7 @@ export function nodeIpamController({ client, informers, events, metrics, config 
         tell(node, "CIDRNotAvailable");
         throw new Error(`failed to allocate cidr from cluster cidr at idx:${found.indexOf(undefined)}: CIDR allocation failed; there are no remaining CIDRs left to allocate in the accepted range`);
       }
+      for (const [i, { passed }] of ranges.entries()) tries?.observe(passed, { clusterCIDR: config.clusterCidrs[i]! });
       try {
         const written = await nodeClient.patch(node, "application/merge-patch+json", { metadata: { uid: node.metadata.uid }, spec: { podCIDR: cidrs[0], podCIDRs: cidrs } }, { signal });
         await nodes.caughtUp([written], signal);

@@ -103,6 +103,18 @@ test("a pod that goes later goes when it was first said, whatever taints come an
   }, { clock });
 });
 
+test("a pod that was to go later and has to go at once is told both", () =>
+  withControllers((deps) => [taintEvictionController(deps)], async (api, call) => {
+    const nodes = api.client.resource(NODES);
+    const made = await nodes.create(node("n"), call);
+    await api.client.resource(PODS).create(pod("leaves", { nodeName: "n", tolerations: [{ key: "long", operator: "Exists" as const, tolerationSeconds: 300 }] }), call);
+    const taint = async (...keys: string[]) => await nodes.update({ ...api.all(NODES)[0]!, spec: { ...made.spec, taints: keys.map((key) => ({ key, effect: "NoExecute" as const })) } }, call);
+    await taint("long");
+    await Bun.sleep(50);
+    await taint("long", "other");
+    await eventually(() => api.all(EVENTS).map(({ message }) => message ?? ""), (all) => all.includes("Cancelling deletion of Pod default/leaves") && all.includes("Marking for deletion Pod default/leaves"));
+  }));
+
 test("a node that goes is told of under its own uid", () =>
   withControllers((deps) => nodeLifecycleControllers({ ...deps, settings: { ...NODE_LIFECYCLE, periodMs: 10 } }), async (api, call) => {
     const made = await api.client.resource(NODES).create(node("n"), call);

@@ -6,6 +6,7 @@
 import type { Node } from "../../api/gen/core.v1.ts";
 import { isExcludedFromDisruption, type NodeLifecycleSettings, readyStatus, taintsPerSecond, zoneOf, zoneState, type ZoneState } from "./plan.ts";
 
+/** `nodes`: those that count; one of which none does is tainted no faster than others. */
 interface Zone { readonly state: ZoneState; readonly nodes: number; readonly ready: number; tokens: number; filledMs: number }
 
 export class Zones {
@@ -18,12 +19,13 @@ export class Zones {
 
   /** How many nodes there are in each zone, and how many of them are ready. */
   *counts(): Iterable<{ readonly zone: string; readonly nodes: number; readonly ready: number }> {
-    for (const [zone, { nodes, ready }] of this.#zones) yield { zone, nodes, ready };
+    for (const [zone, { nodes, ready }] of this.#zones) if (nodes > 0) yield { zone, nodes, ready };
   }
 
   judge(nodes: readonly Readonly<Node>[], nowMs: number): void {
     const next = new Map<string, Zone>();
-    for (const [name, members] of Map.groupBy(nodes.filter((node) => !isExcludedFromDisruption(node)), zoneOf)) {
+    for (const [name, all] of Map.groupBy(nodes, zoneOf)) {
+      const members = all.filter((node) => !isExcludedFromDisruption(node));
       const ready = members.filter((node) => readyStatus(node) === "True").length;
       const state = zoneState(ready, members.length - ready, this.#settings);
       const { tokens = 1, filledMs = nowMs } = this.#zones.get(name) ?? {};
@@ -34,7 +36,10 @@ export class Zones {
   }
 
   /** No zone has a node that is ready: the fault is likely ours. */
-  get areAllSilent(): boolean { return this.#zones.size > 0 && [...this.#zones.values()].every(({ state }) => state === "FullDisruption"); }
+  get areAllSilent(): boolean {
+    const counted = [...this.#zones.values()].filter(({ nodes }) => nodes > 0);
+    return counted.length > 0 && counted.every(({ state }) => state === "FullDisruption");
+  }
 
   mayTaint(node: Readonly<Node>): boolean {
     const { tokens, state, nodes } = this.#zones.get(zoneOf(node)) ?? { state: "Normal", nodes: 1, tokens: 1 };

@@ -20,9 +20,10 @@ import { type Controller, itself, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { messageOf } from "../pod-control.ts";
 import { isTerminal } from "../pod-state.ts";
+import { claimMeter } from "./metrics.ts";
 import { claimFrom, FINALIZER, isPod, planClaim, POD_CLAIM } from "./plan.ts";
 
-type Deps = Pick<ControllerDeps, "client" | "informers" | "events">;
+type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "metrics">;
 
 /** Pods that may use a claim at once. Source: resource/v1 ResourceClaimReservedForMaxSize */
 const RESERVED_MAX = 256;
@@ -38,9 +39,10 @@ export function resourceClaimControllers(deps: Deps): readonly Controller[] {
   return [podClaimsController(deps), resourceClaimController(deps)];
 }
 
-function podClaimsController({ client, informers, events }: Deps): Controller {
+function podClaimsController({ client, informers, events, metrics }: Deps): Controller {
   const pods = informers.of(PODS);
   const claims = informers.of(RESOURCE_CLAIMS);
+  const meter = metrics && claimMeter(metrics, () => claims.list());
   const templates = informers.of(RESOURCE_CLAIM_TEMPLATES);
   const claimClient = client.resource(RESOURCE_CLAIMS);
   const podClient = client.resource(PODS);
@@ -90,7 +92,12 @@ function podClaimsController({ client, informers, events }: Deps): Controller {
     if (orphan) return orphan.metadata.name;
     const template = templates.get(objectKey(namespaceOf(pod), templateName));
     if (!template) throw new Error(`resource claim template "${templateName}": resourceclaimtemplate.resource.k8s.io "${templateName}" not found`);
-    const claim = await claimClient.create(claimFrom(template, pod, one), { signal }).catch((cause: unknown) => { throw new Error(`create ResourceClaim : ${messageOf(cause)}`, { cause }); });
+    const draft = claimFrom(template, pod, one);
+    const claim = await claimClient.create(draft, { signal }).catch((cause: unknown) => {
+      meter?.created("failure", draft);
+      throw new Error(`create ResourceClaim : ${messageOf(cause)}`, { cause });
+    });
+    meter?.created("success", draft);
     await claims.caughtUp([claim], signal);
     return claim.metadata.name;
   }

@@ -60,7 +60,7 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
   };
 
   return {
-    name: "resource_quota_controller",
+    name: "resourcequota_primary",
     workers: 5,
     watches: [raises, itself(quotas), objects],
     async reconcile(key, { signal }): Promise<Next> {

@@ -23,6 +23,7 @@ test("cluster-info is signed with each token that is for it, anew when it change
     await token("other1", { "usage-bootstrap-signing": "false" });
     await token("named1", { name: "bootstrap-token-another" });
     await token("typed1", { type: "Opaque" });
+    await token("short");
     await token("empty1", { "token-secret": "" });
     await maps.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "cluster-info", namespace: "kube-public" }, data: { kubeconfig: "one", "jws-kubeconfig-left01": "x", note: "kept" } }, call);
     const told = () => api.all(CONFIG_MAPS)[0]!;

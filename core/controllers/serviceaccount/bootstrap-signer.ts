@@ -45,7 +45,7 @@ export function bootstrapSignerController({ client, informers, clock }: Pick<Con
 
 function signs(secret: Readonly<Secret>, nowMs: number): boolean {
   const id = tokenValue(secret, "token-id");
-  return isBootstrapToken(secret) && id !== "" && secret.metadata.name === NAME + id && tokenValue(secret, "token-secret") !== "" && tokenValue(secret, "usage-bootstrap-signing") === "true" && (tokenEndMs(secret) ?? Number.POSITIVE_INFINITY) > nowMs;
+  return isBootstrapToken(secret) && /^[a-z0-9]{6}$/.test(id) && secret.metadata.name === NAME + id && tokenValue(secret, "token-secret") !== "" && tokenValue(secret, "usage-bootstrap-signing") === "true" && (tokenEndMs(secret) ?? Number.POSITIVE_INFINITY) > nowMs;
 }
 
 function signatureOf(content: string, token: Readonly<Secret>): string { return detachedSignature(content, { id: tokenValue(token, "token-id"), secret: tokenValue(token, "token-secret") }); }

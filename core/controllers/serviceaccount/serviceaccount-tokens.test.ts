@@ -16,3 +16,17 @@ test("an account does not go on naming a token that is deleted; a namespace that
     await secrets.delete(token, {}, call);
     await eventually(() => api.all(SERVICE_ACCOUNTS)[0]?.secrets?.map(({ name }) => name).join(), (names) => names === "opaque,elsewhere");
   }));
+
+test("a token of an account that was made anew stays, though our copy is of the account of before", () =>
+  withControllers((deps) => {
+    const accounts = deps.informers.of(SERVICE_ACCOUNTS);
+    const late = { ...accounts, whenSynced: (signal: AbortSignal) => accounts.whenSynced(signal), onChange: (listener: never) => accounts.onChange(listener), get: (key: never) => { const one = accounts.get(key); return one && { ...one, metadata: { ...one.metadata, uid: "of-before" } }; } };
+    const informers = { ...deps.informers, of: (ref: never, options: never) => ((ref as unknown) === SERVICE_ACCOUNTS ? late : deps.informers.of(ref, options)) } as unknown as typeof deps.informers;
+    return [serviceAccountTokensController({ ...deps, informers, rootCa: () => "CA", tokenFor: () => "token" })];
+  }, async (api, call) => {
+    const account = await api.client.resource(SERVICE_ACCOUNTS).create({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot", namespace: "apps" } }, call);
+    const annotations = { "kubernetes.io/service-account.name": "robot", "kubernetes.io/service-account.uid": account.metadata.uid };
+    await api.client.resource(SECRETS).create({ apiVersion: "v1", kind: "Secret", type: "kubernetes.io/service-account-token", metadata: { name: "t", namespace: "apps", annotations } }, call);
+    const filled = await eventually(() => api.all(SECRETS)[0], (one) => one === undefined || one.data?.["token"] !== undefined);
+    expect(filled?.metadata.name).toBe("t");
+  }));

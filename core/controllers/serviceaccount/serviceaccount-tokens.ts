@@ -39,7 +39,7 @@ export function serviceAccountTokensController({ client, informers, tokenFor, ro
   const accountClient = client.resource(SERVICE_ACCOUNTS);
   const gone = new Map<ObjectKey, Readonly<Secret>>(); // until their accounts do not name them any more
   return {
-    name: "serviceaccount_tokens_secret",
+    name: "serviceaccount_tokens_service",
     workers: 5,
     watches: [mapped(secrets, ({ object, deleted }) => {
       if (!deleted) gone.delete(keyOf(object));
@@ -58,13 +58,14 @@ export function serviceAccountTokensController({ client, informers, tokenFor, ro
       const name = annotations[NAME_ANNOTATION];
       if (name === undefined || name === "") return;
       const cached = accounts.get(accountKey(secret));
-      // Before a Secret is deleted for want of its account, ask: our copy may be old.
-      const account = cached ?? (await accountClient.get({ metadata: { namespace: namespaceOf(secret), name } }, { signal }).catch((error: unknown) => {
+      const uid = annotations[UID_ANNOTATION];
+      const isIts = (one: Readonly<ServiceAccount>): boolean => uid === undefined || uid === "" || uid === one.metadata.uid;
+      // Before a Secret is deleted for want of its account, ask: our copy may be old, or of the account of before.
+      const account = cached !== undefined && isIts(cached) ? cached : (await accountClient.get({ metadata: { namespace: namespaceOf(secret), name } }, { signal }).catch((error: unknown) => {
         if (!isNotFound(error)) throw error;
         return undefined;
       }));
-      const uid = annotations[UID_ANNOTATION];
-      if (account === undefined || (uid !== undefined && uid !== "" && uid !== account.metadata.uid)) {
+      if (account === undefined || !isIts(account)) {
         const preconditions = { uid: secret.metadata.uid, resourceVersion: secret.metadata.resourceVersion };
         await secretClient.delete(secret, { preconditions }, { signal }).catch((error: unknown) => { if (!isNotFound(error) && !isConflict(error)) throw error; });
         return;

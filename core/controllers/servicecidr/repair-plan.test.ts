@@ -25,6 +25,7 @@ test.each<[string, Service[], IPAddress[], string[]]>([
   ["one is missing", [WEB], [V6], ["create 10.1.0.7 ClusterIPNotAllocated: Cluster IP [IPv4]: 10.1.0.7 is not allocated; repairing"]],
   ["both are missing", [WEB], [], ["create 10.1.0.7 ClusterIPNotAllocated: Cluster IP [IPv4]: 10.1.0.7 is not allocated; repairing", "create fd01::7 ClusterIPNotAllocated: Cluster IP [IPv6]: fd01::7 is not allocated; repairing"]],
   ["out of every range", [service("far", "10.2.0.7")], [], ["tell ClusterIPOutOfRange: Cluster IP [IPv4]: 10.2.0.7 is not within any configured Service CIDR; please recreate service"]],
+  ["the last of its range", [service("last", "10.1.0.255")], [], ["tell ClusterIPOutOfRange: Cluster IP [IPv4]: 10.1.0.255 is not within any configured Service CIDR; please recreate service"]],
   ["of something else", [WEB], [address("10.1.0.7", WEB, { parentRef: { resource: "things" } }), V6], ["replace 10.1.0.7 ClusterIPNotAllocated: the ClusterIP [IPv4]: 10.1.0.7 for Service a/web has a wrong reference; repairing"]],
   ["of a service that is gone", [WEB], [address("10.1.0.7", service("gone")), V6], ["replace 10.1.0.7 ClusterIPNotAllocated: the ClusterIP [IPv4]: 10.1.0.7 for Service a/web has a wrong reference; repairing"]],
   ["of two services", [WEB, service("twin", "10.1.0.7")], [address("10.1.0.7", service("twin")), V6], ["tell ClusterIPAlreadyAllocated: Cluster IP [IPv4]:10.1.0.7 was assigned to multiple services; please recreate service"]],

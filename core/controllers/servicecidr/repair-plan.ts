@@ -6,7 +6,7 @@
 import type { Service } from "../../api/gen/core.v1.ts";
 import type { IPAddress, ServiceCIDR } from "../../api/gen/networking.v1.ts";
 import { keyOf, labelsOf, type NewObject, namespaceOf, objectKey, type ObjectKey } from "../../api/meta/object-meta.ts";
-import { cidrContains, formatIp, parseCidr, parseIp } from "../../net/cidr.ts";
+import { type Cidr, cidrContains, cidrSize, formatIp, type Ip, parseCidr, parseIp } from "../../net/cidr.ts";
 
 const MANAGED_BY = "ipaddress.kubernetes.io/managed-by";
 const FAMILY = "ipaddress.kubernetes.io/ip-family";
@@ -29,6 +29,11 @@ export interface Known {
   readonly service: (key: ObjectKey) => Readonly<Service> | undefined;
   readonly address: (name: string) => Readonly<IPAddress> | undefined;
   readonly ranges: readonly Readonly<ServiceCIDR>[];
+}
+
+/** Whether a service may have the address out of this range: not the first, and of IPv4 not the last. Source: kubernetes v1.36 pkg/api/servicecidr/servicecidr.go PrefixContainsIP */
+export function holdsAddress(range: Cidr, ip: Ip): boolean {
+  return cidrContains(range, ip) && ip.value !== range.base && !(ip.family === 4 && ip.value === range.base + cidrSize(range) - 1n);
 }
 
 /** As IPAddresses are named. */
@@ -97,7 +102,7 @@ function isInRange(address: string, ranges: readonly Readonly<ServiceCIDR>[]): b
   const ip = parseIp(address)!;
   return ranges.length === 0 || ranges.some(({ spec }) => (spec.cidrs ?? []).some((text) => {
     const cidr = parseCidr(text);
-    return cidr !== undefined && cidrContains(cidr, ip);
+    return cidr !== undefined && holdsAddress(cidr, ip);
   }));
 }
 

@@ -17,6 +17,8 @@ test.each([
   ["a larger range holds all", ["10.1.0.0/24"], ["10.1.0.7"], [range("big", "10.0.0.0/8")], false],
   ["a smaller range holds the address", ["10.1.0.0/24"], ["10.1.0.7"], [range("small", "10.1.0.0/28")], false],
   ["a smaller range does not", ["10.1.0.0/24"], ["10.1.0.77"], [range("small", "10.1.0.0/28")], true],
+  ["a smaller range ends with it", ["10.1.0.0/24"], ["10.1.0.15"], [range("small", "10.1.0.0/28")], true],
+  ["a smaller range begins with it", ["fd00::/108"], ["fd00::10"], [range("small", "fd00::10/124")], true],
   ["of the other family", ["10.1.0.0/24", "fd00::/108"], ["fd00::5"], [range("four", "10.0.0.0/8")], true],
 ] as const)("a range is kept: %s", (_, cidrs, addresses, others, kept) => {
   const own = range("own", ...cidrs);

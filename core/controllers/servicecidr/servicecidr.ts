@@ -13,6 +13,7 @@ import { type Cidr, cidrContains, parseCidr, parseIp } from "../../net/cidr.ts";
 import { findCondition } from "../conditions.ts";
 import { type Controller, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
+import { holdsAddress } from "./repair-plan.ts";
 
 const NAME = "service-cidr-controller";
 const FINALIZER = "networking.k8s.io/service-cidr-finalizer";
@@ -30,7 +31,7 @@ export function isNeeded(range: Readonly<ServiceCIDR>, { ranges, addresses }: { 
   if (own.every((cidr) => others.some((other) => other.prefix <= cidr.prefix && cidrContains(other, { family: cidr.family, value: cidr.base })))) return false;
   for (const address of addresses) {
     const ip = labelsOf(address)[MANAGED_BY] === ALLOCATOR ? parseIp(address.metadata.name) : undefined;
-    if (ip && own.some((cidr) => cidrContains(cidr, ip)) && !others.some((cidr) => cidrContains(cidr, ip))) return true;
+    if (ip && own.some((cidr) => holdsAddress(cidr, ip)) && !others.some((cidr) => holdsAddress(cidr, ip))) return true;
   }
   return false;
 }

@@ -66,6 +66,7 @@ export function taintEvictionController({ client, informers, events, clock, metr
       if (pod === undefined) return cancel(key); // one that is on its way out is told, too, and counts as disrupted
       const staysMs = taints.length === 0 ? Number.POSITIVE_INFINITY : staysForMs(pod, taints);
       if (staysMs === Number.POSITIVE_INFINITY) return cancel(key);
+      if (staysMs === 0) cancel(key); // what was to come later
       const nowMs = clock.uptimeMs();
       const atMs = staysMs === 0 ? nowMs : due.get(key) ?? nowMs + staysMs; // of what it tolerates for a while, what came first counts
       if (nowMs < atMs) {

@@ -18,7 +18,7 @@ export function ttlController({ client, informers }: Pick<ControllerDeps, "clien
   const nodeClient = client.resource(NODES);
   let step = 0;
   return {
-    name: "ttl",
+    name: "ttlcontroller",
     workers: 1,
     watches: [itself(nodes)],
     async reconcile(key, { signal }) {

@@ -20,13 +20,16 @@ export class NftTable {
   readonly #nft: Nft;
   #frame: FrameOptions;
   readonly #log: Log;
+  readonly #onLeftover: () => void;
   #applied: Ruleset | undefined; // undefined: what the kernel has is not known
   #garbage = NO_LEFTOVERS;
 
-  constructor({ nft, frame, log }: { readonly nft: Nft; readonly frame: FrameOptions; readonly log: Log }) {
+  /** `onLeftover`: what was emptied could not be deleted. */
+  constructor({ nft, frame, log, onLeftover = () => undefined }: { readonly nft: Nft; readonly frame: FrameOptions; readonly log: Log; readonly onLeftover?: () => void }) {
     this.#nft = nft;
     this.#frame = frame;
     this.#log = log;
+    this.#onLeftover = onLeftover;
   }
 
   /** The next sync writes everything, with this frame. */
@@ -117,6 +120,7 @@ export class NftTable {
       await this.#nft.apply(deletion(this.#frame.table, this.#frame.family, this.#garbage), { signal });
       this.#garbage = NO_LEFTOVERS;
     } catch (error) {
+      if (!signal.aborted) this.#onLeftover();
       this.#log.debug("unused chains cannot be deleted yet", { chains: chains.length, sets: sets.size, error });
     }
   }
