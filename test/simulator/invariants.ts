@@ -110,20 +110,21 @@ export class Invariants {
     const { uid } = object.metadata;
     const known = this.objects.get(prefix) ?? new Map<string, Readonly<ApiObject>>();
     this.objects.set(prefix, known);
+    const old = known.get(uid);
     if (type === "DELETED") known.delete(uid);
     else known.set(uid, object);
     switch (prefix) {
-      case "/registry/core/pods/": return this.#onPod(type, object as Readonly<Pod>);
+      case "/registry/core/pods/": return this.#onPod(type, object as Readonly<Pod>, old as Readonly<Pod> | undefined);
       case "/registry/apps/replicasets/": return type === "DELETED" ? undefined : this.#onReplicaSet(object as Readonly<ReplicaSet>);
       case "/registry/apps/deployments/": return this.#remember(uid, (object as Readonly<Deployment>).spec?.replicas ?? 1);
       case "/registry/batch/jobs/": return type === "DELETED" ? undefined : this.#onJob(object as Readonly<Job>);
     }
   }
 
-  #onPod(type: CacheEvent["type"], pod: Readonly<Pod>): void {
+  #onPod(type: CacheEvent["type"], pod: Readonly<Pod>, old: Readonly<Pod> | undefined): void {
     const owner = controllerOf(pod);
     const key = `${pod.metadata.namespace}/${pod.metadata.name}`;
-    if (type !== "DELETED" && isReady(pod)) this.#wasReadyMs.set(key, this.#nowMs);
+    if ((old !== undefined && isReady(old)) || (type !== "DELETED" && isReady(pod))) this.#wasReadyMs.set(key, this.#nowMs);
     if (owner !== undefined && this.objects.get("/registry/batch/jobs/")?.has(owner)) this.#jobPods(owner).note(pod);
     if (type === "ADDED") {
       this.#checkQuota(pod);
