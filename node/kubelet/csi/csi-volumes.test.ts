@@ -33,7 +33,7 @@ import { volumeStats } from "./volume-stats.ts";
 
 const DRIVER = "fake.csi.example.com";
 const signal = new AbortController().signal;
-const volume: CsiVolume = { specName: "pv-1", driver: DRIVER, handle: "h1", lifecycle: "Persistent", fsType: "ext4", readOnly: false, block: false, attributes: { a: "b" }, accessMode: "ReadWriteOnce", mountOptions: [], stageSecret: undefined, publishSecret: undefined, expandSecret: undefined };
+const volume: CsiVolume = { specName: "pv-1", driver: DRIVER, handle: "h1", lifecycle: "Persistent", fsType: "ext4", readOnly: false, block: false, attributes: { a: "b" }, accessMode: "ReadWriteOnce", forOneNode: true, mountOptions: [], stageSecret: undefined, publishSecret: undefined, expandSecret: undefined };
 const pod = (uid: string): Pod => ({ metadata: { name: `pod-${uid}`, namespace: "d", uid }, spec: { serviceAccountName: "sa", containers: [] } }) as unknown as Pod;
 
 let dataDir = "";
