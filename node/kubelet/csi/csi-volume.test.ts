@@ -3,6 +3,7 @@ import type { PersistentVolume, Pod, Volume } from "../../../core/api/gen/core.v
 import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
 import { withDriver } from "./csi-node.ts";
 import { attachmentName, capabilityOf, checkLifecycle, type CsiVolume, groupOf, inlineVolume, persistentVolume, publishTarget, stagingDirectory, volumeKey } from "./csi-volume.ts";
+import { versionProblem } from "./drivers.ts";
 
 const pod = { metadata: { name: "p", namespace: "d", uid: "u1" }, spec: { securityContext: { fsGroup: 7 } } } as unknown as Pod;
 const volume: CsiVolume = { specName: "pvc-1", driver: "hostpath.csi.k8s.io", handle: "h1", lifecycle: "Persistent", fsType: "ext4", readOnly: false, block: false, attributes: {}, accessMode: "ReadWriteOnce", forOneNode: true, mountOptions: ["noatime"], stageSecret: undefined, publishSecret: undefined, expandSecret: undefined };
@@ -47,6 +48,15 @@ test("an inline volume wants a driver that says it can", () => {
   checkLifecycle(inline, driver({ volumeLifecycleModes: ["Ephemeral"] }));
   checkLifecycle(volume, undefined);
 });
+
+test.each([
+  [["v1.0.0"], undefined], [["0.2.0", "v1.2.3"], undefined], [["v1.2.3", "boo", "4.9.12", "v0.3.0", "2.0.1"], undefined], [["1.0.0-rc1"], undefined],
+  [[], "Plugin returned an empty list for supported versions"],
+  [["0.2.0", "v0.3.0"], 'None of the versions specified ["0.2.0" "v0.3.0"] are supported. err=highest supported version reported is 0.3.0, must be v1.x'],
+  [["4.9.12", "2.0.1"], 'None of the versions specified ["4.9.12" "2.0.1"] are supported. err=could not find a highest supported version from versions ([4.9.12 2.0.1]) reported: <nil>'],
+  [["var", "boo"], 'None of the versions specified ["var" "boo"] are supported. err=could not find a highest supported version from versions ([var boo]) reported: could not parse "var" as version'],
+  [["1"], 'None of the versions specified ["1"] are supported. err=could not find a highest supported version from versions ([1]) reported: illegal version string "1"'],
+] as const)("a driver that speaks %j: %s", (versions, problem) => expect(versionProblem(versions)).toBe(problem));
 
 test("a driver stands once in the CSINode, and unchanged is not written", () => {
   const mine = { name: "d", nodeId: "n1", volumesMax: 3, topology: { "t/zone": "a" } };

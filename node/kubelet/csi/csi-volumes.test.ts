@@ -29,7 +29,7 @@ import { attachmentName, type CsiVolume, publishTarget, stagingDirectory } from 
 import { type CsiVolumes, csiVolumes } from "./csi-volumes.ts";
 import { driverCallMeter } from "./driver-calls.ts";
 import { csiDrivers } from "./drivers.ts";
-import { volumeStats } from "./volume-stats.ts";
+import { figuresOf, volumeStats } from "./volume-stats.ts";
 
 const DRIVER = "fake.csi.example.com";
 const signal = new AbortController().signal;
@@ -134,6 +134,12 @@ test("a volume whose secret is not there is not begun to be staged, and the user
   const failed = node.volumes.setUp(pod("u1"), { ...volume, stageSecret: { name: "key", namespace: "vault" } }, undefined, signal);
   await expect(failed).rejects.toThrow('MountVolume.MountDevice failed for volume "pv-1" : fetching NodeStageSecretRef vault/key failed: kubernetes.io/csi: failed to find the secret key in the namespace vault with error: ');
   expect([node.calls, existsSync(stagingDirectory(dataDir, volume).note)]).toEqual([[], false]);
+  const device = { ...volume, block: true };
+  const why = "kubernetes.io/csi: failed to find the secret key in the namespace vault with error: ";
+  await expect(node.volumes.setUp(pod("u2"), { ...device, stageSecret: { name: "key", namespace: "vault" } }, undefined, signal)).rejects.toThrow(`MapVolume.SetUpDevice failed for volume "pv-1" : kubernetes.io/csi: blockMapper.stageVolumeForBlock failed to get NodeStageSecretRef vault/key: ${why}`);
+  await expect(node.volumes.setUp(pod("u2"), { ...device, publishSecret: { name: "key", namespace: "vault" } }, undefined, signal)).rejects.toThrow(`MapVolume.MapPodDevice failed for volume "pv-1" : kubernetes.io/csi: blockMapper.publishVolumeForBlock failed to get NodePublishSecretRef vault/key: ${why}`);
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: {} }, { signal });
+  await expect(node.volumes.setUp(pod("u3"), { ...volume, lifecycle: "Ephemeral" }, undefined, signal)).rejects.toThrow('MountVolume.SetUp failed for volume "pv-1" : kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode "Ephemeral" not supported by driver');
 });
 
 test("a volume for one pod is refused to another until the first is gone", async () => {
@@ -233,8 +239,18 @@ test("a pod that has its volume goes on while the driver is away, also where the
   const target = await node.volumes.setUp(pod("u1"), volume, { claim: small, volume: pv }, signal);
   await node.drivers.handler.deregister({ name: DRIVER, endpoint: join(dataDir, "driver.sock") } as never, signal);
   expect(await node.volumes.setUp(pod("u1"), volume, { claim, volume: pv }, signal)).toBe(target);
-  await expect(node.volumes.setUp(pod("u2"), volume, { claim, volume: pv }, signal)).rejects.toThrow(`failed to get CSI client: driver name ${DRIVER} not found`);
+  await expect(node.volumes.setUp(pod("u2"), volume, { claim, volume: pv }, signal)).rejects.toThrow(`MountVolume.MountDevice failed for volume "pv-1" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: driver name ${DRIVER} not found in the list of registered CSI drivers`);
+  for (const [kind, message] of [
+    [{ lifecycle: "Ephemeral" }, "MountVolume.SetUp failed for volume \"pv-1\" : kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: driver name"],
+    [{ block: true }, "MapVolume.SetUpDevice failed for volume \"pv-1\" : kubernetes.io/csi: blockMapper.SetUpDevice failed to get CSI client: driver name"],
+  ] as const) await expect(node.volumes.setUp(pod("u3"), { ...volume, ...kind }, undefined, signal)).rejects.toThrow(message);
   expect(node.events).toEqual([["Warning", "VolumeResizeFailed", `NodeExpandVolume.NodeExpandVolume failed for volume "pv-1" : driver name ${DRIVER} not found in the list of registered CSI drivers`]]);
+});
+
+test("what a driver does not tell of a volume is zero; of one of which it tells nothing there are no figures", () => {
+  const none = { availableBytes: 0, capacityBytes: 0, usedBytes: 0, inodesFree: 0, inodes: 0, inodesUsed: 0 };
+  expect(figuresOf({ usage: [{ unit: "BYTES", total: 9, used: 2 }, { unit: "UNKNOWN", total: 5 }] })).toEqual({ ...none, capacityBytes: 9, usedBytes: 2 });
+  expect([figuresOf({ usage: [{ unit: "INODES", available: 3 }] }), figuresOf({})]).toEqual([{ ...none, inodesFree: 3 }, undefined]);
 });
 
 test("how full a block device is, its driver says too", async () => {

@@ -101,8 +101,31 @@ export function csiDrivers({ node, clock, log, metered, onRegistered }: Deps): C
   return { handler, get, names: () => [...drivers.keys()], refresh: async (name, signal) => await tell(get(name), signal) };
 }
 
-/** Why none of them can be spoken; undefined: one can. */
-function versionProblem(versions: readonly string[]): string | undefined {
+/** Why none of them can be spoken; undefined: one can. As upstream says it. */
+export function versionProblem(versions: readonly string[]): string | undefined {
   if (versions.length === 0) return "Plugin returned an empty list for supported versions";
-  return versions.some((version) => /^\s*v?1(\.\d+)+/.test(version)) ? undefined : `None of the versions specified [${versions.map((version) => JSON.stringify(version)).join(" ")}] are supported. err=there must be one of v1.x`;
+  const problem = highestProblem(versions);
+  return problem && `None of the versions specified [${versions.map((version) => JSON.stringify(version)).join(" ")}] are supported. err=${problem}`;
+}
+
+/** Source: kubernetes v1.36 apimachinery/pkg/util/version HighestSupportedVersion */
+function highestProblem(versions: readonly string[]): string | undefined {
+  const parsed = versions.map((version) => ({ version, numbers: numbersOf(version) }));
+  const usable = parsed.flatMap(({ numbers }) => (numbers !== undefined && numbers[0]! <= 1 ? [numbers] : []));
+  const highest = usable.toSorted(byNumbers).at(-1);
+  if (highest !== undefined) return highest[0] === 1 ? undefined : `highest supported version reported is ${highest.join(".")}, must be v1.x`;
+  const unread = parsed.find(({ numbers }) => numbers === undefined)?.version;
+  const why = unread === undefined ? "<nil>" : /^\s*v?\d/.test(unread) ? `illegal version string ${JSON.stringify(unread)}` : `could not parse ${JSON.stringify(unread)} as version`;
+  return `could not find a highest supported version from versions ([${versions.join(" ")}]) reported: ${why}`;
+}
+
+/** Of two numbers and more, with whatever after them; undefined: it is no version. */
+function numbersOf(version: string): readonly number[] | undefined {
+  const [, text] = /^\s*v?((?:0|[1-9]\d*)(?:\.\d+)+)/.exec(version) ?? [];
+  return text?.split(".").map(Number);
+}
+
+function byNumbers(a: readonly number[], b: readonly number[]): number {
+  const differing = a.findIndex((number, i) => number !== (b[i] ?? 0));
+  return differing < 0 ? a.length - b.length : a[differing]! - (b[differing] ?? 0);
 }
