@@ -219,7 +219,7 @@ test("a pod whose volume the node has no room for is told so in the end, and bel
   nowMs = 1e12; // the clock is set: no time has gone by for that
   await expect(volumes.prepare(pod, signal)).rejects.toThrow(VolumesNotReady);
   uptimeMs = 124_000;
-  await expect(volumes.prepare(pod, signal)).rejects.toThrow(new AttachLimitExceeded("Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[v], unattached volumes=[v], failed to process volumes=[]: timed out waiting for the condition"));
+  await expect(volumes.prepare(pod, signal)).rejects.toThrow(new AttachLimitExceeded("Node has reached its volume attachment limit, rejecting pod. unmounted volumes=[v], unattached volumes=[v], failed to process volumes=[]: context deadline exceeded"));
 });
 
 test("a volume that failed is tried again in time, though the clock is set back", async () => {
