@@ -229,6 +229,19 @@ test("a volume that has grown is expanded on the node, its claim says so, and it
   expect(node.api.all(PERSISTENT_VOLUME_CLAIMS)[0]).toMatchObject({ status: { capacity: { storage: "2Gi" }, conditions: [] } });
 });
 
+test("a driver that does not answer does not take the place of the one that is there, nor one in the CSINode", async () => {
+  await using node = await startNode();
+  const plugin = { name: DRIVER, endpoint: join(dataDir, "nobody.sock"), versions: ["1.0.0"] };
+  await expect(node.drivers.handler.register(plugin, signal)).rejects.toThrow("Unavailable");
+  expect(await node.drivers.get(DRIVER).can("STAGE_UNSTAGE_VOLUME", signal)).toBe(true); // it answers still
+  expect(node.api.all(CSI_NODES)[0]?.spec.drivers.map(({ name }) => name)).toEqual([DRIVER]);
+  await node.drivers.handler.deregister({ ...plugin, endpoint: join(dataDir, "driver.sock") }, signal);
+  const [left] = node.api.all(CSI_NODES);
+  await node.api.client.resource(CSI_NODES).update({ ...left!, spec: { drivers: [{ name: DRIVER, nodeID: "of before" }] } }, { signal });
+  await expect(node.drivers.handler.register(plugin, signal)).rejects.toThrow("Unavailable");
+  expect(node.api.all(CSI_NODES)[0]?.spec.drivers).toEqual([]);
+});
+
 test("a pod that has its volume goes on while the driver is away, also where the volume has grown meanwhile", async () => {
   await using node = await startNode();
   const { client } = node.api;

@@ -62,6 +62,11 @@ export function csiDrivers({ node, clock, log, metered, onRegistered }: Deps): C
     await node.add({ name: driver.name, nodeId, volumesMax, topology: topology?.segments ?? {} }, signal);
   }
 
+  /** The cluster does not count on one that is not there, be it that it was once. */
+  async function forget(name: string, signal: AbortSignal): Promise<void> {
+    await node.remove(name, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("CSINode may tell of a driver that is not there", { driver: name, error }); });
+  }
+
   const handler: PluginHandler = {
     type: "CSIPlugin",
     validate({ name, endpoint, versions }) {
@@ -71,15 +76,15 @@ export function csiDrivers({ node, clock, log, metered, onRegistered }: Deps): C
     },
     async register(plugin, signal) {
       const driver = driverAt(plugin);
-      drivers.get(plugin.name)?.close();
-      drivers.set(plugin.name, driver);
       try {
         await tell(driver, signal);
       } catch (error) {
-        drivers.delete(plugin.name);
         driver.close();
+        if (!drivers.has(plugin.name)) await forget(plugin.name, signal); // else the one that it was to take the place of stays
         throw error;
       }
+      drivers.get(plugin.name)?.close();
+      drivers.set(plugin.name, driver);
       log.info("CSI driver registered", { driver: plugin.name, endpoint: plugin.endpoint });
       onRegistered();
     },
