@@ -140,6 +140,8 @@ test("what the files say", async () => {
   await expect(configMapPayload(facts, "nope", all)).rejects.toThrow(`configmap "nope" not found`);
   expect((await configMapPayload(facts, "nope", { ...all, optional: true })).size).toBe(0);
   await expect(configMapPayload(facts, "cfg", { ...all, items: [{ key: "x", path: "x" }] })).rejects.toThrow("configmap references non-existent config key: x");
+  const unclean = ["a", "./d/./x", ".//y", "././z", "e//f/"].map((path) => ({ key: "a", path }));
+  expect([...(await configMapPayload(facts, "cfg", { ...all, items: unclean })).keys()]).toEqual(["a", "d/x", "y", "z", "e/f"]);
   const projected = await projectedPayload(facts, { sources: [{ serviceAccountToken: { path: "token" } }, { configMap: { name: "cfg", items: [{ key: "a", path: "d/a", mode: 0o400 }] } }] });
   expect([...projected].map(([path, { mode, uid }]) => [path, mode, uid])).toEqual([["token", 0o600, 7], ["d/a", 0o400, undefined]]);
   await expect(projectedPayload(facts, { sources: [{ secret: { name: "s" } }, { configMap: { name: "x" } }] })).rejects.toThrow(`[secret "s" not found, configmap "x" not found]`);
