@@ -36,6 +36,8 @@ interface Deps {
   readonly claims: Informer<PersistentVolumeClaim>;
   readonly volumes: Informer<PersistentVolume>;
   readonly recorder: EventRecorder;
+  /** A claim that was made without a class has been given the default one, or could not be. */
+  readonly onDefaultClass?: (failed: boolean) => void;
 }
 
 export class PlanApplier {
@@ -68,7 +70,7 @@ export class PlanApplier {
         this.#tell(claim, plan.event);
         throw new Error(plan.message);
       case "tell": return this.#tell(claim, plan.event);
-      case "set-class": return void (await this.#writeClaim({ ...claim, spec: { ...claim.spec, storageClassName: plan.name } }, signal));
+      case "set-class": return await this.#setClass(claim, plan.name, signal);
       case "select-node":
         log.info("a volume is wanted where the pod is", { node: plan.name });
         return void (await this.#writeClaim(annotated(claim, { [ANNOTATION.selectedNode]: plan.name }), signal));
@@ -95,6 +97,16 @@ export class PlanApplier {
         return this.#say(claim!, { type: "Warning", reason: "VolumeMismatch", message: plan.claimMessage });
       case "unbind": return void (await this.#setVolumePhase(await this.#writeVolume(unbound(volume), signal), "Available", undefined, signal));
       case "reclaim": return await this.#reclaim(volume, signal);
+    }
+  }
+
+  async #setClass(claim: Claim, storageClassName: string, signal: AbortSignal): Promise<void> {
+    let failed = true;
+    try {
+      await this.#writeClaim({ ...claim, spec: { ...claim.spec, storageClassName } }, signal);
+      failed = false;
+    } finally {
+      this.#deps.onDefaultClass?.(failed);
     }
   }
 

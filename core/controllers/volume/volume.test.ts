@@ -6,6 +6,7 @@ import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../api/ge
 import type { StorageClass } from "../../api/gen/storage.v1.ts";
 import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from "../../client/resources.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { silentLog } from "../../observe/log.ts";
 import { PlanApplier } from "./apply.ts";
 import { bestMatch, whyUnfit } from "./match.ts";
@@ -168,3 +169,15 @@ test("twenty claims at once get twenty volumes, none twice", () => withControlle
   expect(new Set(all.map(({ spec }) => spec.volumeName)).size).toBe(20);
   expect(api.all(PERSISTENT_VOLUMES).every(({ spec, metadata }) => all.some((claim) => claim.metadata.uid === spec.claimRef?.uid && claim.spec.volumeName === metadata.name))).toBe(true);
 }));
+
+test("a claim without a class is given the default one when there is one, which is counted", () => {
+  const metrics = metricsRegistry();
+  return withControllers((deps) => [volumeBinder({ ...deps, metrics })], async (api, call) => {
+    await api.client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } }, call);
+    await eventually(() => api.all(EVENTS).map(({ reason }) => reason), (reasons) => reasons.includes("FailedBinding"));
+    expect(metrics.render()).toContain("\nretroactive_storageclass_total 0");
+    await api.client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "usual", annotations: { "storageclass.kubernetes.io/is-default-class": "true" } }, provisioner: "x.io/p" }, call);
+    await eventually(() => api.all(PERSISTENT_VOLUME_CLAIMS)[0]?.spec.storageClassName, (name) => name === "usual");
+    await eventually(() => metrics.render(), (text) => text.includes("\nretroactive_storageclass_total 1") && text.includes("\nretroactive_storageclass_errors_total 0"));
+  });
+});

@@ -49,7 +49,13 @@ export function volumeBinder({ client, informers, events, clock, metrics }: Deps
   const nodes = informers.of(NODES);
   if (metrics) volumeCounts(metrics, { volumes: () => volumes.list(), claims: () => claims.list() });
   const claimClient = client.resource(PERSISTENT_VOLUME_CLAIMS);
-  const applier = new PlanApplier({ client, clock, claims, volumes, recorder: events.from({ component: "persistentvolume-controller" }) });
+  const classesGiven = metrics?.counter("retroactive_storageclass_total", "[ALPHA] Total number of retroactive StorageClass assignments to persistent volume claim").with({});
+  const classesNotGiven = metrics?.counter("retroactive_storageclass_errors_total", "[ALPHA] Total number of failed retroactive StorageClass assignments to persistent volume claim").with({});
+  function onDefaultClass(failed: boolean): void {
+    classesGiven?.inc(); // be it that it failed, as upstream counts
+    if (failed) classesNotGiven?.inc();
+  }
+  const applier = new PlanApplier({ client, clock, claims, volumes, onDefaultClass, recorder: events.from({ component: "persistentvolume-controller" }) });
 
   return {
     name: "persistentvolume-binder",
