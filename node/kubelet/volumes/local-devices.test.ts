@@ -131,9 +131,13 @@ test("a local directory is mounted as its volume says; it is given to the group 
 
 test("why the directory behind a claim's volume is not there is told by the volume's name", async () => {
   const claim = { metadata: { name: "claim", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
-  const bound = { metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, hostPath: { path: join(dataDir, "none"), type: "Directory" } } };
-  const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound : claim) }) } as unknown as Client;
+  let mountOptions: string[] = [];
+  const bound = () => ({ metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, mountOptions, hostPath: { path: join(dataDir, "none"), type: "Directory" } } });
+  const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound() : claim) }) } as unknown as Client;
   const deps = { dataDir, client, hostIps: [], allocatable: () => ({}), tokens: {} } as unknown as SetUpDeps;
   const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [] } } as unknown as Pod;
-  await expect(setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined })).rejects.toThrow(`MountVolume.SetUp failed for volume "pv" : hostPath type check failed: ${join(dataDir, "none")} is not a directory`);
+  const show = () => setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined });
+  await expect(show()).rejects.toThrow(`MountVolume.SetUp failed for volume "pv" : hostPath type check failed: ${join(dataDir, "none")} is not a directory`);
+  mountOptions = ["noexec"];
+  await expect(show()).rejects.toThrow('MountVolume.MountOptionSupport check failed for volume "pv" : mount options are not supported for this volume type');
 });

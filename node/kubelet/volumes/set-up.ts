@@ -20,7 +20,7 @@ import { MountFailure, mountErrorText, UnusableVolume, VolumePending } from "./m
 import { makeMountPoints, nestedMountPoints } from "./nested-mounts.ts";
 import { mountNfs } from "./nfs.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
-import { type BoundVolume, boundVolume } from "./persistent-volume.ts";
+import { type BoundVolume, boundVolume, mountOptionsOf } from "./persistent-volume.ts";
 import { podDirectories, podDirectory, volumeDirectory } from "./pod-directories.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
 import type { VolumeDeps } from "./volume-deps.ts";
@@ -181,18 +181,20 @@ function groupOf({ metadata }: Readonly<PersistentVolume>): number | undefined {
 
 async function setUpBound(deps: SetUpDeps, { pod, volume }: { readonly pod: Pod; readonly volume: Volume }, bound: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
   const { volume: { metadata, spec }, readOnly, block } = bound;
+  const options = mountOptionsOf(bound.volume);
   if (spec.csi) return await setUpCsi(deps, pod, persistentVolume(bound.volume, { readOnly, block }), bound, signal);
   if (spec.iscsi) {
-    const ready = await setUpIscsi(deps, pod, spec.iscsi, { name: metadata.name, options: spec.mountOptions ?? [], readOnly: readOnly || (spec.iscsi.readOnly ?? false), block }, signal);
+    const ready = await setUpIscsi(deps, pod, spec.iscsi, { name: metadata.name, options, readOnly: readOnly || (spec.iscsi.readOnly ?? false), block }, signal);
     return block ? ready : { ...ready, claim: nameOf(bound.claim) };
   }
   if (spec.local) return await setUpLocal(deps, pod, bound, signal);
   if (block) throw new MountFailure("MapVolume.FindMapperPluginBySpec", metadata.name, new Error("failed to find BlockVolumeMapper plugin. Volume plugin is nil."));
   if (spec.hostPath) {
+    if (options.length > 0) throw new MountFailure("MountVolume.MountOptionSupport check", metadata.name, new Error("mount options are not supported for this volume type")); // nothing is mounted
     await checkHostPath(spec.hostPath);
     return { hostPath: spec.hostPath.path, readOnly, managed: false };
   }
-  if (spec.nfs) return await setUpNfs(deps, spec.nfs, volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options: spec.mountOptions ?? [] }, signal);
+  if (spec.nfs) return await setUpNfs(deps, spec.nfs, volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options }, signal);
   throw unknownKind(volume.name, metadata.name);
 }
 
@@ -201,6 +203,7 @@ async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal:
   const { dataDir, mounts, devices, expander } = deps;
   const { claim, volume: { metadata: { name }, spec }, readOnly, block } = bound;
   const { path, fsType = "" } = spec.local!;
+  const options = mountOptionsOf(bound.volume);
   if (block) {
     if (!existsSync(path)) throw new MountFailure("MapVolume.EvalHostSymlinks", name, new Error(`lstat ${path}: no such file or directory`));
     if ((await localKind(path)) !== "device") throw new MountFailure("MapVolume.MapBlockVolume", name, new Error(`${path} is not a block device`));
@@ -213,8 +216,8 @@ async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal:
   else {
     const kind = await localKind(path).catch((cause: Error) => { throw new MountFailure("MountVolume.NewMounter initialization", name, cause); });
     await makeDirectory(directory, 0o750);
-    if (kind === "directory") bindWith(mounts, path, directory, { readOnly, options: spec.mountOptions ?? [] });
-    else await devices.show({ name, device: path, fsType, options: spec.mountOptions ?? [], readOnly }, directory, signal).catch((cause: Error) => { throw new MountFailure("MountVolume.MountDevice", name, cause); });
+    if (kind === "directory") bindWith(mounts, path, directory, { readOnly, options });
+    else await devices.show({ name, device: path, fsType, options, readOnly }, directory, signal).catch((cause: Error) => { throw new MountFailure("MountVolume.MountDevice", name, cause); });
     try {
       await expander.beforeUse(growing, signal);
     } catch (error) {
