@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../core/api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../../core/api/gen/storage.v1.ts";
+import { badRequest, serviceUnavailable } from "../../../core/api/meta/status-error.ts";
 import type { NewObject } from "../../../core/api/meta/object-meta.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
 import { CSI_DRIVERS, CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from "../../../core/client/resources.ts";
@@ -242,6 +243,28 @@ test("a driver that does not answer does not take the place of the one that is t
   expect(node.api.all(CSI_NODES)[0]?.spec.drivers).toEqual([]);
 });
 
+test("a driver that registers while the server is away is there, and the cluster is told of it later; what the server refuses is refused", async () => {
+  await using node = await startNode();
+  const added: string[] = [];
+  const answer: { problem: Error | undefined } = { problem: serviceUnavailable("cannot reach the server") };
+  const writer = { name: "", run: async () => undefined, remove: async () => undefined, add: async ({ name }: { name: string }) => { if (answer.problem) throw answer.problem; added.push(name); } };
+  const drivers = csiDrivers({ node: writer, clock: systemClock, log: silentLog, metered: async (_, __, call) => await call(), onRegistered: () => undefined });
+  const plugin = { name: DRIVER, endpoint: join(dataDir, "driver.sock"), versions: ["1.0.0"] };
+  await drivers.handler.register(plugin, signal);
+  expect([await drivers.get(DRIVER).can("EXPAND_VOLUME", signal), drivers.isOwed(DRIVER), added]).toEqual([true, true, []]);
+  answer.problem = undefined;
+  const stop = new AbortController();
+  const ended = csiAllocatable({ client: node.api.client, drivers, clock: systemClock, random: systemRandom, log: silentLog, onChange: () => undefined }).run(stop.signal, () => undefined);
+  await eventually(() => added.length, (count) => count === 1);
+  expect(drivers.isOwed(DRIVER)).toBe(false);
+  stop.abort();
+  await ended;
+  await drivers.handler.deregister(plugin, signal);
+  answer.problem = badRequest("no such zone");
+  await expect(drivers.handler.register(plugin, signal)).rejects.toThrow("no such zone");
+  expect(drivers.names()).toEqual([]);
+});
+
 test("a pod that has its volume goes on while the driver is away, also where the volume has grown meanwhile", async () => {
   await using node = await startNode();
   const { client } = node.api;
@@ -373,7 +396,7 @@ test("how many volumes fit is asked again as often as the CSIDriver says", async
   async function* every() { for (; uptimeMs < 100_000; uptimeMs += 10_000) { yield; await Bun.sleep(1); } looks.resolve(); } // the informer has what it watches in between
   const stop = new AbortController();
   const asked: number[] = [];
-  const drivers = { names: node.drivers.names, refresh: async (name: string, quit: AbortSignal) => { asked.push(uptimeMs); await node.drivers.refresh(name, quit); } };
+  const drivers = { names: node.drivers.names, isOwed: node.drivers.isOwed, refresh: async (name: string, quit: AbortSignal) => { asked.push(uptimeMs); await node.drivers.refresh(name, quit); } };
   await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { nodeAllocatableUpdatePeriodSeconds: 25 } }, { signal });
   node.room.volumes = 2;
   const ended = csiAllocatable({ client: node.api.client, drivers, clock: { ...systemClock, uptimeMs: () => uptimeMs, every }, random: systemRandom, log: silentLog, onChange: () => undefined }).run(stop.signal, () => undefined);

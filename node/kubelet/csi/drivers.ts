@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/volume/csi/{csi_plugin,csi_client,csi_drivers_store}.go
  */
+import { StatusError } from "../../../core/api/meta/status-error.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { serviceMethods } from "../../cri/facts.ts";
@@ -27,6 +28,8 @@ export interface CsiDrivers {
   names(): readonly string[];
   /** Asks the driver anew what the cluster is to know of it. */
   refresh(name: string, signal: AbortSignal): Promise<void>;
+  /** The cluster does not know of it yet: its server was away. */
+  isOwed(name: string): boolean;
 }
 
 interface Deps {
@@ -42,6 +45,7 @@ const INFO_MS = 120_000;
 
 export function csiDrivers({ node, clock, log, metered, onRegistered }: Deps): CsiDrivers {
   const drivers = new Map<string, CsiDriver & { readonly endpoint: string; close(): void }>();
+  const owed = new Set<string>(); // of drivers, those of which the cluster is to be told yet
   const methods = serviceMethods(text, "csi.v1");
 
   function driverAt({ name, endpoint }: PluginIdentity) {
@@ -60,6 +64,18 @@ export function csiDrivers({ node, clock, log, metered, onRegistered }: Deps): C
   async function tell(driver: CsiDriver, signal: AbortSignal): Promise<void> {
     const { node_id: nodeId = "", max_volumes_per_node: volumesMax = 0, accessible_topology: topology } = await driver.call("Node/NodeGetInfo", {}, { signal, timeoutMs: INFO_MS });
     await node.add({ name: driver.name, nodeId, volumesMax, topology: topology?.segments ?? {} }, signal);
+    owed.delete(driver.name);
+  }
+
+  /** While the server is away a node that starts anew has its volumes all the same: the cluster is told later. */
+  async function tellNowOrLater(driver: CsiDriver, signal: AbortSignal): Promise<void> {
+    try {
+      await tell(driver, signal);
+    } catch (error) {
+      if (signal.aborted || !(error instanceof StatusError) || error.code < 500) throw error;
+      owed.add(driver.name);
+      log.warn("CSI driver taken while the cluster cannot be told of it", { driver: driver.name, error });
+    }
   }
 
   /** The cluster does not count on one that is not there, be it that it was once. */
@@ -77,7 +93,7 @@ export function csiDrivers({ node, clock, log, metered, onRegistered }: Deps): C
     async register(plugin, signal) {
       const driver = driverAt(plugin);
       try {
-        await tell(driver, signal);
+        await tellNowOrLater(driver, signal);
       } catch (error) {
         driver.close();
         if (!drivers.has(plugin.name)) await forget(plugin.name, signal); // else the one that it was to take the place of stays
@@ -92,6 +108,7 @@ export function csiDrivers({ node, clock, log, metered, onRegistered }: Deps): C
       const driver = drivers.get(name);
       if (driver?.endpoint !== endpoint) return;
       drivers.delete(name);
+      owed.delete(name);
       driver.close();
       await node.remove(name, signal);
     },
@@ -103,7 +120,7 @@ export function csiDrivers({ node, clock, log, metered, onRegistered }: Deps): C
     return driver;
   }
 
-  return { handler, get, names: () => [...drivers.keys()], refresh: async (name, signal) => await tell(get(name), signal) };
+  return { handler, get, names: () => [...drivers.keys()], isOwed: (name) => owed.has(name), refresh: async (name, signal) => await tell(get(name), signal) };
 }
 
 /** Why none of them can be spoken; undefined: one can. As upstream says it. */
