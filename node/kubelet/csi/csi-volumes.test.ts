@@ -158,11 +158,11 @@ test("a volume for one pod is refused to another until the first is gone", async
 
 test("a kubelet that starts anew takes over what is published, and ends what nobody uses", async () => {
   await using node = await startNode();
-  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false, podInfoOnMount: true, tokenRequests: [{ audience: "aud" }] } }, { signal });
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false, podInfoOnMount: true, tokenRequests: [{ audience: "b" }, { audience: "aud" }] } }, { signal });
   await node.volumes.setUp(pod("u1"), volume, undefined, signal);
   expect(node.requests[1]!["volume_context"]).toEqual({
     a: "b", "csi.storage.k8s.io/pod.name": "pod-u1", "csi.storage.k8s.io/pod.namespace": "d", "csi.storage.k8s.io/pod.uid": "u1", "csi.storage.k8s.io/serviceAccount.name": "sa", "csi.storage.k8s.io/ephemeral": "false",
-    "csi.storage.k8s.io/serviceAccount.tokens": '{"aud":{"token":"t","expirationTimestamp":"1970-01-01T00:00:00Z"}}',
+    "csi.storage.k8s.io/serviceAccount.tokens": '{"aud":{"token":"t","expirationTimestamp":"1970-01-01T00:00:00Z"},"b":{"token":"t","expirationTimestamp":"1970-01-01T00:00:00Z"}}',
   });
   const after = node.restart();
   await after.sweep(signal);

@@ -141,7 +141,7 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
       const { token, expiresMs } = await tokens.held(pod, { path: "", audience, expirationSeconds });
       return [audience ?? "", { token, expirationTimestamp: new Date(expiresMs).toISOString().replace(/\.\d+Z$/, "Z") }] as const;
     }));
-    return JSON.stringify(Object.fromEntries(pairs));
+    return JSON.stringify(Object.fromEntries(pairs.toSorted(([a], [b]) => (a < b ? -1 : 1)))); // as upstream orders them
   }
 
   async function secretData(field: SecretField, volume: CsiVolume, signal: AbortSignal): Promise<Record<string, string>> {
