@@ -15,6 +15,7 @@ test("one process counts for all components: a node's endpoints leave out the co
 test("the controllers and the scheduler each tell theirs, and what every component tells", () => {
   const names = ["apiserver_flowcontrol_controller_x", "job_controller_job_syncs_total", "workqueue_depth", "running_managed_controllers", "pod_gc_collector_force_delete_pods_total", "scheduler_pending_pods", "kubelet_node_name", "leader_election_master_status", "kubernetes_build_info", "version_info", "process_open_fds"];
   const common = ["leader_election_master_status", "kubernetes_build_info", "version_info", "process_open_fds"];
+  expect(["volume_operation_total_seconds", "storage_count_attachable_volumes_in_use", "retroactive_storageclass_total", "attachdetach_controller_total_volumes"].map((name) => [isOfControllers(name), isOfNode(name)])).toEqual(Array.from({ length: 4 }, () => [true, false]));
   expect(names.filter(isOfControllers)).toEqual(["job_controller_job_syncs_total", "workqueue_depth", "running_managed_controllers", "pod_gc_collector_force_delete_pods_total", ...common]);
   expect(names.filter(isOfScheduler)).toEqual(["scheduler_pending_pods", ...common]);
 });

@@ -104,3 +104,22 @@ test("what is taken off a node by force is counted by why", async () => {
     await eventually(() => metrics.render(), (text) => text.includes('attach_detach_controller_attachdetach_controller_forced_detaches{reason="out-of-service"} 1'));
   });
 });
+
+test("how many volumes that can be attached are in use, wanted and there is counted", () => {
+  const metrics = metricsRegistry();
+  return withControllers((deps) => [attachDetachController({ ...deps, metrics })], async ({ client }, call) => {
+    const own = { name: "own", csi: { driver: "inline" } }, disk = { name: "disk", iscsi: { targetPortal: "t", iqn: "iqn.x:1", lun: 0 } };
+    const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { volumeName: "v" } } as never, call);
+    await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { csi: { driver: "d", volumeHandle: "h" }, claimRef: { name: "c", namespace: "ns", uid: claim.metadata.uid } } } as never, call);
+    await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n" }, spec: {} } as never, call);
+    for (const name of ["a", "b"]) await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "ns" }, spec: { nodeName: "n", containers: [], volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }, ...(name === "a" ? [own, disk, { name: "e", emptyDir: {} }] : [])] } } as never, call);
+    await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "unplaced", namespace: "ns" }, spec: { containers: [], volumes: [own] } } as never, call);
+    await client.resource(VOLUME_ATTACHMENTS).create({ apiVersion: "storage.k8s.io/v1", kind: "VolumeAttachment", metadata: { name: "x" }, spec: { attacher: "d", nodeName: "n", source: { persistentVolumeName: "v" } }, status: { attached: true } } as never, call);
+    const shown = () => metrics.render().split("\n").filter((line) => /^(storage_count|attachdetach_controller_total)/.test(line)).toSorted();
+    await eventually(shown, (lines) => lines.length === 6);
+    expect(shown()).toEqual([
+      'attachdetach_controller_total_volumes{plugin_name="kubernetes.io/csi:d",state="actual_state_of_world"} 1', 'attachdetach_controller_total_volumes{plugin_name="kubernetes.io/csi:d",state="desired_state_of_world"} 1', 'attachdetach_controller_total_volumes{plugin_name="kubernetes.io/iscsi",state="desired_state_of_world"} 1',
+      'storage_count_attachable_volumes_in_use{node="n",volume_plugin="kubernetes.io/csi:d"} 2', 'storage_count_attachable_volumes_in_use{node="n",volume_plugin="kubernetes.io/csi:inline"} 1', 'storage_count_attachable_volumes_in_use{node="n",volume_plugin="kubernetes.io/iscsi"} 1',
+    ]);
+  });
+});

@@ -24,6 +24,7 @@ import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { isTerminal } from "../pod-state.ts";
 import { claimsOf } from "../volume/volume.ts";
+import { attachCounts } from "./attach-counts.ts";
 import { ATTACH_MS, forcedBy, type NodePlan, planNode } from "./plan.ts";
 import { attachedDisks, type DiskPlan, planDisks } from "./plan-disks.ts";
 import { toldPods } from "./told-pods.ts";
@@ -42,12 +43,14 @@ export function attachDetachController({ client, informers, events, clock, metri
   const pods = informers.of(PODS);
   const nodes = informers.of(NODES);
   const claims = informers.of(PERSISTENT_VOLUME_CLAIMS);
-  const { volume, isAttached, usedOn, wantedOn, disksOn } = wantedVolumes(informers);
+  const wanted = wantedVolumes(informers);
+  const { volume, isAttached, usedOn, wantedOn, disksOn } = wanted;
   const attachments = informers.of(VOLUME_ATTACHMENTS);
   const attachmentClient = client.resource(VOLUME_ATTACHMENTS);
   const waits = waitsBy(clock);
   const told = toldPods({ recorder: events.from({ component: "attachdetach-controller" }), waits, podsOfClaim: (claim) => pods.by(PODS_BY_CLAIM, claim) });
   const forced = metrics?.counter("attach_detach_controller_attachdetach_controller_forced_detaches", "[ALPHA] Number of times the A/D Controller performed a forced detach");
+  if (metrics) attachCounts(metrics, { pods: () => pods.list(), nodes: () => nodes.list(), attachments: () => attachments.list(), volumes: wanted });
   const granting = new Map<string, string>(); // disks by name: the node whose status is about to say so
   const waitingForDisks = new Set<ObjectKey>(); // nodes
   const nodesOf = (claim: Readonly<PersistentVolumeClaim>) => pods.by(PODS_BY_CLAIM, keyOf(claim)).flatMap(({ spec }) => (spec.nodeName ? [objectKey("", spec.nodeName)] : []));

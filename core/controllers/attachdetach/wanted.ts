@@ -12,6 +12,8 @@ import type { WantedDisk } from "./plan-disks.ts";
 
 export interface WantedVolumes {
   volume(name: string): Readonly<PersistentVolume> | undefined;
+  /** What the pod's claims are bound to, on either side. */
+  boundTo(pod: Readonly<Pod>): Readonly<PersistentVolume>[];
   /** Whether the driver wants that. */
   isAttached(wanted: Wanted): boolean;
   /** Of CSI drivers, by pods that have not ended. */
@@ -30,7 +32,6 @@ export function wantedVolumes(informers: ControllerDeps["informers"]): WantedVol
 
   const volume = (name: string): Readonly<PersistentVolume> | undefined => volumes.get(objectKey("", name));
 
-  /** What the pod's claims are bound to, on either side. */
   function boundTo(pod: Readonly<Pod>): Readonly<PersistentVolume>[] {
     return claimsOf(pod).flatMap((key) => {
       const claim: Readonly<PersistentVolumeClaim> | undefined = claims.get(key);
@@ -72,5 +73,5 @@ export function wantedVolumes(informers: ControllerDeps["informers"]): WantedVol
     return [...found.values()];
   }
 
-  return { volume, isAttached, usedOn, disksOn, wantedOn: (node) => usedOn(node).filter(isAttached) };
+  return { volume, boundTo, isAttached, usedOn, disksOn, wantedOn: (node) => usedOn(node).filter(isAttached) };
 }

@@ -28,3 +28,16 @@ test("a claim stays as long as a pod with a node names it, though it has ended; 
     await pods.delete(ended, { gracePeriodSeconds: 0 }, call);
     await eventually(left, (names) => names === "");
   }));
+
+test("a claim stays whose pod is not in our copy yet", () =>
+  withControllers((deps) => {
+    const informers: typeof deps.informers = { ...deps.informers, of: (ref) => ((ref as unknown) === PODS ? { ...deps.informers.of(ref), by: () => [] } : deps.informers.of(ref)) };
+    return [claimProtectionController({ ...deps, informers })];
+  }, async (api, call) => {
+    const claims = api.client.resource(PERSISTENT_VOLUME_CLAIMS);
+    await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "ns" }, spec: { nodeName: "n", containers: [], volumes: [{ name: "v", persistentVolumeClaim: { claimName: "held" } }] } }, call);
+    for (const name of ["held", "free"]) await claims.delete(await claims.create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name, namespace: "ns", finalizers: ["kubernetes.io/pvc-protection"] }, spec: {} }, call), {}, call);
+    await eventually(() => api.all(PERSISTENT_VOLUME_CLAIMS).map(({ metadata }) => metadata.name).join(), (left) => left === "held");
+    await Bun.sleep(20);
+    expect(api.all(PERSISTENT_VOLUME_CLAIMS)).toHaveLength(1);
+  }));

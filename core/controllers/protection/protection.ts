@@ -43,7 +43,11 @@ export function claimProtectionController({ client, informers }: Deps): Controll
   const pods = informers.of(PODS);
   return protection(claims, client.resource(PERSISTENT_VOLUME_CLAIMS), {
     name: "pvc_protection", finalizer: CLAIM_FINALIZER,
-    inUse: (claim) => pods.by(PODS_BY_CLAIM, keyOf(claim)).some((pod) => uses(pod, claim)),
+    async inUse(claim, signal) {
+      if (pods.by(PODS_BY_CLAIM, keyOf(claim)).some((pod) => uses(pod, claim))) return true;
+      const { items } = await client.resource(PODS).list({ namespace: namespaceOf(claim) }, { signal }); // our copy may not have the pod yet that has come before the claim was to go
+      return items.some((pod) => uses(pod, claim));
+    },
     watches: [mapped(pods, ({ object, old }) => [...claimsOf(object), ...(old ? claimsOf(old) : [])])],
   });
 }
@@ -78,7 +82,7 @@ export function classProtectionController({ client, informers }: Deps): Controll
 interface Rule<T extends ApiObject> {
   readonly name: string;
   readonly finalizer: string;
-  inUse(object: Readonly<T>): boolean;
+  inUse(object: Readonly<T>, signal: AbortSignal): boolean | Promise<boolean>;
   readonly watches: readonly Watch[];
 }
 
@@ -91,7 +95,7 @@ function protection<T extends ApiObject>(informer: Informer<T>, client: Resource
       const object = informer.get(key);
       if (!object) return;
       if (isDeleting(object) && hasFinalizer(object, finalizer)) {
-        if (inUse(object)) return; // looked at again when a user goes
+        if (await inUse(object, signal)) return; // looked at again when a user goes
         await write(object, (object.metadata.finalizers ?? []).filter((one) => one !== finalizer), signal);
       } else if (!isDeleting(object) && !hasFinalizer(object, finalizer)) {
         await write(object, [...(object.metadata.finalizers ?? []), finalizer], signal); // from before there was protection

@@ -20,6 +20,7 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import { sameValue } from "../conditions.ts";
 import type { Call, Next } from "../controller.ts";
 import { isBoundTo } from "./match.ts";
+import type { OperationTimes } from "./operation-times.ts";
 import { ANNOTATION, type ClaimPlan, reclaimFailure, type Said, type VolumePlan, withDriver } from "./plan.ts";
 
 type Volume = Readonly<PersistentVolume>;
@@ -36,6 +37,11 @@ interface Deps {
   readonly claims: Informer<PersistentVolumeClaim>;
   readonly volumes: Informer<PersistentVolume>;
   readonly recorder: EventRecorder;
+  /** A claim that was made without a class has been given the default one, or could not be. */
+  readonly onDefaultClass?: (failed: boolean) => void;
+  readonly times?: OperationTimes | undefined;
+  /** Who takes a volume of that class away. */
+  readonly provisionerOf?: (volume: Volume) => string;
 }
 
 export class PlanApplier {
@@ -56,7 +62,8 @@ export class PlanApplier {
     switch (plan.type) {
       case "bind":
         this.forget(keyOf(claim));
-        return await this.#bind(plan.volume, claim, signal);
+        await this.#counted(claim, this.#bind(plan.volume, claim, signal));
+        return this.#deps.times?.ended(keyOf(claim));
       case "pending":
         await this.#setClaimStatus(claim, "Pending", undefined, signal);
         return plan.event && this.#tell(claim, plan.event);
@@ -68,13 +75,14 @@ export class PlanApplier {
         this.#tell(claim, plan.event);
         throw new Error(plan.message);
       case "tell": return this.#tell(claim, plan.event);
-      case "set-class": return void (await this.#writeClaim({ ...claim, spec: { ...claim.spec, storageClassName: plan.name } }, signal));
+      case "set-class": return await this.#setClass(claim, plan.name, signal);
       case "select-node":
         log.info("a volume is wanted where the pod is", { node: plan.name });
         return void (await this.#writeClaim(annotated(claim, { [ANNOTATION.selectedNode]: plan.name }), signal));
       case "provision": {
         const annotations = { [ANNOTATION.provisioner]: plan.provisioner, [ANNOTATION.betaProvisioner]: plan.provisioner };
-        if (annotationsOf(claim)[ANNOTATION.provisioner] !== plan.provisioner) await this.#writeClaim(annotated(claim, annotations), signal);
+        this.#deps.times?.began(keyOf(claim), plan.provisioner, "provision");
+        if (annotationsOf(claim)[ANNOTATION.provisioner] !== plan.provisioner) await this.#counted(claim, this.#writeClaim(annotated(claim, annotations), signal));
         return this.#tell(claim, plan.event);
       }
     }
@@ -98,6 +106,26 @@ export class PlanApplier {
     }
   }
 
+  /** A step of what takes long. */
+  async #counted(of: Claim | Volume, work: Promise<unknown>): Promise<void> {
+    try {
+      await work;
+    } catch (error) {
+      this.#deps.times?.failed(keyOf(of));
+      throw error;
+    }
+  }
+
+  async #setClass(claim: Claim, storageClassName: string, signal: AbortSignal): Promise<void> {
+    let failed = true;
+    try {
+      await this.#writeClaim({ ...claim, spec: { ...claim.spec, storageClassName } }, signal);
+      failed = false;
+    } finally {
+      this.#deps.onDefaultClass?.(failed);
+    }
+  }
+
   async #bind(volume: Volume, claim: Claim, signal: AbortSignal): Promise<void> {
     let bound = volume;
     const { apiVersion, kind, metadata: { name, uid, resourceVersion } } = claim;
@@ -116,6 +144,7 @@ export class PlanApplier {
   }
 
   async #reclaim(volume: Volume, signal: AbortSignal): Promise<void> {
+    if (volume.spec.persistentVolumeReclaimPolicy === "Delete" && !annotationsOf(volume)[ANNOTATION.migratedTo]) this.#deps.times?.began(keyOf(volume), this.#deps.provisionerOf?.(volume) ?? "N/A", "delete");
     const phase = volume.status?.phase;
     const released = phase === "Released" || phase === "Failed" ? volume : await this.#setVolumePhase(volume, "Released", undefined, signal);
     const failure = isDeleting(volume) ? undefined : reclaimFailure(released);

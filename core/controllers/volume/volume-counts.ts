@@ -27,7 +27,8 @@ function pluginOf(spec: PersistentVolume["spec"]): string {
   return kind === "csi" ? `${name}:${spec.csi!.driver}` : name ?? "N/A";
 }
 
-function counted<T>(all: Iterable<T>, labelsOf: (one: T) => Labels | undefined): Iterable<readonly [Labels, number]> {
+/** How many there are of each set of labels. */
+export function counted<T>(all: Iterable<T>, labelsOf: (one: T) => Labels | undefined): Iterable<readonly [Labels, number]> {
   const counts = new Map<string, { labels: Labels; count: number }>();
   for (const one of all) {
     const labels = labelsOf(one);

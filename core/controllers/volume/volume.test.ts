@@ -6,6 +6,7 @@ import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../api/ge
 import type { StorageClass } from "../../api/gen/storage.v1.ts";
 import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from "../../client/resources.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { silentLog } from "../../observe/log.ts";
 import { PlanApplier } from "./apply.ts";
 import { bestMatch, whyUnfit } from "./match.ts";
@@ -168,3 +169,35 @@ test("twenty claims at once get twenty volumes, none twice", () => withControlle
   expect(new Set(all.map(({ spec }) => spec.volumeName)).size).toBe(20);
   expect(api.all(PERSISTENT_VOLUMES).every(({ spec, metadata }) => all.some((claim) => claim.metadata.uid === spec.claimRef?.uid && claim.spec.volumeName === metadata.name))).toBe(true);
 }));
+
+test("a claim without a class is given the default one when there is one, which is counted", () => {
+  const metrics = metricsRegistry();
+  return withControllers((deps) => [volumeBinder({ ...deps, metrics })], async (api, call) => {
+    await api.client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } }, call);
+    await eventually(() => api.all(EVENTS).map(({ reason }) => reason), (reasons) => reasons.includes("FailedBinding"));
+    expect(metrics.render()).toContain("\nretroactive_storageclass_total 0");
+    await api.client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "usual", annotations: { "storageclass.kubernetes.io/is-default-class": "true" } }, provisioner: "x.io/p" }, call);
+    await eventually(() => api.all(PERSISTENT_VOLUME_CLAIMS)[0]?.spec.storageClassName, (name) => name === "usual");
+    await eventually(() => metrics.render(), (text) => text.includes("\nretroactive_storageclass_total 1") && text.includes("\nretroactive_storageclass_errors_total 0"));
+  });
+});
+
+test("how long it takes until a claim has the volume that it was made, and until that is gone, is counted", () => {
+  const metrics = metricsRegistry();
+  const shown = () => metrics.render().split("\n").filter((line) => line.startsWith("volume_operation_total_seconds_count"));
+  return withControllers((deps) => [volumeBinder({ ...deps, metrics })], async (api, call) => {
+    const { client } = api;
+    const [claims, volumes] = [client.resource(PERSISTENT_VOLUME_CLAIMS), client.resource(PERSISTENT_VOLUMES)];
+    await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "fast" }, provisioner: "x.io/p" }, call);
+    const claim = await claims.create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { accessModes: ["ReadWriteOnce"], storageClassName: "fast", resources: { requests: { storage: "1Gi" } } } }, call);
+    await eventually(() => api.all(PERSISTENT_VOLUME_CLAIMS)[0]?.metadata.annotations?.["volume.kubernetes.io/storage-provisioner"], (by) => by === "x.io/p");
+    expect(shown()).toEqual([]);
+    const claimRef = { namespace: "ns", name: "c", uid: claim.metadata.uid };
+    const made = await volumes.create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v", annotations: { "pv.kubernetes.io/provisioned-by": "x.io/p" } }, spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], storageClassName: "fast", persistentVolumeReclaimPolicy: "Delete", claimRef, csi: { driver: "x.io/p", volumeHandle: "h" } } }, call);
+    await eventually(shown, (lines) => lines.join() === 'volume_operation_total_seconds_count{operation_name="provision",plugin_name="x.io/p"} 1');
+    await claims.delete(claim, {}, call);
+    await eventually(() => api.all(PERSISTENT_VOLUMES)[0]?.status?.phase, (phase) => phase === "Released");
+    await volumes.delete(made, {}, call);
+    await eventually(shown, (lines) => lines.includes('volume_operation_total_seconds_count{operation_name="delete",plugin_name="x.io/p"} 1'));
+  });
+});

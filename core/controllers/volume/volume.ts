@@ -13,6 +13,7 @@
  */
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { StorageClass } from "../../api/gen/storage.v1.ts";
+import { provisionerNow } from "../../api/meta/in-tree-volumes.ts";
 import { annotationsOf, keyOf, namespaceOf, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
@@ -22,6 +23,7 @@ import type { ControllerDeps } from "../deps.ts";
 import { isTerminal } from "../pod-state.ts";
 import { PlanApplier } from "./apply.ts";
 import { classOfClaim, classOfVolume } from "./match.ts";
+import { operationTimes } from "./operation-times.ts";
 import { ANNOTATION, type ClaimFacts, planClaim, planVolume } from "./plan.ts";
 import { volumeCounts } from "./volume-counts.ts";
 
@@ -49,7 +51,14 @@ export function volumeBinder({ client, informers, events, clock, metrics }: Deps
   const nodes = informers.of(NODES);
   if (metrics) volumeCounts(metrics, { volumes: () => volumes.list(), claims: () => claims.list() });
   const claimClient = client.resource(PERSISTENT_VOLUME_CLAIMS);
-  const applier = new PlanApplier({ client, clock, claims, volumes, recorder: events.from({ component: "persistentvolume-controller" }) });
+  const classesGiven = metrics?.counter("retroactive_storageclass_total", "[ALPHA] Total number of retroactive StorageClass assignments to persistent volume claim").with({});
+  const classesNotGiven = metrics?.counter("retroactive_storageclass_errors_total", "[ALPHA] Total number of failed retroactive StorageClass assignments to persistent volume claim").with({});
+  function onDefaultClass(failed: boolean): void {
+    classesGiven?.inc(); // be it that it failed, as upstream counts
+    if (failed) classesNotGiven?.inc();
+  }
+  const times = metrics && operationTimes(metrics, clock);
+  const applier = new PlanApplier({ client, clock, claims, volumes, onDefaultClass, times, provisionerOf, recorder: events.from({ component: "persistentvolume-controller" }) });
 
   return {
     name: "persistentvolume-binder",
@@ -67,13 +76,14 @@ export function volumeBinder({ client, informers, events, clock, metrics }: Deps
     async reconcile(key, call) {
       if (splitKey(key).namespace === "") {
         const volume = volumes.get(key);
-        if (volume === undefined) return;
+        if (volume === undefined) return times?.ended(key);
         const claim = await claimOf(volume, call.signal);
         await applier.applyToVolume(volume, claim, planVolume(volume, claim), call.signal);
       } else {
         const claim = claims.get(key);
         if (claim !== undefined) return await applier.applyToClaim(claim, planClaim(claim, factsOf(claim)), call);
         applier.forget(key);
+        times?.forget(key);
       }
     },
   };
@@ -99,6 +109,11 @@ export function volumeBinder({ client, informers, events, clock, metrics }: Deps
       defaultClass: () => defaultClass(classes.list()),
       users: pods.by(PODS_BY_CLAIM, keyOf(claim)).filter((pod) => !isTerminal(pod)).map((pod) => ({ name: pod.metadata.name, placed: !!pod.spec.nodeName, node: nodeOf(pod) })),
     };
+  }
+
+  function provisionerOf(volume: Volume): string {
+    const { provisioner } = classes.get(objectKey("", classOfVolume(volume))) ?? {};
+    return provisioner === undefined ? "N/A" : provisionerNow(provisioner);
   }
 
   function nodeOf({ spec }: Readonly<Pod>): Readonly<Node> | undefined { return spec.nodeName ? nodes.get(objectKey("", spec.nodeName)) : undefined; }

@@ -11,7 +11,7 @@ import type { Device, Mount, MountPropagation } from "../../cri/gen/runtime.v1.t
 import type { OperatingSystem } from "../../os/machine.ts";
 import type { Mounts } from "../../os/mount.ts";
 import type { ReadyVolume } from "../volumes/ready-volume.ts";
-import { bindSubPath, resolveSubPath } from "../volumes/subpath.ts";
+import { bindSubPath, resolveSubPath, SubPathNotMade } from "../volumes/subpath.ts";
 import { expandStrictly } from "./expansion.ts";
 import { WINDOWS_HOSTS_PATH, windowsPath } from "./windows-container.ts";
 
@@ -88,7 +88,7 @@ function volumeMount(facts: MountFacts, mount: VolumeMount, index: number): Moun
   try {
     return { ...common, host_path: os === "windows" ? resolveSubPath({ volumePath: hostPath, subPath }) : bindSubPath({ volumePath: hostPath, subPath, target }, mounts) };
   } catch (cause) {
-    throw new Error(`failed to prepare subPath for volumeMount "${mount.name}" of container "${container.name}"`, { cause });
+    throw new Error(`failed to ${cause instanceof SubPathNotMade ? "create subPath directory" : "prepare subPath"} for volumeMount "${mount.name}" of container "${container.name}"`, { cause });
   }
 }
 

@@ -1,6 +1,6 @@
 /**
  * What CSIDrivers say, watched from the first driver on. How many volumes of a driver fit on this node may change. A CSIDriver with nodeAllocatableUpdatePeriodSeconds has its driver asked again that often, and
- * the CSINode says what it answers.
+ * the CSINode says what it answers. Of a driver that has registered while the server was away the cluster is told here as well.
  *
  * Source: kubernetes v1.36 pkg/volume/csi/csi_node_updater.go
  */
@@ -20,7 +20,7 @@ const LOOK_MS = 10_000;
 
 interface Deps {
   readonly client: Client;
-  readonly drivers: Pick<CsiDrivers, "names" | "refresh">;
+  readonly drivers: Pick<CsiDrivers, "names" | "refresh" | "isOwed">;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -37,10 +37,14 @@ export function csiAllocatable({ client, drivers, clock, random, log, onChange }
     const seconds = objects.get(objectKey("", name))?.spec.nodeAllocatableUpdatePeriodSeconds;
     const nowMs = clock.uptimeMs();
     const lastMs = askedMs.get(name);
-    if (lastMs === undefined || seconds === undefined) return void askedMs.set(name, nowMs);
-    if (nowMs - lastMs < seconds * 1000) return;
-    askedMs.set(name, nowMs);
-    await drivers.refresh(name, signal).catch((error: unknown) => { if (!signal.aborted) log.warn("a CSI driver did not say how many volumes the node takes", { driver: name, error }); });
+    const isOwed = drivers.isOwed(name);
+    const isDue = isOwed || (lastMs !== undefined && seconds !== undefined && nowMs - lastMs >= seconds * 1000);
+    if (isDue || lastMs === undefined || seconds === undefined) askedMs.set(name, nowMs);
+    if (!isDue) return;
+    await drivers.refresh(name, signal).catch((error: unknown) => {
+      if (isOwed) log.debug("the cluster cannot be told of a CSI driver yet", { driver: name, error });
+      else if (!signal.aborted) log.warn("a CSI driver did not say how many volumes the node takes", { driver: name, error });
+    });
   }
 
   return {

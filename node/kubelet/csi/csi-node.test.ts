@@ -51,3 +51,9 @@ test("a driver that speaks no version of CSI that we do is told so", async () =>
   expect(told()).toBe('validation failed for CSI Driver d.example at endpoint /d.sock: kubernetes.io/csi: ValidatePlugin for CSI driver "d.example" failed. Plugin returned an empty list for supported versions');
   expect(told("0.3.0", "2.0.0")).toContain('None of the versions specified ["0.3.0" "2.0.0"] are supported.');
 });
+
+test("the ids of drivers stand in order of their names", async () => {
+  const { api, writer } = await started();
+  for (const name of ["b.example", "a.example"]) await writer.add({ ...driver, name }, signal);
+  expect(api.all(NODES)[0]?.metadata.annotations?.["csi.volume.kubernetes.io/nodeid"]).toBe('{"a.example":"id","b.example":"id"}');
+});

@@ -107,7 +107,7 @@ export function csiNodeWriter({ client, clock, log, nodeName }: Deps): CsiNodeWr
       if (driver.nodeId === "") throw new Error("error adding CSI driver node info: nodeID must not be empty");
       await updateNode((node) => {
         checkTopology(node, driver.topology);
-        return { annotation: JSON.stringify({ ...idsOf(node), [driver.name]: driver.nodeId }), labels: driver.topology };
+        return { annotation: idsText({ ...idsOf(node), [driver.name]: driver.nodeId }), labels: driver.topology };
       }, signal);
       const csiNode = await ensure(signal);
       const drivers = withDriver(csiNode.spec.drivers ?? [], driver);
@@ -120,7 +120,7 @@ export function csiNodeWriter({ client, clock, log, nodeName }: Deps): CsiNodeWr
       if (drivers.length !== before.length) await csiNodes.update({ ...csiNode, spec: { ...csiNode.spec, drivers } }, { signal });
       await updateNode((node) => {
         const { [driverName]: _, ...left } = idsOf(node);
-        return { annotation: Object.keys(left).length > 0 ? JSON.stringify(left) : null, labels: {} };
+        return { annotation: Object.keys(left).length > 0 ? idsText(left) : null, labels: {} };
       }, signal);
     }, signal),
   };
@@ -144,6 +144,11 @@ export function withDriver(drivers: readonly CSINodeDriver[], { name, nodeId, vo
   const same = old?.nodeID === nodeId && (old.allocatable?.count ?? 0) === Math.max(0, volumesMax) && (old.topologyKeys ?? []).toSorted().join() === topologyKeys.join();
   if (same) return drivers;
   return [...drivers.filter((one) => one.name !== name), { name, nodeID: nodeId, ...(topologyKeys.length > 0 ? { topologyKeys } : {}), ...(volumesMax > 0 ? { allocatable: { count: volumesMax } } : {}) }];
+}
+
+/** By name. */
+function idsText(ids: Readonly<Record<string, string>>): string {
+  return JSON.stringify(Object.fromEntries(Object.entries(ids).toSorted(([a], [b]) => (a < b ? -1 : 1))));
 }
 
 function idsOf({ metadata }: Readonly<Node>): Record<string, string> {

@@ -19,18 +19,22 @@ export interface CsiVolume {
   readonly readOnly: boolean;
   readonly block: boolean;
   readonly attributes: Readonly<Record<string, string>>;
+  /** What its driver is told. */
   readonly accessMode: PersistentVolumeAccessMode;
+  /** One node writes to it, be it among other ways to use it. */
+  readonly forOneNode: boolean;
   readonly mountOptions: readonly string[];
   readonly stageSecret: SecretReference | undefined;
   readonly publishSecret: SecretReference | undefined;
   readonly expandSecret: SecretReference | undefined;
 }
 
+/** `readOnly`: of the pod's own word; what the source says of that is for whoever attaches it. */
 export function persistentVolume({ metadata, spec }: PersistentVolume, { readOnly, block }: { readonly readOnly: boolean; readonly block: boolean }): CsiVolume {
   const csi = spec.csi!;
   return {
-    specName: metadata.name, driver: csi.driver, handle: csi.volumeHandle, lifecycle: "Persistent", fsType: csi.fsType ?? "", readOnly: readOnly || (csi.readOnly ?? false), block,
-    attributes: csi.volumeAttributes ?? {}, accessMode: spec.accessModes?.[0] ?? "ReadWriteOnce", mountOptions: spec.mountOptions ?? [],
+    specName: metadata.name, driver: csi.driver, handle: csi.volumeHandle, lifecycle: "Persistent", fsType: csi.fsType ?? "", readOnly, block,
+    attributes: csi.volumeAttributes ?? {}, accessMode: spec.accessModes?.[0] ?? "ReadWriteOnce", forOneNode: spec.accessModes?.some((mode) => mode === "ReadWriteOnce" || mode === "ReadWriteOncePod") ?? false, mountOptions: spec.mountOptions ?? [],
     stageSecret: csi.nodeStageSecretRef, publishSecret: csi.nodePublishSecretRef, expandSecret: csi.nodeExpandSecretRef,
   };
 }
@@ -39,7 +43,7 @@ export function inlineVolume(pod: Pod, { name }: Volume, csi: CSIVolumeSource): 
   const secret = csi.nodePublishSecretRef;
   return {
     specName: name, driver: csi.driver, handle: `csi-${sha256(pod.metadata.uid + name)}`, lifecycle: "Ephemeral", fsType: csi.fsType ?? "", readOnly: csi.readOnly ?? false, block: false,
-    attributes: csi.volumeAttributes ?? {}, accessMode: "ReadWriteOnce", mountOptions: [], stageSecret: undefined, publishSecret: secret ? { name: secret.name, namespace: pod.metadata.namespace } : undefined, expandSecret: undefined,
+    attributes: csi.volumeAttributes ?? {}, accessMode: "ReadWriteOnce", forOneNode: true, mountOptions: [], stageSecret: undefined, publishSecret: secret ? { name: secret.name, namespace: pod.metadata.namespace } : undefined, expandSecret: undefined,
   };
 }
 
@@ -94,8 +98,7 @@ export function groupOf(pod: Pod, volume: CsiVolume, driver: CSIDriver | undefin
   if (mountsGroup) return { byDriver: group, byUs: false };
   const policy = driver?.spec.fsGroupPolicy ?? "ReadWriteOnceWithFSType";
   if (policy === "None" || volume.readOnly) return { byDriver: undefined, byUs: false };
-  const owned = volume.lifecycle === "Ephemeral" || (volume.fsType !== "" && ["ReadWriteOnce", "ReadWriteOncePod"].includes(volume.accessMode));
-  return { byDriver: undefined, byUs: policy === "File" || owned };
+  return { byDriver: undefined, byUs: policy === "File" || (volume.fsType !== "" && volume.forOneNode) };
 }
 
 /** What a driver that asks for it is told of the pod. */

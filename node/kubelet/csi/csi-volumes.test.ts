@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../../core/api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../../core/api/gen/storage.v1.ts";
+import { badRequest, serviceUnavailable } from "../../../core/api/meta/status-error.ts";
 import type { NewObject } from "../../../core/api/meta/object-meta.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
 import { CSI_DRIVERS, CSI_NODES, NODES, PERSISTENT_VOLUME_CLAIMS, VOLUME_ATTACHMENTS } from "../../../core/client/resources.ts";
@@ -29,11 +30,11 @@ import { attachmentName, type CsiVolume, publishTarget, stagingDirectory } from 
 import { type CsiVolumes, csiVolumes } from "./csi-volumes.ts";
 import { driverCallMeter } from "./driver-calls.ts";
 import { csiDrivers } from "./drivers.ts";
-import { volumeStats } from "./volume-stats.ts";
+import { figuresOf, volumeStats } from "./volume-stats.ts";
 
 const DRIVER = "fake.csi.example.com";
 const signal = new AbortController().signal;
-const volume: CsiVolume = { specName: "pv-1", driver: DRIVER, handle: "h1", lifecycle: "Persistent", fsType: "ext4", readOnly: false, block: false, attributes: { a: "b" }, accessMode: "ReadWriteOnce", mountOptions: [], stageSecret: undefined, publishSecret: undefined, expandSecret: undefined };
+const volume: CsiVolume = { specName: "pv-1", driver: DRIVER, handle: "h1", lifecycle: "Persistent", fsType: "ext4", readOnly: false, block: false, attributes: { a: "b" }, accessMode: "ReadWriteOnce", forOneNode: true, mountOptions: [], stageSecret: undefined, publishSecret: undefined, expandSecret: undefined };
 const pod = (uid: string): Pod => ({ metadata: { name: `pod-${uid}`, namespace: "d", uid }, spec: { serviceAccountName: "sa", containers: [] } }) as unknown as Pod;
 
 let dataDir = "";
@@ -134,6 +135,12 @@ test("a volume whose secret is not there is not begun to be staged, and the user
   const failed = node.volumes.setUp(pod("u1"), { ...volume, stageSecret: { name: "key", namespace: "vault" } }, undefined, signal);
   await expect(failed).rejects.toThrow('MountVolume.MountDevice failed for volume "pv-1" : fetching NodeStageSecretRef vault/key failed: kubernetes.io/csi: failed to find the secret key in the namespace vault with error: ');
   expect([node.calls, existsSync(stagingDirectory(dataDir, volume).note)]).toEqual([[], false]);
+  const device = { ...volume, block: true };
+  const why = "kubernetes.io/csi: failed to find the secret key in the namespace vault with error: ";
+  await expect(node.volumes.setUp(pod("u2"), { ...device, stageSecret: { name: "key", namespace: "vault" } }, undefined, signal)).rejects.toThrow(`MapVolume.SetUpDevice failed for volume "pv-1" : kubernetes.io/csi: blockMapper.stageVolumeForBlock failed to get NodeStageSecretRef vault/key: ${why}`);
+  await expect(node.volumes.setUp(pod("u2"), { ...device, publishSecret: { name: "key", namespace: "vault" } }, undefined, signal)).rejects.toThrow(`MapVolume.MapPodDevice failed for volume "pv-1" : kubernetes.io/csi: blockMapper.publishVolumeForBlock failed to get NodePublishSecretRef vault/key: ${why}`);
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: {} }, { signal });
+  await expect(node.volumes.setUp(pod("u3"), { ...volume, lifecycle: "Ephemeral" }, undefined, signal)).rejects.toThrow('MountVolume.SetUp failed for volume "pv-1" : kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode "Ephemeral" not supported by driver');
 });
 
 test("a volume for one pod is refused to another until the first is gone", async () => {
@@ -151,11 +158,11 @@ test("a volume for one pod is refused to another until the first is gone", async
 
 test("a kubelet that starts anew takes over what is published, and ends what nobody uses", async () => {
   await using node = await startNode();
-  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false, podInfoOnMount: true, tokenRequests: [{ audience: "aud" }] } }, { signal });
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false, podInfoOnMount: true, tokenRequests: [{ audience: "b" }, { audience: "aud" }] } }, { signal });
   await node.volumes.setUp(pod("u1"), volume, undefined, signal);
   expect(node.requests[1]!["volume_context"]).toEqual({
     a: "b", "csi.storage.k8s.io/pod.name": "pod-u1", "csi.storage.k8s.io/pod.namespace": "d", "csi.storage.k8s.io/pod.uid": "u1", "csi.storage.k8s.io/serviceAccount.name": "sa", "csi.storage.k8s.io/ephemeral": "false",
-    "csi.storage.k8s.io/serviceAccount.tokens": '{"aud":{"token":"t","expirationTimestamp":"1970-01-01T00:00:00Z"}}',
+    "csi.storage.k8s.io/serviceAccount.tokens": '{"aud":{"token":"t","expirationTimestamp":"1970-01-01T00:00:00Z"},"b":{"token":"t","expirationTimestamp":"1970-01-01T00:00:00Z"}}',
   });
   const after = node.restart();
   await after.sweep(signal);
@@ -223,6 +230,41 @@ test("a volume that has grown is expanded on the node, its claim says so, and it
   expect(node.api.all(PERSISTENT_VOLUME_CLAIMS)[0]).toMatchObject({ status: { capacity: { storage: "2Gi" }, conditions: [] } });
 });
 
+test("a driver that does not answer does not take the place of the one that is there, nor one in the CSINode", async () => {
+  await using node = await startNode();
+  const plugin = { name: DRIVER, endpoint: join(dataDir, "nobody.sock"), versions: ["1.0.0"] };
+  await expect(node.drivers.handler.register(plugin, signal)).rejects.toThrow("Unavailable");
+  expect(await node.drivers.get(DRIVER).can("STAGE_UNSTAGE_VOLUME", signal)).toBe(true); // it answers still
+  expect(node.api.all(CSI_NODES)[0]?.spec.drivers.map(({ name }) => name)).toEqual([DRIVER]);
+  await node.drivers.handler.deregister({ ...plugin, endpoint: join(dataDir, "driver.sock") }, signal);
+  const [left] = node.api.all(CSI_NODES);
+  await node.api.client.resource(CSI_NODES).update({ ...left!, spec: { drivers: [{ name: DRIVER, nodeID: "of before" }] } }, { signal });
+  await expect(node.drivers.handler.register(plugin, signal)).rejects.toThrow("Unavailable");
+  expect(node.api.all(CSI_NODES)[0]?.spec.drivers).toEqual([]);
+});
+
+test("a driver that registers while the server is away is there, and the cluster is told of it later; what the server refuses is refused", async () => {
+  await using node = await startNode();
+  const added: string[] = [];
+  const answer: { problem: Error | undefined } = { problem: serviceUnavailable("cannot reach the server") };
+  const writer = { name: "", run: async () => undefined, remove: async () => undefined, add: async ({ name }: { name: string }) => { if (answer.problem) throw answer.problem; added.push(name); } };
+  const drivers = csiDrivers({ node: writer, clock: systemClock, log: silentLog, metered: async (_, __, call) => await call(), onRegistered: () => undefined });
+  const plugin = { name: DRIVER, endpoint: join(dataDir, "driver.sock"), versions: ["1.0.0"] };
+  await drivers.handler.register(plugin, signal);
+  expect([await drivers.get(DRIVER).can("EXPAND_VOLUME", signal), drivers.isOwed(DRIVER), added]).toEqual([true, true, []]);
+  answer.problem = undefined;
+  const stop = new AbortController();
+  const ended = csiAllocatable({ client: node.api.client, drivers, clock: systemClock, random: systemRandom, log: silentLog, onChange: () => undefined }).run(stop.signal, () => undefined);
+  await eventually(() => added.length, (count) => count === 1);
+  expect(drivers.isOwed(DRIVER)).toBe(false);
+  stop.abort();
+  await ended;
+  await drivers.handler.deregister(plugin, signal);
+  answer.problem = badRequest("no such zone");
+  await expect(drivers.handler.register(plugin, signal)).rejects.toThrow("no such zone");
+  expect(drivers.names()).toEqual([]);
+});
+
 test("a pod that has its volume goes on while the driver is away, also where the volume has grown meanwhile", async () => {
   await using node = await startNode();
   const { client } = node.api;
@@ -233,8 +275,18 @@ test("a pod that has its volume goes on while the driver is away, also where the
   const target = await node.volumes.setUp(pod("u1"), volume, { claim: small, volume: pv }, signal);
   await node.drivers.handler.deregister({ name: DRIVER, endpoint: join(dataDir, "driver.sock") } as never, signal);
   expect(await node.volumes.setUp(pod("u1"), volume, { claim, volume: pv }, signal)).toBe(target);
-  await expect(node.volumes.setUp(pod("u2"), volume, { claim, volume: pv }, signal)).rejects.toThrow(`failed to get CSI client: driver name ${DRIVER} not found`);
+  await expect(node.volumes.setUp(pod("u2"), volume, { claim, volume: pv }, signal)).rejects.toThrow(`MountVolume.MountDevice failed for volume "pv-1" : kubernetes.io/csi: attacher.MountDevice failed to create newCsiDriverClient: driver name ${DRIVER} not found in the list of registered CSI drivers`);
+  for (const [kind, message] of [
+    [{ lifecycle: "Ephemeral" }, "MountVolume.SetUp failed for volume \"pv-1\" : kubernetes.io/csi: mounter.SetUpAt failed to get CSI client: driver name"],
+    [{ block: true }, "MapVolume.SetUpDevice failed for volume \"pv-1\" : kubernetes.io/csi: blockMapper.SetUpDevice failed to get CSI client: driver name"],
+  ] as const) await expect(node.volumes.setUp(pod("u3"), { ...volume, ...kind }, undefined, signal)).rejects.toThrow(message);
   expect(node.events).toEqual([["Warning", "VolumeResizeFailed", `NodeExpandVolume.NodeExpandVolume failed for volume "pv-1" : driver name ${DRIVER} not found in the list of registered CSI drivers`]]);
+});
+
+test("what a driver does not tell of a volume is zero; of one of which it tells nothing there are no figures", () => {
+  const none = { availableBytes: 0, capacityBytes: 0, usedBytes: 0, inodesFree: 0, inodes: 0, inodesUsed: 0 };
+  expect(figuresOf({ usage: [{ unit: "BYTES", total: 9, used: 2 }, { unit: "UNKNOWN", total: 5 }] })).toEqual({ ...none, capacityBytes: 9, usedBytes: 2 });
+  expect([figuresOf({ usage: [{ unit: "INODES", available: 3 }] }), figuresOf({})]).toEqual([{ ...none, inodesFree: 3 }, undefined]);
 });
 
 test("how full a block device is, its driver says too", async () => {
@@ -344,7 +396,7 @@ test("how many volumes fit is asked again as often as the CSIDriver says", async
   async function* every() { for (; uptimeMs < 100_000; uptimeMs += 10_000) { yield; await Bun.sleep(1); } looks.resolve(); } // the informer has what it watches in between
   const stop = new AbortController();
   const asked: number[] = [];
-  const drivers = { names: node.drivers.names, refresh: async (name: string, quit: AbortSignal) => { asked.push(uptimeMs); await node.drivers.refresh(name, quit); } };
+  const drivers = { names: node.drivers.names, isOwed: node.drivers.isOwed, refresh: async (name: string, quit: AbortSignal) => { asked.push(uptimeMs); await node.drivers.refresh(name, quit); } };
   await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { nodeAllocatableUpdatePeriodSeconds: 25 } }, { signal });
   node.room.volumes = 2;
   const ended = csiAllocatable({ client: node.api.client, drivers, clock: { ...systemClock, uptimeMs: () => uptimeMs, every }, random: systemRandom, log: silentLog, onChange: () => undefined }).run(stop.signal, () => undefined);

@@ -72,10 +72,11 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       if (before && claimed) await deps.expander.inUse(growing(volume, claimed, before.target, pod, signal), signal); // a pod that has it does not wait for a driver that is away
       if (before && !before.republish) return before.target;
       const step = (name: string, block = name.replace("Mount", "Map")): string => (volume.block ? block : name);
-      const driver = await attempt(step("MountVolume.SetUp"), volume, async () => withContext(volume.block ? "blockMapper.SetUpDevice failed to get CSI client" : "mounter.SetUpAt failed to get CSI client", () => drivers.get(volume.driver)));
+      const first = firstStep(volume);
+      const driver = await attempt(first.step, volume, async () => withContext(first.context, () => drivers.get(volume.driver)));
       const facts = await factsOf(driver, signal);
       const object = await driverObject(volume.driver, signal);
-      await attempt(step("MountVolume.SetUp"), volume, async () => checkLifecycle(volume, object));
+      if (!volume.block) await attempt("MountVolume.SetUp", volume, async () => withContext("mounter.SetupAt failed to check volume lifecycle mode", () => checkLifecycle(volume, object)));
       await attempt(step("MountVolume.SetUp", "MapVolume.SetUpDevice"), volume, async () => checkAlone(pod, volume));
       const attaches = volume.lifecycle === "Persistent" && (object?.spec.attachRequired ?? true);
       staged.use(pod.metadata.uid, key, { attaches });
@@ -92,10 +93,10 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const group = groupOf(pod, volume, object, facts);
       const capability = capabilityOf(volume, facts, group.byDriver);
       const stagingPath = volume.lifecycle === "Persistent" ? await attempt(step("MountVolume.MountDevice", "MapVolume.SetUpDevice"), volume, () => staged.stage({ driver, volume, publishContext, capability, attaches }, signal)) : undefined;
-      const first = !before && (unfinished.has(published) || (await readNote(note)) === undefined); // not begun by a kubelet before us either
+      const isNew = !before && (unfinished.has(published) || (await readNote(note)) === undefined); // not begun by a kubelet before us either
       if (!before) unfinished.add(published);
       const more = !before && (group.byUs || (claimed !== undefined && deps.expander.grows(claimed))); // which may take long
-      const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath, first, unfinished: more }, signal));
+      const target = await attempt(step("MountVolume.SetUp", "MapVolume.MapPodDevice"), volume, () => calls.publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath, first: isNew, unfinished: more }, signal));
       if (group.byUs && !before) await giveToGroup(pod, target, { readOnly: false, told: deps });
       if (claimed && !before) await deps.expander.beforeUse(growing(volume, claimed, target, pod, signal), signal);
       if (more) await calls.finish(pod, volume);
@@ -130,7 +131,7 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
       const driver = drivers.get(volume.driver);
       const capability = capabilityOf(volume, await factsOf(driver, signal), undefined);
       const stagingPath = staged.has(volumeKey(volume)) ? known(staging) : "";
-      return await growCsiVolume({ driver, volume, capability, path: known(target), stagingPath, secrets: () => calls.secretData("NodeExpandSecretRef", volume.expandSecret, signal) }, bytes, signal);
+      return await growCsiVolume({ driver, volume, capability, path: known(target), stagingPath, secrets: () => calls.secretData("NodeExpandSecretRef", volume, signal) }, bytes, signal);
     }
     return { pod, ...claimed, readOnly: claimed.readOnly ?? false, grow };
   }
@@ -164,6 +165,13 @@ export function csiVolumes(deps: CsiVolumesDeps): CsiVolumes {
 
 async function factsOf(driver: CsiDriver, signal: AbortSignal): Promise<DriverFacts> {
   return { fineAccessModes: await driver.can("SINGLE_NODE_MULTI_WRITER", signal), mountsGroup: await driver.can("VOLUME_MOUNT_GROUP", signal) };
+}
+
+/** Where it shows that a driver is not there, and what is told of that. */
+function firstStep({ lifecycle, block }: CsiVolume): { readonly step: string; readonly context: string } {
+  if (block) return { step: "MapVolume.SetUpDevice", context: "blockMapper.SetUpDevice failed to get CSI client" };
+  if (lifecycle === "Ephemeral") return { step: "MountVolume.SetUp", context: "mounter.SetUpAt failed to get CSI client" };
+  return { step: "MountVolume.MountDevice", context: "attacher.MountDevice failed to create newCsiDriverClient" };
 }
 
 async function attempt<T>(step: string, { specName }: CsiVolume, work: () => Promise<T>): Promise<T> {

@@ -25,9 +25,10 @@ interface Facts {
 /** False: the driver has nothing to do on nodes. Throws GrowFailure. */
 export async function growCsiVolume({ driver, volume, capability, path, stagingPath, secrets }: Facts, bytes: number, signal: AbortSignal): Promise<boolean> {
   if (!(await driver.can("EXPAND_VOLUME", signal))) return false;
+  const held = await secrets(); // what is wrong with them is no failure of the driver's
   try {
     await driver.call("Node/NodeExpandVolume", {
-      volume_id: volume.handle, volume_path: path, capacity_range: { required_bytes: bytes }, staging_target_path: stagingPath, volume_capability: capability, secrets: await secrets(),
+      volume_id: volume.handle, volume_path: path, capacity_range: { required_bytes: bytes }, staging_target_path: stagingPath, volume_capability: capability, secrets: held,
     }, { signal });
     return true;
   } catch (cause) {

@@ -40,6 +40,13 @@ export interface Publishing extends Staging {
 
 type SecretField = "NodeStageSecretRef" | "NodePublishSecretRef" | "NodeExpandSecretRef";
 
+/** Where a volume names its secrets, and what was being done that cannot go on without one. */
+const SECRETS_OF: Readonly<Record<SecretField, { readonly of: (volume: CsiVolume) => SecretReference | undefined; readonly failure: (where: string, block: boolean) => string }>> = {
+  NodeStageSecretRef: { of: ({ stageSecret }) => stageSecret, failure: (where, block) => (block ? `kubernetes.io/csi: blockMapper.stageVolumeForBlock failed to get ${where}` : `fetching ${where} failed`) },
+  NodePublishSecretRef: { of: ({ publishSecret }) => publishSecret, failure: (where, block) => (block ? `kubernetes.io/csi: blockMapper.publishVolumeForBlock failed to get ${where}` : `fetching ${where} failed`) },
+  NodeExpandSecretRef: { of: ({ expandSecret }) => expandSecret, failure: (where) => `expander.NodeExpand failed to get ${where}` },
+};
+
 export interface NodeCalls {
   /** Returns the staging path. */
   stage(staging: Staging, signal: AbortSignal): Promise<string>;
@@ -49,8 +56,8 @@ export interface NodeCalls {
   finish(pod: Pod, volume: CsiVolume): Promise<void>;
   unpublish(noted: NotedVolume, signal: AbortSignal): Promise<void>;
   unstage(noted: NotedVolume, signal: AbortSignal): Promise<void>;
-  /** `field`: of the volume, where the secret is named. */
-  secretData(field: SecretField, reference: SecretReference | undefined, signal: AbortSignal): Promise<Record<string, string>>;
+  /** What the secret holds that the volume names in `field`; nothing if it names none. */
+  secretData(field: SecretField, volume: CsiVolume, signal: AbortSignal): Promise<Record<string, string>>;
 }
 
 export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, known }: Pick<CsiVolumesDeps, "dataDir" | "nodeName" | "client" | "drivers" | "mounts" | "tokens" | "known">): NodeCalls {
@@ -58,7 +65,7 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
 
   async function stage({ driver, volume, publishContext, capability, attaches }: Staging, signal: AbortSignal): Promise<string> {
     const { note, target } = stagingDirectory(dataDir, volume);
-    const secrets = await secretData("NodeStageSecretRef", volume.stageSecret, signal); // before the note: without them nothing is begun
+    const secrets = await secretData("NodeStageSecretRef", volume, signal); // before the note: without them nothing is begun
     await writeNote(note, { driverName: volume.driver, volumeHandle: volume.handle, specVolID: volume.specName, nodeName, ...attachmentId(volume, attaches) });
     await mkdir(target, { recursive: true, mode: 0o750 });
     try {
@@ -86,7 +93,7 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
   async function publish({ pod, driver, object, volume, publishContext, capability, attaches, stagingPath, first, unfinished }: Publishing, signal: AbortSignal): Promise<string> {
     const { note, target } = publishTarget(dataDir, pod.metadata.uid, volume);
     const attributes = { ...volume.attributes, ...(object?.spec.podInfoOnMount ? podInfo(pod, volume) : {}) };
-    const secrets = await secretData("NodePublishSecretRef", volume.publishSecret, signal);
+    const secrets = await secretData("NodePublishSecretRef", volume, signal);
     const forTokens = object?.spec.serviceAccountTokenInSecrets ? secrets : attributes;
     if (object?.spec.tokenRequests?.length) forTokens["csi.storage.k8s.io/serviceAccount.tokens"] = await tokensFor(pod, object);
     await writeNote(note, { driverName: volume.driver, volumeHandle: volume.handle, specVolID: volume.specName, nodeName, volumeLifecycleMode: volume.lifecycle, ...attachmentId(volume, attaches), ...(unfinished ? { unfinished: "true" } : {}) });
@@ -134,14 +141,15 @@ export function nodeCalls({ dataDir, nodeName, client, drivers, mounts, tokens, 
       const { token, expiresMs } = await tokens.held(pod, { path: "", audience, expirationSeconds });
       return [audience ?? "", { token, expirationTimestamp: new Date(expiresMs).toISOString().replace(/\.\d+Z$/, "Z") }] as const;
     }));
-    return JSON.stringify(Object.fromEntries(pairs));
+    return JSON.stringify(Object.fromEntries(pairs.toSorted(([a], [b]) => (a < b ? -1 : 1)))); // as upstream orders them
   }
 
-  async function secretData(field: SecretField, reference: SecretReference | undefined, signal: AbortSignal): Promise<Record<string, string>> {
-    if (!reference?.name) return {};
-    const { name, namespace = "" } = reference;
+  async function secretData(field: SecretField, volume: CsiVolume, signal: AbortSignal): Promise<Record<string, string>> {
+    const { of, failure } = SECRETS_OF[field];
+    const { name = "", namespace = "" } = of(volume) ?? {};
+    if (name === "") return {};
     const { data = {} } = await client.resource(SECRETS).get({ metadata: { name, namespace } }, { signal }).catch((cause: Error) => {
-      throw new Error(`fetching ${field} ${namespace}/${name} failed: kubernetes.io/csi: failed to find the secret ${name} in the namespace ${namespace} with error: ${cause.message}`, { cause });
+      throw new Error(`${failure(`${field} ${namespace}/${name}`, volume.block)}: kubernetes.io/csi: failed to find the secret ${name} in the namespace ${namespace} with error: ${cause.message}`, { cause });
     });
     return Object.fromEntries(Object.entries(data).map(([key, value]) => [key, Buffer.from(value as unknown as string, "base64").toString()]));
   }

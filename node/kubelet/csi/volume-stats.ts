@@ -68,7 +68,8 @@ export function volumeStats({ volumes, drivers, pods, locals, known, periodMs, c
         const driver = drivers.get(volume.driver);
         if (!(await driver.can("GET_VOLUME_STATS", signal))) return [];
         const answer = await timed(volume.driver, () => driver.call("Node/NodeGetVolumeStats", { volume_id: volume.handle, volume_path: known(target) }, { signal, timeoutMs: CALL_MS }));
-        return [{ podUid, ...claim, ...figuresOf(answer) }];
+        const told = figuresOf(answer);
+        return told ? [{ podUid, ...claim, ...told }] : [];
       } catch (error) {
         if (!signal.aborted) log.debug("no figures of a volume", { driver: volume.driver, volume: volume.handle, error });
         return [];
@@ -110,12 +111,13 @@ export function volumeStats({ volumes, drivers, pods, locals, known, periodMs, c
   };
 }
 
-/** Pure. */
-function figuresOf({ usage = [], volume_condition: condition }: NodeGetVolumeStatsResponse): Omit<VolumeFigures, "podUid" | "namespace" | "claim"> {
-  const bytes = usage.find(({ unit }) => unit === "BYTES");
-  const inodes = usage.find(({ unit }) => unit === "INODES");
+/** What the driver does not tell is zero; undefined: it tells nothing. Pure. */
+export function figuresOf({ usage = [], volume_condition: condition }: NodeGetVolumeStatsResponse): Omit<VolumeFigures, "podUid" | "namespace" | "claim"> | undefined {
+  if (usage.length === 0 && !condition) return undefined;
+  const bytes = usage.findLast(({ unit }) => unit === "BYTES");
+  const inodes = usage.findLast(({ unit }) => unit === "INODES");
   return {
-    ...(bytes ? { availableBytes: bytes.available ?? 0, capacityBytes: bytes.total ?? 0, usedBytes: bytes.used ?? 0 } : {}), ...(inodes ? { inodesFree: inodes.available ?? 0, inodes: inodes.total ?? 0, inodesUsed: inodes.used ?? 0 } : {}),
+    availableBytes: bytes?.available ?? 0, capacityBytes: bytes?.total ?? 0, usedBytes: bytes?.used ?? 0, inodesFree: inodes?.available ?? 0, inodes: inodes?.total ?? 0, inodesUsed: inodes?.used ?? 0,
     ...(condition ? { abnormal: condition.abnormal ?? false } : {}),
   };
 }

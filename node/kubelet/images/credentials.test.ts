@@ -1,7 +1,7 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
@@ -134,4 +134,46 @@ test("an image that was pulled with a Secret is pulled again for who does not ha
   for (const name of readdirSync(join(directory, "image_manager/pulled"))) writeFileSync(join(directory, "image_manager/pulled", name), ""); // cut short: who may have what is not known, and proved anew
   expect([await get("private:1"), await get("private:1", alice), await get("private:1", alice), await get("public:1")]).toEqual(["ErrImagePull", "ok", "ok", "ok"]);
   expect(pulls).toEqual(["private:1 as nobody", "private:1 as alice", "public:1 as nobody"]);
+});
+
+describe("of an image on the node", () => {
+  const image = "private:1", imageRef = "sha256:1";
+  const secret = (name: string, password: string) => ({ auth: { username: "alice", password }, secret: { namespace: "d", name, uid: `uid of ${name}` } });
+  const start = () => pullRecords({ dataDir: directory, nowMs: () => 0, verification: { policy: "NeverVerifyPreloadedImages", allowlist: [] } });
+  const mayUse = (records: ReturnType<typeof start>, ...credentials: ReturnType<typeof secret>[]) => records.mayUse(image, imageRef, async () => credentials);
+
+  test("while one of its pulls goes on it is not taken for preloaded, though another has failed", async () => {
+    const records = start();
+    await records.begin(image);
+    await records.begin(image);
+    await records.failed(image);
+    expect([await mayUse(records), await mayUse(start())]).toEqual([false, false]); // nor after a crash
+    await records.failed(image);
+    expect(await mayUse(records)).toBe(true);
+  });
+
+  test("a Secret with what it was pulled with is known from then on, also when it changes", async () => {
+    const records = start();
+    await records.begin(image);
+    await records.pulled(image, imageRef, secret("first", "x"));
+    expect(await mayUse(records, secret("copy", "y"))).toBe(false);
+    expect(await mayUse(records, secret("copy", "x"))).toBe(true);
+    expect(await mayUse(records, secret("copy", "y"))).toBe(true); // it has been changed
+    expect(await mayUse(start(), secret("third", "y"))).toBe(true); // likewise
+  });
+
+  test("what is known already is not written again", async () => {
+    const records = start();
+    for (const name of ["b", "a", "b"]) {
+      await records.begin(image);
+      await records.pulled(image, imageRef, secret(name, "x"));
+    }
+    const [file] = readdirSync(join(directory, "image_manager/pulled")).map((name) => join(directory, "image_manager/pulled", name));
+    expect(JSON.parse(readFileSync(file!, "utf8"))).toMatchObject({ apiVersion: "kubelet.config.k8s.io/v1beta1", credentialMapping: { private: { kubernetesSecrets: [{ name: "a" }, { name: "b" }] } } });
+    const before = statSync(file!).ino;
+    await records.begin(image);
+    await records.pulled(image, imageRef, secret("b", "x"));
+    await mayUse(records, secret("b", "x"));
+    expect(statSync(file!).ino).toBe(before);
+  });
 });

@@ -11,6 +11,7 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { withoutTag } from "./image-name.ts";
 import { mustVerify, type PullPolicy } from "./pull-verification.ts";
 import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
@@ -29,7 +30,9 @@ interface Mapping {
 }
 interface Pulled { readonly kind: "ImagePulledRecord"; readonly apiVersion: string; readonly lastUpdatedTime: string; readonly imageRef: string; readonly credentialMapping: Readonly<Record<string, Mapping>> }
 
-const API_VERSION = "kubelet.config.k8s.io/v1alpha1";
+const API_VERSION = "kubelet.config.k8s.io/v1beta1";
+/** Of so many Secrets of an image it is noted that they hold what it was pulled with. Source: kubernetes v1.36 writeRecordWhileMatchingLimit */
+const NOTED_MAX = 100;
 
 export interface PullRecords {
   /** Before the pull. */
@@ -48,6 +51,25 @@ export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir
   const pulling = (image: string): string => join(root, "pulling", `sha256-${hash(image)}`);
   const pulledPath = (imageRef: string): string => join(root, "pulled", `sha256-${hash(imageRef)}`);
 
+  const underWay = new Map<string, number>(); // pulls that have begun, by image
+
+  /** What the last pull of an image leaves is no sign of one that was cut off. */
+  async function ended(image: string): Promise<void> {
+    const left = (underWay.get(image) ?? 1) - 1;
+    if (left > 0) return void underWay.set(image, left);
+    underWay.delete(image);
+    await rm(pulling(image), { force: true });
+  }
+
+  /** Of one that is as it was nothing is written. */
+  async function write(imageRef: string, name: string, wanted: (old: Mapping | undefined) => Mapping): Promise<void> {
+    const record = read(imageRef);
+    const before = record?.credentialMapping ?? {};
+    const mapping = wanted(before[name]);
+    if (record && isDeepStrictEqual(mapping, before[name])) return;
+    await writeStateFile(pulledPath(imageRef), { kind: "ImagePulledRecord", apiVersion: API_VERSION, lastUpdatedTime: new Date(nowMs()).toISOString(), imageRef, credentialMapping: { ...before, [name]: mapping } } satisfies Pulled);
+  }
+
   /** One that is corrupted is that of an image which somebody has pulled, nobody knows with what. */
   function read(imageRef: string): Pick<Pulled, "credentialMapping"> | undefined {
     try {
@@ -59,17 +81,19 @@ export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir
   }
 
   return {
-    begin: (image) => writeStateFile(pulling(image), { kind: "ImagePullIntent", apiVersion: API_VERSION, image }),
-    failed: (image) => rm(pulling(image), { force: true }),
+    async begin(image) {
+      underWay.set(image, (underWay.get(image) ?? 0) + 1);
+      await writeStateFile(pulling(image), { kind: "ImagePullIntent", apiVersion: API_VERSION, image }).catch(async (error: unknown) => {
+        await ended(image);
+        throw error;
+      });
+    },
+    failed: ended,
     forget: (imageRef) => rm(pulledPath(imageRef), { force: true }),
 
     async pulled(image, imageRef, credential) {
-      const before = read(imageRef)?.credentialMapping ?? {};
-      const name = withoutTag(image);
-      const old = before[name] ?? {};
-      const mapping = old.nodePodsAccessible ? old : withCredential(old, credential);
-      await writeStateFile(pulledPath(imageRef), { kind: "ImagePulledRecord", apiVersion: API_VERSION, lastUpdatedTime: new Date(nowMs()).toISOString(), imageRef, credentialMapping: { ...before, [name]: mapping } } satisfies Pulled);
-      await rm(pulling(image), { force: true });
+      await write(imageRef, withoutTag(image), (old = {}) => (old.nodePodsAccessible ? old : withCredential(old, credential)));
+      await ended(image);
     },
 
     async mayUse(image, imageRef, credentials) {
@@ -79,7 +103,10 @@ export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir
       const mapping = record.credentialMapping[withoutTag(image)];
       if (!mapping) return false;
       if (mapping.nodePodsAccessible) return true;
-      return (await credentials()).some((credential) => isKnown(mapping, credential));
+      const known = (await credentials()).find((credential) => isKnown(mapping, credential));
+      // Under its own name too, and as it is now: who changes one of two copies of a Secret need not show the other one.
+      if (known?.secret && (mapping.kubernetesSecrets?.length ?? 0) < NOTED_MAX) await write(imageRef, withoutTag(image), (old = {}) => (old.nodePodsAccessible ? old : withCredential(old, known)));
+      return known !== undefined;
     },
   };
 }
@@ -88,16 +115,22 @@ function hash(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
 
-function withCredential({ kubernetesSecrets = [], kubernetesServiceAccounts = [] }: Mapping, credential: PullCredential | undefined): Mapping {
+function withCredential(old: Mapping, credential: PullCredential | undefined): Mapping {
+  const { kubernetesSecrets = [], kubernetesServiceAccounts = [] } = old;
   const { auth, secret, serviceAccount } = credential ?? {};
-  if (auth && secret) return { kubernetesServiceAccounts, kubernetesSecrets: [...kubernetesSecrets.filter(({ uid }) => uid !== secret.uid), { ...secret, credentialHash: hash(JSON.stringify(auth)) }] };
-  if (serviceAccount) return { kubernetesSecrets, kubernetesServiceAccounts: [...kubernetesServiceAccounts.filter(({ uid }) => uid !== serviceAccount.uid), serviceAccount] };
+  if (auth && secret) return { ...old, kubernetesSecrets: [...kubernetesSecrets.filter((known) => !isSame(known, secret)), { ...secret, credentialHash: hash(JSON.stringify(auth)) }].toSorted(byName) };
+  if (serviceAccount) return { ...old, kubernetesServiceAccounts: [...kubernetesServiceAccounts.filter((known) => !isSame(known, serviceAccount)), serviceAccount].toSorted(byName) };
   return { nodePodsAccessible: true }; // nothing was needed, or what every pod of this node has
 }
 
 function isKnown({ kubernetesSecrets = [], kubernetesServiceAccounts = [] }: Mapping, { auth, secret, serviceAccount }: PullCredential): boolean {
   if (serviceAccount) return kubernetesServiceAccounts.some((known) => isSame(known, serviceAccount));
   return kubernetesSecrets.some((known) => (secret && isSame(known, secret)) || known.credentialHash === hash(JSON.stringify(auth)));
+}
+
+function byName(a: AccountReference, b: AccountReference): number {
+  const [first, second] = [a, b].map(({ namespace, name, uid }) => [namespace, name, uid].join("\0"));
+  return first! < second! ? -1 : Number(first! > second!);
 }
 
 function isSame(a: AccountReference, b: AccountReference): boolean {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -17,14 +17,16 @@ let directory = "";
 beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "plugins-")); });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-/** A plugin of one name that is served at `instance`, until it is stopped. */
-function startPlugin(instance: string): () => Promise<void> {
+const quick = { ...systemClock, sleep: (ms: number, signal: AbortSignal) => systemClock.sleep(Math.min(ms, 20), signal) };
+
+/** A plugin of one name that is served at `instance`, until it is stopped. `told`: hears what came of its registration. */
+function startPlugin(instance: string, { type = "DRAPlugin", name = "gpu.example.com", told = () => undefined }: { readonly type?: string; readonly name?: string; readonly told?: (problem: string | undefined) => void } = {}): () => Promise<void> {
   const stop = new AbortController();
   const ended = runAll([rpcServer<Methods>({
     name: instance, socket: join(directory, `${instance}-reg.sock`), methods: serviceMethods(registrationFacts, "pluginregistration"), log: silentLog,
     calls: {
-      "Registration/GetInfo": () => ({ type: "DRAPlugin", name: "gpu.example.com", endpoint: `/${instance}.sock`, supported_versions: ["v1.DRAPlugin"] }),
-      "Registration/NotifyRegistrationStatus": () => ({}),
+      "Registration/GetInfo": () => ({ type, name, endpoint: `/${instance}.sock`, supported_versions: ["v1.DRAPlugin"] }),
+      "Registration/NotifyRegistrationStatus": ({ error }) => { told(error); return {}; },
     },
   })], stop.signal);
   return async () => {
@@ -45,7 +47,7 @@ test.each([
   const metrics = metricsRegistry();
   const known = (state: string): number => metrics.render().split("\n").filter((line) => line.startsWith("plugin_manager_total_plugins{") && line.includes(`state="${state}"`)).length;
   const log = { ...silentLog, info: (message: string) => void steps.push(message) };
-  const ended = runAll([pluginWatcher({ directory, handlers: [handler], clock: { ...systemClock, sleep: (ms, signal) => systemClock.sleep(Math.min(ms, 20), signal) }, log, metrics })], stop.signal);
+  const ended = runAll([pluginWatcher({ directory, handlers: [handler], clock: quick, log, metrics })], stop.signal);
   const plugins = new Map<string, () => Promise<void>>();
   for (const name of ["old", "new"]) {
     plugins.set(name, startPlugin(name));
@@ -59,4 +61,54 @@ test.each([
   expect(calls).toEqual(expected);
   stop.abort();
   await ended;
+});
+
+test("a plugin that is not taken is told why; one that cannot be told that it was is not counted on", async () => {
+  const calls: string[] = [];
+  const handler: PluginHandler = { type: "DRAPlugin", validate: ({ endpoint }) => { if (endpoint === "/wrong.sock") throw new Error("no"); }, register: async ({ endpoint }) => void calls.push(`register ${endpoint}`), deregister: async ({ endpoint }) => void calls.push(`deregister ${endpoint}`) };
+  const stop = new AbortController();
+  const ended = runAll([pluginWatcher({ directory, handlers: [handler], clock: systemClock, log: silentLog, metrics: metricsRegistry() })], stop.signal);
+  const problems: (string | undefined)[] = [];
+  const plugins = [
+    startPlugin("wrong", { told: (problem) => void problems.push(problem) }), startPlugin("other", { type: "Other", told: (problem) => void problems.push(problem) }),
+    startPlugin("deaf", { told: () => { throw new Error("not now"); } }),
+  ];
+  await eventually(() => [...calls, ...problems], (all) => all.length === 4);
+  expect(problems.toSorted()).toEqual([`RegisterPlugin error -- no handler registered for plugin type: Other at socket ${join(directory, "other-reg.sock")}`, "RegisterPlugin error -- plugin validation failed with err: no"]);
+  expect(calls).toEqual(["register /deaf.sock", "deregister /deaf.sock"]);
+  stop.abort();
+  await ended;
+  for (const end of plugins) await end();
+});
+
+test.each([
+  ["another plugin: the one before is gone", "other.example.com", [], ["register gpu.example.com", "register other.example.com", "deregister gpu.example.com", "deregister other.example.com"]],
+  ["one that is not taken: the one before is gone with it", "gpu.example.com", ["gpu.example.com"], ["register gpu.example.com", "refuse gpu.example.com", "deregister gpu.example.com"]],
+])("a socket is made anew for %s", async (_, next, refused, expected) => {
+  const calls: string[] = [];
+  let refuses: readonly string[] = [];
+  const handler: PluginHandler = {
+    type: "DRAPlugin", validate: () => undefined, deregister: async ({ name }) => void calls.push(`deregister ${name}`),
+    async register({ name }) {
+      calls.push(`${refuses.includes(name) ? "refuse" : "register"} ${name}`);
+      if (refuses.includes(name)) throw new Error("no");
+    },
+  };
+  const stop = new AbortController();
+  const ended = runAll([pluginWatcher({ directory, handlers: [handler], clock: quick, log: silentLog, metrics: metricsRegistry() })], stop.signal);
+  const first = startPlugin("one");
+  await eventually(() => calls.length, (count) => count === 1);
+  refuses = refused;
+  const second = startPlugin(".next", { name: next }); // where nobody looks
+  const [hidden, shown] = [".next", "one"].map((instance) => join(directory, `${instance}-reg.sock`));
+  await eventually(() => existsSync(hidden!), (served) => served);
+  renameSync(hidden!, shown!);
+  await eventually(() => calls.length, (count) => count >= expected.length - 1);
+  rmSync(shown!);
+  await second();
+  await eventually(() => calls.at(-1), (call) => call === expected.at(-1));
+  expect([...new Set(calls)]).toEqual(expected);
+  stop.abort();
+  await ended;
+  await first();
 });

@@ -53,6 +53,8 @@ interface Seen {
   /** Another one is another plugin, or the same one started again. */
   readonly identity: string;
   registered: Registered | undefined;
+  /** What was registered at this socket before it was made anew, and is served until that has come of it. */
+  before: Registered | undefined;
   failures: number;
   retryAtMs: number;
 }
@@ -73,10 +75,15 @@ export function pluginWatcher({ directory, handlers, clock, log, metrics }: Deps
     for (const [path, one] of seen) {
       if (sockets.get(path) === one.identity) continue;
       seen.delete(path);
-      if (!one.registered) continue;
-      const { handler, plugin, nth } = one.registered;
-      if (sockets.has(path)) continue; // it comes again under its name
-      const other = [...seen.values()].filter(({ registered }) => registered?.plugin.name === plugin.name && registered.handler === handler).sort((a, b) => b.registered!.nth - a.registered!.nth)[0];
+      const last = one.registered ?? one.before;
+      if (!last) continue;
+      const { handler, plugin, nth } = last;
+      const anew = sockets.get(path);
+      if (anew !== undefined) {
+        seen.set(path, { identity: anew, registered: undefined, before: last, failures: 0, retryAtMs: 0 });
+        continue;
+      }
+      const other = newestOf(handler, plugin.name);
       if (other) {
         if (nth > other.registered!.nth) await fallBack(other, signal);
         continue;
@@ -85,18 +92,38 @@ export function pluginWatcher({ directory, handlers, clock, log, metrics }: Deps
       await handler.deregister(plugin, signal).catch((error: unknown) => log.warn("plugin not taken off", { plugin: plugin.name, error }));
     }
     await Promise.all([...sockets].map(async ([path, identity]) => {
-      const one = seen.get(path) ?? { identity, registered: undefined, failures: 0, retryAtMs: 0 };
+      const one = seen.get(path) ?? { identity, registered: undefined, before: undefined, failures: 0, retryAtMs: 0 };
       seen.set(path, one);
       if (one.registered || clock.uptimeMs() < one.retryAtMs) return;
       try {
         one.registered = await register(path, signal);
         one.failures = 0;
+        await leave(one, signal);
       } catch (error) {
         if (signal.aborted) return;
         one.retryAtMs = clock.uptimeMs() + backoffMs(++one.failures, RETRY);
         log.warn("plugin not registered, next try later", { socket: path, error });
       }
     }));
+  }
+
+  /** Another plugin has come in the place of the one before. */
+  async function leave(one: Seen, signal: AbortSignal): Promise<void> {
+    const { before, registered } = one;
+    one.before = undefined;
+    if (!before || (before.plugin.name === registered?.plugin.name && before.handler === registered.handler) || newestOf(before.handler, before.plugin.name)) return;
+    await before.handler.deregister(before.plugin, signal).catch((error: unknown) => log.warn("plugin not taken off", { plugin: before.plugin.name, error }));
+  }
+
+  function newestOf(handler: PluginHandler, name: string): Seen | undefined {
+    return [...seen.values()].filter(({ registered }) => registered?.plugin.name === name && registered.handler === handler).sort((a, b) => b.registered!.nth - a.registered!.nth)[0];
+  }
+
+  /** One that was taken, and could not be told so, does not count on it. */
+  async function takeBack(handler: PluginHandler, plugin: PluginIdentity, signal: AbortSignal): Promise<void> {
+    const other = newestOf(handler, plugin.name);
+    if (other) return await fallBack(other, signal);
+    await handler.deregister(plugin, signal).catch((error: unknown) => log.warn("plugin not taken off", { plugin: plugin.name, error }));
   }
 
   /** The newer one is gone: the older one, which has been told of its registration, is served again. */
@@ -117,7 +144,8 @@ export function pluginWatcher({ directory, handlers, clock, log, metrics }: Deps
     try {
       const { type = "", name = "", endpoint = "", supported_versions: versions = [] } = await client.call("Registration/GetInfo", {}, call);
       const plugin: PluginIdentity = { name, endpoint: endpoint || socket, versions };
-      const refuse = async (message: string, cause?: unknown): Promise<never> => {
+      const refuse = async (problem: string, cause?: unknown): Promise<never> => {
+        const message = `RegisterPlugin error -- ${problem}`;
         await client.call("Registration/NotifyRegistrationStatus", { plugin_registered: false, error: message }, call).catch((error: unknown) => log.debug("plugin not told that it is refused", { socket, error })); // some end at once when they hear it
         throw new Error(message, { cause });
       };
@@ -133,7 +161,10 @@ export function pluginWatcher({ directory, handlers, clock, log, metrics }: Deps
       } catch (cause) {
         return await refuse(`plugin registration failed with err: ${(cause as Error).message}`, cause);
       }
-      await client.call("Registration/NotifyRegistrationStatus", { plugin_registered: true }, call);
+      await client.call("Registration/NotifyRegistrationStatus", { plugin_registered: true }, call).catch(async (cause: Error) => {
+        await takeBack(handler, plugin, signal);
+        throw new Error(`RegisterPlugin error -- failed to send registration status at socket ${socket}, err: ${cause.message}`, { cause });
+      });
       log.info("plugin registered", { type, plugin: name, endpoint: plugin.endpoint });
       return { handler, plugin, nth: ++registrations };
     } finally {

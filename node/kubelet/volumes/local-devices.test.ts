@@ -1,16 +1,17 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
+import { systemClock } from "../../../core/lifecycle/clock.ts";
 import type { ExecResult } from "../../os/exec.ts";
-import type { Mounts } from "../../os/mount.ts";
+import { type Mounts, systemMounts } from "../../os/mount.ts";
 import { localDevices, localKind } from "./local-devices.ts";
 import { type SetUpDeps, setUpVolume } from "./set-up.ts";
 
 let dataDir = "";
-beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), "local-devices-")); });
+beforeEach(() => { dataDir = realpathSync(mkdtempSync(join(tmpdir(), "local-devices-"))); });
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
 const { signal } = new AbortController();
@@ -94,4 +95,49 @@ test.each<[string, object, string, string?]>([
   const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [{ name: "c", ...use }] } } as unknown as Pod;
   const deps = { dataDir, client, hostIps: [], allocatable: () => ({}), tokens: {} } as unknown as SetUpDeps;
   await expect(setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined })).rejects.toThrow(message);
+});
+
+test("a local directory is mounted as its volume says; it is given to the group of its first pod, and others are told that it is that one's", async () => {
+  const shelf = join(dataDir, "shelf");
+  mkdirSync(shelf);
+  const claim = { metadata: { name: "claim", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
+  let path = shelf;
+  const bound = () => ({ metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, mountOptions: ["noexec"], local: { path } } });
+  const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound() : claim) }) } as unknown as Client;
+  const told: string[] = [];
+  const mounts = systemMounts();
+  const deps = {
+    dataDir, client, mounts, hostIps: [], allocatable: () => ({}), tokens: {}, clock: systemClock, events: { event: ({ name }: { name: string }, type: string, reason: string, message: string) => void told.push(`${name} ${type} ${reason} ${message}`) },
+    expander: { inUse: async () => undefined, beforeUse: async () => undefined },
+  } as unknown as SetUpDeps;
+  const show = async (uid: string, fsGroup: number) => {
+    const pod = { metadata: { uid, name: uid, namespace: "n" }, spec: { securityContext: { fsGroup }, containers: [] } } as unknown as Pod;
+    return (await setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined })).hostPath!;
+  };
+  try {
+    const first = await show("a", 4321);
+    expect([mounts.list().find(({ target }) => target === first)?.options.includes("noexec"), statSync(shelf).gid]).toEqual([true, 4321]);
+    await show("b", 4321);
+    expect(told).toEqual([]);
+    await show("c", 1234);
+    expect([told, statSync(shelf).gid]).toEqual([["c Warning AlreadyMountedVolume The requested fsGroup is 1234, but the volume pv has GID 4321. The volume may not be shareable."], 4321]);
+    path = join(dataDir, "none");
+    expect(await show("a", 4321)).toBe(first); // it has it
+    await expect(show("d", 1)).rejects.toThrow(`MountVolume.NewMounter initialization failed for volume "pv" : path "${path}" does not exist`);
+  } finally {
+    mounts.unmountAll(dataDir);
+  }
+});
+
+test("why the directory behind a claim's volume is not there is told by the volume's name", async () => {
+  const claim = { metadata: { name: "claim", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
+  let mountOptions: string[] = [];
+  const bound = () => ({ metadata: { name: "pv" }, spec: { claimRef: { uid: "claim-uid" }, mountOptions, hostPath: { path: join(dataDir, "none"), type: "Directory" } } });
+  const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound() : claim) }) } as unknown as Client;
+  const deps = { dataDir, client, hostIps: [], allocatable: () => ({}), tokens: {} } as unknown as SetUpDeps;
+  const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [] } } as unknown as Pod;
+  const show = () => setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined });
+  await expect(show()).rejects.toThrow(`MountVolume.SetUp failed for volume "pv" : hostPath type check failed: ${join(dataDir, "none")} is not a directory`);
+  mountOptions = ["noexec"];
+  await expect(show()).rejects.toThrow('MountVolume.MountOptionSupport check failed for volume "pv" : mount options are not supported for this volume type');
 });

@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/volume/{configmap,secret,downwardapi,projected}
  */
+import { posix } from "node:path";
 import type { ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, ProjectedVolumeSource, ResourceList, Secret, ServiceAccountTokenProjection, VolumeProjection } from "../../../core/api/gen/core.v1.ts";
 import type { ObjectSource } from "../containers/environment.ts";
 import { fieldValue, resourceValue } from "../containers/field-reference.ts";
@@ -95,6 +96,7 @@ function commonUser(pod: Pod): number | undefined {
   return users.size === 1 ? user : undefined;
 }
 
+/** As the files on disk are called. */
 function clean(path: string): string {
-  return path.replace(/\/+/g, "/").replace(/^\.\//, "").replace(/\/$/, "");
+  return posix.normalize(path).replace(/\/$/, "");
 }

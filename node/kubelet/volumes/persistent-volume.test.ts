@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
-import type { Pod, Volume } from "../../../core/api/gen/core.v1.ts";
+import type { PersistentVolume, Pod, Volume } from "../../../core/api/gen/core.v1.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
-import { boundVolume } from "./persistent-volume.ts";
+import { boundVolume, mountOptionsOf } from "./persistent-volume.ts";
 
 const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: {} } as unknown as Pod;
 const claimed: Volume = { name: "v", persistentVolumeClaim: { claimName: "c" } };
@@ -37,3 +37,8 @@ test.each<[string, Volume, object | undefined, object | undefined, string | unde
 ])("what a pod may not have, and why: %s", async (_, volume, claim, found, expected) => {
   expect(await problemOf(volume, claim, found)).toBe(expected);
 });
+
+test.each<[object, object, string[]]>([
+  [{}, {}, []], [{}, { mountOptions: ["ro", "noatime", "ro"] }, ["noatime", "ro"]],
+  [{ annotations: { "volume.beta.kubernetes.io/mount-options": "soft,,nolock" } }, { mountOptions: ["ro"] }, ["nolock", "soft"]], // who says it in the old way is heard first
+])("a volume of %j and %j is mounted with %j", (metadata, spec, options) => expect(mountOptionsOf({ metadata, spec } as PersistentVolume)).toEqual(options));

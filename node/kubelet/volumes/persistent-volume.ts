@@ -14,6 +14,12 @@ const IN_USE = "kubernetes.io/pvc-protection";
 
 export interface BoundVolume { readonly claim: Readonly<PersistentVolumeClaim>; readonly volume: Readonly<PersistentVolume>; readonly readOnly: boolean; readonly block: boolean }
 
+/** As who made the volume wants it mounted, each once. Source: kubernetes v1.36 pkg/volume/util/util.go MountOptionFromSpec */
+export function mountOptionsOf({ metadata, spec }: Readonly<PersistentVolume>): string[] {
+  const old = metadata.annotations?.["volume.beta.kubernetes.io/mount-options"];
+  return [...new Set((old?.split(",") ?? spec.mountOptions ?? []).filter((option) => option !== ""))].toSorted();
+}
+
 /** Throws UnusableVolume when the claim is not ready to be used by this pod. */
 export async function boundVolume({ client, signal }: { readonly client: Client; readonly signal: AbortSignal }, pod: Pod, volume: Volume): Promise<BoundVolume> {
   const namespace = pod.metadata.namespace ?? "";

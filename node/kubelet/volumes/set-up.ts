@@ -1,13 +1,14 @@
 /** How each kind of volume comes to be. Called again at every sync: what is there already stays as it is. */
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EmptyDirVolumeSource, NFSVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import { compareQuantities, parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { type CsiVolume, inlineVolume, persistentVolume } from "../csi/csi-volume.ts";
 import type { Claimed } from "../csi/csi-volumes.ts";
-import { allContainers } from "../pod-spec.ts";
+import type { Mounts } from "../../os/mount.ts";
+import { allContainers, podReference } from "../pod-spec.ts";
 import { podCgroupLimits } from "../resources/pod-cgroups.ts";
 import { podLimits } from "../resources/pod-resources.ts";
 import { type Payload, writePayload } from "./atomic-writer.ts";
@@ -15,12 +16,12 @@ import { checkHostPath } from "./host-path.ts";
 import type { IscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { setUpIscsi } from "./iscsi/set-up-iscsi.ts";
 import { type LocalDevices, localKind } from "./local-devices.ts";
-import { MountFailure, UnusableVolume } from "./mount-failure.ts";
+import { MountFailure, mountErrorText, UnusableVolume, VolumePending } from "./mount-failure.ts";
 import { makeMountPoints, nestedMountPoints } from "./nested-mounts.ts";
 import { mountNfs } from "./nfs.ts";
 import { configMapPayload, downwardPayload, projectedPayload, secretPayload } from "./payload.ts";
-import { type BoundVolume, boundVolume } from "./persistent-volume.ts";
-import { podDirectory, volumeDirectory } from "./pod-directories.ts";
+import { type BoundVolume, boundVolume, mountOptionsOf } from "./persistent-volume.ts";
+import { podDirectories, podDirectory, volumeDirectory } from "./pod-directories.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
 import type { VolumeDeps } from "./volume-deps.ts";
 import { giveToGroup, makeDirectory } from "./volume-directory.ts";
@@ -160,9 +161,16 @@ async function setUpPersistent(deps: SetUpDeps, pod: Pod, volume: Volume, { sign
   const bound = await boundVolume({ client: deps.client, signal }, pod, volume);
   onBound(bound.volume);
   checkVolumeMode(pod, volume, bound);
-  const ready = await setUpBound(deps, { pod, volume }, bound, signal);
+  const ready = await setUpBound(deps, { pod, volume }, bound, signal).catch((cause: Error) => {
+    throw isTold(cause) ? cause : new MountFailure("MountVolume.SetUp", bound.volume.metadata.name, new Error(mountErrorText(cause), { cause }));
+  });
   const group = groupOf(bound.volume);
   return group === undefined ? ready : { ...ready, group };
+}
+
+/** It says of which volume it tells, or tells nobody. */
+function isTold(cause: Error): boolean {
+  return cause instanceof MountFailure || cause instanceof UnusableVolume || cause instanceof VolumePending;
 }
 
 /** Whose group a volume's files are, by the word of who made it. */
@@ -173,47 +181,76 @@ function groupOf({ metadata }: Readonly<PersistentVolume>): number | undefined {
 
 async function setUpBound(deps: SetUpDeps, { pod, volume }: { readonly pod: Pod; readonly volume: Volume }, bound: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
   const { volume: { metadata, spec }, readOnly, block } = bound;
+  const options = mountOptionsOf(bound.volume);
   if (spec.csi) return await setUpCsi(deps, pod, persistentVolume(bound.volume, { readOnly, block }), bound, signal);
   if (spec.iscsi) {
-    const ready = await setUpIscsi(deps, pod, spec.iscsi, { name: metadata.name, options: spec.mountOptions ?? [], readOnly: readOnly || (spec.iscsi.readOnly ?? false), block }, signal);
+    const ready = await setUpIscsi(deps, pod, spec.iscsi, { name: metadata.name, options, readOnly: readOnly || (spec.iscsi.readOnly ?? false), block }, signal);
     return block ? ready : { ...ready, claim: nameOf(bound.claim) };
   }
   if (spec.local) return await setUpLocal(deps, pod, bound, signal);
   if (block) throw new MountFailure("MapVolume.FindMapperPluginBySpec", metadata.name, new Error("failed to find BlockVolumeMapper plugin. Volume plugin is nil."));
   if (spec.hostPath) {
+    if (options.length > 0) throw new MountFailure("MountVolume.MountOptionSupport check", metadata.name, new Error("mount options are not supported for this volume type")); // nothing is mounted
     await checkHostPath(spec.hostPath);
     return { hostPath: spec.hostPath.path, readOnly, managed: false };
   }
-  if (spec.nfs) return await setUpNfs(deps, spec.nfs, volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options: spec.mountOptions ?? [] }, signal);
+  if (spec.nfs) return await setUpNfs(deps, spec.nfs, volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options }, signal);
   throw unknownKind(volume.name, metadata.name);
 }
 
 /** A directory, or a device: given as it is, or with the file system on it, which grows with it. */
-async function setUpLocal({ dataDir, mounts, devices, expander, clock, events }: SetUpDeps, pod: Pod, { claim, volume, readOnly, block }: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
-  const { metadata: { name }, spec } = volume;
+async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal: AbortSignal): Promise<ReadyVolume> {
+  const { dataDir, mounts, devices, expander } = deps;
+  const { claim, volume: { metadata: { name }, spec }, readOnly, block } = bound;
   const { path, fsType = "" } = spec.local!;
-  const growing = { pod, claim, volume, readOnly, grow: async () => { if (!block && (await localKind(path)) === "device") await devices.grow({ name, device: path }, signal); return true; } };
+  const options = mountOptionsOf(bound.volume);
   if (block) {
+    if (!existsSync(path)) throw new MountFailure("MapVolume.EvalHostSymlinks", name, new Error(`lstat ${path}: no such file or directory`));
     if ((await localKind(path)) !== "device") throw new MountFailure("MapVolume.MapBlockVolume", name, new Error(`${path} is not a block device`));
-    await expander.inUse(growing, signal);
+    await expander.inUse({ pod, ...bound, grow: async () => true }, signal);
     return { hostPath: path, readOnly, block, managed: false };
   }
+  const growing = { pod, ...bound, grow: async () => { if ((await localKind(path)) === "device") await devices.grow({ name, device: path }, signal); return true; } };
   const directory = volumeDirectory(podDirectory(dataDir, pod.metadata.uid), "kubernetes.io/local-volume", name);
   if (mounts.isMountPoint(directory)) await expander.inUse(growing, signal);
   else {
-    const kind = await localKind(path);
+    const kind = await localKind(path).catch((cause: Error) => { throw new MountFailure("MountVolume.NewMounter initialization", name, cause); });
     await makeDirectory(directory, 0o750);
-    if (kind === "directory") mounts.bind(path, directory, { recursive: true, readOnly });
-    else await devices.show({ name, device: path, fsType, options: spec.mountOptions ?? [], readOnly }, directory, signal).catch((cause: Error) => { throw new MountFailure("MountVolume.MountDevice", name, cause); });
+    if (kind === "directory") bindWith(mounts, path, directory, { readOnly, options });
+    else await devices.show({ name, device: path, fsType, options, readOnly }, directory, signal).catch((cause: Error) => { throw new MountFailure("MountVolume.MountDevice", name, cause); });
     try {
       await expander.beforeUse(growing, signal);
     } catch (error) {
       mounts.unmount(directory); // as if it had not been
       throw error;
     }
-    if (!readOnly) await giveToGroup(pod, directory, { readOnly: false, told: { clock, events } });
+    if (!readOnly) await giveLocal(deps, pod, name, directory);
   }
   return { hostPath: directory, readOnly, managed: true, claim: nameOf(claim) };
+}
+
+/** What the volume's maker wants of its mount holds besides what the place has already. */
+function bindWith(mounts: Mounts, path: string, directory: string, { readOnly, options }: { readonly readOnly: boolean; readonly options: readonly string[] }): void {
+  mounts.bind(path, directory, { recursive: true, readOnly });
+  if (options.length === 0) return;
+  try {
+    const kept = mounts.list().findLast(({ target }) => target === directory)?.options ?? [];
+    mounts.mount({ source: "none", target: directory, fsType: "none", options: ["bind", "remount", ...kept, ...options] });
+  } catch (error) {
+    mounts.unmount(directory);
+    throw error;
+  }
+}
+
+/** To the pod's group, unless other pods have the volume already: it stays theirs. Source: kubernetes v1.36 pkg/volume/local/local.go SetUpAt */
+async function giveLocal({ dataDir, mounts, clock, events }: SetUpDeps, pod: Pod, name: string, directory: string): Promise<void> {
+  const { fsGroup } = pod.spec.securityContext ?? {};
+  if (fsGroup === undefined) return;
+  const { dev, ino, gid } = await stat(directory);
+  const others = mounts.list().filter(({ target }) => target !== directory && target.startsWith(`${podDirectories(dataDir)}/`) && target.includes("/volumes/kubernetes.io~local-volume/"));
+  const found = await Promise.all(others.map(async ({ target }) => await stat(target).catch(() => undefined))); // gone meanwhile
+  if (!found.some((other) => other?.dev === dev && other.ino === ino)) return await giveToGroup(pod, directory, { readOnly: false, told: { clock, events } });
+  if (gid !== fsGroup) events.event(podReference(pod), "Warning", "AlreadyMountedVolume", `The requested fsGroup is ${fsGroup}, but the volume ${name} has GID ${gid}. The volume may not be shareable.`);
 }
 
 function nameOf({ metadata: { name, namespace = "" } }: Readonly<PersistentVolumeClaim>): { readonly namespace: string; readonly claim: string } {

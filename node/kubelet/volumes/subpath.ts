@@ -4,7 +4,7 @@
  *
  * Source: kubernetes v1.36 pkg volume/util/subpath/subpath_linux.go (the same guarantees)
  */
-import { chmodSync, closeSync, constants, existsSync, fstatSync, mkdirSync, openSync, realpathSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, closeSync, constants, existsSync, fstatSync, lstatSync, mkdirSync, openSync, realpathSync, rmdirSync, statSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname, isAbsolute, join, relative, sep } from "node:path";
 import type { Mounts } from "../../os/mount.ts";
 
@@ -18,7 +18,15 @@ export interface SubPath {
   readonly target: string;
 }
 
-/** Throws an Error when the path leads out of the volume. Returns the target. */
+/** What is missing of a path could not be made. */
+export class SubPathNotMade extends Error {
+  constructor(path: string, cause: Error) {
+    super(`${path} could not be made: ${cause.message}`, { cause });
+    this.name = "SubPathNotMade";
+  }
+}
+
+/** Throws SubPathNotMade, and an Error when the path leads out of the volume. Returns the target. */
 export function bindSubPath({ volumePath, subPath, target }: SubPath, mounts: Mounts): string {
   const root = realpathSync(volumePath);
   makeDirectories(root, subPath);
@@ -27,7 +35,9 @@ export function bindSubPath({ volumePath, subPath, target }: SubPath, mounts: Mo
   const place = walk(root, inside);
   try {
     mounts.unmountAll(target); // of an earlier start of this container
-    if (fstatSync(place).isDirectory()) mkdirSync(target, { recursive: true, mode: 0o750 });
+    const isDirectory = fstatSync(place).isDirectory();
+    removeOther(target, isDirectory);
+    if (isDirectory) mkdirSync(target, { recursive: true, mode: 0o750 });
     else if (!existsSync(target)) {
       mkdirSync(dirname(target), { recursive: true, mode: 0o750 });
       writeFileSync(target, "", { mode: 0o640 });
@@ -37,6 +47,14 @@ export function bindSubPath({ volumePath, subPath, target }: SubPath, mounts: Mo
   } finally {
     closeSync(place);
   }
+}
+
+/** Of an earlier start, when there was a directory where there is a file now, or the other way around. */
+function removeOther(target: string, isDirectory: boolean): void {
+  const found = lstatSync(target, { throwIfNoEntry: false });
+  if (found === undefined || found.isDirectory() === isDirectory) return;
+  if (found.isDirectory()) rmdirSync(target);
+  else unlinkSync(target);
 }
 
 /** On Windows, where nothing can be bound: the path itself, made if it is missing. Throws an Error when it leads out of the volume. */
@@ -70,6 +88,14 @@ export function walk(root: string, path: string): number {
 /** Makes what is missing of the path, with the rights of the volume, and nothing outside of it, whatever containers that have the volume make of the path meanwhile. */
 function makeDirectories(root: string, subPath: string): void {
   if (existsSync(join(root, subPath))) return;
+  try {
+    makeMissing(root, subPath);
+  } catch (cause) {
+    throw new SubPathNotMade(join(root, subPath), cause as Error);
+  }
+}
+
+function makeMissing(root: string, subPath: string): void {
   const mode = statSync(root).mode & 0o7777;
   const names = subPath.split("/").filter((part) => part !== "" && part !== ".");
   const missing = names.findIndex((_, i) => !existsSync(join(root, ...names.slice(0, i + 1))));

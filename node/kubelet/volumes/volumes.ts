@@ -106,7 +106,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
   function wait(pod: Pod, { name }: Volume, key: string, cause: VolumePending): VolumesNotReady {
     const { count, toldMs } = pending.get(key) ?? { count: 0, toldMs: clock.uptimeMs() };
     const late = clock.uptimeMs() - toldMs > PENDING_MS_MAX;
-    const problem = `unmounted volumes=[${name}], unattached volumes=[${name}], failed to process volumes=[]: timed out waiting for the condition`;
+    const problem = `unmounted volumes=[${name}], unattached volumes=[${name}], failed to process volumes=[]: context deadline exceeded`;
     if (late && cause instanceof AttachLimitReached) throw new AttachLimitExceeded(`Node has reached its volume attachment limit, rejecting pod. ${problem}`);
     if (late) events.event(podReference(pod), "Warning", "FailedMount", `Unable to attach or mount volumes: ${problem}`);
     pending.set(key, { count: count + 1, toldMs: late ? clock.uptimeMs() : toldMs });
