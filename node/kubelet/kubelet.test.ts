@@ -162,6 +162,7 @@ test("the node is registered, reported and keeps its lease", async () => {
   const found = await eventually(() => node.api.all(NODES)[0], (one) => one?.status?.conditions?.at(-1)?.reason === "KubeletReady");
   expect(found?.metadata.labels).toMatchObject({ "kubernetes.io/hostname": "n1", "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux" });
   expect(found?.status).toMatchObject({ capacity: { cpu: "2", memory: "4Gi", pods: "110" }, allocatable: { memory: "3996Mi" }, addresses: [{ type: "InternalIP", address: "172.16.0.1" }, { type: "Hostname", address: "n1" }] });
+  expect(node.counted("kubelet_node_startup_duration_seconds")).toBeGreaterThan(0);
   const lease = await eventually(() => node.api.all(LEASES)[0], (one) => one !== undefined);
   expect(lease?.spec).toMatchObject({ holderIdentity: "n1", leaseDurationSeconds: 40 });
   await eventually(() => node.api.all(LEASES)[0]?.spec?.renewTime, (renewed) => renewed !== lease?.spec?.renewTime);
@@ -913,6 +914,41 @@ test("a manifest that says who its pod is changes that pod; the mirror of one th
   expect(mirror()?.metadata.name).toBe("web-n1");
   stopping.resolve();
   await eventually(mirror, (pod) => pod === undefined);
+});
+
+test("a pod that is there again under its uid, while it is ended, begins again once it has", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const web = stored<Pod>("v1", "Pod", "d/web", { metadata: { uid: "u" }, spec: { nodeName: "n1", restartPolicy: "Always", terminationGracePeriodSeconds: 30, containers: [{ name: "main", image: "busybox:1" }] } });
+  const pods = staticInformer(web);
+  let stopping = Promise.withResolvers<void>();
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/StopContainer") await stopping.promise;
+    return await runtime.call(method, ...rest);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call }, pods: { ...pods, run: async (quit: AbortSignal, ready: () => void) => { ready(); await aborted(quit); } } as never });
+  const starts = (count: number) => eventually(() => runtime.calls.filter((line) => line === "StartContainer main").length, (found) => found === count);
+  const asked = (count: number) => eventually(() => node.told.filter((line) => line.endsWith("Killing: Stopping container main")).length, (found) => found === count);
+  await starts(1);
+  pods.remove(web);
+  await asked(1);
+  pods.put(web); // the API server was restored from an older state
+  stopping.resolve();
+  await starts(2);
+  expect([node.counted('kubelet_restarted_pods_total{static=""}'), node.counted('kubelet_restarted_pods_total{static="true"}')]).toEqual([1, 0]);
+
+  const manifest = join(dataDir, "manifests/fixed.yaml");
+  const write = (): void => writeFileSync(manifest, `apiVersion: v1\nkind: Pod\nmetadata: {name: fixed, namespace: d, uid: me}\nspec: {containers: [{name: main, image: "busybox:1"}]}\n`);
+  write();
+  await starts(3);
+  stopping = Promise.withResolvers();
+  rmSync(manifest);
+  await asked(2);
+  write();
+  await Bun.sleep(500); // until it is read
+  stopping.resolve();
+  await starts(4);
+  expect(node.counted('kubelet_restarted_pods_total{static="true"}')).toBe(1);
 });
 
 test("resources change while the pod runs, when the node can afford it", async () => {

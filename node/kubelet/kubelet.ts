@@ -20,9 +20,11 @@ import { PODS } from "../../core/client/resources.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
 import { machineTopology } from "../os/cpu-topology.ts";
+import { machineUptimeSeconds } from "../os/machine.ts";
 import { kubeletApi } from "./api.ts";
 import type { Observation } from "./eviction/plan.ts";
 import { housekeeping } from "./housekeeping.ts";
+import { pullRecordMetrics } from "./images/pull-record-metrics.ts";
 import { pullRecords } from "./images/pull-records.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
 import { kubeletContext } from "./kubelet-context.ts";
@@ -31,6 +33,7 @@ import { registerRunning } from "./kubelet-metrics.ts";
 import { type PodsShare, reservationProblem } from "./node/capacity.ts";
 import { nodeReference } from "./node/node-reference.ts";
 import { nodeAgent } from "./node/node-agent.ts";
+import { startupLatency } from "./node/startup-latency.ts";
 import { podObjects } from "./objects/pod-objects.ts";
 import { nodePlugins } from "./plugins/node-plugins.ts";
 import { type CpuMachine, cpuMachine } from "./placement/cpu-machine.ts";
@@ -81,8 +84,10 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       wakeAll();
     },
   });
-  const node = nodeAgent({ ...deps, events, shuttingDown: () => house.isShuttingDown(), devices: () => plugins.devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), onReported: ({ volumesInUse = [] }) => plugins.csi?.told(volumesInUse), pressures: () => house.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
-  const records = settings.pullVerification.policy === "NeverVerify" ? undefined : pullRecords({ dataDir: settings.dataDir, nowMs: clock.nowMs, verification: settings.pullVerification });
+  const node = nodeAgent({ ...deps, events, startup: startupLatency({ metrics, clock, machineSeconds: machineUptimeSeconds() }), shuttingDown: () => house.isShuttingDown(), devices: () => plugins.devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), onReported: ({ volumesInUse = [] }) => plugins.csi?.told(volumesInUse), pressures: () => house.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const pulls = join(settings.dataDir, "image_manager");
+  const onChecked = pullRecordMetrics(metrics, pulls);
+  const records = settings.pullVerification.policy === "NeverVerify" ? undefined : pullRecords({ root: pulls, nowMs: clock.nowMs, verification: settings.pullVerification, onChecked });
   const context = kubeletContext(deps, { events, objects, tokens, plugins, node, records, life: signal });
 
   // The pods, and what tells of them.
@@ -102,7 +107,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   });
   const manager: PodManager = new PodManager({
     shuttingDown: () => house.isShuttingDown(), pods: deps.pods, mirrors, cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...house.pressures()], strictGroups: node.strictGroups,
-    worker: { context, statuses, probes, kubeletStartedMs, deleteObject: (pod, quit) => deletePod(client, pod, quit), onStage: () => manager.retryResizes(), judgeResize: (wish) => manager.judgeResize(wish) },
+    worker: { context, statuses, probes, kubeletStartedMs, deleteObject: (pod, quit) => deletePod(client, pod, quit), onStage: (trigger) => manager.retryResizes(trigger), judgeResize: (wish) => manager.judgeResize(wish) },
   });
   registerRunning(metrics, () => manager.workers());
   metrics.gaugeFrom("kubelet_pleg_last_seen_seconds", "[ALPHA] Timestamp in seconds when PLEG was last seen active.", () => [[{}, Math.floor((clock.nowMs() - (clock.uptimeMs() - watch.activeMs())) / 1000)]]);

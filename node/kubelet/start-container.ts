@@ -56,7 +56,7 @@ export interface ContainerStart {
 /** Throws StartError; anything else is the caller's abort. */
 export async function startContainer(context: KubeletContext, start: ContainerStart, signal: AbortSignal): Promise<void> {
   const { pod, spec, runtime, sandboxId, sandbox } = start;
-  const { cri, events, clock, settings, log } = context;
+  const { cri, events, clock, settings, log, metrics } = context;
   const about = containerReference(pod, spec);
 
   /** Runs a step; its failure is the container's. Events have its name for its id, which each new one has another of. */
@@ -86,13 +86,13 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
   const handler = spec.container.lifecycle?.postStart;
   if (!handler) return;
   try {
-    await runHook({ cri, clock, events, version: majorMinor(settings.version) }, { pod, container: spec.container, containerId: id, podIp: start.podIps[0] ?? "", handler, timeoutMs: Number.MAX_SAFE_INTEGER }, signal);
+    await runHook({ cri, clock, events, metrics, version: majorMinor(settings.version) }, { pod, container: spec.container, containerId: id, podIp: start.podIps[0] ?? "", handler, timeoutMs: Number.MAX_SAFE_INTEGER }, signal);
   } catch (cause) {
     signal.throwIfAborted();
     events.event(about, "Warning", "FailedPostStartHook", "PostStartHook failed");
     log.warn("postStart hook failed", { pod: pod.metadata.name, namespace: pod.metadata.namespace, container: spec.container.name, error: cause });
     const now = { ...(containerNamed(runtime, spec.container.name) ?? nothingYet(spec, sandboxId)), id, state: "running" as const };
-    await killContainer({ cri, clock, events, log, version: majorMinor(settings.version) }, { pod, runtime, container: now, spec, message: "FailedPostStartHook" }, signal).catch((error: unknown) => {
+    await killContainer({ cri, clock, events, log, metrics, version: majorMinor(settings.version) }, { pod, runtime, container: now, spec, message: "FailedPostStartHook" }, signal).catch((error: unknown) => {
       signal.throwIfAborted();
       log.warn("container not stopped after its postStart hook failed", { pod: pod.metadata.name, namespace: pod.metadata.namespace, container: spec.container.name, error });
     });
