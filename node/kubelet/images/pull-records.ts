@@ -29,6 +29,15 @@ interface Mapping {
 }
 interface Pulled { readonly kind: "ImagePulledRecord"; readonly apiVersion: string; readonly lastUpdatedTime: string; readonly imageRef: string; readonly credentialMapping: Readonly<Record<string, Mapping>> }
 
+/** Below the records' own directory. */
+export const PULLING = "pulling", PULLED = "pulled";
+
+/** Why an image may be had, or not, without asking its registry. */
+export type PullCheck = "credentialPolicyAllowed" | "credentialRecordFound" | "mustAuthenticate" | "error";
+
+/** Of one image: what is learned beyond these by looking is not written down. Source: kubernetes v1.36 pkg/kubelet/images/pullmanager writeRecordWhileMatchingLimit */
+const SECRETS_LEARNED_MAX = 100;
+
 const API_VERSION = "kubelet.config.k8s.io/v1alpha1";
 
 export interface PullRecords {
@@ -43,10 +52,18 @@ export interface PullRecords {
   forget(imageRef: string): Promise<void>;
 }
 
-export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir: string; readonly nowMs: () => number; readonly verification: { readonly policy: PullPolicy; readonly allowlist: readonly string[] } }): PullRecords {
-  const root = join(dataDir, "image_manager");
-  const pulling = (image: string): string => join(root, "pulling", `sha256-${hash(image)}`);
-  const pulledPath = (imageRef: string): string => join(root, "pulled", `sha256-${hash(imageRef)}`);
+export interface PullRecordOptions {
+  /** The records' own directory. */
+  readonly root: string;
+  readonly nowMs: () => number;
+  readonly verification: { readonly policy: PullPolicy; readonly allowlist: readonly string[] };
+  readonly onChecked?: ((result: PullCheck) => void) | undefined;
+}
+
+export function pullRecords({ root, nowMs, verification, onChecked }: PullRecordOptions): PullRecords {
+  const begun = new Map<string, number>(); // pulls of an image that are under way
+  const pulling = (image: string): string => join(root, PULLING, `sha256-${hash(image)}`);
+  const pulledPath = (imageRef: string): string => join(root, PULLED, `sha256-${hash(imageRef)}`);
 
   /** One that is corrupted is that of an image which somebody has pulled, nobody knows with what. */
   function read(imageRef: string): Pick<Pulled, "credentialMapping"> | undefined {
@@ -58,28 +75,60 @@ export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir
     }
   }
 
+  /** One of the pulls of it is over. */
+  async function over(image: string): Promise<void> {
+    const others = (begun.get(image) ?? 1) - 1;
+    if (others > 0) return void begun.set(image, others);
+    begun.delete(image);
+    await rm(pulling(image), { force: true });
+  }
+
+  async function note(image: string, imageRef: string, credential: PullCredential | undefined): Promise<void> {
+    const before = read(imageRef)?.credentialMapping ?? {};
+    const name = withoutTag(image);
+    const old = before[name] ?? {};
+    const mapping = old.nodePodsAccessible ? old : withCredential(old, credential);
+    await writeStateFile(pulledPath(imageRef), { kind: "ImagePulledRecord", apiVersion: API_VERSION, lastUpdatedTime: new Date(nowMs()).toISOString(), imageRef, credentialMapping: { ...before, [name]: mapping } } satisfies Pulled);
+  }
+
+  async function check(image: string, imageRef: string, credentials: () => Promise<readonly PullCredential[]>): Promise<PullCheck> {
+    const record = read(imageRef);
+    if (!mustVerify(verification, image, record !== undefined || existsSync(pulling(image)))) return "credentialPolicyAllowed"; // preloaded, unless a pull was cut off
+    const mapping = record?.credentialMapping[withoutTag(image)];
+    if (!mapping) return "mustAuthenticate";
+    if (mapping.nodePodsAccessible) return "credentialRecordFound";
+    const known = (await credentials()).find((credential) => isKnown(mapping, credential));
+    if (!known) return "mustAuthenticate";
+    if (isNewSecret(mapping, known)) await note(image, imageRef, known).catch(() => undefined); // so that it is known when its content changes, or its name; who may have it now may without
+    return "credentialRecordFound";
+  }
+
   return {
-    begin: (image) => writeStateFile(pulling(image), { kind: "ImagePullIntent", apiVersion: API_VERSION, image }),
-    failed: (image) => rm(pulling(image), { force: true }),
+    async begin(image) {
+      begun.set(image, (begun.get(image) ?? 0) + 1);
+      try {
+        await writeStateFile(pulling(image), { kind: "ImagePullIntent", apiVersion: API_VERSION, image });
+      } catch (error) {
+        begun.set(image, begun.get(image)! - 1); // it is not pulled then
+        throw error;
+      }
+    },
+    failed: over,
     forget: (imageRef) => rm(pulledPath(imageRef), { force: true }),
 
     async pulled(image, imageRef, credential) {
-      const before = read(imageRef)?.credentialMapping ?? {};
-      const name = withoutTag(image);
-      const old = before[name] ?? {};
-      const mapping = old.nodePodsAccessible ? old : withCredential(old, credential);
-      await writeStateFile(pulledPath(imageRef), { kind: "ImagePulledRecord", apiVersion: API_VERSION, lastUpdatedTime: new Date(nowMs()).toISOString(), imageRef, credentialMapping: { ...before, [name]: mapping } } satisfies Pulled);
-      await rm(pulling(image), { force: true });
+      await note(image, imageRef, credential);
+      await over(image);
     },
 
     async mayUse(image, imageRef, credentials) {
-      const record = read(imageRef);
-      if (!mustVerify(verification, image, record !== undefined || existsSync(pulling(image)))) return true; // preloaded, unless a pull was cut off
-      if (!record) return false;
-      const mapping = record.credentialMapping[withoutTag(image)];
-      if (!mapping) return false;
-      if (mapping.nodePodsAccessible) return true;
-      return (await credentials()).some((credential) => isKnown(mapping, credential));
+      let result: PullCheck = "error";
+      try {
+        result = await check(image, imageRef, credentials);
+        return result !== "mustAuthenticate";
+      } finally {
+        onChecked?.(result);
+      }
     },
   };
 }
@@ -98,6 +147,12 @@ function withCredential({ kubernetesSecrets = [], kubernetesServiceAccounts = []
 function isKnown({ kubernetesSecrets = [], kubernetesServiceAccounts = [] }: Mapping, { auth, secret, serviceAccount }: PullCredential): boolean {
   if (serviceAccount) return kubernetesServiceAccounts.some((known) => isSame(known, serviceAccount));
   return kubernetesSecrets.some((known) => (secret && isSame(known, secret)) || known.credentialHash === hash(JSON.stringify(auth)));
+}
+
+/** It is known by its name or by its content alone. */
+function isNewSecret({ kubernetesSecrets = [] }: Mapping, { auth, secret }: PullCredential): boolean {
+  if (!auth || !secret || kubernetesSecrets.length >= SECRETS_LEARNED_MAX) return false;
+  return !kubernetesSecrets.some((known) => isSame(known, secret) && known.credentialHash === hash(JSON.stringify(auth)));
 }
 
 function isSame(a: AccountReference, b: AccountReference): boolean {
