@@ -916,6 +916,13 @@ test("a manifest that says who its pod is changes that pod; the mirror of one th
   await eventually(mirror, (pod) => pod === undefined);
 });
 
+test("what a pod has left that cannot be removed does not keep what others have, and both are told of", async () => {
+  for (const left of ["a-stuck", "b-loose"]) mkdirSync(join(dataDir, "pods", left, "volumes"), { recursive: true });
+  await using node = await startNode({}, { mounts: { ...noMounts, list: () => [{ target: join(dataDir, "pods/a-stuck/volumes"), source: "", type: "", options: "" }] as never } });
+  await eventually(() => readdirSync(join(dataDir, "pods")), (left) => left.join() === "a-stuck");
+  await eventually(() => node.counted("kubelet_orphan_pod_cleaned_volumes_errors"), (failed) => failed === 1);
+});
+
 test("a pod that is there again under its uid, while it is ended, begins again once it has", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   runtime.images.add("busybox:1");
