@@ -1082,3 +1082,9 @@ test("on a machine that swaps the kubelet starts unless it was told not to", () 
   expect(() => kubelet({ settings, machine } as unknown as KubeletDeps)).toThrow("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
   expect([settings, KUBELET_DEFAULTS].map((some) => kubeletConfiguration({ ...settings, ...some })["failSwapOn"])).toEqual([true, false]);
 });
+
+test("a node cannot allow kernel parameters that are the whole machine's", () => {
+  const machine = { os: "linux" as const, cpus: 1, memoryBytes: 1024 ** 3, swapBytes: 0, hugepages: [] } as unknown as MachineInfo;
+  const settings = { ...KUBELET_DEFAULTS, nodeName: "n", nodeIps: [], hostname: "n", version: "v1.36.0", allowedUnsafeSysctls: ["net.*", "vm.swappiness"] };
+  expect(() => kubelet({ settings, machine } as unknown as KubeletDeps)).toThrow('the sysctls "vm.swappiness" are not known to be namespaced');
+});

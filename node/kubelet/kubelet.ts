@@ -52,6 +52,7 @@ import { staticPods } from "./static-pods/static-pods.ts";
 import { cadvisorMetrics } from "./stats/cadvisor.ts";
 import { cgroupRows, withProcesses } from "./stats/cgroup-rows.ts";
 import { statusWriter } from "./status/status-writer.ts";
+import { allowedSysctlProblem } from "./sysctls.ts";
 import { tokenSource } from "./volumes/service-account-token.ts";
 import { knownPath, wellKnownDirectory } from "./well-known-directory.ts";
 
@@ -196,6 +197,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 function checkMachine({ settings, machine, cgroups }: KubeletDeps): void {
   const problem = reservationProblem({ machine, reserved: settings.reserved, thresholds: settings.eviction.thresholds });
   if (problem !== undefined) throw new Error(problem);
+  const sysctl = allowedSysctlProblem(settings.allowedUnsafeSysctls);
+  if (sysctl !== undefined) throw new Error(sysctl);
   if (settings.failSwapOn && machine.swapBytes > 0) throw new Error("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
   if (settings.failCgroupV1 && cgroups.version === 1) throw new Error("kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release");
 }
