@@ -95,6 +95,9 @@ test("a plugin registers, its devices are counted, given to containers, and know
   fallIll();
   await eventually(() => first.healthOf("u1", "c0"), ([of]) => of?.resources?.[0]?.health === "Unhealthy");
   expect(first.healthOf("u1", "c1")).toEqual([]);
+  await first.handler.deregister({ name: RESOURCE } as never, signal);
+  await eventually(() => first.counts().get(RESOURCE)?.allocatable, (count) => count === 0);
+  await expect.poll(() => first.startOptions("u1", "c0", signal).then(() => "started", ({ message }: Error) => message)).toBe(`endpoint not found in cache for a registered resource: ${RESOURCE}`); // nobody prepares it
   stop.abort();
   await ended;
 
