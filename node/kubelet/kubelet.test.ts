@@ -318,6 +318,29 @@ test("a container that cannot be started is named in the event, not by the id th
   expect(node.told).toContain("web Failed: Error: task c0: no such file");
 });
 
+test("mounts are read-only all the way down where the runtime can do that, and a container that insists on it does not start where it cannot", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const asked: unknown[] = [];
+  let can = false;
+  const call: typeof runtime.call = async (method, request, ...rest) => {
+    if (method === "RuntimeService/Status") return { status: { conditions: [{ type: "RuntimeReady", status: true }, { type: "NetworkReady", status: true }] }, runtime_handlers: [{ name: "", features: { recursive_read_only_mounts: can } }] } as never;
+    if (method === "RuntimeService/CreateContainer") asked.push(...((request as { config: ContainerConfig }).config.mounts ?? []).filter(({ container_path }) => container_path === "/e").map(({ recursive_read_only }) => recursive_read_only));
+    return await runtime.call(method, request, ...rest);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  const mounting = (recursiveReadOnly: "IfPossible" | "Enabled") => [{ volumeMounts: [{ name: "e", mountPath: "/e", readOnly: true, recursiveReadOnly }] }];
+  const spec = { volumes: [{ name: "e", emptyDir: {} }] };
+  await node.create("may", spec, mounting("IfPossible"));
+  await node.until("may", isReady);
+  await node.create("must", spec, mounting("Enabled"));
+  const refused = await node.until("must", (status) => first(status)?.state?.waiting?.reason === "CreateContainerConfigError");
+  expect(first(refused)?.state?.waiting?.message).toBe('failed to resolve recursive read-only mode: volume "e" requested recursive read-only mode, but it is not supported by the runtime');
+  can = true;
+  await node.until("must", isReady);
+  expect(asked).toEqual([false, true]);
+});
+
 test("a pod for which there can be no control group says so", async () => {
   const cgroups = memoryCgroups();
   const ensure: Cgroups["ensure"] = (path) => {

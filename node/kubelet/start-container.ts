@@ -156,9 +156,15 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   const config = containerConfig({
     pod, container, restartCount, imageId: image.id ?? "", environment: new Map([...environment, ...added.environment]), platform, devices: [...added.devices, ...containerDevices(container, volumes)],
     annotations: added.annotations, cdiDevices: added.CDI_devices,
-    mounts: [...added.mounts, ...(await containerMounts({ os: machine.os, pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), mounted: new Set(runtime.containers.flatMap((one) => one.mounts.map(({ host_path = "" }) => host_path))), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: machine.os === "linux", imageSubPaths: mountsImageSubPaths(context.runtimeName()), mounts, random }))].map((mount) => (mapped ? { ...mount, uidMappings: mapped, gidMappings: mapped } : mount)),
+    mounts: [...added.mounts, ...(await containerMounts({ os: machine.os, pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), mounted: new Set(runtime.containers.flatMap((one) => one.mounts.map(({ host_path = "" }) => host_path))), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: await mountsRecursively(context, pod, container, signal), imageSubPaths: mountsImageSubPaths(context.runtimeName()), mounts, random }))].map((mount) => (mapped ? { ...mount, uidMappings: mapped, gidMappings: mapped } : mount)),
   });
   return { config };
+}
+
+/** Whether what runs the container can make mounts read-only all the way down. Nobody is asked where nobody wants that. */
+async function mountsRecursively({ handlers, handlerFeatures }: Pick<KubeletContext, "handlers" | "handlerFeatures">, pod: Pod, { volumeMounts = [] }: NamedContainer["container"], signal: AbortSignal): Promise<boolean> {
+  if (!volumeMounts.some(({ recursiveReadOnly = "Disabled" }) => recursiveReadOnly !== "Disabled")) return false;
+  return handlerFeatures(await handlers.handlerOf(pod.spec.runtimeClassName, signal))?.recursive_read_only_mounts ?? false;
 }
 
 function hostsFile({ settings, machine: { os } }: KubeletContext, pod: Pod, podIps: readonly string[]): string | undefined {
