@@ -2,15 +2,16 @@
  * Whether this node takes a pod that was bound to it. The scheduler has looked at all this, but it may have been too late, or bypassed
  * (spec.nodeName). A refused pod is Failed; it is not run and not retried. Pure.
  *
- * Source: kubernetes v1.36 pkg/kubelet/lifecycle/predicate.go, pkg/scheduler (AdmissionCheck), pkg/kubelet/sysctl/allowlist.go, pkg/security/apparmor/validate.go, pkg/kubelet/eviction/eviction_manager.go (Admit)
+ * Source: kubernetes v1.36 pkg/kubelet/lifecycle/predicate.go, pkg/scheduler (AdmissionCheck), pkg/security/apparmor/validate.go, pkg/kubelet/eviction/eviction_manager.go (Admit)
  */
 import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList, Toleration } from "../../core/api/gen/core.v1.ts";
 import { parseQuantity } from "../../core/api/meta/quantity.ts";
 import type { OperatingSystem } from "../os/machine.ts";
 import { wantsAppArmor } from "./containers/security-context.ts";
-import { isCriticalPod, isHostNetwork, isSidecar, isStaticPod } from "./pod-spec.ts";
+import { isCriticalPod, isSidecar, isStaticPod } from "./pod-spec.ts";
 import { podRequests, qosClass } from "./resources/pod-resources.ts";
 import type { PodFailure } from "./status/pod-status.ts";
+import { sysctlProblem } from "./sysctls.ts";
 
 export interface AdmissionFacts {
   readonly os: OperatingSystem;
@@ -27,11 +28,6 @@ export interface AdmissionFacts {
   /** False: AppArmor's profiles cannot be put on. */
   readonly appArmor?: boolean | undefined;
 }
-
-const SAFE_SYSCTLS: readonly string[] = [
-  "kernel.shm_rmid_forced", "net.ipv4.ip_local_port_range", "net.ipv4.tcp_syncookies", "net.ipv4.ping_group_range", "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports",
-  "net.ipv4.tcp_keepalive_time", "net.ipv4.tcp_fin_timeout", "net.ipv4.tcp_keepalive_intvl", "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem",
-];
 
 /** What the node has too little of for the pod, in the resource's unit: milli for cpu. */
 export interface Shortfall { readonly resource: string; readonly amount: number }
@@ -58,14 +54,8 @@ function pressureRefusal({ pod, pressures }: AdmissionFacts): PodFailure | undef
 }
 
 function sysctlRefusal({ pod, allowedUnsafeSysctls }: AdmissionFacts): PodFailure | undefined {
-  for (const { name } of pod.spec.securityContext?.sysctls ?? []) {
-    const key = name.replaceAll("/", ".");
-    const allowed = SAFE_SYSCTLS.includes(key) || allowedUnsafeSysctls.some((pattern) => (pattern.endsWith("*") ? key.startsWith(pattern.slice(0, -1)) : pattern === key));
-    if (!allowed) return refuse("SysctlForbidden", `forbidden sysctl: "${key}" not allowlisted`);
-    if (key.startsWith("net.") && isHostNetwork(pod)) return refuse("SysctlForbidden", `forbidden sysctl: "${key}" not allowed with host net enabled`);
-    if (key.startsWith("kernel.shm") && pod.spec.hostIPC) return refuse("SysctlForbidden", `forbidden sysctl: "${key}" not allowed with host ipc enabled`);
-  }
-  return undefined;
+  const problem = sysctlProblem(pod, allowedUnsafeSysctls);
+  return problem === undefined ? undefined : refuse("SysctlForbidden", `forbidden sysctl: ${problem}`);
 }
 
 function appArmorRefusal({ pod, appArmor }: AdmissionFacts): PodFailure | undefined {

@@ -1,7 +1,7 @@
 /** KubeletApi over the workers and the runtime: see kubelet-api.ts. The messages are upstream's. Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { Pod } from "../../core/api/gen/core.v1.ts";
+import type { ContainerStatus, Pod } from "../../core/api/gen/core.v1.ts";
 import { timestamp } from "../../core/lifecycle/clock.ts";
 import type { KubeletContext } from "./context.ts";
 import { KubeletApiError, type KubeletApi, type PodName, type StatsSummary } from "./kubelet-api.ts";
@@ -36,7 +36,7 @@ export function kubeletApi({ context: { settings, cri, clock }, manager, statsSu
     const { pod, runtime } = workerOf(name);
     const wanted = container || pod.spec.containers[0]?.name || "";
     const found = containerNamed(runtime, wanted);
-    if (found?.state !== "running") throw new KubeletApiError("container-not-found", missing(wanted));
+    if (found?.state !== "running") throw new KubeletApiError("unavailable", missing(wanted));
     return found;
   }
 
@@ -48,17 +48,16 @@ export function kubeletApi({ context: { settings, cri, clock }, manager, statsSu
     const wanted = container || pod.spec.containers[0]?.name || "";
     if (!findContainer(pod.spec, wanted)) throw new KubeletApiError("container-not-found", `container "${wanted}" not found in pod "${full}"`);
     const all = runtime.containers.filter((one) => one.name === wanted);
+    const said = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? []), ...(status.ephemeralContainerStatuses ?? [])].find((one) => one.name === wanted);
+    const { terminated: last } = said?.lastState ?? {};
     if (previous) {
       const ended = all[0]?.state === "running" ? all[1] : all.find(({ id, state }) => state === "exited" && id !== (status.containerStatuses?.find((one) => one.name === wanted)?.state?.terminated ? all[0]?.id : undefined));
-      if (!ended) throw new KubeletApiError("bad-request", `previous terminated container "${wanted}" in pod "${pod.metadata.name}" not found`);
+      if (!ended) throw new KubeletApiError("bad-request", last?.containerID ? removed(last.containerID) : `previous terminated container "${wanted}" in pod "${pod.metadata.name}" not found`);
       return { worker, found: ended };
     }
     const found = all.find(({ state }) => state === "running" || state === "exited");
     if (found) return { worker, found };
-    const waiting = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? []), ...(status.ephemeralContainerStatuses ?? [])].find((one) => one.name === wanted)?.state?.waiting;
-    if (!waiting) throw new KubeletApiError("bad-request", `container "${wanted}" in pod "${pod.metadata.name}" is not available`);
-    const why = waiting.reason === "ErrImagePull" ? "image can't be pulled" : waiting.reason === "ImagePullBackOff" ? "trying and failing to pull image" : waiting.reason ?? "";
-    throw new KubeletApiError("bad-request", `container "${wanted}" in pod "${pod.metadata.name}" is waiting to start: ${why}`);
+    throw new KubeletApiError("bad-request", whyNoLog(said, `container "${wanted}" in pod "${pod.metadata.name}"`));
   }
 
   return {
@@ -99,7 +98,7 @@ export function kubeletApi({ context: { settings, cri, clock }, manager, statsSu
     },
     async portForward(name, ports, signal) {
       const sandbox = workerOf(name).runtime.sandboxes.find(({ ready }) => ready);
-      if (!sandbox) throw new KubeletApiError("unavailable", `unable to forward port because pod is not running. Current status=${workerOf(name).status.phase ?? ""}`);
+      if (!sandbox) throw new KubeletApiError("unavailable", `pod not found ("${name.name}_${name.namespace}")`);
       const { url = "" } = await cri.call("RuntimeService/PortForward", { pod_sandbox_id: sandbox.id, port: [...ports] }, { signal });
       return url;
     },
@@ -129,3 +128,17 @@ export function kubeletApi({ context: { settings, cri, clock }, manager, statsSu
     unhealthyReason,
   };
 }
+
+/** Of a container that the runtime has nothing of, by what is told of it. */
+function whyNoLog(said: ContainerStatus | undefined, which: string): string {
+  if (!said) return `${which} is not available`;
+  const { state = {}, lastState, containerID } = said;
+  if (state.running) return removed(containerID ?? "");
+  const ended = state.terminated?.containerID || lastState?.terminated?.containerID;
+  if (state.terminated ?? lastState?.terminated) return ended ? removed(ended) : `${which} is terminated`;
+  if (!state.waiting) return `${which} is waiting to start - no logs yet`;
+  const { reason = "" } = state.waiting;
+  return `${which} is waiting to start: ${reason === "ErrImagePull" ? "image can't be pulled" : reason === "ImagePullBackOff" ? "trying and failing to pull image" : reason}`;
+}
+
+function removed(containerID: string): string { return `unable to retrieve container logs for ${containerID}`; }

@@ -73,8 +73,8 @@ async function updateAll({ cri, machine, placement }: KubeletContext, { pod, pla
 }
 
 async function clearTheWay(context: KubeletContext, { pod, runtime, plan }: ApplyFacts, signal: AbortSignal): Promise<RuntimePod> {
-  const { cri, clock, events, log, settings } = context;
-  const deps = { cri, clock, events, log, version: majorMinor(settings.version) };
+  const { cri, clock, events, log, metrics, settings } = context;
+  const deps = { cri, clock, events, log, metrics, version: majorMinor(settings.version) };
   if (plan.createSandbox && plan.sandboxId !== "") events.event(podReference(pod), "Normal", "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
   for (const { container, spec, alive } of plan.reset) {
     if (alive) await killContainer(deps, { pod, runtime, container, spec, message: "killing", reason: "RestartAllContainers", graceSeconds: 0 }, signal);

@@ -64,9 +64,18 @@ export interface KubeletContext {
 /** Upstream's names. Counted where it happens. */
 export type PodOperation = "create" | "update" | "sync" | "kill" | "terminated";
 
+/** Why a resize that waits is looked at again. */
+export type ResizeTrigger = "pod_resized" | "pod_updated" | "pods_added" | "pods_removed" | "periodic_retry";
+
 export interface KubeletMetrics {
   resizeAsked(one: ResizeOperation): void;
   resizeInfeasible(detail: string): void;
+  /** What had to wait is granted, when it was looked at again for `trigger`. */
+  resizeWaited(trigger: ResizeTrigger): void;
+  /** A hook over HTTPS met a server of HTTP, which answered. */
+  hookFellBack(): void;
+  /** A hook that sleeps was ended before it had. */
+  hookSleptShort(): void;
   /** Since it was granted. */
   resizeTook(ms: number, success: boolean): void;
   startedPods(userNamespace: boolean): void;
@@ -90,6 +99,12 @@ export interface KubeletMetrics {
   /** As it was read again. */
   podRead(pod: Pod, nowMs: number): void;
   podGone(uid: string): void;
+  /** It came back under its uid while it was ended, and begins again. */
+  podRestarted(isStatic: boolean): void;
+  /** The runtime was asked for one pod. */
+  podListed(seconds: number): void;
+  /** Of pods that are gone, what lay on the disk: so many in the last round. */
+  leftoversRemoved(pods: { readonly all: number; readonly failed: number }): void;
   /** It waited so long for its first look. */
   workerStarted(seconds: number): void;
   /** The runtime has pods that nobody knows. */

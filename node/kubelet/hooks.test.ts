@@ -1,17 +1,26 @@
-import { expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import type { LifecycleHandler, Pod } from "../../core/api/gen/core.v1.ts";
 import { type EventRecorder, silentEvents } from "../../core/client/events.ts";
 import { systemClock } from "../../core/lifecycle/clock.ts";
+import { metricsRegistry } from "../../core/observe/metrics.ts";
 import type { Cri } from "../cri/client.ts";
 import { runHook } from "./hooks.ts";
+import { kubeletMetrics } from "./kubelet-metrics.ts";
+
+let counts = metricsRegistry();
+let metrics = kubeletMetrics(counts, "n");
+beforeEach(() => {
+  counts = metricsRegistry();
+  metrics = kubeletMetrics(counts, "n");
+});
 
 const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: {} } as Pod;
 
-async function run(handler: LifecycleHandler, answer: object = {}, events: EventRecorder = silentEvents.from({ component: "kubelet" })): Promise<string> {
+async function run(handler: LifecycleHandler, answer: object = {}, events: EventRecorder = silentEvents.from({ component: "kubelet" }), signal = new AbortController().signal): Promise<string> {
   const asked: unknown[] = [];
   const cri = { call: async (_: string, request: object) => { asked.push(request); return answer; } } as unknown as Cri;
   const facts = { pod, container: { name: "c", ports: [{ name: "web", containerPort: 9 }] }, containerId: "id", podIp: "127.0.0.1", handler, timeoutMs: 1_000 };
-  return await runHook({ cri, clock: systemClock, events, version: "1.36" }, facts, new AbortController().signal).then(() => JSON.stringify(asked), (error: Error) => error.message);
+  return await runHook({ cri, clock: systemClock, events, metrics, version: "1.36" }, facts, signal).then(() => JSON.stringify(asked), (error: Error) => error.message);
 }
 
 test("a hook runs in its container, without parameters; its failure is told as upstream tells it", async () => {
@@ -32,4 +41,11 @@ test("a hook over HTTPS that meets a server of HTTP is asked again without, and 
   expect(await run(handler, {}, events)).toBe("[]");
   expect(seen).toEqual([null, "b"]);
   expect(told).toEqual([`Warning LifecycleHTTPFallback: request to HTTPS lifecycle hook 127.0.0.1:${server.port} got HTTP response, retry with HTTP succeeded`]);
+  expect(counts.render()).toContain("kubelet_lifecycle_handler_http_fallbacks_total 1\n");
+});
+
+test("a hook that is ended in its sleep has failed, and is counted", async () => {
+  expect(await run({ sleep: { seconds: 60 } }, {}, undefined, AbortSignal.timeout(1))).toBe('Sleep lifecycle hook (60) for Container "c" in Pod "p_n(u)" failed - error: container terminated before sleep hook finished');
+  await run({ sleep: { seconds: 0 } });
+  expect(counts.render()).toContain("kubelet_sleep_action_terminated_early_total 1\n");
 });

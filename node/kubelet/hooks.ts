@@ -4,10 +4,11 @@ import { goQuote } from "../../core/api/meta/go-quote.ts";
 import type { EventRecorder } from "../../core/client/events.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Cri } from "../cri/client.ts";
+import type { KubeletMetrics } from "./context.ts";
 import { formatPod, podReference } from "./pod-spec.ts";
 import { containerPort, hostPort, httpGetAction } from "./probes/http-get.ts";
 
-export interface HookDeps { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly version: string }
+export interface HookDeps { readonly cri: Pick<Cri, "call">; readonly clock: Clock; readonly events: EventRecorder; readonly version: string; readonly metrics: Pick<KubeletMetrics, "hookFellBack" | "hookSleptShort"> }
 
 export interface HookRun {
   readonly pod: Pod;
@@ -40,18 +41,21 @@ export async function runHook(deps: HookDeps, run: HookRun, signal: AbortSignal)
     });
   } else if (sleep) {
     await clock.sleep(sleep.seconds * 1000, signal);
-    if (signal.aborted) throw new Error(`Sleep lifecycle hook (${sleep.seconds}) ${where} container terminated before sleep hook finished`);
+    if (!signal.aborted) return;
+    deps.metrics.hookSleptShort();
+    throw new Error(`Sleep lifecycle hook (${sleep.seconds}) ${where} container terminated before sleep hook finished`);
   } else throw new Error(`Cannot run handler: invalid handler: ${JSON.stringify(handler)}`);
 }
 
 /** Kubelets once asked over HTTP whatever the scheme: a server that was made for them is asked again so. */
-async function httpHook({ clock, events, version }: HookDeps, { pod, container, podIp, timeoutMs }: HookRun, action: HTTPGetAction, signal: AbortSignal): Promise<void> {
+async function httpHook({ clock, events, metrics, version }: HookDeps, { pod, container, podIp, timeoutMs }: HookRun, action: HTTPGetAction, signal: AbortSignal): Promise<void> {
   const get = async (how: HTTPGetAction): Promise<unknown> => await httpGetAction(how, container, { podIp, purpose: "lifecycle", version, timeoutMs: Math.min(timeoutMs, HTTP_TIMEOUT_MS_MAX), clock, signal });
   try {
     await get(action);
   } catch (error) {
     if (action.scheme !== "HTTPS" || !(error as Error).message.includes("server gave HTTP response to HTTPS client")) throw error;
     await get({ ...action, scheme: "HTTP", httpHeaders: (action.httpHeaders ?? []).filter(({ name }) => name.toLowerCase() !== "authorization") }).catch(() => { throw error; });
+    metrics.hookFellBack();
     events.event(podReference(pod), "Warning", "LifecycleHTTPFallback", `request to HTTPS lifecycle hook ${hostPort(action.host || podIp, containerPort(action.port, container))} got HTTP response, retry with HTTP succeeded`);
   }
 }

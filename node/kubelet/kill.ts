@@ -10,13 +10,13 @@ import { settleAll } from "../../core/lifecycle/settle-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { isCriNotFound } from "../cri/client.ts";
-import { runHook } from "./hooks.ts";
+import { type HookDeps, runHook } from "./hooks.ts";
 import type { EventRecorder } from "../../core/client/events.ts";
 import type { KillReason } from "./plan.ts";
 import { allContainers, containerReference, isSidecar, type NamedContainer } from "./pod-spec.ts";
 import { podIps, type RuntimeContainer, type RuntimePod } from "./runtime-pod.ts";
 
-export interface KillDeps { readonly cri: Cri; readonly clock: Clock; readonly events: EventRecorder; readonly log: Log; readonly version: string }
+export interface KillDeps { readonly cri: Cri; readonly clock: Clock; readonly events: EventRecorder; readonly log: Log; readonly version: string; readonly metrics: HookDeps["metrics"] }
 
 /** A container is always given at least this long. */
 const GRACE_SECONDS_MIN = 2;
@@ -61,11 +61,11 @@ export async function killContainer(deps: KillDeps, kill: ContainerKill, signal:
 }
 
 /** Never throws. */
-async function runPreStop({ cri, clock, events, log, version }: KillDeps, { pod, runtime, container, spec }: ContainerKill, graceSeconds: number, { signal, gone }: { readonly signal: AbortSignal; readonly gone: AbortSignal }): Promise<void> {
+async function runPreStop({ cri, clock, events, log, metrics, version }: KillDeps, { pod, runtime, container, spec }: ContainerKill, graceSeconds: number, { signal, gone }: { readonly signal: AbortSignal; readonly gone: AbortSignal }): Promise<void> {
   const handler = spec.container.lifecycle!.preStop!;
   const timeoutMs = (graceSeconds + GRACE_SECONDS_MIN) * 1000;
   try {
-    await runHook({ cri, clock, events, version }, { pod, container: spec.container, containerId: container.id, podIp: podIps(runtime)[0] ?? "", handler, timeoutMs }, AbortSignal.any([signal, gone]));
+    await runHook({ cri, clock, events, metrics, version }, { pod, container: spec.container, containerId: container.id, podIp: podIps(runtime)[0] ?? "", handler, timeoutMs }, AbortSignal.any([signal, gone]));
   } catch (error) {
     if (signal.aborted || (handler.sleep && gone.aborted)) return;
     events.event(containerReference(pod, spec), "Warning", "FailedPreStopHook", "PreStopHook failed");

@@ -38,6 +38,17 @@ test("nothing is promised of a pod with volumes that last, nor of one that could
   }
 });
 
+test("of pods in a network of their own the first one's start is told apart", () => {
+  const metrics = metricsRegistry();
+  const counted = kubeletMetrics(metrics, "n");
+  const start = (seconds: number, spec: Partial<Pod["spec"]>) => {
+    counted.podSeen(podOf(spec));
+    counted.podRead(podOf(spec, RUNNING), after(seconds));
+    return metrics.render().split("\n").find((line) => line.startsWith("kubelet_first_network_pod_start_sli_duration_seconds "))?.split(" ")[1];
+  };
+  expect([start(21, { hostNetwork: true }), start(22, {}), start(23, {})]).toEqual(["0", "22", "22"]);
+});
+
 test("pods are told of by where they come from and how far they are", () => {
   const metrics = metricsRegistry();
   const worker = (pod: Pod, stage: WorkerStage, isGone = false) => ({ pod, stage, isGone, runtime: emptyRuntimePod("u", "a", "x"), resizeConditions: stage === "running" ? [{ type: "PodResizePending", reason: "Deferred" }, { type: "PodResizeInProgress" }] : [] });

@@ -6,7 +6,7 @@
 import type { Pod } from "../../core/api/gen/core.v1.ts";
 import { DEFAULT_BUCKETS, doubling, type Metrics } from "../../core/observe/metrics.ts";
 import type { KubeletMetrics } from "./context.ts";
-import { isStaticPod, isTerminalPhase } from "./pod-spec.ts";
+import { isHostNetwork, isStaticPod, isTerminalPhase } from "./pod-spec.ts";
 import type { WorkerStage } from "./pod-worker.ts";
 import type { RuntimePod } from "./runtime-pod.ts";
 import { StartLatency } from "./start-latency.ts";
@@ -85,6 +85,19 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
   const resizes = metrics.counter("kubelet_container_requested_resizes_total", "[ALPHA] Number of requested resizes, counted at the container level. Different resources on the same container are counted separately. The 'requirement' label refers to 'memory' or 'limits'; the 'operation' label can be one of 'add', 'remove', 'increase' or 'decrease'.");
   const infeasible = metrics.counter("kubelet_pod_infeasible_resizes_total", "[ALPHA] Number of infeasible resizes for pods.");
   const resized = metrics.histogram("kubelet_pod_resize_duration_milliseconds", "[ALPHA] Duration in milliseconds to actuate a pod resize", RESIZE_MS);
+  const restarted = metrics.counter("kubelet_restarted_pods_total", "[ALPHA] Number of pods that have been restarted because they were deleted and recreated with the same UID while the kubelet was watching them (common for static pods, extremely uncommon for API pods)");
+  for (const fixed of ["", "true"]) restarted.inc({ static: fixed }, 0);
+  const podRelisted = metrics.histogram("kubelet_pleg_pod_relist_duration_seconds", "[ALPHA] Duration in seconds for relisting a single pod in PLEG.", DEFAULT_BUCKETS);
+  metrics.counter("kubelet_pleg_discard_events", "[ALPHA] The number of discard events in PLEG.").inc({}, 0); // what the runtime tells is kept as one sign for each pod, which there is always room for
+  const orphanVolumes = metrics.gauge("kubelet_orphan_pod_cleaned_volumes", "[ALPHA] The total number of orphaned Pods whose volumes were cleaned in the last periodic sweep.");
+  const orphanVolumesFailed = metrics.gauge("kubelet_orphan_pod_cleaned_volumes_errors", "[ALPHA] The number of orphaned Pods whose volumes failed to be cleaned in the last periodic sweep.");
+  const firstNetworkPod = metrics.gauge("kubelet_first_network_pod_start_sli_duration_seconds", "[INTERNAL] Duration in seconds to start the first network pod, excluding time to pull images and run init containers, measured from pod creation timestamp to when all its containers are reported as started and observed via watch");
+  for (const gauge of [orphanVolumes, orphanVolumesFailed, firstNetworkPod]) gauge.set(0);
+  let hasNetworkPod = false;
+  const fallbacks = metrics.counter("kubelet_lifecycle_handler_http_fallbacks_total", "[ALPHA] The number of times lifecycle handlers successfully fell back to http from https.");
+  const shortSleeps = metrics.counter("kubelet_sleep_action_terminated_early_total", "[ALPHA] The number of times lifecycle sleep handler got terminated before it finishes");
+  for (const counter of [fallbacks, shortSleeps]) counter.inc({}, 0);
+  const waited = metrics.counter("kubelet_pod_deferred_accepted_resizes_total", "[ALPHA] Cumulative number of resizes that were accepted after being deferred.");
   const latency = new StartLatency();
   const kindOf = (kind: string): string => (kind === "init" ? "init_container" : kind === "ephemeral" ? "ephemeral_container" : "container");
   return {
@@ -118,9 +131,21 @@ export function kubeletMetrics(metrics: Metrics, nodeName: string): KubeletMetri
       const start = latency.observe(pod, nowMs);
       if (!start) return;
       startTotal.observe(start.totalSeconds);
-      if (start.sliSeconds !== undefined) startSli.observe(start.sliSeconds);
+      if (start.sliSeconds === undefined) return;
+      startSli.observe(start.sliSeconds);
+      if (!hasNetworkPod && !isHostNetwork(pod)) firstNetworkPod.set(start.sliSeconds);
+      hasNetworkPod ||= !isHostNetwork(pod);
     },
     podGone: (uid) => latency.forget(uid),
+    podRestarted: (isStatic) => restarted.inc({ static: isStatic ? "true" : "" }),
+    podListed: (seconds) => podRelisted.observe(seconds),
+    leftoversRemoved({ all, failed }) {
+      orphanVolumes.set(all);
+      orphanVolumesFailed.set(failed);
+    },
+    hookFellBack: () => fallbacks.inc(),
+    hookSleptShort: () => shortSleeps.inc(),
+    resizeWaited: (trigger) => waited.inc({ retry_trigger: trigger }),
     workerStarted: (seconds) => workerStarts.observe(seconds),
     orphaned: () => orphans.inc(),
     admissionRefused: (reason) => refusals.inc({ reason: REFUSALS.has(reason) ? reason : reason.startsWith("OutOf") ? "OutOfExtendedResources" : "Other" }),

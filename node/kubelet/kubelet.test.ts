@@ -162,6 +162,7 @@ test("the node is registered, reported and keeps its lease", async () => {
   const found = await eventually(() => node.api.all(NODES)[0], (one) => one?.status?.conditions?.at(-1)?.reason === "KubeletReady");
   expect(found?.metadata.labels).toMatchObject({ "kubernetes.io/hostname": "n1", "kubernetes.io/arch": "amd64", "kubernetes.io/os": "linux" });
   expect(found?.status).toMatchObject({ capacity: { cpu: "2", memory: "4Gi", pods: "110" }, allocatable: { memory: "3996Mi" }, addresses: [{ type: "InternalIP", address: "172.16.0.1" }, { type: "Hostname", address: "n1" }] });
+  expect(node.counted("kubelet_node_startup_duration_seconds")).toBeGreaterThan(0);
   const lease = await eventually(() => node.api.all(LEASES)[0], (one) => one !== undefined);
   expect(lease?.spec).toMatchObject({ holderIdentity: "n1", leaseDurationSeconds: 40 });
   await eventually(() => node.api.all(LEASES)[0]?.spec?.renewTime, (renewed) => renewed !== lease?.spec?.renewTime);
@@ -315,6 +316,29 @@ test("a container that cannot be started is named in the event, not by the id th
   const status = await node.until("web", (now) => first(now)?.state?.waiting?.reason === "RunContainerError");
   expect(first(status)?.state?.waiting?.message).toMatch(/^task (?!c0:).+: no such file$/);
   expect(node.told).toContain("web Failed: Error: task c0: no such file");
+});
+
+test("mounts are read-only all the way down where the runtime can do that, and a container that insists on it does not start where it cannot", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const asked: unknown[] = [];
+  let can = false;
+  const call: typeof runtime.call = async (method, request, ...rest) => {
+    if (method === "RuntimeService/Status") return { status: { conditions: [{ type: "RuntimeReady", status: true }, { type: "NetworkReady", status: true }] }, runtime_handlers: [{ name: "", features: { recursive_read_only_mounts: can } }] } as never;
+    if (method === "RuntimeService/CreateContainer") asked.push(...((request as { config: ContainerConfig }).config.mounts ?? []).filter(({ container_path }) => container_path === "/e").map(({ recursive_read_only }) => recursive_read_only));
+    return await runtime.call(method, request, ...rest);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  const mounting = (recursiveReadOnly: "IfPossible" | "Enabled") => [{ volumeMounts: [{ name: "e", mountPath: "/e", readOnly: true, recursiveReadOnly }] }];
+  const spec = { volumes: [{ name: "e", emptyDir: {} }] };
+  await node.create("may", spec, mounting("IfPossible"));
+  await node.until("may", isReady);
+  await node.create("must", spec, mounting("Enabled"));
+  const refused = await node.until("must", (status) => first(status)?.state?.waiting?.reason === "CreateContainerConfigError");
+  expect(first(refused)?.state?.waiting?.message).toBe('failed to resolve recursive read-only mode: volume "e" requested recursive read-only mode, but it is not supported by the runtime');
+  can = true;
+  await node.until("must", isReady);
+  expect(asked).toEqual([false, true]);
 });
 
 test("a pod for which there can be no control group says so", async () => {
@@ -915,6 +939,48 @@ test("a manifest that says who its pod is changes that pod; the mirror of one th
   await eventually(mirror, (pod) => pod === undefined);
 });
 
+test("what a pod has left that cannot be removed does not keep what others have, and both are told of", async () => {
+  for (const left of ["a-stuck", "b-loose"]) mkdirSync(join(dataDir, "pods", left, "volumes"), { recursive: true });
+  await using node = await startNode({}, { mounts: { ...noMounts, list: () => [{ target: join(dataDir, "pods/a-stuck/volumes"), source: "", type: "", options: "" }] as never } });
+  await eventually(() => readdirSync(join(dataDir, "pods")), (left) => left.join() === "a-stuck");
+  await eventually(() => node.counted("kubelet_orphan_pod_cleaned_volumes_errors"), (failed) => failed === 1);
+});
+
+test("a pod that is there again under its uid, while it is ended, begins again once it has", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const web = stored<Pod>("v1", "Pod", "d/web", { metadata: { uid: "u" }, spec: { nodeName: "n1", restartPolicy: "Always", terminationGracePeriodSeconds: 30, containers: [{ name: "main", image: "busybox:1" }] } });
+  const pods = staticInformer(web);
+  let stopping = Promise.withResolvers<void>();
+  const call: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/StopContainer") await stopping.promise;
+    return await runtime.call(method, ...rest);
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call }, pods: { ...pods, run: async (quit: AbortSignal, ready: () => void) => { ready(); await aborted(quit); } } as never });
+  const starts = (count: number) => eventually(() => runtime.calls.filter((line) => line === "StartContainer main").length, (found) => found === count);
+  const asked = (count: number) => eventually(() => node.told.filter((line) => line.endsWith("Killing: Stopping container main")).length, (found) => found === count);
+  await starts(1);
+  pods.remove(web);
+  await asked(1);
+  pods.put(web); // the API server was restored from an older state
+  stopping.resolve();
+  await starts(2);
+  expect([node.counted('kubelet_restarted_pods_total{static=""}'), node.counted('kubelet_restarted_pods_total{static="true"}')]).toEqual([1, 0]);
+
+  const manifest = join(dataDir, "manifests/fixed.yaml");
+  const write = (): void => writeFileSync(manifest, `apiVersion: v1\nkind: Pod\nmetadata: {name: fixed, namespace: d, uid: me}\nspec: {containers: [{name: main, image: "busybox:1"}]}\n`);
+  write();
+  await starts(3);
+  stopping = Promise.withResolvers();
+  rmSync(manifest);
+  await asked(2);
+  write();
+  await Bun.sleep(500); // until it is read
+  stopping.resolve();
+  await starts(4);
+  expect(node.counted('kubelet_restarted_pods_total{static="true"}')).toBe(1);
+});
+
 test("resources change while the pod runs, when the node can afford it", async () => {
   await using node = await startNode();
   const of = (cpu: string) => ({ requests: { cpu, memory: "64Mi" }, limits: { cpu, memory: "64Mi" } });
@@ -1038,4 +1104,10 @@ test("on a machine that swaps the kubelet starts unless it was told not to", () 
   const settings = { ...KUBELET_DEFAULTS, nodeName: "n", nodeIps: [], hostname: "n", version: "v1.36.0", failSwapOn: true };
   expect(() => kubelet({ settings, machine } as unknown as KubeletDeps)).toThrow("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
   expect([settings, KUBELET_DEFAULTS].map((some) => kubeletConfiguration({ ...settings, ...some })["failSwapOn"])).toEqual([true, false]);
+});
+
+test("a node cannot allow kernel parameters that are the whole machine's", () => {
+  const machine = { os: "linux" as const, cpus: 1, memoryBytes: 1024 ** 3, swapBytes: 0, hugepages: [] } as unknown as MachineInfo;
+  const settings = { ...KUBELET_DEFAULTS, nodeName: "n", nodeIps: [], hostname: "n", version: "v1.36.0", allowedUnsafeSysctls: ["net.*", "vm.swappiness"] };
+  expect(() => kubelet({ settings, machine } as unknown as KubeletDeps)).toThrow('the sysctls "vm.swappiness" are not known to be namespaced');
 });

@@ -20,9 +20,11 @@ import { PODS } from "../../core/client/resources.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
 import { machineTopology } from "../os/cpu-topology.ts";
+import { machineUptimeSeconds } from "../os/machine.ts";
 import { kubeletApi } from "./api.ts";
 import type { Observation } from "./eviction/plan.ts";
 import { housekeeping } from "./housekeeping.ts";
+import { pullRecordMetrics } from "./images/pull-record-metrics.ts";
 import { pullRecords } from "./images/pull-records.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
 import { kubeletContext } from "./kubelet-context.ts";
@@ -31,6 +33,7 @@ import { registerRunning } from "./kubelet-metrics.ts";
 import { type PodsShare, reservationProblem } from "./node/capacity.ts";
 import { nodeReference } from "./node/node-reference.ts";
 import { nodeAgent } from "./node/node-agent.ts";
+import { startupLatency } from "./node/startup-latency.ts";
 import { podObjects } from "./objects/pod-objects.ts";
 import { nodePlugins } from "./plugins/node-plugins.ts";
 import { type CpuMachine, cpuMachine } from "./placement/cpu-machine.ts";
@@ -49,6 +52,7 @@ import { staticPods } from "./static-pods/static-pods.ts";
 import { cadvisorMetrics } from "./stats/cadvisor.ts";
 import { cgroupRows, withProcesses } from "./stats/cgroup-rows.ts";
 import { statusWriter } from "./status/status-writer.ts";
+import { allowedSysctlProblem } from "./sysctls.ts";
 import { tokenSource } from "./volumes/service-account-token.ts";
 import { knownPath, wellKnownDirectory } from "./well-known-directory.ts";
 
@@ -81,8 +85,10 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       wakeAll();
     },
   });
-  const node = nodeAgent({ ...deps, events, shuttingDown: () => house.isShuttingDown(), devices: () => plugins.devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), onReported: ({ volumesInUse = [] }) => plugins.csi?.told(volumesInUse), pressures: () => house.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
-  const records = settings.pullVerification.policy === "NeverVerify" ? undefined : pullRecords({ dataDir: settings.dataDir, nowMs: clock.nowMs, verification: settings.pullVerification });
+  const node = nodeAgent({ ...deps, events, startup: startupLatency({ metrics, clock, machineSeconds: machineUptimeSeconds() }), shuttingDown: () => house.isShuttingDown(), devices: () => plugins.devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), onReported: ({ volumesInUse = [] }) => plugins.csi?.told(volumesInUse), pressures: () => house.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const pulls = join(settings.dataDir, "image_manager");
+  const onChecked = pullRecordMetrics(metrics, pulls);
+  const records = settings.pullVerification.policy === "NeverVerify" ? undefined : pullRecords({ root: pulls, nowMs: clock.nowMs, verification: settings.pullVerification, onChecked });
   const context = kubeletContext(deps, { events, objects, tokens, plugins, node, records, life: signal });
 
   // The pods, and what tells of them.
@@ -102,7 +108,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   });
   const manager: PodManager = new PodManager({
     shuttingDown: () => house.isShuttingDown(), pods: deps.pods, mirrors, cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...house.pressures()], strictGroups: node.strictGroups,
-    worker: { context, statuses, probes, kubeletStartedMs, deleteObject: (pod, quit) => deletePod(client, pod, quit), onStage: () => manager.retryResizes(), judgeResize: (wish) => manager.judgeResize(wish) },
+    worker: { context, statuses, probes, kubeletStartedMs, deleteObject: (pod, quit) => deletePod(client, pod, quit), onStage: (trigger) => manager.retryResizes(trigger), judgeResize: (wish) => manager.judgeResize(wish) },
   });
   registerRunning(metrics, () => manager.workers());
   metrics.gaugeFrom("kubelet_pleg_last_seen_seconds", "[ALPHA] Timestamp in seconds when PLEG was last seen active.", () => [[{}, Math.floor((clock.nowMs() - (clock.uptimeMs() - watch.activeMs())) / 1000)]]);
@@ -191,6 +197,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 function checkMachine({ settings, machine, cgroups }: KubeletDeps): void {
   const problem = reservationProblem({ machine, reserved: settings.reserved, thresholds: settings.eviction.thresholds });
   if (problem !== undefined) throw new Error(problem);
+  const sysctl = allowedSysctlProblem(settings.allowedUnsafeSysctls);
+  if (sysctl !== undefined) throw new Error(sysctl);
   if (settings.failSwapOn && machine.swapBytes > 0) throw new Error("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
   if (settings.failCgroupV1 && cgroups.version === 1) throw new Error("kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release");
 }

@@ -11,6 +11,7 @@ import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { type AdmissionFacts, refusalOf, type Shortfall, shortfalls } from "./admission.ts";
+import type { ResizeTrigger } from "./context.ts";
 import { removePodLogs } from "./garbage.ts";
 import { notedLogDirectories } from "./logs/log-directories.ts";
 import { AllocationRefused } from "./placement/allocation-refused.ts";
@@ -248,8 +249,8 @@ export class PodManager {
   }
 
   /** Something was freed: those who wait for it look again. */
-  retryResizes(): void {
-    for (const worker of this.#workers.values()) if (worker.isResizeDeferred) worker.wake();
+  retryResizes(trigger: ResizeTrigger): void {
+    for (const worker of this.#workers.values()) if (worker.isResizeDeferred) worker.retryResize(trigger);
   }
 
   #onGone(pod: Pod): void {
@@ -271,9 +272,20 @@ export class PodManager {
       if (worker.stage === "finished") this.#workers.delete(worker.uid);
       if (signal.aborted) return;
       this.#balance();
+      if (worker.stage === "finished") this.#beginAgain(worker);
       this.#reconcileStatic();
     });
     this.#running.add(running);
+  }
+
+  /** It is there again under the same uid: a manifest came back, or the API server went back to an older state, while it was ended. */
+  #beginAgain({ uid, pod: { metadata } }: PodWorker): void {
+    const { metrics } = this.#deps.worker.context;
+    if (this.#static.some((pod) => pod.metadata.uid === uid)) metrics.podRestarted(true);
+    const again = this.#deps.pods.get(keyOf({ metadata }));
+    if (again?.metadata.uid !== uid) return;
+    metrics.podRestarted(false);
+    this.#onPod(again);
   }
 
   #balance(): void {
@@ -294,16 +306,30 @@ export class PodManager {
         this.#start(orphan);
         context.metrics.orphaned();
       }
-      for (const uid of await context.volumes.leftBehind()) {
-        if (this.#workers.has(uid)) continue;
-        await context.volumes.release(uid, signal);
-        context.cgroups.remove(uid);
-      }
+      await this.#removeLeftBehind();
       await context.volumes.sweep(signal);
       for (const directory of await notedLogDirectories(context.settings.dataDir)) if (!this.#workers.has(directory.uid)) await removePodLogs(context, directory);
     } catch (error) {
       if (!signal.aborted) log.warn("leftovers of pods not removed, next try at the next list", { error });
     }
+  }
+
+  /** One that cannot be removed does not keep the others. */
+  async #removeLeftBehind(): Promise<void> {
+    const { signal, log, worker: { context: { volumes, cgroups, metrics } } } = this.#deps;
+    const left = [...await volumes.leftBehind()].filter((uid) => !this.#workers.has(uid));
+    let failed = 0;
+    for (const uid of left) {
+      try {
+        await volumes.release(uid, signal);
+        cgroups.remove(uid);
+      } catch (error) {
+        signal.throwIfAborted();
+        failed++;
+        log.warn("what a pod has left on the disk is not removed, next try at the next list", { uid, error });
+      }
+    }
+    metrics.leftoversRemoved({ all: left.length, failed });
   }
 }
 

@@ -23,7 +23,7 @@ function resizing(pod: Pod, judge: () => Verdict) {
   const resize = new PodResize(pod, {
     settings: { dataDir }, machine: { os: "linux", cpus: 1, memoryBytes: 1, hugepageSizes: [], countsSwap: false }, log: silentLog, placement: { pinning: () => ({}) }, clock: { nowMs: () => 0, uptimeMs: () => (uptimeMs += 5) }, judge,
     metrics: {
-      resizeAsked: ({ resource, requirement, operation }) => void counted.push(`${resource} ${requirement} ${operation}`), resizeInfeasible: (detail) => void counted.push(detail), resizeTook: (ms, success) => void counted.push(`${ms} ms ${success}`),
+      resizeAsked: ({ resource, requirement, operation }) => void counted.push(`${resource} ${requirement} ${operation}`), resizeInfeasible: (detail) => void counted.push(detail), resizeTook: (ms, success) => void counted.push(`${ms} ms ${success}`), resizeWaited: (trigger) => void counted.push(`waited for ${trigger}`),
     }, onGranted: () => undefined,
     events: { event: (_about, _type, reason, message) => void told.push(`${reason} ${/"generation":\d+/.exec(message)?.[0]}`) },
   });
@@ -69,5 +69,7 @@ test("what is wished, what cannot be, and how long the rest takes is counted", (
   resize.conclude(wishing("2", 2), emptyRuntimePod("u"));
   verdict = { fits: false, reason: "Infeasible", what: "Infeasible", message: 'Resize is infeasible for Guaranteed Pods alongside CPU Manager policy "static"' };
   resize.consider(wishing("1", 3));
-  expect(counted).toEqual(["cpu requests increase", "5 ms false", "10 ms true", "cpu requests decrease", "guaranteed_pod_cpu_manager_static_policy"]);
+  expect(counted.splice(0)).toEqual(["cpu requests increase", "5 ms false", "10 ms true", "cpu requests decrease", "guaranteed_pod_cpu_manager_static_policy"]);
+  for (verdict of [short, { fits: true }] satisfies Verdict[]) resize.consider(wishing("1", 4), "pods_removed");
+  expect(counted).toEqual(["waited for pods_removed"]);
 });

@@ -8,7 +8,7 @@ import type { EventRecorder } from "../../core/client/events.ts";
 import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { StateFile } from "../os/state-file.ts";
-import type { KubeletMetrics } from "./context.ts";
+import type { KubeletMetrics, ResizeTrigger } from "./context.ts";
 import { allContainers, type NamedContainer, podReference } from "./pod-spec.ts";
 import type { Placement } from "./placement/placement.ts";
 import { allocationFile, readAllocation } from "./resources/allocation-record.ts";
@@ -25,7 +25,7 @@ interface Deps {
   readonly log: Log;
   readonly placement: Pick<Placement, "pinning">;
   readonly clock: Pick<Clock, "nowMs" | "uptimeMs">;
-  readonly metrics: Pick<KubeletMetrics, "resizeAsked" | "resizeInfeasible" | "resizeTook">;
+  readonly metrics: Pick<KubeletMetrics, "resizeAsked" | "resizeInfeasible" | "resizeTook" | "resizeWaited">;
   readonly judge: (wish: Pod) => Verdict;
   /** It has more or less than before: others that wait may be granted theirs. */
   readonly onGranted: () => void;
@@ -67,7 +67,7 @@ export class PodResize {
   }
 
   /** Grants what the pod wishes now, if the node can. Returns whether there is something to say. */
-  consider(pod: Pod): boolean {
+  consider(pod: Pod, trigger: ResizeTrigger = "pod_updated"): boolean {
     const { events, judge, metrics } = this.#deps;
     const wished = allocationOf(pod);
     for (const one of resizeOperations(this.#wished, wished)) metrics.resizeAsked(one);
@@ -82,6 +82,7 @@ export class PodResize {
     const { generation } = pod.metadata;
     if (!verdict.fits && this.#pending?.message === verdict.message && this.#pending.generation === generation) return false;
     if (verdict.fits) {
+      if (this.isDeferred) metrics.resizeWaited(trigger);
       this.#allocation = wished;
       this.#grantedAtMs = this.#deps.clock.uptimeMs();
       this.#pending = undefined;

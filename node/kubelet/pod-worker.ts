@@ -16,7 +16,7 @@ import { isDeleting } from "../../core/api/meta/object-meta.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { SpanStart } from "../../core/observe/spans.ts";
 import { type Applied, applyPlan } from "./apply.ts";
-import type { PodOperation } from "./context.ts";
+import type { PodOperation, ResizeTrigger } from "./context.ts";
 import { CRASH_BACKOFF, CrashBackoff } from "./crash-backoff.ts";
 import { garbageOf, removeGarbage, removePodLogs } from "./garbage.ts";
 import { killPod } from "./kill.ts";
@@ -71,6 +71,7 @@ export class PodWorker {
   #sync: AbortController | undefined; // what is being done now
   #killGraceSeconds: number | undefined; // what it was begun with
   readonly #resize: PodResize;
+  #resizeTrigger: ResizeTrigger = "periodic_retry"; // of the next look
   readonly #madeMs: number;
   /** What the next look at it is for. */
   #operation: PodOperation = "create";
@@ -82,7 +83,7 @@ export class PodWorker {
     this.#madeMs = deps.context.clock.uptimeMs();
     const maxMs = deps.context.settings.crashBackoffMsMax;
     this.#backoff = new CrashBackoff({ minMs: Math.min(CRASH_BACKOFF.minMs, maxMs), maxMs });
-    this.#resize = new PodResize(pod, { ...deps.context, judge: deps.judgeResize, onGranted: deps.onStage });
+    this.#resize = new PodResize(pod, { ...deps.context, judge: deps.judgeResize, onGranted: () => deps.onStage("pod_resized") });
     this.#report = new PodReport(pod, deps);
     this.#runtime = emptyRuntimePod(this.uid, pod.metadata.name, pod.metadata.namespace);
   }
@@ -111,7 +112,7 @@ export class PodWorker {
     const before = this.#pod;
     this.#pod = pod;
     if (isDeleting(pod)) this.#hurry();
-    else if (this.#stage === "running") this.#resize.consider(pod); // before anything is said of this generation
+    else if (this.#stage === "running") this.#resize.consider(pod, "pod_updated"); // before anything is said of this generation
     if (isWantedOtherwise(before, pod) || (this.#stage === "running" && isTerminalPhase(pod.status?.phase))) { // others may say that it has ended
       if (this.#operation === "sync") this.#operation = "update";
       this.wake();
@@ -143,6 +144,12 @@ export class PodWorker {
     const { clock, events } = this.#deps.context;
     const seconds = Math.max(KILL_SECONDS_MIN, graceSeconds + Math.floor(graceSeconds / 2));
     this.#late = clock.after(seconds * 1000, () => events.event(podReference(this.#pod), "Warning", "ExceededGracePeriod", "Container runtime did not kill the pod within specified grace period."));
+  }
+
+  /** What it waits for to be resized may be there. */
+  retryResize(trigger: ResizeTrigger): void {
+    this.#resizeTrigger = trigger;
+    this.wake();
   }
 
   /** Something about it may have changed. */
@@ -242,7 +249,7 @@ export class PodWorker {
   #enter(stage: WorkerStage): void {
     this.#stage = stage;
     if (stage === "terminated") this.#late?.cancel();
-    this.#deps.onStage();
+    this.#deps.onStage("pods_removed");
   }
 
   #shouldTerminate(): boolean {
@@ -261,7 +268,10 @@ export class PodWorker {
   }
 
   async #observe(signal: AbortSignal): Promise<void> {
-    const runtime = await readRuntimePod(this.#deps.context.cri, this.uid, signal);
+    const { cri, clock, metrics } = this.#deps.context;
+    const beganMs = clock.uptimeMs();
+    const runtime = await readRuntimePod(cri, this.uid, signal);
+    metrics.podListed((clock.uptimeMs() - beganMs) / 1000);
     await this.#report.observe(runtime);
     this.#runtime = runtime;
     this.#hasLooked = true;
@@ -282,7 +292,8 @@ export class PodWorker {
   async #syncRunning(signal: AbortSignal): Promise<number> {
     const { context, probes } = this.#deps;
     const { clock, objects, cgroups, random, events } = context;
-    if (this.#resize.consider(this.#pod)) this.#say();
+    if (this.#resize.consider(this.#pod, this.#resizeTrigger)) this.#say();
+    this.#resizeTrigger = "periodic_retry";
     const pod = this.granted;
     objects.retain(pod);
     probes.add(pod);
@@ -393,11 +404,11 @@ export class PodWorker {
 
   async #terminate(signal: AbortSignal): Promise<void> {
     const { context, probes } = this.#deps;
-    const { cri, clock, events, log, settings } = context;
+    const { cri, clock, events, log, metrics, settings } = context;
     probes.stopLiveness(this.uid);
     this.#killGraceSeconds = this.#graceNow();
     try {
-      await killPod({ cri, clock, events, log, version: majorMinor(settings.version) }, this.#pod, this.#runtime, { graceSeconds: this.#killGraceSeconds, signal });
+      await killPod({ cri, clock, events, log, metrics, version: majorMinor(settings.version) }, this.#pod, this.#runtime, { graceSeconds: this.#killGraceSeconds, signal });
     } catch (error) {
       if (!signal.aborted) events.event(podReference(this.#pod), "Warning", "FailedKillPod", `error killing pod: ${(error as Error).message}`);
       throw error;

@@ -56,7 +56,7 @@ export interface ContainerStart {
 /** Throws StartError; anything else is the caller's abort. */
 export async function startContainer(context: KubeletContext, start: ContainerStart, signal: AbortSignal): Promise<void> {
   const { pod, spec, runtime, sandboxId, sandbox } = start;
-  const { cri, events, clock, settings, log } = context;
+  const { cri, events, clock, settings, log, metrics } = context;
   const about = containerReference(pod, spec);
 
   /** Runs a step; its failure is the container's. Events have its name for its id, which each new one has another of. */
@@ -86,13 +86,13 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
   const handler = spec.container.lifecycle?.postStart;
   if (!handler) return;
   try {
-    await runHook({ cri, clock, events, version: majorMinor(settings.version) }, { pod, container: spec.container, containerId: id, podIp: start.podIps[0] ?? "", handler, timeoutMs: Number.MAX_SAFE_INTEGER }, signal);
+    await runHook({ cri, clock, events, metrics, version: majorMinor(settings.version) }, { pod, container: spec.container, containerId: id, podIp: start.podIps[0] ?? "", handler, timeoutMs: Number.MAX_SAFE_INTEGER }, signal);
   } catch (cause) {
     signal.throwIfAborted();
     events.event(about, "Warning", "FailedPostStartHook", "PostStartHook failed");
     log.warn("postStart hook failed", { pod: pod.metadata.name, namespace: pod.metadata.namespace, container: spec.container.name, error: cause });
     const now = { ...(containerNamed(runtime, spec.container.name) ?? nothingYet(spec, sandboxId)), id, state: "running" as const };
-    await killContainer({ cri, clock, events, log, version: majorMinor(settings.version) }, { pod, runtime, container: now, spec, message: "FailedPostStartHook" }, signal).catch((error: unknown) => {
+    await killContainer({ cri, clock, events, log, metrics, version: majorMinor(settings.version) }, { pod, runtime, container: now, spec, message: "FailedPostStartHook" }, signal).catch((error: unknown) => {
       signal.throwIfAborted();
       log.warn("container not stopped after its postStart hook failed", { pod: pod.metadata.name, namespace: pod.metadata.namespace, container: spec.container.name, error });
     });
@@ -156,9 +156,15 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
   const config = containerConfig({
     pod, container, restartCount, imageId: image.id ?? "", environment: new Map([...environment, ...added.environment]), platform, devices: [...added.devices, ...containerDevices(container, volumes)],
     annotations: added.annotations, cdiDevices: added.CDI_devices,
-    mounts: [...added.mounts, ...(await containerMounts({ os: machine.os, pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), mounted: new Set(runtime.containers.flatMap((one) => one.mounts.map(({ host_path = "" }) => host_path))), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: machine.os === "linux", imageSubPaths: mountsImageSubPaths(context.runtimeName()), mounts, random }))].map((mount) => (mapped ? { ...mount, uidMappings: mapped, gidMappings: mapped } : mount)),
+    mounts: [...added.mounts, ...(await containerMounts({ os: machine.os, pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), mounted: new Set(runtime.containers.flatMap((one) => one.mounts.map(({ host_path = "" }) => host_path))), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: await mountsRecursively(context, pod, container, signal), imageSubPaths: mountsImageSubPaths(context.runtimeName()), mounts, random }))].map((mount) => (mapped ? { ...mount, uidMappings: mapped, gidMappings: mapped } : mount)),
   });
   return { config };
+}
+
+/** Whether what runs the container can make mounts read-only all the way down. Nobody is asked where nobody wants that. */
+async function mountsRecursively({ handlers, handlerFeatures }: Pick<KubeletContext, "handlers" | "handlerFeatures">, pod: Pod, { volumeMounts = [] }: NamedContainer["container"], signal: AbortSignal): Promise<boolean> {
+  if (!volumeMounts.some(({ recursiveReadOnly = "Disabled" }) => recursiveReadOnly !== "Disabled")) return false;
+  return handlerFeatures(await handlers.handlerOf(pod.spec.runtimeClassName, signal))?.recursive_read_only_mounts ?? false;
 }
 
 function hostsFile({ settings, machine: { os } }: KubeletContext, pod: Pod, podIps: readonly string[]): string | undefined {

@@ -1,5 +1,5 @@
 import type { Pod } from "../../core/api/gen/core.v1.ts";
-import type { KubeletContext } from "./context.ts";
+import type { KubeletContext, ResizeTrigger } from "./context.ts";
 import type { ProbeManager } from "./probes/probe-manager.ts";
 import type { Verdict } from "./resources/resize.ts";
 import type { StatusWriter } from "./status/status-writer.ts";
@@ -12,7 +12,7 @@ export interface WorkerDeps {
   /** Takes the pod's object away: its containers are gone. */
   readonly deleteObject: (pod: Pod, signal: AbortSignal) => Promise<void>;
   /** A pod has ended or was resized: what it used may be free. */
-  readonly onStage: () => void;
+  readonly onStage: (trigger: ResizeTrigger) => void;
   /** Whether the node can grant what the pod wishes now. */
   readonly judgeResize: (wish: Pod) => Verdict;
 }

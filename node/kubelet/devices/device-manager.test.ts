@@ -95,6 +95,9 @@ test("a plugin registers, its devices are counted, given to containers, and know
   fallIll();
   await eventually(() => first.healthOf("u1", "c0"), ([of]) => of?.resources?.[0]?.health === "Unhealthy");
   expect(first.healthOf("u1", "c1")).toEqual([]);
+  await first.handler.deregister({ name: RESOURCE } as never, signal);
+  await eventually(() => first.counts().get(RESOURCE)?.allocatable, (count) => count === 0);
+  await expect.poll(() => first.startOptions("u1", "c0", signal).then(() => "started", ({ message }: Error) => message)).toBe(`endpoint not found in cache for a registered resource: ${RESOURCE}`); // nobody prepares it
   stop.abort();
   await ended;
 
@@ -107,7 +110,7 @@ test("a plugin registers, its devices are counted, given to containers, and know
   const extendedResourceClaimStatus = { resourceClaimName: "u4-x", requestMappings: [{ containerName: "c0", resourceName: RESOURCE, requestName: "container-0-request-0" }] };
   admit(second, { ...pod("u4", [1]), status: { extendedResourceClaimStatus } }); // a claim stands for it
   second.retain(new Set(["u4"])); // u1 has gone while nobody looked
-  await eventually(() => JSON.parse(readFileSync(join(dataDir, "device-plugins", "kubelet_internal_checkpoint"), "utf8")).Data.PodDeviceEntries.length, (left) => left === 0);
+  await eventually(() => JSON.parse(readFileSync(join(dataDir, "device-plugins", "kubelet_internal_checkpoint"), "utf8")).Data.PodDeviceEntries, (left) => left === null);
 });
 
 test("what an init container has had serves those after it; devices of one NUMA node go together", () => {

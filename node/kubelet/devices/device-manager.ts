@@ -137,8 +137,10 @@ export function deviceManager({ dataDir, clock, log, metrics, onChange, numaNode
     async startOptions(podUid, container, signal) {
       const mine = allocations.of(podUid, container);
       for (const { resource, ids } of mine) {
+        if (!plugins.wantsPreStart(resource)) continue;
         const plugin = plugins.plugin(resource);
-        if (plugin?.options.pre_start_required) await preStart(plugin, ids, signal);
+        if (!plugin) throw new Error(`endpoint not found in cache for a registered resource: ${resource}`); // it comes back, and is asked then
+        await preStart(plugin, ids, signal);
       }
       return mine.flatMap(({ response }) => (response ? [response] : []));
     },

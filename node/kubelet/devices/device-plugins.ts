@@ -41,6 +41,8 @@ export interface DevicePlugins {
   readonly handler: PluginHandler;
   plugin(resource: string): DevicePlugin | undefined;
   devices(resource: string): readonly KnownDevice[];
+  /** Nothing starts with such devices before their plugin has prepared them, whether it is there or not. */
+  wantsPreStart(resource: string): boolean;
   /** Those that ever registered and are not gone. */
   resources(): readonly string[];
 }
@@ -63,6 +65,7 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
   const directory = join(dataDir, DEVICE_PLUGINS);
   const methods = serviceMethods(text, VERSION);
   const table = new Map<string, Known>(known.map((resource) => [resource, { plugin: undefined, devices: [], endedAtMs: clock.uptimeMs() }]));
+  const preparing = new Set<string>(); // resources whose plugin, as it registered last, prepares what is started with them
   const life = new AbortController();
 
   async function connect(resource: string, socket: string): Promise<void> {
@@ -72,6 +75,8 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
     try {
       const options = await client.call("DevicePlugin/GetDevicePluginOptions", {}, { signal: life.signal, timeoutMs: CONNECT_MS });
       const plugin = { resource, options, call: client.call, stop: end };
+      if (options.pre_start_required) preparing.add(resource);
+      else preparing.delete(resource);
       table.get(resource)?.plugin?.stop();
       table.set(resource, { plugin, devices: table.get(resource)?.devices ?? [], endedAtMs: undefined }); // as they were, until it tells
       void follow(plugin, client, AbortSignal.any([stop.signal, life.signal]));
@@ -155,6 +160,7 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
     },
     plugin: (resource) => table.get(resource)?.plugin,
     devices: (resource) => table.get(resource)?.devices ?? [],
+    wantsPreStart: (resource) => preparing.has(resource),
     resources: () => [...table.keys()],
   };
 }

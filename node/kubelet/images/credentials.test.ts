@@ -114,7 +114,7 @@ test("an image that was pulled with a Secret is pulled again for who does not ha
     images.add(request.image.image);
     return {};
   } } as unknown as Cri;
-  const puller = imagePuller({ cri, clock: systemClock, events: { event: () => undefined }, serialize: false, parallelMax: 2, records: pullRecords({ dataDir: directory, nowMs: () => 0, verification: { policy: "NeverVerifyPreloadedImages", allowlist: [] } }) });
+  const puller = imagePuller({ cri, clock: systemClock, events: { event: () => undefined }, serialize: false, parallelMax: 2, records: pullRecords({ root: join(directory, "image_manager"), nowMs: () => 0, verification: { policy: "NeverVerifyPreloadedImages", allowlist: [] } }) });
   const alice = [{ auth: { username: "alice", password: "x" }, secret: { namespace: "d", name: "s", uid: "1" } }];
   let uids = 0;
   const get = (image: string, credentials: object[] = [], policy = "IfNotPresent") => puller.ensure({ pod: { metadata: { uid: `u${uids++}` } }, image, policy, about: {}, sandbox: {}, runtimeHandler: "", credentials: async () => credentials } as unknown as ImageRequest, signal).then(() => "ok", (error: { reason: string }) => error.reason);
@@ -139,7 +139,7 @@ test("an image that was pulled with a Secret is pulled again for who does not ha
 describe("of an image on the node", () => {
   const image = "private:1", imageRef = "sha256:1";
   const secret = (name: string, password: string) => ({ auth: { username: "alice", password }, secret: { namespace: "d", name, uid: `uid of ${name}` } });
-  const start = () => pullRecords({ dataDir: directory, nowMs: () => 0, verification: { policy: "NeverVerifyPreloadedImages", allowlist: [] } });
+  const start = () => pullRecords({ root: join(directory, "image_manager"), nowMs: () => 0, verification: { policy: "NeverVerifyPreloadedImages", allowlist: [] } });
   const mayUse = (records: ReturnType<typeof start>, ...credentials: ReturnType<typeof secret>[]) => records.mayUse(image, imageRef, async () => credentials);
 
   test("while one of its pulls goes on it is not taken for preloaded, though another has failed", async () => {

@@ -30,9 +30,16 @@ interface Mapping {
 }
 interface Pulled { readonly kind: "ImagePulledRecord"; readonly apiVersion: string; readonly lastUpdatedTime: string; readonly imageRef: string; readonly credentialMapping: Readonly<Record<string, Mapping>> }
 
+/** Below the records' own directory. */
+export const PULLING = "pulling", PULLED = "pulled";
+
+/** Why an image may be had, or not, without asking its registry. */
+export type PullCheck = "credentialPolicyAllowed" | "credentialRecordFound" | "mustAuthenticate" | "error";
+
+/** Of one image: what is learned beyond these by looking is not written down. Source: kubernetes v1.36 pkg/kubelet/images/pullmanager writeRecordWhileMatchingLimit */
+const SECRETS_LEARNED_MAX = 100;
+
 const API_VERSION = "kubelet.config.k8s.io/v1beta1";
-/** Of so many Secrets of an image it is noted that they hold what it was pulled with. Source: kubernetes v1.36 writeRecordWhileMatchingLimit */
-const NOTED_MAX = 100;
 
 export interface PullRecords {
   /** Before the pull. */
@@ -46,11 +53,17 @@ export interface PullRecords {
   forget(imageRef: string): Promise<void>;
 }
 
-export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir: string; readonly nowMs: () => number; readonly verification: { readonly policy: PullPolicy; readonly allowlist: readonly string[] } }): PullRecords {
-  const root = join(dataDir, "image_manager");
-  const pulling = (image: string): string => join(root, "pulling", `sha256-${hash(image)}`);
-  const pulledPath = (imageRef: string): string => join(root, "pulled", `sha256-${hash(imageRef)}`);
+export interface PullRecordOptions {
+  /** The records' own directory. */
+  readonly root: string;
+  readonly nowMs: () => number;
+  readonly verification: { readonly policy: PullPolicy; readonly allowlist: readonly string[] };
+  readonly onChecked?: ((result: PullCheck) => void) | undefined;
+}
 
+export function pullRecords({ root, nowMs, verification, onChecked }: PullRecordOptions): PullRecords {
+  const pulling = (image: string): string => join(root, PULLING, `sha256-${hash(image)}`);
+  const pulledPath = (imageRef: string): string => join(root, PULLED, `sha256-${hash(imageRef)}`);
   const underWay = new Map<string, number>(); // pulls that have begun, by image
 
   /** What the last pull of an image leaves is no sign of one that was cut off. */
@@ -61,15 +74,6 @@ export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir
     await rm(pulling(image), { force: true });
   }
 
-  /** Of one that is as it was nothing is written. */
-  async function write(imageRef: string, name: string, wanted: (old: Mapping | undefined) => Mapping): Promise<void> {
-    const record = read(imageRef);
-    const before = record?.credentialMapping ?? {};
-    const mapping = wanted(before[name]);
-    if (record && isDeepStrictEqual(mapping, before[name])) return;
-    await writeStateFile(pulledPath(imageRef), { kind: "ImagePulledRecord", apiVersion: API_VERSION, lastUpdatedTime: new Date(nowMs()).toISOString(), imageRef, credentialMapping: { ...before, [name]: mapping } } satisfies Pulled);
-  }
-
   /** One that is corrupted is that of an image which somebody has pulled, nobody knows with what. */
   function read(imageRef: string): Pick<Pulled, "credentialMapping"> | undefined {
     try {
@@ -78,6 +82,29 @@ export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir
       if (error instanceof CorruptStateError) return { credentialMapping: {} };
       throw error;
     }
+  }
+
+  /** Of one that is as it was nothing is written. */
+  async function note(image: string, imageRef: string, credential: PullCredential | undefined): Promise<void> {
+    const record = read(imageRef);
+    const before = record?.credentialMapping ?? {};
+    const name = withoutTag(image);
+    const old = before[name] ?? {};
+    const mapping = old.nodePodsAccessible ? old : withCredential(old, credential);
+    if (isDeepStrictEqual(mapping, before[name])) return;
+    await writeStateFile(pulledPath(imageRef), { kind: "ImagePulledRecord", apiVersion: API_VERSION, lastUpdatedTime: new Date(nowMs()).toISOString(), imageRef, credentialMapping: { ...before, [name]: mapping } } satisfies Pulled);
+  }
+
+  async function check(image: string, imageRef: string, credentials: () => Promise<readonly PullCredential[]>): Promise<PullCheck> {
+    const record = read(imageRef);
+    if (!mustVerify(verification, image, record !== undefined || existsSync(pulling(image)))) return "credentialPolicyAllowed"; // preloaded, unless a pull was cut off
+    const mapping = record?.credentialMapping[withoutTag(image)];
+    if (!mapping) return "mustAuthenticate";
+    if (mapping.nodePodsAccessible) return "credentialRecordFound";
+    const known = (await credentials()).find((credential) => isKnown(mapping, credential));
+    if (!known) return "mustAuthenticate";
+    if (isNewSecret(mapping, known)) await note(image, imageRef, known).catch(() => undefined); // so that it is known when its content changes, or its name; who may have it now may without
+    return "credentialRecordFound";
   }
 
   return {
@@ -92,21 +119,18 @@ export function pullRecords({ dataDir, nowMs, verification }: { readonly dataDir
     forget: (imageRef) => rm(pulledPath(imageRef), { force: true }),
 
     async pulled(image, imageRef, credential) {
-      await write(imageRef, withoutTag(image), (old = {}) => (old.nodePodsAccessible ? old : withCredential(old, credential)));
+      await note(image, imageRef, credential);
       await ended(image);
     },
 
     async mayUse(image, imageRef, credentials) {
-      const record = read(imageRef);
-      if (!mustVerify(verification, image, record !== undefined || existsSync(pulling(image)))) return true; // preloaded, unless a pull was cut off
-      if (!record) return false;
-      const mapping = record.credentialMapping[withoutTag(image)];
-      if (!mapping) return false;
-      if (mapping.nodePodsAccessible) return true;
-      const known = (await credentials()).find((credential) => isKnown(mapping, credential));
-      // Under its own name too, and as it is now: who changes one of two copies of a Secret need not show the other one.
-      if (known?.secret && (mapping.kubernetesSecrets?.length ?? 0) < NOTED_MAX) await write(imageRef, withoutTag(image), (old = {}) => (old.nodePodsAccessible ? old : withCredential(old, known)));
-      return known !== undefined;
+      let result: PullCheck = "error";
+      try {
+        result = await check(image, imageRef, credentials);
+        return result !== "mustAuthenticate";
+      } finally {
+        onChecked?.(result);
+      }
     },
   };
 }
@@ -126,6 +150,12 @@ function withCredential(old: Mapping, credential: PullCredential | undefined): M
 function isKnown({ kubernetesSecrets = [], kubernetesServiceAccounts = [] }: Mapping, { auth, secret, serviceAccount }: PullCredential): boolean {
   if (serviceAccount) return kubernetesServiceAccounts.some((known) => isSame(known, serviceAccount));
   return kubernetesSecrets.some((known) => (secret && isSame(known, secret)) || known.credentialHash === hash(JSON.stringify(auth)));
+}
+
+/** It is known by its name or by its content alone. */
+function isNewSecret({ kubernetesSecrets = [] }: Mapping, { auth, secret }: PullCredential): boolean {
+  if (!auth || !secret || kubernetesSecrets.length >= SECRETS_LEARNED_MAX) return false;
+  return !kubernetesSecrets.some((known) => isSame(known, secret) && known.credentialHash === hash(JSON.stringify(auth)));
 }
 
 function byName(a: AccountReference, b: AccountReference): number {

@@ -2,6 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { metricsRegistry } from "../../../core/observe/metrics.ts";
+import { pullRecordMetrics } from "./pull-record-metrics.ts";
 import { pullRecords } from "./pull-records.ts";
 import { allowlistProblem, PULL_POLICIES } from "./pull-verification.ts";
 
@@ -9,7 +11,7 @@ test("who must show credentials for an image that is there: of a preloaded one, 
   const secret = { namespace: "d", name: "s", uid: "1" };
   const told = await Promise.all(PULL_POLICIES.map(async (policy) => {
     const dataDir = mkdtempSync(join(tmpdir(), "pulls-"));
-    const records = pullRecords({ dataDir, nowMs: () => 0, verification: { policy, allowlist: ["r.example/team/*", "r.example/tool"] } });
+    const records = pullRecords({ root: dataDir, nowMs: () => 0, verification: { policy, allowlist: ["r.example/team/*", "r.example/tool"] } });
     await records.pulled("r.example/private:1", "id", { auth: { username: "u", password: "p" }, secret });
     const mayUse = (image: string, id: string) => records.mayUse(image, id, async () => []);
     const found = [policy, await mayUse("r.example/preloaded:1", "none"), await mayUse("r.example/team/app:2", "none"), await mayUse("r.example/tool@sha256:00", "none"), await mayUse("r.example/private:1", "id")];
@@ -22,6 +24,22 @@ test("who must show credentials for an image that is there: of a preloaded one, 
     ["NeverVerifyAllowlistedImages", false, true, true, false],
     ["AlwaysVerify", false, false, false, false],
   ]);
+});
+
+test("a Secret that was found to be as good is known from then on, whatever it holds later; pulls of one image do not end each other's, and what is found is counted", async () => {
+  const root = mkdtempSync(join(tmpdir(), "pulls-"));
+  const metrics = metricsRegistry();
+  const records = pullRecords({ root, nowMs: () => 0, verification: { policy: "NeverVerifyPreloadedImages", allowlist: [] }, onChecked: pullRecordMetrics(metrics, root) });
+  const [a, b] = ["a", "b"].map((name) => ({ namespace: "d", name, uid: name }));
+  const has = async (secret: typeof a, password: string) => await records.mayUse("r.example/private:1", "id", async () => [{ auth: { username: "u", password }, secret: secret! }]);
+  for (let pull = 0; pull < 2; pull++) await records.begin("r.example/private:1");
+  await records.failed("r.example/private:1");
+  expect(metrics.render()).toContain("kubelet_imagemanager_ondisk_pullintents 1\n");
+  await records.pulled("r.example/private:1", "id", { auth: { username: "u", password: "p" }, secret: a! });
+  expect([await has(b, "other"), await has(b, "p"), await has(b, "changed"), await has(a, "changed"), await has({ ...a!, uid: "new" }, "none")]).toEqual([false, true, true, true, false]);
+  const shown = metrics.render();
+  for (const line of ["ondisk_pullintents 0", "ondisk_pulledrecords 1", 'image_mustpull_checks_total{result="credentialRecordFound"} 3', 'image_mustpull_checks_total{result="mustAuthenticate"} 2']) expect(shown).toContain(`kubelet_imagemanager_${line}\n`);
+  rmSync(root, { recursive: true });
 });
 
 test.each([

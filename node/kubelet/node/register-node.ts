@@ -7,6 +7,7 @@ import type { Log } from "../../../core/observe/log.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { newNode, nodeLabels } from "./node-status.ts";
+import type { StartupLatency } from "./startup-latency.ts";
 
 export interface RegisterNodeDeps {
   readonly settings: KubeletSettings;
@@ -15,16 +16,19 @@ export interface RegisterNodeDeps {
   readonly log: Log;
   /** The machine has been started anew since the object was written. */
   readonly onRebooted: () => void;
+  readonly startup?: Pick<StartupLatency, "registering" | "registered"> | undefined;
 }
 
-export async function registerNode({ settings, client, machine, log, onRebooted }: RegisterNodeDeps, signal: AbortSignal): Promise<Readonly<Node>> {
+export async function registerNode({ settings, client, machine, log, onRebooted, startup }: RegisterNodeDeps, signal: AbortSignal): Promise<Readonly<Node>> {
   const nodes = client.resource(NODES);
   const name = { metadata: { name: settings.nodeName } };
   if (!settings.registers) return await nodes.get(name, { signal }); // as whoever makes it wants it
   const draft = newNode({ settings, machine });
+  startup?.registering();
   try {
     const created = await nodes.create({ ...draft, metadata: { ...draft.metadata } }, { signal });
     log.info("node registered", { node: settings.nodeName });
+    startup?.registered();
     return created;
   } catch (error) {
     if (!isAlreadyExists(error)) throw error;

@@ -20,6 +20,7 @@ import type { KubeletSettings } from "../settings.ts";
 import { nodeReference } from "./node-reference.ts";
 import { isSameStatus, newNode, nodeStatusPatch } from "./node-status.ts";
 import { registerNode } from "./register-node.ts";
+import type { StartupLatency } from "./startup-latency.ts";
 
 export interface StatusReportDeps {
   readonly settings: KubeletSettings;
@@ -38,6 +39,8 @@ export interface StatusReportDeps {
   readonly statusAfter: (before: NodeStatus | undefined) => Promise<NodeStatus>;
   /** The API server has this status. */
   readonly onReported?: ((status: NodeStatus) => void) | undefined;
+  /** Measures how long it takes to become a node. */
+  readonly startup?: StartupLatency | undefined;
 }
 
 /** What was registered comes back by watch within this time. */
@@ -114,6 +117,7 @@ export class StatusReport implements Runnable {
     if (isSameStatus(before, after) && clock.uptimeMs() - this.#reportedMs < settings.reportMs) return this.#deps.onReported?.(after);
     this.#known = await this.#nodes.patch({ metadata: { name: settings.nodeName } }, "application/strategic-merge-patch+json", nodeStatusPatch(before, after), { subresource: "status", signal });
     this.#reportedMs = clock.uptimeMs();
+    if (isReady(after)) this.#deps.startup?.ready();
     this.#deps.onReported?.(after);
     this.#tellTransitions(before?.conditions ?? [], after.conditions ?? []);
   }
@@ -147,6 +151,8 @@ export class StatusReport implements Runnable {
 
   #event(reason: string, message: string, type: "Normal" | "Warning" = "Normal"): void { this.#deps.events.event(this.#reference, type, reason, message); }
 }
+
+function isReady({ conditions = [] }: NodeStatus): boolean { return conditions.some(({ type, status }) => type === "Ready" && status === "True"); }
 
 function newest(a: Readonly<Node> | undefined, b: Readonly<Node> | undefined): Readonly<Node> | undefined {
   return a === undefined || (b !== undefined && revisionOf(b) > revisionOf(a)) ? b : a;

@@ -7,6 +7,7 @@ import { isPrivileged, namespacesOf } from "../containers/security-context.ts";
 import { windowsSandbox } from "../containers/windows-container.ts";
 import { isHostNetwork } from "../pod-spec.ts";
 import { sandboxResources } from "../resources/linux-resources.ts";
+import { sysctlName } from "../sysctls.ts";
 import type { PodHostname } from "./hostname.ts";
 
 export interface SandboxFacts {
@@ -37,7 +38,7 @@ function linuxSandbox({ pod, cgroupParent, userNamespace }: SandboxFacts): Linux
   const { runAsUser, runAsGroup, fsGroup, supplementalGroups = [], supplementalGroupsPolicy, seLinuxOptions, sysctls = [] } = pod.spec.securityContext ?? {};
   const { resources, overhead } = sandboxResources(pod);
   return {
-    cgroup_parent: cgroupParent, resources, overhead, sysctls: Object.fromEntries(sysctls.map(({ name, value }) => [name.replaceAll("/", "."), value])),
+    cgroup_parent: cgroupParent, resources, overhead, sysctls: Object.fromEntries(sysctls.map(({ name, value }) => [sysctlName(name), value])),
     security_context: {
       privileged: isPrivileged(pod), seccomp: { profile_type: "RuntimeDefault" },
       namespace_options: { ...namespacesOf(pod), ...(userNamespace ? { userns_options: userNamespaceOptions(userNamespace) } : {}) },

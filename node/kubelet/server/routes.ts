@@ -15,6 +15,7 @@ import type { CheckedHealth } from "./healthz.ts";
 import { resourceMetrics } from "./pod-metrics.ts";
 import { logQuery } from "./log-query.ts";
 import { systemLogs } from "./system-logs.ts";
+import { notUpgraded } from "./upgrades.ts";
 
 export interface Routed {
   readonly api: KubeletApi;
@@ -50,7 +51,7 @@ export async function route(asked: Routed): Promise<Answer> {
     case "exec":
     case "attach":
     case "portForward":
-      throw new AnswerError(400, "Upgrade request required");
+      throw notUpgraded(api, asked);
     case "run": {
       if (method !== "POST") throw new AnswerError(405, "405: Method Not Allowed");
       return await run(asked, rest);

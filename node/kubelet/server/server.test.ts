@@ -18,6 +18,7 @@ import type { HttpsServer } from "../../../core/net/http-server.ts";
 import { silentLog } from "../../../core/observe/log.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { openPki, type Pki } from "../../../core/pki/pki.ts";
+import { CriError } from "../../cri/client.ts";
 import { KubeletApiError, type KubeletApi } from "../kubelet-api.ts";
 import { type Routed, route } from "./routes.ts";
 import { kubeletServer } from "./server.ts";
@@ -42,7 +43,7 @@ const api = {
     if (previous) throw new KubeletApiError("bad-request", `previous terminated container "${container}" in pod "web" not found`);
     return { path: join(dir, "0.log"), containerId: "x", running: () => false };
   },
-  exec: (_: unknown, __: string, command: readonly string[]) => Promise.resolve(`http://127.0.0.1:${runtimePort}/exec/${command.join("+")}`),
+  exec: (_: unknown, __: string, command: readonly string[]) => command[0] === "gone" ? Promise.reject(new CriError({ method: "", code: "NotFound", detail: "no such container" })) : Promise.resolve(`http://127.0.0.1:${runtimePort}/exec/${command.join("+")}`),
   checkpoint: async (_: unknown, container: string) => `/k/checkpoints/${container}.tar`,
   cadvisorMetrics: async () => "",
   unhealthyReason: () => undefined,
@@ -82,14 +83,14 @@ afterAll(async () => {
   rmSync(dir, { recursive: true });
 });
 
-interface As { readonly pki?: Pki; readonly token?: string; readonly accept?: string; readonly encoding?: string }
+interface As { readonly upgrade?: string; readonly pki?: Pki; readonly token?: string; readonly accept?: string; readonly encoding?: string }
 
-function get(path: string, { pki: from, token, accept, encoding }: As): Promise<string> {
+function get(path: string, { upgrade, pki: from, token, accept, encoding }: As): Promise<string> {
   const leaf = from?.leaf("client-kube-apiserver");
   return new Promise((resolve, reject) => {
     const request = httpsRequest({
       host: "127.0.0.1", port: server.address()!.port, path, ca: pki.authority("server-ca").bundlePem, agent: false,
-      ...(leaf ? { cert: leaf.certificatePem, key: leaf.keyPem } : {}), headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...(accept ? { accept } : {}), ...(encoding ? { "accept-encoding": encoding } : {}) },
+      ...(leaf ? { cert: leaf.certificatePem, key: leaf.keyPem } : {}), headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...(accept ? { accept } : {}), ...(encoding ? { "accept-encoding": encoding } : {}), ...(upgrade ? { connection: "Upgrade", upgrade } : {}) },
     }, (response) => {
       let text = `${response.statusCode} `;
       const body = response.headers["content-encoding"] === "gzip" ? response.pipe(createGunzip()) : response;
@@ -171,7 +172,13 @@ test("logs, and why there are none", async () => {
   expect(await get("/containerLogs/shop/nope/c", { pki })).toBe('404 pod "nope" does not exist');
   expect(await get("/containerLogs/shop/web/c?tailLines=-1", { pki })).toBe('422 {"message": "Invalid request."}');
   expect(await get("/logs/../../etc/passwd", { pki })).toBe("404 404 page not found");
-  expect(await get("/exec/shop/web/c?output=1&command=x", { pki })).toBe("400 Upgrade request required");
+  expect(await get("/exec/shop/web/c?output=1&command=x", { pki })).toBe("500 Upgrade request required");
+  expect(await get("/exec/shop/web/c?command=x", { pki })).toBe("400 you must specify at least 1 of stdin, stdout, stderr");
+  expect([await get("/attach/shop/nope/c?output=1", { pki }), await get("/portForward/shop/nope", { pki }), await get("/portForward/shop/web/other", { pki })]).toEqual(["404 pod does not exist", "404 pod does not exist", "404 pod not found"]);
+});
+
+test("a container that is gone by the time its runtime is asked is not found", async () => {
+  expect(await get("/exec/shop/web/c?output=1&command=gone", { pki, upgrade: "SPDY/3.1" })).toBe("404 rpc error: code = NotFound desc = no such container");
 });
 
 /** What fakeRuntime has read of stdin, of each connection. */

@@ -33,7 +33,7 @@ import { authorization, nodeAttributes } from "./authorization.ts";
 import { servingRotation } from "./certificate-metrics.ts";
 import { checkedHealth } from "./healthz.ts";
 import { route } from "./routes.ts";
-import { upgrade } from "./upgrades.ts";
+import { asAnswer, upgrade } from "./upgrades.ts";
 
 export interface KubeletServerOptions {
   readonly api: KubeletApi;
@@ -132,7 +132,7 @@ export function kubeletServer({ api, host, port, tls, clientCa, client, localPat
       if (isTranslated(request, parts[0]!)) streams.inc({ subresource: parts[0]!.toLowerCase() });
       await upgrade(api, { request, socket, head, parts, query, clock, signal: gone.signal });
     } catch (error) {
-      const { status, body, contentType } = answerOf(error, log);
+      const { status, body, contentType } = answerOf(asAnswer(error), log);
       const bytes = Buffer.from(body as string);
       if (socket.writable) socket.end(Buffer.concat([Buffer.from(`HTTP/1.1 ${status} ${STATUS_TEXTS[status] ?? "Error"}\r\nContent-Type: ${contentType}\r\nContent-Length: ${bytes.length}\r\nConnection: close\r\n\r\n`), bytes]));
     }

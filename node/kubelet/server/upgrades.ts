@@ -17,6 +17,7 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { http1Request, type HeaderPairs, type Http1Response } from "../../../core/net/http1-client.ts";
 import { proxyBytes } from "../../../core/net/proxy-bytes.ts";
 import { webSocket, webSocketAnswer, webSocketProblem } from "../../../core/net/websocket.ts";
+import { CriError } from "../../cri/client.ts";
 import type { KubeletApi, PodName, StreamOptions } from "../kubelet-api.ts";
 import { AnswerError } from "./answer.ts";
 import { translateStreams, V4, V5 } from "./stream-translator.ts";
@@ -46,6 +47,19 @@ export async function upgrade(api: KubeletApi, upgrade: Upgrade): Promise<void> 
   const [kind] = upgrade.parts;
   if (kind === "portForward") return await portForward(api, upgrade);
   await execOrAttach(api, upgrade);
+}
+
+/** What is told of a request that wants to stay HTTP, once it is one that could be served otherwise. Throws what is wrong with it before that. */
+export function notUpgraded(api: KubeletApi, { method, parts: [kind, namespace = "", name = "", ...rest], query }: { readonly method: string; readonly parts: readonly string[]; readonly query: URLSearchParams }): AnswerError {
+  if (method !== "GET" && method !== "POST") return new AnswerError(405, "405: Method Not Allowed");
+  if (kind !== "portForward") streamOptions(query);
+  podOf(api, { namespace, name, uid: kind === "portForward" ? rest[0] : undefined });
+  return new AnswerError(500, "Upgrade request required\n");
+}
+
+/** What is asked for may be gone meanwhile. */
+export function asAnswer(error: unknown): unknown {
+  return error instanceof CriError && error.code === "NotFound" ? new AnswerError(404, error.message) : error;
 }
 
 async function execOrAttach(api: KubeletApi, { request, socket, head, parts, query, clock, signal }: Upgrade): Promise<void> {

@@ -32,6 +32,8 @@ export interface StatusFacts {
   readonly restartingAll: boolean;
   /** As the runtime calls itself: it stands before the ids of its containers. Default: containerd. */
   readonly runtimeName?: string | undefined;
+  /** What runs the pod can make mounts read-only all the way down, as far as known. */
+  readonly recursiveReadOnly?: boolean | undefined;
 }
 
 /** Of a container that is not there, and of whose end nothing is known. */
@@ -53,7 +55,7 @@ function withHealth({ health }: StatusFacts, kind: ContainerKind, { allocatedRes
 
 const TAKEN_AWAY = { reason: RESTARTING_ALL, message: "The container is removed because RestartAllContainers in place" };
 
-function statusOfUnseen({ pod, restartingAll }: StatusFacts, container: Container | EphemeralContainer, old: ContainerStatus | undefined): ContainerStatus {
+function statusOfUnseen({ pod, restartingAll, recursiveReadOnly }: StatusFacts, container: Container | EphemeralContainer, old: ContainerStatus | undefined): ContainerStatus {
   if (restartingAll && old && !old.state?.waiting) {
     const { containerID: _, ...rest } = old;
     return { ...rest, state: { waiting: TAKEN_AWAY }, lastState: { terminated: { ...TAKEN_AWAY, exitCode: 137 } }, restartCount: (old.restartCount ?? 0) + 1, ready: false, started: false };
@@ -61,7 +63,7 @@ function statusOfUnseen({ pod, restartingAll }: StatusFacts, container: Containe
   if (old?.state?.terminated) return { ...old };
   const status: ContainerStatus = {
     name: container.name, state: { waiting: { reason: pod.spec.initContainers?.length ? "PodInitializing" : "ContainerCreating" } }, lastState: old?.lastState ?? {},
-    ready: false, restartCount: old?.restartCount ?? 0, image: container.image ?? "", imageID: "", started: false, volumeMounts: mountStatuses(container),
+    ready: false, restartCount: old?.restartCount ?? 0, image: container.image ?? "", imageID: "", started: false, volumeMounts: mountStatuses(container, () => recursiveReadOnly ?? false),
   };
   if (!old?.state?.running || status.lastState?.terminated) return status;
   const terminated = { ...UNKNOWN_ENDED, message: "The container could not be located when the pod was deleted.  The container used to be Running" };
@@ -79,13 +81,13 @@ function statusOfUnseenInit(facts: StatusFacts, container: Container | Ephemeral
 const FORGOTTEN = { reason: "Completed", message: "Unable to get init container status from container runtime and pod has been initialized, treat it as exited normally", exitCode: 0 };
 
 function statusOfSeen(facts: StatusFacts, container: Container | EphemeralContainer, [newest, previous]: readonly RuntimeContainer[], old: ContainerStatus | undefined): ContainerStatus {
-  const { id, restartCount, image, imageRef, user, stopSignal } = newest!;
+  const { id, restartCount, image, imageRef, user, stopSignal, mounts } = newest!;
   const requests = container.resources?.requests;
   return {
     name: container.name, state: stateOf(facts, newest!, old), lastState: previous ? stateOf(facts, previous, undefined) : lastOf(old, containerId(facts, id)),
     ready: false, restartCount: newest!.state === "unknown" && old?.state?.running ? old.restartCount + 1 : Math.max(restartCount, old?.restartCount ?? 0), image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(facts, id), started: false,
     ...(requests ? { allocatedResources: requests } : {}), ...(container.resources ? { resources: newest!.state === "running" ? actualResources(container.resources, newest!.resources) : container.resources } : {}),
-    volumeMounts: mountStatuses(container), ...(stopSignal ? { stopSignal: stopSignal as never } : {}),
+    volumeMounts: mountStatuses(container, (path) => mounts.some((one) => one.recursive_read_only === true && (one.container_path === path || one.container_path === `/${path}`))), ...(stopSignal ? { stopSignal: stopSignal as never } : {}),
     ...(user ? { user: { linux: { uid: user.uid ?? 0, gid: user.gid ?? 0, ...(user.supplemental_groups?.length ? { supplementalGroups: user.supplemental_groups } : {}) } } } : {}),
   };
 }
@@ -154,9 +156,10 @@ function withProbes(facts: StatusFacts, { kind, container }: { kind: ContainerKi
   return { ...status, started, ready };
 }
 
-function mountStatuses({ volumeMounts }: Container | EphemeralContainer): VolumeMountStatus[] | undefined {
+/** `isRecursive`: what is mounted there is read-only all the way down, if that is wanted. */
+function mountStatuses({ volumeMounts }: Container | EphemeralContainer, isRecursive: (path: string) => boolean): VolumeMountStatus[] | undefined {
   if (!volumeMounts?.length) return undefined;
   return volumeMounts.map(({ name, mountPath, readOnly, recursiveReadOnly }) => ({
-    name, mountPath, ...(readOnly ? { readOnly, recursiveReadOnly: recursiveReadOnly && recursiveReadOnly !== "Disabled" ? "Enabled" : "Disabled" } : {}),
+    name, mountPath, ...(readOnly ? { readOnly, recursiveReadOnly: recursiveReadOnly && recursiveReadOnly !== "Disabled" && isRecursive(mountPath) ? "Enabled" : "Disabled" } : {}),
   }));
 }

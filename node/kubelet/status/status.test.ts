@@ -34,11 +34,11 @@ function runtime(text: string): RuntimePod {
   return { uid: "u", name: "p", namespace: "default", sandboxes: [{ id: "s", attempt: 0, ready: true, createdAtMs: 0, ips: ["fd00::5", "10.0.0.5"], hostNetwork: false, runtimeHandler: "" }], containers };
 }
 
-interface More { resize?: NonNullable<PodStatusFacts["resize"]>; messages?: [string, string][]; before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus; cgroup?: PodStatusFacts["cgroup"] }
+interface More { recursiveReadOnly?: boolean | undefined; resize?: NonNullable<PodStatusFacts["resize"]>; messages?: [string, string][]; before?: PodStatus; terminal?: boolean; failure?: PodStatusFacts["failure"]; probes?: Partial<ProbeResults>; waiting?: [string, WaitingReason][]; metadata?: Partial<Pod["metadata"]>; status?: PodStatus; cgroup?: PodStatusFacts["cgroup"] }
 
-function statusOf(spec: Partial<Pod["spec"]>, seen: RuntimePod, { resize = [], messages = [], before = {}, terminal = false, failure, probes = {}, waiting = [], metadata = {}, status, cgroup }: More = {}): PodStatus {
+function statusOf(spec: Partial<Pod["spec"]>, seen: RuntimePod, { resize = [], messages = [], before = {}, terminal = false, failure, probes = {}, waiting = [], metadata = {}, status, cgroup, recursiveReadOnly }: More = {}): PodStatus {
   return podStatusOf({
-    resize, pod: { ...pod(spec, metadata), ...(status ? { status } : {}) }, runtime: seen, probes: { ...NO_PROBES, ...probes }, waiting: new Map(waiting), terminationMessages: new Map(messages), kubeletStartedMs: 0, before, terminal, failure, hostIps: ["172.16.0.1"], cgroup, nowMs: NOW,
+    resize, recursiveReadOnly, pod: { ...pod(spec, metadata), ...(status ? { status } : {}) }, runtime: seen, probes: { ...NO_PROBES, ...probes }, waiting: new Map(waiting), terminationMessages: new Map(messages), kubeletStartedMs: 0, before, terminal, failure, hostIps: ["172.16.0.1"], cgroup, nowMs: NOW,
   });
 }
 
@@ -224,4 +224,14 @@ test("why a pod is not resized is so since it is for that reason, and of the gen
   const told = (reason: string) => statusOf({}, runtime("app=running"), { ...waits(reason, 2), before }).conditions?.find(({ type }) => type === "PodResizePending");
   expect(told("Deferred")).toEqual({ type: "PodResizePending", status: "True", reason: "Deferred", observedGeneration: 2, lastTransitionTime: "2026-01-01T00:00:00Z" });
   expect(told("Infeasible")?.lastTransitionTime).toBe("2026-01-02T03:04:05Z");
+});
+
+test("a mount is told to be read-only all the way down when it is; of a container that is not there yet, when it can be", () => {
+  const volumeMounts = [{ name: "a", mountPath: "/a", readOnly: true, recursiveReadOnly: "IfPossible" as const }, { name: "b", mountPath: "b", readOnly: true, recursiveReadOnly: "IfPossible" as const }, { name: "c", mountPath: "/c", readOnly: true }, { name: "d", mountPath: "/d" }];
+  const spec = { containers: [container("app", { volumeMounts })] };
+  const running = runtime("app=running");
+  const seen = { ...running, containers: running.containers.map((one) => ({ ...one, mounts: [{ container_path: "/a" }, { container_path: "/b", recursive_read_only: true }] })) };
+  const told = ({ containerStatuses }: PodStatus) => containerStatuses?.[0]?.volumeMounts?.map(({ recursiveReadOnly }) => recursiveReadOnly);
+  expect(told(statusOf(spec, seen))).toEqual(["Disabled", "Enabled", "Disabled", undefined]);
+  expect([true, undefined].map((recursiveReadOnly) => told(statusOf(spec, runtime(""), { recursiveReadOnly })))).toEqual([["Enabled", "Enabled", "Disabled", undefined], ["Disabled", "Disabled", "Disabled", undefined]]);
 });
