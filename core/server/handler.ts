@@ -85,6 +85,11 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     if (!request.user) flight.span?.child("authentication", 1, {}, beganMs).end();
     const asCaller = attributesOf(info, request, caller);
     flight.audit = server.audit?.begin(request, asCaller, flight);
+    const arrived = flight.audit?.arrived;
+    if (arrived && !(await arrived)) {
+      flight.audit = undefined;
+      throw new Undecided("failed to store audit event");
+    }
     const { shown, authenticationMs } = flight;
     if (!request.user) flight.audit?.took("authentication", authenticationMs);
     if (shown?.annotations) for (const [key, value] of Object.entries(shown.annotations)) flight.audit?.annotate(key, value);
