@@ -255,6 +255,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     scheduler: settings.disable.includes("scheduler") ? undefined : { listening: scheduling.listening, given: settings.kubeSchedulerArg, configz: () => schedulerConfigz(scheduling.text, { isShared, profiling: isProfiled(settings.kubeSchedulerArg) }), resources: podResources },
   });
   listener.onReload(ports.reloadCertificates);
+  identity.onOtherCas(listener.reloadCertificates);
 
   return {
     pki,

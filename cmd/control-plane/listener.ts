@@ -53,7 +53,7 @@ export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn,
   const given = givenCertificates(args, { clusterCas: () => pki.authority("server-ca").bundle, clock, log: log.with({ part: "https" }) });
   const material = (shown: KeyPair | undefined = given.standard()): TlsMaterial => {
     const { keyPem: key, certificatePem: cert } = pki.leaf(SERVING_NAME);
-    return { key, cert, ...shown, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem, ...extraCas.clients, ...extraCas.proxies], policy };
+    return { key, cert, ...shown, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem, ...extraCas.clients(), ...extraCas.proxies()], policy };
   };
   const contexts = new Map<KeyPair, SecureContext>(); // until a certificate changes
   const contextFor = (pair: KeyPair): SecureContext => {
