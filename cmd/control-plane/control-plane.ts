@@ -205,13 +205,14 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const podResources = podResourceMetrics(() => informers.of(refs.PODS).list());
   const lastModes = new LastModes();
   const impersonations = impersonationMeter(metrics, clock);
+  const mayImpersonate = impersonations.asked(authorizer);
   const handler = apiHandler({
     aggregation, fairness: fairness.enter, audit, tracer,
     registry, cache, authenticator, authorizer, admission, clock, random, metrics,
     log: log.with({ part: "server" }),
     async impersonate(attributes, request) {
       const wanted = impersonationOf(request.headers());
-      return wanted ? await impersonations(() => impersonate(wanted, attributes, { authorizer, lastModes })) : { user: attributes.user, constraint: "" };
+      return wanted ? await impersonations.measured(() => impersonate(wanted, attributes, { authorizer: mayImpersonate, lastModes })) : { user: attributes.user, constraint: "" };
     },
     paths: [
       healthPaths(checks, metricsRegistry()), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics), podResources, discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
