@@ -5,6 +5,7 @@
  *   then, as clients of the handler: first-objects.ts, loops.ts (controllers, scheduler)
  */
 import { conversionBy } from "../../core/admission/webhook/conversion.ts";
+import { conversionMeter } from "../../core/admission/webhook/conversion-metrics.ts";
 import { zpages } from "../../core/api/codec/zpages.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
@@ -166,6 +167,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const nodeProxy = nodeProxyHandlers(nodes);
   const metricsApi = metricsHandlers(nodes);
 
+  const conversions = conversionMeter(metrics, clock);
   const kept = new KeptConnections(clock); // to webhooks and to servers behind this one
   const { chain: admission, webhooks } = admissionOf({ args, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, clock, random, log, metrics });
   const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
@@ -268,7 +270,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       ...encryption.parts,
       ...identity.parts,
       ...permission.parts,
-      crdController({ registry, remoteConversion: (crd) => conversionBy(crd, webhooks), clock, random, log: log.with({ part: "custom resources" }) }),
+      crdController({ registry, remoteConversion: (crd) => conversionBy(crd, { ...webhooks, meter: conversions }), clock, random, log: log.with({ part: "custom resources" }) }),
       { name: "custom resources are served", run: (signal, ready) => { customResourcesServed = true; ready(); return aborted(signal); } },
       informers,
       ...auditParts, ...tracingParts,
