@@ -112,7 +112,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     }
     await permit(request, user === caller ? asCaller : attributesOf(info, request, user), flight);
     if (request.path.startsWith("//")) throw new NotServed(); // nothing is there, although it has been read and authorized as if it were
-    const elsewhere = server.aggregation?.answer(request, user, { traceparent: flight.span?.traceparent, auditId: flight.auditId });
+    const elsewhere = server.aggregation?.answer(request, user, { traceparent: flight.span?.traceparent, auditId: flight.auditId, unavailable: () => flight.metered.cutShort("aggregator", 503) });
     if (elsewhere) return await elsewhere;
     if (!info.isResource) {
       flight.metered.served();
@@ -179,7 +179,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     } catch (error) {
       if (!within) flight.audit = server.audit?.turnedAway(request, attributesOf(info, request, NOBODY), flight); // how long it is to take cannot be read
       found = error instanceof TooManyRequests ? error.answer : failure(server, request, error);
-      if (error instanceof TooManyRequests && (!info.isResource || server.registry.find(info.group, info.version, info.resource))) metered.served();
+      if (error instanceof TooManyRequests && (!info.isResource || server.registry.find(info.group, info.version, info.resource))) metered.dropped();
     } finally {
       within?.done();
       flight.ticket?.done();
