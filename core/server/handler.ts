@@ -194,7 +194,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       await flight.audit.recorded();
     }
     flight.span?.end(code);
-    return metered.sized && !request.user && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized } : found;
+    return metered.sized && !request.user && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized, brokenOff: () => metered.brokenOff() } : found;
   };
 }
 

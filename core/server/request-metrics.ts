@@ -31,6 +31,8 @@ export interface Metered {
   served(): void;
   /** It had no turn: that is counted, and nothing else of it. */
   dropped(): void;
+  /** Whoever asked went while the answer was sent. */
+  brokenOff(): void;
   /** It was ended early by this part of the system. */
   cutShort(component: string, code: number): void;
   /** `waitedMs`: of `durationMs`, for its turn. `isOverdue`: it was given up. */
@@ -168,6 +170,7 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
           total.inc({ code: "429", component, dry_run: dryRunOf(request.query), group, resource, scope, subresource, system_client: "", verb, version });
           terminations.inc({ code: "429", ...earlyLabels(request, info) });
         },
+        brokenOff: () => aborts.inc(withoutComponent(earlyLabels(request, info))),
         cutShort: (component, code) => terminations.inc({ code: String(code), ...earlyLabels(request, info), component }),
         sent: (bytes) => kind?.sent().observe(bytes),
         took(layer, ms) {
@@ -177,8 +180,7 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
         end(code, { durationMs, waitedMs, isOverdue = false }) {
           now?.add(-1, clock.uptimeMs());
           if (!isServed || isDropped) return;
-          if (isOverdue) terminations.inc({ ...earlyLabels(request, info), code: String(code) });
-          if (request.signal.aborted && now) aborts.inc(withoutComponent(earlyLabels(request, info)));
+          if (isOverdue || (request.signal.aborted && now)) terminations.inc({ code: "504", ...earlyLabels(request, info) }); // who has gone has not waited long enough, either
           if (!kind) return;
           if (code < 400 && isWatch) return; // is counted when it ends, by its own meter
           if (code < 400 && isConnection && !request.user) {
