@@ -20,7 +20,7 @@ const NAMES = [
   // what is kept, and how long
   "event-ttl",
   // TLS
-  "tls-min-version", "tls-cipher-suites", "tls-cert-file", "tls-private-key-file", "tls-sni-cert-key", "strict-transport-security-directives",
+  "tls-min-version", "tls-cipher-suites", "tls-cert-file", "tls-private-key-file", "tls-sni-cert-key", "strict-transport-security-directives", "cors-allowed-origins",
   // overload
   "max-requests-inflight", "max-mutating-requests-inflight", "enable-priority-and-fairness",
   // audit

@@ -36,3 +36,7 @@ test("whoever shows what it shows is told when a given certificate is renewed", 
   await told.promise;
   expect(listener.tls().cert).toBe(second);
 });
+
+test.each([["cors-allowed-origins=example.com", "does not pin to start/end of host"], ["cors-allowed-origins=//a(:|$),//b[:", "invalid regular expression: error parsing regexp"]])("%s is refused", (setting, told) => {
+  expect(() => listenerOf({ args: apiServerArgs([setting]), pki: {}, extraCas: {}, clock: systemClock, log, metrics: metricsRegistry(), handler: () => Promise.reject(new Error("nobody asks")) } as unknown as Parameters<typeof listenerOf>[0])).toThrow(told);
+});
