@@ -76,7 +76,7 @@ import type { Settings } from "../config/flags.ts";
 import { CONTROLLERS_LISTENING } from "../component-listening.ts";
 import { controllerSettings } from "../controller-settings.ts";
 import { explainSchedulingPath } from "../explain-scheduling.ts";
-import { fairnessOf } from "../fairness.ts";
+import { fairnessOf, requestTimes } from "../fairness.ts";
 import { healthChecks } from "../health-checks.ts";
 import { applyMetricsSettings } from "../metrics-settings.ts";
 import { ownExecutable } from "../own-command.ts";
@@ -209,7 +209,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const impersonations = impersonationMeter(metrics, clock);
   const mayImpersonate = impersonations.asked(authorizer);
   const handler = apiHandler({
-    aggregation, fairness: fairness.enter, audit, tracer,
+    aggregation, fairness: fairness.enter, audit, tracer, ...requestTimes(args),
     registry, cache, authenticator, authorizer, admission, clock, random, metrics,
     log: log.with({ part: "server" }),
     async impersonate(attributes, request) {

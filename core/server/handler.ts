@@ -51,7 +51,7 @@ const NOBODY: UserInfo = { name: "", groups: [] };
 
 export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, ResourceHandler>>): Handler {
   const meter = requestMetrics(server.metrics, server.clock);
-  const deadlines = new Deadlines(server.clock, ({ group, version, resource }) => server.registry.find(group, version, resource) !== undefined);
+  const deadlines = new Deadlines(server.clock, ({ group, version, resource }) => server.registry.find(group, version, resource) !== undefined, server.requestMs);
 
   const deprecated = new WeakMap<ServedResource, boolean>();
 

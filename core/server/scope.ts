@@ -41,6 +41,9 @@ export interface ServerDeps {
   readonly fairness?: ((request: ServerRequest, info: RequestInfo, user: UserInfo) => Ticket | Promise<Ticket>) | undefined;
   readonly audit?: Auditor | undefined;
   readonly tracer?: Tracer | undefined;
+  /** How long an answer is waited for, and a watch lasts at least; absent: a minute, and half an hour. */
+  readonly requestMs?: number | undefined;
+  readonly watchMsMin?: number | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
