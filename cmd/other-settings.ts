@@ -84,7 +84,7 @@ export const OTHER_API_SERVER_SETTINGS: OtherSettings = {
   "requestheader-username-headers": always("X-Remote-User"), "requestheader-group-headers": always("X-Remote-Group"), "requestheader-extra-headers-prefix": always("X-Remote-Extra-"),
   "audit-log-version": always("audit.k8s.io/v1"), "audit-webhook-version": always("audit.k8s.io/v1"),
   ...several(["default-watch-cache-size", "watch-cache-sizes", "delete-collection-workers"], nothing("it sizes itself")),
-  "goaway-chance": always("0"), "apiserver-count": nothing("servers count themselves"), "shutdown-delay-duration": always("0", "0s"),
+  "apiserver-count": nothing("servers count themselves"), "shutdown-delay-duration": always("0", "0s"),
   "kubernetes-service-node-port": always("0"), "insecure-port": always("0"),
   "emulated-version": { instead: "this server is v1.36 and emulates no other version" }, "min-compatibility-version": { instead: "this server is v1.36 and emulates no other version" },
   "admission-control": { instead: "give enable-admission-plugins and disable-admission-plugins instead" },
