@@ -20,12 +20,15 @@ const NAMES = [
   // what is kept, and how long
   "event-ttl",
   // TLS
-  "tls-min-version", "tls-cipher-suites", "tls-cert-file", "tls-private-key-file", "tls-sni-cert-key", "strict-transport-security-directives",
+  "tls-min-version", "tls-cipher-suites", "tls-cert-file", "tls-private-key-file", "tls-sni-cert-key", "strict-transport-security-directives", "cors-allowed-origins",
   // overload
-  "max-requests-inflight", "max-mutating-requests-inflight", "enable-priority-and-fairness",
+  "max-requests-inflight", "max-mutating-requests-inflight", "enable-priority-and-fairness", "request-timeout", "min-request-timeout", "goaway-chance",
   // audit
-  "audit-policy-file", "audit-log-path", "audit-log-format", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize", "audit-webhook-config-file", "audit-webhook-initial-backoff", "audit-webhook-batch-max-size",
-  "audit-webhook-batch-buffer-size", "audit-webhook-batch-max-wait", "audit-webhook-batch-throttle-enable", "audit-webhook-batch-throttle-qps", "audit-webhook-batch-throttle-burst",
+  "audit-policy-file", "audit-log-path", "audit-log-format", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize", "audit-log-compress", "audit-webhook-config-file", "audit-webhook-initial-backoff", "audit-webhook-batch-initial-backoff",
+  "audit-log-mode", "audit-log-batch-max-size", "audit-log-batch-buffer-size", "audit-log-batch-max-wait", "audit-log-batch-throttle-enable", "audit-log-batch-throttle-qps", "audit-log-batch-throttle-burst",
+  "audit-log-truncate-enabled", "audit-log-truncate-max-batch-size", "audit-log-truncate-max-event-size",
+  "audit-webhook-mode", "audit-webhook-batch-max-size", "audit-webhook-batch-buffer-size", "audit-webhook-batch-max-wait", "audit-webhook-batch-throttle-enable", "audit-webhook-batch-throttle-qps", "audit-webhook-batch-throttle-burst",
+  "audit-webhook-truncate-enabled", "audit-webhook-truncate-max-batch-size", "audit-webhook-truncate-max-event-size",
   // features
   "feature-gates", "runtime-config",
   // traces
@@ -46,6 +49,8 @@ export interface ApiServerArgs {
   list(name: Name): readonly string[];
   boolean(name: Name, standard: boolean): boolean;
   integer(name: Name): number | undefined;
+  /** 0.5, 10. */
+  decimal(name: Name): number | undefined;
   /** 10s, 5m, 1h30m: as Go writes durations. */
   durationMs(name: Name): number | undefined;
 }
@@ -71,6 +76,10 @@ export function apiServerArgs(given: readonly string[]): ApiServerArgs {
     integer(name) {
       const text = last(name);
       return text === undefined ? undefined : /^\d+$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : refuse(name, "a whole number");
+    },
+    decimal(name) {
+      const text = last(name);
+      return text === undefined ? undefined : /^\d+(\.\d+)?$/.test(text) ? Number(text) : refuse(name, "a number");
     },
     durationMs(name) {
       const text = last(name);

@@ -46,13 +46,28 @@ test("authorities of others are trusted beside ours", async () => {
   const caKey = await generateKey();
   const pem = selfSign("corporate", { key: caKey, random: systemRandom, notBeforeMs: 0, notAfterMs: 4e12 });
   const ours = parseCertificate(readCertificatePems(selfSign("ours", { key: caKey, random: systemRandom, notBeforeMs: 0, notAfterMs: 4e12 }))[0]!);
-  const extra = extraCas(apiServerArgs([`client-ca-file=${file("ca.pem", pem)}`]), "client-ca-file");
+  const other = selfSign("other", { key: caKey, random: systemRandom, notBeforeMs: 0, notAfterMs: 4e12 });
+  const looks = { ...systemClock, every: (_: number, signal: AbortSignal) => systemClock.every(5, signal) };
+  let changes = 0;
+  const extra = (...given: string[]) => extraCas(apiServerArgs(given), "client-ca-file", { clock: looks, log: silentLog, changed: () => changes++ });
+  const found = extra(`client-ca-file=${file("ca.pem", pem)}`);
   const bundle = [ours];
-  const roots = extra.with(() => bundle);
+  const roots = found.with(() => bundle);
+  const names = () => roots().map(({ subject }) => subject.commonName);
   const first = roots();
-  expect([first.map(({ subject }) => subject.commonName), roots() === first, extra.pem]).toEqual([["ours", "corporate"], true, [pem]]);
-  expect(extraCas(apiServerArgs([]), "client-ca-file").with(() => bundle)()).toBe(bundle);
-  expect(() => extraCas(apiServerArgs([`client-ca-file=${file("none.pem", "")}`]), "client-ca-file")).toThrow("does not contain any valid RSA or ECDSA certificates");
+  expect([names(), roots() === first, found.pem()]).toEqual([["ours", "corporate"], true, [pem]]);
+  expect(extra().with(() => bundle)()).toBe(bundle);
+  expect(() => extra(`client-ca-file=${file("none.pem", "")}`)).toThrow("does not contain any valid RSA or ECDSA certificates");
+  const stop = new AbortController();
+  const running = found.parts[0]!.run(stop.signal, () => undefined);
+  file("ca.pem", "");
+  await systemClock.sleep(20, stop.signal);
+  expect([names(), changes]).toEqual([["ours", "corporate"], 0]); // what cannot be used leaves what was before
+  file("ca.pem", pem + other);
+  await expect.poll(() => changes).toBe(1);
+  expect([names(), found.pem()]).toEqual([["ours", "corporate", "other"], [pem + other]]);
+  stop.abort();
+  await running;
 });
 
 test("anonymous: by flag, or by the file", () => {

@@ -16,7 +16,7 @@ import type { Metrics } from "../core/observe/metrics.ts";
 import { readCertificatePems } from "../core/pki/pem.ts";
 import { type Certificate, parseCertificate } from "../core/pki/x509.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
-import { ConfigError, fromFile, requiredText } from "./config/config.ts";
+import { ConfigError, fromFile } from "./config/config.ts";
 import { readKubeconfig } from "./kubeconfig-file.ts";
 import { reloadMeter } from "./reload-meter.ts";
 import { reloadedFile } from "./reloaded-file.ts";
@@ -158,26 +158,33 @@ export function proxyUids(args: ApiServerArgs): boolean {
 }
 
 export interface ExtraCas {
-  readonly pem: readonly string[];
-  /** With ours. The same list as long as ours is the same. */
+  readonly pem: () => readonly string[];
+  /** With ours. The same list as long as both are the same. */
   with(own: () => readonly Certificate[]): () => readonly Certificate[];
+  readonly parts: readonly Runnable[];
 }
 
-/** Authorities in a file that are trusted beside our own. Throws ConfigError. */
-export function extraCas(args: ApiServerArgs, setting: "client-ca-file" | "requestheader-client-ca-file"): ExtraCas {
+/** Authorities in a file that are trusted beside our own. The file is read again when it changes; one that cannot be used leaves those before. Throws ConfigError. */
+export function extraCas(args: ApiServerArgs, setting: "client-ca-file" | "requestheader-client-ca-file", deps: { readonly clock: Clock; readonly log: Log; readonly changed: () => void }): ExtraCas {
   const path = args.text(setting);
-  const pem = path === undefined ? [] : [requiredText(path)];
-  const extra = path === undefined ? [] : fromFile(setting, path, (text) => readCertificatePems(text).map(parseCertificate));
-  if (path !== undefined && extra.length === 0) throw new ConfigError(`--${setting} ${path}: data does not contain any valid RSA or ECDSA certificates`);
+  if (path === undefined) return { pem: () => [], with: (own) => own, parts: [] };
+  const file = reloadedFile({ setting, path, read: authorities, ...deps });
   return {
-    pem,
+    pem: () => [file.current().pem],
+    parts: [file.part],
     with(own) {
-      let known: { readonly own: readonly Certificate[]; readonly all: readonly Certificate[] } | undefined;
+      let known: { readonly own: readonly Certificate[]; readonly extra: readonly Certificate[]; readonly all: readonly Certificate[] } | undefined;
       return () => {
-        const now = own();
-        if (known?.own !== now) known = { own: now, all: extra.length === 0 ? now : [...now, ...extra] };
+        const now = own(), extra = file.current().certificates;
+        if (known?.own !== now || known.extra !== extra) known = { own: now, extra, all: [...now, ...extra] };
         return known.all;
       };
     },
   };
+}
+
+function authorities(pem: string): { readonly pem: string; readonly certificates: readonly Certificate[] } {
+  const certificates = readCertificatePems(pem).map(parseCertificate);
+  if (certificates.length === 0) throw new Error("data does not contain any valid RSA or ECDSA certificates");
+  return { pem, certificates };
 }

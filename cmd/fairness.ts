@@ -44,7 +44,7 @@ export function fairnessOf(args: ApiServerArgs, { client, informers, registry, c
   const levels = informers.of(PRIORITY_LEVEL_CONFIGURATIONS);
   const sizes = new ResourceSizes(clock);
   const fairness = new Fairness({
-    seats: reading + writing, schemas: () => schemas.list(), levels: () => levels.list(), clock, later: (work) => void setImmediate(work),
+    requestMs: requestTimes(args).requestMs, seats: reading + writing, schemas: () => schemas.list(), levels: () => levels.list(), clock, later: (work) => void setImmediate(work),
     sizeOf: (info) => sizes.of(registry(), info),
   });
   flowMetrics(metrics, fairness);
@@ -54,4 +54,12 @@ export function fairnessOf(args: ApiServerArgs, { client, informers, registry, c
     paths: [fairnessDebugPaths(fairness, clock)],
     parts: [fairnessUpkeep({ fairness, schemas, levels, schemaClient: client.resource(FLOW_SCHEMAS), levelClient: client.resource(PRIORITY_LEVEL_CONFIGURATIONS), clock, log })],
   };
+}
+
+/** How long requests and watches may take; undefined: as usual. Throws ConfigError. Source: kubernetes v1.36 apiserver/pkg/server/options/server_run_options.go */
+export function requestTimes(args: ApiServerArgs): Pick<ServerDeps, "requestMs" | "watchMsMin"> {
+  const requestMs = args.durationMs("request-timeout"), watchSeconds = args.integer("min-request-timeout");
+  if (requestMs === 0) throw new ConfigError("--kube-apiserver-arg request-timeout must be longer than that: nothing would be answered");
+  if (watchSeconds === 0) throw new ConfigError("--kube-apiserver-arg min-request-timeout must be longer than that: every watch would end as it begins");
+  return { requestMs, watchMsMin: watchSeconds === undefined ? undefined : watchSeconds * 1000 };
 }

@@ -21,6 +21,8 @@ interface Options<T> {
   read(text: string, before: T | undefined): T;
   /** Waits until what was read again can be used. Throws when it cannot be for as long as the signal allows. */
   settled?(value: T, signal: AbortSignal): Promise<void>;
+  /** Told that there is another value now. */
+  readonly changed?: (() => void) | undefined;
   readonly clock: Clock;
   readonly log: Log;
   readonly meter?: ReloadMeter | undefined;
@@ -29,7 +31,7 @@ interface Options<T> {
 export interface ReloadedFile<T> { current(): T; readonly part: Runnable }
 
 /** Throws ConfigError when it cannot be used now. */
-export function reloadedFile<T>({ setting, path, read, settled, clock, log, meter }: Options<T>): ReloadedFile<T> {
+export function reloadedFile<T>({ setting, path, read, settled, changed, clock, log, meter }: Options<T>): ReloadedFile<T> {
   let text = readText(path);
   const first = fromFile(setting, path, (now) => read(now, undefined));
   let value = first;
@@ -67,6 +69,7 @@ export function reloadedFile<T>({ setting, path, read, settled, clock, log, mete
             meter?.reloaded("success");
             meter?.holds(text ?? "");
             log.info("a configuration file was read again", { setting, path });
+            changed?.();
           } catch (error) {
             meter?.reloaded("failure");
             log.error("a configuration file cannot be used; the one before still holds", { setting, path, error });

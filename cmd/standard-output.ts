@@ -3,5 +3,5 @@ import type { LineWriter } from "../core/server/audit/log-sink.ts";
 
 export function standardOutput(stdout: NodeJS.WriteStream): LineWriter {
   stdout.on("error", () => undefined);
-  return { write: (line) => new Promise((resolve) => void stdout.write(`${line}\n`, () => resolve())), close: () => Promise.resolve() };
+  return { write: (line) => new Promise((resolve) => void stdout.write(`${line}\n`, (error) => resolve(!error))), close: () => Promise.resolve() };
 }

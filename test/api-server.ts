@@ -32,7 +32,7 @@ import { encodeJson } from "../core/api/codec/json.ts";
 import { assemble } from "../core/api/codec/pieces.ts";
 import { statusOf } from "../core/api/meta/status-error.ts";
 import { apiHandler } from "../core/server/handler.ts";
-import type { Handler } from "../core/server/scope.ts";
+import type { Handler, ServerDeps } from "../core/server/scope.ts";
 import { inProcessTransport } from "../core/server/in-process.ts";
 import type { ServerRequest } from "../core/server/request.ts";
 import { EventBytes } from "../core/server/event-bytes.ts";
@@ -74,7 +74,7 @@ export interface ApiServer extends AsyncDisposable {
 
 const ADMIN: UserInfo = { name: "admin", groups: ["system:masters"] };
 
-export async function apiServer({ admit, validate, audit, clock = systemClock, random = systemRandom, remoteConversion = () => undefined, special = {} }: { readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly validate?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random; readonly remoteConversion?: (crd: Readonly<CustomResourceDefinition>) => RemoteConversion | undefined; readonly special?: Partial<SpecialDeps> } = {}): Promise<ApiServer> {
+export async function apiServer({ admit, validate, audit, clock = systemClock, random = systemRandom, remoteConversion = () => undefined, special = {}, times = {} }: { readonly times?: Pick<ServerDeps, "requestMs" | "watchMsMin">;  readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly validate?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random; readonly remoteConversion?: (crd: Readonly<CustomResourceDefinition>) => RemoteConversion | undefined; readonly special?: Partial<SpecialDeps> } = {}): Promise<ApiServer> {
   const stop = new AbortController();
   const { signal } = stop;
   const store = await memoryStore({ refuseLarge: refuseLargeObject });
@@ -91,7 +91,7 @@ export async function apiServer({ admit, validate, audit, clock = systemClock, r
   let serving: Promise<void> | undefined;
   await new Promise<void>((ready) => (serving = definitions.run(signal, ready)));
   const handler: Handler = apiHandler({
-    registry, cache, clock, random, log: silentLog, metrics, paths: [],
+    registry, cache, clock, random, log: silentLog, metrics, paths: [], ...times,
     authenticator: { authenticate: () => Promise.resolve(undefined) },
     authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
     impersonate: ({ user }) => Promise.resolve({ user, constraint: "" }),

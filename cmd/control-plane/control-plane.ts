@@ -5,6 +5,7 @@
  *   then, as clients of the handler: first-objects.ts, loops.ts (controllers, scheduler)
  */
 import { conversionBy } from "../../core/admission/webhook/conversion.ts";
+import { conversionMeter } from "../../core/admission/webhook/conversion-metrics.ts";
 import { zpages } from "../../core/api/codec/zpages.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
@@ -75,7 +76,7 @@ import type { Settings } from "../config/flags.ts";
 import { CONTROLLERS_LISTENING } from "../component-listening.ts";
 import { controllerSettings } from "../controller-settings.ts";
 import { explainSchedulingPath } from "../explain-scheduling.ts";
-import { fairnessOf } from "../fairness.ts";
+import { fairnessOf, requestTimes } from "../fairness.ts";
 import { healthChecks } from "../health-checks.ts";
 import { applyMetricsSettings } from "../metrics-settings.ts";
 import { ownExecutable } from "../own-command.ts";
@@ -166,6 +167,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const nodeProxy = nodeProxyHandlers(nodes);
   const metricsApi = metricsHandlers(nodes);
 
+  const conversions = conversionMeter(metrics, clock);
   const kept = new KeptConnections(clock); // to webhooks and to servers behind this one
   const { chain: admission, webhooks } = admissionOf({ args, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, clock, random, log, metrics });
   const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
@@ -205,13 +207,14 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const podResources = podResourceMetrics(() => informers.of(refs.PODS).list());
   const lastModes = new LastModes();
   const impersonations = impersonationMeter(metrics, clock);
+  const mayImpersonate = impersonations.asked(authorizer);
   const handler = apiHandler({
-    aggregation, fairness: fairness.enter, audit, tracer,
+    aggregation, fairness: fairness.enter, audit, tracer, ...requestTimes(args),
     registry, cache, authenticator, authorizer, admission, clock, random, metrics,
     log: log.with({ part: "server" }),
     async impersonate(attributes, request) {
       const wanted = impersonationOf(request.headers());
-      return wanted ? await impersonations(() => impersonate(wanted, attributes, { authorizer, lastModes })) : { user: attributes.user, constraint: "" };
+      return wanted ? await impersonations.measured(() => impersonate(wanted, attributes, { authorizer: mayImpersonate, lastModes })) : { user: attributes.user, constraint: "" };
     },
     paths: [
       healthPaths(checks, metricsRegistry()), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics), podResources, discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
@@ -233,7 +236,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     return inProcessTransport((request) => handler(request), { user, userAgent });
   }
 
-  const listener = listenerOf({ settings, args, pki, extraCas, handler: inCohorts(handler, { later: (work) => void setImmediate(work), isApart: fairness.isCrowded }), isPassedOn: (path) => aggregation.serves(path), metrics, columnTexts: describe, tunnel, clock, log });
+  const listener = listenerOf({ settings, args, pki, extraCas, handler: inCohorts(handler, { later: (work) => void setImmediate(work), isApart: fairness.isCrowded }), isPassedOn: (path) => aggregation.serves(path), metrics, columnTexts: describe, tunnel, clock, random, log });
   const events = eventWriter({ client: loopbackClient(), clock, random, log });
   const tellOfStore = (reason: string, message: string): void => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", reason, message);
   datastore.onFull((message) => tellOfStore("DatastoreFull", message));
@@ -255,6 +258,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
     scheduler: settings.disable.includes("scheduler") ? undefined : { listening: scheduling.listening, given: settings.kubeSchedulerArg, configz: () => schedulerConfigz(scheduling.text, { isShared, profiling: isProfiled(settings.kubeSchedulerArg) }), resources: podResources },
   });
   listener.onReload(ports.reloadCertificates);
+  identity.onOtherCas(listener.reloadCertificates);
 
   return {
     pki,
@@ -266,7 +270,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       ...encryption.parts,
       ...identity.parts,
       ...permission.parts,
-      crdController({ registry, remoteConversion: (crd) => conversionBy(crd, webhooks), clock, random, log: log.with({ part: "custom resources" }) }),
+      crdController({ registry, remoteConversion: (crd) => conversionBy(crd, { ...webhooks, meter: conversions }), clock, random, log: log.with({ part: "custom resources" }) }),
       { name: "custom resources are served", run: (signal, ready) => { customResourcesServed = true; ready(); return aborted(signal); } },
       informers,
       ...auditParts, ...tracingParts,

@@ -32,14 +32,14 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
     name: "bootstrap",
     get done() { return done; },
     async run(signal, ready) {
-      const [serverCa, clientCa, proxyCa] = (["server-ca", "client-ca", "request-header-ca"] as const).map((name) => pki.authority(name).bundlePem) as [string, string, string];
+      const bundle = (name: "server-ca" | "client-ca" | "request-header-ca"): string => pki.authority(name).bundlePem;
       await ensureBootstrapPolicy(client, { signal, log });
       const options: BootstrapOptions = {
         serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertisePort, clusterDns: enabled("dns") ? settings.clusterDns : undefined, localStorage: controlled("local-storage"), ingress: controlled("ingress"),
-        clientCa: [clientCa, ...extraCas.clients].join("\n"), requestHeaderCa: [proxyCa, ...extraCas.proxies].join("\n"), proxyNames, proxyUids, today: () => timestamp(clock.nowMs()).slice(0, 10),
+        clientCa: () => [bundle("client-ca"), ...extraCas.clients()].join("\n"), requestHeaderCa: () => [bundle("request-header-ca"), ...extraCas.proxies()].join("\n"), proxyNames, proxyUids, today: () => timestamp(clock.nowMs()).slice(0, 10),
       };
       await ensureBootstrapObjects(client, options, signal);
-      await ensureJoinObjects(client, { server: url, serverCa, clientCa, settings: sharedSettings(settings) }, signal);
+      await ensureJoinObjects(client, { server: url, serverCa: bundle("server-ca"), clientCa: bundle("client-ca"), settings: sharedSettings(settings) }, signal);
       done = true;
       await standingObjects({ client, clock, log, options }).run(signal, ready);
     },

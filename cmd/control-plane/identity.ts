@@ -57,8 +57,10 @@ export interface Identity {
   readonly serviceAccounts: ServiceAccountSettings;
   /** OpenID discovery: lets others verify our ServiceAccount tokens. */
   readonly paths: PathHandler;
-  /** Authorities trusted beside our own, of callers and of front proxies. */
-  readonly extraCas: { readonly clients: readonly string[]; readonly proxies: readonly string[] };
+  /** Authorities trusted beside our own, of callers and of front proxies, as they are now. */
+  readonly extraCas: { clients(): readonly string[]; proxies(): readonly string[] };
+  /** Whenever those are others. */
+  onOtherCas(handler: () => void): void;
   /** Common names of front proxies that may say who a caller is. */
   readonly proxyNames: readonly string[];
   /** Whether they may say its uid. */
@@ -87,12 +89,15 @@ export function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId
     bootstrapTokenAuthenticator({ secrets: lookups.secrets, apiAudiences, clock, log }),
     ...settings.after,
   ]);
-  const [clientCas, proxyCas] = [extraCas(args, "client-ca-file"), extraCas(args, "requestheader-client-ca-file")];
+  const told: (() => void)[] = [];
+  const reloaded = { clock, log: log.with({ part: "authentication" }), changed: () => { for (const handler of told) handler(); } };
+  const [clientCas, proxyCas] = [extraCas(args, "client-ca-file", reloaded), extraCas(args, "requestheader-client-ca-file", reloaded)];
   const uids = proxyUids(args);
   const proxyNames = [OUR_PROXY, ...args.list("requestheader-allowed-names")];
   return {
     tokens, serviceAccounts, proxyNames, proxyUids: uids,
     extraCas: { clients: clientCas.pem, proxies: proxyCas.pem },
+    onOtherCas: (handler) => void told.push(handler),
     authenticator: authenticatorChain({
       anonymous: settings.anonymous,
       log,
@@ -104,6 +109,6 @@ export function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId
     }),
     tokenIssuer: tokenIssuer({ ...lookups, key: () => signing, issuer, apiAudiences, clock, random, expirationSecondsMax, extendExpiration }),
     paths: (request) => openIdAnswer(request, { issuer, jwksUri, keys: verifying }),
-    parts: settings.parts,
+    parts: [...settings.parts, ...clientCas.parts, ...proxyCas.parts],
   };
 }

@@ -1,6 +1,8 @@
 /** Where clients connect: HTTPS with the cluster's own certificate, or with those that kube-apiserver's settings name. */
 import { createSecureContext, type SecureContext } from "node:tls";
+import { compileRegex } from "../../core/cel/regex.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { httpsServer, type HttpsServer } from "../../core/net/http-server.ts";
 import { type TlsPolicy, tlsPolicy } from "../../core/net/tls-policy.ts";
@@ -10,6 +12,8 @@ import type { Metrics } from "../../core/observe/metrics.ts";
 import { SERVING_NAME } from "../../core/pki/identities.ts";
 import type { Pki } from "../../core/pki/pki.ts";
 import type { ColumnTexts } from "../../core/server/column-texts.ts";
+import { crossOrigin, originPatternProblem } from "../../core/server/cross-origin.ts";
+import { goaway, GOAWAY_CHANCE_MAX } from "../../core/server/goaway.ts";
 import { httpFront } from "../../core/server/http.ts";
 import type { Handler } from "../../core/server/scope.ts";
 import { strictTransport, strictTransportProblem } from "../../core/server/strict-transport.ts";
@@ -44,16 +48,17 @@ interface Options {
   /** Takes what nodes dial in for. */
   readonly tunnel: Pick<ServerTunnel, "handler">;
   readonly clock: Clock;
+  readonly random: Random;
   readonly log: Log;
 }
 
 /** Throws ConfigError. */
-export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn, metrics, columnTexts, tunnel, clock, log }: Options): Listener {
+export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn, metrics, columnTexts, tunnel, clock, random, log }: Options): Listener {
   const policy = tlsPolicyOf(args);
   const given = givenCertificates(args, { clusterCas: () => pki.authority("server-ca").bundle, clock, log: log.with({ part: "https" }) });
   const material = (shown: KeyPair | undefined = given.standard()): TlsMaterial => {
     const { keyPem: key, certificatePem: cert } = pki.leaf(SERVING_NAME);
-    return { key, cert, ...shown, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem, ...extraCas.clients, ...extraCas.proxies], policy };
+    return { key, cert, ...shown, clientCas: [pki.authority("client-ca").bundlePem, pki.authority("request-header-ca").bundlePem, ...extraCas.clients(), ...extraCas.proxies()], policy };
   };
   const contexts = new Map<KeyPair, SecureContext>(); // until a certificate changes
   const contextFor = (pair: KeyPair): SecureContext => {
@@ -61,7 +66,7 @@ export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn,
     contexts.set(pair, context);
     return context;
   };
-  const front = httpFront({ handler: strictTransport(handler, strictTransportOf(args)), clock, log: log.with({ part: "server" }), stopping: () => server.stopping, columnTexts });
+  const front = httpFront({ handler: goaway(strictTransport(crossOrigin(handler, originsOf(args)), strictTransportOf(args)), { chance: goawayChanceOf(args), random }), clock, log: log.with({ part: "server" }), stopping: () => server.stopping, columnTexts });
   const failedHandshakes = metrics.counter("apiserver_tls_handshake_errors_total", "[ALPHA] Number of requests dropped with 'TLS handshake error from' error").with({});
   const server = httpsServer({
     handshakeFailed: () => failedHandshakes.inc(),
@@ -97,4 +102,27 @@ function strictTransportOf(args: ApiServerArgs): readonly string[] {
   const problem = strictTransportProblem(directives);
   if (problem !== undefined) throw new ConfigError(`--kube-apiserver-arg ${problem}`);
   return directives;
+}
+
+/** Which origins may ask; undefined: none. Throws ConfigError. */
+function originsOf(args: ApiServerArgs): ((origin: string) => boolean) | undefined {
+  const patterns = args.texts("cors-allowed-origins").filter((text) => text !== "").flatMap((text) => text.split(","));
+  if (patterns.length === 0) return undefined;
+  const compiled = patterns.map((pattern) => {
+    const problem = originPatternProblem(pattern);
+    if (problem !== undefined) throw new ConfigError(`--kube-apiserver-arg ${problem}`);
+    try {
+      return compileRegex(pattern);
+    } catch (cause) {
+      throw new ConfigError(`--kube-apiserver-arg cors-allowed-origins has an invalid regular expression: ${(cause as Error).message}`, { cause });
+    }
+  });
+  return (origin) => compiled.some((one) => one.test(origin));
+}
+
+/** Throws ConfigError. */
+function goawayChanceOf(args: ApiServerArgs): number {
+  const chance = args.decimal("goaway-chance") ?? 0;
+  if (chance > GOAWAY_CHANCE_MAX) throw new ConfigError(`--kube-apiserver-arg goaway-chance can not be less than 0 or greater than ${GOAWAY_CHANCE_MAX}`);
+  return chance;
 }

@@ -96,6 +96,8 @@ describe("client certificates", () => {
     await authenticator.authenticate(credentials({ certificate: issue({ commonName: "jane", organizations: [] }, { spki, notAfterMs: NOW_MS + 3_000_000 }) }), signal);
     const lines = metrics.render().split("\n").filter((line) => line.startsWith("apiserver_client_certificate_expiration_seconds_bucket"));
     expect(lines.slice(1, 3)).toEqual(['apiserver_client_certificate_expiration_seconds_bucket{le="1800"} 0', 'apiserver_client_certificate_expiration_seconds_bucket{le="3600"} 1']);
+    await expect(authenticator.authenticate(credentials({ certificate: issue({ commonName: "jane", organizations: [] }, { spki, notAfterMs: NOW_MS - 1_000 }) }), signal)).rejects.toThrow("Unauthorized");
+    expect(metrics.render()).toContain('apiserver_client_certificate_expiration_seconds_bucket{le="0"} 1\n'); // one that holds no more, too
   });
 
   test("a certificate is checked once a connection, also beside an authority that has ended", async () => {

@@ -46,6 +46,12 @@ test("what it does not know is somebody else's; what it refuses is refused", asy
   expect([await ask("unknown"), await ask("odd"), await ask("other")]).toEqual([undefined, "no such token", undefined]);
 });
 
+test("that it does not know a token is remembered, that it has an error to tell of one is not", async () => {
+  asked.length = 0;
+  for (const token of ["nobody's", "nobody's", "odd", "odd"]) await ask(token, ["api", "z"]);
+  expect(asked.map(({ token }) => token)).toEqual(["nobody's", "odd", "odd"]);
+});
+
 test("when it is busy it is asked again; that it does not answer is not remembered", async () => {
   failing = 2;
   asked.length = 0;

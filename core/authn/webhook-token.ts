@@ -1,5 +1,5 @@
 /**
- * Tokens somebody else knows: they are asked with a TokenReview, and what they say is remembered for a while.
+ * Tokens somebody else knows: they are asked with a TokenReview, and what they say is remembered for a while, but for errors.
  *
  * Source: kubernetes v1.36 apiserver/plugin/pkg/authenticator/token/webhook/webhook.go, apiserver/pkg/authentication/token/cache
  */
@@ -57,7 +57,7 @@ export function webhookTokens({ server, version = "v1beta1", cacheMs = CACHE_MS,
         } catch (error) {
           throw refuse(`webhook: ${(error as Error).message}`); // not remembered: it may answer the next time
         }
-        cache.set(key, answer, cacheMs);
+        if (!("refused" in answer)) cache.set(key, answer, cacheMs); // nor is that it says why it does not know the token: it may the next time
       }
       if ("refused" in answer) throw refuse(answer.refused);
       return answer.found;

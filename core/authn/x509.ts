@@ -40,23 +40,27 @@ export function certificateAuthenticator({ revokedNodes, metrics, ...options }: 
   const users = new WeakMap<Certificate, UserInfo>(); // all requests of a connection show the same one
   const times = new WeakMap<PeerCertificate, Pick<Certificate, "notBeforeMs" | "notAfterMs">>();
 
-  function isOutOfTime(peer: PeerCertificate): boolean {
+  function timeOf(peer: PeerCertificate): Pick<Certificate, "notBeforeMs" | "notAfterMs"> {
     let time = times.get(peer);
     if (!time) times.set(peer, (time = parse(peer.raw)));
-    const nowMs = options.clock.nowMs();
-    return nowMs > time.notAfterMs || (nowMs < time.notBeforeMs && nowMs >= (options.releasedMs ?? 0));
+    return time;
+  }
+
+  function isOutOfTime({ notBeforeMs, notAfterMs }: Pick<Certificate, "notBeforeMs" | "notAfterMs">, nowMs: number): boolean {
+    return nowMs > notAfterMs || (nowMs < notBeforeMs && nowMs >= (options.releasedMs ?? 0));
   }
 
   return {
     async authenticate({ peerCertificate }, signal) {
       if (!peerCertificate) return undefined;
-      const unheld = isOutOfTime(peerCertificate) && nodeOutOfTime(peerCertificate, options);
+      const time = timeOf(peerCertificate), nowMs = options.clock.nowMs();
+      left?.observe((time.notAfterMs - nowMs) / 1000); // whether or not it holds
+      const unheld = isOutOfTime(time, nowMs) && nodeOutOfTime(peerCertificate, options);
       if (unheld) {
         await revokedNodes?.check(unheld, peerCertificate.raw, signal);
         return { user: { ...unheld, groups: [EXPIRED_NODES] }, ends: undefined };
       }
       const certificate = verify(peerCertificate);
-      left?.observe((certificate.notAfterMs - options.clock.nowMs()) / 1000);
       if (certificate.subject.commonName === "") return undefined;
       let user = users.get(certificate);
       if (!user) users.set(certificate, (user = userOf(certificate)));

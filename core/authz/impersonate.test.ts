@@ -91,11 +91,14 @@ test("what last let a caller be somebody else is tried first, and says why all r
 
 test("who acts as somebody else is counted by how it was allowed, and who is refused", async () => {
   const metrics = metricsRegistry();
-  const measured = impersonationMeter(metrics, { uptimeMs: () => 0 });
+  const { measured, asked } = impersonationMeter(metrics, { uptimeMs: () => 0 });
   const user = { name: "bob", groups: [] };
   for (const constraint of ["", "impersonate:user-info"]) await measured(async () => ({ user, constraint }));
   await expect(measured(() => Promise.reject(new Error("no")))).rejects.toThrow("no");
   expect(metrics.render().split("\n").filter((line) => line.startsWith("apiserver_impersonation_attempts_total{"))).toEqual(['decision="allowed",mode="legacy"', 'decision="allowed",mode="user-info"', 'decision="denied",mode=""'].map((labels) => `apiserver_impersonation_attempts_total{${labels}} 1`));
+  const authorizer = asked({ authorize: ({ verb }) => ({ decision: verb === "impersonate:user-info" ? "no-opinion" : "allow", reason: "" }), rulesFor: () => Promise.reject(new Error("not asked")) });
+  await impersonate(impersonationOf([JANE])!, { isResource: false, verb: "get", path: "/x", user }, { authorizer, lastModes: new LastModes() });
+  expect(metrics.render().split("\n").filter((line) => line.startsWith("apiserver_impersonation_authorization_attempts_total{")).sort()).toEqual(['decision="allowed",mode="legacy"', 'decision="allowed",mode="user-info"', 'decision="denied",mode="user-info"'].map((labels) => `apiserver_impersonation_authorization_attempts_total{${labels}} 1`));
 });
 
 test("a key of extra must be a path below a domain", async () => {

@@ -58,16 +58,15 @@ function complete({ user = "", uid = "", groups = [], extra = {}, resourceAttrib
   };
 }
 
-/** All must match. One that says no ends it; else one that fails throws. */
-export function allMatch(conditions: readonly MatchCondition[], spec: Readonly<SubjectAccessReviewSpec>): boolean {
-  const errors: Error[] = [];
+/** All must match: one that says no ends it. `matches` is undefined if none says no, and one fails. */
+export function allMatch(conditions: readonly MatchCondition[], spec: Readonly<SubjectAccessReviewSpec>): { readonly matches: boolean | undefined; readonly errors: readonly string[] } {
+  const errors: string[] = [];
   for (const condition of conditions) {
     try {
-      if (!condition.matches(spec)) return false;
+      if (!condition.matches(spec)) return { matches: false, errors };
     } catch (error) {
-      errors.push(error as Error);
+      errors.push((error as Error).message);
     }
   }
-  if (errors.length > 0) throw new Error(errors.map(({ message }) => message).join(", "));
-  return true;
+  return { matches: errors.length > 0 ? undefined : true, errors };
 }

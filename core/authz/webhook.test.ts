@@ -10,7 +10,7 @@ import { authorizerUnion, countedAuthorizer, decisionsCounter, superuserAuthoriz
 import { authorizationConfiguration, type WebhookSettings } from "./configuration.ts";
 import { matchCondition } from "./match-conditions.ts";
 import { evaluateReview } from "./reviews.ts";
-import { reviewSpec, webhookAuthorizer } from "./webhook.ts";
+import { reviewSpec, webhookAuthorizer, type WebhookMetrics, webhookMetrics } from "./webhook.ts";
 
 const asked: SubjectAccessReviewSpec[] = [];
 const sent: string[] = [];
@@ -35,7 +35,7 @@ afterAll(() => { server.closeAllConnections(); server.close(); });
 let uptimeMs = 0;
 const clock: Clock = { ...systemClock, uptimeMs: () => uptimeMs, sleep: async () => undefined };
 const standard: WebhookSettings = { authorizedMs: 300_000, unauthorizedMs: 30_000, cacheAuthorized: true, cacheUnauthorized: true, timeoutMs: 3_000, version: "v1", failurePolicy: "NoOpinion", kubeconfigFile: "/x", matchConditions: [] };
-const webhook = (settings: Partial<WebhookSettings> = {}) => webhookAuthorizer({ name: "w", settings: { ...standard, ...settings }, server: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, tls: {} }, clock, log: silentLog });
+const webhook = (settings: Partial<WebhookSettings> = {}, metrics?: WebhookMetrics) => webhookAuthorizer({ name: "w", settings: { ...standard, ...settings }, server: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`, tls: {} }, clock, log: silentLog, metrics });
 const get = (more: object = {}): Attributes => ({ isResource: true, verb: "list", group: "", version: "v1", resource: "pods", subresource: "", namespace: "a", name: "", path: "", user: { name: "jane", groups: ["g"] }, ...more }) as Attributes;
 
 test("is asked once and remembered: for long what it allows, not so long what it does not", async () => {
@@ -105,6 +105,18 @@ test("conditions say whether it is asked; one that fails is as no answer", async
   expect((await conditions("request.nonResourceAttributes.path == '/x'").authorize(get())).decision).toBe("deny"); // there is no such thing in this request
   expect((await conditions("request.nonResourceAttributes.path == '/x'", "request.user == 'joe'").authorize(get())).decision).toBe("no-opinion");
   expect(asked).toHaveLength(1);
+});
+
+test("conditions are counted: how long they take, whom they leave out, and that one fails; several that fail are told of together", async () => {
+  const metrics = metricsRegistry(), counted = webhookMetrics(metrics);
+  const conditions = (...texts: string[]) => webhook({ failurePolicy: "NoOpinion", matchConditions: texts.map(matchCondition) }, counted).authorize(get());
+  const [wrong, other] = ["request.nonResourceAttributes.path == '/x'", "request.nonResourceAttributes.path == '/y'"];
+  await conditions("request.user == 'joe'");
+  await conditions(wrong, "request.user == 'joe'");
+  expect((await conditions(wrong, other)).error).toMatch(/^\[cel evaluation error: expression '.*\/x'' resulted in error: .*, cel evaluation error: .*\]$/);
+  const lines = metrics.render().split("\n").filter((line) => /match_condition_(exclusions_total|evaluation_errors_total|evaluation_seconds_count)\{/.test(line));
+  expect(lines.map((line) => line.replace("apiserver_authorization_match_condition_", "").replace(/\{.*\}/, "")).sort()).toEqual(["evaluation_errors_total 2", "evaluation_seconds_count 3", "exclusions_total 2"]);
+  expect(lines[0]).toContain('type="Webhook"');
 });
 
 test("what is asked: selectors as requirements, others by their path", () => {

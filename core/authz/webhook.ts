@@ -14,6 +14,7 @@ import { AnswerCache, AnswerError, reviewCall, type ReviewServer } from "../net/
 import type { Log } from "../observe/log.ts";
 import { type Counter, DEFAULT_BUCKETS, type Histogram, type Metrics } from "../observe/metrics.ts";
 import type { Authorizer, Decision } from "./authorizer.ts";
+import { aggregate } from "./authz.ts";
 import type { WebhookSettings } from "./configuration.ts";
 import { allMatch } from "./match-conditions.ts";
 
@@ -30,7 +31,13 @@ const CACHED_MAX = 8_192;
 /** What is larger is asked about each time. */
 const CACHED_BYTES_MAX = 10_000;
 
-export interface WebhookMetrics { readonly evaluations: Counter; readonly durations: Histogram; readonly failOpen: Counter; readonly exclusions: Counter }
+/** Source of the buckets: kubernetes v1.36 apiserver/pkg/authorization/cel/metrics.go */
+const CONDITION_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
+
+export interface WebhookMetrics {
+  readonly evaluations: Counter; readonly durations: Histogram; readonly failOpen: Counter;
+  readonly exclusions: Counter; readonly conditionErrors: Counter; readonly conditionDurations: Histogram;
+}
 
 export function webhookMetrics(metrics: Metrics): WebhookMetrics {
   return {
@@ -38,6 +45,8 @@ export function webhookMetrics(metrics: Metrics): WebhookMetrics {
     durations: metrics.histogram("apiserver_authorization_webhook_duration_seconds", "[ALPHA] Request latency in seconds.", DEFAULT_BUCKETS),
     failOpen: metrics.counter("apiserver_authorization_webhook_evaluations_fail_open_total", "[ALPHA] NoOpinion results due to webhook timeout or error."),
     exclusions: metrics.counter("apiserver_authorization_match_condition_exclusions_total", "[ALPHA] Total number of exclusions when an authorization webhook is skipped because match conditions exclude it."),
+    conditionErrors: metrics.counter("apiserver_authorization_match_condition_evaluation_errors_total", "[ALPHA] Total number of errors when an authorization webhook encounters a match condition error split by authorizer type and name."),
+    conditionDurations: metrics.histogram("apiserver_authorization_match_condition_evaluation_seconds", "[ALPHA] Authorization match condition evaluation time in seconds, split by authorizer type and name.", CONDITION_SECONDS),
   };
 }
 
@@ -77,14 +86,23 @@ export function webhookAuthorizer({ name, settings, server, clock, log, metrics 
     return status;
   }
 
+  /** Throws what a condition throws. */
+  function isAsked(spec: SubjectAccessReviewSpec): boolean {
+    if (matchConditions.length === 0) return true;
+    const labels = { name, type: "Webhook" }, startMs = clock.uptimeMs();
+    const { matches, errors } = allMatch(matchConditions, spec);
+    metrics?.conditionDurations.observe((clock.uptimeMs() - startMs) / 1000, labels);
+    if (errors.length > 0) metrics?.conditionErrors.inc(labels);
+    if (matches === false) metrics?.exclusions.inc(labels);
+    if (matches === undefined) throw new Error(aggregate(errors));
+    return matches;
+  }
+
   return {
     async authorize(attributes) {
       const spec = reviewSpec(attributes);
       try {
-        if (!allMatch(matchConditions, spec)) {
-          metrics?.exclusions.inc({ name, type: "Webhook" });
-          return { decision: "no-opinion", reason: "" };
-        }
+        if (!isAsked(spec)) return { decision: "no-opinion", reason: "" };
         const { allowed, denied = false, reason = "" } = await statusOf(spec);
         if (denied) return { decision: "deny", reason, ...(allowed ? { error: "webhook subject access review returned both allow and deny response" } : {}) };
         return { decision: allowed ? "allow" : "no-opinion", reason };

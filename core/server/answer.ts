@@ -84,6 +84,8 @@ export type Answer = (ObjectAnswer | ListAnswer | WatchAnswer | RawAnswer | Upgr
   readonly warnings?: readonly string[] | undefined;
   /** Is told how many bytes the answer is, once it is encoded. */
   readonly sized?: ((bytes: number) => void) | undefined;
+  /** Is told that whoever asked went while the answer was sent. */
+  readonly brokenOff?: (() => void) | undefined;
 };
 
 export function raw(body: string | Uint8Array, contentType = "text/plain; charset=utf-8", status = 200, headers: Readonly<Record<string, string>> = {}): RawAnswer {

@@ -7,7 +7,7 @@ import { type BootstrapOptions, ensureBootstrapObjects, standingObjects } from "
 
 const OPTIONS: BootstrapOptions = {
   serviceCidrs: ["10.43.0.0/16"], apiServiceIp: "10.43.0.1", apiServicePort: 443, apiServerPort: 6443, clusterDns: "10.43.0.10", localStorage: true, ingress: true,
-  clientCa: "client ca", requestHeaderCa: "proxy ca", proxyNames: ["front"], today: () => "2026-01-01",
+  clientCa: () => "client ca", requestHeaderCa: () => "proxy ca", proxyNames: ["front"], today: () => "2026-01-01",
 };
 
 test("a cluster is born with its namespaces, each with its name as a label that cannot be changed, and with the objects everybody expects", async () => {
@@ -75,6 +75,22 @@ test("what extension servers read, and since when legacy tokens are looked after
   const life = standingObjects({ client: api.client, clock: systemClock, log: silentLog, options: { ...OPTIONS, today: () => "2026-03-03" }, periodMs: 10 }).run(stop.signal, () => undefined);
   while ((await api.ask("GET", TRACKING)).body.data.since !== "2026-03-03") await Bun.sleep(3);
   expect((await api.ask("GET", `${MAPS}/extension-apiserver-authentication`)).body.data["client-ca-file"]).toBe("client ca");
+  stop.abort();
+  await life;
+});
+
+test("extension servers read of authorities that are replaced while the server runs", async () => {
+  await using api = await apiServer();
+  let clientCa = "before";
+  const options = { ...OPTIONS, clientCa: () => clientCa };
+  await ensureBootstrapObjects(api.client, options, api.signal);
+  const stop = new AbortController(), looks = Promise.withResolvers<void>();
+  const life = standingObjects({ client: api.client, clock: systemClock, log: silentLog, options, periodMs: 10 }).run(stop.signal, looks.resolve);
+  await looks.promise;
+  const read = async (): Promise<string> => (await api.ask("GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")).body.data["client-ca-file"];
+  expect(await read()).toBe("before");
+  clientCa = "after";
+  await expect.poll(read).toBe("after");
   stop.abort();
   await life;
 });

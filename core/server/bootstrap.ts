@@ -30,9 +30,9 @@ export interface BootstrapOptions {
   readonly localStorage: boolean;
   /** Whether there is the class coracle, for Ingresses. */
   readonly ingress?: boolean | undefined;
-  /** PEM: who signs client certificates, and who signs those of the aggregation layer. */
-  readonly clientCa: string;
-  readonly requestHeaderCa: string;
+  /** PEM, as it is now: who signs client certificates, and who signs those of the aggregation layer. */
+  readonly clientCa: () => string;
+  readonly requestHeaderCa: () => string;
   /** Common names of front proxies. */
   readonly proxyNames?: readonly string[] | undefined;
   /** Whether front proxies may say a user's uid. */
@@ -77,19 +77,28 @@ export async function ensureBootstrapObjects(client: Client, options: BootstrapO
   if (options.localStorage) await ensure(client, storageClasses, LOCAL_PATH, signal);
   if (options.ingress) await ensure(client, ingressClasses, INGRESS_CLASS, signal);
   if (options.clusterDns !== undefined) await ensure(client, services, dnsService(options.clusterDns), signal);
+  await replaceAuthenticationConfig(client, options, signal);
+}
+
+async function replaceAuthenticationConfig(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<void> {
   await replace(client, configMaps, authenticationConfig(options), signal, { "requestheader-uid-headers": null });
 }
 
-/** Until the signal; what cannot be made now is tried again. */
+/** Until the signal; whom extension servers are to believe is written again when it changes; what cannot be made now is tried again. */
 export function standingObjects({ client, clock, log, options, periodMs = STANDING_MS }: StandingObjectsOptions): Runnable {
   return {
     name: "standing objects",
     async run(signal, ready) {
       let told = ""; // one trouble is logged once
+      const believed = (): string => options.clientCa() + options.requestHeaderCa();
+      let written = believed();
       ready();
       for await (const _ of clock.every(periodMs, signal)) {
         try {
           await ensureStandingObjects(client, options, signal);
+          const now = believed();
+          if (now !== written) await replaceAuthenticationConfig(client, options, signal);
+          written = now;
           told = "";
         } catch (error) {
           const { message } = error as Error;
@@ -195,8 +204,8 @@ function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system
   return {
     apiVersion: "v1", kind: "ConfigMap", metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
     data: {
-      "client-ca-file": clientCa,
-      "requestheader-client-ca-file": requestHeaderCa,
+      "client-ca-file": clientCa(),
+      "requestheader-client-ca-file": requestHeaderCa(),
       "requestheader-allowed-names": JSON.stringify(proxyNames),
       "requestheader-username-headers": '["X-Remote-User"]',
       ...(proxyUids ? { "requestheader-uid-headers": '["X-Remote-Uid"]' } : {}),

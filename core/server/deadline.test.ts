@@ -87,3 +87,20 @@ test("a write is waited for 34 s at the most, and what it asks for has no longer
   const late = "Timeout: request did not complete within requested timeout - context deadline exceeded";
   expect(await Promise.all(all.map(({ answer }) => answer))).toEqual([late, late, 504, 504, 504]);
 });
+
+test("where another time is set it is waited for, which a write has too if it is shorter than its own", async () => {
+  const { clock, passTo } = handClock();
+  const told: string[] = [];
+  for (const requestMs of [300_000, 5_000]) {
+    const deadlines = new Deadlines(clock, ({ group }) => group === "", requestMs);
+    for (const [method, path] of [["GET", MAPS], ["GET", `${MAPS}?timeout=2m`], ["POST", MAPS]] as const)
+      void deadlines.timed(...asked(path, { method })).inTime(never).then((answer) => told.push(`${requestMs} ${path.slice(-2)} ${method} ${(answer as { status: number }).status}`), () => told.push(`${requestMs} ${method} too late`));
+  }
+  const by = async (ms: number): Promise<string[]> => {
+    passTo(ms);
+    await Bun.sleep(0);
+    return told.splice(0).sort();
+  };
+  expect(await by(5_000)).toEqual(["5000 2m GET 504", "5000 ps GET 504", "5000 ps POST 504"]);
+  expect([await by(34_000), await by(120_000), await by(300_000)]).toEqual([["300000 POST too late"], ["300000 2m GET 504"], ["300000 ps GET 504"]]);
+});

@@ -1,5 +1,5 @@
 /**
- * How long an answer is waited for: as long as the client says (?timeout=10s), and a minute at the most, to a write 34 s. Requests that last (watches, logs,
+ * How long an answer is waited for: as long as the client says (?timeout=10s), and a minute at the most if no other time is set, to a write 34 s. Requests that last (watches, logs,
  * connections) have their own ways to end, and callers in this process, and what is asked for that is no resource, too.
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/request_deadline.go, apiserver/pkg/server/filters/timeout.go, apiserver/pkg/endpoints/handlers/rest.go
@@ -12,8 +12,8 @@ import { isLasting } from "./lasting.ts";
 import type { ServerRequest } from "./request.ts";
 import type { RequestInfo, ResourceRequestInfo } from "./request-info.ts";
 
-/** Whoever asks for more gets this. Source: --request-timeout */
-const TIMEOUT_MS_MAX = 60_000;
+/** Whoever asks for more gets this, if nothing else is set. Source: --request-timeout */
+export const REQUEST_MS = 60_000;
 /** Source: requestTimeoutUpperBound */
 const WRITE_MS_MAX = 34_000;
 const WRITES: ReadonlySet<string> = new Set(["create", "update", "patch", "delete"]);
@@ -34,14 +34,16 @@ const LATE_WRITE = timeout("request did not complete within requested timeout - 
 export class Deadlines {
   readonly #clock: Clock;
   readonly #isOurs: (info: ResourceRequestInfo) => boolean;
+  readonly #requestMs: number;
   readonly #reads: Patience;
   readonly #writes: Patience;
 
   /** `isOurs`: no server behind this one answers it, which has its own patience. */
-  constructor(clock: Clock, isOurs: (info: ResourceRequestInfo) => boolean) {
+  constructor(clock: Clock, isOurs: (info: ResourceRequestInfo) => boolean, requestMs: number = REQUEST_MS) {
     this.#clock = clock;
     this.#isOurs = isOurs;
-    this.#reads = new Patience(clock, TIMEOUT_MS_MAX);
+    this.#requestMs = requestMs;
+    this.#reads = new Patience(clock, requestMs);
     this.#writes = new Patience(clock, WRITE_MS_MAX);
   }
 
@@ -51,8 +53,9 @@ export class Deadlines {
     const lasts = info.verb === "watch" || isLasting(info);
     const askedMs = text && !lasts ? durationOf(text) : 0;
     const writes = info.isResource && WRITES.has(info.verb) && this.#isOurs(info);
-    if (askedMs > 0 && askedMs < (writes ? WRITE_MS_MAX : TIMEOUT_MS_MAX)) return this.#asked(request, askedMs);
+    if (askedMs > 0 && askedMs < (writes ? Math.min(WRITE_MS_MAX, this.#requestMs) : this.#requestMs)) return this.#asked(request, askedMs);
     if (lasts || request.user || !info.isResource) return { request, inTime: (work) => work, done: () => undefined };
+    if (writes && this.#requestMs < WRITE_MS_MAX) return this.#asked(request, this.#requestMs);
     if (!writes) return { request, ...this.#reads.wait((resolve) => resolve(OVERDUE)) };
     return { request: { ...request, deadlineMs: this.#clock.uptimeMs() + WRITE_MS_MAX }, ...this.#writes.wait((_, reject) => reject(LATE_WRITE)) };
   }

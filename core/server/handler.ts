@@ -51,7 +51,7 @@ const NOBODY: UserInfo = { name: "", groups: [] };
 
 export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, ResourceHandler>>): Handler {
   const meter = requestMetrics(server.metrics, server.clock);
-  const deadlines = new Deadlines(server.clock, ({ group, version, resource }) => server.registry.find(group, version, resource) !== undefined);
+  const deadlines = new Deadlines(server.clock, ({ group, version, resource }) => server.registry.find(group, version, resource) !== undefined, server.requestMs);
 
   const deprecated = new WeakMap<ServedResource, boolean>();
 
@@ -85,6 +85,11 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     if (!request.user) flight.span?.child("authentication", 1, {}, beganMs).end();
     const asCaller = attributesOf(info, request, caller);
     flight.audit = server.audit?.begin(request, asCaller, flight);
+    const arrived = flight.audit?.arrived;
+    if (arrived && !(await arrived)) {
+      flight.audit = undefined;
+      throw new Undecided("failed to store audit event");
+    }
     const { shown, authenticationMs } = flight;
     if (!request.user) flight.audit?.took("authentication", authenticationMs);
     if (shown?.annotations) for (const [key, value] of Object.entries(shown.annotations)) flight.audit?.annotate(key, value);
@@ -107,7 +112,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     }
     await permit(request, user === caller ? asCaller : attributesOf(info, request, user), flight);
     if (request.path.startsWith("//")) throw new NotServed(); // nothing is there, although it has been read and authorized as if it were
-    const elsewhere = server.aggregation?.answer(request, user, { traceparent: flight.span?.traceparent, auditId: flight.auditId });
+    const elsewhere = server.aggregation?.answer(request, user, { traceparent: flight.span?.traceparent, auditId: flight.auditId, unavailable: () => flight.metered.cutShort("aggregator", 503) });
     if (elsewhere) return await elsewhere;
     if (!info.isResource) {
       flight.metered.served();
@@ -174,7 +179,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     } catch (error) {
       if (!within) flight.audit = server.audit?.turnedAway(request, attributesOf(info, request, NOBODY), flight); // how long it is to take cannot be read
       found = error instanceof TooManyRequests ? error.answer : failure(server, request, error);
-      if (error instanceof TooManyRequests && (!info.isResource || server.registry.find(info.group, info.version, info.resource))) metered.served();
+      if (error instanceof TooManyRequests && (!info.isResource || server.registry.find(info.group, info.version, info.resource))) metered.dropped();
     } finally {
       within?.done();
       flight.ticket?.done();
@@ -189,7 +194,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       await flight.audit.recorded();
     }
     flight.span?.end(code);
-    return metered.sized && !request.user && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized } : found;
+    return metered.sized && !request.user && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized, brokenOff: () => metered.brokenOff() } : found;
   };
 }
 

@@ -106,6 +106,18 @@ test("a long body over HTTP/1.1 arrives whole at a client that reads slowly, tho
   expect(Buffer.concat(chunks).equals(body)).toBe(true);
 });
 
+test("it is told that a client goes while a list is sent to it, and not that one goes which has it all", async () => {
+  const entriesOf = (count: number): Cached[] => Array.from({ length: count }, (_, i) => new Cached(`${i}`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `c-${i}`, annotations: { each: "x".repeat(500_000) } } } as unknown as ApiObject, i));
+  let brokenOff = 0;
+  for (const [count, goes] of [[60, true], [1, false]] as const) {
+    const response = await serve({ type: "list", served, entries: entriesOf(count), metadata: { resourceVersion: "1" }, brokenOff: () => brokenOff++ } as Answer, { query: "&limit=500" });
+    if (goes) response.destroy();
+    else for await (const _ of response);
+    await systemClock.sleep(100, new AbortController().signal);
+    expect(brokenOff).toBe(1);
+  }
+});
+
 test("a body is read whole, one that is too large is refused, and the client that goes away is not waited for", async () => {
   const stopping = new AbortController();
   const told: string[] = [];

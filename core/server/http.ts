@@ -113,7 +113,9 @@ async function send(answer: Answer, how: Presentation, response: ServerResponse,
       const retry = answer.type === "object" ? retryAfter(answer.object) : undefined;
       if (retry) response.setHeader("retry-after", String(retry));
       answer.sized?.(lengthOf(body));
-      return bodies.send(how.request, response, { status, contentType, body }, signal);
+      await bodies.send(how.request, response, { status, contentType, body }, signal);
+      if (signal.aborted) answer.brokenOff?.();
+      return;
     }
     case "raw": {
       const { body, passedOn } = answer;

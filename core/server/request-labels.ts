@@ -51,7 +51,7 @@ export function scopeOf(info: RequestInfo): string {
 }
 
 /** Which of them are the same, whatever it is that is not to be done. */
-function dryRunOf(query: URLSearchParams): string {
+export function dryRunOf(query: URLSearchParams): string {
   if (!query.has("dryRun")) return "";
   return query.getAll("dryRun").every((one) => one === "All") ? "All" : "invalid";
 }

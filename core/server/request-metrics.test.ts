@@ -59,10 +59,23 @@ test("who has no turn is counted all the same, and as given up", () => {
   const metrics = metricsRegistry();
   const { request, info } = ask("GET", "/api/v1/pods");
   const metered = requestMetrics(metrics, clock).begin(request, info);
-  metered.served();
+  metered.dropped();
   metered.end(429, { durationMs: 1, waitedMs: 1 });
+  expect(metrics.render()).not.toMatch(/^apiserver_request_(sli_)?duration_seconds_count/m); // nothing was done for it
   expect(metrics.render()).toMatch(/^apiserver_request_total\{code="429",.*verb="LIST",version="v1"\} 1$/m);
   expect(metrics.render()).toMatch(/^apiserver_request_terminations_total\{code="429",component="apiserver",group="",resource="pods",scope="cluster",subresource="",verb="LIST",version="v1"\} 1$/m);
+});
+
+test("an answer of 429 is no request given up: a disruption budget has no room", () => {
+  const metrics = metricsRegistry();
+  const { request, info } = ask("POST", "/api/v1/namespaces/a/pods/b/eviction");
+  const metered = requestMetrics(metrics, clock).begin(request, info);
+  metered.served();
+  metered.end(429, { durationMs: 1, waitedMs: 1 });
+  expect(lines(metrics, /^apiserver_request_terminations_total\{/)).toEqual([]);
+  expect(lines(metrics, /^apiserver_request_total\{code="429"/)).toHaveLength(1);
+  metered.cutShort("aggregator", 503);
+  expect(lines(metrics, /^apiserver_request_terminations_total\{/)).toEqual(['apiserver_request_terminations_total{code="503",component="aggregator",group="",resource="pods",scope="resource",subresource="eviction",verb="POST",version="v1"} 1']);
 });
 
 const lines = (metrics: Metrics, name: RegExp): string[] => metrics.render().split("\n").filter((line) => name.test(line));
@@ -122,7 +135,7 @@ test("webhooks' time is not the server's: of those that mutate all of it, of tho
   expect([sum("duration"), sum("sli_duration")]).toEqual([[1.13], [0.03]]);
 });
 
-test("what is given up has no component; what is promised of a request's duration starts at 50 ms, without the wait for its turn, and is of what is done in earnest", () => {
+test("who goes before there is an answer has given up, who goes while it is sent has broken off; what is promised of a request's duration starts at 50 ms, without the wait for its turn, and is of what is done in earnest", () => {
   const metrics = metricsRegistry();
   const meter = requestMetrics(metrics, clock);
   const { request, info, gone } = ask("GET", "/api/v1/pods");
@@ -130,6 +143,9 @@ test("what is given up has no component; what is promised of a request's duratio
   served.served();
   gone.abort();
   served.end(200, { durationMs: 530, waitedMs: 500 });
+  expect(lines(metrics, /^apiserver_request_terminations_total\{/)).toEqual(['apiserver_request_terminations_total{code="504",component="apiserver",group="",resource="pods",scope="cluster",subresource="",verb="LIST",version="v1"} 1']);
+  expect(lines(metrics, /^apiserver_request_aborts_total\{/)).toEqual([]);
+  served.brokenOff();
   expect(lines(metrics, /^apiserver_request_aborts_total/)).toEqual(['apiserver_request_aborts_total{group="",resource="pods",scope="cluster",subresource="",verb="LIST",version="v1"} 1']);
   expect(lines(metrics, /^apiserver_request_sli_duration_seconds_bucket/).slice(0, 2).map((line) => line.replace(/.*,le=/, ""))).toEqual(['"0.05"} 1', '"0.1"} 1']);
   const dry = ask("POST", "/api/v1/namespaces/a/pods?dryRun=All&fieldValidation=Strict");

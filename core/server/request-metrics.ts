@@ -11,7 +11,7 @@ import type { Labels, Metrics } from "../observe/metrics.ts";
 import { isReading } from "./fairness/max-in-flight.ts";
 import { isLasting } from "./lasting.ts";
 import type { RequestInfo, ResourceRequestInfo } from "./request-info.ts";
-import { earlyLabels, requestKey, requestLabels, scopeOf, systemClientOf } from "./request-labels.ts";
+import { dryRunOf, earlyLabels, requestKey, requestLabels, scopeOf, systemClientOf } from "./request-labels.ts";
 import type { ServerRequest } from "./request.ts";
 import { Watermark } from "./watermark.ts";
 
@@ -29,6 +29,12 @@ const OWN_AGENT = "kube-apiserver";
 export interface Metered {
   /** Something answers it: what nobody does, and whoever is not let in, is not counted. */
   served(): void;
+  /** It had no turn: that is counted, and nothing else of it. */
+  dropped(): void;
+  /** Whoever asked went while the answer was sent. */
+  brokenOff(): void;
+  /** It was ended early by this part of the system. */
+  cutShort(component: string, code: number): void;
   /** `waitedMs`: of `durationMs`, for its turn. `isOverdue`: it was given up. */
   end(code: number, how: { readonly durationMs: number; readonly waitedMs: number; readonly isOverdue?: boolean }): void;
   /** How many bytes were answered; absent: they are not counted. */
@@ -149,7 +155,7 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
       const isWatch = info.verb === "watch", isConnection = isLasting(info);
       const now = isWatch || isConnection ? undefined : inFlight[isReading(info) ? "readOnly" : "mutating"];
       now?.add(1, startMs);
-      let isServed = false;
+      let isServed = false, isDropped = false;
       let mutatingMs = 0, validatingMs = 0; // those that validate are asked all at once: kubernetes v1.36 apiserver/pkg/endpoints/request/webhook_duration.go
       let kind: Kind | undefined; // of what is served alone: there are as many resources that do not exist as strangers can think of
       return {
@@ -158,6 +164,14 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
           isServed = true;
           kind = kindOf(request, info);
         },
+        dropped() {
+          isDropped = true;
+          const { group = "", resource = "", scope = "", subresource = "", verb = "", version = "", component = "" } = earlyLabels(request, info);
+          total.inc({ code: "429", component, dry_run: dryRunOf(request.query), group, resource, scope, subresource, system_client: "", verb, version });
+          terminations.inc({ code: "429", ...earlyLabels(request, info) });
+        },
+        brokenOff: () => aborts.inc(withoutComponent(earlyLabels(request, info))),
+        cutShort: (component, code) => terminations.inc({ code: String(code), ...earlyLabels(request, info), component }),
         sent: (bytes) => kind?.sent().observe(bytes),
         took(layer, ms) {
           if (layer === "mutating-webhook") mutatingMs += ms;
@@ -165,9 +179,8 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
         },
         end(code, { durationMs, waitedMs, isOverdue = false }) {
           now?.add(-1, clock.uptimeMs());
-          if (!isServed) return;
-          if (code === 429 || isOverdue) terminations.inc({ ...earlyLabels(request, info), code: String(code) });
-          if (request.signal.aborted && now) aborts.inc(withoutComponent(earlyLabels(request, info)));
+          if (!isServed || isDropped) return;
+          if (isOverdue || (request.signal.aborted && now)) terminations.inc({ code: "504", ...earlyLabels(request, info) }); // who has gone has not waited long enough, either
           if (!kind) return;
           if (code < 400 && isWatch) return; // is counted when it ends, by its own meter
           if (code < 400 && isConnection && !request.user) {

@@ -34,13 +34,16 @@ export interface ServerDeps {
   readonly admission: { admit(request: AdmissionRequest): Promise<void>; validate(request: AdmissionRequest): Promise<void> };
   readonly paths: readonly PathHandler[];
   /** Servers behind this one, which answer for groups of their own. */
-  readonly aggregation?: { answer(request: ServerRequest, user: UserInfo, known?: { readonly traceparent?: string | undefined; readonly auditId?: string | undefined }): Promise<Answer> | undefined } | undefined;
+  readonly aggregation?: { answer(request: ServerRequest, user: UserInfo, known?: { readonly traceparent?: string | undefined; readonly auditId?: string | undefined; readonly unavailable?: (() => void) | undefined }): Promise<Answer> | undefined } | undefined;
   /** Finds what answers a request that the generic verbs do not: reviews, tokens, bindings, logs, exec, proxies. */
   special(info: ResourceRequestInfo): ResourceHandler | undefined;
   /** Lets a request in, or makes it wait its turn, or throws TooManyRequests. Absent: everybody comes in. */
   readonly fairness?: ((request: ServerRequest, info: RequestInfo, user: UserInfo) => Ticket | Promise<Ticket>) | undefined;
   readonly audit?: Auditor | undefined;
   readonly tracer?: Tracer | undefined;
+  /** How long an answer is waited for, and a watch lasts at least; absent: a minute, and half an hour. */
+  readonly requestMs?: number | undefined;
+  readonly watchMsMin?: number | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;

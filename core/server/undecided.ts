@@ -1,4 +1,4 @@
-/** Whether a request is allowed could not be found out: a text, as Go's HTTP library answers. Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/responsewriters/errors.go InternalError */
+/** Whether a request is allowed could not be found out, or that it has come could not be recorded: a text, as Go's HTTP library answers. Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/responsewriters/errors.go InternalError */
 import { goQuote } from "../api/meta/go-quote.ts";
 import { raw, type RawAnswer } from "./answer.ts";
 import type { ServerRequest } from "./request.ts";

@@ -10,12 +10,14 @@ import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { systemRandom } from "../../lifecycle/random.ts";
+import { metricsRegistry } from "../../observe/metrics.ts";
 import { dialTcp } from "../../net/dial-tcp.ts";
 import { altNamesOf } from "../../pki/alt-names.ts";
 import { generateKey, keyPem } from "../../pki/authority.ts";
 import type { Pki } from "../../pki/pki.ts";
 import { spkiOf } from "../../pki/signature.ts";
 import { conversionBy } from "./conversion.ts";
+import { type ConversionMeter, conversionMeter } from "./conversion-metrics.ts";
 
 let pki: Pki;
 let tls: { key: string; cert: string };
@@ -33,7 +35,7 @@ interface Asked { readonly apiVersion: string; readonly request: { readonly uid:
 const widget = (name: string, more: object = {}): ApiObject => ({ apiVersion: "x.io/v1", kind: "Widget", metadata: { name, namespace: "a", uid: `u-${name}`, labels: { l: "1" }, managedFields: [] }, ...more }) as unknown as ApiObject;
 const converted = ({ request: { objects, desiredAPIVersion } }: Asked): object[] => objects.map((object) => ({ ...object, apiVersion: desiredAPIVersion }));
 
-async function convert(answer: (asked: Asked) => object, objects: readonly ApiObject[] = [widget("w")], conversion: object = {}): Promise<unknown> {
+async function convert(answer: (asked: Asked) => object, objects: readonly ApiObject[] = [widget("w")], conversion: object = {}, meter?: ConversionMeter): Promise<unknown> {
   const server = createServer(tls, (incoming, outgoing) => {
     let body = "";
     incoming.on("data", (chunk) => { body += chunk; });
@@ -48,7 +50,7 @@ async function convert(answer: (asked: Asked) => object, objects: readonly ApiOb
   closing.push(() => { server.closeAllConnections(); server.close(); });
   const clientConfig = { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/convert`, caBundle: Buffer.from(pki.authority("server-ca").bundlePem).toString("base64") };
   const crd = { metadata: { name: "widgets.x.io" }, spec: { conversion: { strategy: "Webhook", webhook: { clientConfig, conversionReviewVersions: ["v2", "v1"] }, ...conversion } } } as unknown as CustomResourceDefinition;
-  const by = conversionBy(crd, { dialer: { connect: ({ host, port, signal }) => dialTcp({ host, port, timeoutMs: 5_000 }, { clock: systemClock, signal }) }, services: staticInformer<Service>(), endpointSlices: staticInformer<EndpointSlice>(), clock: systemClock, random: systemRandom });
+  const by = conversionBy(crd, { dialer: { connect: ({ host, port, signal }) => dialTcp({ host, port, timeoutMs: 5_000 }, { clock: systemClock, signal }) }, services: staticInformer<Service>(), endpointSlices: staticInformer<EndpointSlice>(), clock: systemClock, random: systemRandom, meter });
   return by?.(objects, "x.io/v2", new AbortController().signal).catch(({ code, message }: { code: number; message: string }) => `${code} ${message}`);
 }
 
@@ -113,4 +115,18 @@ test("of many objects, or large ones, some at a time are asked for", async () =>
   const large = widget("large", { spec: { text: "x".repeat(600_000) } });
   expect(await convert(answer, [large, large, widget("small"), large])).toHaveLength(4);
   expect(asked).toEqual([200, 200, 50, 1, 2, 1]);
+});
+
+test("what becomes of conversions is counted", async () => {
+  const metrics = metricsRegistry(), meter = conversionMeter(metrics, systemClock);
+  const answers: ((asked: Asked) => object)[] = [
+    (asked) => ({ convertedObjects: converted(asked) }), () => ({ uid: "other" }), () => ({ convertedObjects: null }), ({ request }) => ({ convertedObjects: request.objects }), () => ({ whole: "x" }),
+  ];
+  for (const answer of answers) await convert(answer, undefined, {}, meter);
+  const counted = (name: string): string[] => metrics.render().split("\n").filter((line) => line.startsWith(`${name}{`)).map((line) => line.slice(name.length)).sort();
+  expect(counted("apiserver_conversion_webhook_request_total")).toEqual([
+    '{failure_type="",result="success"} 1',
+    ...["call", "invalid_converted_object", "malformed_response", "partial_response"].map((type) => `{failure_type="conversion_webhook_${type}_failure",result="failure"} 1`),
+  ]);
+  expect(counted("apiserver_crd_conversion_webhook_duration_seconds_count")).toEqual([["false", 4], ["true", 1]].map(([succeeded, times]) => `{crd_name="widgets.x.io",from_version="v1",succeeded="${succeeded}",to_version="v2"} ${times}`));
 });

@@ -9,7 +9,7 @@
 import type { CustomResourceDefinition } from "../../api/gen/apiextensions.v1.ts";
 import { type FieldError, formatFieldError, invalid, tooLong } from "../../api/meta/field-error.ts";
 import { jsonText } from "../../api/codec/json.ts";
-import { formatApiVersion, formatGvk, gvkOf } from "../../api/meta/gvk.ts";
+import { formatApiVersion, formatGvk, gvkOf, parseApiVersion } from "../../api/meta/gvk.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { validateLabels } from "../../api/meta/label-selector.ts";
 import { qualifiedName } from "../../api/meta/names.ts";
@@ -18,6 +18,7 @@ import { statusError } from "../../api/meta/status-error.ts";
 import { isMap } from "../../api/patch/json-value.ts";
 import { joinErrors } from "../refuse.ts";
 import { ask, type CallDeps } from "./call.ts";
+import type { ConversionFailure, ConversionMeter } from "./conversion-metrics.ts";
 import { decodeObject, decodeReview } from "./conversion-response.ts";
 import { REVIEW_VERSIONS, refuseOtherType, type ReviewVersion } from "./review-type.ts";
 
@@ -30,7 +31,7 @@ const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 const GROUP = "apiextensions.k8s.io";
 const KIND = "ConversionReview";
 
-export function conversionBy({ spec: { conversion } }: Readonly<CustomResourceDefinition>, deps: CallDeps): Conversion | undefined {
+export function conversionBy({ metadata: { name }, spec: { conversion } }: Readonly<CustomResourceDefinition>, { meter, ...deps }: CallDeps & { readonly meter?: ConversionMeter | undefined }): Conversion | undefined {
   const { webhook, strategy } = conversion ?? {};
   if (strategy !== "Webhook" || !webhook?.clientConfig) return undefined;
   const { clientConfig: config, conversionReviewVersions } = webhook;
@@ -38,8 +39,20 @@ export function conversionBy({ spec: { conversion } }: Readonly<CustomResourceDe
 
   async function convert(objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal): Promise<ApiObject[]> {
     const all: ApiObject[] = [];
-    for (const batch of batchesOf(objects)) all.push(...(await convertBatch(batch, apiVersion, signal)));
+    for (const batch of batchesOf(objects)) all.push(...(await measured(batch, apiVersion, signal)));
     return all;
+  }
+
+  async function measured(objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal): Promise<ApiObject[]> {
+    const done = meter?.converts({ name, from: gvkOf(objects[0]!).version, to: parseApiVersion(apiVersion).version });
+    let succeeded = false;
+    try {
+      const all = await convertBatch(objects, apiVersion, signal);
+      succeeded = true;
+      return all;
+    } finally {
+      done?.(succeeded);
+    }
   }
 
   async function convertBatch(objects: readonly Readonly<ApiObject>[], apiVersion: string, signal: AbortSignal): Promise<ApiObject[]> {
@@ -48,10 +61,14 @@ export function conversionBy({ spec: { conversion } }: Readonly<CustomResourceDe
     const kind = formatGvk(gvkOf(first));
     const uid = deps.random.uuid();
     const review = { kind: KIND, apiVersion: `${GROUP}/${version}`, request: { uid, desiredAPIVersion: apiVersion, objects: objects.map(unversioned) }, response: { uid: "", convertedObjects: null, result: { metadata: {} } } };
+    const asked = meter?.asks();
     try {
       const answer = await ask({ config, review, timeoutSeconds: TIMEOUT_SECONDS, signal }, deps);
-      return restored(objects, convertedOf(answer, { uid, version }), apiVersion);
+      const all = restored(objects, convertedOf(answer, { uid, version }), apiVersion);
+      asked?.();
+      return all;
     } catch (error) {
+      asked?.(error instanceof Misfit ? error.failure : error instanceof Malformed ? "malformed_response" : "call");
       if (error instanceof Misfit && objects.length > 1) return await oneByOne(objects, apiVersion, signal);
       if (error instanceof Misfit) throw failure(error.isAll ? error.message : `conversion webhook for ${kind} returned ${error.message}`, error);
       throw failure(`conversion webhook for ${kind} failed: ${(error as Error).message}`, error);
@@ -94,10 +111,17 @@ class Misfit extends Error {
   override readonly name = "Misfit";
   /** Nothing else is told. */
   readonly isAll: boolean;
-  constructor(message: string, { isAll = false, ...options }: ErrorOptions & { readonly isAll?: boolean } = {}) {
+  readonly failure: ConversionFailure;
+  constructor(message: string, { isAll = false, failure = "invalid_converted_object", ...options }: ErrorOptions & { readonly isAll?: boolean; readonly failure?: ConversionFailure } = {}) {
     super(message, options);
     this.isAll = isAll;
+    this.failure = failure;
   }
+}
+
+/** A review came back, and no answer in it. */
+class Malformed extends Error {
+  override readonly name = "Malformed";
 }
 
 function failure(message: string, cause?: unknown): Error { return statusError({ code: 500, reason: "", message, cause }); }
@@ -109,18 +133,18 @@ function convertedOf(answer: unknown, { uid, version }: { readonly uid: string; 
   if (version === "v1") {
     const given = formatGvk(gvkOf({ apiVersion, kind }));
     const expected = formatGvk({ group: GROUP, version, kind: KIND });
-    if (given !== expected) throw new Error(`expected webhook response of ${expected}, got ${given}`);
+    if (given !== expected) throw new Malformed(`expected webhook response of ${expected}, got ${given}`);
   }
-  if (!response) throw new Error("no response provided");
+  if (!response) throw new Malformed("no response provided");
   const { uid: told, status, message, convertedObjects } = response;
-  if (version === "v1" && told !== uid) throw new Error(`expected response.uid=${goQuote(uid)}, got ${goQuote(told)}`);
-  if (status !== "Success") throw new Error(message || `response.result.status was '${status}', not 'Success'`);
+  if (version === "v1" && told !== uid) throw new Malformed(`expected response.uid=${goQuote(uid)}, got ${goQuote(told)}`);
+  if (status !== "Success") throw new Malformed(message || `response.result.status was '${status}', not 'Success'`);
   return convertedObjects;
 }
 
 /** Throws Misfit. */
 function restored(objects: readonly Readonly<ApiObject>[], converted: readonly unknown[], apiVersion: string): ApiObject[] {
-  if (converted.length !== objects.length) throw new Misfit(`${converted.length} objects, expected ${objects.length}`);
+  if (converted.length !== objects.length) throw new Misfit(`${converted.length} objects, expected ${objects.length}`, { failure: "partial_response" });
   return objects.map((original, i) => {
     const object = decoded(converted[i]);
     const given = gvkOf({ apiVersion: textOf(object["apiVersion"]), kind: textOf(object["kind"]) });

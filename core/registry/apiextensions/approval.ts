@@ -43,5 +43,5 @@ function approvalOf({ metadata }: Definition): Approval {
   const text = metadata.annotations?.[APPROVAL] ?? "";
   if (text === "") return "missing";
   if (text.startsWith("unapproved")) return "bypassed";
-  return /^[a-zA-Z][-+.\w]*:\/\/[^/]+/.test(text) ? "approved" : "invalid";
+  return /^[a-zA-Z][-+.a-zA-Z0-9]*:\/\/[^/?#\s]+(?:[/?]|$)/.test(text) ? "approved" : "invalid";
 }

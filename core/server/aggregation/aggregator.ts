@@ -57,8 +57,8 @@ export interface Aggregation {
   openApiV2(): { readonly hash: string; add(document: Swagger): Swagger } | undefined;
 }
 
-/** By what a request is known here and behind. */
-export interface Known { readonly traceparent?: string | undefined; readonly auditId?: string | undefined }
+/** By what a request is known here and behind; `unavailable` is told that the server behind is not asked. */
+export interface Known { readonly traceparent?: string | undefined; readonly auditId?: string | undefined; readonly unavailable?: (() => void) | undefined }
 
 export interface AggregatorDeps extends ExtensionDeps {
   readonly registry: Registry;
@@ -96,9 +96,9 @@ export function aggregator(deps: AggregatorDeps): Aggregation {
 
   return {
     parts: [localServices(deps), availability(deps), catalog],
-    answer(request, user, { traceparent = "", auditId = "" } = {}) {
+    answer(request, user, { traceparent = "", auditId = "", unavailable } = {}) {
       const found = find(request.path);
-      return found && forward(deps, found, request, [...(auditId ? [["Audit-Id", auditId] as const] : []), ...identityHeaders(user), ...(traceparent ? [["Traceparent", traceparent] as const] : [])]);
+      return found && forward({ ...deps, unavailable }, found, request, [...(auditId ? [["Audit-Id", auditId] as const] : []), ...identityHeaders(user), ...(traceparent ? [["Traceparent", traceparent] as const] : [])]);
     },
     serves: (path) => find(path) !== undefined,
     get changes() {
@@ -135,8 +135,11 @@ function plainError(text: string, status: number): Answer {
   return raw(`${text}\n`, "text/plain; charset=utf-8", status, { "x-content-type-options": "nosniff" });
 }
 
-async function forward(deps: AggregatorDeps, apiService: Readonly<APIService>, request: ServerRequest, identity: HeaderPairs): Promise<Answer> {
-  if (!isAvailable(apiService) || !(await isThere(apiService, deps, request.signal))) return plainError("service unavailable", 503);
+async function forward(deps: AggregatorDeps & Pick<Known, "unavailable">, apiService: Readonly<APIService>, request: ServerRequest, identity: HeaderPairs): Promise<Answer> {
+  if (!isAvailable(apiService) || !(await isThere(apiService, deps, request.signal))) {
+    deps.unavailable?.();
+    return plainError("service unavailable", 503);
+  }
   if (request.method === "CONNECT") return plainError("client sent unsupported CONNECT request", 503);
   const limit = DISCOVERY.test(request.path) ? limited(request, deps) : undefined;
   const signal = limit?.signal ?? request.signal;

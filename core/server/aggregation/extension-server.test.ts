@@ -148,11 +148,14 @@ test("who asks a server behind this one what it serves is not kept waiting for l
     const aggregation = aggregator({ ...world({}), ...deps, apiServices, registry: undefined as never, resource: undefined as never });
     apiServices.put(apiService());
     const request = { method: "GET", path: "/apis/g/v1", query: new URLSearchParams(), header: () => undefined, headers: () => [], remoteAddress: "192.0.2.1", signal, wire: { body: Readable.from([]), rawQuery: "" } } as unknown as ServerRequest;
-    return (await aggregation.answer(request, { name: "jane", groups: [] })) as RawAnswer;
+    return (await aggregation.answer(request, { name: "jane", groups: [] }, { unavailable: () => notAsked++ })) as RawAnswer;
   };
+  let notAsked = 0;
   silent = /^\/apis\/g\/v1$/;
   expect(await ask({ clock: hasty })).toMatchObject({ status: 503, body: "error trying to reach service: context deadline exceeded\n" });
+  expect(notAsked).toBe(0);
   expect(await ask({ services: staticInformer<Service>() })).toMatchObject({ status: 503, body: "service unavailable\n" });
+  expect(notAsked).toBe(1);
 });
 
 /** What the server behind is asked by who asks ours. */

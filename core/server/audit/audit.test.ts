@@ -124,7 +124,7 @@ test("nobody is answered before it is written down what they asked", async () =>
 
 test("whole numbers that no double holds are recorded with all their digits", async () => {
   const lines: string[] = [];
-  const file = { write: (line: string) => { lines.push(line); return Promise.resolve(); }, close: () => Promise.resolve() };
+  const file = { write: (line: string) => { lines.push(line); return Promise.resolve(true); }, close: () => Promise.resolve() };
   await using api = await apiServer({ audit: auditor({ policy: readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]"), sinks: [logSink(file, "json")], clock: systemClock, metrics: metricsRegistry() }) });
   const body = `{"metadata":{"name":"p"},"spec":{"terminationGracePeriodSeconds":9223372036854775807,"containers":[{"name":"c","image":"i"}]}}`;
   expect(await api.ask("POST", "/api/v1/namespaces/a/pods", { body })).toMatchObject({ code: 201 });

@@ -27,8 +27,10 @@ const SLOW_MS = 500;
 /** Where events go. */
 export interface AuditSink {
   readonly part: Runnable;
-  /** Must not throw. Resolves once the event is where it is kept; undefined: nobody is to wait for that. */
-  write(event: AuditEvent): Promise<void> | undefined;
+  /** A request goes on only once it is recorded that it has come, and not at all if that could not be. */
+  readonly comesFirst?: boolean;
+  /** Must not throw. Resolves once the event is where it is kept, or with false if it is lost; undefined: nobody is to wait for that. */
+  write(event: AuditEvent): Promise<boolean> | undefined;
 }
 
 /** What is not recorded as it should be, by the plugin that failed. */
@@ -48,16 +50,18 @@ export function auditor({ policy, sinks, clock, metrics }: { readonly policy: Au
   const levels = metrics.counter("apiserver_audit_level_total", "[ALPHA] Counter of policy levels for audit events (1 per request).");
   const rejected = metrics.counter("apiserver_audit_requests_rejected_total", "[ALPHA] Counter of apiserver requests rejected due to an error in audit logging backend.");
   events.inc({}, 0);
-  rejected.inc({}, 0); // nobody is: what cannot be recorded is lost
+  rejected.inc({}, 0);
+  const comesFirst = sinks.some((sink) => sink.comesFirst);
   const perLevel = new Map(["None", "Metadata", "Request", "RequestResponse"].map((level) => [level, levels.with({ level })]));
-  const write = (event: AuditEvent): Promise<unknown> => {
+  const write = async (event: AuditEvent): Promise<boolean> => {
     events.inc();
-    return Promise.all(sinks.map((sink) => sink.write(event)));
+    const written = await Promise.all(sinks.map(async (sink) => (await sink.write(event)) ?? true));
+    return written.every((is, i) => is || !sinks[i]!.comesFirst);
   };
   function recordOf(request: ServerRequest, attributes: Attributes, { arrival, isTurnedAway }: Pick<RecordDeps, "arrival" | "isTurnedAway">): AuditRecord | undefined {
     const config = configFor(policy, attributes);
     perLevel.get(config.level)?.inc();
-    return config.level === "None" ? undefined : new AuditRecord({ request, attributes, arrival, isTurnedAway, config, clock, write });
+    return config.level === "None" ? undefined : new AuditRecord({ request, attributes, arrival, isTurnedAway, config, clock, comesFirst, write, rejected: () => rejected.inc() });
   }
 
   return {
@@ -77,7 +81,11 @@ interface RecordDeps {
   readonly isTurnedAway: boolean;
   readonly config: AuditConfig;
   readonly clock: Clock;
-  readonly write: (event: AuditEvent) => Promise<unknown>;
+  /** Events go one after the other, and the request after the first. */
+  readonly comesFirst: boolean;
+  /** Resolves with false if the request is not to go on. */
+  readonly write: (event: AuditEvent) => Promise<boolean>;
+  readonly rejected: () => void;
 }
 
 export class AuditRecord {
@@ -91,7 +99,7 @@ export class AuditRecord {
   #status: ResponseStatus | undefined;
   #requestObject: unknown;
   #responseObject: unknown;
-  #written: Promise<unknown> | undefined;
+  #written: Promise<boolean> | undefined;
 
   constructor(deps: RecordDeps) {
     this.#deps = deps;
@@ -153,10 +161,10 @@ export class AuditRecord {
   }
 
   stage(stage: AuditStage): void {
-    const { config, arrival: { auditId, receivedMs }, attributes, request, clock, write } = this.#deps;
+    const { config, arrival: { auditId, receivedMs }, attributes, request, clock, comesFirst, write } = this.#deps;
     if (config.omitStages.includes(stage)) return;
     const userAgent = shortened(request.header("user-agent") ?? "");
-    this.#written = write({
+    const event: AuditEvent = {
       kind: "Event", apiVersion: "audit.k8s.io/v1", level: config.level, auditID: auditId, stage, requestURI: this.#uri, verb: attributes.verb, user: auditUser(attributes.user),
       ...(this.#impersonated ? { impersonatedUser: this.#impersonated } : {}), ...(this.#constraint === "" ? {} : { authenticationMetadata: { impersonationConstraint: this.#constraint } }),
       sourceIPs: sourceIps(request.header("x-forwarded-for"), request.header("x-real-ip"), request.remoteAddress), ...(userAgent === "" ? {} : { userAgent }),
@@ -164,7 +172,18 @@ export class AuditRecord {
       ...(this.#requestObject === undefined ? {} : { requestObject: this.#requestObject }), ...(this.#responseObject === undefined ? {} : { responseObject: this.#responseObject }),
       requestReceivedTimestamp: microTimestamp(receivedMs), stageTimestamp: microTimestamp(stage === "RequestReceived" ? receivedMs : clock.nowMs()),
       ...(Object.keys(this.#annotations).length > 0 ? { annotations: Object.fromEntries(Object.entries(this.#annotations).toSorted(([a], [b]) => (a < b ? -1 : 1))) } : {}),
-    });
+    };
+    const before = this.#written;
+    this.#written = comesFirst && before ? before.then(() => write(event)) : write(event);
+  }
+
+  /** Resolves once the request may go on; with false if it may not, because it could not be recorded. Undefined: nobody waits for that. */
+  get arrived(): Promise<boolean> | undefined {
+    const { comesFirst, rejected } = this.#deps;
+    return comesFirst ? this.#written?.then((may) => {
+      if (!may) rejected();
+      return may;
+    }) : undefined;
   }
 
   /** Resolves once the last stage is recorded, and with it those before: whoever asked has no answer until then. */

@@ -1,6 +1,7 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { gunzipSync } from "node:zlib";
 import { expect, onTestFinished, test } from "vitest";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { silentLog } from "../../observe/log.ts";
@@ -40,4 +41,18 @@ test("what was put aside and cannot be cleared away costs no line", async () => 
   for (const line of ["first line", "second line"]) await file.write(line);
   await file.close();
   expect([lost, readFileSync(path, "utf8")]).toEqual([[], "second line\n"]);
+});
+
+test("what was put aside is compressed where that is asked for, also what was left when the machine went down, and counts once among those kept", async () => {
+  const { directory, path } = given();
+  const file = new RotatingFile({ path, bytesMax: 13, filesMax: 2, ageMaxMs: 0, compress: true, clock: systemClock, log: silentLog });
+  for (const name of ["audit-2026-01-01T00-00-00.000.log.gz", "audit-2026-01-02T00-00-00.000.log", "audit-2026-01-02T00-00-00.000.log.gz"]) writeFileSync(join(directory, name), "old\n");
+  await file.write("first line");
+  await expect.poll(() => readdirSync(directory).filter((name) => name.endsWith(".log")).length).toBe(1);
+  expect(readdirSync(directory).sort()).toEqual(["audit-2026-01-01T00-00-00.000.log.gz", "audit-2026-01-02T00-00-00.000.log.gz", "audit.log"]);
+  await file.write("second line");
+  await expect.poll(() => readdirSync(directory).filter((name) => name.endsWith(".log")).length).toBe(1);
+  await file.close();
+  const aside = readdirSync(directory).filter((name) => name.endsWith(".gz")).sort();
+  expect(aside.map((name) => gunzipSync(readFileSync(join(directory, name))).toString())).toEqual(["old\n", "first line\n"]);
 });

@@ -1,14 +1,17 @@
 /**
- * A file that is written line by line, and put aside when it has grown too large: audit.log becomes audit-2026-01-31T10-00-00.000.log. Of those put
- * aside, the newest are kept, and none that is too old.
+ * A file that is written line by line, and put aside when it has grown too large: audit.log becomes audit-2026-01-31T10-00-00.000.log, with .gz behind it
+ * if it is compressed. Of those put aside, the newest are kept, and none that is too old.
  *
  * Writes are gathered while one is under way, so that a busy server writes long pieces rather than many. A file that could not be written to is opened anew: the disk may be another
  * since. Half a line, of a full disk or a power cut, is no beginning of another.
  *
  * Source: gopkg.in/natefinch/lumberjack.v2, which upstream uses: names and limits
  */
+import { createReadStream, createWriteStream } from "node:fs";
 import { mkdir, open, readdir, rename, unlink, type FileHandle } from "node:fs/promises";
 import { basename, dirname, extname, join } from "node:path";
+import { pipeline } from "node:stream/promises";
+import { createGzip } from "node:zlib";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Log } from "../../observe/log.ts";
 
@@ -18,6 +21,8 @@ export interface RotatingFileOptions {
   /** Of files put aside; 0: any number, any age. */
   readonly filesMax: number;
   readonly ageMaxMs: number;
+  /** Whether files put aside are compressed: audit-….log.gz. */
+  readonly compress?: boolean;
   readonly clock: Clock;
   readonly log: Log;
   /** Told of lines that are in no file. */
@@ -32,20 +37,21 @@ export class RotatingFile {
   #waiting: string[] = [];
   #waitingBytes = 0;
   /** Of what waits. */
-  #written = Promise.withResolvers<void>();
+  #written = Promise.withResolvers<boolean>();
   #writing: Promise<void> | undefined;
   #file: FileHandle | undefined;
   #size = 0;
+  #compressing: { readonly done: Promise<void>; readonly stop: AbortController } | undefined;
 
   constructor(options: RotatingFileOptions) {
     this.#options = options;
   }
 
-  /** Resolves once the line is in the file, or lost. */
-  write(line: string): Promise<void> {
+  /** Resolves once the line is in the file, or with false once it is lost. */
+  write(line: string): Promise<boolean> {
     if (this.#waitingBytes > WAITING_BYTES_MAX) {
       this.#options.lost?.(1);
-      return Promise.resolve();
+      return Promise.resolve(false);
     }
     this.#waiting.push(line);
     this.#waitingBytes += line.length;
@@ -53,10 +59,12 @@ export class RotatingFile {
     return this.#written.promise;
   }
 
-  /** Resolves once all is written. */
+  /** Resolves once all is written. What is not compressed yet is the next time. */
   async close(): Promise<void> {
     while (this.#writing) await this.#writing;
     await this.#closeFile();
+    this.#compressing?.stop.abort();
+    await this.#compressing?.done;
   }
 
   async #closeFile(): Promise<void> {
@@ -89,8 +97,9 @@ export class RotatingFile {
         this.#options.lost?.(lines.length);
         log.error("the audit log cannot be written", { path, error });
         await this.#closeFile();
+        written.resolve(false);
       }
-      written.resolve();
+      written.resolve(true);
     }
     this.#writing = undefined;
   }
@@ -108,6 +117,7 @@ export class RotatingFile {
       throw error;
     }
     await this.#clear().catch((error: unknown) => this.#options.log.warn("audit logs that were put aside cannot be cleared away", { path, error }));
+    if (this.#options.compress) this.#compress();
     return file;
   }
 
@@ -125,15 +135,60 @@ export class RotatingFile {
   async #clear(): Promise<void> {
     const { path, filesMax, ageMaxMs, clock } = this.#options;
     if (filesMax === 0 && ageMaxMs === 0) return;
-    const extension = extname(path);
-    const prefix = `${basename(path, extension)}-`;
-    const stampOf = (name: string): string => basename(name, extension).slice(prefix.length);
-    const names = (await readdir(dirname(path))).filter((name) => name.startsWith(prefix) && name.endsWith(extension) && STAMP.test(stampOf(name))).sort().reverse();
-    for (const [i, name] of names.entries()) {
-      const tooOld = ageMaxMs > 0 && clock.nowMs() - putAsideMs(stampOf(name)) > ageMaxMs;
-      if (tooOld || (filesMax > 0 && i >= filesMax)) await unlink(join(dirname(path), name));
+    const found = await putAside(path);
+    const kept = new Set(filesMax > 0 ? found.slice(0, filesMax) : found);
+    for (const aside of found) {
+      const tooOld = ageMaxMs > 0 && clock.nowMs() - putAsideMs(aside.stamp) > ageMaxMs;
+      if (tooOld || !kept.has(aside)) for (const name of aside.names) await unlink(join(dirname(path), name));
     }
   }
+
+  /** Beside what is written meanwhile. */
+  #compress(): void {
+    const { path, log } = this.#options;
+    const before = this.#compressing?.done;
+    const stop = new AbortController();
+    const all = async (): Promise<void> => {
+      await before;
+      for (const { names } of await putAside(path))
+        for (const name of names) if (!name.endsWith(GZ) && !stop.signal.aborted) await compressed(join(dirname(path), name), stop.signal);
+    };
+    const done = all().catch((error: unknown) => {
+      if (!stop.signal.aborted) log.warn("an audit log that was put aside cannot be compressed", { path, error });
+    });
+    this.#compressing = { done, stop };
+  }
+}
+
+const GZ = ".gz";
+
+interface PutAside { readonly stamp: string; readonly names: readonly string[] }
+
+/** The newest first; one that was being compressed when the machine went down is there in both forms. */
+async function putAside(path: string): Promise<readonly PutAside[]> {
+  const extension = extname(path);
+  const prefix = `${basename(path, extension)}-`;
+  const byStamp = new Map<string, string[]>();
+  for (const name of await readdir(dirname(path))) {
+    const plain = basename(name, GZ);
+    const stamp = basename(plain, extension).slice(prefix.length);
+    if (name.startsWith(prefix) && plain.endsWith(extension) && STAMP.test(stamp)) byStamp.set(stamp, [...(byStamp.get(stamp) ?? []), name]);
+  }
+  return [...byStamp].map(([stamp, names]) => ({ stamp, names })).toSorted((a, b) => (a.stamp < b.stamp ? 1 : -1));
+}
+
+/** The file goes once its other form is on the disk. */
+async function compressed(path: string, signal: AbortSignal): Promise<void> {
+  const target = `${path}${GZ}`;
+  try {
+    await pipeline(createReadStream(path), createGzip(), createWriteStream(target, { mode: 0o600 }), { signal });
+    const file = await open(target, "r+");
+    await file.sync().finally(() => file.close());
+  } catch (error) {
+    await unlink(target).catch(() => undefined);
+    throw error;
+  }
+  await unlink(path);
 }
 
 const STAMP = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/;

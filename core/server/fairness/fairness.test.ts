@@ -11,7 +11,7 @@ import type { ServerRequest } from "../request.ts";
 import { type RequestInfo, requestInfo } from "../request-info.ts";
 import { AUTO_UPDATE, MANDATORY_SCHEMAS, SUGGESTED_LEVELS, SUGGESTED_SCHEMAS } from "./bootstrap-objects.ts";
 import { allocate, limitsOf } from "./borrowing.ts";
-import { Fairness } from "./fairness.ts";
+import { Fairness, type FairnessDeps } from "./fairness.ts";
 import { flowMetrics } from "./flow-metrics.ts";
 import { maxInFlight } from "./max-in-flight.ts";
 import { dealHand } from "./shuffle-shard.ts";
@@ -48,15 +48,15 @@ const POD = info("/api/v1/namespaces/a/pods/b");
 const later = (work: () => void): void => void setImmediate(work);
 const turn = (): Promise<void> => new Promise(later);
 
-function server({ seats = 600, schemas = SUGGESTED_SCHEMAS, levels = SUGGESTED_LEVELS, clock = stoppedClock() }: { seats?: number; schemas?: readonly FlowSchema[]; levels?: readonly PriorityLevelConfiguration[]; clock?: Clock } = {}): Fairness {
-  return new Fairness({ seats, schemas: () => schemas, levels: () => levels, sizeOf: () => undefined, clock, later });
+function server({ seats = 600, schemas = SUGGESTED_SCHEMAS, levels = SUGGESTED_LEVELS, clock = stoppedClock(), requestMs }: { seats?: number; schemas?: readonly FlowSchema[]; levels?: readonly PriorityLevelConfiguration[]; clock?: Clock } & Pick<FairnessDeps, "requestMs"> = {}): Fairness {
+  return new Fairness({ requestMs, seats, schemas: () => schemas, levels: () => levels, sizeOf: () => undefined, clock, later });
 }
 
 /** One level with `seats` seats and everybody in it. */
-function small(seats: number, limitResponse: object, clock: Clock): Fairness {
+function small(seats: number, limitResponse: object, clock: Clock, more: Pick<FairnessDeps, "requestMs"> = {}): Fairness {
   const level = { metadata: { name: "small" }, spec: { type: "Limited", limited: { nominalConcurrencyShares: 1000, limitResponse } } } as unknown as PriorityLevelConfiguration;
   const schema = { metadata: { name: "all" }, spec: { ...SUGGESTED_SCHEMAS.at(-1)!.spec, matchingPrecedence: 2, priorityLevelConfiguration: { name: "small" } } } as unknown as FlowSchema;
-  return server({ seats, schemas: [schema], levels: [level], clock });
+  return server({ seats, schemas: [schema], levels: [level], clock, ...more });
 }
 
 test.each<[string, RequestInfo, UserInfo, string]>([
@@ -328,6 +328,20 @@ test("who has little time waits for a quarter of it, and may ask again", async (
   const end = entered.catch((error: Error) => error.message);
   clock.pass(1_250);
   expect(await end).toBe("too many requests: time-out");
+});
+
+test("where answers are waited for longer, so are turns", async () => {
+  const clock = stoppedClock();
+  const fairness = small(1, { type: "Queue", queuing: { queues: 4, handSize: 1, queueLengthLimit: 4 } }, clock, { requestMs: 300_000 });
+  void fairness.enter(request(), POD, user("holder"));
+  let told = "";
+  const end = (fairness.enter(request(), POD, user("leader")) as Promise<Ticket>).catch((error: Error) => { told = error.message; });
+  clock.pass(74_999);
+  await Bun.sleep(0);
+  expect(told).toBe("");
+  clock.pass(1);
+  await end;
+  expect(told).toBe("too many requests: time-out");
 });
 
 test("a thousand nodes that watch what is their own make no write cost more; who watches everything does", async () => {

@@ -16,6 +16,7 @@ import { StatusError } from "../../api/meta/status-error.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { Observations } from "../../observe/metrics.ts";
+import { REQUEST_MS } from "../deadline.ts";
 import type { ServerRequest } from "../request.ts";
 import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
 import { Watermark } from "../watermark.ts";
@@ -39,6 +40,8 @@ export interface FairnessDeps {
   readonly clock: Clock;
   /** Runs it when this turn of the event loop is over: setImmediate. */
   readonly later: (work: () => void) => void;
+  /** How long an answer is waited for; absent: a minute. */
+  readonly requestMs?: number | undefined;
 }
 
 export class Fairness {
@@ -104,7 +107,7 @@ export class Fairness {
     flow.estimated(work);
     if (level.isExempt) return this.#take(flow, seating, { afterMs: 0, info, user });
     level.demand.add(seating.seats, nowMs);
-    const entered = level.queues.enter(seating, { hash: () => flowHash(flow.name, distinguisherOf(flow, info, user)), waitMs: () => waitMsOf(request, info) }, request.signal);
+    const entered = level.queues.enter(seating, { hash: () => flowHash(flow.name, distinguisherOf(flow, info, user)), waitMs: () => waitMsOf(request, info, this.#deps.requestMs) }, request.signal);
     if (entered === "seated") {
       flow.passed();
       return this.#take(flow, seating, { afterMs: work.afterMs, info, user });
@@ -220,14 +223,11 @@ function kindOf({ verb }: RequestInfo): RequestKind { return verb === "get" || v
 interface Waiter { readonly level: Level; readonly flow: Flow; readonly seating: Seating; readonly afterMs: number; readonly info: RequestInfo; readonly user: UserInfo; readonly signal: AbortSignal }
 
 /** A quarter of the time there is to answer. Watches have none. Source: priority-and-fairness.go getRequestWaitContext */
-function waitMsOf({ query }: ServerRequest, { verb }: RequestInfo): number {
+function waitMsOf({ query }: ServerRequest, { verb }: RequestInfo, requestMs: number = REQUEST_MS): number {
   const text = verb === "watch" ? null : query.get("timeout");
   const askedMs = text ? parseDurationMs(text) : 0; // what cannot be read is refused before
-  return (askedMs > 0 ? Math.min(askedMs, REQUEST_MS_MAX) : REQUEST_MS_MAX) / 4;
+  return (askedMs > 0 ? Math.min(askedMs, requestMs) : requestMs) / 4;
 }
-
-/** Source: --request-timeout */
-const REQUEST_MS_MAX = 60_000;
 
 function named<T extends { readonly metadata: { readonly name: string } }>(objects: Iterable<T>, mandatory: readonly T[]): Map<string, T> {
   const found = new Map(mandatory.map((one) => [one.metadata.name, one]));

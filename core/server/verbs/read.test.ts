@@ -321,6 +321,11 @@ test("one object by its name has no pages: it is as it is now, whatever version 
   await api.ask("DELETE", `${MAPS}/named`);
 });
 
+test("a watch ends after the time that was set for all, at the earliest", async () => {
+  await using own = await apiServer({ times: { watchMsMin: 50 } });
+  expect(await own.events(MAPS, 1, { query: { watch: "true" } })).toEqual([]);
+});
+
 test("a watch that takes bookmarks has its last one shortly before its end", async () => {
   const fast = 20;
   await using api = await apiServer({ clock: { ...systemClock, uptimeMs: () => systemClock.uptimeMs() * fast, after: (ms, ring) => systemClock.after(ms / fast, ring) } });

@@ -22,8 +22,8 @@ import { badVersion, integer, type ListOptions, listingOf, versionError } from "
 
 /** How long a read waits for a revision that has not been reached yet. Source: apiserver storage/cacher blockTimeout */
 const REACH_TIMEOUT_MS = 3_000;
-/** Watches end after this long, so that clients spread over servers; each adds up to as much again. Source: --min-request-timeout */
-const WATCH_TIMEOUT_MIN_MS = 1_800_000;
+/** Watches end after this long if nothing else is set, so that clients spread over servers; each adds up to as much again. Source: --min-request-timeout */
+const WATCH_MS_MIN = 1_800_000;
 /** Initial events sent at once: whoever reads slowly need not have all of them in our memory. */
 const INITIAL_EVENTS_MAX = 250;
 /** Between bookmarks of a quiet watch. Source: apiserver storage/cacher bookmarkFrequency */
@@ -256,7 +256,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   await converted(scope, initial, true);
 
   const seconds = integer(query, "timeoutSeconds");
-  const timeoutMs = seconds ? Math.max(0, seconds) * 1000 : WATCH_TIMEOUT_MIN_MS * (1 + server.random.next());
+  const timeoutMs = seconds ? Math.max(0, seconds) * 1000 : (server.watchMsMin ?? WATCH_MS_MIN) * (1 + server.random.next());
   return { type: "watch", served, batches: watchBatches(scope, { startMs, selection, after, initial, streaming, bookmarks, timeoutMs }) };
 }
 
