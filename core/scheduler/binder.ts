@@ -39,10 +39,12 @@ export class Binder {
   /** From now on the pod counts on `node`. */
   go(tried: Tried, node: string): void {
     const { attempt, candidate, profile, signal } = tried;
-    const { snapshot, cluster, queue, writes, waits } = this.#parts;
+    const { deps: { clock }, snapshot, cluster, queue, writes, waits, metrics } = this.#parts;
+    const startMs = clock.uptimeMs();
     const plan = profile.bindsDevices ? devicePlan(candidate, cluster) : undefined;
     const devices = plan instanceof DevicePlan ? this.#reserveDevices(candidate.pod, plan, node) : undefined;
     const reservation = profile.bindsVolumes ? this.#reserve(candidate.pod, node) : undefined;
+    metrics.point("Reserve", profile.schedulerName, clock.uptimeMs() - startMs);
     snapshot.assume(candidate, node);
     queue.done(attempt);
     const binding = { ...tried, node, reservation, devices };
@@ -119,7 +121,7 @@ export class Binder {
     log.info("pod bound", { pod: keyOf(pod), node });
     this.#parts.reporter(profile).report(pod, { type: "Normal", reason: "Scheduled", action: "Binding", note: `Successfully assigned ${namespace}/${name} to ${node}` });
     metrics.attempt("scheduled", profile.schedulerName, clock.uptimeMs() - startMs);
-    metrics.scheduled(attempt.attempts, clock.uptimeMs() - attempt.addedMs);
+    metrics.scheduled(attempt.attempts, clock.uptimeMs() - attempt.addedMs, attempt.isFlushed);
   }
 
   /** Whether there is one that has. One that fails and may be passed over has not. */

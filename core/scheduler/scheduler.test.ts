@@ -83,7 +83,11 @@ test("a pod waits for a node, is told why, and gets it when it comes", () => wit
   expect(await events("Scheduled")).toEqual(["Successfully assigned default/p to a"]);
   expect(metrics()).toMatch(/scheduler_schedule_attempts_total\{profile="default-scheduler",result="scheduled"\} 1/);
   expect(metrics()).toMatch(/scheduler_plugin_evaluation_total\{extension_point="Filter",plugin="NodeResourcesFit",profile="default-scheduler"\} [1-9]/);
-  for (const point of ["Filter", "Bind"]) expect(metrics()).toContain(`scheduler_framework_extension_point_duration_seconds_count{extension_point="${point}",profile="default-scheduler",status="Success"} 1`);
+  for (const point of ["PreFilter", "Filter", "Reserve", "Bind"]) expect(metrics()).toMatch(new RegExp(`scheduler_framework_extension_point_duration_seconds_count\\{extension_point="${point}",profile="default-scheduler",status="Success"\\} [1-9]`));
+  expect(metrics()).not.toContain('extension_point="Filter",profile="default-scheduler",status="Unschedulable"'); // the search itself came to its end
+  expect(metrics()).toMatch(/scheduler_plugin_evaluation_total\{extension_point="PreFilter",plugin="NodeResourcesFit",profile="default-scheduler"\} [1-9]/);
+  expect(metrics()).not.toContain('extension_point="PreFilter",plugin="NodeName"');
+  expect(metrics()).toContain("scheduler_pod_scheduled_after_flush_total 0\n");
   expect(metrics()).toMatch(/scheduler_event_handling_duration_seconds_count\{event="NodeAdd"\} 1/);
 }));
 
@@ -107,8 +111,12 @@ test("pods of other schedulers, and gated ones, are left alone", () => withSched
   const { status } = await get("gated");
   expect(status?.conditions?.find(({ type }) => type === "PodScheduled")?.reason).toBe("SchedulingGated");
   expect(metrics()).toContain('scheduler_pending_pods{queue="gated"} 1');
+  expect(metrics()).toContain('scheduler_queue_incoming_pods_total{event="UnschedulablePodAdd",queue="unschedulable"} 1');
+  expect(metrics()).toContain('scheduler_unschedulable_pods{plugin="SchedulingGates",profile="default-scheduler"} 1');
   await client.resource(PODS).patch({ metadata: { name: "gated", namespace: "default" } }, "application/json-patch+json", [{ op: "remove", path: "/spec/schedulingGates" }], call);
   await until("gated", on("a"));
+  expect(metrics()).toContain('scheduler_queue_incoming_pods_total{event="UnschedulablePodUpdatePodSchedulingGatesEliminated",queue="active"} 1');
+  expect(metrics()).not.toContain('scheduler_unschedulable_pods{plugin="SchedulingGates"');
 }));
 
 test("a pod of higher priority takes the place of others, after telling them", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
