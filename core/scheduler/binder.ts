@@ -18,6 +18,8 @@ import { planVolumes, podClaims, podVolumes } from "./volume-plan.ts";
 /** Why a pod stops waiting for its volumes. */
 const DELETED = Object.freeze(new Error("pod deleted"));
 const PREEMPTED = Object.freeze(new Error("preempted by DefaultPreemption"));
+/** What plugins say of that: their contexts end. */
+const CANCELED = { VolumeBinding: "binding volumes: context canceled", DynamicResources: "context canceled" } as const;
 
 interface Binding extends Tried {
   readonly node: string;
@@ -83,7 +85,7 @@ export class Binder {
     const gone = new AbortController();
     this.#waiting.set(pod.metadata.uid, gone);
     const signal = AbortSignal.any([binding.signal, gone.signal]);
-    let plugin = "VolumeBinding";
+    let plugin: keyof typeof CANCELED = "VolumeBinding";
     const startMs = clock.uptimeMs();
     try {
       await tryWritePodStatus(pod, { nominatedNodeName: node }, { ...deps, signal }); // others are told where it will be: this may take long
@@ -92,7 +94,7 @@ export class Binder {
       const waiting = (): void => this.#parts.reporter(profile).report(pod, { type: "Normal", reason: "BindingConditionsPending", action: "Scheduling", note: `waiting for binding conditions for device on node ${node}` });
       if (devices) await claims.bind(devices, { timeoutMs: profile.deviceBindingTimeoutMs, waiting, signal });
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = signal.reason === PREEMPTED ? CANCELED[plugin] : error instanceof Error ? error.message : String(error);
       if (plugin === "VolumeBinding" && gone.signal.reason === DELETED) this.#parts.tellUnscheduled(pod, profile, `running PreBind plugin "VolumeBinding": binding volumes: pod does not exist any more: pod "${pod.metadata.name}" not found`);
       return this.#failed({ ...binding, isNominated: true }, new Error(`running PreBind plugin "${plugin}": ${message}`, { cause: error }), signal.aborted && signal.reason !== PREEMPTED);
     } finally {

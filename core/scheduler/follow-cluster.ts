@@ -74,6 +74,7 @@ function notAbove(pod: Readonly<Pod>): (other: Readonly<Pod>) => boolean {
 /** It is being deleted while it waits for its volumes: it will not be bound any more, and others may have its place. */
 function letGo(parts: Parts, pod: Readonly<Pod>): void {
   parts.snapshot.forget(pod);
+  parts.snapshot.denominate(pod);
   parts.changed({ of: "placed pod", object: pod, deleted: true });
 }
 

@@ -395,6 +395,33 @@ test("of a pod that is deleted while it waits for its volumes an event tells", (
   expect(told).toEqual(['running PreBind plugin "VolumeBinding": binding volumes: pod does not exist any more: pod "p" not found']);
 }));
 
+/** "p" waits on node "a", which has room for one such pod, for a volume that nobody provisions. */
+async function waitsForVolume({ client, call, node, pod, until }: Lab, metadata: object = {}): Promise<Readonly<Pod>> {
+  await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
+  await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "slow" }, provisioner: "example.com/slow", volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
+  await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "default" }, spec: { storageClassName: "slow", accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } } as NewObject<PersistentVolumeClaim>, call);
+  await pod("p", { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] }, "800m");
+  await client.resource(PODS).patch({ metadata: { name: "p", namespace: "default" } }, "application/merge-patch+json", { metadata }, call);
+  return until("p", ({ status }) => status?.nominatedNodeName === "a");
+}
+
+test("a pod that waits for its volumes makes room without being deleted", () => withScheduler(async (lab) => {
+  await waitsForVolume(lab);
+  await lab.pod("important", { priority: 10 }, "800m");
+  await lab.until("important", on("a"));
+  expect((await lab.get("p")).metadata.deletionTimestamp).toBeUndefined();
+  expect(await lab.events("FailedScheduling")).toContain('running PreBind plugin "VolumeBinding": binding volumes: context canceled');
+  expect((await lab.events("Preempted"))[0]).toMatch(/^Preempted by pod \S+ on node a \(in kube-scheduler memory\)\.$/);
+}));
+
+test("a pod that is on its way out while it waits for its volumes keeps nobody off its node", () => withScheduler(async (lab) => {
+  const waiting = await waitsForVolume(lab, { finalizers: ["example.com/keep"] });
+  await lab.pod("next", {}, "800m");
+  await lab.until("next", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  await lab.client.resource(PODS).delete(waiting, { gracePeriodSeconds: 0 }, lab.call);
+  await lab.until("next", on("a"));
+}));
+
 test("what an event has no room for is in the pod's condition", () => withScheduler(async ({ client, call, node, until, events }) => {
   await node("a");
   const requests = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`example.com/${"x".repeat(50)}-${i}`, "1"]));
