@@ -23,15 +23,22 @@ export interface SchedulerSettings {
 
 /** Source: framework interface MaxTotalScore */
 const TOTAL_WEIGHT_MAX = Math.floor((2 ** 63 - 1) / 100);
-const QUEUE_ORDER = ["preFilter", "filter", "postFilter", "reserve", "preScore", "score", "preBind", "bind", "postBind", "permit", "preEnqueue", "queueSort"] as const satisfies readonly ExtensionPoint[];
+const QUEUE_ORDER = ["preFilter", "filter", "postFilter", "reserve", "preScore", "score", "preBind", "bind", "postBind", "permit", "preEnqueue", "queueSort", "placementGenerate", "placementScore"] as const satisfies readonly ExtensionPoint[];
 
 export function schedulerSettings(text: string): SchedulerSettings {
   const configuration = readConfiguration(text);
   const problems = validateConfiguration(configuration);
   if (problems.length > 0) throw new ConfigurationError(formatFieldErrors(problems));
   const { podInitialBackoffSeconds, podMaxBackoffSeconds } = configuration;
+  for (const { tlsConfig } of configuration.extenders) checkTls(tlsConfig ?? {});
   const extenders = configuration.extenders.toSorted((a, b) => Number(a.ignorable ?? false) - Number(b.ignorable ?? false)); // those that may be passed over are asked last
   return { profiles: configuration.profiles.map((profile) => made(profile, configuration)), extenders, backoff: { minMs: podInitialBackoffSeconds * 1000, maxMs: podMaxBackoffSeconds * 1000 } };
+}
+
+/** What can be told without reading files. Source: client-go rest/config.go TLSConfigFor */
+function checkTls({ insecure, caData, caFile }: NonNullable<ExtenderConfig["tlsConfig"]>): void {
+  if (insecure && (caData || caFile)) throw new ConfigurationError("couldn't build extenders: specifying a root certificates file with the insecure flag is not allowed");
+  if (caData && !Buffer.from(caData, "base64").toString().includes("-----BEGIN CERTIFICATE-----")) throw new ConfigurationError("couldn't build extenders: unable to load root certificates: unable to parse bytes as PEM block");
 }
 
 function made(config: ProfileConfig, configuration: SchedulerConfiguration): Profile {
