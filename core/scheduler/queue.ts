@@ -368,5 +368,5 @@ export function hasGates({ spec }: Readonly<Pod>): boolean {
 /** Whether a change of a pod can make it fit: anything but status and bookkeeping. */
 function asksForOther(before: Readonly<Pod>, after: Readonly<Pod>): boolean {
   return !Bun.deepEquals(before.spec, after.spec) || !Bun.deepEquals(before.metadata.labels, after.metadata.labels)
-    || !Bun.deepEquals(before.status?.resourceClaimStatuses, after.status?.resourceClaimStatuses);
+    || !Bun.deepEquals(before.status?.resourceClaimStatuses, after.status?.resourceClaimStatuses) || !Bun.deepEquals(before.status?.extendedResourceClaimStatus, after.status?.extendedResourceClaimStatus);
 }

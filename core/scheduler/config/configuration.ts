@@ -68,6 +68,7 @@ export interface SchedulerConfiguration {
   readonly percentageOfNodesToScore: number;
   readonly podInitialBackoffSeconds: number;
   readonly podMaxBackoffSeconds: number;
+  readonly delayCacheUntilActive?: boolean | undefined;
   readonly profiles: readonly ProfileConfig[];
   readonly extenders: readonly ExtenderConfig[];
   readonly clientConnection: { readonly burst?: number };
@@ -151,7 +152,7 @@ export function readConfiguration(text: string): SchedulerConfiguration {
   const profiles: readonly Partial<ProfileConfig>[] = given.profiles?.length ? given.profiles : [{}];
   return {
     parallelism: given.parallelism ?? 16, percentageOfNodesToScore: given.percentageOfNodesToScore ?? 0,
-    podInitialBackoffSeconds: given.podInitialBackoffSeconds ?? 1, podMaxBackoffSeconds: given.podMaxBackoffSeconds ?? 10,
+    podInitialBackoffSeconds: given.podInitialBackoffSeconds ?? 1, podMaxBackoffSeconds: given.podMaxBackoffSeconds ?? 10, delayCacheUntilActive: given.delayCacheUntilActive,
     extenders: given.extenders ?? [], leaderElection: given.leaderElection ?? {}, clientConnection: given.clientConnection ?? {},
     profiles: profiles.map((profile) => ({ ...profile, schedulerName: profile.schedulerName ?? (profiles.length === 1 ? "default-scheduler" : ""), plugins: profile.plugins ?? {}, pluginConfig: profile.pluginConfig ?? [] })),
   };

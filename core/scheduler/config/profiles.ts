@@ -88,7 +88,7 @@ function spreadsByDefault(config: ProfileConfig, at: Readonly<Record<ExtensionPo
 }
 
 /** The defaults as the profile changes them: taken away, replaced in place, added at the end. */
-function merged(defaults: readonly PluginRef[], { enabled = [], disabled = [] }: PluginSet): PluginRef[] {
+export function merged(defaults: readonly PluginRef[], { enabled = [], disabled = [] }: PluginSet): PluginRef[] {
   const gone = new Set(disabled.map(({ name }) => name));
   const kept = gone.has("*") ? [] : defaults.filter(({ name }) => !gone.has(name));
   const replaced = new Set<PluginRef>();
