@@ -31,7 +31,7 @@ test("a profile is shown with upstream's plugins, as it changes them, and the ar
   const shown = schedulerConfigz(`
 apiVersion: kubescheduler.config.k8s.io/v1
 kind: KubeSchedulerConfiguration
-extenders: [{urlPrefix: "http://x", httpTimeout: 90s}, {urlPrefix: "http://y"}]
+extenders: [{urlPrefix: "http://x", httpTimeout: 90s}, {urlPrefix: "http://y", managedResources: [{name: example.com/x, ignoredByScheduler: true}]}]
 profiles:
 - plugins:
     multiPoint: {disabled: [{name: InterPodAffinity}, {name: ImageLocality}], enabled: [{name: NodeAffinity, weight: 50}, {name: ImageLocality}]}
@@ -43,5 +43,6 @@ profiles:
   expect([enabled.slice(0, 6).at(-1), enabled.at(-1), disabled]).toEqual([{ name: "NodeAffinity", weight: 50 }, { name: "ImageLocality", weight: 0 }, [{ name: "InterPodAffinity", weight: 0 }, { name: "ImageLocality", weight: 0 }]]);
   expect([plugins["score"], plugins["filter"]]).toEqual([{ disabled: [{ name: "NodeResourcesFit", weight: 0 }] }, {}]);
   expect(pluginConfig.map(({ name }) => name)).toEqual(["DefaultPreemption", "DynamicResources", "NodeAffinity", "NodeResourcesBalancedAllocation", "NodeResourcesFit", "PodTopologySpread", "VolumeBinding"]);
-  expect(shown.extenders).toEqual([{ urlPrefix: "http://x", httpTimeout: "1m30s" }, { urlPrefix: "http://y", httpTimeout: "5s" }]);
+  expect(shown.extenders).toEqual([{ urlPrefix: "http://x", httpTimeout: "1m30s" }, { urlPrefix: "http://y", managedResources: [{ name: "example.com/x", ignoredByScheduler: true }], httpTimeout: "5s" }]);
+  expect(argsOf(shown, "NodeResourcesFit")).toMatchObject({ ignoredResources: ["example.com/x"] });
 });

@@ -1,7 +1,7 @@
 /** What the scheduler shows at /configz: the configuration it runs with, as upstream writes one out, defaults included. */
 import { formatDurationNs, parseDurationNs } from "../../api/meta/duration.ts";
 import { API_VERSION, argsOf, EXTENSION_POINTS, type ExtenderConfig, KIND, type PluginArgs, type PluginRef, type PluginSet, type ProfileConfig, readConfiguration } from "./configuration.ts";
-import { merged } from "./profiles.ts";
+import { ignoredBy, merged, pluginsWithArgs } from "./profiles.ts";
 import { DEFAULT_PLUGINS } from "./registry.ts";
 
 const WITHOUT_FILE = `apiVersion: ${API_VERSION}\nkind: ${KIND}\n`;
@@ -14,20 +14,21 @@ export function schedulerConfigz(text: string | undefined, { isShared, profiling
     kind: KIND, apiVersion: API_VERSION, parallelism,
     leaderElection: { leaderElect: isShared, leaseDuration: "15s", renewDeadline: "10s", retryPeriod: "2s", resourceLock: "leases", resourceName: "kube-scheduler", resourceNamespace: "kube-system" },
     enableProfiling: profiling, enableContentionProfiling: false, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds,
-    profiles: profiles.map(profileOf), ...(extenders.length > 0 ? { extenders: extenders.map(extenderOf) } : {}), ...(delayCacheUntilActive ? { delayCacheUntilActive } : {}),
+    profiles: profiles.map((profile) => profileOf(profile, ignoredBy(extenders))), ...(extenders.length > 0 ? { extenders: extenders.map(extenderOf) } : {}), ...(delayCacheUntilActive ? { delayCacheUntilActive } : {}),
   };
 }
 
 /** Arguments are those of plugins that are on, and that have any. */
-function profileOf(profile: ProfileConfig): object {
+function profileOf(profile: ProfileConfig, ignored: readonly string[]): object {
   const { schedulerName, percentageOfNodesToScore, plugins } = profile;
   const { multiPoint } = plugins;
   const everywhere = merged(DEFAULT_PLUGINS, multiPoint ?? {});
-  const enabled = new Set([everywhere, ...EXTENSION_POINTS.map((point) => plugins[point]?.enabled ?? [])].flat().map(({ name }) => name));
+  const withArgs = pluginsWithArgs(profile);
+  const argsFor = (name: keyof PluginArgs): object => ({ ...argsOf(profile, name), ...(name === "NodeResourcesFit" && ignored.length > 0 && { ignoredResources: ignored }) });
   return {
     schedulerName, ...(percentageOfNodesToScore === undefined ? {} : { percentageOfNodesToScore }),
     plugins: { ...Object.fromEntries(EXTENSION_POINTS.map((point) => [point, setOf(plugins[point] ?? {})])), multiPoint: setOf({ ...multiPoint, enabled: everywhere }) },
-    ...only("pluginConfig", WITH_ARGS.filter((name) => enabled.has(name)).map((name) => ({ name, args: { kind: `${name}Args`, apiVersion: API_VERSION, ...shownArgs(argsOf(profile, name)) } }))),
+    ...only("pluginConfig", WITH_ARGS.filter((name) => withArgs.has(name)).map((name) => ({ name, args: { kind: `${name}Args`, apiVersion: API_VERSION, ...shownArgs(argsFor(name)) } }))),
   };
 }
 

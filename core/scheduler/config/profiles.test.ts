@@ -96,6 +96,7 @@ test.each([
   [args("DynamicResources", "{filterTimeout: -1h30m}"), `${AT}.filterTimeout: Invalid value: "-1h30m0s": must be zero or positive`],
   [`${HEAD}extenders: [{urlPrefix: "https://x", tlsConfig: {insecure: true, caFile: /ca}}]`, "couldn't build extenders: specifying a root certificates file with the insecure flag is not allowed"],
   [`${HEAD}extenders: [{urlPrefix: "https://x", tlsConfig: {caData: YQ==}}]`, "couldn't build extenders: unable to load root certificates: unable to parse bytes as PEM block"],
+  [`${HEAD}extenders: [{urlPrefix: "http://x", managedResources: [{name: example.com/x, ignoredByScheduler: true}]}]\nprofiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]`, "couldn't build extenders: can't find NodeResourcesFitArgs in plugin config"],
   [`${HEAD}extenders: [{urlPrefix: "https://x", tlsConfig: {caData: "!!"}}]`, "illegal base64 data at input byte 0"],
 ])("what is wrong is said: %s", (text, problem) => {
   expect(() => schedulerSettings(text)).toThrow(new ConfigurationError(problem));

@@ -11,7 +11,7 @@ import { parseDurationMs } from "../../api/meta/duration.ts";
 import { formatFieldErrors } from "../../api/meta/field-error.ts";
 import type { BackoffOptions } from "../../lifecycle/backoff.ts";
 import type { Profile } from "../plugins.ts";
-import { argsOf, ConfigurationError, type ExtenderConfig, type ExtensionPoint, type PluginRef, type PluginSet, type PluginSets, type ProfileConfig, readConfiguration, type SchedulerConfiguration } from "./configuration.ts";
+import { argsOf, ConfigurationError, EXTENSION_POINTS, type ExtenderConfig, type ExtensionPoint, type PluginRef, type PluginSet, type PluginSets, type ProfileConfig, readConfiguration, type SchedulerConfiguration } from "./configuration.ts";
 import { DEFAULT_PLUGINS, type PluginRow, PLUGINS } from "./registry.ts";
 import { validateConfiguration, validateFit } from "./validate.ts";
 
@@ -31,6 +31,7 @@ export function schedulerSettings(text: string): SchedulerSettings {
   if (problems.length > 0) throw new ConfigurationError(formatFieldErrors(problems));
   const { podInitialBackoffSeconds, podMaxBackoffSeconds } = configuration;
   for (const { tlsConfig } of configuration.extenders) checkTls(tlsConfig ?? {});
+  if (ignoredBy(configuration.extenders).length > 0 && configuration.profiles.some((profile) => !pluginsWithArgs(profile).has("NodeResourcesFit"))) throw new ConfigurationError("couldn't build extenders: can't find NodeResourcesFitArgs in plugin config");
   const extenders = configuration.extenders.toSorted((a, b) => Number(a.ignorable ?? false) - Number(b.ignorable ?? false)); // those that may be passed over are asked last
   return { profiles: configuration.profiles.map((profile) => made(profile, configuration)), extenders, backoff: { minMs: podInitialBackoffSeconds * 1000, maxMs: podMaxBackoffSeconds * 1000 } };
 }
@@ -60,7 +61,7 @@ function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders 
   const problems = QUEUE_ORDER.some((point) => at[point].includes("NodeResourcesFit")) ? validateFit(argsOf(config, "NodeResourcesFit")) : [];
   if (problems.length > 0) throw new ConfigurationError(`initializing plugin "NodeResourcesFit": ${formatFieldErrors(problems)}`);
   const weights = weightsOf([...(plugins.score?.enabled ?? []), ...multiPoint]);
-  const ignored = extenders.flatMap(({ managedResources = [] }) => managedResources.filter(({ ignoredByScheduler }) => ignoredByScheduler).map(({ name }) => name));
+  const ignored = ignoredBy(extenders);
   const { minCandidateNodesAbsolute, minCandidateNodesPercentage } = argsOf(config, "DefaultPreemption");
   const { bindingTimeout } = argsOf(config, "DynamicResources");
   return {
@@ -80,6 +81,17 @@ function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders 
     honorsGates: at.preEnqueue.includes("SchedulingGates"),
     batching: spreadsByDefault(config, at) ? undefined : { byLabels: at.score.includes("InterPodAffinity") && !argsOf(config, "InterPodAffinity").ignorePreferredTermsOfExistingPods },
   };
+}
+
+/** Resources that extenders count. */
+export function ignoredBy(extenders: readonly ExtenderConfig[]): string[] {
+  return extenders.flatMap(({ managedResources = [] }) => managedResources.filter(({ ignoredByScheduler }) => ignoredByScheduler).map(({ name }) => name));
+}
+
+/** Plugins that are on somewhere, or that arguments are given for. Source: apis/config/v1/defaults.go setDefaults_KubeSchedulerProfile */
+export function pluginsWithArgs({ plugins, pluginConfig }: ProfileConfig): Set<string> {
+  const refs = [merged(DEFAULT_PLUGINS, plugins.multiPoint ?? {}), ...EXTENSION_POINTS.map((point) => plugins[point]?.enabled ?? []), pluginConfig].flat();
+  return new Set(refs.map(({ name }) => name));
 }
 
 function spreadsByDefault(config: ProfileConfig, at: Readonly<Record<ExtensionPoint, readonly string[]>>): boolean {
