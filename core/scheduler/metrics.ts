@@ -13,6 +13,10 @@ export interface SchedulerMetrics extends BatchMetrics {
   queued(queue: string, event: string): void;
   preempted(victims: number): void;
   preemptionTried(): void;
+  /** Victims have been told to go, or could not be. */
+  preemptionRan(result: "success" | "error", ms: number): void;
+  /** A claim for extended resources was made, or could not be. */
+  claimMade(status: "success" | "failure"): void;
   /** How often each plugin was asked: by filters and scores, once for each node. */
   evaluated(point: PluginPoint, plugins: Iterable<readonly [plugin: string, times: number]>, profile: string): void;
   /** How long all plugins of an extension point took. */
@@ -33,6 +37,9 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
   const incoming = metrics.counter("scheduler_queue_incoming_pods_total", "[STABLE] Number of pods added to scheduling queues by event and queue type.");
   const victims = metrics.histogram("scheduler_preemption_victims", "[STABLE] Number of selected preemption victims", doubling(1, 7)).with({});
   const preemptions = metrics.counter("scheduler_preemption_attempts_total", "[STABLE] Total preemption attempts in the cluster till now");
+  const runs = metrics.counter("scheduler_preemption_goroutines_execution_total", "[ALPHA] Number of preemption goroutines executed.");
+  const runDuration = metrics.histogram("scheduler_preemption_goroutines_duration_seconds", "[ALPHA] Duration in seconds for running goroutines for the preemption.", doubling(0.01, 20));
+  const claims = metrics.counter("scheduler_resourceclaim_creates_total", "[ALPHA] Number of ResourceClaims creation requests within scheduler");
   metrics.gaugeFrom("scheduler_pending_pods", "[STABLE] Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the number of unschedulable pods that the scheduler never attempted to schedule because they are gated.", () =>
     Object.entries(queue().sizes()).map(([name, size]) => [{ queue: name }, size] as const));
   metrics.gaugeFrom("scheduler_cache_size", "[ALPHA] Number of nodes, pods, and assumed (bound) pods in the scheduler cache.", () =>
@@ -76,6 +83,11 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
     queued: (name, event) => incoming.inc({ queue: name, event }),
     preempted: (count) => victims.observe(count),
     preemptionTried: () => preemptions.inc(),
+    preemptionRan(result, ms) {
+      runs.inc({ result });
+      runDuration.observe(ms / 1000, { result });
+    },
+    claimMade: (status) => claims.inc({ status }),
   };
 }
 

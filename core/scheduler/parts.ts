@@ -81,7 +81,7 @@ export class Parts {
     this.extenders = deps.extenders ?? [];
     this.#profiles = new Map(profiles.map((profile) => [profile.schedulerName, profile]));
     this.cluster = clusterOf(snapshot, informers, { nowMs: () => clock.nowMs(), uptimeMs: () => clock.uptimeMs() });
-    this.claims = new ClaimBinder({ client, clock, random, log, devices: this.cluster.devices });
+    this.claims = new ClaimBinder({ client, clock, random, log, devices: this.cluster.devices, onMade: (status) => this.metrics.claimMade(status) });
     this.volumes = new VolumeBinder({ client, clock, storage: this.cluster.storage, node: (name) => snapshot.node(name) });
     this.metrics = schedulerMetrics(deps.metrics, { queue: () => this.queue, snapshot, bindings: () => this.writes.size + this.waits.size });
     const { pluginTook } = this.metrics;

@@ -264,7 +264,7 @@ test("devices are allocated to claims where the pod goes, and a pod waits until 
   await until("second", on("b"));
 }));
 
-test("an extended resource that a class stands behind becomes a claim, where the node does not offer it itself", () => withScheduler(async ({ client, call, node, until, get }) => {
+test("an extended resource that a class stands behind becomes a claim, where the node does not offer it itself", () => withScheduler(async ({ client, call, node, until, get, metrics }) => {
   await node("a");
   const made = (ref: ResourceRef, object: object) => client.resource(ref).create({ apiVersion: "resource.k8s.io/v1", kind: ref.kind, ...object } as never, call);
   await made(DEVICE_CLASSES, { metadata: { name: "gpu" }, spec: { extendedResourceName: "example.com/gpu" } });
@@ -282,6 +282,7 @@ test("an extended resource that a class stands behind becomes a claim, where the
     metadata: { annotations: { "resource.kubernetes.io/extended-resource-claim": "true" }, ownerReferences: [{ kind: "Pod", name: "p", controller: true }] },
     status: { reservedFor: [{ resource: "pods", name: "p" }], allocation: { devices: { results: [{ request: "container-0-request-1", device: "gpu-0" }, { request: "container-0-request-1", device: "gpu-1" }] } } },
   });
+  expect(metrics()).toContain('scheduler_resourceclaim_creates_total{status="success"} 1');
   await asking("q", "1");
   await until("q", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
   expect((await get("q")).status?.conditions?.[0]?.message).toMatch(/^0\/1 nodes are available: 1 cannot allocate all claims\./);
@@ -356,6 +357,7 @@ test("a nomination stays when a pod of higher priority waits for the same victim
   expect((await events("Preempted")).length).toBe(1);
   expect((await until("middle", () => true)).status?.nominatedNodeName).toBe("a");
   expect(metrics()).toContain("scheduler_preemption_victims_count 1");
+  expect(metrics()).toContain('scheduler_preemption_goroutines_execution_total{result="success"} 1');
 }));
 
 test("a pod that fits nowhere is tried again when a node's taints change, whatever kept it away, and told what does so now", () => withScheduler(async ({ client, call, node, pod, until, metrics }) => {
