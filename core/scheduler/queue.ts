@@ -247,7 +247,9 @@ export class SchedulingQueue {
     entry.pod = pod;
     const change: ClusterChange = { of: "pod", object: pod, old, deleted: false };
     if (entry.state === "gated") {
-      if (this.#gateOf(pod) === undefined) this.#activate(entry, eventsOf(change).find((event) => GATE_OPENED.has(event)) ?? "UnschedulablePodUpdate");
+      const gate = this.#gateOf(pod);
+      if (gate === undefined) return this.#activate(entry, eventsOf(change).find((event) => GATE_OPENED.has(event)) ?? "UnschedulablePodUpdate");
+      entry.rejectedBy = new Set([...entry.rejectedBy, gate]);
       return;
     }
     if (!asksForOther(old, pod) && !(entry.state === "unschedulable" && entry.rejectedBy.has(EXTENDER))) return; // extenders are asked again whatever it was

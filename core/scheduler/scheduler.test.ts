@@ -384,6 +384,19 @@ test("the place that a pod was nominated to is for others when it is not any mor
   await until("second", on("a"));
 }));
 
+test("a place that a nomination gives up is news to pods that are no more important", () => withScheduler(async ({ client, call, node, pod, until, metrics }) => {
+  await node("a");
+  for (const [name, spec] of [["first", { nodeSelector: { none: "such" } }], ["important", { priority: 20 }], ["equal", {}]] as const) {
+    await pod(name, spec, "64");
+    await until(name, ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  }
+  const nominate = (nominatedNodeName: string | null) => client.resource(PODS).patch({ metadata: { name: "first", namespace: "default" } }, "application/merge-patch+json", { status: { nominatedNodeName } }, { ...call, subresource: "status" });
+  await nominate("a");
+  await nominate(null);
+  while (!metrics().includes('{event="AssignedPodDelete",')) await Bun.sleep(5);
+  expect(metrics()).toContain('scheduler_queue_incoming_pods_total{event="AssignedPodDelete",queue="backoff"} 1\n');
+}));
+
 test("of a pod that is deleted while it waits for its volumes an event tells", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
   await node("a");
   await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "slow" }, provisioner: "example.com/slow", volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
