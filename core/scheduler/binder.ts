@@ -18,6 +18,8 @@ import { planVolumes, podClaims, podVolumes } from "./volume-plan.ts";
 /** Why a pod stops waiting for its volumes. */
 const DELETED = Object.freeze(new Error("pod deleted"));
 const PREEMPTED = Object.freeze(new Error("preempted by DefaultPreemption"));
+/** What plugins say of that: their contexts end. */
+const CANCELED = { VolumeBinding: "binding volumes: context canceled", DynamicResources: "context canceled" } as const;
 
 interface Binding extends Tried {
   readonly node: string;
@@ -39,10 +41,12 @@ export class Binder {
   /** From now on the pod counts on `node`. */
   go(tried: Tried, node: string): void {
     const { attempt, candidate, profile, signal } = tried;
-    const { snapshot, cluster, queue, writes, waits } = this.#parts;
+    const { deps: { clock }, snapshot, cluster, queue, writes, waits, metrics } = this.#parts;
+    const startMs = clock.uptimeMs();
     const plan = profile.bindsDevices ? devicePlan(candidate, cluster) : undefined;
     const devices = plan instanceof DevicePlan ? this.#reserveDevices(candidate.pod, plan, node) : undefined;
     const reservation = profile.bindsVolumes ? this.#reserve(candidate.pod, node) : undefined;
+    metrics.point("Reserve", profile.schedulerName, clock.uptimeMs() - startMs);
     snapshot.assume(candidate, node);
     queue.done(attempt);
     const binding = { ...tried, node, reservation, devices };
@@ -81,7 +85,7 @@ export class Binder {
     const gone = new AbortController();
     this.#waiting.set(pod.metadata.uid, gone);
     const signal = AbortSignal.any([binding.signal, gone.signal]);
-    let plugin = "VolumeBinding";
+    let plugin: keyof typeof CANCELED = "VolumeBinding";
     const startMs = clock.uptimeMs();
     try {
       await tryWritePodStatus(pod, { nominatedNodeName: node }, { ...deps, signal }); // others are told where it will be: this may take long
@@ -90,7 +94,7 @@ export class Binder {
       const waiting = (): void => this.#parts.reporter(profile).report(pod, { type: "Normal", reason: "BindingConditionsPending", action: "Scheduling", note: `waiting for binding conditions for device on node ${node}` });
       if (devices) await claims.bind(devices, { timeoutMs: profile.deviceBindingTimeoutMs, waiting, signal });
     } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
+      const message = signal.reason === PREEMPTED ? CANCELED[plugin] : error instanceof Error ? error.message : String(error);
       if (plugin === "VolumeBinding" && gone.signal.reason === DELETED) this.#parts.tellUnscheduled(pod, profile, `running PreBind plugin "VolumeBinding": binding volumes: pod does not exist any more: pod "${pod.metadata.name}" not found`);
       return this.#failed({ ...binding, isNominated: true }, new Error(`running PreBind plugin "${plugin}": ${message}`, { cause: error }), signal.aborted && signal.reason !== PREEMPTED);
     } finally {
@@ -119,7 +123,7 @@ export class Binder {
     log.info("pod bound", { pod: keyOf(pod), node });
     this.#parts.reporter(profile).report(pod, { type: "Normal", reason: "Scheduled", action: "Binding", note: `Successfully assigned ${namespace}/${name} to ${node}` });
     metrics.attempt("scheduled", profile.schedulerName, clock.uptimeMs() - startMs);
-    metrics.scheduled(attempt.attempts, clock.uptimeMs() - attempt.addedMs);
+    metrics.scheduled(attempt.attempts, clock.uptimeMs() - attempt.addedMs, attempt.isFlushed);
   }
 
   /** Whether there is one that has. One that fails and may be passed over has not. */

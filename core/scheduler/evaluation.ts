@@ -10,7 +10,7 @@ import type { Cluster } from "./cluster.ts";
 import type { Kind } from "./kinds.ts";
 import type { LiveNode, PlacedPod } from "./node-info.ts";
 import type { Check, Filter } from "./plugin.ts";
-import { type PluginTimes, timed } from "./plugin-times.ts";
+import { type PluginTimes, timed, UNPREPARED } from "./plugin-times.ts";
 import type { NodeRejection, Rejection } from "./rejection.ts";
 
 export class Evaluation {
@@ -42,7 +42,7 @@ export class Evaluation {
     const idle: string[] = [];
     for (const { name, prepare, ofNode } of filters) {
       alone &&= ofNode === true;
-      const check = timed(times, { point: "PreFilter", plugin: name }, () => prepare(candidate, cluster), (found) => (!found ? "Skip" : "refused" in found ? "UnschedulableAndUnresolvable" : "Success"));
+      const check = timed(UNPREPARED.PreFilter.has(name) ? undefined : times, { point: "PreFilter", plugin: name }, () => prepare(candidate, cluster), (found) => (!found ? "Skip" : "refused" in found ? "UnschedulableAndUnresolvable" : "Success"));
       if (!check) {
         idle.push(name);
         continue;
@@ -66,6 +66,11 @@ export class Evaluation {
   reject(node: LiveNode): NodeRejection | undefined {
     const nominated = this.#cluster.nominatedTo(node.name);
     return nominated.length === 0 ? this.#first(node) : this.#withNominated(node, nominated, (one) => this.#first(one));
+  }
+
+  /** Filters that have something to say about the pod, once each. */
+  prepared(): Iterable<readonly [filter: string, times: number]> {
+    return [...this.#checks.map(({ name }) => name), ...(this.refusal ? [this.refusal.filter] : [])].filter((name) => !UNPREPARED.PreFilter.has(name)).map((name) => [name, 1] as const);
   }
 
   /** How many nodes each filter was asked about. */

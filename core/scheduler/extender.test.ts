@@ -63,7 +63,7 @@ test("it binds, and takes part in preemption", async () => {
   expect([...agreed].map(([name, { pods, violations }]) => [name, pods.map(({ metadata }) => metadata.name), violations])).toEqual([["a", ["low"], 1]]);
   expect(seen.at(-1)?.body).toMatchObject({ NodeNameToVictims: null, NodeNameToMetaVictims: { a: { Pods: [{ UID: low.metadata.uid }], NumPDBViolations: 0 } } });
   answers["/x/preempt"] = { NodeNameToMetaVictims: { a: { Pods: [{ UID: "other" }] } } };
-  await expect(extender({ preemptVerb: "preempt" }).preempt(wanted, new Map(), (name) => cluster.node(name), signal)).rejects.toThrow("but the pod is not found on that node");
+  await expect(extender({ preemptVerb: "preempt" }).preempt(wanted, new Map(), (name) => cluster.node(name), signal)).rejects.toThrow("claims to preempt pod (UID: &{other}) on node: a, but the pod is not found on that node");
 });
 
 test.each([

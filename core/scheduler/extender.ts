@@ -95,7 +95,7 @@ export class Extender {
       if (!node) throw new Error(`nodeinfo not found for node name "${name}"`);
       const pods = (Pods ?? []).map(({ UID }) => {
         const placed = node.pods.get(UID);
-        if (!placed) throw new Error(`extender: ${this.name} claims to preempt pod (UID: ${UID}) on node: ${name}, but the pod is not found on that node`);
+        if (!placed) throw new Error(`extender: ${this.name} claims to preempt pod (UID: &{${UID}}) on node: ${name}, but the pod is not found on that node`);
         return placed.pod;
       });
       return [name, { pods, violations: NumPDBViolations }];

@@ -1,9 +1,9 @@
 /** What happens in the cluster, told to the snapshot and to the queue: nodes, pods, and all else that decides where a pod can go. */
 import type { Pod } from "../api/gen/core.v1.ts";
-import { keyOf } from "../api/meta/object-meta.ts";
+import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
 import { CSI_DRIVERS, CSI_NODES, CSI_STORAGE_CAPACITIES, DEVICE_CLASSES, NAMESPACES, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, POD_DISRUPTION_BUDGETS, PODS, RESOURCE_CLAIMS, RESOURCE_SLICES, STORAGE_CLASSES, VOLUME_ATTACHMENTS } from "../client/resources.ts";
 import type { Binder } from "./binder.ts";
-import type { ClusterChange } from "./changes.ts";
+import { type ClusterChange, eventsOf } from "./changes.ts";
 import { OWNER_RESOURCES } from "./cluster.ts";
 import { DEVICE_RESOURCES } from "./devices/claims.ts";
 import type { Parts } from "./parts.ts";
@@ -37,8 +37,9 @@ export async function followCluster(parts: Parts, binder: Binder, signal: AbortS
     informers.of(VOLUME_ATTACHMENTS).onChange((change) => changed({ of: "attachment", ...change })),
     informers.of(RESOURCE_CLAIMS).onChange((change) => {
       if (change.deleted || change.object.status?.allocation) cluster.devices.pending.delete(change.object.metadata.uid);
-      queue.regate();
-      changed({ of: "resource claim", ...change });
+      const claimChange: ClusterChange = { of: "resource claim", ...change };
+      for (const event of eventsOf(claimChange)) queue.regate(event);
+      changed(claimChange);
     }),
     informers.of(RESOURCE_SLICES).onChange((change) => changed({ of: "resource slice", ...change })),
     informers.of(DEVICE_CLASSES).onChange((change) => changed({ of: "device class", ...change })),
@@ -60,15 +61,30 @@ function podGone(parts: Parts, binder: Binder, pod: Readonly<Pod>, old: Readonly
   snapshot.removePod(pod);
   queue.remove(keyOf(pod));
   binder.forget(pod);
-  if ((pod.spec.nodeName && !isEnded(pod)) || nominated) parts.changed({ of: "placed pod", object: pod, old, deleted: true });
+  const change: ClusterChange = { of: "placed pod", object: pod, old, deleted: true };
+  if (pod.spec.nodeName && !isEnded(pod)) parts.changed(change);
+  else if (nominated) parts.changed(change, notAbove(pod));
+}
+
+/** Pods that a nomination of `pod` kept off its node: those that are no more important. */
+function notAbove(pod: Readonly<Pod>): (other: Readonly<Pod>) => boolean {
+  return (other) => (other.spec.priority ?? 0) <= (pod.spec.priority ?? 0);
+}
+
+/** It is being deleted while it waits for its volumes: it will not be bound any more, and others may have its place. */
+function letGo(parts: Parts, pod: Readonly<Pod>): void {
+  parts.snapshot.forget(pod);
+  parts.snapshot.denominate(pod);
+  parts.changed({ of: "placed pod", object: pod, deleted: true });
 }
 
 function podChanged(parts: Parts, pod: Readonly<Pod>, old: Readonly<Pod> | undefined): void {
   const { snapshot, queue } = parts;
   snapshot.setPod(pod);
   if (parts.isWaiting(pod)) {
-    if (!snapshot.isAssumed(pod)) queue.add(pod);
-    if (old?.status?.nominatedNodeName && old.status.nominatedNodeName !== pod.status?.nominatedNodeName) parts.changed({ of: "placed pod", object: old, deleted: true }); // its place is free
+    if (snapshot.isAssumed(pod)) return void (isDeleting(pod) && letGo(parts, pod));
+    queue.add(pod);
+    if (old?.status?.nominatedNodeName && old.status.nominatedNodeName !== pod.status?.nominatedNodeName) parts.changed({ of: "placed pod", object: old, deleted: true }, notAbove(old)); // its place is free
     return;
   }
   queue.remove(keyOf(pod));

@@ -16,6 +16,9 @@ const came = (options: Parameters<typeof pod>[1] = {}): ClusterChange => ({ of: 
 const web = { labels: { app: "web" } };
 const term = { labelSelector: { matchLabels: { app: "web" } }, topologyKey: "zone" };
 const near: Partial<PodSpec> = { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } };
+const nearBoth: Partial<PodSpec> = { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term, { ...term, labelSelector: { matchLabels: { tier: "front" } } }] } } };
+const gpus = { container: { resources: { requests: { "example.com/gpu": "1" } } } };
+const deviceClass = (name: string, extendedResourceName?: string): ClusterChange => ({ of: "device class", object: stored("resource.k8s.io/v1", "DeviceClass", name, { spec: { ...(extendedResourceName && { extendedResourceName }) } }), deleted: false });
 const apart: Partial<PodSpec> = { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } };
 const spread: Partial<PodSpec> = { topologySpreadConstraints: [{ ...term, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }] };
 const restartsAll = { container: { restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [1] } }] } };
@@ -58,6 +61,12 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["TaintToleration", {}, "a toleration for the pod", { of: "pod", object: pod("p", { tolerations: [{ operator: "Exists" }] }), old: pod("p"), deleted: false }, true],
   ["NodeUnschedulable", {}, "a node uncordoned", became(node("n", { unschedulable: true }), node("n")), true],
   ["NodeUnschedulable", {}, "a node cordoned", became(node("n"), node("n", { unschedulable: true })), false],
+  ["NodeUnschedulable", {}, "a toleration for cordoned nodes", { of: "pod", object: pod("p", { tolerations: [{ key: "node.kubernetes.io/unschedulable", operator: "Exists" }] }), old: pod("p"), deleted: false }, true],
+  ["NodeUnschedulable", {}, "another toleration", { of: "pod", object: pod("p", { tolerations: [{ key: "x", operator: "Exists" }] }), old: pod("p"), deleted: false }, false],
+  ["NodeResourcesFit", gpus, "a class of its devices", deviceClass("other", "example.com/gpu"), true],
+  ["NodeResourcesFit", gpus, "a class of other devices", deviceClass("other", "example.com/fpga"), false],
+  ["NodeResourcesFit", gpus, "a class that stood behind them before", { ...deviceClass("other", "example.com/gpu"), old: deviceClass("other", "example.com/gpu").object } as ClusterChange, false],
+  ["NodeResourcesFit", { container: { resources: { requests: { "deviceclass.resource.kubernetes.io/gpu": "1" } } } }, "the class", deviceClass("gpu"), true],
   ["NodeAffinity", { nodeSelector: { disk: "ssd" } }, "the label", became(node("n"), node("n", { labels: { disk: "ssd" } })), true],
   ["NodeAffinity", { nodeSelector: { disk: "ssd" } }, "another label", became(node("n"), node("n", { labels: { disk: "hdd" } })), false],
   ["NodeAffinity", { nodeSelector: { disk: "ssd" } }, "a label more, where it could be before", became(node("n", { labels: { disk: "ssd" } }), node("n", { labels: { disk: "ssd", x: "y" } })), false],
@@ -71,6 +80,21 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["InterPodAffinity", near, "a pod gets the label", { of: "placed pod", object: pod("x", web), old: pod("x"), deleted: false }, true],
   ["InterPodAffinity", apart, "who it avoids goes", gone(web), true],
   ["InterPodAffinity", web, "who avoids it goes", gone(apart), true],
+  ["InterPodAffinity", nearBoth, "half a companion", came(web), false],
+  ["InterPodAffinity", nearBoth, "a companion", came({ labels: { app: "web", tier: "front" } }), true],
+  ["InterPodAffinity", near, "a companion gets another label", { of: "placed pod", object: pod("x", { labels: { app: "web", x: "y" } }), old: pod("x", web), deleted: false }, false],
+  ["InterPodAffinity", apart, "who it avoids becomes another", { of: "placed pod", object: pod("x"), old: pod("x", web), deleted: false }, true],
+  ["InterPodAffinity", apart, "who it avoids gets another label", { of: "placed pod", object: pod("x", { labels: { app: "web", x: "y" } }), old: pod("x", web), deleted: false }, false],
+  ["InterPodAffinity", near, "a node without the topology", added(node("n")), false],
+  ["InterPodAffinity", near, "a node of the topology", added(node("n", { labels: { zone: "a" } })), true],
+  ["InterPodAffinity", near, "a node loses the topology", became(node("n", { labels: { zone: "a" } }), node("n")), false],
+  ["InterPodAffinity", apart, "a node without the topology", added(node("n")), true],
+  ["InterPodAffinity", apart, "a node gets the topology", became(node("n"), node("n", { labels: { zone: "a" } })), false],
+  ["InterPodAffinity", apart, "a node loses the topology", became(node("n", { labels: { zone: "a" } }), node("n")), true],
+  ["InterPodAffinity", {}, "a node, for a pod that others repel", added(node("n")), true],
+  ["InterPodAffinity", near, "another namespace", { of: "namespace", object: stored("v1", "Namespace", "other"), deleted: false }, false],
+  ["InterPodAffinity", near, "its namespace", { of: "namespace", object: stored("v1", "Namespace", "default"), deleted: false }, true],
+  ["InterPodAffinity", { affinity: { podAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ ...term, namespaceSelector: {} }] } } }, "another namespace, for one who looks into all", { of: "namespace", object: stored("v1", "Namespace", "other"), deleted: false }, true],
   ["InterPodAffinity", near, "a node gets the topology", became(node("n"), node("n", { labels: { zone: "a" } })), true],
   ["PodTopologySpread", { ...spread, ...web }, "one of them goes", gone(web), true],
   ["PodTopologySpread", { ...spread, ...web }, "one of them comes", came(web), true],
@@ -87,6 +111,12 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["VolumeBinding", mounts, "a pod that goes", gone(), false],
   ["VolumeRestrictions", mounts, "a pod that goes", gone(), false],
   ["VolumeRestrictions", mounts, "a pod with the claim goes", gone(mounts), true],
+  ["VolumeRestrictions", mounts, "its claim", claim("c"), true],
+  ["VolumeRestrictions", mounts, "its claim is bound", { ...claim("c"), old: claim("c").object } as ClusterChange, false],
+  ["NodeVolumeLimits", mounts, "its claim", claim("c"), true],
+  ["NodeVolumeLimits", mounts, "its claim is bound", { ...claim("c"), old: claim("c").object } as ClusterChange, false],
+  ["NodeVolumeLimits", mounts, "a node that has told of no driver yet", added(node("n")), false],
+  ["NodeVolumeLimits", {}, "an attachment that goes, for a pod without claims", { of: "attachment", object: stored("storage.k8s.io/v1", "VolumeAttachment", "a"), deleted: true }, false],
   ["VolumeRestrictions", disk, "a pod with the disk goes", gone(disk), true],
   ["VolumeRestrictions", mounts, "a volume", volume, false],
   ["NodeVolumeLimits", mounts, "an attachment that goes", { of: "attachment", object: stored("storage.k8s.io/v1", "VolumeAttachment", "a"), deleted: true }, true],

@@ -1,21 +1,26 @@
 /** What the scheduler counts, under upstream's names. Source: kubernetes v1.36 pkg/scheduler/metrics/metrics.go */
 import { doubling, exponential, type Metrics, seriesOf } from "../observe/metrics.ts";
 import type { BatchMetrics } from "./batch.ts";
-import type { PluginTimes } from "./plugin-times.ts";
+import type { PluginPoint, PluginStatus, PluginTimes } from "./plugin-times.ts";
 import type { SchedulingQueue } from "./queue.ts";
 import type { Snapshot } from "./snapshot.ts";
 
 export interface SchedulerMetrics extends BatchMetrics {
   attempt(result: "scheduled" | "unschedulable" | "error", profile: string, ms: number): void;
   algorithm(ms: number): void;
-  scheduled(attempts: number, sinceAddedMs: number): void;
+  /** `isFlushed`: it was tried because it had waited for long, not because anything had happened. */
+  scheduled(attempts: number, sinceAddedMs: number, isFlushed?: boolean): void;
   queued(queue: string, event: string): void;
   preempted(victims: number): void;
   preemptionTried(): void;
-  /** How many nodes each filter was asked about, and each score. */
-  evaluated(point: "Filter" | "Score", plugins: Iterable<readonly [plugin: string, times: number]>, profile: string): void;
+  /** Victims have been told to go, or could not be. */
+  preemptionRan(result: "success" | "error", ms: number): void;
+  /** A claim for extended resources was made, or could not be. */
+  claimMade(status: "success" | "failure"): void;
+  /** How often each plugin was asked: by filters and scores, once for each node. */
+  evaluated(point: PluginPoint, plugins: Iterable<readonly [plugin: string, times: number]>, profile: string): void;
   /** How long all plugins of an extension point took. */
-  point(name: "Filter" | "PostFilter" | "Score" | "PreBind" | "Bind", profile: string, ms: number, status?: "Success" | "Unschedulable" | "Error"): void;
+  point(name: PluginPoint | "PostFilter" | "Reserve" | "PreBind" | "Bind", profile: string, ms: number, status?: PluginStatus | "Error"): void;
   handled(event: string, ms: number): void;
   /** How long one plugin took. */
   pluginTook: PluginTimes["took"];
@@ -27,9 +32,14 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
   const algorithm = metrics.histogram("scheduler_scheduling_algorithm_duration_seconds", "[ALPHA] Scheduling algorithm latency in seconds", doubling(0.001, 15));
   const perPod = metrics.histogram("scheduler_pod_scheduling_attempts", "[STABLE] Number of attempts to successfully schedule a pod.", doubling(1, 5));
   const sli = metrics.histogram("scheduler_pod_scheduling_sli_duration_seconds", "[BETA] E2e latency for a pod being scheduled, from the time the pod enters the scheduling queue and might involve multiple scheduling attempts.", doubling(0.01, 20));
+  const flushed = metrics.counter("scheduler_pod_scheduled_after_flush_total", "[ALPHA] Number of pods that were successfully scheduled after being flushed from unschedulablePods due to timeout. This metric helps detect potential queueing hint misconfigurations or event handling issues.");
+  flushed.inc({}, 0);
   const incoming = metrics.counter("scheduler_queue_incoming_pods_total", "[STABLE] Number of pods added to scheduling queues by event and queue type.");
   const victims = metrics.histogram("scheduler_preemption_victims", "[STABLE] Number of selected preemption victims", doubling(1, 7)).with({});
   const preemptions = metrics.counter("scheduler_preemption_attempts_total", "[STABLE] Total preemption attempts in the cluster till now");
+  const runs = metrics.counter("scheduler_preemption_goroutines_execution_total", "[ALPHA] Number of preemption goroutines executed.");
+  const runDuration = metrics.histogram("scheduler_preemption_goroutines_duration_seconds", "[ALPHA] Duration in seconds for running goroutines for the preemption.", doubling(0.01, 20));
+  const claims = metrics.counter("scheduler_resourceclaim_creates_total", "[ALPHA] Number of ResourceClaims creation requests within scheduler");
   metrics.gaugeFrom("scheduler_pending_pods", "[STABLE] Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the number of unschedulable pods that the scheduler never attempted to schedule because they are gated.", () =>
     Object.entries(queue().sizes()).map(([name, size]) => [{ queue: name }, size] as const));
   metrics.gaugeFrom("scheduler_cache_size", "[ALPHA] Number of nodes, pods, and assumed (bound) pods in the scheduler cache.", () =>
@@ -65,13 +75,19 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
       series.duration.observe(ms / 1000);
     },
     algorithm: (ms) => algorithm.observe(ms / 1000),
-    scheduled(count, sinceAddedMs) {
+    scheduled(count, sinceAddedMs, isFlushed = false) {
+      if (isFlushed) flushed.inc();
       perPod.observe(count);
       sli.observe(sinceAddedMs / 1000, { attempts: count >= SLI_ATTEMPTS_MAX ? `${SLI_ATTEMPTS_MAX}+` : String(count) });
     },
     queued: (name, event) => incoming.inc({ queue: name, event }),
     preempted: (count) => victims.observe(count),
     preemptionTried: () => preemptions.inc(),
+    preemptionRan(result, ms) {
+      runs.inc({ result });
+      runDuration.observe(ms / 1000, { result });
+    },
+    claimMade: (status) => claims.inc({ status }),
   };
 }
 

@@ -13,6 +13,7 @@ import { type ClusterChange, eventsOf, NODE_TAINT } from "./changes.ts";
 import { type Cluster, clusterOf } from "./cluster.ts";
 import { ClaimBinder } from "./devices/claim-binder.ts";
 import { podClaimsOf } from "./devices/claims.ts";
+import { DYNAMIC_RESOURCES } from "./devices/dynamic-resources.ts";
 import type { Extender } from "./extender.ts";
 import type { SchedulingExplainer } from "./explainer.ts";
 import { type SchedulerMetrics, schedulerMetrics } from "./metrics.ts";
@@ -20,7 +21,7 @@ import type { PlacedPod } from "./node-info.ts";
 import type { PluginTimes } from "./plugin-times.ts";
 import { DEFAULT_PROFILE, DEFAULT_SCHEDULER, type Profile } from "./plugins.ts";
 import { tryWritePodStatus } from "./pod-status.ts";
-import { type Attempt, hasGates, SchedulingQueue } from "./queue.ts";
+import { type Attempt, hasGates, SCHEDULING_GATES, SchedulingQueue } from "./queue.ts";
 import { isEnded, Snapshot } from "./snapshot.ts";
 import { VolumeBinder } from "./volume-binder.ts";
 import { Writes } from "./writes.ts";
@@ -80,14 +81,14 @@ export class Parts {
     this.extenders = deps.extenders ?? [];
     this.#profiles = new Map(profiles.map((profile) => [profile.schedulerName, profile]));
     this.cluster = clusterOf(snapshot, informers, { nowMs: () => clock.nowMs(), uptimeMs: () => clock.uptimeMs() });
-    this.claims = new ClaimBinder({ client, clock, random, log, devices: this.cluster.devices });
+    this.claims = new ClaimBinder({ client, clock, random, log, devices: this.cluster.devices, onMade: (status) => this.metrics.claimMade(status) });
     this.volumes = new VolumeBinder({ client, clock, storage: this.cluster.storage, node: (name) => snapshot.node(name) });
     this.metrics = schedulerMetrics(deps.metrics, { queue: () => this.queue, snapshot, bindings: () => this.writes.size + this.waits.size });
     const { pluginTook } = this.metrics;
     this.times = { nowMs: () => clock.uptimeMs(), took: pluginTook };
     this.queue = new SchedulingQueue({
       clock, backoff: deps.backoff,
-      isGated: (pod) => this.#isGated(pod),
+      gateOf: (pod) => this.#gateOf(pod),
       mayHelp: (pod, filters, change, event) => filters.has(EXTENDER) || (this.profileOf(pod)?.filters.some(({ name, mayHelp, judgesTaints }) => filters.has(name) && ((event === NODE_TAINT && !judgesTaints) || mayHelp(pod, change, this.cluster))) ?? false),
       onQueued: (queue, event) => this.metrics.queued(queue, event),
     });
@@ -106,11 +107,11 @@ export class Parts {
     return !pod.spec.nodeName && !isEnded(pod) && this.profileOf(pod) !== undefined;
   }
 
-  /** Pods that wait are told what happened. */
-  changed(change: ClusterChange): void {
+  /** Pods that wait, or those of them that it `concerns`, are told what happened. */
+  changed(change: ClusterChange, concerns?: (pod: Readonly<Pod>) => boolean): void {
     for (const event of eventsOf(change)) {
       const startMs = this.deps.clock.uptimeMs();
-      this.queue.changed(change, event);
+      this.queue.changed(change, event, concerns);
       this.metrics.handled(event, this.deps.clock.uptimeMs() - startMs);
     }
   }
@@ -126,9 +127,9 @@ export class Parts {
   }
 
   /** Its scheduling gates are closed, or claims it names do not exist yet. */
-  #isGated(pod: Readonly<Pod>): boolean {
+  #gateOf(pod: Readonly<Pod>): string | undefined {
     const profile = this.profileOf(pod);
-    if (hasGates(pod) && (profile?.honorsGates ?? true)) return true;
-    return (pod.spec.resourceClaims ?? []).length > 0 && profile?.bindsDevices === true && "refused" in podClaimsOf(pod, this.cluster.devices);
+    if (hasGates(pod) && (profile?.honorsGates ?? true)) return SCHEDULING_GATES;
+    return (pod.spec.resourceClaims ?? []).length > 0 && profile?.bindsDevices === true && "refused" in podClaimsOf(pod, this.cluster.devices) ? DYNAMIC_RESOURCES : undefined;
   }
 }

@@ -11,7 +11,8 @@ import type { Cluster } from "./cluster.ts";
 import { Evaluation } from "./evaluation.ts";
 import type { Kind } from "./kinds.ts";
 import type { LiveNode } from "./node-info.ts";
-import { type PluginTimes, timed } from "./plugin-times.ts";
+import type { NodeScore } from "./plugin.ts";
+import { type PluginPoint, type PluginStatus, type PluginTimes, type StepTimes, timed, UNPREPARED } from "./plugin-times.ts";
 import type { Profile } from "./plugins.ts";
 import type { NodeRejection } from "./rejection.ts";
 
@@ -46,13 +47,14 @@ interface Options {
   readonly kind?: Kind | undefined;
   /** Is told how long each plugin took. */
   readonly times?: PluginTimes | undefined;
+  readonly steps?: StepTimes | undefined;
 }
 
-export function place(candidate: Candidate, cluster: Cluster, profile: Profile, { random, start, ranks = false, kind, times }: Options): Placement {
-  const found = search(candidate, cluster, profile, { start, kind, times });
+export function place(candidate: Candidate, cluster: Cluster, profile: Profile, { random, start, ranks = false, kind, times, steps }: Options): Placement {
+  const found = search(candidate, cluster, profile, { start, kind, times, steps });
   if (found.type === "none") return found;
   const { feasible, evaluated } = found;
-  const totals = totalsOf(candidate, cluster, { feasible, scores: profile.scores, kind, times });
+  const totals = totalsOf(candidate, cluster, { feasible, scores: profile.scores, kind, times, steps });
   const node = highest(feasible, totals, random);
   return { type: "node", node: node.name, feasible: feasible.length, evaluated, evaluation: found.evaluation, ...(ranks && { others: feasible.map((one, i) => ({ one, total: totals[i]! })).filter(({ one }) => one !== node).sort((a, b) => b.total - a.total).map(({ one }) => one.name) }) };
 }
@@ -69,18 +71,25 @@ export interface Found {
 }
 
 /** `compares`: somebody tells the nodes that will do apart, by scores or as an extender. Else the first is enough. `nominee` false: the node the pod was nominated to is one among others. */
-export function search(candidate: Candidate, cluster: Cluster, { filters, scores, percentageOfNodesToScore }: Profile, { start, kind, times, compares = scores.length > 0, nominee = true }: Pick<Options, "start" | "kind" | "times"> & { readonly compares?: boolean; readonly nominee?: boolean }): Found | NoPlacement {
+export function search(candidate: Candidate, cluster: Cluster, { filters, scores, percentageOfNodesToScore }: Profile, { start, kind, times, steps, compares = scores.length > 0, nominee = true }: Pick<Options, "start" | "kind" | "times" | "steps"> & { readonly compares?: boolean; readonly nominee?: boolean }): Found | NoPlacement {
   const all = cluster.nodes();
   if (all.length === 0) return { type: "none", message: "no nodes available to schedule pods", filters: new Set(), rejections: new Map(), evaluation: undefined };
-  const evaluation = new Evaluation(candidate, cluster, filters, { kind, times });
-  const { refusal, onlyNodes } = evaluation;
+  const evaluation = stepped(steps, "PreFilter", () => new Evaluation(candidate, cluster, filters, { kind, times }), ({ refusal }) => (refusal ? "UnschedulableAndUnresolvable" : "Success"));
+  steps?.asked("PreFilter", evaluation.prepared());
+  const { refusal } = evaluation;
   if (refusal) return { type: "none", message: `0/${all.length} nodes are available: ${refusal.reason}.`, filters: new Set([refusal.filter]), rejections: new Map(), evaluation };
 
+  return stepped(steps, "Filter", () => searchNodes(candidate, cluster, evaluation, { start, nominee, wantedOf: (nodes) => (compares ? feasibleWanted(nodes, percentageOfNodesToScore) : 1) }), () => "Success"); // whatever was found
+}
+
+function searchNodes(candidate: Candidate, cluster: Cluster, evaluation: Evaluation, { start, nominee, wantedOf }: Pick<Options, "start"> & { readonly nominee: boolean; readonly wantedOf: (nodes: number) => number }): Found | NoPlacement {
+  const all = cluster.nodes();
+  const { onlyNodes } = evaluation;
   const nominated = nominee ? cluster.node(candidate.pod.status?.nominatedNodeName ?? "") : undefined;
   if (nominated && (onlyNodes?.has(nominated.name) ?? true) && !evaluation.reject(nominated)) return { type: "found", feasible: [nominated], evaluated: 1, rejections: new Map(), evaluation, isNominee: true };
 
   const nodes = onlyNodes ? [...onlyNodes].flatMap((name) => cluster.node(name) ?? []) : all;
-  const wanted = compares ? feasibleWanted(nodes.length, percentageOfNodesToScore) : 1;
+  const wanted = wantedOf(nodes.length);
   const feasible: LiveNode[] = [];
   const rejections = new Map<string, NodeRejection>();
   const offset = start.next % all.length;
@@ -129,42 +138,66 @@ export function explain(nodes: number, reasons: ReadonlyMap<string, number>): st
   return counted.length === 0 ? `0/${nodes} nodes are available:` : `0/${nodes} nodes are available: ${counted.join(", ")}.`;
 }
 
-/** What each score gives each node, times its weight. Scores to which all nodes are equal are left out. */
-export function scoresOf(candidate: Candidate, cluster: Cluster, { feasible, scores, times }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly times?: PluginTimes | undefined }): { readonly name: string; readonly weight: number; readonly values: readonly number[] }[] {
+interface Scoring { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly times?: PluginTimes | undefined }
+
+interface Prepared { readonly name: string; readonly weight: number; readonly scored: NodeScore }
+
+/** What each score gives each node, and its weight. Scores to which all nodes are equal are left out. */
+export function scoresOf(candidate: Candidate, cluster: Cluster, scoring: Scoring): { readonly name: string; readonly weight: number; readonly values: readonly number[] }[] {
+  return valuesOf(prepared(candidate, cluster, scoring), scoring);
+}
+
+function prepared(candidate: Candidate, cluster: Cluster, { feasible, scores, times }: Scoring): Prepared[] {
   return scores.flatMap(({ name, prepare, weight }) => {
-    const scored = timed(times, { point: "PreScore", plugin: name }, () => prepare(candidate, cluster, feasible), (found) => (found ? "Success" : "Skip"));
-    if (!scored) return [];
+    const scored = timed(UNPREPARED.PreScore.has(name) ? undefined : times, { point: "PreScore", plugin: name }, () => prepare(candidate, cluster, feasible), (found) => (found ? "Success" : "Skip"));
+    return scored ? [{ name, weight, scored }] : [];
+  });
+}
+
+function valuesOf(scores: readonly Prepared[], { feasible, times }: Scoring): { readonly name: string; readonly weight: number; readonly values: readonly number[] }[] {
+  return scores.map(({ name, weight, scored }) => {
     const raw = feasible.map((node) => (times ? timed(times, { point: "Score", plugin: name }, () => scored.score(node), () => "Success") : scored.score(node)));
-    return [{ name, weight, values: scored.normalize?.(raw, feasible) ?? raw }];
+    return { name, weight, values: scored.normalize?.(raw, feasible) ?? raw };
   });
 }
 
 /** `more`: what others add to the sums, by name of node. */
-export function best(candidate: Candidate, cluster: Cluster, { feasible, scores, random, more }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly random: Random; readonly more?: ReadonlyMap<string, number> }): LiveNode {
-  return highest(feasible, totalsOf(candidate, cluster, { feasible, scores, ...(more && { more }) }), random);
+export function best(candidate: Candidate, cluster: Cluster, { feasible, scores, random, steps, more }: Pick<Options, "random" | "steps"> & Scoring & { readonly more?: ReadonlyMap<string, number> }): LiveNode {
+  return highest(feasible, totalsOf(candidate, cluster, { feasible, scores, steps, ...(more && { more }) }), random);
 }
 
 /** The sum of scores of each. One alone needs none. */
-function totalsOf(candidate: Candidate, cluster: Cluster, { feasible, scores, kind, times, more }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"]; readonly kind?: Kind | undefined; readonly times?: PluginTimes | undefined; readonly more?: ReadonlyMap<string, number> }): Float64Array {
+function totalsOf(candidate: Candidate, cluster: Cluster, { kind, steps, more, ...scoring }: Scoring & Pick<Options, "kind" | "steps"> & { readonly more?: ReadonlyMap<string, number> }): Float64Array {
+  const { feasible, scores } = scoring;
   const totals = new Float64Array(feasible.length);
   if (feasible.length === 1) return totals;
-  if (kind) addWorth(totals, kind, { feasible, worthOf: worthOf(candidate, cluster, { feasible, scores: scores.filter(({ ofNode }) => ofNode) }) });
-  for (const { values, weight } of scoresOf(candidate, cluster, { feasible, times, scores: kind ? scores.filter(({ ofNode }) => !ofNode) : scores })) for (let i = 0; i < values.length; i++) totals[i]! += values[i]! * weight;
+  const [ofNode, others] = stepped(steps, "PreScore", () => [
+    kind ? prepared(candidate, cluster, { ...scoring, times: undefined, scores: scores.filter((one) => one.ofNode) }) : [],
+    prepared(candidate, cluster, kind ? { ...scoring, scores: scores.filter((one) => !one.ofNode) } : scoring),
+  ] as const, () => "Success");
+  stepped(steps, "Score", () => {
+    if (kind) for (let i = 0; i < feasible.length; i++) totals[i] = feasible[i]!.saying(kind).worth ??= worthOf(feasible[i]!, ofNode); // what each alone is worth to pods of the kind: what it has said before, or what is found now
+    for (const { values, weight } of valuesOf(others, scoring)) for (let i = 0; i < values.length; i++) totals[i]! += values[i]! * weight;
+  }, () => "Success");
+  if (steps) {
+    const asked = [...ofNode, ...others].map(({ name }) => name);
+    steps.asked("PreScore", asked.filter((name) => !UNPREPARED.PreScore.has(name)).map((name) => [name, 1] as const));
+    steps.asked("Score", asked.map((name) => [name, feasible.length] as const));
+  }
   if (more) for (const [i, { name }] of feasible.entries()) totals[i]! += more.get(name) ?? 0;
   return totals;
 }
 
-/** What each node alone is worth to pods of `kind`: what it has said before, or what is found now. */
-function addWorth(totals: Float64Array, kind: Kind, { feasible, worthOf }: { readonly feasible: readonly LiveNode[]; readonly worthOf: (node: LiveNode) => number }): void {
-  for (let i = 0; i < feasible.length; i++) totals[i] = feasible[i]!.saying(kind).worth ??= worthOf(feasible[i]!);
+function worthOf(node: LiveNode, scores: readonly Prepared[]): number {
+  return scores.reduce((sum, { scored, weight }) => sum + scored.score(node) * weight, 0);
 }
 
-function worthOf(candidate: Candidate, cluster: Cluster, { feasible, scores }: { readonly feasible: readonly LiveNode[]; readonly scores: Profile["scores"] }): (node: LiveNode) => number {
-  const prepared = scores.flatMap(({ prepare, weight }) => {
-    const scored = prepare(candidate, cluster, feasible);
-    return scored ? [{ scored, weight }] : [];
-  });
-  return (node) => prepared.reduce((sum, { scored, weight }) => sum + scored.score(node) * weight, 0);
+function stepped<T>(steps: StepTimes | undefined, point: PluginPoint, does: () => T, statusOf: (result: T) => PluginStatus): T {
+  if (!steps) return does();
+  const startMs = steps.nowMs();
+  const result = does();
+  steps.step(point, statusOf(result), steps.nowMs() - startMs);
+  return result;
 }
 
 function highest(feasible: readonly LiveNode[], totals: Float64Array, random: Random): LiveNode {

@@ -9,6 +9,18 @@ export interface PluginTimes {
   took(point: PluginPoint, plugin: string, status: PluginStatus, ms: number): void;
 }
 
+/** How long the steps of a decision took, all plugins together, and how often each was asked. */
+export interface StepTimes {
+  nowMs(): number;
+  step(point: PluginPoint, status: PluginStatus, ms: number): void;
+  asked(point: PluginPoint, plugins: Iterable<readonly [plugin: string, times: number]>): void;
+}
+
+/** What the others prepare for a pod, these do not: to upstream they have no such extension point. */
+export const UNPREPARED: Readonly<Record<"PreFilter" | "PreScore", ReadonlySet<string>>> = {
+  PreFilter: new Set(["NodeUnschedulable", "NodeName", "TaintToleration"]), PreScore: new Set(["ImageLocality", "DynamicResources"]),
+};
+
 /** What `does` returns, and how long it took. */
 export function timed<T>(times: PluginTimes | undefined, { point, plugin }: { readonly point: PluginPoint; readonly plugin: string }, does: () => T, statusOf: (result: T) => PluginStatus): T {
   if (!times) return does();

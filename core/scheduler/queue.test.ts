@@ -160,6 +160,64 @@ test("gates hold a pod back until they are all open", () => {
   expect(queue.sizes()).toMatchObject({ gated: 0, active: 1 });
 });
 
+test("the wait behind gates does not count as waiting to be tried, and what holds a pod back counts until it is tried", async () => {
+  const { clock, queue, take } = setUp();
+  queue.add(pod("p", { schedulingGates: [{ name: "x" }], schedulerName: "s" }));
+  clock.advance(60_000);
+  expect(queue.heldBy()).toEqual([{ plugin: "SchedulingGates", profile: "s", pods: 1 }]);
+  queue.add(pod("p", { schedulerName: "s" }));
+  expect(queue.heldBy()).toMatchObject([{ pods: 1 }]);
+  expect((await take()).addedMs).toBe(60_000);
+  expect(queue.heldBy()).toEqual([]);
+});
+
+test("a filter holds a pod back until it is tried again, not until something happens", async () => {
+  const { clock, queue, fail, take } = setUp();
+  queue.add(pod("p"));
+  await fail(new Set(["node"]));
+  queue.changed(newNode, "NodeAdd");
+  expect([queue.sizes().backoff, queue.heldBy()[0]?.plugin]).toEqual([1, "node"]);
+  clock.advance(60_000);
+  queue.fail(await take(), "error");
+  expect(queue.heldBy()).toEqual([]);
+});
+
+test("who fitted nowhere is tried early, though another backs off after an error that ends sooner", async () => {
+  const { clock, queue, fail, take } = setUp();
+  queue.add(pod("broken"));
+  await fail("error");
+  clock.advance(1_500);
+  queue.add(pod("homeless"));
+  await fail(new Set(["node"]));
+  queue.changed(newNode, "NodeAdd");
+  expect(queue.sizes()).toMatchObject({ active: 0, backoff: 2 });
+  expect((await take()).pod.metadata.name).toBe("homeless");
+  clock.advance(2_000);
+  expect((await take()).pod.metadata.name).toBe("broken");
+});
+
+test("a pod that is tried because it has waited for long says so", async () => {
+  const { clock, queue, fail, take } = setUp();
+  queue.add(pod("p"));
+  await fail(new Set(["node"]));
+  clock.advance(330_000);
+  const attempt = await take();
+  expect(attempt.isFlushed).toBe(true);
+  queue.fail(attempt, new Set(["node"]));
+  queue.changed(newNode, "NodeAdd");
+  expect((await take()).isFlushed).toBe(false);
+});
+
+test("a change may concern some pods only", async () => {
+  const { queue, fail } = setUp();
+  for (const [name, priority] of [["low", 0], ["high", 5]] as const) {
+    queue.add(pod(name, { priority }));
+    await fail(new Set(["node"]));
+  }
+  queue.changed(newNode, "NodeUpdateNodeLabel", ({ spec }) => spec.priority === 0);
+  expect([queue.standing("default/low" as never)?.queue, queue.standing("default/high" as never)?.queue]).toEqual(["backoff", "unschedulable"]);
+});
+
 test("a pod that was deleted while it was tried does not come back; its successor of the same name does", async () => {
   const { queue, take } = setUp();
   queue.add(pod("p"));

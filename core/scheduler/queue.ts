@@ -28,6 +28,12 @@ const FLUSH_PERIOD_MS = 30_000;
 /** Changes remembered for pods in flight; with more, every one of those pods is tried again. */
 const CHANGES_MAX = 10_000;
 
+/** The plugin that holds pods back while they have gates. */
+export const SCHEDULING_GATES = "SchedulingGates";
+/** Changes of a pod that may open a gate. */
+const GATE_OPENED: ReadonlySet<string> = new Set(["UnschedulablePodUpdatePodSchedulingGatesEliminated", "UnschedulablePodUpdatePodGeneratedResourceClaim"]);
+const NOTHING: ReadonlySet<string> = new Set();
+
 type State = "active" | "backoff" | "unschedulable" | "gated" | "in flight" | "gone";
 
 /** A pod in the queue, and the handle of an attempt to place it. */
@@ -36,8 +42,10 @@ export interface Attempt {
   readonly pod: Readonly<Pod>;
   /** Including the one under way. */
   readonly attempts: number;
-  /** When it came into the queue first. */
+  /** When it was first to be tried: gates were open. */
   readonly addedMs: number;
+  /** It is tried because it has waited for long, not because anything happened. */
+  readonly isFlushed: boolean;
 }
 
 export interface Standing {
@@ -51,6 +59,8 @@ export interface Standing {
 interface Entry extends Attempt {
   pod: Readonly<Pod>;
   attempts: number;
+  addedMs: number;
+  isFlushed: boolean;
   state: State;
   /** When it came into the queue, or failed last: who has waited longer is tried first. */
   sinceMs: number;
@@ -59,7 +69,7 @@ interface Entry extends Attempt {
   /** How often it fitted nowhere, and how many errors there have been since. */
   failures: number;
   errors: number;
-  /** Filters that rejected it last. */
+  /** Filters that rejected it last, or what holds it back from being tried; until it is tried again. */
   rejectedBy: ReadonlySet<string>;
   /** It was tried when there were no nodes. */
   isNodeless: boolean;
@@ -70,11 +80,11 @@ interface Entry extends Attempt {
 interface Deps {
   readonly clock: Clock;
   readonly backoff?: BackoffOptions | undefined;
-  /** Whether the pod is not to be tried yet: by default, while it has scheduling gates. */
-  readonly isGated?: ((pod: Readonly<Pod>) => boolean) | undefined;
+  /** What says that the pod is not to be tried yet: by default, while it has scheduling gates. */
+  readonly gateOf?: ((pod: Readonly<Pod>) => string | undefined) | undefined;
   /** Whether one of `filters` may now let `pod` pass. `event`: upstream's word for the change, or for one side of it. */
   readonly mayHelp: (pod: Readonly<Pod>, filters: ReadonlySet<string>, change: ClusterChange, event: string) => boolean;
-  readonly onQueued?: ((queue: "active" | "backoff" | "unschedulable" | "gated", event: string) => void) | undefined;
+  readonly onQueued?: ((queue: "active" | "backoff" | "unschedulable", event: string) => void) | undefined;
 }
 
 export class SchedulingQueue {
@@ -87,10 +97,9 @@ export class SchedulingQueue {
     before: (a, b) => isBefore(a.entry, b.entry),
     isStale: ({ entry, order }) => entry.state !== "active" || entry.order !== order,
   });
-  readonly #backoff = new Heap<{ readonly entry: Entry; readonly order: number }>({
-    before: (a, b) => a.entry.backoffUntilMs < b.entry.backoffUntilMs || (a.entry.backoffUntilMs === b.entry.backoffUntilMs && isBefore(a.entry, b.entry)),
-    isStale: ({ entry, order }) => entry.state !== "backoff" || entry.order !== order,
-  });
+  /** Of pods that fitted nowhere, and of those that there was an error with: these are not tried early. */
+  readonly #backoff = backoffHeap();
+  readonly #errorBackoff = backoffHeap();
   #changes: { readonly at: number; readonly change: ClusterChange; readonly event: string }[] = [];
   #changeCount = 0;
   #orders = 0;
@@ -114,10 +123,10 @@ export class SchedulingQueue {
     return counts;
   }
 
-  /** For metrics: how many pods each filter holds back. */
+  /** For metrics: how many pods each filter, or gate, has held back and has not seen again yet. */
   heldBy(): readonly { readonly plugin: string; readonly profile: string; readonly pods: number }[] {
     const held = new Map<string, { plugin: string; profile: string; pods: number }>();
-    for (const { rejectedBy, pod: { spec: { schedulerName: profile = "" } } } of this.#unschedulable.values())
+    for (const { rejectedBy, pod: { spec: { schedulerName: profile = "" } } } of this.#entries.values())
       for (const plugin of rejectedBy) {
         const one = held.get(`${plugin} ${profile}`) ?? { plugin, profile, pods: 0 };
         one.pods++;
@@ -141,10 +150,9 @@ export class SchedulingQueue {
     if (known && known.pod.metadata.uid === pod.metadata.uid) return this.#update(known, pod);
     this.remove(key);
     const now = this.#deps.clock.uptimeMs();
-    const entry: Entry = { key, pod, attempts: 0, addedMs: now, state: "gone", sinceMs: now, order: 0, backoffUntilMs: 0, failures: 0, errors: 0, rejectedBy: new Set(), isNodeless: false, seen: 0 };
+    const entry: Entry = { key, pod, attempts: 0, addedMs: now, isFlushed: false, state: "gone", sinceMs: now, order: 0, backoffUntilMs: 0, failures: 0, errors: 0, rejectedBy: new Set(), isNodeless: false, seen: 0 };
     this.#entries.set(key, entry);
-    if (this.#isGated(pod)) this.#enter(entry, "gated", "UnschedulablePodAdd");
-    else this.#activate(entry, "UnschedulablePodAdd");
+    this.#gateOrActivate(entry, "UnschedulablePodAdd");
   }
 
   remove(key: ObjectKey): void {
@@ -162,6 +170,7 @@ export class SchedulingQueue {
         this.#leave(next);
         next.state = "in flight";
         next.attempts++;
+        next.rejectedBy = NOTHING;
         next.seen = this.#changeCount;
         this.#inFlight.set(next.key, next);
         return next;
@@ -200,6 +209,7 @@ export class SchedulingQueue {
       this.#entries.set(entry.key, entry);
     }
     entry.sinceMs = clock.uptimeMs();
+    entry.isFlushed = false;
     entry.isNodeless = rejectedBy !== "error" && rejectedBy.size === 0;
     if (rejectedBy === "error" || entry.isNodeless) {
       entry.errors++;
@@ -220,28 +230,30 @@ export class SchedulingQueue {
   }
 
   /** Something changed: pods it may help are tried again, after their back-off; those that there was no node for at once, when the first comes. */
-  changed(change: ClusterChange, event: string): void {
+  changed(change: ClusterChange, event: string, concerns: (pod: Readonly<Pod>) => boolean = () => true): void {
     this.#record(change, event);
-    for (const entry of [...this.#unschedulable.values()]) if (this.#isHelpedBy(entry, change, event)) this.#backOff(entry, event);
+    for (const entry of [...this.#unschedulable.values()]) if (concerns(entry.pod) && this.#isHelpedBy(entry, change, event)) this.#backOff(entry, event);
     if (event === NODE_ADD) for (const entry of [...this.#entries.values()]) if (entry.isNodeless && entry.state === "backoff") this.#activate(entry, event);
   }
 
   /** Something changed that gates may depend on. */
-  regate(): void {
+  regate(event: string): void {
     if (this.#sizes.gated === 0) return;
-    for (const entry of [...this.#entries.values()]) if (entry.state === "gated" && !this.#isGated(entry.pod)) this.#activate(entry, "UnschedulablePodUpdate");
+    for (const entry of [...this.#entries.values()]) if (entry.state === "gated" && this.#gateOf(entry.pod) === undefined) this.#activate(entry, event);
   }
 
   #update(entry: Entry, pod: Readonly<Pod>): void {
     const old = entry.pod;
     entry.pod = pod;
+    const change: ClusterChange = { of: "pod", object: pod, old, deleted: false };
     if (entry.state === "gated") {
-      if (!this.#isGated(pod)) this.#activate(entry, "UnschedulablePodUpdate");
+      const gate = this.#gateOf(pod);
+      if (gate === undefined) return this.#activate(entry, eventsOf(change).find((event) => GATE_OPENED.has(event)) ?? "UnschedulablePodUpdate");
+      entry.rejectedBy = new Set([...entry.rejectedBy, gate]);
       return;
     }
     if (!asksForOther(old, pod) && !(entry.state === "unschedulable" && entry.rejectedBy.has(EXTENDER))) return; // extenders are asked again whatever it was
     if (old.spec.priority !== pod.spec.priority && entry.state === "active") return this.#activate(entry, "UnschedulablePodUpdate");
-    const change: ClusterChange = { of: "pod", object: pod, old, deleted: false };
     for (const event of eventsOf(change)) {
       if (entry.state === "in flight") this.#record(change, event);
       if (entry.state === "unschedulable" && this.#isHelpedBy(entry, change, event)) this.#backOff(entry, event);
@@ -252,8 +264,16 @@ export class SchedulingQueue {
     return this.#deps.mayHelp(pod, rejectedBy, change, event);
   }
 
-  #isGated(pod: Readonly<Pod>): boolean {
-    return (this.#deps.isGated ?? hasGates)(pod);
+  #gateOf(pod: Readonly<Pod>): string | undefined {
+    const { gateOf = (one) => (hasGates(one) ? SCHEDULING_GATES : undefined) } = this.#deps;
+    return gateOf(pod);
+  }
+
+  #gateOrActivate(entry: Entry, event: string): void {
+    const gate = this.#gateOf(entry.pod);
+    if (gate === undefined) return this.#activate(entry, event);
+    entry.rejectedBy = new Set([gate]);
+    this.#enter(entry, "gated", event);
   }
 
   #record(change: ClusterChange, event: string): void {
@@ -265,10 +285,9 @@ export class SchedulingQueue {
   #next(): Entry | undefined {
     const active = this.#active.pop()?.entry;
     if (active) return active;
-    const first = this.#backoff.peek()?.entry;
-    if (!first || first.errors > 0) return undefined;
-    this.#deps.onQueued?.("active", "PopFromBackoffQ");
-    return this.#backoff.pop()?.entry;
+    const early = this.#backoff.pop()?.entry;
+    if (early) this.#deps.onQueued?.("active", "PopFromBackoffQ");
+    return early;
   }
 
   #backOff(entry: Entry, event: string): void {
@@ -277,28 +296,33 @@ export class SchedulingQueue {
     entry.backoffUntilMs = (Math.floor((entry.sinceMs + waitMs) / WINDOW_MS) + 1) * WINDOW_MS;
     if (entry.backoffUntilMs <= now || waitMs === 0) return this.#activate(entry, event);
     this.#enter(entry, "backoff", event);
-    this.#backoff.push({ entry, order: entry.order });
+    (entry.errors > 0 ? this.#errorBackoff : this.#backoff).push({ entry, order: entry.order });
     this.#awaitBackoff();
     this.#wake?.();
   }
 
   #awaitBackoff(): void {
     this.#backoffTimer?.cancel();
-    const first = this.#backoff.peek()?.entry;
-    this.#backoffTimer = first && this.#deps.clock.after(Math.max(0, first.backoffUntilMs - this.#deps.clock.uptimeMs()), () => {
-      const now = this.#deps.clock.uptimeMs();
-      for (let due = this.#backoff.peek()?.entry; due && due.backoffUntilMs <= now; due = this.#backoff.peek()?.entry) this.#activate(due, "BackoffComplete");
+    const { clock } = this.#deps;
+    const nextMs = Math.min(...[this.#backoff, this.#errorBackoff].map((heap) => heap.peek()?.entry.backoffUntilMs ?? Number.POSITIVE_INFINITY));
+    this.#backoffTimer = nextMs === Number.POSITIVE_INFINITY ? undefined : clock.after(Math.max(0, nextMs - clock.uptimeMs()), () => {
+      const now = clock.uptimeMs();
+      for (const heap of [this.#backoff, this.#errorBackoff]) for (let due = heap.peek()?.entry; due && due.backoffUntilMs <= now; due = heap.peek()?.entry) this.#activate(due, "BackoffComplete");
       this.#awaitBackoff();
     });
   }
 
   #flush(): void {
     const { clock } = this.#deps;
-    for (const entry of [...this.#unschedulable.values()]) if (clock.uptimeMs() - entry.sinceMs >= UNSCHEDULABLE_MAX_MS) this.#backOff(entry, "UnschedulableTimeout");
+    for (const entry of [...this.#unschedulable.values()]) if (clock.uptimeMs() - entry.sinceMs >= UNSCHEDULABLE_MAX_MS) {
+      entry.isFlushed = true;
+      this.#backOff(entry, "UnschedulableTimeout");
+    }
     this.#flushTimer = this.#unschedulable.size > 0 ? clock.after(FLUSH_PERIOD_MS, () => this.#flush()) : undefined;
   }
 
   #activate(entry: Entry, event: string): void {
+    if (entry.attempts === 0 && entry.state !== "active") entry.addedMs = this.#deps.clock.uptimeMs();
     this.#enter(entry, "active", event);
     this.#active.push({ entry, order: entry.order });
     this.#wake?.();
@@ -309,7 +333,7 @@ export class SchedulingQueue {
     entry.state = state;
     entry.order = ++this.#orders;
     this.#sizes[state]++;
-    this.#deps.onQueued?.(state, event);
+    this.#deps.onQueued?.(state === "gated" ? "unschedulable" : state, event);
   }
 
   #leave(entry: Entry): void {
@@ -327,6 +351,13 @@ export class SchedulingQueue {
   }
 }
 
+function backoffHeap(): Heap<{ readonly entry: Entry; readonly order: number }> {
+  return new Heap({
+    before: (a, b) => a.entry.backoffUntilMs < b.entry.backoffUntilMs || (a.entry.backoffUntilMs === b.entry.backoffUntilMs && isBefore(a.entry, b.entry)),
+    isStale: ({ entry, order }) => entry.state !== "backoff" || entry.order !== order,
+  });
+}
+
 function isBefore(a: Entry, b: Entry): boolean {
   const higher = (a.pod.spec.priority ?? 0) - (b.pod.spec.priority ?? 0);
   return higher !== 0 ? higher > 0 : a.sinceMs !== b.sinceMs ? a.sinceMs < b.sinceMs : a.order < b.order;
@@ -339,5 +370,5 @@ export function hasGates({ spec }: Readonly<Pod>): boolean {
 /** Whether a change of a pod can make it fit: anything but status and bookkeeping. */
 function asksForOther(before: Readonly<Pod>, after: Readonly<Pod>): boolean {
   return !Bun.deepEquals(before.spec, after.spec) || !Bun.deepEquals(before.metadata.labels, after.metadata.labels)
-    || !Bun.deepEquals(before.status?.resourceClaimStatuses, after.status?.resourceClaimStatuses);
+    || !Bun.deepEquals(before.status?.resourceClaimStatuses, after.status?.resourceClaimStatuses) || !Bun.deepEquals(before.status?.extendedResourceClaimStatus, after.status?.extendedResourceClaimStatus);
 }

@@ -67,8 +67,10 @@ export class RoomMaker {
 
   /** The pod is not tried again before all victims have been told to go: until the last one is, nothing that happens would help. */
   async #evict({ attempt, pod, profile, signal }: Pick<Tried, "attempt" | "profile" | "signal"> & { readonly pod: Readonly<Pod> }, failure: NoPlacement, { victims, node }: { readonly victims: Room["victims"]; readonly node: string }): Promise<void> {
-    const { deps, snapshot, queue } = this.#parts;
+    const { deps, snapshot, queue, metrics } = this.#parts;
     const reporter = this.#parts.reporter(profile);
+    const startMs = deps.clock.uptimeMs();
+    const ran = (result: "success" | "error"): void => metrics.preemptionRan(result, deps.clock.uptimeMs() - startMs);
     try {
       const [undecided, placed] = [victims.filter((victim) => this.#binder.isWaiting(victim)), victims.filter((victim) => !this.#binder.isWaiting(victim))];
       for (const victim of undecided) { // it waits for volumes: enough that it looks elsewhere
@@ -76,10 +78,12 @@ export class RoomMaker {
         reporter.report(victim, { type: "Normal", reason: "Preempted", action: "Preempting", note: `Preempted by pod ${pod.metadata.uid} on node ${node} (in kube-scheduler memory).` });
       }
       await evict(pod, placed, node, { ...deps, reporter, snapshot, beforeLast: () => queue.overlook(attempt), signal });
+      if (!victims.every(isDeleting)) ran("success");
       queue.fail(attempt, failure.filters);
     } catch (error) {
       if (signal.aborted) return;
       deps.log.warn("pods could not be evicted, the pod is tried again", { pod: keyOf(pod), node, error });
+      ran("error");
       queue.fail(attempt, "error");
     }
   }

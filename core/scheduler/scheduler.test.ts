@@ -83,7 +83,11 @@ test("a pod waits for a node, is told why, and gets it when it comes", () => wit
   expect(await events("Scheduled")).toEqual(["Successfully assigned default/p to a"]);
   expect(metrics()).toMatch(/scheduler_schedule_attempts_total\{profile="default-scheduler",result="scheduled"\} 1/);
   expect(metrics()).toMatch(/scheduler_plugin_evaluation_total\{extension_point="Filter",plugin="NodeResourcesFit",profile="default-scheduler"\} [1-9]/);
-  for (const point of ["Filter", "Bind"]) expect(metrics()).toContain(`scheduler_framework_extension_point_duration_seconds_count{extension_point="${point}",profile="default-scheduler",status="Success"} 1`);
+  for (const point of ["PreFilter", "Filter", "Reserve", "Bind"]) expect(metrics()).toMatch(new RegExp(`scheduler_framework_extension_point_duration_seconds_count\\{extension_point="${point}",profile="default-scheduler",status="Success"\\} [1-9]`));
+  expect(metrics()).not.toContain('extension_point="Filter",profile="default-scheduler",status="Unschedulable"'); // the search itself came to its end
+  expect(metrics()).toMatch(/scheduler_plugin_evaluation_total\{extension_point="PreFilter",plugin="NodeResourcesFit",profile="default-scheduler"\} [1-9]/);
+  expect(metrics()).not.toContain('extension_point="PreFilter",plugin="NodeName"');
+  expect(metrics()).toContain("scheduler_pod_scheduled_after_flush_total 0\n");
   expect(metrics()).toMatch(/scheduler_event_handling_duration_seconds_count\{event="NodeAdd"\} 1/);
 }));
 
@@ -107,8 +111,12 @@ test("pods of other schedulers, and gated ones, are left alone", () => withSched
   const { status } = await get("gated");
   expect(status?.conditions?.find(({ type }) => type === "PodScheduled")?.reason).toBe("SchedulingGated");
   expect(metrics()).toContain('scheduler_pending_pods{queue="gated"} 1');
+  expect(metrics()).toContain('scheduler_queue_incoming_pods_total{event="UnschedulablePodAdd",queue="unschedulable"} 1');
+  expect(metrics()).toContain('scheduler_unschedulable_pods{plugin="SchedulingGates",profile="default-scheduler"} 1');
   await client.resource(PODS).patch({ metadata: { name: "gated", namespace: "default" } }, "application/json-patch+json", [{ op: "remove", path: "/spec/schedulingGates" }], call);
   await until("gated", on("a"));
+  expect(metrics()).toContain('scheduler_queue_incoming_pods_total{event="UnschedulablePodUpdatePodSchedulingGatesEliminated",queue="active"} 1');
+  expect(metrics()).not.toContain('scheduler_unschedulable_pods{plugin="SchedulingGates"');
 }));
 
 test("a pod of higher priority takes the place of others, after telling them", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
@@ -256,7 +264,7 @@ test("devices are allocated to claims where the pod goes, and a pod waits until 
   await until("second", on("b"));
 }));
 
-test("an extended resource that a class stands behind becomes a claim, where the node does not offer it itself", () => withScheduler(async ({ client, call, node, until, get }) => {
+test("an extended resource that a class stands behind becomes a claim, where the node does not offer it itself", () => withScheduler(async ({ client, call, node, until, get, metrics }) => {
   await node("a");
   const made = (ref: ResourceRef, object: object) => client.resource(ref).create({ apiVersion: "resource.k8s.io/v1", kind: ref.kind, ...object } as never, call);
   await made(DEVICE_CLASSES, { metadata: { name: "gpu" }, spec: { extendedResourceName: "example.com/gpu" } });
@@ -274,6 +282,7 @@ test("an extended resource that a class stands behind becomes a claim, where the
     metadata: { annotations: { "resource.kubernetes.io/extended-resource-claim": "true" }, ownerReferences: [{ kind: "Pod", name: "p", controller: true }] },
     status: { reservedFor: [{ resource: "pods", name: "p" }], allocation: { devices: { results: [{ request: "container-0-request-1", device: "gpu-0" }, { request: "container-0-request-1", device: "gpu-1" }] } } },
   });
+  expect(metrics()).toContain('scheduler_resourceclaim_creates_total{status="success"} 1');
   await asking("q", "1");
   await until("q", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
   expect((await get("q")).status?.conditions?.[0]?.message).toMatch(/^0\/1 nodes are available: 1 cannot allocate all claims\./);
@@ -348,6 +357,7 @@ test("a nomination stays when a pod of higher priority waits for the same victim
   expect((await events("Preempted")).length).toBe(1);
   expect((await until("middle", () => true)).status?.nominatedNodeName).toBe("a");
   expect(metrics()).toContain("scheduler_preemption_victims_count 1");
+  expect(metrics()).toContain('scheduler_preemption_goroutines_execution_total{result="success"} 1');
 }));
 
 test("a pod that fits nowhere is tried again when a node's taints change, whatever kept it away, and told what does so now", () => withScheduler(async ({ client, call, node, pod, until, metrics }) => {
@@ -374,6 +384,19 @@ test("the place that a pod was nominated to is for others when it is not any mor
   await until("second", on("a"));
 }));
 
+test("a place that a nomination gives up is news to pods that are no more important", () => withScheduler(async ({ client, call, node, pod, until, metrics }) => {
+  await node("a");
+  for (const [name, spec] of [["first", { nodeSelector: { none: "such" } }], ["important", { priority: 20 }], ["equal", {}]] as const) {
+    await pod(name, spec, "64");
+    await until(name, ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  }
+  const nominate = (nominatedNodeName: string | null) => client.resource(PODS).patch({ metadata: { name: "first", namespace: "default" } }, "application/merge-patch+json", { status: { nominatedNodeName } }, { ...call, subresource: "status" });
+  await nominate("a");
+  await nominate(null);
+  while (!metrics().includes('{event="AssignedPodDelete",')) await Bun.sleep(5);
+  expect(metrics()).toContain('scheduler_queue_incoming_pods_total{event="AssignedPodDelete",queue="backoff"} 1\n');
+}));
+
 test("of a pod that is deleted while it waits for its volumes an event tells", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
   await node("a");
   await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "slow" }, provisioner: "example.com/slow", volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
@@ -385,6 +408,33 @@ test("of a pod that is deleted while it waits for its volumes an event tells", (
   let told: string[] = [];
   while (told.length === 0) told = await events("FailedScheduling");
   expect(told).toEqual(['running PreBind plugin "VolumeBinding": binding volumes: pod does not exist any more: pod "p" not found']);
+}));
+
+/** "p" waits on node "a", which has room for one such pod, for a volume that nobody provisions. */
+async function waitsForVolume({ client, call, node, pod, until }: Lab, metadata: object = {}): Promise<Readonly<Pod>> {
+  await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
+  await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "slow" }, provisioner: "example.com/slow", volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
+  await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "default" }, spec: { storageClassName: "slow", accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } } as NewObject<PersistentVolumeClaim>, call);
+  await pod("p", { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] }, "800m");
+  await client.resource(PODS).patch({ metadata: { name: "p", namespace: "default" } }, "application/merge-patch+json", { metadata }, call);
+  return until("p", ({ status }) => status?.nominatedNodeName === "a");
+}
+
+test("a pod that waits for its volumes makes room without being deleted", () => withScheduler(async (lab) => {
+  await waitsForVolume(lab);
+  await lab.pod("important", { priority: 10 }, "800m");
+  await lab.until("important", on("a"));
+  expect((await lab.get("p")).metadata.deletionTimestamp).toBeUndefined();
+  expect(await lab.events("FailedScheduling")).toContain('running PreBind plugin "VolumeBinding": binding volumes: context canceled');
+  expect((await lab.events("Preempted"))[0]).toMatch(/^Preempted by pod \S+ on node a \(in kube-scheduler memory\)\.$/);
+}));
+
+test("a pod that is on its way out while it waits for its volumes keeps nobody off its node", () => withScheduler(async (lab) => {
+  const waiting = await waitsForVolume(lab, { finalizers: ["example.com/keep"] });
+  await lab.pod("next", {}, "800m");
+  await lab.until("next", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  await lab.client.resource(PODS).delete(waiting, { gracePeriodSeconds: 0 }, lab.call);
+  await lab.until("next", on("a"));
 }));
 
 test("what an event has no room for is in the pod's condition", () => withScheduler(async ({ client, call, node, until, events }) => {

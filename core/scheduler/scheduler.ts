@@ -22,7 +22,7 @@ import { Kinds } from "./kinds.ts";
 import { type LiveNode, type PlacedPod, placedPod } from "./node-info.ts";
 import { Parts, type SchedulerDeps, type Tried } from "./parts.ts";
 import { best, type Found, type NoPlacement, nowhere, place, type Placement, search, type SearchStart } from "./place.ts";
-import { TIMED_EVERY } from "./plugin-times.ts";
+import { type StepTimes, TIMED_EVERY } from "./plugin-times.ts";
 import { DEFAULT_PROFILE, type Profile } from "./plugins.ts";
 import type { Attempt } from "./queue.ts";
 import { RoomMaker } from "./room-maker.ts";
@@ -111,7 +111,7 @@ class Scheduler {
     const tried = { attempt, candidate, profile, startMs, signal };
     if (extenders.some((extender) => extender.isInterestedIn(pod))) return this.#decideWithExtenders(tried);
     const placement = this.#place(candidate, profile);
-    this.#tookToDecide(tried, placement.evaluation, placement.type);
+    this.#tookToDecide(tried, placement.evaluation);
     if (placement.type === "none") this.#rooms.makeRoom(tried, placement);
     else this.#binder.go(tried, placement.node);
   }
@@ -121,17 +121,23 @@ class Scheduler {
     const { deps: { random, clock }, cluster } = this.#parts;
     const signature = signatureOf(candidate, cluster, profile);
     const hint = this.#batch.hint(candidate, signature, { cluster, profile, nowMs: clock.uptimeMs() });
-    const placement = hint ? { type: "node" as const, ...hint, feasible: 1, evaluated: 1 } : place(candidate, cluster, profile, { random, start: this.#start, ranks: signature !== undefined, kind: this.#kinds.of(candidate), times: this.#tried++ % TIMED_EVERY === 0 ? this.#parts.times : undefined });
+    const placement = hint ? { type: "node" as const, ...hint, feasible: 1, evaluated: 1 } : place(candidate, cluster, profile, { random, start: this.#start, ranks: signature !== undefined, kind: this.#kinds.of(candidate), steps: this.#stepsOf(profile), times: this.#tried++ % TIMED_EVERY === 0 ? this.#parts.times : undefined });
     const others = hint || placement.type === "none" ? undefined : placement.others ?? [];
     this.#batch.decided(placement.type === "node" ? placement.node : undefined, others, { signature, profile, nowMs: clock.uptimeMs() });
     return placement;
   }
 
-  #tookToDecide({ profile, startMs }: Tried, evaluation: Evaluation | undefined, came: "node" | "none"): void {
+  #stepsOf({ schedulerName }: Profile): StepTimes {
     const { deps: { clock }, metrics } = this.#parts;
-    const ms = clock.uptimeMs() - startMs;
-    metrics.algorithm(ms);
-    metrics.point("Filter", profile.schedulerName, ms, came === "node" ? "Success" : "Unschedulable");
+    return {
+      nowMs: () => clock.uptimeMs(), step: (point, status, ms) => metrics.point(point, schedulerName, ms, status),
+      asked: (point, plugins) => metrics.evaluated(point, plugins, schedulerName),
+    };
+  }
+
+  #tookToDecide({ profile, startMs }: Tried, evaluation: Evaluation | undefined): void {
+    const { deps: { clock }, metrics } = this.#parts;
+    metrics.algorithm(clock.uptimeMs() - startMs);
     if (evaluation) metrics.evaluated("Filter", evaluation.asked(), profile.schedulerName);
   }
 
@@ -144,8 +150,9 @@ class Scheduler {
     const asked = { extenders, log, signal };
     const { found, feasible } = await this.#searchWithExtenders(tried, asked);
     const more = feasible.length > 1 ? await scoresOfExtenders(pod, feasible, asked) : new Map<string, number>();
-    this.#tookToDecide(tried, found.evaluation, feasible.length > 0 ? "node" : "none");
-    if (feasible.length > 0) return this.#binder.go(tried, best(candidate, cluster, { feasible, scores: profile.scores, random, more }).name);
+    const node = feasible.length > 0 ? best(candidate, cluster, { feasible, scores: profile.scores, random, more, steps: this.#stepsOf(profile) }).name : undefined;
+    this.#tookToDecide(tried, found.evaluation);
+    if (node !== undefined) return this.#binder.go(tried, node);
     await this.#rooms.makeRoomWithExtenders(tried, found.type === "none" ? found : turnedDown(nowhere(cluster, found)));
   }
 
@@ -153,7 +160,7 @@ class Scheduler {
   async #searchWithExtenders({ candidate, profile, signal }: Tried, asked: Parameters<typeof filterByExtenders>[3]): Promise<{ readonly found: Found | NoPlacement; readonly feasible: readonly LiveNode[] }> {
     const { cluster, deps: { log } } = this.#parts;
     const compares = profile.scores.length > 0 || asked.extenders.some(({ filters, prioritizes }) => filters || prioritizes);
-    const looked = search(candidate, cluster, profile, { start: this.#start, compares });
+    const looked = search(candidate, cluster, profile, { start: this.#start, compares, steps: this.#stepsOf(profile) });
     if (looked.type === "none") return { found: looked, feasible: [] };
     try {
       const feasible = await filterByExtenders(candidate.pod, looked.feasible, looked.rejections, asked);
@@ -162,7 +169,7 @@ class Scheduler {
       if (!looked.isNominee || signal.aborted) throw error;
       log.info("extenders could not be asked about the node a pod was nominated to, all are looked at", { pod: keyOf(candidate.pod), error });
     }
-    const found = search(candidate, cluster, profile, { start: this.#start, compares, nominee: false });
+    const found = search(candidate, cluster, profile, { start: this.#start, compares, nominee: false, steps: this.#stepsOf(profile) });
     return { found, feasible: found.type === "none" ? [] : await filterByExtenders(candidate.pod, found.feasible, found.rejections, asked) };
   }
 }

@@ -116,6 +116,7 @@ export class VolumeBinder {
       const known = storage.claims.known(keyOf(claim));
       if (!known) throw new Error(`binding volumes: failed to check provisioning pvc: persistentvolumeclaims "${keyOf(claim)}" not found`);
       if (revision(known) < revision(claim)) return false;
+      if (Object.keys(annotationsOf(known)).length === 0) throw new Error(`binding volumes: selectedNode annotation reset for PVC "${claim.metadata.name}"`);
       if (annotationsOf(known)[SELECTED_NODE] !== nodeName) throw new Error(`binding volumes: provisioning failed for PVC "${claim.metadata.name}"`); // how provisioners say no
       if (known.spec.volumeName) {
         const volume = storage.volume(known.spec.volumeName);

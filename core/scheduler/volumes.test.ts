@@ -113,3 +113,15 @@ test("the smallest volume that will do, the smallest claim first", () => {
   const plan = "refused" in volumes ? volumes : planVolumes(volumes, nodes[0]!, cluster.storage);
   expect("bind" in plan && plan.bind.map((one) => [one.claim.metadata.name, one.volume.metadata.name])).toEqual([["d", "v1"], ["c", "v2"]]);
 });
+
+test.each<[string, Record<string, string>, string]>([
+  ["it says so by taking away the node, and has nothing else to say", {}, 'selectedNode annotation reset for PVC "c"'],
+  ["it says so by taking away the node", { "volume.kubernetes.io/storage-provisioner": "x" }, 'provisioning failed for PVC "c"'],
+])("a provisioner that cannot: %s", async (_what, annotations, message) => {
+  const told = { ...claim("c"), metadata: { ...claim("c").metadata, annotations } } as PersistentVolumeClaim;
+  const cluster = schedulingCluster({ nodes, objects: [told] });
+  const client = { resource: () => ({ update: (object: ApiObject) => Promise.resolve(object) }) } as unknown as Client;
+  const binder = new VolumeBinder({ client, clock: systemClock, storage: cluster.storage, node: (name) => cluster.node(name) });
+  const reservation = binder.reserve({ bind: [], provision: [told] }, "a")!;
+  await expect(binder.bind(reservation, 1000, new AbortController().signal)).rejects.toThrow(new Error(`binding volumes: ${message}`));
+});

@@ -13,9 +13,9 @@ export const KIND = "KubeSchedulerConfiguration";
 
 export interface PluginRef { readonly name: string; readonly weight?: number }
 export interface PluginSet { readonly enabled?: readonly PluginRef[]; readonly disabled?: readonly PluginRef[] }
-export const EXTENSION_POINTS = ["preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit", "preBind", "bind", "postBind"] as const;
+export const EXTENSION_POINTS = ["preEnqueue", "queueSort", "preFilter", "filter", "postFilter", "preScore", "score", "reserve", "permit", "preBind", "bind", "postBind", "placementGenerate", "placementScore"] as const;
 export type ExtensionPoint = (typeof EXTENSION_POINTS)[number];
-export type PluginSets = Readonly<Partial<Record<ExtensionPoint | "multiPoint" | "placementGenerate" | "placementScore", PluginSet>>>;
+export type PluginSets = Readonly<Partial<Record<ExtensionPoint | "multiPoint", PluginSet>>>;
 
 export interface ResourceSpec { readonly name: string; readonly weight?: number }
 export interface ShapePoint { readonly utilization: number; readonly score: number }
@@ -68,73 +68,91 @@ export interface SchedulerConfiguration {
   readonly percentageOfNodesToScore: number;
   readonly podInitialBackoffSeconds: number;
   readonly podMaxBackoffSeconds: number;
+  readonly delayCacheUntilActive?: boolean | undefined;
   readonly profiles: readonly ProfileConfig[];
   readonly extenders: readonly ExtenderConfig[];
   readonly clientConnection: { readonly burst?: number };
-  readonly leaderElection: { readonly leaderElect?: boolean; readonly resourceLock?: string };
+  readonly leaderElection: { readonly leaderElect?: boolean; readonly leaseDuration?: string; readonly renewDeadline?: string; readonly retryPeriod?: string; readonly resourceLock?: string };
 }
 
 /** The file cannot be read as a KubeSchedulerConfiguration. */
 export class ConfigurationError extends Error { override readonly name = "ConfigurationError"; }
 
-const PLUGIN: Shape = { fields: { name: "string", weight: "integer" } };
-const PLUGIN_SET: Shape = { fields: { enabled: { list: PLUGIN }, disabled: { list: PLUGIN } } };
-const RESOURCES: Shape = { list: { fields: { name: "string", weight: "integer" } } };
-const POINTS: Shape = { list: { fields: { utilization: "integer", score: "integer" } } };
+const v1 = (name: string, fields: Readonly<Record<string, Shape>>): Shape => ({ go: `v1.${name}`, fields });
+const PLUGIN = v1("Plugin", { name: "string", weight: "int32" });
+const PLUGIN_SET = v1("PluginSet", { enabled: { list: PLUGIN }, disabled: { list: PLUGIN } });
+const RESOURCES: Shape = { list: v1("ResourceSpec", { name: "string", weight: "int64" }) };
+const POINTS: Shape = { list: v1("UtilizationShapePoint", { utilization: "int32", score: "int32" }) };
 const META = { apiVersion: "string", kind: "string" } as const;
 
+const REQUIREMENTS: Shape = { list: v1("NodeSelectorRequirement", { key: "string", operator: { text: "v1.NodeSelectorOperator" }, values: { list: "string" } }) };
+const TERM = v1("NodeSelectorTerm", { matchExpressions: REQUIREMENTS, matchFields: REQUIREMENTS });
+const NODE_AFFINITY = v1("NodeAffinity", {
+  requiredDuringSchedulingIgnoredDuringExecution: v1("NodeSelector", { nodeSelectorTerms: { list: TERM } }),
+  preferredDuringSchedulingIgnoredDuringExecution: { list: v1("PreferredSchedulingTerm", { weight: "int32", preference: TERM }) },
+});
+const LABEL_SELECTOR = v1("LabelSelector", {
+  matchLabels: "any", matchExpressions: { list: v1("LabelSelectorRequirement", { key: "string", operator: { text: "v1.LabelSelectorOperator" }, values: { list: "string" } }) },
+});
+
 const ARGS: Readonly<Record<keyof PluginArgs, Readonly<Record<string, Shape>>>> = {
-  DefaultPreemption: { minCandidateNodesPercentage: "integer", minCandidateNodesAbsolute: "integer" },
-  InterPodAffinity: { hardPodAffinityWeight: "integer", ignorePreferredTermsOfExistingPods: "boolean" },
-  NodeAffinity: { addedAffinity: { fields: { requiredDuringSchedulingIgnoredDuringExecution: "any", preferredDuringSchedulingIgnoredDuringExecution: "any" } } },
+  DefaultPreemption: { minCandidateNodesPercentage: "int32", minCandidateNodesAbsolute: "int32" },
+  InterPodAffinity: { hardPodAffinityWeight: "int32", ignorePreferredTermsOfExistingPods: "boolean" },
+  NodeAffinity: { addedAffinity: NODE_AFFINITY },
   NodeResourcesBalancedAllocation: { resources: RESOURCES },
   NodeResourcesFit: {
     ignoredResources: { list: "string" }, ignoredResourceGroups: { list: "string" },
-    scoringStrategy: { fields: { type: "string", resources: RESOURCES, requestedToCapacityRatio: { fields: { shape: POINTS } } } },
+    scoringStrategy: v1("ScoringStrategy", { type: { text: "v1.ScoringStrategyType" }, resources: RESOURCES, requestedToCapacityRatio: v1("RequestedToCapacityRatioParam", { shape: POINTS }) }),
   },
   PodTopologySpread: {
-    defaultConstraints: { list: { fields: { maxSkew: "integer", topologyKey: "string", whenUnsatisfiable: "string", labelSelector: "any", minDomains: "integer", nodeAffinityPolicy: "string", nodeTaintsPolicy: "string", matchLabelKeys: { list: "string" } } } },
-    defaultingType: "string",
+    defaultConstraints: { list: v1("TopologySpreadConstraint", {
+      maxSkew: "int32", topologyKey: "string", whenUnsatisfiable: { text: "v1.UnsatisfiableConstraintAction" }, labelSelector: LABEL_SELECTOR, minDomains: "int32",
+      nodeAffinityPolicy: { text: "v1.NodeInclusionPolicy" }, nodeTaintsPolicy: { text: "v1.NodeInclusionPolicy" }, matchLabelKeys: { list: "string" },
+    }) },
+    defaultingType: { text: "v1.PodTopologySpreadConstraintsDefaulting" },
   },
-  VolumeBinding: { bindTimeoutSeconds: "integer", shape: POINTS },
+  VolumeBinding: { bindTimeoutSeconds: "int64", shape: POINTS },
   DynamicResources: { filterTimeout: "duration", bindingTimeout: "duration" },
 };
+/** What the group has under this version. */
+const KINDS: ReadonlySet<string> = new Set([KIND, ...Object.keys(ARGS).map((name) => `${name}Args`)]);
 
-const SETS = [...EXTENSION_POINTS, "multiPoint", "placementGenerate", "placementScore"];
-const CONFIGURATION: Shape = {
-  fields: {
-    ...META, parallelism: "integer", percentageOfNodesToScore: "integer", podInitialBackoffSeconds: "integer", podMaxBackoffSeconds: "integer", delayCacheUntilActive: "boolean",
-    enableProfiling: "boolean", enableContentionProfiling: "boolean",
-    leaderElection: { fields: { leaderElect: "boolean", leaseDuration: "duration", renewDeadline: "duration", retryPeriod: "duration", resourceLock: "string", resourceName: "string", resourceNamespace: "string" } },
-    clientConnection: { fields: { kubeconfig: "string", acceptContentTypes: "string", contentType: "string", qps: "number", burst: "integer" } },
-    profiles: { list: { fields: {
-      schedulerName: "string", percentageOfNodesToScore: "integer", plugins: { fields: Object.fromEntries(SETS.map((name) => [name, PLUGIN_SET])) },
-      pluginConfig: { list: { fields: { name: "string", args: "any" } } },
-    } } },
-    extenders: { list: { fields: {
-      urlPrefix: "string", filterVerb: "string", preemptVerb: "string", prioritizeVerb: "string", weight: "integer", bindVerb: "string", enableHTTPS: "boolean", httpTimeout: "duration", nodeCacheCapable: "boolean", ignorable: "boolean",
-      tlsConfig: { fields: { insecure: "boolean", serverName: "string", certFile: "string", keyFile: "string", caFile: "string", certData: "base64", keyData: "base64", caData: "base64" } },
-      managedResources: { list: { fields: { name: "string", ignoredByScheduler: "boolean" } } },
-    } } },
-  },
-};
+const SETS = [...EXTENSION_POINTS, "multiPoint"];
+const CONFIGURATION = v1(KIND, {
+  ...META, parallelism: "int32", percentageOfNodesToScore: "int32", podInitialBackoffSeconds: "int64", podMaxBackoffSeconds: "int64", delayCacheUntilActive: "boolean",
+  enableProfiling: "boolean", enableContentionProfiling: "boolean",
+  leaderElection: { go: "v1alpha1.LeaderElectionConfiguration", fields: { leaderElect: "boolean", leaseDuration: "duration", renewDeadline: "duration", retryPeriod: "duration", resourceLock: "string", resourceName: "string", resourceNamespace: "string" } },
+  clientConnection: { go: "v1alpha1.ClientConnectionConfiguration", fields: { kubeconfig: "string", acceptContentTypes: "string", contentType: "string", qps: "float32", burst: "int32" } },
+  profiles: { list: v1("KubeSchedulerProfile", {
+    schedulerName: "string", percentageOfNodesToScore: "int32", plugins: v1("Plugins", Object.fromEntries(SETS.map((name) => [name, PLUGIN_SET]))),
+    pluginConfig: { list: v1("PluginConfig", { name: "string", args: "any" }) },
+  }) },
+  extenders: { list: v1("Extender", {
+    urlPrefix: "string", filterVerb: "string", preemptVerb: "string", prioritizeVerb: "string", weight: "int64", bindVerb: "string", enableHTTPS: "boolean", httpTimeout: "duration", nodeCacheCapable: "boolean", ignorable: "boolean",
+    tlsConfig: v1("ExtenderTLSConfig", { insecure: "boolean", serverName: "string", certFile: "string", keyFile: "string", caFile: "string", certData: "base64", keyData: "base64", caData: "base64" }),
+    managedResources: { list: v1("ExtenderManagedResource", { name: "string", ignoredByScheduler: "boolean" }) },
+  }) },
+});
 
-/** Throws ConfigurationError with every problem of form; validate.ts judges the rest. */
+/** Throws ConfigurationError with the first value of another type, or else with every field there is none of; validate.ts judges the rest. */
 export function readConfiguration(text: string): SchedulerConfiguration {
   const { value, duplicates } = readYaml(text);
   const document = value as Record<string, unknown> | null;
   const { apiVersion, kind } = document ?? {};
   if (typeof kind !== "string" || kind === "") throw new ConfigurationError(`Object 'Kind' is missing in '${text}'`);
   if (typeof apiVersion !== "string" || apiVersion === "") throw new ConfigurationError(`Object 'apiVersion' is missing in '${text}'`);
+  if (kind !== KIND && KINDS.has(kind) && apiVersion === API_VERSION) throw new ConfigurationError(`couldn't decode as ${KIND}, got ${apiVersion}, Kind=${kind}: `);
   if (kind !== KIND || apiVersion !== API_VERSION) throw new ConfigurationError(`no kind "${kind}" is registered for version "${apiVersion}": a ${KIND} of ${API_VERSION} is wanted`);
   const given = document as unknown as Partial<SchedulerConfiguration> & { profiles?: Partial<ProfileConfig>[] };
-  const problems = [...duplicates, ...misfits(document, CONFIGURATION)];
+  const { wrong, unknown } = misfits(document, CONFIGURATION);
+  if (wrong !== undefined) throw new ConfigurationError(wrong);
+  const problems = [...duplicates, ...unknown];
   if (problems.length > 0) throw new ConfigurationError(`strict decoding error: ${problems.join(", ")}`);
   checkArgs(given.profiles ?? []);
   const profiles: readonly Partial<ProfileConfig>[] = given.profiles?.length ? given.profiles : [{}];
   return {
     parallelism: given.parallelism ?? 16, percentageOfNodesToScore: given.percentageOfNodesToScore ?? 0,
-    podInitialBackoffSeconds: given.podInitialBackoffSeconds ?? 1, podMaxBackoffSeconds: given.podMaxBackoffSeconds ?? 10,
+    podInitialBackoffSeconds: given.podInitialBackoffSeconds ?? 1, podMaxBackoffSeconds: given.podMaxBackoffSeconds ?? 10, delayCacheUntilActive: given.delayCacheUntilActive,
     extenders: given.extenders ?? [], leaderElection: given.leaderElection ?? {}, clientConnection: given.clientConnection ?? {},
     profiles: profiles.map((profile) => ({ ...profile, schedulerName: profile.schedulerName ?? (profiles.length === 1 ? "default-scheduler" : ""), plugins: profile.plugins ?? {}, pluginConfig: profile.pluginConfig ?? [] })),
   };
@@ -152,13 +170,11 @@ function argProblem({ name, args }: PluginConfig, at: string): string | undefine
   const fields = ARGS[name as keyof PluginArgs] as Readonly<Record<string, Shape>> | undefined;
   if (!fields || args === undefined || args === null) return undefined;
   const { kind = `${name}Args`, apiVersion = API_VERSION } = args;
-  if (apiVersion !== API_VERSION) return `${at}: decoding args for plugin ${name}: no kind "${String(kind)}" is registered for version "${String(apiVersion)}"`;
+  if (apiVersion !== API_VERSION || !KINDS.has(String(kind))) return `${at}: decoding args for plugin ${name}: no kind "${String(kind)}" is registered for version "${String(apiVersion)}"`;
   if (kind !== `${name}Args`) return `${at}: args for plugin ${name} were not of type ${name}Args.kubescheduler.config.k8s.io, got ${String(kind)}.kubescheduler.config.k8s.io`;
-  const problems = misfits(args, { fields: { ...META, ...fields } });
-  if (problems.length === 0) return undefined;
-  const isStrict = problems.every((problem) => problem.startsWith("unknown field")); // it could be read all the same
-  const strict = isStrict ? "strict decoding error: " : "";
-  return `${strict}${at}: ${strict}decoding args for plugin ${name}: ${strict}${problems.join(", ")}`;
+  const { wrong, unknown } = misfits(args, v1(`${name}Args`, { ...META, ...fields }));
+  const strict = wrong === undefined ? "strict decoding error: " : ""; // it could be read all the same
+  return wrong === undefined && unknown.length === 0 ? undefined : `${strict}${at}: ${strict}decoding args for plugin ${name}: ${strict}${wrong ?? unknown.join(", ")}`;
 }
 
 const CPU_AND_MEMORY: readonly ResourceSpec[] = [{ name: "cpu", weight: 1 }, { name: "memory", weight: 1 }];

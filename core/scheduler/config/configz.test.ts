@@ -26,3 +26,23 @@ profiles:
   expect(shown).toMatchObject({ podMaxBackoffSeconds: 20, leaderElection: { leaderElect: true } });
   expect(argsOf(shown, "NodeResourcesFit")).toMatchObject({ scoringStrategy: { type: "MostAllocated", resources: [{ name: "cpu", weight: 1 }, { name: "memory", weight: 1 }] } });
 });
+
+test("a profile is shown with upstream's plugins, as it changes them, and the arguments of those that are on", () => {
+  const shown = schedulerConfigz(`
+apiVersion: kubescheduler.config.k8s.io/v1
+kind: KubeSchedulerConfiguration
+extenders: [{urlPrefix: "http://x", httpTimeout: 90s}, {urlPrefix: "http://y", managedResources: [{name: example.com/x, ignoredByScheduler: true}]}]
+profiles:
+- plugins:
+    multiPoint: {disabled: [{name: InterPodAffinity}, {name: ImageLocality}], enabled: [{name: NodeAffinity, weight: 50}, {name: ImageLocality}]}
+    score: {disabled: [{name: NodeResourcesFit}]}
+  pluginConfig: [{name: Mine, args: {a: 1}}]
+`, { isShared: false, profiling: false }) as Shown & { readonly extenders: object[] };
+  const { plugins, pluginConfig } = shown.profiles[0]!;
+  const { enabled, disabled } = plugins["multiPoint"] as { enabled: object[]; disabled: object[] };
+  expect([enabled.slice(0, 6).at(-1), enabled.at(-1), disabled]).toEqual([{ name: "NodeAffinity", weight: 50 }, { name: "ImageLocality", weight: 0 }, [{ name: "InterPodAffinity", weight: 0 }, { name: "ImageLocality", weight: 0 }]]);
+  expect([plugins["score"], plugins["filter"]]).toEqual([{ disabled: [{ name: "NodeResourcesFit", weight: 0 }] }, {}]);
+  expect(pluginConfig.map(({ name }) => name)).toEqual(["DefaultPreemption", "DynamicResources", "NodeAffinity", "NodeResourcesBalancedAllocation", "NodeResourcesFit", "PodTopologySpread", "VolumeBinding"]);
+  expect(shown.extenders).toEqual([{ urlPrefix: "http://x", httpTimeout: "1m30s" }, { urlPrefix: "http://y", managedResources: [{ name: "example.com/x", ignoredByScheduler: true }], httpTimeout: "5s" }]);
+  expect(argsOf(shown, "NodeResourcesFit")).toMatchObject({ ignoredResources: ["example.com/x"] });
+});

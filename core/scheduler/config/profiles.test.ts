@@ -81,6 +81,29 @@ test.each([
   [profile("plugins: {filter: {enabled: [{name: Mine}]}}"), `initializing profiles: creating profile for scheduler name default-scheduler: FilterPlugin "Mine" does not exist`],
   [profile("plugins: {score: {enabled: [{name: NodeName}]}}"), `initializing profiles: creating profile for scheduler name default-scheduler: plugin "NodeName" does not extend ScorePlugin plugin`],
   [profile("plugins: {bind: {disabled: [{name: '*'}]}}"), `initializing profiles: creating profile for scheduler name default-scheduler: at least one bind plugin is needed for profile with scheduler name "default-scheduler"`],
+  [`${HEAD}parallelism: x\nfoo: 1`, "json: cannot unmarshal string into Go struct field KubeSchedulerConfiguration.parallelism of type int32"],
+  [`${HEAD}parallelism: 3000000000`, "json: cannot unmarshal number 3000000000 into Go struct field KubeSchedulerConfiguration.parallelism of type int32"],
+  [`${HEAD}leaderElection: {leaseDuration: 5}`, "json: cannot unmarshal number into Go struct field LeaderElectionConfiguration.leaderElection.leaseDuration of type string"],
+  [`${HEAD}leaderElection: {leaseDuration: soon}`, 'time: invalid duration "soon"'],
+  [`${HEAD}leaderElection: {leaseDuration: -1s}`, '[leaderElection.leaseDuration: Invalid value: "-1s": must be greater than zero, leaderElection.leaseDuration: Invalid value: "10s": must be greater than `RenewDeadline`]'],
+  [`${HEAD}profiles: {}`, "json: cannot unmarshal object into Go struct field KubeSchedulerConfiguration.profiles of type []v1.KubeSchedulerProfile"],
+  [profile("plugins: {score: {enabled: [{name: NodeAffinity, weight: 1.5}]}}"), "json: cannot unmarshal number 1.5 into Go struct field Plugin.profiles.plugins.score.enabled.weight of type int32"],
+  [profile("plugins: {placementGenerate: {enabled: [{name: Mine}]}}"), 'initializing profiles: creating profile for scheduler name default-scheduler: PlacementGeneratePlugin "Mine" does not exist'],
+  ["apiVersion: kubescheduler.config.k8s.io/v1\nkind: NodeAffinityArgs", "couldn't decode as KubeSchedulerConfiguration, got kubescheduler.config.k8s.io/v1, Kind=NodeAffinityArgs: "],
+  [args("DefaultPreemption", "{minCandidateNodesPercentage: x}"), "decoding .profiles[0].pluginConfig[0]: decoding args for plugin DefaultPreemption: json: cannot unmarshal string into Go struct field DefaultPreemptionArgs.minCandidateNodesPercentage of type int32"],
+  [args("DefaultPreemption", "{kind: Other}"), 'decoding .profiles[0].pluginConfig[0]: decoding args for plugin DefaultPreemption: no kind "Other" is registered for version "kubescheduler.config.k8s.io/v1"'],
+  [args("NodeAffinity", "{addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {foo: 1}}}"), 'strict decoding error: decoding .profiles[0].pluginConfig[0]: strict decoding error: decoding args for plugin NodeAffinity: strict decoding error: unknown field "addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.foo"'],
+  [args("DynamicResources", "{filterTimeout: -1h30m}"), `${AT}.filterTimeout: Invalid value: "-1h30m0s": must be zero or positive`],
+  [`${HEAD}extenders: [{urlPrefix: "https://x", tlsConfig: {insecure: true, caFile: /ca}}]`, "couldn't build extenders: specifying a root certificates file with the insecure flag is not allowed"],
+  [`${HEAD}extenders: [{urlPrefix: "https://x", tlsConfig: {caData: YQ==}}]`, "couldn't build extenders: unable to load root certificates: unable to parse bytes as PEM block"],
+  [`${HEAD}extenders: [{urlPrefix: "http://x", managedResources: [{name: example.com/x, ignoredByScheduler: true}]}]\nprofiles: [{plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}}]`, "couldn't build extenders: can't find NodeResourcesFitArgs in plugin config"],
+  [`${HEAD}extenders: [{urlPrefix: "https://x", tlsConfig: {caData: "!!"}}]`, "illegal base64 data at input byte 0"],
 ])("what is wrong is said: %s", (text, problem) => {
   expect(() => schedulerSettings(text)).toThrow(new ConfigurationError(problem));
+});
+
+test("what a profile prefers, but weighs nothing, is not judged", () => {
+  const prefers = (weight: number): string => args("NodeAffinity", `{addedAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: ${weight}, preference: {matchExpressions: [{key: a, operator: In, values: ["!"]}]}}]}}`);
+  expect(schedulerSettings(prefers(0)).profiles).toHaveLength(1);
+  expect(() => schedulerSettings(prefers(1))).toThrow(ConfigurationError);
 });

@@ -11,7 +11,7 @@ import { parseDurationMs } from "../../api/meta/duration.ts";
 import { formatFieldErrors } from "../../api/meta/field-error.ts";
 import type { BackoffOptions } from "../../lifecycle/backoff.ts";
 import type { Profile } from "../plugins.ts";
-import { argsOf, ConfigurationError, type ExtenderConfig, type ExtensionPoint, type PluginRef, type PluginSet, type PluginSets, type ProfileConfig, readConfiguration, type SchedulerConfiguration } from "./configuration.ts";
+import { argsOf, ConfigurationError, EXTENSION_POINTS, type ExtenderConfig, type ExtensionPoint, type PluginRef, type PluginSet, type PluginSets, type ProfileConfig, readConfiguration, type SchedulerConfiguration } from "./configuration.ts";
 import { DEFAULT_PLUGINS, type PluginRow, PLUGINS } from "./registry.ts";
 import { validateConfiguration, validateFit } from "./validate.ts";
 
@@ -23,15 +23,23 @@ export interface SchedulerSettings {
 
 /** Source: framework interface MaxTotalScore */
 const TOTAL_WEIGHT_MAX = Math.floor((2 ** 63 - 1) / 100);
-const QUEUE_ORDER = ["preFilter", "filter", "postFilter", "reserve", "preScore", "score", "preBind", "bind", "postBind", "permit", "preEnqueue", "queueSort"] as const satisfies readonly ExtensionPoint[];
+const QUEUE_ORDER = ["preFilter", "filter", "postFilter", "reserve", "preScore", "score", "preBind", "bind", "postBind", "permit", "preEnqueue", "queueSort", "placementGenerate", "placementScore"] as const satisfies readonly ExtensionPoint[];
 
 export function schedulerSettings(text: string): SchedulerSettings {
   const configuration = readConfiguration(text);
   const problems = validateConfiguration(configuration);
   if (problems.length > 0) throw new ConfigurationError(formatFieldErrors(problems));
   const { podInitialBackoffSeconds, podMaxBackoffSeconds } = configuration;
+  for (const { tlsConfig } of configuration.extenders) checkTls(tlsConfig ?? {});
+  if (ignoredBy(configuration.extenders).length > 0 && configuration.profiles.some((profile) => !pluginsWithArgs(profile).has("NodeResourcesFit"))) throw new ConfigurationError("couldn't build extenders: can't find NodeResourcesFitArgs in plugin config");
   const extenders = configuration.extenders.toSorted((a, b) => Number(a.ignorable ?? false) - Number(b.ignorable ?? false)); // those that may be passed over are asked last
   return { profiles: configuration.profiles.map((profile) => made(profile, configuration)), extenders, backoff: { minMs: podInitialBackoffSeconds * 1000, maxMs: podMaxBackoffSeconds * 1000 } };
+}
+
+/** What can be told without reading files. Source: client-go rest/config.go TLSConfigFor */
+function checkTls({ insecure, caData, caFile }: NonNullable<ExtenderConfig["tlsConfig"]>): void {
+  if (insecure && (caData || caFile)) throw new ConfigurationError("couldn't build extenders: specifying a root certificates file with the insecure flag is not allowed");
+  if (caData && !Buffer.from(caData, "base64").toString().includes("-----BEGIN CERTIFICATE-----")) throw new ConfigurationError("couldn't build extenders: unable to load root certificates: unable to parse bytes as PEM block");
 }
 
 function made(config: ProfileConfig, configuration: SchedulerConfiguration): Profile {
@@ -53,7 +61,7 @@ function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders 
   const problems = QUEUE_ORDER.some((point) => at[point].includes("NodeResourcesFit")) ? validateFit(argsOf(config, "NodeResourcesFit")) : [];
   if (problems.length > 0) throw new ConfigurationError(`initializing plugin "NodeResourcesFit": ${formatFieldErrors(problems)}`);
   const weights = weightsOf([...(plugins.score?.enabled ?? []), ...multiPoint]);
-  const ignored = extenders.flatMap(({ managedResources = [] }) => managedResources.filter(({ ignoredByScheduler }) => ignoredByScheduler).map(({ name }) => name));
+  const ignored = ignoredBy(extenders);
   const { minCandidateNodesAbsolute, minCandidateNodesPercentage } = argsOf(config, "DefaultPreemption");
   const { bindingTimeout } = argsOf(config, "DynamicResources");
   return {
@@ -75,13 +83,24 @@ function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders 
   };
 }
 
+/** Resources that extenders count. */
+export function ignoredBy(extenders: readonly ExtenderConfig[]): string[] {
+  return extenders.flatMap(({ managedResources = [] }) => managedResources.filter(({ ignoredByScheduler }) => ignoredByScheduler).map(({ name }) => name));
+}
+
+/** Plugins that are on somewhere, or that arguments are given for. Source: apis/config/v1/defaults.go setDefaults_KubeSchedulerProfile */
+export function pluginsWithArgs({ plugins, pluginConfig }: ProfileConfig): Set<string> {
+  const refs = [merged(DEFAULT_PLUGINS, plugins.multiPoint ?? {}), ...EXTENSION_POINTS.map((point) => plugins[point]?.enabled ?? []), pluginConfig].flat();
+  return new Set(refs.map(({ name }) => name));
+}
+
 function spreadsByDefault(config: ProfileConfig, at: Readonly<Record<ExtensionPoint, readonly string[]>>): boolean {
   const { defaultConstraints, defaultingType } = argsOf(config, "PodTopologySpread");
   return (at.filter.includes("PodTopologySpread") || at.score.includes("PodTopologySpread")) && (defaultingType === "System" || (defaultConstraints?.length ?? 0) > 0);
 }
 
 /** The defaults as the profile changes them: taken away, replaced in place, added at the end. */
-function merged(defaults: readonly PluginRef[], { enabled = [], disabled = [] }: PluginSet): PluginRef[] {
+export function merged(defaults: readonly PluginRef[], { enabled = [], disabled = [] }: PluginSet): PluginRef[] {
   const gone = new Set(disabled.map(({ name }) => name));
   const kept = gone.has("*") ? [] : defaults.filter(({ name }) => !gone.has(name));
   const replaced = new Set<PluginRef>();

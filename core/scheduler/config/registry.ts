@@ -50,7 +50,7 @@ export const PLUGINS: Readonly<Record<string, PluginRow>> = {
     points: [...FILTER, ...SCORE],
     filter(config, ignored) {
       const { ignoredResources, ignoredResourceGroups } = argsOf(config, "NodeResourcesFit");
-      return nodeResourcesFit({ ignoredResources: [...ignoredResources, ...ignored], ignoredResourceGroups });
+      return nodeResourcesFit({ ignoredResources: ignored.length > 0 ? ignored : ignoredResources, ignoredResourceGroups }); // what extenders count stands instead, as upstream has it
     },
     score: (config) => nodeResourcesFitScore(strategyOf(config)),
   },

@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 pkg/scheduler/apis/config/validation
  */
 import type { NodeSelectorTerm } from "../../api/gen/core.v1.ts";
-import { parseDurationMs } from "../../api/meta/duration.ts";
+import { formatDurationNs, parseDurationMs, parseDurationNs } from "../../api/meta/duration.ts";
 import { duplicate, type FieldError, forbidden, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import { labelValue, qualifiedName } from "../../api/meta/names.ts";
 import { isWhole } from "../node-selector.ts";
@@ -18,6 +18,7 @@ export function validateConfiguration(configuration: SchedulerConfiguration): Fi
   const seen = new Set<string>();
   return [
     ...((clientConnection.burst ?? 0) < 0 ? [invalid("clientConnection.burst", clientConnection.burst, "must be non-negative")] : []),
+    ...validateLeaderElection(leaderElection),
     ...((leaderElection.leaderElect ?? true) && leaderElection.resourceLock && leaderElection.resourceLock !== "leases" ? [invalid("leaderElection.resourceLock", leaderElection.resourceLock, 'resourceLock value must be "leases"')] : []),
     ...(parallelism <= 0 ? [invalid("parallelism", parallelism, "should be an integer value greater than zero")] : []),
     ...profiles.flatMap((profile, i) => {
@@ -31,6 +32,17 @@ export function validateConfiguration(configuration: SchedulerConfiguration): Fi
     ...(podInitialBackoffSeconds <= 0 ? [invalid("podInitialBackoffSeconds", podInitialBackoffSeconds, "must be greater than 0")] : []),
     ...(podMaxBackoffSeconds < podInitialBackoffSeconds ? [invalid("podMaxBackoffSeconds", podMaxBackoffSeconds, "must be greater than or equal to PodInitialBackoffSeconds")] : []),
     ...validateExtenders(extenders),
+  ];
+}
+
+/** Source: component-base config/validation ValidateLeaderElectionConfiguration, config/v1alpha1/defaults.go */
+function validateLeaderElection({ leaderElect = true, leaseDuration, renewDeadline, retryPeriod }: SchedulerConfiguration["leaderElection"]): FieldError[] {
+  if (!leaderElect) return [];
+  const given = (text: string | undefined, or: string): bigint => (text === undefined || parseDurationNs(text) === 0n ? parseDurationNs(or) : parseDurationNs(text));
+  const times = { leaseDuration: given(leaseDuration, "15s"), renewDeadline: given(renewDeadline, "10s"), retryPeriod: given(retryPeriod, "2s") };
+  return [
+    ...Object.entries(times).flatMap(([name, ns]) => (ns <= 0n ? [invalid(`leaderElection.${name}`, formatDurationNs(ns), "must be greater than zero")] : [])),
+    ...(times.leaseDuration <= times.renewDeadline ? [invalid("leaderElection.leaseDuration", formatDurationNs(times.renewDeadline), "must be greater than `RenewDeadline`")] : []),
   ];
 }
 
@@ -94,7 +106,7 @@ const ARGS: { readonly [N in keyof PluginArgs]: (path: string, args: PluginArgs[
     const preferred = addedAffinity?.preferredDuringSchedulingIgnoredDuringExecution ?? [];
     return [
       ...terms.flatMap((term, i) => validateTerm(`${path}.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[${i}]`, term)),
-      ...preferred.flatMap(({ preference }, i) => validateTerm(`${path}.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution[${i}]`, preference)),
+      ...preferred.flatMap(({ weight, preference }, i) => (!weight ? [] : validateTerm(`${path}.addedAffinity.preferredDuringSchedulingIgnoredDuringExecution[${i}]`, preference))), // one that weighs nothing is never looked at
     ];
   },
   NodeResourcesBalancedAllocation(path, { resources }) {
@@ -123,8 +135,8 @@ const ARGS: { readonly [N in keyof PluginArgs]: (path: string, args: PluginArgs[
     ...(shape ? [invalid(`${path}.shape`, shape.map(({ utilization, score }) => ({ Utilization: utilization, Score: score })), "unexpected field `shape`, remove it or turn on the feature gate StorageCapacityScoring")] : []),
   ],
   DynamicResources: (path, { filterTimeout, bindingTimeout }) => [
-    ...(parseDurationMs(filterTimeout) < 0 ? [invalid(`${path}.filterTimeout`, filterTimeout, "must be zero or positive")] : []),
-    ...(parseDurationMs(bindingTimeout) < 1000 ? [invalid(`${path}.bindingTimeout`, bindingTimeout, "must be at least 1 second")] : []),
+    ...(parseDurationMs(filterTimeout) < 0 ? [invalid(`${path}.filterTimeout`, formatDurationNs(parseDurationNs(filterTimeout)), "must be zero or positive")] : []),
+    ...(parseDurationMs(bindingTimeout) < 1000 ? [invalid(`${path}.bindingTimeout`, formatDurationNs(parseDurationNs(bindingTimeout)), "must be at least 1 second")] : []),
   ],
 };
 

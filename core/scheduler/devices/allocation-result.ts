@@ -16,7 +16,7 @@ function resultOf({ request, pool, device, consumed }: Found, uuid: () => string
     request: name, driver: pool.driver, pool: pool.name, device: device.name,
     ...(adminAccess ? { adminAccess } : {}), ...(tolerations?.length ? { tolerations } : {}),
     ...(bindingConditions ? { bindingConditions } : {}), ...(bindingFailureConditions ? { bindingFailureConditions } : {}),
-    ...(consumed ? { shareID: uuid(), consumedCapacity: Object.fromEntries([...consumed].map(([capacity, amount]) => [capacity, amount.toString()])) } : {}),
+    ...(consumed ? { shareID: uuid() } : {}), ...(consumed?.size ? { consumedCapacity: Object.fromEntries([...consumed].map(([capacity, amount]) => [capacity, amount.toString()])) } : {}),
   };
 }
 

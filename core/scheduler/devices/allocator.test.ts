@@ -30,8 +30,9 @@ function allocated(devices: object, slices: readonly ResourceSlice[], { taken = 
   const state = new Allocated();
   for (const one of taken) state.add(one);
   const wanted = claim(devices);
+  let looks = 0;
   const found = allocate([wanted], on, poolsFor(on, slices), {
-    allocated: state, classOf: (name) => classes[name], isLate: () => false,
+    allocated: state, classOf: (name) => classes[name], isLate: () => ++looks > 100,
     selector(expression) {
       const compiled = compileDeviceSelector(expression);
       if ("problem" in compiled) throw new Error(compiled.problem);
@@ -115,6 +116,19 @@ test.each([
   [{ requests: [gpu("r", { count: 33 })] }, /^claim default\/c: number of requested devices 33 exceeds the claim limit of 32$/],
 ])("what no node can satisfy ends the search: %j", (devices, problem) => {
   expect(() => allocated(devices, four)).toThrow(problem);
+});
+
+test("a claim that may not have so many devices takes smaller alternatives, without trying all others for the larger", () => {
+  const many = [slice("s", { devices: Array.from({ length: 64 }, (_, i) => device(`d${i}`)) })];
+  const either = (name: string): object => ({ name, firstAvailable: [32, 16].map((count) => ({ name: `n${count}`, deviceClassName: "gpu", allocationMode: "ExactCount", count })) });
+  const found = names(allocated({ requests: [either("x"), either("y")] }, many));
+  expect(found).toEqual(Array.from({ length: 32 }, (_, i) => `${i < 16 ? "x" : "y"}/n16=d${i}`));
+});
+
+test("a shared device without capacities is taken without telling how much of it", () => {
+  const result = allocated({ requests: [gpu("r")] }, [slice("s", { devices: [{ name: "a", allowMultipleAllocations: true }] })]);
+  expect(result).toMatchObject({ devices: { results: [{ request: "r", driver: DRIVER, pool: "n1", device: "a", shareID: "share" }] } });
+  expect((result as AllocationResult).devices!.results![0]).not.toHaveProperty("consumedCapacity");
 });
 
 test("a device that another has is passed over, whatever a selector would say of it", () => {

@@ -58,6 +58,9 @@ export function allocate(claims: readonly Readonly<ResourceClaim>[], node: Reado
 
 class Late extends Error {}
 
+/** "too many": whatever devices were taken before, the claim would have more than it may, so others instead of them need not be tried. */
+type Outcome = boolean | "too many";
+
 class Search {
   readonly #claims: readonly Readonly<ResourceClaim>[];
   readonly #node: Readonly<Node>;
@@ -95,7 +98,7 @@ class Search {
 
   run(): readonly (readonly Found[])[] | "late" | undefined {
     try {
-      return this.#claim(0) ? this.#found : undefined;
+      return this.#claim(0) === true ? this.#found : undefined;
     } catch (error) {
       if (error instanceof Late) return "late";
       throw error;
@@ -126,34 +129,44 @@ class Search {
       for (const { device, slice } of pool.devices) yield { device, slice, pool, id: deviceId(pool.driver, pool.name, device.name) };
   }
 
-  #claim(at: number): boolean {
+  #claim(at: number): Outcome {
     return at >= this.#claims.length || this.#request(at, 0);
   }
 
-  #request(claim: number, at: number): boolean {
+  #request(claim: number, at: number): Outcome {
     const requests = this.#wanted[claim]!;
-    if (at >= requests.length) return this.#claim(claim + 1);
-    return requests[at]!.some((wanted) => {
-      if (this.#found[claim]!.length + wanted.count > RESULTS_MAX || (wanted.all && wanted.count === 0)) return false;
-      const next = (): boolean => this.#request(claim, at + 1);
-      return wanted.all ? this.#each(claim, wanted, wanted.all, 0, next) : this.#some(claim, wanted, [...this.#candidates()], { from: 0, missing: wanted.count }, next);
-    });
+    if (at >= requests.length) return this.#claim(claim + 1) === true; // the next claim may have alternatives that want less of other devices
+    const outcomes: Outcome[] = [];
+    for (const wanted of requests[at]!) {
+      const outcome = this.#alternative(claim, at, wanted);
+      if (outcome === true) return true;
+      outcomes.push(outcome);
+    }
+    return outcomes.every((outcome) => outcome === "too many") ? "too many" : false;
+  }
+
+  #alternative(claim: number, at: number, wanted: Wanted): Outcome {
+    if (wanted.all && wanted.count === 0) return false;
+    if (this.#found[claim]!.length + wanted.count > RESULTS_MAX) return "too many";
+    const next = (): Outcome => this.#request(claim, at + 1);
+    return wanted.all ? this.#each(claim, wanted, wanted.all, 0, next) : this.#some(claim, wanted, [...this.#candidates()], { from: 0, missing: wanted.count }, next);
   }
 
   /** Every one of `all`. */
-  #each(claim: number, wanted: Wanted, all: readonly Candidate[], at: number, next: () => boolean): boolean {
+  #each(claim: number, wanted: Wanted, all: readonly Candidate[], at: number, next: () => Outcome): Outcome {
     if (at >= all.length) return next();
     return this.#with(claim, wanted, all[at]!, () => this.#each(claim, wanted, all, at + 1, next));
   }
 
   /** `missing` of the candidates from `from` on: no two searches try the same ones in another order. */
-  #some(claim: number, wanted: Wanted, candidates: readonly Candidate[], { from, missing }: { readonly from: number; readonly missing: number }, next: () => boolean): boolean {
+  #some(claim: number, wanted: Wanted, candidates: readonly Candidate[], { from, missing }: { readonly from: number; readonly missing: number }, next: () => Outcome): Outcome {
     if (missing === 0) return next();
     for (let at = from; at < candidates.length; at++) {
       const candidate = candidates[at]!;
       if (this.#isHeld(claim, wanted, candidate)) continue; // whatever a selector would say of it
       if (!this.#isSelected(candidate, wanted, this.#claims[claim]!)) continue;
-      if (this.#with(claim, wanted, candidate, () => this.#some(claim, wanted, candidates, { from: at + 1, missing: missing - 1 }, next))) return true;
+      const outcome = this.#with(claim, wanted, candidate, () => this.#some(claim, wanted, candidates, { from: at + 1, missing: missing - 1 }, next));
+      if (outcome !== false) return outcome;
     }
     return false;
   }
@@ -165,7 +178,7 @@ class Search {
   }
 
   /** Takes the device if it can be had, and gives it back if `then` comes to nothing. */
-  #with(claim: number, wanted: Wanted, candidate: Candidate, then: () => boolean): boolean {
+  #with(claim: number, wanted: Wanted, candidate: Candidate, then: () => Outcome): Outcome {
     if (++this.#steps % STEPS_PER_LOOK === 0 && this.#deps.isLate()) throw new Late();
     const { device, pool, id } = candidate;
     const shared = device.allowMultipleAllocations === true;
@@ -190,12 +203,13 @@ class Search {
     if (shared) this.#sharing.set(id, [...(this.#sharing.get(id) ?? []), consumed]);
     else this.#taken.set(id, new Set([...(this.#taken.get(id) ?? []), claim]));
     this.#found[claim]!.push({ ...candidate, request: wanted, consumed: shared ? consumed : undefined });
-    if (then()) return true;
+    const outcome = then();
+    if (outcome === true) return true;
     this.#found[claim]!.pop();
     if (shared) this.#sharing.set(id, this.#sharing.get(id)!.slice(0, -1));
     else this.#taken.get(id)!.delete(claim);
     undo();
-    return false;
+    return outcome;
   }
 
   /** undefined: not so much is left. */

@@ -24,7 +24,7 @@ const POLL_MS = 5_000;
 /** As client-go's retry.DefaultRetry. */
 const TRIES = 5;
 
-interface Deps { readonly client: Client; readonly clock: Clock; readonly random: Random; readonly log: Log; readonly devices: Devices }
+interface Deps { readonly client: Client; readonly clock: Clock; readonly random: Random; readonly log: Log; readonly devices: Devices; readonly onMade?: (status: "success" | "failure") => void }
 
 interface Held {
   claim: Readonly<ResourceClaim>;
@@ -134,13 +134,15 @@ export class ClaimBinder {
 
   /** A claim for extended resources, under a name of its own. */
   async #make(one: Held, signal: AbortSignal): Promise<void> {
-    const { client, devices } = this.#deps;
+    const { client, devices, onMade } = this.#deps;
     const { metadata: { uid, namespace, generateName, ownerReferences, annotations }, apiVersion, kind, spec } = one.claim;
     try {
       one.claim = await client.resource(RESOURCE_CLAIMS).create({ apiVersion, kind, metadata: { namespace, generateName, ownerReferences, annotations }, spec } as NewObject<ResourceClaim>, { signal });
     } catch (cause) {
+      onMade?.("failure");
       throw whileDoing(`create claim for extended resources ${namespace}/<extended-resources>`, cause);
     }
+    onMade?.("success");
     one.made = true;
     devices.pending.set(one.claim.metadata.uid, one.allocation!);
     devices.pending.delete(uid);

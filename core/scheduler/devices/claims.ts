@@ -88,7 +88,7 @@ export function podClaimsOf(pod: Readonly<Pod>, devices: Pick<Devices, "claim">)
     const claim = devices.claim(namespaceOf(pod), claimName);
     if (!claim) return { refused: `resourceclaim "${claimName}" not found` };
     if (claim.metadata.deletionTimestamp != null) return { refused: `resourceclaim "${claimName}" is being deleted` };
-    if (resourceClaimName === undefined && !isControlledBy(claim, pod)) return { refused: `ResourceClaim ${keyOf(claim)} was not created for pod ${keyOf(pod)} (pod is not owner)` };
+    if (resourceClaimName === undefined && !isControlledBy(claim, pod)) return { refused: `ResourceClaim ${keyOf(claim)} was not created for Pod ${keyOf(pod)} (Pod is not owner)` };
     found.push(claim);
   }
   return found;

@@ -11,7 +11,8 @@ import { annotationsOf, isControlledBy, namespaceOf } from "../../api/meta/objec
 import { parseQuantity } from "../../api/meta/quantity.ts";
 import type { Requests } from "../pod-requests.ts";
 
-const CLASS_PREFIX = "deviceclass.resource.kubernetes.io/";
+/** Before the name of a class: the resource that it stands behind anyway. */
+export const CLASS_PREFIX = "deviceclass.resource.kubernetes.io/";
 const EXTENDED_CLAIM = "resource.kubernetes.io/extended-resource-claim";
 
 /** Whether devices may stand behind a resource of this name. */

@@ -39,6 +39,11 @@ test.each<[string, ResourceClaim | undefined, number, string | undefined]>([
   expect("refused" in check ? `refused: ${check.refused}` : check.reject(cluster.nodes()[0]!)?.reasons[0]).toBe(expected);
 });
 
+test("a claim under the name of one that is made for the pod, but made for another, is none of the pod's", () => {
+  const made = pod("p", { resourceClaims: [{ name: "gpu", resourceClaimTemplateName: "t" }], status: { resourceClaimStatuses: [{ name: "gpu", resourceClaimName: "c" }] } });
+  expect(devicePlan(candidate(made), schedulingCluster({ objects: [claim(undefined)] }))).toEqual({ refused: "ResourceClaim default/c was not created for Pod default/p (Pod is not owner)" });
+});
+
 test("a claim that is allocated elsewhere is only given back where the pod's others could be had", () => {
   const both = pod("p", { resourceClaims: ["c", "d"].map((name) => ({ name, resourceClaimName: name })) });
   const other = stored<ResourceClaim>("resource.k8s.io/v1", "ResourceClaim", "default/d", { spec: claim(undefined).spec });

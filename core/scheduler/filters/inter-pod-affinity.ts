@@ -8,8 +8,8 @@
  */
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { labelsOf, namespaceOf } from "../../api/meta/object-meta.ts";
-import { type AffinityTerm, affinityTerms, termMatches } from "../affinity-terms.ts";
-import { nodeChanged } from "../changes.ts";
+import { type AffinityTerm, type AffinityTerms, affinityTerms, termMatches } from "../affinity-terms.ts";
+import type { ClusterChange } from "../changes.ts";
 import type { Cluster } from "../cluster.ts";
 import type { LiveNode } from "../node-info.ts";
 import type { Filter } from "../plugin.ts";
@@ -58,24 +58,32 @@ export const interPodAffinity: Filter = {
   },
   mayHelp(pod, change, cluster) {
     const { affinity, antiAffinity } = affinityTerms(pod);
+    const means = (term: AffinityTerm, other: Readonly<Pod>): boolean => termMatches(term, other, cluster.owners.namespaceLabels(namespaceOf(other)));
     switch (change.of) {
-      case "node": {
-        const keys = [...affinity, ...antiAffinity].map(({ topologyKey }) => topologyKey);
-        return nodeChanged(change, ({ metadata }) => (keys.length === 0 ? metadata.labels ?? {} : keys.map((key) => metadata.labels?.[key])));
-      }
+      case "node": return nodeMayHelp({ affinity, antiAffinity }, change);
       case "pod": return change.object.metadata.uid === pod.metadata.uid && !Bun.deepEquals(labelsOf(change.object), labelsOf(change.old ?? change.object));
-      case "namespace": return true;
+      case "namespace": return change.object.metadata.name === namespaceOf(pod) || [...affinity, ...antiAffinity].some(({ namespaceSelector }) => !namespaceSelector.nothing);
       case "placed pod": {
-        const meant = (terms: readonly AffinityTerm[], other: Readonly<Pod>): boolean => terms.some((term) => termMatches(term, other, cluster.owners.namespaceLabels(namespaceOf(other))));
-        const repels = (other: Readonly<Pod>): boolean => meant(antiAffinity, other) || affinityTerms(other).antiAffinity.some((term) => termMatches(term, pod, cluster.owners.namespaceLabels(namespaceOf(pod))));
-        if (change.deleted) return repels(change.object);
-        if (change.old && Bun.deepEquals(change.old.metadata.labels, change.object.metadata.labels)) return false;
-        return meant(affinity, change.object) || (change.old !== undefined && repels(change.old));
+        const { object, old, deleted } = change;
+        if (deleted) return antiAffinity.some((term) => means(term, object)) || affinityTerms(object).antiAffinity.some((term) => means(term, pod));
+        const attracts = (other: Readonly<Pod>): boolean => affinity.length > 0 && affinity.every((term) => means(term, other)); // one pod has to be what all terms mean
+        return attracts(object) ? !old || !attracts(old) : old !== undefined && antiAffinity.some((term) => means(term, old) && !means(term, object));
       }
       default: return false;
     }
   },
 };
+
+/** A node that is where the pod wants to be near others, or no longer where others keep it off. One that is repelled by others without terms of its own may be on any. */
+function nodeMayHelp({ affinity, antiAffinity }: Pick<AffinityTerms, "affinity" | "antiAffinity">, change: ClusterChange & { readonly of: "node" }): boolean {
+  const { object, old, deleted } = change;
+  if (deleted) return false;
+  const [now, before] = [labelsOf(object), old && labelsOf(old)];
+  if (affinity.length + antiAffinity.length === 0) return !before || !Bun.deepEquals(now, before);
+  if (!before) return antiAffinity.length > 0 || affinity.some(({ topologyKey }) => now[topologyKey] !== undefined);
+  return affinity.some(({ topologyKey }) => now[topologyKey] !== undefined && now[topologyKey] !== before[topologyKey])
+    || antiAffinity.some(({ topologyKey }) => before[topologyKey] !== undefined && now[topologyKey] !== before[topologyKey]);
+}
 
 /** Pods that all of `terms` mean. */
 export function queryOf(terms: readonly AffinityTerm[], cluster: Cluster): PodQuery {

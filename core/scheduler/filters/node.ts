@@ -24,7 +24,7 @@ export const nodeUnschedulable: Filter = {
     const tolerated = isTolerated(UNSCHEDULABLE, pod.spec.tolerations ?? []);
     return tolerated ? undefined : { reject: ({ node }) => (node.spec.unschedulable ? unresolvable("node(s) were unschedulable") : undefined) };
   },
-  mayHelp: (pod, change) => tolerationsChanged(pod, change) || (nodeChanged(change, ({ spec }) => spec.unschedulable ?? false) && change.of === "node" && !change.object.spec.unschedulable),
+  mayHelp: (pod, change) => (change.of === "pod" && tolerationsChanged(pod, change) && isTolerated(UNSCHEDULABLE, change.object.spec.tolerations ?? [])) || (nodeChanged(change, ({ spec }) => spec.unschedulable ?? false) && change.of === "node" && !change.object.spec.unschedulable),
 };
 
 export const taintToleration: Filter = {

@@ -1,6 +1,6 @@
 /** Filters on what a node has left: resources and host ports. */
 import { asksForLess, isPlacedPodGone, nodeChanged } from "../changes.ts";
-import { backedResources, isExtendedResource } from "../devices/extended-resources.ts";
+import { backedResources, CLASS_PREFIX, isExtendedResource } from "../devices/extended-resources.ts";
 import { hostPortsOf } from "../host-ports.ts";
 import type { Filter } from "../plugin.ts";
 import { amounts, podRequests } from "../pod-requests.ts";
@@ -42,7 +42,14 @@ export function nodeResourcesFit({ ignoredResources, ignoredResourceGroups }: Fi
     mayHelp(pod, change, { devices }) {
       switch (change.of) {
         case "pod": return change.object.metadata.uid === pod.metadata.uid && change.old !== undefined && asksForLess(podRequests(change.old), podRequests(change.object));
-        case "device class": return !change.deleted && Object.keys(podRequests(pod)).some(isExtendedResource);
+        case "device class": {
+          if (change.deleted) return false;
+          const { metadata: { name }, spec: { extendedResourceName } } = change.object;
+          const offers = change.old ? [] : [CLASS_PREFIX + name];
+          if (extendedResourceName !== undefined && extendedResourceName !== change.old?.spec.extendedResourceName) offers.push(extendedResourceName);
+          const requests = podRequests(pod);
+          return offers.some((resource) => requests[resource] !== undefined);
+        }
         case "placed pod":
           if (change.deleted) return true;
           return change.old !== undefined && asksForLess(podRequests(change.old), podRequests(change.object), podRequests(pod)); // scaled down in place

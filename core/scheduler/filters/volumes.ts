@@ -35,6 +35,8 @@ function isOwnClaim(pod: Readonly<Pod>, change: ClusterChange): boolean {
   return change.of === "claim" && !change.deleted && namespaceOf(change.object) === namespaceOf(pod) && podClaims(pod).some(({ name }) => name === change.object.metadata.name);
 }
 
+function isOwnNewClaim(pod: Readonly<Pod>, change: ClusterChange): boolean { return change.of === "claim" && !change.old && isOwnClaim(pod, change); }
+
 /** There is more room for volumes, or it is in other places. */
 function isStorageSetUp(change: ClusterChange): boolean {
   if (change.deleted) return false;
@@ -120,8 +122,8 @@ export const nodeVolumeLimits: Filter = {
       },
     };
   },
-  mayHelp: (pod, change) => isOwnClaim(pod, change) || (change.of === "placed pod" && change.deleted && podClaims(change.object).length > 0)
-    || (change.of === "attachment" && change.deleted) || (change.of === "CSI node" && !change.deleted && attachesMore(change.object, change.old)) || (change.of === "node" && !change.old && !change.deleted),
+  mayHelp: (pod, change) => isOwnNewClaim(pod, change) || (change.of === "placed pod" && change.deleted && podClaims(change.object).length > 0)
+    || (change.of === "attachment" && change.deleted && podClaims(pod).some(({ ephemeral }) => !ephemeral)) || (change.of === "CSI node" && !change.deleted && attachesMore(change.object, change.old)),
 };
 
 function countDrivers(wanted: ReadonlyMap<string, string>, attached: ReadonlyMap<string, string>): Map<string, number> {
@@ -179,7 +181,7 @@ export const volumeRestrictions: Filter = {
       },
     };
   },
-  mayHelp: (pod, change) => isOwnClaim(pod, change) || (change.of === "node" && !change.old && !change.deleted)
+  mayHelp: (pod, change) => isOwnNewClaim(pod, change) || (change.of === "node" && !change.old && !change.deleted)
     || (change.of === "placed pod" && change.deleted && namespaceOf(change.object) === namespaceOf(pod) && sharesVolume(pod, change.object)),
 };
 
