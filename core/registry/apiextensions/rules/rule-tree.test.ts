@@ -23,3 +23,13 @@ test("of what is in an optional oldSelf the schema is forgotten", () => {
   expect(fails("oldSelf.orValue(self).a__dash__b == self.a__dash__b", { "a-b": text }, { "a-b": "x" })).toEqual(['v: Invalid value: "object": no such key: a__dash__b evaluating rule: oldSelf.orValue(self).a__dash__b == self.a__dash__b']);
   expect(fails("oldSelf.value().t == self.t", { t: { type: "string", format: "duration" } }, { t: "1h" })).toEqual(["v: Invalid value: failed rule: oldSelf.value().t == self.t"]);
 });
+
+test.each<[string, JSONSchemaProps, unknown, string]>([
+  ["a day", { type: "string", format: "date" }, "2020-1-01", 'Invalid date formatted string 2020-1-01: parsing time "2020-1-01" as "2006-01-02": cannot parse "1-01" as "01"'],
+  ["a day and more", { type: "string", format: "date" }, "2020-01-01T", 'Invalid date formatted string 2020-01-01T: parsing time "2020-01-01T": extra text: "T"'],
+  ["a time", { type: "string", format: "date-time" }, "k2", 'Invalid date-time formatted string k2: parsing time "k2" as "2006-01-02T15:04:05": cannot parse "k2" as "2006"'],
+  ["a time in a zone", { type: "string", format: "date-time" }, "2020-01-01T00:00:00.5+1", 'Invalid date-time formatted string 2020-01-01T00:00:00.5+1: parsing time "2020-01-01T00:00:00.5+1": extra text: "+1"'],
+  ["an object", { type: "object", properties: {} }, 1, "invalid data, expected a map for the provided schema with type=object"],
+])("what cannot be read as %s is no equal of anything", (_, schema, value, problem) => {
+  expect(told(object({ a: schema }, { rule: "self == oldSelf" }), { a: value }, { a: value })).toEqual([`v: Invalid value: "object": ${problem} evaluating rule: self == oldSelf`]);
+});
