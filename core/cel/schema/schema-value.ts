@@ -10,7 +10,7 @@ import { parseDurationNs } from "../../api/meta/duration.ts";
 import { timeParseError } from "../../api/schema/time-parse-error.ts";
 import { toJson } from "../value/json.ts";
 import { parseTimestamp } from "../value/time.ts";
-import { Duration, equal, EvalError, isError, List, Mapping, noSuchOverload, Opaque, Timestamp, type Value } from "../value/value.ts";
+import { Duration, equal, EvalError, List, Mapping, noSuchOverload, Opaque, Timestamp, type Value } from "../value/value.ts";
 import { struct } from "../check/type.ts";
 import { additionalOf, isEmbedded, itemsOf, withObjectMeta, type JsonSchema } from "./declared-type.ts";
 import { escapeName, unescapeName } from "./escape.ts";
@@ -218,7 +218,7 @@ class SchemaObject extends Mapping {
       }
       const [mine, theirs] = [this.find(name), other.find(name)];
       if ((mine === undefined) !== (theirs === undefined)) return false;
-      if (isError(mine)) return mine;
+      if (mine instanceof EvalError) return mine;
       const equality = mine === undefined || equal(mine, theirs!);
       if (equality !== true) return equality;
     }
