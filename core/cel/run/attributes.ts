@@ -56,8 +56,9 @@ function selected(scope: Scope, root: Value, qualifiers: readonly Qualifier[]): 
   let optional = false;
   if (value instanceof Optional) {
     if (value.value === undefined) return qualifiers.at(-1)?.test === true ? false : value;
-    optional = true;
     value = plain(value.value);
+    if (qualifiers.length === 0) return new Optional(value);
+    optional = true;
   }
   for (const { key, optional: asked, test } of qualifiers) {
     if (isError(value)) return value;

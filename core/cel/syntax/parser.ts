@@ -202,12 +202,19 @@ class Parser {
   }
 
   #notSelected(from: Token, token: Token): string {
-    return ["'true'", "'false'", "'null'"].includes(token.type) && token.at === from.at + 1 ? `mismatched input '${token.text}' expecting IDENTIFIER` : this.#noViable(from, token);
+    return ["'true'", "'false'", "'null'"].includes(token.type) && this.#isNext(from, token) ? `mismatched input '${token.text}' expecting IDENTIFIER` : this.#noViable(from, token);
   }
+
+  /** Whether nothing stands between them, or only what is no token. */
+  #isNext(dot: Token, token: Token): boolean {
+    return this.#brokenIn(dot.at, token.at).reduce((at, { length }) => at + length, dot.at + 1) === token.at;
+  }
+
+  #brokenIn(from: number, end: number): readonly Span[] { return this.#broken.filter(({ at }) => at >= from && at < end); }
 
   #noViable(from: Token, token: Token): string {
     const end = token.type === EOF ? this.#text.length : token.at + token.text.length;
-    const read = this.#broken.filter(({ at }) => at >= from.at && at < end).reduceRight((text, { at, length }) => text.slice(0, at - from.at) + text.slice(at - from.at + length), this.#text.slice(from.at, end));
+    const read = this.#brokenIn(from.at, end).reduceRight((text, { at, length }) => text.slice(0, at - from.at) + text.slice(at - from.at + length), this.#text.slice(from.at, end));
     return `no viable alternative at input '${read}'`;
   }
 
