@@ -22,6 +22,7 @@ test("of what is in an optional oldSelf the schema is forgotten", () => {
   expect(fails("oldSelf.orValue(self).a == self.a", { a: text }, { a: "x" })).toEqual([]);
   expect(fails("oldSelf.orValue(self).a__dash__b == self.a__dash__b", { "a-b": text }, { "a-b": "x" })).toEqual(['v: Invalid value: "object": no such key: a__dash__b evaluating rule: oldSelf.orValue(self).a__dash__b == self.a__dash__b']);
   expect(fails("oldSelf.value().t == self.t", { t: { type: "string", format: "duration" } }, { t: "1h" })).toEqual(["v: Invalid value: failed rule: oldSelf.value().t == self.t"]);
+  expect(fails("type(oldSelf.value().n) == double", { n: { type: "number" } }, { n: 1e21 })).toEqual([]);
   expect(told({ type: "integer", "x-kubernetes-validations": [optional("oldSelf.hasValue()")] }, 1, {})).toEqual([]);
 });
 
