@@ -167,7 +167,7 @@ class Diagnostician {
     switch (special) {
       case "time": case "microTime": {
         if (node.kind !== "string") throw new Fatal(this.#typeError(described(node), "string"));
-        const message = timeParseError(node.value, special === "microTime");
+        const message = timeParseError(node.value, special === "microTime" ? "micro" : "plain");
         if (message !== undefined) throw new Fatal(message);
         break;
       }

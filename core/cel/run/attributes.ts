@@ -7,6 +7,7 @@
  */
 import { EvalError, isError, isNumber, List, Mapping, noSuchOverload, Opaque, Optional, typeOf, Uint, type Value } from "../value/value.ts";
 import { goTypeOf } from "../value/go-type.ts";
+import { fromJson } from "../value/json.ts";
 import { show } from "../value/show.ts";
 import type { Scope } from "./scope.ts";
 import { evaluatorOf, type Attribute, type Qualifier, type Step } from "./step.ts";
@@ -53,10 +54,11 @@ function qualified(root: (scope: Scope) => Value, qualifiers: readonly Qualifier
 function selected(scope: Scope, root: Value, qualifiers: readonly Qualifier[]): Value {
   let value = root;
   let optional = false;
-  if (value instanceof Optional && qualifiers.length > 0) {
+  if (value instanceof Optional) {
+    if (value.value === undefined) return qualifiers.at(-1)?.test === true ? false : value;
+    value = plain(value.value);
+    if (qualifiers.length === 0) return new Optional(value);
     optional = true;
-    if (value.value === undefined) return qualifiers.at(-1)!.test ? false : value;
-    value = value.value;
   }
   for (const { key, optional: asked, test } of qualifiers) {
     if (isError(value)) return value;
@@ -72,6 +74,9 @@ function selected(scope: Scope, root: Value, qualifiers: readonly Qualifier[]): 
   }
   return optional && !isError(value) ? new Optional(value) : value;
 }
+
+/** What stands in an optional that has a name is seen as JSON alone: what its schema said of it is forgotten. */
+function plain(value: Value): Value { return typeof value === "object" && value !== null && "json" in value ? fromJson(value.json) : value; }
 
 /** Whether anything can be found under it: numbers, texts and bools are keys of maps and lists. */
 export function isKey(value: Value): boolean { return isNumber(value) || typeof value === "string" || typeof value === "boolean"; }

@@ -7,6 +7,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/cel/common/valuesunstructured.go
  */
 import { parseDurationNs } from "../../api/meta/duration.ts";
+import { timeParseError } from "../../api/schema/time-parse-error.ts";
 import { toJson } from "../value/json.ts";
 import { parseTimestamp } from "../value/time.ts";
 import { Duration, equal, EvalError, List, Mapping, noSuchOverload, Opaque, Timestamp, type Value } from "../value/value.ts";
@@ -59,8 +60,8 @@ function goType(json: unknown): string {
 function textValue(text: string, format: string | undefined): Value {
   switch (format) {
     case "duration": return durationValue(text);
-    case "date": return parseTimestamp(`${text}T00:00:00Z`) ?? new EvalError(`Invalid date formatted string ${text}: parsing time ${JSON.stringify(text)} as "2006-01-02"`);
-    case "date-time": return text === "" ? new Timestamp(0n) : (parseTimestamp(text) ?? parseTimestamp(`${text}Z`) ?? new EvalError(`Invalid date-time formatted string ${text}: parsing time ${JSON.stringify(text)} as "2006-01-02T15:04:05"`));
+    case "date": return parseTimestamp(`${text}T00:00:00Z`) ?? new EvalError(`Invalid date formatted string ${text}: ${timeParseError(text, "day")}`);
+    case "date-time": return text === "" ? new Timestamp(0n) : (parseTimestamp(text) ?? parseTimestamp(`${text}Z`) ?? new EvalError(`Invalid date-time formatted string ${text}: ${timeParseError(text, "local")}`));
     case "byte": return bytesValue(text);
     default: return text;
   }
@@ -217,6 +218,7 @@ class SchemaObject extends Mapping {
       }
       const [mine, theirs] = [this.find(name), other.find(name)];
       if ((mine === undefined) !== (theirs === undefined)) return false;
+      if (mine instanceof EvalError) return mine;
       const equality = mine === undefined || equal(mine, theirs!);
       if (equality !== true) return equality;
     }

@@ -66,6 +66,8 @@ class Parser {
   /** How many operators stand above one another below a node. */
   readonly #depths = new WeakMap<Expr, number>();
   #lastId = 0;
+  /** How many parentheses, lists, maps and arguments of functions stand around. */
+  #nesting = 0;
 
   constructor(text: string, tokens: TokenReader, { macros, broken, issues }: { readonly macros: readonly Macro[]; readonly broken: readonly Span[]; readonly issues: Issue[] }) {
     this.#text = text; this.#tokens = tokens; this.#broken = broken; this.#issues = issues;
@@ -98,7 +100,11 @@ class Parser {
       const op = this.#tokens.takeIf("'?'");
       if (!op) return condition;
       const ifTrue = this.#tokens.inside(["':'"], () => this.#logical("'||'", OPERATORS.or, () => this.#and()));
-      this.#tokens.expect("':'", STARTS);
+      if (!this.#tokens.matched("':'", STARTS)) {
+        this.#tokens.mismatched(["':'"]);
+        this.#tokens.recover({ nested: this.#nesting > 0, whole: true });
+        return condition;
+      }
       return this.#call(op, OPERATORS.conditional, [condition, ifTrue, this.#expr()], true);
     });
   }
@@ -166,18 +172,27 @@ class Parser {
     return this.#deeper("member", () => {
       let expr = this.#primary();
       for (;;) {
-        if (this.#tokens.at("'.'")) expr = this.#afterDot(expr);
-        else if (this.#tokens.at("'['")) expr = this.#indexed(expr);
+        if (this.#tokens.at("'.'")) {
+          const selected = this.#afterDot(expr);
+          if (!selected) return expr;
+          expr = selected;
+        } else if (this.#tokens.at("'['")) expr = this.#indexed(expr);
         else return expr;
       }
     });
   }
 
-  #afterDot(operand: Expr): Expr {
+  /** Undefined: there is no name after it, and the member ends before it. */
+  #afterDot(operand: Expr): Expr | undefined {
+    const next = this.#tokens.peek(1);
+    if (next.type !== "'?'" && !IDENTIFIERS.includes(next.type)) {
+      this.#tokens.report(this.#notSelected(this.#tokens.peek(), next), next);
+      this.#tokens.recover({ nested: this.#nesting > 0 });
+      return undefined;
+    }
     const dot = this.#tokens.take();
     const optional = this.#tokens.takeIf("'?'");
     if (optional) this.#tokens.sync(IDENTIFIERS);
-    else if (!IDENTIFIERS.includes(this.#tokens.peek().type)) this.#noViableAlternative(dot);
     const name = this.#tokens.take();
     if (name.type === "ESC_IDENTIFIER") this.#issues.push({ at: name.at, message: "unsupported syntax: '`'" });
     if (optional) return this.#call(dot, OPERATORS.optSelect, [operand, { kind: "literal", id: this.#id(name.at), value: name.text }], true);
@@ -186,15 +201,20 @@ class Parser {
     return this.#invoked(open, name.text, { target: operand, args: this.#args() });
   }
 
-  #noViableAlternative(from: Token): never {
-    const token = this.#tokens.peek();
-    if (["'true'", "'false'", "'null'"].includes(token.type) && token.at === from.at + 1) return this.#tokens.fail(`mismatched input '${token.text}' expecting IDENTIFIER`);
-    return this.#tokens.fail(this.#noViable(from, token));
+  #notSelected(from: Token, token: Token): string {
+    return ["'true'", "'false'", "'null'"].includes(token.type) && this.#isNext(from, token) ? `mismatched input '${token.text}' expecting IDENTIFIER` : this.#noViable(from, token);
   }
+
+  /** Whether nothing stands between them, or only what is no token. */
+  #isNext(dot: Token, token: Token): boolean {
+    return this.#brokenIn(dot.at, token.at).reduce((at, { length }) => at + length, dot.at + 1) === token.at;
+  }
+
+  #brokenIn(from: number, end: number): readonly Span[] { return this.#broken.filter(({ at }) => at >= from && at < end); }
 
   #noViable(from: Token, token: Token): string {
     const end = token.type === EOF ? this.#text.length : token.at + token.text.length;
-    const read = this.#broken.filter(({ at }) => at >= from.at && at < end).reduceRight((text, { at, length }) => text.slice(0, at - from.at) + text.slice(at - from.at + length), this.#text.slice(from.at, end));
+    const read = this.#brokenIn(from.at, end).reduceRight((text, { at, length }) => text.slice(0, at - from.at) + text.slice(at - from.at + length), this.#text.slice(from.at, end));
     return `no viable alternative at input '${read}'`;
   }
 
@@ -220,7 +240,15 @@ class Parser {
   }
 
   #primary(): Expr {
-    const token = this.#tokens.peek();
+    this.#nesting++;
+    try {
+      return this.#primaryOf(this.#tokens.peek());
+    } finally {
+      this.#nesting--;
+    }
+  }
+
+  #primaryOf(token: Token): Expr {
     switch (token.type) {
       case "'('": {
         this.#tokens.take();
@@ -237,8 +265,12 @@ class Parser {
 
   #named(): Expr {
     const start = this.#tokens.peek();
+    if (this.#tokens.at("'.'") && !this.#tokens.at("IDENTIFIER", 1)) {
+      this.#tokens.report(this.#notSelected(start, this.#tokens.peek(1)), this.#tokens.peek(1));
+      this.#tokens.recover({ nested: true });
+      return { kind: "unspecified", id: this.#id(start.at) };
+    }
     const dot = this.#tokens.takeIf("'.'");
-    if (!this.#tokens.at("IDENTIFIER")) this.#noViableAlternative(start);
     const length = this.#messageNameLength();
     if (length > 0) return this.#message(dot, length);
     const name = this.#tokens.take();
@@ -309,7 +341,7 @@ class Parser {
         read();
       }
     });
-    this.#tokens.sync([close, "','"]);
+    if (!this.#tokens.recovering) this.#tokens.sync([close, "','"]);
     this.#tokens.takeIf("','");
     this.#tokens.expect(close);
   }

@@ -8,15 +8,18 @@ import type { Issue } from "./source.ts";
 /** Reading cannot go on; the issues say why. */
 export class Unreadable extends Error { override readonly name = "Unreadable"; }
 
+const OPERATORS = ["'=='", "'!='", "'in'", "'<'", "'<='", "'>='", "'>'", "'&&'", "'||'", "'-'", "'+'", "'*'", "'/'", "'%'"];
 /** What may follow the end of a member: what continues it, and operators. */
-const CONTINUES = ["'.'", "'['", "'=='", "'!='", "'in'", "'<'", "'<='", "'>='", "'>'", "'&&'", "'||'", "'-'", "'+'", "'*'", "'/'", "'%'"];
+const CONTINUES = ["'.'", "'['", ...OPERATORS];
 
 export class TokenReader {
   readonly #tokens: readonly Token[];
   readonly #issues: Issue[];
   #next = 0;
   /** Nothing is told before a token has been read that fits. */
-  #recovering = false;
+  recovering = false;
+  /** Where it went on after an error. */
+  #failedAt = -1;
   /** What may follow the expression that is being read, innermost last. */
   readonly #enclosing: (readonly string[])[] = [[EOF, "'?'"]];
 
@@ -28,7 +31,7 @@ export class TokenReader {
   take(): Token {
     const token = this.peek();
     this.#next++;
-    this.#recovering = false;
+    this.recovering = false;
     return token;
   }
 
@@ -45,7 +48,10 @@ export class TokenReader {
   }
 
   /** `follows`: what may come after it; by default what may come after a member. */
-  expect(type: string, follows?: readonly string[]): Token {
+  expect(type: string, follows?: readonly string[]): Token { return this.matched(type, follows) ?? this.fail(`mismatched input '${this.peek().text}' expecting ${type}`); }
+
+  /** As `expect`; undefined instead of an issue. */
+  matched(type: string, follows?: readonly string[]): Token | undefined {
     const token = this.peek();
     if (token.type === type) return this.take();
     if (this.at(type, 1)) {
@@ -57,7 +63,7 @@ export class TokenReader {
       this.report(`missing ${type} at '${token.text}'`, token);
       return { type, text: `<missing ${type}>`, at: token.at };
     }
-    return this.fail(`mismatched input '${token.text}' expecting ${type}`);
+    return undefined;
   }
 
   /** Whether the next token, or the one after it, is one of `types`; if neither is, what cannot follow is skipped and reading may go on without. */
@@ -84,6 +90,14 @@ export class TokenReader {
     this.take();
   }
 
+  /** Skips what cannot follow, and at least one token if it has been here before. `nested`: what is wrong is part of a member, which may go on. `whole`: it is no part of a term. */
+  recover({ nested, whole = false }: { readonly nested: boolean; readonly whole?: boolean }): void {
+    if (this.#next === this.#failedAt) this.#next++;
+    this.#failedAt = this.#next;
+    const follows = whole && this.#enclosing.length === 1 ? [EOF] : [EOF, ...(nested ? CONTINUES : OPERATORS), ...this.#enclosing.flat()];
+    while (!follows.includes(this.peek().type)) this.#next++;
+  }
+
   mismatched(types: readonly string[], token = this.peek()): void { this.report(`mismatched input '${token.text}' expecting ${setOf(types)}`, token); }
 
   fail(message: string, token = this.peek()): never {
@@ -92,8 +106,8 @@ export class TokenReader {
   }
 
   report(message: string, { at }: Token): void {
-    if (!this.#recovering) this.#issues.push({ at, message: `Syntax error: ${message}` });
-    this.#recovering = true;
+    if (!this.recovering) this.#issues.push({ at, message: `Syntax error: ${message}` });
+    this.recovering = true;
   }
 }
 

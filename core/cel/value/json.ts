@@ -8,12 +8,15 @@ import { Type } from "../check/type.ts";
 import { show } from "./show.ts";
 import { Duration, EvalError, List, Mapping, Opaque, Optional, Timestamp, Uint, type Value } from "./value.ts";
 
+/** Numbers as large as this are no int. */
+const INT64_SIZE = 2 ** 63;
+
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 export function fromJson(json: unknown): Value {
   switch (typeof json) {
     case "string": case "boolean": case "bigint": return json;
-    case "number": return Number.isInteger(json) ? BigInt(json) : json;
+    case "number": return Number.isInteger(json) && Math.abs(json) < INT64_SIZE ? BigInt(json) : json;
     case "object": return json === null ? null : Array.isArray(json) ? new JsonList(json) : new JsonMapping(json as JsonObject);
     default: return null;
   }

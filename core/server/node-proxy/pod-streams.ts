@@ -55,7 +55,7 @@ interface LogOptions {
 /** An empty number is none that can be read, an empty time is as none. Throws 400. */
 export function logOptionsOf(query: URLSearchParams): LogOptions {
   const sinceSeconds = integer(query, "sinceSeconds"), sinceTime = query.get("sinceTime") || undefined;
-  const why = sinceTime === undefined ? undefined : timeParseError(sinceTime, false);
+  const why = sinceTime === undefined ? undefined : timeParseError(sinceTime, "plain");
   if (why !== undefined) throw badRequest(why);
   return {
     follow: isTrue(query.get("follow")), previous: isTrue(query.get("previous")), timestamps: isTrue(query.get("timestamps")),

@@ -157,23 +157,26 @@ class RuleNode {
       round.budget = -1;
       return;
     }
-    const variables = this.#variables(place);
+    const variables = this.#variables(place, rules.some(({ usesOldSelf }) => usesOldSelf));
     for (const compiled of rules) {
       if (compiled.error !== undefined) fail(`rule compile error: ${compiled.error}`);
-      else if (compiled.program && isAsked(compiled, place.old)) this.#askOne(compiled, compiled.program, { place, round, variables: variables(compiled.rule.optionalOldSelf === true), fail });
+      else if (compiled.program && isAsked(compiled, place.old))
+        this.#askOne(compiled, compiled.program, { place, round, variables: variables(compiled.rule.optionalOldSelf === true), ofMessage: variables(false), fail });
       if (round.budget < 0) return;
     }
   }
 
-  #variables({ value, old }: Place): (optional: boolean) => Variables {
+  /** `compares`: whether any of the rules speaks of oldSelf: else it has no value, in messages neither. */
+  #variables({ value, old }: Place, compares: boolean): (optional: boolean) => Variables {
     const schema = this.#root ? withObjectMeta(this.#structure.schema) : this.#structure.schema;
     const self = valueOf(value, schema);
+    if (!compares) return () => ({ self });
     const had = old !== undefined && old !== null;
     const oldSelf = had ? valueOf(old, schema) : undefined;
     return (optional) => ({ self, oldSelf: optional ? new Optional(oldSelf) : oldSelf });
   }
 
-  #askOne({ rule, message, usesOldSelf, fieldPath }: CompiledRule, program: NonNullable<CompiledRule["program"]>, { place, round, variables, fail }: Asking): void {
+  #askOne({ rule, message, usesOldSelf, fieldPath }: CompiledRule, program: NonNullable<CompiledRule["program"]>, { place, round, variables, ofMessage, fail }: Asking): void {
     const { value, cost, exceeded } = evaluate(program.compiled, variables, { costLimit: CALL_COST_LIMIT });
     if (cost > round.budget) {
       fail(BUDGET_SPENT);
@@ -197,7 +200,7 @@ class RuleNode {
       if (!usesOldSelf && isUnchanged(place.past)) round.warn(formatFieldError(error));
       else round.errors.push(error);
     };
-    const told = message && this.#message(message, { expression: rule.messageExpression!, variables, round });
+    const told = message && this.#message(message, { expression: rule.messageExpression!, variables: ofMessage, round });
     if (told && "stop" in told) {
       add(invalid(shown(path), this.#structure.type, told.stop));
       round.budget = -1;
@@ -223,6 +226,8 @@ interface Asking {
   readonly place: Place;
   readonly round: Round;
   readonly variables: Variables;
+  /** An oldSelf in a message is never optional: where the rule's is, a message that asks whether there is one cannot be made. */
+  readonly ofMessage: Variables;
   readonly fail: (detail: string) => void;
 }
 

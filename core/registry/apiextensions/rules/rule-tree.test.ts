@@ -1,0 +1,37 @@
+import { expect, test } from "vitest";
+import type { JSONSchemaProps } from "../../../api/gen/apiextensions.v1.ts";
+import { formatFieldError } from "../../../api/meta/field-error.ts";
+import { Structure } from "../custom/structure.ts";
+import { ruleTree } from "./rule-tree.ts";
+
+const text: JSONSchemaProps = { type: "string" };
+const object = (properties: Record<string, JSONSchemaProps>, ...rules: { readonly rule: string }[]): JSONSchemaProps => ({ type: "object", properties, "x-kubernetes-validations": rules });
+const told = (schema: JSONSchemaProps, value: unknown, old: unknown): string[] => ruleTree(new Structure(schema), { root: false })!.check(value, { old, path: "v" }).errors.map(formatFieldError);
+
+test("a message speaks of oldSelf where a rule beside it does, and never of an optional one", () => {
+  const asks = { rule: "self.a == ''", message: "plain", messageExpression: "oldSelf.a" };
+  expect(told(object({ a: text }, asks), { a: "new" }, { a: "old" })).toEqual(["v: Invalid value: plain"]);
+  expect(told(object({ a: text }, asks, { rule: "oldSelf == oldSelf" }), { a: "new" }, { a: "old" })).toEqual(["v: Invalid value: old"]);
+  const optional = { rule: "oldSelf.hasValue() && false", optionalOldSelf: true, message: "plain", messageExpression: "oldSelf.hasValue() ? 'there was one' : 'there was none'" };
+  expect(told(object({ a: text }, optional), { a: "new" }, { a: "old" })).toEqual(["v: Invalid value: plain"]);
+});
+
+test("of what is in an optional oldSelf the schema is forgotten", () => {
+  const optional = (rule: string): { readonly rule: string } => ({ rule, optionalOldSelf: true } as never);
+  const fails = (rule: string, properties: Record<string, JSONSchemaProps>, value: object): string[] => told(object(properties, optional(rule)), value, value);
+  expect(fails("oldSelf.orValue(self).a == self.a", { a: text }, { a: "x" })).toEqual([]);
+  expect(fails("oldSelf.orValue(self).a__dash__b == self.a__dash__b", { "a-b": text }, { "a-b": "x" })).toEqual(['v: Invalid value: "object": no such key: a__dash__b evaluating rule: oldSelf.orValue(self).a__dash__b == self.a__dash__b']);
+  expect(fails("oldSelf.value().t == self.t", { t: { type: "string", format: "duration" } }, { t: "1h" })).toEqual(["v: Invalid value: failed rule: oldSelf.value().t == self.t"]);
+  expect(fails("type(oldSelf.value().n) == double", { n: { type: "number" } }, { n: 1e21 })).toEqual([]);
+  expect(told({ type: "integer", "x-kubernetes-validations": [optional("oldSelf.hasValue()")] }, 1, {})).toEqual([]);
+});
+
+test.each<[string, JSONSchemaProps, unknown, string]>([
+  ["a day", { type: "string", format: "date" }, "2020-1-01", 'Invalid date formatted string 2020-1-01: parsing time "2020-1-01" as "2006-01-02": cannot parse "1-01" as "01"'],
+  ["a day and more", { type: "string", format: "date" }, "2020-01-01T", 'Invalid date formatted string 2020-01-01T: parsing time "2020-01-01T": extra text: "T"'],
+  ["a time", { type: "string", format: "date-time" }, "k2", 'Invalid date-time formatted string k2: parsing time "k2" as "2006-01-02T15:04:05": cannot parse "k2" as "2006"'],
+  ["a time in a zone", { type: "string", format: "date-time" }, "2020-01-01T00:00:00.5+1", 'Invalid date-time formatted string 2020-01-01T00:00:00.5+1: parsing time "2020-01-01T00:00:00.5+1": extra text: "+1"'],
+  ["an object", { type: "object", properties: {} }, 1, "invalid data, expected a map for the provided schema with type=object"],
+])("what cannot be read as %s is no equal of anything", (_, schema, value, problem) => {
+  expect(told(object({ a: schema }, { rule: "self == oldSelf" }), { a: value }, { a: value })).toEqual([`v: Invalid value: "object": ${problem} evaluating rule: self == oldSelf`]);
+});
