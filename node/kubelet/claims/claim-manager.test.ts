@@ -156,6 +156,6 @@ test("a container's status tells of what it has of its claims, as its spec names
 
 test("a claim that is said to have been made for a pod is the pod's", () => {
   const claim = (owner: string) => ({ metadata: { name: "made-1", namespace: "d", uid: "c", ownerReferences: [{ controller: true, uid: owner }] }, status: { reservedFor: [{ uid: "u1" }] } }) as unknown as ResourceClaim;
-  expect(() => checkClaim(pod("u1"), claim("u2"), { isMade: true })).toThrow("ResourceClaim d/made-1 was not created for pod d/pod-u1 (pod is not owner)");
+  expect(() => checkClaim(pod("u1"), claim("u2"), { isMade: true })).toThrow("ResourceClaim d/made-1 was not created for Pod d/pod-u1 (Pod is not owner)");
   expect(() => checkClaim(pod("u1"), claim("u1"), { isMade: true })).toThrow("ResourceClaim made-1: not allocated");
 });

@@ -31,7 +31,7 @@ export function claimsOfPod(pod: Pod): PodClaim[] {
 
 /** Throws why the pod may not use it. */
 export function checkClaim({ metadata: pod }: Pod, { metadata: { name, namespace, uid, ownerReferences }, status }: Readonly<ResourceClaim>, { isMade = false }: Pick<PodClaim, "isMade">): void {
-  if (isMade && !ownerReferences?.some((owner) => owner.controller === true && owner.uid === pod.uid)) throw new Error(`ResourceClaim ${namespace}/${name} was not created for pod ${pod.namespace}/${pod.name} (pod is not owner)`);
+  if (isMade && !ownerReferences?.some((owner) => owner.controller === true && owner.uid === pod.uid)) throw new Error(`ResourceClaim ${namespace}/${name} was not created for Pod ${pod.namespace}/${pod.name} (Pod is not owner)`);
   if (!status?.reservedFor?.some((user) => user.uid === pod.uid)) throw new Error(`pod ${pod.name} (${pod.uid}) is not allowed to use ResourceClaim ${name} (${uid})`);
   if (!status.allocation) throw new Error(`ResourceClaim ${name}: not allocated`);
 }
