@@ -32,3 +32,9 @@ test("each part is written through its own subresource, and approvals last", () 
   expect(updated(requests, next, { status: {} }, { subresource: "approval" }).errors).toEqual(['status.conditions: Forbidden: updates may not remove a condition of type "Approved"']);
   expect(updated(requests, next, { status: { ...next.status, certificate: "eA==" } }, { subresource: "status" }).errors).toEqual(['status.certificate: Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block']);
 });
+
+test("a change of an approval is shown as the server holds it", () => {
+  const { object } = created(requests, csr());
+  const timeless = { ...object, status: { conditions: [{ type: "Approved" as const, status: "True" as const }] } };
+  expect(updated(requests, timeless, { status: timeless.status }, { subresource: "status" }).errors[0]).toContain('   "Message": "",\n-  "LastUpdateTime": null,\n');
+});

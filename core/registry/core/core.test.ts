@@ -114,6 +114,20 @@ test("a claim grows once it is bound, and nothing else", () => {
     .toEqual(["spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"]);
 });
 
+test("a claim that was stored with one name of its source may have both", () => {
+  const source = { apiGroup: "", kind: "PersistentVolumeClaim", name: "other" };
+  for (const name of ["dataSource", "dataSourceRef"]) {
+    const stored = { ...created(persistentVolumeClaims, { spec: claim }).object, spec: { ...claim, volumeMode: "Filesystem" as const, [name]: source } };
+    const { object, errors } = updated(persistentVolumeClaims, stored as never, { spec: stored.spec });
+    expect([errors, object.spec]).toEqual([[], { ...claim, volumeMode: "Filesystem", dataSource: source, dataSourceRef: source }]);
+  }
+});
+
+test("a source of configuration that names nothing is shown as the server holds it", () => {
+  const { object } = created(nodes, {});
+  expect(updated(nodes, { ...object, spec: { configSource: {} } }, { spec: { configSource: {} } }).errors).toEqual(['spec.configSource: Invalid value: {"ConfigMap":null}: exactly one reference subfield must be non-nil']);
+});
+
 test("only the finalize subresource lets a namespace go", () => {
   const { object } = created(namespaces, {});
   expect(updated(namespaces, object, { spec: {} }).object.spec).toEqual({ finalizers: ["kubernetes"] });

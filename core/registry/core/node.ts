@@ -135,7 +135,7 @@ function* validateNodeUpdate(next: Readonly<Node>, old: Readonly<Node>): Iterabl
 
 function* validateConfigSource(path: string, source: NodeConfigSource, where: "spec" | "status"): Iterable<FieldError> {
   const { configMap } = source;
-  if (!configMap) { yield invalid(path, source, "exactly one reference subfield must be non-nil"); return; }
+  if (!configMap) { yield invalid(path, { ConfigMap: null }, "exactly one reference subfield must be non-nil"); return; }
   const at = child(path, "configMap");
   for (const field of ["uid", "resourceVersion"] as const) {
     if (where === "spec" && configMap[field]) yield forbidden(child(at, field), `${field} must not be set in spec`);
