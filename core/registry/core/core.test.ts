@@ -90,6 +90,7 @@ test.each<[Resource<never>, Given, string[]]>([
   ]],
   [persistentVolumes as never, { spec: { ...volume, hostPath: undefined } }, ["spec: Required value: must specify a volume type"]],
   [persistentVolumes as never, { spec: { ...volume, hostPath: undefined, local: { path: "/x" } } }, ["spec.nodeAffinity: Required value: Local volume requires node affinity"]],
+  [persistentVolumes as never, { spec: { ...volume, local: { path: "/x" } } }, ["spec.local: Forbidden: may not specify more than 1 volume type"]],
 ])("create %#", (kind, given, errors) => expect(created(kind, given).errors).toEqual(errors));
 
 test("what does not change once it is there", () => {
@@ -126,6 +127,12 @@ test("a claim that was stored with one name of its source may have both", () => 
 test("a source of configuration that names nothing is shown as the server holds it", () => {
   const { object } = created(nodes, {});
   expect(updated(nodes, { ...object, spec: { configSource: {} } }, { spec: { configSource: {} } }).errors).toEqual(['spec.configSource: Invalid value: {"ConfigMap":null}: exactly one reference subfield must be non-nil']);
+});
+
+test("a controller whose labels are taken away with its status has those of its pods", () => {
+  const { object } = created(replicationControllers, { spec: { template } });
+  const { labels: _, ...metadata } = object.metadata;
+  expect(updated(replicationControllers, object, { metadata, spec: {}, status: { replicas: 0 } }, { subresource: "status" }).object.metadata.labels).toEqual({ app: "web" });
 });
 
 test("only the finalize subresource lets a namespace go", () => {
