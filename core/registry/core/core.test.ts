@@ -163,6 +163,7 @@ test.each<[Given, string[]]>([
 });
 
 test("ranges of a node's pods that are none", () => {
+  expect(created(nodes, { spec: { podCIDRs: ["2000::/10", "10.0.0.1"] } }).errors).toContain('spec.podCIDRs: Invalid value: ["2000::/10","10.0.0.1"]: may specify no more than one CIDR for each IP family');
   expect(created(nodes, { spec: { podCIDRs: ["10.0.0.0/24", "y"] } }).errors).toContain("spec.podCIDRs: Internal error: invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[1]: <nil> (invalid CIDR address: y)");
 });
 
