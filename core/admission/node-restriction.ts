@@ -52,7 +52,7 @@ export function nodeRestriction(deps: NodeRestrictionDeps): AdmissionPlugin {
 function podCheck({ pods, nodes }: NodeRestrictionDeps): Check {
   async function existing({ namespace, name, signal }: AdmissionRequest): Promise<Readonly<Pod>> {
     const pod = await pods.find(namespace, name, signal);
-    if (!pod) throw notFound({ group: "", resource: "pods" }, name);
+    if (!pod) throw notFound({ group: "", resource: "pod" }, name);
     return pod;
   }
 
@@ -83,7 +83,7 @@ async function checkMirrorPod(node: string, request: AdmissionRequest, nodes: Lo
   if (owner.controller !== true) throw refusal(request, `node ${quoted} can only create pods with a controller owner reference set to itself`);
   if (owner.blockOwnerDeletion === true) throw refusal(request, `node ${quoted} must not set blockOwnerDeletion on an owner reference`);
   const found = await nodes.find("", node, request.signal);
-  if (!found) throw notFound({ group: "", resource: "nodes" }, node);
+  if (!found) throw notFound({ group: "", resource: "node" }, node);
   if (owner.uid !== found.metadata.uid) throw refusal(request, `node ${node} UID mismatch: expected ${owner.uid} got ${found.metadata.uid}`);
   const reference = apiReferenceOf(pod);
   if (reference.error !== undefined) throw refusal(request, `error checking mirror pod for API references: ${reference.error}`);
@@ -214,7 +214,7 @@ function tokenCheck({ pods, claims, volumes, csiDrivers, authorizer }: NodeRestr
     if (ref?.apiVersion !== "v1" || ref.kind !== "Pod" || !ref.name) throw refusal(request, "node requested token not bound to a pod");
     if (!ref.uid) throw refusal(request, "node requested token with a pod binding without a uid");
     const pod = await pods.find(namespace, ref.name, signal);
-    if (!pod) throw notFound({ group: "", resource: "pods" }, ref.name);
+    if (!pod) throw notFound({ group: "", resource: "pod" }, ref.name);
     if (ref.uid !== pod.metadata.uid) throw refusal(request, `the UID in the bound object reference (${ref.uid}) does not match the UID in record. The object might have been deleted and then recreated`);
     if (pod.spec.nodeName !== nodeNameOf(user)) throw refusal(request, "node requested token bound to a pod scheduled on a different node");
     if (audiences.length > 1) throw refusal(request, "node may only request 0 or 1 audiences");

@@ -47,6 +47,7 @@ describe("mirror pods", () => {
     pod("default/m", change.node ?? "node-1", change.spec ?? {}, { annotations: change.annotations ?? { "kubernetes.io/config.mirror": "x" }, ownerReferences: change.owners ?? [owner] });
   test.each([
     [mirror(), "ok"],
+    [mirror({ spec: { containers: null } }), "ok"], // refused for that later
     [mirror({ annotations: {} }), 'pod does not have "kubernetes.io/config.mirror" annotation, node "node-1" can only create mirror pods'],
     [mirror({ node: "node-2" }), 'node "node-1" can only create pods with spec.nodeName set to itself'],
     [mirror({ owners: [] }), 'node "node-1" can only create pods with an owner reference set to itself'],
@@ -66,7 +67,7 @@ describe("pods", () => {
   test.each([
     [{ operation: "DELETE", resource: "pods", name: "web" }, "ok"],
     [{ operation: "DELETE", resource: "pods", name: "db" }, 'pods "db" is forbidden: node "node-1" can only delete pods with spec.nodeName set to itself'],
-    [{ operation: "DELETE", resource: "pods", name: "gone" }, '404 pods "gone" not found'],
+    [{ operation: "DELETE", resource: "pods", name: "gone" }, '404 pod "gone" not found'],
     [{ operation: "UPDATE", resource: "pods", object: pod("default/web", "node-1") }, 'pods "web" is forbidden: unexpected operation "UPDATE", node "node-1" can only create and delete mirror pods'],
     [{ resource: "pods/eviction", name: "web", object: {} }, "ok"],
     [{ resource: "pods/eviction", name: "db", object: {} }, 'pods "db" is forbidden: node node-1 can only evict pods with spec.nodeName set to itself'],

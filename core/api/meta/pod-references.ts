@@ -6,8 +6,9 @@
  */
 import type { Container, EphemeralContainer, PersistentVolume, PersistentVolumeSource, Pod, SecretReference } from "../gen/core.v1.ts";
 
-function allContainers({ initContainers = [], containers = [], ephemeralContainers = [] }: Readonly<Pod["spec"]>): readonly Readonly<Container | EphemeralContainer>[] {
-  return [...initContainers, ...containers, ...ephemeralContainers];
+/** One that is about to be refused may have null for them. */
+function allContainers({ initContainers, containers, ephemeralContainers }: Readonly<Pod["spec"]>): readonly Readonly<Container | EphemeralContainer>[] {
+  return [...(initContainers ?? []), ...(containers ?? []), ...(ephemeralContainers ?? [])];
 }
 
 /** Names of Secrets in the pod's namespace, each once, none empty. */

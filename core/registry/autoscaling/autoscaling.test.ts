@@ -52,6 +52,19 @@ test("v1 and back: what v1 has no field for travels in annotations", () => {
   expect(back.spec.behavior).toEqual(v2.spec.behavior!);
 });
 
+test.each<[annotation: string, read: unknown]>([
+  ['[{"type":"Object","object":{"target":{"kind":"Service","name":"s"},"metricName":"m"}}]', [{ type: "Object", object: { describedObject: { kind: "Service", name: "s" }, metric: { name: "m" }, target: { type: "Value", value: "0" } } }]],
+  ['[{"type":"Pods","pods":{"metricName":"m"}}]', [{ type: "Pods", pods: { metric: { name: "m" }, target: { type: "AverageValue", averageValue: "0" } } }]],
+  ['[{"type":"Pods","pods":{"metricName":"m","targetAverageValue":"3x"}}]', [cpu(80)]],
+  ['[{"type":"Pods","pods":5}]', [cpu(80)]],
+  ["[5]", [cpu(80)]],
+  ['[{"type":"Pods","pods":{"metricName":"m","targetAverageValue":"3"},"note":"x"}]', [{ type: "Pods", pods: { metric: { name: "m" }, target: { type: "AverageValue", averageValue: "3" } } }]],
+  ["[null]", [{ type: "" }]],
+])("metrics of v1 that are written %s", (annotation, read) => {
+  const v1 = { apiVersion: "autoscaling/v1", kind: "HorizontalPodAutoscaler", metadata: { ...metadata, annotations: { "autoscaling.alpha.kubernetes.io/metrics": annotation } }, spec: { scaleTargetRef: target, maxReplicas: 5 } };
+  expect((convert(v1, "autoscaling/v2") as HorizontalPodAutoscaler).spec.metrics).toEqual(read as never);
+});
+
 test("events have two names for the same thing", () => {
   const core = { apiVersion: "v1", kind: "Event", metadata, involvedObject: { kind: "Pod", name: "p" }, message: "hello", reportingComponent: "kubelet", count: 3 };
   const event = convert(core, "events.k8s.io/v1");

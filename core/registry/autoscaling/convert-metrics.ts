@@ -9,8 +9,8 @@ import { isQuantity, parseQuantity } from "../../api/meta/quantity.ts";
 
 export interface MetricSpecV1 {
   type: string;
-  object?: { target: CrossVersionObjectReference; metricName: string; targetValue: string; selector?: LabelSelector | undefined; averageValue?: string | undefined };
-  pods?: { metricName: string; targetAverageValue: string; selector?: LabelSelector | undefined };
+  object?: { target: CrossVersionObjectReference; metricName: string; targetValue?: string | undefined; selector?: LabelSelector | undefined; averageValue?: string | undefined };
+  pods?: { metricName: string; targetAverageValue?: string | undefined; selector?: LabelSelector | undefined };
   resource?: ResourceSourceV1;
   containerResource?: ResourceSourceV1 & { container: string };
   external?: { metricName: string; metricSelector?: LabelSelector | undefined; targetValue?: string | undefined; targetAverageValue?: string | undefined };
@@ -19,15 +19,31 @@ interface ResourceSourceV1 { name: string; targetAverageUtilization?: number | u
 
 export interface MetricStatusV1 {
   type: string;
-  object?: { target: CrossVersionObjectReference; metricName: string; currentValue: string; selector?: LabelSelector | undefined; averageValue?: string | undefined };
-  pods?: { metricName: string; currentAverageValue: string; selector?: LabelSelector | undefined };
+  object?: { target: CrossVersionObjectReference; metricName: string; currentValue?: string | undefined; selector?: LabelSelector | undefined; averageValue?: string | undefined };
+  pods?: { metricName: string; currentAverageValue?: string | undefined; selector?: LabelSelector | undefined };
   resource?: ResourceStatusV1;
   containerResource?: ResourceStatusV1 & { container: string };
-  external?: { metricName: string; metricSelector?: LabelSelector | undefined; currentValue: string; currentAverageValue?: string | undefined };
+  external?: { metricName: string; metricSelector?: LabelSelector | undefined; currentValue?: string | undefined; currentAverageValue?: string | undefined };
 }
-interface ResourceStatusV1 { name: string; currentAverageUtilization?: number | undefined; currentAverageValue: string }
+interface ResourceStatusV1 { name: string; currentAverageUtilization?: number | undefined; currentAverageValue?: string | undefined }
 
 const ZERO = "0";
+const SOURCES: ReadonlySet<string> = new Set(["object", "pods", "resource", "containerResource", "external"]);
+const QUANTITIES: ReadonlySet<string> = new Set(["targetValue", "targetAverageValue", "averageValue", "currentValue", "currentAverageValue"]);
+
+/** Whether metrics, their sources and quantities are such: of a list in which one is not upstream reads nothing. */
+export function areReadable(metrics: readonly unknown[]): metrics is readonly (Readonly<Record<string, unknown>> | null)[] {
+  return metrics.every((metric) => isObjectOrNull(metric) && Object.entries(metric ?? {}).every(([name, value]) => {
+    if (name === "type") return typeof value === "string";
+    return !SOURCES.has(name) || (isObjectOrNull(value) && quantitiesOf(value).every(isQuantity));
+  }));
+}
+
+function isObjectOrNull(value: unknown): value is object | null { return typeof value === "object" && !Array.isArray(value); }
+
+function quantitiesOf(source: object | null): string[] {
+  return Object.entries(source ?? {}).flatMap(([name, value]) => (QUANTITIES.has(name) && value !== null ? [String(value)] : []));
+}
 
 export function metricToV1({ type, object, pods, resource, containerResource, external }: Readonly<MetricSpec>): MetricSpecV1 {
   return {
@@ -48,7 +64,7 @@ export function metricFromV1({ type, object, pods, resource, containerResource, 
   return {
     type,
     ...(object && { object: { describedObject: object.target, target: objectTarget(object), metric: { name: object.metricName, selector: object.selector } } }),
-    ...(pods && { pods: { metric: { name: pods.metricName, selector: pods.selector }, target: { type: "AverageValue", averageValue: pods.targetAverageValue } } }),
+    ...(pods && { pods: { metric: { name: pods.metricName, selector: pods.selector }, target: { type: "AverageValue", averageValue: pods.targetAverageValue ?? ZERO } } }),
     ...(resource && { resource: { name: resource.name, target: resourceTarget(resource) } }),
     ...(containerResource && { containerResource: { name: containerResource.name, target: resourceTarget(containerResource), container: containerResource.container } }),
     ...(external && { external: {
@@ -64,7 +80,7 @@ function resourceTarget({ targetAverageUtilization, targetAverageValue }: Resour
 
 /** v1 cannot leave the value out, so a zero beside an average says nothing. */
 function objectTarget({ targetValue, averageValue }: NonNullable<MetricSpecV1["object"]>): MetricTarget {
-  if (averageValue === undefined) return { type: "Value", value: targetValue };
+  if (averageValue === undefined) return { type: "Value", value: targetValue ?? ZERO };
   return { type: "AverageValue", ...(isZero(targetValue) ? {} : { value: targetValue }), averageValue };
 }
 
@@ -88,14 +104,14 @@ function resourceStatusToV1(name: string, { averageUtilization, averageValue }: 
 export function metricStatusFromV1({ type, object, pods, resource, containerResource, external }: MetricStatusV1): MetricStatus {
   return {
     type,
-    ...(object && { object: { describedObject: object.target, current: { value: object.currentValue, averageValue: object.averageValue }, metric: { name: object.metricName, selector: object.selector } } }),
-    ...(pods && { pods: { metric: { name: pods.metricName, selector: pods.selector }, current: { averageValue: pods.currentAverageValue } } }),
+    ...(object && { object: { describedObject: object.target, current: { value: object.currentValue ?? ZERO, averageValue: object.averageValue }, metric: { name: object.metricName, selector: object.selector } } }),
+    ...(pods && { pods: { metric: { name: pods.metricName, selector: pods.selector }, current: { averageValue: pods.currentAverageValue ?? ZERO } } }),
     ...(resource && { resource: { name: resource.name, current: resourceCurrent(resource) } }),
     ...(containerResource && { containerResource: { name: containerResource.name, current: resourceCurrent(containerResource), container: containerResource.container } }),
-    ...(external && { external: { metric: { name: external.metricName, selector: external.metricSelector }, current: { value: external.currentValue, averageValue: external.currentAverageValue } } }),
+    ...(external && { external: { metric: { name: external.metricName, selector: external.metricSelector }, current: { value: external.currentValue ?? ZERO, averageValue: external.currentAverageValue } } }),
   };
 }
 
 function resourceCurrent({ currentAverageUtilization, currentAverageValue }: ResourceStatusV1): MetricValueStatus {
-  return { averageValue: currentAverageValue, averageUtilization: currentAverageUtilization };
+  return { averageValue: currentAverageValue ?? ZERO, averageUtilization: currentAverageUtilization };
 }

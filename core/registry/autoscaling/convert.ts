@@ -12,7 +12,7 @@ import type {
   HorizontalPodAutoscaler, HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerCondition, HPAScalingRules, MetricSpec, MetricStatus,
 } from "../../api/gen/autoscaling.v2.ts";
 import type { ObjectMeta } from "../../api/meta/object-meta.ts";
-import { metricFromV1, type MetricSpecV1, metricStatusFromV1, metricStatusToV1, type MetricStatusV1, metricToV1 } from "./convert-metrics.ts";
+import { areReadable, metricFromV1, type MetricSpecV1, metricStatusFromV1, metricStatusToV1, type MetricStatusV1, metricToV1 } from "./convert-metrics.ts";
 
 const PREFIX = "autoscaling.alpha.kubernetes.io/";
 const METRICS = `${PREFIX}metrics`;
@@ -31,7 +31,7 @@ export function autoscalerToV2({ metadata, spec, status }: Readonly<AutoscalerV1
   const annotations = metadata.annotations ?? {};
   const { targetCPUUtilizationPercentage, scaleTargetRef, minReplicas, maxReplicas } = spec ?? ({} as AutoscalerV1["spec"]);
   const own = targetCPUUtilizationPercentage === undefined ? [] : [cpuUtilization(targetCPUUtilizationPercentage)];
-  const others = (parsedList(annotations[METRICS]) as MetricSpecV1[] | undefined)?.map(metricFromV1) ?? [];
+  const others = (metricsIn(annotations[METRICS]) as MetricSpecV1[] | undefined)?.map(metricFromV1) ?? [];
   const metrics = [...others, ...own];
   const behavior = behaviorFrom(annotations[BEHAVIOR]);
   return {
@@ -47,7 +47,7 @@ function statusToV2({ currentCPUUtilizationPercentage, ...rest }: NonNullable<Au
   const conditions = parsedList(annotations[CONDITIONS]) as HorizontalPodAutoscalerCondition[] | undefined;
   return {
     ...rest,
-    currentMetrics: (parsedList(annotations[CURRENT_METRICS]) as MetricStatusV1[] | undefined)?.map(metricStatusFromV1) ?? cpu,
+    currentMetrics: (metricsIn(annotations[CURRENT_METRICS]) as MetricStatusV1[] | undefined)?.map(metricStatusFromV1) ?? cpu,
     ...(conditions ? { conditions } : {}),
   };
 }
@@ -85,6 +85,11 @@ function withAnnotations(metadata: ObjectMeta, added: Readonly<Record<string, st
   const kept = Object.fromEntries(Object.entries({ ...annotations }).filter(([name]) => !TRAVELLING.has(name)));
   const all = { ...kept, ...added };
   return Object.keys(all).length > 0 ? { ...rest, annotations: all } : rest;
+}
+
+function metricsIn(text: string | undefined): unknown[] | undefined {
+  const metrics = parsedList(text);
+  return metrics && areReadable(metrics) ? metrics.map((metric) => metric ?? { type: "" }) : undefined;
 }
 
 function parsedList(text: string | undefined): unknown[] | undefined {

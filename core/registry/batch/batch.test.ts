@@ -74,6 +74,11 @@ test("an update's causes have what is wrong with the spec twice, as upstream's h
   expect(wrong.filter((one) => one.startsWith("spec.selector"))).toEqual(["spec.selector FieldValueRequired", "spec.selector FieldValueRequired", "spec.selector FieldValueInvalid"]);
 });
 
+test("a name that is too long for a label is refused for its pods' labels alone", () => {
+  const { errors } = created(jobs, { metadata: { name: "a".repeat(64) }, ...job() });
+  expect(errors).toEqual(["spec.template.labels: Invalid value: \"" + "a".repeat(64) + "\": must be no more than 63 bytes"]);
+});
+
 test("one whose labels are taken away with its status has those of its pods", () => {
   const { object } = created(jobs, job());
   const { labels: _, ...metadata } = object.metadata;

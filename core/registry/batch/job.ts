@@ -17,6 +17,7 @@ import { semanticEqual } from "../core/checks/equal.ts";
 import { immutable, immutableStruct } from "../core/checks/values.ts";
 import { defaultPodTemplate, dropDisabledTemplateFields } from "../core/pod/template.ts";
 import { statusPart } from "../core/status-part.ts";
+import { inOrder } from "../generic/object-meta.ts";
 import { defineResource } from "../generic/resource.ts";
 import { jobSpecWarnings, validateJobSpec } from "./job-spec.ts";
 import { validateJobStatus } from "./job-status.ts";
@@ -50,6 +51,10 @@ export const jobs = defineResource<Job>({
   prepareForCreate(job) {
     if (!job.spec.manualSelector) generateSelector(job);
     dropDisabledTemplateFields(job.spec.template);
+  },
+  onceStored(job) {
+    const { labels } = job.spec.template.metadata ?? {};
+    return labels && isEmpty(job.metadata.labels) ? inOrder({ ...job, metadata: { ...job.metadata, labels } }) as Job : job; // names too long for a label are refused for their pods' alone
   },
   prepareForUpdate(next, old) { dropDisabledTemplateFields(next.spec.template, old.spec.template); },
   generation: (next, old) => !semanticEqual(next.spec, old.spec), updateOrder: "change last",
@@ -108,7 +113,6 @@ function generateSelector({ metadata, spec }: Job): void {
   const selector = (spec.selector ??= {});
   selector.matchLabels = { ...selector.matchLabels };
   selector.matchLabels[UID_LABEL] ??= metadata.uid;
-  if (isEmpty(metadata.labels)) metadata.labels = labels;
 }
 
 function* validateGeneratedSelector({ metadata, spec }: Readonly<Job>, old: Readonly<Job> | undefined): Iterable<FieldError> {

@@ -13,6 +13,7 @@ import type { CertificateSigningRequest, CertificateSigningRequestCondition, Cer
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { repeats } from "../../api/meta/linear.ts";
 import { pathSegmentName } from "../../api/meta/names.ts";
+import { internalForm } from "../../api/schema/internal-form.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { jsonDiff } from "../core/checks/diff.ts";
 import { semanticEqual } from "../core/checks/equal.ts";
@@ -80,6 +81,7 @@ export const certificateSigningRequests = defineResource<Request>({
   },
 });
 
+function shown(condition: Condition): object { return internalForm("io.k8s.api.certificates.v1.CertificateSigningRequestCondition", condition); }
 function conditionsOf(request: Readonly<Request> | undefined): readonly Condition[] { return request?.status?.conditions ?? []; }
 function ofType(request: Readonly<Request>, type: string): readonly Condition[] { return conditionsOf(request).filter((condition) => condition.type === type); }
 
@@ -148,7 +150,7 @@ function* validateChange(next: Readonly<Request>, old: Readonly<Request>, { mayA
   for (const type of mayApprove ? [] : APPROVALS) {
     const [before, after] = [ofType(old, type), ofType(next, type)];
     if (after.length > before.length) yield forbidden(CONDITIONS, `updates may not add a condition of type ${goQuote(type)}`);
-    else if (after.length === before.length && !semanticEqual(before, after)) yield forbidden(CONDITIONS, `updates may not modify a condition of type ${goQuote(type)}\n${jsonDiff(before, after)}`);
+    else if (after.length === before.length && !semanticEqual(before, after)) yield forbidden(CONDITIONS, `updates may not modify a condition of type ${goQuote(type)}\n${jsonDiff(before.map(shown), after.map(shown))}`);
   }
   const [certificate = "", before = ""] = [next.status?.certificate, old.status?.certificate];
   if (certificate === before) return;

@@ -31,4 +31,12 @@ test("each part is written through its own subresource, and approvals last", () 
   expect([errors, next.spec, next.status]).toEqual([[], object.spec, { conditions: [{ type: "Approved", status: "True", lastUpdateTime: "1970-01-01T00:00:00Z", lastTransitionTime: "1970-01-01T00:00:00Z" }] }]);
   expect(updated(requests, next, { status: {} }, { subresource: "approval" }).errors).toEqual(['status.conditions: Forbidden: updates may not remove a condition of type "Approved"']);
   expect(updated(requests, next, { status: { ...next.status, certificate: "eA==" } }, { subresource: "status" }).errors).toEqual(['status.certificate: Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block']);
+  const headed = Buffer.from("-----BEGIN CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\n\neA==\n-----END CERTIFICATE-----\n").toString("base64");
+  expect(updated(requests, next, { status: { ...next.status, certificate: headed } }, { subresource: "status" }).errors).toEqual(['status.certificate: Invalid value: "<certificate data>": no PEM block headers are permitted']);
+});
+
+test("a change of an approval is shown as the server holds it", () => {
+  const { object } = created(requests, csr());
+  const timeless = { ...object, status: { conditions: [{ type: "Approved" as const, status: "True" as const }] } };
+  expect(updated(requests, timeless, { status: timeless.status }, { subresource: "status" }).errors[0]).toContain('   "Message": "",\n-  "LastUpdateTime": null,\n');
 });

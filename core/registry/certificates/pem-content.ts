@@ -17,7 +17,7 @@ export function requestProblem(base64: string): string | undefined {
 export function certificateProblem(base64: string | undefined): string | undefined {
   if (!base64) return undefined;
   const text = textOf(base64);
-  if (/-----BEGIN CERTIFICATE-----\r?\n[^-\n]*:/.test(text)) return "no PEM block headers are permitted";
+  if (/-----BEGIN CERTIFICATE-----\r?\n[^:\n]*:/.test(text)) return "no PEM block headers are permitted";
   const blocks = readPem(text);
   const other = blocks.find(({ label }) => label !== "CERTIFICATE");
   if (other) return `only CERTIFICATE PEM blocks are allowed, found ${goQuote(other.label)}`;

@@ -90,6 +90,7 @@ test.each<[Resource<never>, Given, string[]]>([
   ]],
   [persistentVolumes as never, { spec: { ...volume, hostPath: undefined } }, ["spec: Required value: must specify a volume type"]],
   [persistentVolumes as never, { spec: { ...volume, hostPath: undefined, local: { path: "/x" } } }, ["spec.nodeAffinity: Required value: Local volume requires node affinity"]],
+  [persistentVolumes as never, { spec: { ...volume, local: { path: "/x" } } }, ["spec.local: Forbidden: may not specify more than 1 volume type"]],
 ])("create %#", (kind, given, errors) => expect(created(kind, given).errors).toEqual(errors));
 
 test("what does not change once it is there", () => {
@@ -112,6 +113,26 @@ test("a claim grows once it is bound, and nothing else", () => {
   expect(updated(persistentVolumeClaims, bound, { spec: grown }).errors).toEqual([]);
   expect(updated(persistentVolumeClaims, bound, { spec: { ...pending.spec, resources: { requests: { storage: "512Mi" } } } }).errors)
     .toEqual(["spec.resources.requests.storage: Forbidden: field can not be less than status.capacity"]);
+});
+
+test("a claim that was stored with one name of its source may have both", () => {
+  const source = { apiGroup: "", kind: "PersistentVolumeClaim", name: "other" };
+  for (const name of ["dataSource", "dataSourceRef"]) {
+    const stored = { ...created(persistentVolumeClaims, { spec: claim }).object, spec: { ...claim, volumeMode: "Filesystem" as const, [name]: source } };
+    const { object, errors } = updated(persistentVolumeClaims, stored as never, { spec: stored.spec });
+    expect([errors, object.spec]).toEqual([[], { ...claim, volumeMode: "Filesystem", dataSource: source, dataSourceRef: source }]);
+  }
+});
+
+test("a source of configuration that names nothing is shown as the server holds it", () => {
+  const { object } = created(nodes, {});
+  expect(updated(nodes, { ...object, spec: { configSource: {} } }, { spec: { configSource: {} } }).errors).toEqual(['spec.configSource: Invalid value: {"ConfigMap":null}: exactly one reference subfield must be non-nil']);
+});
+
+test("a controller whose labels are taken away with its status has those of its pods", () => {
+  const { object } = created(replicationControllers, { spec: { template } });
+  const { labels: _, ...metadata } = object.metadata;
+  expect(updated(replicationControllers, object, { metadata, spec: {}, status: { replicas: 0 } }, { subresource: "status" }).object.metadata.labels).toEqual({ app: "web" });
 });
 
 test("only the finalize subresource lets a namespace go", () => {
@@ -142,6 +163,7 @@ test.each<[Given, string[]]>([
 });
 
 test("ranges of a node's pods that are none", () => {
+  expect(created(nodes, { spec: { podCIDRs: ["2000::/10", "10.0.0.1"] } }).errors).toContain('spec.podCIDRs: Invalid value: ["2000::/10","10.0.0.1"]: may specify no more than one CIDR for each IP family');
   expect(created(nodes, { spec: { podCIDRs: ["10.0.0.0/24", "y"] } }).errors).toContain("spec.podCIDRs: Internal error: invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[1]: <nil> (invalid CIDR address: y)");
 });
 

@@ -51,7 +51,7 @@ export const nodes = defineResource<Node>({
     for (const [i, cidr] of cidrs.entries()) yield* legacyCidr(index(POD_CIDRS, i), cidr);
     const malformed = cidrs.length > 1 ? cidrs.findIndex((cidr) => parseRange(cidr) === undefined) : -1;
     if (malformed >= 0) yield internal(POD_CIDRS, `invalid PodCIDRs. failed to check with dual stack with error:invalid CIDR[${malformed}]: <nil> (invalid CIDR address: ${cidrs[malformed]})`);
-    if (cidrs.length > 1 && (cidrs.length > 2 || !isDualStack(cidrs))) yield invalid(POD_CIDRS, cidrs, "may specify no more than one CIDR for each IP family");
+    if (cidrs.length > 1 && (cidrs.length > 2 || malformed >= 0 || !isDualStack(cidrs))) yield invalid(POD_CIDRS, cidrs, "may specify no more than one CIDR for each IP family");
   },
   validateUpdate: validateNodeUpdate,
 
@@ -135,7 +135,7 @@ function* validateNodeUpdate(next: Readonly<Node>, old: Readonly<Node>): Iterabl
 
 function* validateConfigSource(path: string, source: NodeConfigSource, where: "spec" | "status"): Iterable<FieldError> {
   const { configMap } = source;
-  if (!configMap) { yield invalid(path, source, "exactly one reference subfield must be non-nil"); return; }
+  if (!configMap) { yield invalid(path, { ConfigMap: null }, "exactly one reference subfield must be non-nil"); return; }
   const at = child(path, "configMap");
   for (const field of ["uid", "resourceVersion"] as const) {
     if (where === "spec" && configMap[field]) yield forbidden(child(at, field), `${field} must not be set in spec`);

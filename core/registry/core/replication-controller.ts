@@ -20,7 +20,7 @@ export const replicationControllers = defineResource<ReplicationController>({
     if (spec.template) defaultPodTemplate(spec.template);
     const labels = spec.template?.metadata?.labels;
     if (labels && Object.keys(spec.selector ?? {}).length === 0) spec.selector = { ...labels };
-    if (labels && Object.keys(controller.metadata.labels ?? {}).length === 0) controller.metadata.labels = { ...labels };
+    labelAsPods(controller);
     spec.replicas ??= 1;
   },
   prepareForCreate(controller) {
@@ -44,7 +44,7 @@ export const replicationControllers = defineResource<ReplicationController>({
   fields: ({ status }) => ({ "status.replicas": String(status?.replicas ?? 0) }),
 
   subresources: {
-    status: statusPart<ReplicationController>({ validate: ({ status }) => validateStatus("status", status) }),
+    status: statusPart<ReplicationController>({ prepare: labelAsPods, validate: ({ status }) => validateStatus("status", status) }),
     scale: scaleView<ReplicationController>({
       replicas: ({ spec }) => spec.replicas ?? 0,
       current: ({ status }) => status?.replicas ?? 0,
@@ -53,6 +53,12 @@ export const replicationControllers = defineResource<ReplicationController>({
     }),
   },
 });
+
+/** One without labels has those of its pods. Mutates. */
+function labelAsPods({ metadata, spec }: ReplicationController): void {
+  const labels = spec.template?.metadata?.labels;
+  if (labels && Object.keys(metadata.labels ?? {}).length === 0) metadata.labels = { ...labels };
+}
 
 function* validateRunsForever(path: string, template: PodTemplateSpec | undefined, selector: Readonly<Record<string, string>>, old: PodTemplateSpec | undefined): Iterable<FieldError> {
   if (!template) { yield required(path); return; }

@@ -24,7 +24,7 @@ export const ingressClasses = defineResource<IngressClass>({
     yield* isDomainPrefixedPath("spec.controller", controller);
     if (spec.parameters) yield* validateParameters("spec.parameters", spec.parameters);
   },
-  validateUpdate: ({ spec }, old) => immutable("spec.controller", spec.controller ?? "", old.spec.controller),
+  validateUpdate: ({ spec }, old) => immutable("spec.controller", spec.controller ?? "", old.spec.controller ?? ""),
 });
 
 function* validateParameters(path: string, parameters: IngressClassParametersReference): Iterable<FieldError> {

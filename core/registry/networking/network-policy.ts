@@ -92,13 +92,16 @@ function* validateBlock(path: string, { cidr, except = [] }: IPBlock, known: rea
     const at = index(child(path, "except"), i);
     yield* legacyCidr(at, text, known);
     const inner = parseRange(text);
-    if (inner && !isWithin(inner, range)) yield invalid(at, text, "must be a strict subset of `cidr`");
+    if (inner && (writtenPrefix(cidr) >= writtenPrefix(text) || !beginsWithin(inner, range))) yield invalid(at, text, "must be a strict subset of `cidr`");
   }
 }
 
-/** Smaller, and all of it inside. */
-function isWithin(inner: Range, outer: Range): boolean {
-  if (inner.address.family !== outer.address.family || outer.prefix >= inner.prefix) return false;
+/** The number as it stands: of IPv4 written as IPv6 it counts from there, for upstream too. */
+function writtenPrefix(range: string): number { return Number(range.slice(range.lastIndexOf("/") + 1)); }
+
+/** Whether one begins within the other. */
+function beginsWithin(inner: Range, outer: Range): boolean {
+  if (inner.address.family !== outer.address.family) return false;
   const hostBits = BigInt(bitsOf(outer.address.family) - outer.prefix);
   return inner.base >> hostBits === outer.base >> hostBits;
 }

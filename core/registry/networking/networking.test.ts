@@ -44,6 +44,11 @@ test.each<[Resource<never>, Given, string[]]>([
   [networkPolicies as never, policy({ ingress: [{ from: [{ podSelector: {}, ipBlock: { cidr: "10.0.0.0/8" } }] }] }), ["spec.ingress[0].from[0]: Forbidden: may not specify both ipBlock and another peer"]],
   [networkPolicies as never, policy({ egress: [{ to: [{ ipBlock: { cidr: "10.0.0.0/8", except: ["11.0.0.0/9", "10.1.0.0/16"] } }] }] }),
     ['spec.egress[0].to[0].ipBlock.except[0]: Invalid value: "11.0.0.0/9": must be a strict subset of `cidr`']],
+  [networkPolicies as never, policy({ egress: [{ to: [{ ipBlock: { cidr: "::ffff:10.0.0.0/104", except: ["10.0.0.0/16", "::ffff:10.1.0.0/112"] } }] }] }), [
+    'spec.egress[0].to[0].ipBlock.cidr: Invalid value: "::ffff:10.0.0.0/104": must not have an IPv4-mapped IPv6 address',
+    'spec.egress[0].to[0].ipBlock.except[0]: Invalid value: "10.0.0.0/16": must be a strict subset of `cidr`',
+    'spec.egress[0].to[0].ipBlock.except[1]: Invalid value: "::ffff:10.1.0.0/112": must not have an IPv4-mapped IPv6 address',
+  ]],
   [networkPolicies as never, policy({ ingress: [{ ports: [{ port: 90, endPort: 80 }, { port: "http", endPort: 80 }] }] }), [
     "spec.ingress[0].ports[0].endPort: Invalid value: 90: must be greater than or equal to `port`", "spec.ingress[0].ports[1].endPort: Invalid value: 80: may not be specified when `port` is non-numeric",
   ]],

@@ -59,7 +59,8 @@ function* validateTopologies(path: string, terms: readonly TopologySelectorTerm[
       if (keys.has(requirement.key)) yield duplicate(child(itemPath, "key"), requirement.key);
       keys.add(requirement.key);
     }
-    const id = JSON.stringify(matchLabelExpressions.map(({ key, values }) => [key, ...[...(values ?? [])].toSorted()]).toSorted((a, b) => (a[0]! < b[0]! ? -1 : 1)));
+    const asked = new Map(matchLabelExpressions.map(({ key, values }) => [key, [...new Set(values)].toSorted()])); // of a key that is there twice, the later
+    const id = JSON.stringify([...asked].toSorted(([a], [b]) => (a < b ? -1 : 1)));
     const times = seen.get(id) ?? 0;
     for (let k = 0; k < times; k++) yield duplicate(at, "");
     seen.set(id, times + 1);

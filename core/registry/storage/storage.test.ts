@@ -54,5 +54,7 @@ test("a topology is told to be another's again as often as upstream finds it", (
   const allowedTopologies = ["a", "a", "a"].map((value) => ({ matchLabelExpressions: [{ key: "zone", values: [value] }] }));
   const fields = (given: Given): string[] => [...storageClasses.validate!(created(storageClasses, { provisioner: "p", ...given }).object)].map(({ field }) => field);
   expect(fields({ allowedTopologies })).toEqual([1, 2, 2].map((i) => `allowedTopologies[${i}].matchLabelExpressions`));
+  const term = (...values: string[][]): Given => ({ matchLabelExpressions: values.map((list) => ({ key: "zone", values: list })) });
+  expect(fields({ allowedTopologies: [term(["a", "a"]), term(["b"], ["a"])] })).toEqual(["allowedTopologies[0].matchLabelExpressions[0].values[1]", "allowedTopologies[1].matchLabelExpressions[1].key", "allowedTopologies[1].matchLabelExpressions"]);
   expect(fields({ allowedTopologies: [{}, {}] })).toEqual([0, 0, 1, 1, 1].map((i) => `allowedTopologies[${i}].matchLabelExpressions`));
 });

@@ -7,7 +7,7 @@ import type { PersistentVolumeClaim, PersistentVolumeClaimSpec, TypedLocalObject
 import { defineResource } from "../../generic/resource.ts";
 import { statusPart } from "../status-part.ts";
 import { defaultClaim } from "./defaults.ts";
-import { validateClaimSpec, validateClaimStatus, validateClaimUpdate } from "./validation.ts";
+import { nameSourceTwice, validateClaimSpec, validateClaimStatus, validateClaimUpdate } from "./validation.ts";
 import { claimWarnings } from "./warnings.ts";
 
 const CLASS_ANNOTATION = "volume.beta.kubernetes.io/storage-class";
@@ -34,11 +34,7 @@ export const persistentVolumeClaims = defineResource<PersistentVolumeClaim>({
 function alignDataSources(spec: PersistentVolumeClaimSpec, old: Readonly<PersistentVolumeClaimSpec> | undefined): void {
   if (spec.dataSourceRef?.namespace && !old?.dataSourceRef) delete spec.dataSourceRef; // of another namespace: behind a gate that is off
   if (!old?.dataSource && !old?.dataSourceRef && !spec.dataSourceRef && !isClaimOrSnapshot(spec.dataSource)) delete spec.dataSource;
-  if (spec.dataSource && !spec.dataSourceRef) spec.dataSourceRef = { ...spec.dataSource };
-  else if (spec.dataSourceRef && !spec.dataSource && !spec.dataSourceRef.namespace) {
-    const { namespace: _, ...source } = spec.dataSourceRef;
-    spec.dataSource = source;
-  }
+  nameSourceTwice(spec);
 }
 
 /** The only sources there were before any kind could be one. */

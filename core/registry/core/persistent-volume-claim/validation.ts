@@ -86,9 +86,19 @@ export function* validateTemplateMeta(path: string, metadata: Readonly<TemplateM
     if (field !== "annotations" && field !== "labels" && value !== undefined && value !== "" && value !== null) yield forbidden(child(path, field === "uid" ? "uID" : field), "cannot be set"); // upstream makes the name of Go's
 }
 
+/** dataSource and dataSourceRef say the same, where one is there that could be the other. Mutates. */
+export function nameSourceTwice(spec: PersistentVolumeClaimSpec): void {
+  if (spec.dataSource && !spec.dataSourceRef) spec.dataSourceRef = { ...spec.dataSource };
+  else if (spec.dataSourceRef && !spec.dataSource && !spec.dataSourceRef.namespace) {
+    const { namespace: _, ...source } = spec.dataSourceRef;
+    spec.dataSource = source;
+  }
+}
+
 export function* validateClaimUpdate(next: Readonly<PersistentVolumeClaim>, old: Readonly<PersistentVolumeClaim>): Iterable<FieldError> {
   const compared: { spec: PersistentVolumeClaimSpec } = { spec: { ...next.spec } };
   const before: PersistentVolumeClaimSpec = { ...old.spec };
+  nameSourceTwice(before); // who wrote it may have known of one name alone
   if (!old.spec.volumeName) before.volumeName = next.spec.volumeName; // binding may name the volume, once
 
   const oldClass = annotationsOf(old)[CLASS_ANNOTATION];

@@ -37,7 +37,6 @@ export function* validateVolumeSpec(path: string, spec: Readonly<PersistentVolum
     else yield required(child(affinityPath, "required"), "must specify required node constraints");
   }
   yield* validateSource(path, spec, name);
-  if (spec.local && !spec.nodeAffinity) yield required(affinityPath, "Local volume requires node affinity");
   if (spec.hostPath && posix.normalize(spec.hostPath.path) === "/" && spec.persistentVolumeReclaimPolicy === "Recycle")
     yield forbidden(child(path, "persistentVolumeReclaimPolicy"), "may not be 'recycle' for a hostPath mount of '/'");
   if (spec.storageClassName) yield* isDns1123Subdomain(child(path, "storageClassName"), spec.storageClassName);
@@ -99,6 +98,7 @@ function* validateSource(path: string, spec: Readonly<PersistentVolumeSpec>, nam
     if (field === "iscsi") yield* persistentIscsi(at, spec.iscsi!, name);
     else if (field === "glusterfs") yield* persistentGlusterfs(at, spec.glusterfs!);
     else yield* persistentSourceChecks[field](at, source as never);
+    if (field === "local" && !spec.nodeAffinity) yield required(child(path, "nodeAffinity"), "Local volume requires node affinity");
   }
   if (sources === 0) yield required(path, "must specify a volume type");
 }

@@ -21,11 +21,20 @@ test.each<[string, Given, Given, string[]]>([
   ["the grace period", { terminationGracePeriodSeconds: 30 }, { terminationGracePeriodSeconds: 1 }, [FORBIDDEN]],
   ["a negative grace period becomes 1", { terminationGracePeriodSeconds: -1 }, { terminationGracePeriodSeconds: 1 }, []],
   ["a toleration is longer", { tolerations: [{ key: "a", operator: "Exists", effect: "NoExecute", tolerationSeconds: 3 }] }, { tolerations: [{ key: "a", operator: "Exists", effect: "NoExecute", tolerationSeconds: 9 }] }, []],
+  ["a gate that is there twice", {}, { schedulingGates: [{ name: "g" }, { name: "g" }] }, ["spec.schedulingGates[1]: Duplicate value: \"g\"", "spec.schedulingGates[1].name: Forbidden: only deletion is allowed, but found new scheduling gate 'g'"]],
   ["the restart policy", {}, { restartPolicy: "Never" }, [FORBIDDEN]],
   ["the priority", {}, { priority: 3 }, [FORBIDDEN]],
   ["a volume", {}, { volumes: [{ name: "v", emptyDir: {} }] }, [FORBIDDEN]],
   ["a new image that is no image", {}, { containers: [{ ...c, image: " " }] }, ["spec.containers[0].image: Invalid value: \" \": must not have leading or trailing whitespace"]],
 ])("%s", (_, before, after, errors) => expect(change(before, after)).toEqual(errors));
+
+test("claims of a pod as a whole", () => {
+  const claims = [{ name: "z" }];
+  const texts = (spec: Given) => created(pods, { spec: { containers: [c], resources: { claims, limits: { cpu: "1" } }, ...spec } }).errors;
+  expect(texts({ resourceClaims: [{ name: "" }] })).toContain('spec.resources.claims[0]: Not found: "z": must be one of the names in pod.spec.resourceClaims which is empty');
+  const old = pod({ containers: [{ ...c, resources: { limits: { cpu: "2", memory: "1Gi" } } }] });
+  expect(updated(pods, old, { spec: { ...old.spec, resources: { claims, limits: { cpu: "2", memory: "1Gi" } } } }, { subresource: "resize" }).errors).toContain("spec: Forbidden: only cpu and memory resources are mutable at pod-level");
+});
 
 test("a report on a pod deletes nothing, and takes no deletion back", () => {
   const part = pods.subresources!["status"]! as Extract<NonNullable<typeof pods.subresources>[string], { type: "part" }>;

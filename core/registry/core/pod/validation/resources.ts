@@ -95,7 +95,7 @@ export function* validatePodResources(path: string, spec: Readonly<PodSpec>, rul
   const at = child(path, "resources");
   if (spec.os?.name === "windows") { yield forbidden(at, "may not be set for a windows pod"); return; }
   if (resources.claims) yield forbidden(child(at, "claims"), "claims may not be set for Resources at pod-level");
-  yield* validateRequirements(at, resources, { claimNames: new Set((spec.resourceClaims ?? []).map(({ name }) => name)), rules, checkName: podResourceName });
+  yield* validateRequirements(at, resources, { claimNames: new Set((spec.resourceClaims ?? []).map(({ name }) => name).filter(Boolean)), rules, checkName: podResourceName });
 
   for (const [name, amount] of containerRequests(spec).entries()) {
     const own = resources.requests?.[name];

@@ -71,7 +71,7 @@ function* validatePodLevel(next: Readonly<Pod>, old: Readonly<Pod>, munged: PodS
     if (removed(next.spec.resources?.limits, before.limits)) yield forbidden(child(path, "limits"), "pod-level resource limits cannot be removed");
   }
   const kept = withOldCompute(next.spec.resources ?? {}, before);
-  munged.resources = before || hasAmounts(kept) ? kept : undefined;
+  munged.resources = before || hasAmounts(kept) || kept.claims?.length ? kept : undefined;
   if (!semanticEqual(munged.resources, before)) yield forbidden("spec", `${ONLY_RESOURCES} at pod-level`);
 }
 

@@ -38,8 +38,8 @@ export function* validatePodUpdate(next: Readonly<Pod>, old: Readonly<Pod>): Ite
   const tolerationErrors = [...validateTolerationsKept(next.spec.tolerations ?? [], old.spec.tolerations ?? [])];
   yield* tolerationErrors.length > 0 ? tolerationErrors : validateTolerations("spec.tolerations", next.spec.tolerations ?? [], rules.allowComparisonTolerations);
   const gates = new Set((old.spec.schedulingGates ?? []).map(({ name }) => name));
-  for (const [i, { name }] of (next.spec.schedulingGates ?? []).entries())
-    if (!gates.has(name)) yield forbidden(child(index("spec.schedulingGates", i), "name"), `only deletion is allowed, but found new scheduling gate '${name}'`);
+  const places = new Map((next.spec.schedulingGates ?? []).map(({ name }, i) => [name, i])); // of one that is there twice, the later
+  for (const [name, i] of places) if (!gates.has(name)) yield forbidden(child(index("spec.schedulingGates", i), "name"), `only deletion is allowed, but found new scheduling gate '${name}'`);
   if (!semanticEqual(next.spec, old.spec)) yield* validateRest(next.spec, old.spec);
 }
 
