@@ -76,6 +76,24 @@ test("a volume is attached where its pod is, and taken off after it", () => with
   expect(made.metadata.name).toBe("n");
 }));
 
+test("pods that are to go and run no more hold no volume, and nobody is told that they do", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
+  const { client } = api;
+  for (const name of ["away", "n"]) await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name, ...LEFT_TO_US }, spec: {} } as never, call);
+  const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { volumeName: "v" } } as never, call);
+  await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { accessModes: ["ReadWriteOnce"], csi: { driver: "d", volumeHandle: "v" }, claimRef: { name: "c", namespace: "ns", uid: claim.metadata.uid } } } as never, call);
+  const pod = (name: string, nodeName: string, rest: object = {}): Promise<Readonly<Pod>> => client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "ns", finalizers: ["x/y"] }, spec: { containers: [], nodeName, volumes: [{ name: "x", persistentVolumeClaim: { claimName: "c" } }] }, ...rest } as never, call);
+  const first = await pod("first", "away", { status: { phase: "Pending", containerStatuses: [{ name: "a", state: { waiting: {} } }] } });
+  const at = () => api.all(VOLUME_ATTACHMENTS).map(({ spec }) => spec.nodeName).join();
+  await eventually(at, (nodes) => nodes === "away");
+  await client.resource(VOLUME_ATTACHMENTS).updateStatus({ ...api.all(VOLUME_ATTACHMENTS)[0]!, status: { attached: true } }, call);
+  await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "done", namespace: "ns" }, spec: { containers: [], nodeName: "away", volumes: [{ name: "x", persistentVolumeClaim: { claimName: "c" } }] }, status: { phase: "Succeeded" } } as never, call);
+  await pod("second", "n");
+  await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.some((message) => message === 'Multi-Attach error for volume "v" Volume is already used by pod(s) first'));
+  await client.resource(PODS).delete(first, {}, call);
+  await eventually(at, (nodes) => nodes === "n");
+  expect(api.all(PODS).map(({ metadata }) => metadata.name)).toContain("first");
+}));
+
 test("a node that sees to its volumes itself is left alone, until it no longer does", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
   const { client } = api;
   const nodes = await Promise.all(["itself", "n"].map((name) => client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name, ...(name === "n" && LEFT_TO_US) }, spec: {} } as never, call)));

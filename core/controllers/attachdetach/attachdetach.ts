@@ -22,8 +22,7 @@ import { CSI_DRIVERS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS,
 import { sameValue } from "../conditions.ts";
 import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { isTerminal } from "../pod-state.ts";
-import { claimsOf } from "../volume/volume.ts";
+import { claimsOf, isDoneWithVolumes } from "../volume/volume.ts";
 import { attachCounts } from "./attach-counts.ts";
 import { ATTACH_MS, forcedBy, type NodePlan, planNode } from "./plan.ts";
 import { attachedDisks, type DiskPlan, planDisks } from "./plan-disks.ts";
@@ -48,7 +47,7 @@ export function attachDetachController({ client, informers, events, clock, metri
   const attachments = informers.of(VOLUME_ATTACHMENTS);
   const attachmentClient = client.resource(VOLUME_ATTACHMENTS);
   const waits = waitsBy(clock);
-  const told = toldPods({ recorder: events.from({ component: "attachdetach-controller" }), waits, podsOfClaim: (claim) => pods.by(PODS_BY_CLAIM, claim) });
+  const told = toldPods({ recorder: events.from({ component: "attachdetach-controller" }), waits, podsOfClaim: (claim) => pods.by(PODS_BY_CLAIM, claim).filter((pod) => !isDoneWithVolumes(pod)) });
   const forced = metrics?.counter("attach_detach_controller_attachdetach_controller_forced_detaches", "[ALPHA] Number of times the A/D Controller performed a forced detach");
   if (metrics) attachCounts(metrics, { pods: () => pods.list(), nodes: () => nodes.list(), attachments: () => attachments.list(), volumes: wanted });
   const granting = new Map<string, string>(); // disks by name: the node whose status is about to say so
@@ -60,7 +59,7 @@ export function attachDetachController({ client, informers, events, clock, metri
     workers: 4,
     watches: [
       mapped(pods, ({ object, old, deleted }) => {
-        const settled = old !== undefined && !deleted && old.spec.nodeName === object.spec.nodeName && isTerminal(old) === isTerminal(object);
+        const settled = old !== undefined && !deleted && old.spec.nodeName === object.spec.nodeName && isDoneWithVolumes(old) === isDoneWithVolumes(object);
         return settled || !object.spec.nodeName || (claimsOf(object).length === 0 && !object.spec.volumes?.some(({ iscsi }) => iscsi)) ? [] : [objectKey("", object.spec.nodeName)];
       }),
       mapped(claims, ({ object, old }) => (old?.spec.volumeName === object.spec.volumeName ? [] : nodesOf(object))),
