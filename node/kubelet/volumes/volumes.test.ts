@@ -147,6 +147,14 @@ test("what the files say", async () => {
   expect([...(await configMapPayload(facts, "cfg", { ...all, items: unclean })).keys()]).toEqual(["a", "d/x", "y", "z", "e/f"]);
   const projected = await projectedPayload(facts, { sources: [{ serviceAccountToken: { path: "token" } }, { configMap: { name: "cfg", items: [{ key: "a", path: "d/a", mode: 0o400 }] } }] });
   expect([...projected].map(([path, { mode, uid }]) => [path, mode, uid])).toEqual([["token", 0o600, 7], ["d/a", 0o400, undefined]]);
+  const others: [string, Partial<Pod["spec"]>, unknown][] = [
+    ["another user looks into it", { ephemeralContainers: [{ name: "debug", securityContext: { runAsUser: 8 } }] }, [0o644, undefined]], ["somebody looks into it", { ephemeralContainers: [{ name: "debug" }] }, [0o644, undefined]],
+    ["its user looks into it", { ephemeralContainers: [{ name: "debug", securityContext: { runAsUser: 7 } }] }, [0o600, 7]], ["nobody is named first", { initContainers: [{ name: "init" }] }, [0o644, undefined]],
+  ];
+  for (const [why, spec, expected] of others) {
+    const { mode, uid } = (await projectedPayload({ ...facts, pod: { ...pod, spec: { ...pod.spec, ...spec } } }, { sources: [{ serviceAccountToken: { path: "token" } }] })).get("token")!;
+    expect([mode, uid], why).toEqual(expected);
+  }
   await expect(projectedPayload(facts, { sources: [{ secret: { name: "s" } }, { configMap: { name: "x" } }] })).rejects.toThrow(`[secret "s" not found, configmap "x" not found]`);
 });
 
