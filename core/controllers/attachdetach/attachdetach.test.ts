@@ -117,6 +117,18 @@ test("a machine whose Node is deleted keeps what it had mounted for a while, and
   await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.some((message) => message?.startsWith('Multi-Attach error for volume "v"')));
 }));
 
+test("a claim that only has the name of a pod's own one is attached for nobody", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
+  const { client } = api;
+  await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n", ...LEFT_TO_US }, spec: {} } as never, call);
+  for (const name of ["strange", "own"]) {
+    const { metadata: { uid } } = await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "ns" }, spec: { containers: [], nodeName: "n", volumes: [{ name: "x", ephemeral: {} }] } } as never, call);
+    const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: `${name}-x`, namespace: "ns", ...(name === "own" ? { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name, uid, controller: true }] } : {}) }, spec: {} } as never, call);
+    await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name }, spec: { csi: { driver: "d", volumeHandle: name }, claimRef: { name: `${name}-x`, namespace: "ns", uid: claim.metadata.uid } } } as never, call);
+    await client.resource(PERSISTENT_VOLUME_CLAIMS).update({ ...claim, spec: { ...claim.spec, volumeName: name } }, call);
+  }
+  await eventually(() => api.all(VOLUME_ATTACHMENTS).map(({ spec }) => spec.source.persistentVolumeName).join(), (all) => all === "own");
+}));
+
 test("a node that sees to its volumes itself is left alone, until it no longer does", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
   const { client } = api;
   const nodes = await Promise.all(["itself", "n"].map((name) => client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name, ...(name === "n" && LEFT_TO_US) }, spec: {} } as never, call)));

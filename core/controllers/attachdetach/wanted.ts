@@ -1,7 +1,7 @@
 /** Which volumes the pods of a node use that somebody has to attach for them. Source: kubernetes v1.36 pkg/controller/volume/attachdetach/util */
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import { iscsiVolumeName } from "../../api/meta/iscsi-names.ts";
-import { objectKey } from "../../api/meta/object-meta.ts";
+import { isControlledBy, objectKey } from "../../api/meta/object-meta.ts";
 import { CSI_DRIVERS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from "../../client/resources.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { PODS_BY_NODE } from "../nodelifecycle/node-health.ts";
@@ -34,9 +34,15 @@ export function wantedVolumes(informers: ControllerDeps["informers"]): WantedVol
   function boundTo(pod: Readonly<Pod>): Readonly<PersistentVolume>[] {
     return claimsOf(pod).flatMap((key) => {
       const claim: Readonly<PersistentVolumeClaim> | undefined = claims.get(key);
-      const bound = claim?.spec.volumeName ? volume(claim.spec.volumeName) : undefined;
-      return bound && bound.spec.claimRef?.uid === claim?.metadata.uid ? [bound] : [];
+      if (claim === undefined || !isFor(pod, claim)) return [];
+      const bound = claim.spec.volumeName ? volume(claim.spec.volumeName) : undefined;
+      return bound && bound.spec.claimRef?.uid === claim.metadata.uid ? [bound] : [];
     });
+  }
+
+  /** A claim by the name of the pod's own one may be somebody else's, which the pod never gets. */
+  function isFor({ metadata, spec }: Readonly<Pod>, claim: Readonly<PersistentVolumeClaim>): boolean {
+    return spec.volumes?.some(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName === claim.metadata.name) || isControlledBy(claim, { metadata });
   }
 
   function isAttached({ volume: { spec } }: Wanted): boolean {
