@@ -34,11 +34,14 @@ test.each([
   ["wanted, and the attacher does not answer", { wanted: ["v"], here: ["v"], status: {}, pendingMs: 120_000 }, { problems: ["timed out waiting for external-attacher of d CSI driver to attach volume v"] }],
   ["wanted, and the attacher cannot", { wanted: ["v"], here: ["v"], status: { attachError: { message: "full" } } }, { problems: ["full"] }],
   ["the node is gone", { wanted: [], here: ["v"], node: undefined }, { detach: ["v"] }],
+  ["mounted on a node that is gone", { wanted: [], here: ["v"], node: undefined, lastInUse: mounted.volumesInUse, idleMs: 300_000 }, { attached: ["kubernetes.io/csi/d^v"], waiting: true }],
+  ["mounted on a node that has been gone for long", { wanted: [], here: ["v"], node: undefined, lastInUse: mounted.volumesInUse, idleMs: 400_000 }, { detach: ["v"] }],
+  ["wanted by pods of a node that is gone", { wanted: ["v", "m"], here: ["v"], node: undefined, lastInUse: mounted.volumesInUse, idleMs: 400_000 }, { attached: ["kubernetes.io/csi/d^v"] }],
   ["not wanted, made by somebody else", { wanted: [], here: [], theirs: "mine" }, { attached: ["kubernetes.io/csi/d^v"] }],
-] as [string, { wanted: string[]; here: string[]; theirs?: string; elsewhere?: boolean; node?: Node; idleMs?: number; status?: object; released?: string[]; pendingMs?: number }, object][])("%s", (_, facts, expected) => {
+] as [string, { wanted: string[]; here: string[]; theirs?: string; elsewhere?: boolean; node?: Node | undefined; lastInUse?: string[]; idleMs?: number; status?: object; released?: string[]; pendingMs?: number }, object][])("%s", (_, facts, expected) => {
   const volumes = new Map([["v", volume("v")], ["m", volume("m", "ReadWriteMany")]]);
   const plan = planNode({
-    node: "node" in facts ? facts.node : node(), wanted: facts.wanted.map((name) => ({ volume: volumes.get(name)!, pods: [] })), attachments: [...facts.here.map((name) => attachment(name, "n", facts.status && { status: facts.status })), ...(facts.theirs === undefined ? [] : [attachment("v", "n", { metadata: { name: facts.theirs } })])],
+    node: "node" in facts ? facts.node : node(), lastInUse: facts.lastInUse, wanted: facts.wanted.map((name) => ({ volume: volumes.get(name)!, pods: [] })), attachments: [...facts.here.map((name) => attachment(name, "n", facts.status && { status: facts.status })), ...(facts.theirs === undefined ? [] : [attachment("v", "n", { metadata: { name: facts.theirs } })])],
     elsewhere: (name) => (facts.elsewhere ? [attachment(name, "other")] : []), volume: (name) => volumes.get(name), idleMs: () => facts.idleMs ?? 0, pendingMs: () => facts.pendingMs ?? 0, released: new Set(facts.released),
   });
   const names = { attach: plan.attach.map((one) => one.volume.metadata.name), blocked: plan.blocked.map((one) => one.wanted.volume.metadata.name), detach: plan.detach.map(({ spec }) => spec.source.persistentVolumeName), attached: plan.attached.map(({ name }) => name), waiting: plan.waiting, problems: plan.pending.map(({ problem }) => problem) };
@@ -76,6 +79,56 @@ test("a volume is attached where its pod is, and taken off after it", () => with
   expect(made.metadata.name).toBe("n");
 }));
 
+test("pods that are to go and run no more hold no volume, and nobody is told that they do", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
+  const { client } = api;
+  for (const name of ["away", "n"]) await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name, ...LEFT_TO_US }, spec: {} } as never, call);
+  const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { volumeName: "v" } } as never, call);
+  await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { accessModes: ["ReadWriteOnce"], csi: { driver: "d", volumeHandle: "v" }, claimRef: { name: "c", namespace: "ns", uid: claim.metadata.uid } } } as never, call);
+  const pod = (name: string, nodeName: string, rest: object = {}): Promise<Readonly<Pod>> => client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "ns", finalizers: ["x/y"] }, spec: { containers: [], nodeName, volumes: [{ name: "x", persistentVolumeClaim: { claimName: "c" } }] }, ...rest } as never, call);
+  const first = await pod("first", "away", { status: { phase: "Pending", containerStatuses: [{ name: "a", state: { waiting: {} } }] } });
+  const at = () => api.all(VOLUME_ATTACHMENTS).map(({ spec }) => spec.nodeName).join();
+  await eventually(at, (nodes) => nodes === "away");
+  await client.resource(VOLUME_ATTACHMENTS).updateStatus({ ...api.all(VOLUME_ATTACHMENTS)[0]!, status: { attached: true } }, call);
+  await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "done", namespace: "ns" }, spec: { containers: [], nodeName: "away", volumes: [{ name: "x", persistentVolumeClaim: { claimName: "c" } }] }, status: { phase: "Succeeded" } } as never, call);
+  await pod("second", "n");
+  await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.some((message) => message === 'Multi-Attach error for volume "v" Volume is already used by pod(s) first'));
+  await client.resource(PODS).delete(first, {}, call);
+  await eventually(at, (nodes) => nodes === "n");
+  expect(api.all(PODS).map(({ metadata }) => metadata.name)).toContain("first");
+}));
+
+test("a machine whose Node is deleted keeps what it had mounted for a while, and loses the rest", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
+  const { client } = api;
+  const made = await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "gone", ...LEFT_TO_US }, spec: {}, status: mounted } as never, call);
+  await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n", ...LEFT_TO_US }, spec: {} } as never, call);
+  for (const name of ["v", "w"]) {
+    const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name, namespace: "ns" }, spec: { volumeName: name } } as never, call);
+    await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name }, spec: { accessModes: ["ReadWriteOnce"], csi: { driver: "d", volumeHandle: name }, claimRef: { name, namespace: "ns", uid: claim.metadata.uid } } } as never, call);
+  }
+  const pod = (name: string, nodeName: string): Promise<Readonly<Pod>> => client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "ns" }, spec: { containers: [], nodeName, volumes: ["v", "w"].map((one) => ({ name: one, persistentVolumeClaim: { claimName: one } })) } } as never, call);
+  const first = await pod("first", "gone");
+  const at = () => api.all(VOLUME_ATTACHMENTS).map(({ spec }) => `${spec.source.persistentVolumeName} ${spec.nodeName}`).sort().join();
+  await eventually(at, (all) => all === "v gone,w gone");
+  for (const one of api.all(VOLUME_ATTACHMENTS)) await client.resource(VOLUME_ATTACHMENTS).updateStatus({ ...one, status: { attached: true } }, call);
+  await client.resource(NODES).delete(made, {}, call);
+  await client.resource(PODS).delete(first, {}, call);
+  await pod("second", "n");
+  await eventually(at, (all) => all === "v gone,w n");
+  await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.some((message) => message?.startsWith('Multi-Attach error for volume "v"')));
+}));
+
+test("a claim that only has the name of a pod's own one is attached for nobody", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
+  const { client } = api;
+  await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n", ...LEFT_TO_US }, spec: {} } as never, call);
+  for (const name of ["strange", "own"]) {
+    const { metadata: { uid } } = await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "ns" }, spec: { containers: [], nodeName: "n", volumes: [{ name: "x", ephemeral: {} }] } } as never, call);
+    const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: `${name}-x`, namespace: "ns", ...(name === "own" ? { ownerReferences: [{ apiVersion: "v1", kind: "Pod", name, uid, controller: true }] } : {}) }, spec: {} } as never, call);
+    await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name }, spec: { csi: { driver: "d", volumeHandle: name }, claimRef: { name: `${name}-x`, namespace: "ns", uid: claim.metadata.uid } } } as never, call);
+    await client.resource(PERSISTENT_VOLUME_CLAIMS).update({ ...claim, spec: { ...claim.spec, volumeName: name } }, call);
+  }
+  await eventually(() => api.all(VOLUME_ATTACHMENTS).map(({ spec }) => spec.source.persistentVolumeName).join(), (all) => all === "own");
+}));
+
 test("a node that sees to its volumes itself is left alone, until it no longer does", () => withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
   const { client } = api;
   const nodes = await Promise.all(["itself", "n"].map((name) => client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name, ...(name === "n" && LEFT_TO_US) }, spec: {} } as never, call)));
@@ -93,8 +146,8 @@ test("a node that sees to its volumes itself is left alone, until it no longer d
 test("what is taken off a node by force is counted by why", async () => {
   const silent = { ...mounted, conditions: [{ type: "Ready", status: "Unknown" }] };
   const outOfService = { taints: [{ key: "node.kubernetes.io/out-of-service", effect: "NoExecute" }] };
-  expect([forcedBy(node(), 400_000, true), forcedBy(node({ status: silent }), 300_000, true), forcedBy(node({ status: silent }), 400_000, false), forcedBy(undefined, 400_000, true)]).toEqual([undefined, undefined, undefined, undefined]);
-  expect([forcedBy(node({ status: silent }), 400_000, true), forcedBy(node({ spec: outOfService, status: silent }), 0, true)]).toEqual(["timeout", "out-of-service"]);
+  expect([forcedBy(node(), 400_000, true), forcedBy(node({ status: silent }), 300_000, true), forcedBy(node({ status: silent }), 400_000, false), forcedBy(undefined, 300_000, true), forcedBy(undefined, 400_000, false)]).toEqual([undefined, undefined, undefined, undefined, undefined]);
+  expect([forcedBy(node({ status: silent }), 400_000, true), forcedBy(undefined, 400_000, true), forcedBy(node({ spec: outOfService, status: silent }), 0, true)]).toEqual(["timeout", "timeout", "out-of-service"]);
   const metrics = metricsRegistry();
   await withControllers((deps) => [attachDetachController({ ...deps, metrics })], async (api, call) => {
     await api.client.resource(NODES).create(node({ metadata: { name: "n", ...LEFT_TO_US }, spec: outOfService, status: silent }), call);

@@ -7,7 +7,8 @@
  * Disks of iSCSI targets have no VolumeAttachment: the Node's status alone says who may use them (plan-disks.ts).
  *
  * Nodes without the kubelet's annotation that leaves it to us see to it themselves, and are left alone.
- * A node that does not answer keeps a volume for six minutes, or with --disable-force-detach-on-timeout for good; one with the taint out-of-service, or that is gone, loses it at once.
+ * A node that does not answer keeps a volume for six minutes, or with --disable-force-detach-on-timeout for good; one with the taint out-of-service loses it at once.
+ * One that is gone has what it had mounted as one that does not answer: its machine may run on, and its Node come back. The rest it loses at once.
  *
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume-attachment-v1/
  * Source: kubernetes v1.36 pkg/controller/volume/attachdetach, pkg/volume/csi/csi_attacher.go
@@ -22,8 +23,7 @@ import { CSI_DRIVERS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS,
 import { sameValue } from "../conditions.ts";
 import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { isTerminal } from "../pod-state.ts";
-import { claimsOf } from "../volume/volume.ts";
+import { claimsOf, isDoneWithVolumes } from "../volume/volume.ts";
 import { attachCounts } from "./attach-counts.ts";
 import { ATTACH_MS, forcedBy, type NodePlan, planNode } from "./plan.ts";
 import { attachedDisks, type DiskPlan, planDisks } from "./plan-disks.ts";
@@ -48,11 +48,12 @@ export function attachDetachController({ client, informers, events, clock, metri
   const attachments = informers.of(VOLUME_ATTACHMENTS);
   const attachmentClient = client.resource(VOLUME_ATTACHMENTS);
   const waits = waitsBy(clock);
-  const told = toldPods({ recorder: events.from({ component: "attachdetach-controller" }), waits, podsOfClaim: (claim) => pods.by(PODS_BY_CLAIM, claim) });
+  const told = toldPods({ recorder: events.from({ component: "attachdetach-controller" }), waits, podsOfClaim: (claim) => pods.by(PODS_BY_CLAIM, claim).filter((pod) => !isDoneWithVolumes(pod)) });
   const forced = metrics?.counter("attach_detach_controller_attachdetach_controller_forced_detaches", "[ALPHA] Number of times the A/D Controller performed a forced detach");
   if (metrics) attachCounts(metrics, { pods: () => pods.list(), nodes: () => nodes.list(), attachments: () => attachments.list(), volumes: wanted });
   const granting = new Map<string, string>(); // disks by name: the node whose status is about to say so
   const waitingForDisks = new Set<ObjectKey>(); // nodes
+  const lastInUse = new Map<ObjectKey, readonly string[]>(); // by node, of those that use any
   const nodesOf = (claim: Readonly<PersistentVolumeClaim>) => pods.by(PODS_BY_CLAIM, keyOf(claim)).flatMap(({ spec }) => (spec.nodeName ? [objectKey("", spec.nodeName)] : []));
 
   return {
@@ -60,7 +61,7 @@ export function attachDetachController({ client, informers, events, clock, metri
     workers: 4,
     watches: [
       mapped(pods, ({ object, old, deleted }) => {
-        const settled = old !== undefined && !deleted && old.spec.nodeName === object.spec.nodeName && isTerminal(old) === isTerminal(object);
+        const settled = old !== undefined && !deleted && old.spec.nodeName === object.spec.nodeName && isDoneWithVolumes(old) === isDoneWithVolumes(object);
         return settled || !object.spec.nodeName || (claimsOf(object).length === 0 && !object.spec.volumes?.some(({ iscsi }) => iscsi)) ? [] : [objectKey("", object.spec.nodeName)];
       }),
       mapped(claims, ({ object, old }) => (old?.spec.volumeName === object.spec.volumeName ? [] : nodesOf(object))),
@@ -72,6 +73,8 @@ export function attachDetachController({ client, informers, events, clock, metri
     async reconcile(key, { signal }): Promise<Next> {
       const node = nodes.get(key);
       if (node && !isLeftToUs(node)) return;
+      if (node?.status?.volumesInUse?.length) lastInUse.set(key, node.status.volumesInUse);
+      else if (node || attachments.by(ATTACHMENTS_BY_NODE, key).length === 0) lastInUse.delete(key);
       const plan = planned(key, node);
       const disks = node ? plannedDisks(key, node) : NO_DISKS;
       if (node) await reportWith(node, plan.attached, disks, signal); // before the volume goes
@@ -90,9 +93,9 @@ export function attachDetachController({ client, informers, events, clock, metri
   };
 
   function planned(key: ObjectKey, node: Readonly<Node> | undefined): NodePlan {
-    const used = node ? usedOn(key) : [];
+    const used = node || lastInUse.has(key) ? usedOn(key) : [];
     return planNode({
-      node, wanted: used.filter(isAttached), attachments: attachments.by(ATTACHMENTS_BY_NODE, key), volume, idleMs: waits.idleMs, pendingMs: (name) => waits.pendingMs(name, key), forceDetach,
+      node, lastInUse: lastInUse.get(key), wanted: used.filter(isAttached), attachments: attachments.by(ATTACHMENTS_BY_NODE, key), volume, idleMs: waits.idleMs, pendingMs: (name) => waits.pendingMs(name, key), forceDetach,
       released: new Set(used.filter((one) => !isAttached(one)).map((one) => one.volume.metadata.name)),
       elsewhere: (name) => attachments.by(ATTACHMENTS_BY_VOLUME, name).filter(({ spec }) => spec.nodeName !== key),
     });

@@ -15,7 +15,10 @@ export interface Wanted {
 }
 
 export interface NodeFacts {
+  /** Undefined: it is gone. */
   readonly node: Readonly<Node> | undefined;
+  /** Of a node that is gone: what it had in use when it was last seen. */
+  readonly lastInUse?: readonly string[] | undefined;
   readonly wanted: readonly Wanted[];
   /** Those of the node. */
   readonly attachments: readonly Readonly<VolumeAttachment>[];
@@ -54,19 +57,19 @@ export interface Pending {
   readonly attempt?: string | undefined;
 }
 
-/** A node that does not answer keeps its volumes so long. Source: maxWaitForUnmountDuration */
+/** A node that does not answer, or is gone while it may still run, keeps its volumes so long. Source: maxWaitForUnmountDuration */
 export const FORCE_AFTER_MS = 6 * 60_000;
 /** An attacher has so long to end what it has begun: while it attaches, nothing is taken away. Source: pkg/volume/csi/csi_plugin.go csiTimeout */
 export const ATTACH_MS = 2 * 60_000;
 /** A driver that wants no attaching any more: pods that wait for a volume it has just attached mount it first. Source: attach_detach_controller.go DesiredStateOfWorldPopulatorLoopSleepPeriod */
 const RELEASED_MS = 60_000;
 
-export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs, pendingMs, released = NONE, forceDetach = true }: NodeFacts): NodePlan {
+export function planNode({ node, lastInUse = [], wanted, attachments, elsewhere, volume, idleMs, pendingMs, released = NONE, forceDetach = true }: NodeFacts): NodePlan {
   const wantedNames = new Set(wanted.map((one) => one.volume.metadata.name));
   const here = new Map(attachments.map((one) => [one.spec.source.persistentVolumeName ?? "", one]));
   const attach: Wanted[] = [];
   const blocked: { wanted: Wanted; by: readonly Readonly<VolumeAttachment>[] }[] = [];
-  for (const one of wanted) {
+  for (const one of node ? wanted : []) {
     if (here.has(one.volume.metadata.name)) continue;
     const others = isForMany(one.volume) ? [] : elsewhere(one.volume.metadata.name);
     if (others.length > 0) blocked.push({ wanted: one, by: others });
@@ -76,14 +79,14 @@ export function planNode({ node, wanted, attachments, elsewhere, volume, idleMs,
     const attachment = here.get(one.volume.metadata.name);
     return attachment === undefined || attachment.status?.attached ? [] : [{ wanted: one, attachment: attachment.metadata.name, ...problemOf(attachment, one.volume, pendingMs) }];
   });
-  const inUse = new Set(node?.status?.volumesInUse ?? []);
+  const inUse = new Set(node ? node.status?.volumesInUse : lastInUse);
   const idle = attachments.filter((one) => !wantedNames.has(one.spec.source.persistentVolumeName ?? "") && !isDeleting(one) && isOwn(one));
   const isMounted = (one: Readonly<VolumeAttachment>): boolean => {
     const name = uniqueName(one, volume);
     return name !== undefined && inUse.has(name);
   };
-  const isNeeded = (one: Readonly<VolumeAttachment>): boolean => isMounted(one) || idleMs(one.metadata.name) < (isUnderWay(one) ? ATTACH_MS : released.has(one.spec.source.persistentVolumeName!) ? RELEASED_MS : 0);
-  const detach = idle.filter((one) => node === undefined || isOutOfService(node) || !isNeeded(one) || (forceDetach && !isHealthy(node) && idleMs(one.metadata.name) > FORCE_AFTER_MS));
+  const isNeeded = (one: Readonly<VolumeAttachment>): boolean => isMounted(one) || (node !== undefined && idleMs(one.metadata.name) < (isUnderWay(one) ? ATTACH_MS : released.has(one.spec.source.persistentVolumeName!) ? RELEASED_MS : 0));
+  const detach = idle.filter((one) => !isNeeded(one) || forcedBy(node, idleMs(one.metadata.name), forceDetach) !== undefined);
   const attached = attachments.filter((one) => one.status?.attached && !isDeleting(one) && !detach.includes(one)).flatMap((one): AttachedVolume[] => {
     const name = uniqueName(one, volume);
     return name === undefined ? [] : [{ name, devicePath: "" }];
@@ -107,9 +110,8 @@ function problemOf({ metadata, spec, status }: Readonly<VolumeAttachment>, volum
 
 /** Why it is not waited for until nothing on the node uses what is taken off it; undefined: nothing does. As upstream counts it. */
 export function forcedBy(node: Readonly<Node> | undefined, idleMs: number, forceDetach: boolean): "timeout" | "out-of-service" | undefined {
-  if (!node) return undefined;
-  if (forceDetach && !isHealthy(node) && idleMs > FORCE_AFTER_MS) return "timeout";
-  return isOutOfService(node) ? "out-of-service" : undefined;
+  if (forceDetach && !(node && isHealthy(node)) && idleMs > FORCE_AFTER_MS) return "timeout";
+  return node && isOutOfService(node) ? "out-of-service" : undefined;
 }
 
 export function isOutOfService({ spec }: Readonly<Node>): boolean {

@@ -15,7 +15,7 @@ export interface ToldPods {
 interface Deps {
   readonly recorder: EventRecorder;
   readonly waits: Pick<Waits, "isNewAttempt">;
-  /** That use the claim. */
+  /** That use the claim still. */
   readonly podsOfClaim: (claim: ObjectKey) => readonly Readonly<Pod>[];
 }
 

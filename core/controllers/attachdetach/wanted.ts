@@ -1,12 +1,11 @@
 /** Which volumes the pods of a node use that somebody has to attach for them. Source: kubernetes v1.36 pkg/controller/volume/attachdetach/util */
 import type { PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import { iscsiVolumeName } from "../../api/meta/iscsi-names.ts";
-import { objectKey } from "../../api/meta/object-meta.ts";
+import { isControlledBy, objectKey } from "../../api/meta/object-meta.ts";
 import { CSI_DRIVERS, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from "../../client/resources.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { PODS_BY_NODE } from "../nodelifecycle/node-health.ts";
-import { isTerminal } from "../pod-state.ts";
-import { claimsOf } from "../volume/volume.ts";
+import { claimsOf, isDoneWithVolumes } from "../volume/volume.ts";
 import { isForMany, type Wanted } from "./plan.ts";
 import type { WantedDisk } from "./plan-disks.ts";
 
@@ -16,7 +15,7 @@ export interface WantedVolumes {
   boundTo(pod: Readonly<Pod>): Readonly<PersistentVolume>[];
   /** Whether the driver wants that. */
   isAttached(wanted: Wanted): boolean;
-  /** Of CSI drivers, by pods that have not ended. */
+  /** Of CSI drivers, by pods that need them still. */
   usedOn(node: string): Wanted[];
   /** Those of them that are to be attached. */
   wantedOn(node: string): Wanted[];
@@ -35,9 +34,15 @@ export function wantedVolumes(informers: ControllerDeps["informers"]): WantedVol
   function boundTo(pod: Readonly<Pod>): Readonly<PersistentVolume>[] {
     return claimsOf(pod).flatMap((key) => {
       const claim: Readonly<PersistentVolumeClaim> | undefined = claims.get(key);
-      const bound = claim?.spec.volumeName ? volume(claim.spec.volumeName) : undefined;
-      return bound && bound.spec.claimRef?.uid === claim?.metadata.uid ? [bound] : [];
+      if (claim === undefined || !isFor(pod, claim)) return [];
+      const bound = claim.spec.volumeName ? volume(claim.spec.volumeName) : undefined;
+      return bound && bound.spec.claimRef?.uid === claim.metadata.uid ? [bound] : [];
     });
+  }
+
+  /** A claim by the name of the pod's own one may be somebody else's, which the pod never gets. */
+  function isFor({ metadata, spec }: Readonly<Pod>, claim: Readonly<PersistentVolumeClaim>): boolean {
+    return spec.volumes?.some(({ persistentVolumeClaim }) => persistentVolumeClaim?.claimName === claim.metadata.name) || isControlledBy(claim, { metadata });
   }
 
   function isAttached({ volume: { spec } }: Wanted): boolean {
@@ -47,7 +52,7 @@ export function wantedVolumes(informers: ControllerDeps["informers"]): WantedVol
   function usedOn(node: string): Wanted[] {
     const found = new Map<string, { volume: Readonly<PersistentVolume>; pods: Readonly<Pod>[] }>();
     for (const pod of pods.by(PODS_BY_NODE, node)) {
-      if (isTerminal(pod)) continue;
+      if (isDoneWithVolumes(pod)) continue;
       for (const bound of boundTo(pod)) {
         if (!bound.spec.csi) continue;
         const known = found.get(bound.metadata.name);
@@ -66,7 +71,7 @@ export function wantedVolumes(informers: ControllerDeps["informers"]): WantedVol
       else found.set(one.name, { ...one, pods: [pod] });
     };
     for (const pod of pods.by(PODS_BY_NODE, node)) {
-      if (isTerminal(pod)) continue;
+      if (isDoneWithVolumes(pod)) continue;
       for (const { iscsi } of pod.spec.volumes ?? []) if (iscsi) add(pod, { name: iscsiVolumeName(iscsi), isForMany: true });
       for (const bound of boundTo(pod)) if (bound.spec.iscsi) add(pod, { name: iscsiVolumeName(bound.spec.iscsi), volume: bound, isForMany: isForMany(bound) });
     }

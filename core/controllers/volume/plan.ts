@@ -6,7 +6,7 @@
 import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
 import type { StorageClass } from "../../api/gen/storage.v1.ts";
 import { provisionerNow } from "../../api/meta/in-tree-volumes.ts";
-import { annotationsOf, hasFinalizer, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
+import { annotationsOf, hasFinalizer, isDeleting, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import type { EventType } from "../../client/events.ts";
 import { bestMatch, classOfClaim, isBoundTo, modesDiffer, saysClass, whyUnfit } from "./match.ts";
 
@@ -126,11 +126,11 @@ export function planVolume(volume: Volume, claim: Claim | undefined): VolumePlan
 /** What a released volume becomes when there is nobody to reclaim it; undefined: it stays, or its provisioner sees to it. */
 export function reclaimFailure(volume: Volume): Said | undefined {
   const { persistentVolumeReclaimPolicy: policy, csi, hostPath, nfs } = volume.spec;
-  if (policy === "Retain") return undefined;
+  const { [ANNOTATION.provisionedBy]: provisioner = "", [ANNOTATION.migratedTo]: driver } = annotationsOf(volume);
+  if (driver || policy === "Retain") return undefined;
   if (policy === "Recycle") return warning("VolumeFailedRecycle", "No recycler plugin found for the volume!");
   if (policy !== "Delete") return warning("VolumeUnknownReclaimPolicy", "Volume has unrecognized PersistentVolumeReclaimPolicy");
-  const { [ANNOTATION.provisionedBy]: provisioner = "", [ANNOTATION.migratedTo]: driver } = annotationsOf(volume);
-  if (driver || csi !== undefined || (provisioner !== "" && !provisioner.startsWith("kubernetes.io/")) || hasFinalizer(volume, "external-provisioner.volume.kubernetes.io/finalizer")) return undefined;
+  if (csi !== undefined || (provisioner !== "" && !provisioner.startsWith("kubernetes.io/")) || hasFinalizer(volume, DRIVER_FINALIZER)) return undefined;
   if (hostPath !== undefined && !/^\/tmp\/.+/.test(hostPath.path)) return warning("VolumeFailedDelete", `host_path deleter only supports /tmp/.+ but received provided ${hostPath.path}`);
   if (provisioner === "") return warning("VolumeFailedDelete", `error getting deleter volume plugin for volume "${volume.metadata.name}": no ${hostPath || nfs ? "deletable " : ""}volume plugin matched`);
   return warning("VolumeFailedDelete", RECYCLED.includes(provisioner) ? "no deletable volume plugin matched" : `no volume plugin matched name: ${provisioner}`);
@@ -139,18 +139,27 @@ export function reclaimFailure(volume: Volume): Said | undefined {
 /** What upstream has a plug-in for that does more than mount. Source: kubernetes v1.36 cmd/kube-controller-manager/app/plugins.go ProbeProvisionableRecyclableVolumePlugins */
 const RECYCLED = ["kubernetes.io/host-path", "kubernetes.io/nfs"];
 const IN_TREE_FINALIZER = "kubernetes.io/pv-controller";
+const DRIVER_FINALIZER = "external-provisioner.volume.kubernetes.io/finalizer";
 
-/** Names the driver that took the place of its provisioner, which looks for that; undefined: all is said already. */
+/** Names the driver that took the place of its provisioner, which looks for that, and has the finalizers that go with it; undefined: all is so already. */
 export function withDriver<T extends Volume | Claim>(object: T): T | undefined {
   const { [ANNOTATION.migratedTo]: before, ...annotations } = annotationsOf(object);
   const provisioner = annotations[ANNOTATION.provisionedBy] ?? annotations[ANNOTATION.provisioner] ?? annotations[ANNOTATION.betaProvisioner];
   if (provisioner === undefined) return undefined;
   const now = provisionerNow(provisioner);
   const driver = now === provisioner ? undefined : now;
-  const { finalizers = [] } = object.metadata;
-  const kept = driver === undefined ? finalizers : finalizers.filter((one) => one !== IN_TREE_FINALIZER);
-  if (driver === before && kept.length === finalizers.length) return undefined;
-  return { ...object, metadata: { ...object.metadata, ...(kept.length < finalizers.length ? { finalizers: kept } : {}), annotations: { ...annotations, ...(driver === undefined ? {} : { [ANNOTATION.migratedTo]: driver }) } } };
+  const { finalizers: given = [] } = object.metadata;
+  const finalizers = annotations[ANNOTATION.provisionedBy] === undefined ? given : finalizersOf(object as Volume, given, { provisioner, isMigrated: driver !== undefined });
+  if (driver === before && finalizers.length === given.length && finalizers.every((one) => given.includes(one))) return undefined;
+  return { ...object, metadata: { ...object.metadata, ...(finalizers === given ? {} : { finalizers }), annotations: { ...annotations, ...(driver === undefined ? {} : { [ANNOTATION.migratedTo]: driver }) } } };
+}
+
+/** A volume that was made by a part of Kubernetes is held for that, not for a driver, while it is to be deleted when nobody wants it any more. */
+function finalizersOf(volume: Volume, given: readonly string[], { provisioner, isMigrated }: { readonly provisioner: string; readonly isMigrated: boolean }): readonly string[] {
+  if (!isMigrated && !provisioner.startsWith("kubernetes.io/")) return given;
+  const left = given.filter((one) => one !== IN_TREE_FINALIZER && (isMigrated || one !== DRIVER_FINALIZER));
+  const isHeld = !isMigrated && volume.spec.persistentVolumeReclaimPolicy === "Delete" && (given.includes(IN_TREE_FINALIZER) || !isDeleting(volume)); // one that is going takes no new ones
+  return isHeld ? [...left, IN_TREE_FINALIZER] : left;
 }
 
 function warning(reason: string, message: string): Said { return { type: "Warning", reason, message }; }

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { stored } from "../../../test/static-informer.ts";
-import type { Node, PersistentVolume, PersistentVolumeClaim } from "../../api/gen/core.v1.ts";
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { StorageClass } from "../../api/gen/storage.v1.ts";
 import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from "../../client/resources.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
@@ -11,7 +11,7 @@ import { silentLog } from "../../observe/log.ts";
 import { PlanApplier } from "./apply.ts";
 import { bestMatch, whyUnfit } from "./match.ts";
 import { type ClaimFacts, planClaim, planVolume, reclaimFailure, withDriver } from "./plan.ts";
-import { volumeBinder } from "./volume.ts";
+import { isDoneWithVolumes, volumeBinder } from "./volume.ts";
 
 interface Given { size?: string; modes?: string[]; class?: string; ref?: { name: string; namespace: string; uid?: string }; phase?: string; labels?: Record<string, string>; annotations?: Record<string, string>; host?: string; policy?: string; mode?: string; going?: boolean; source?: object }
 const volume = (name: string, given: Given = {}) => stored<PersistentVolume>("v1", "PersistentVolume", name, {
@@ -97,6 +97,7 @@ test.each([
   ["Delete", { source: { nfs: { server: "s", path: "/" } } }, `error getting deleter volume plugin for volume "v": no deletable volume plugin matched`],
   ["Delete", { annotations: { "pv.kubernetes.io/provisioned-by": "kubernetes.io/glusterfs" } }, "no volume plugin matched name: kubernetes.io/glusterfs"],
   ["Delete", { annotations: { "pv.kubernetes.io/provisioned-by": "kubernetes.io/aws-ebs", "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" } }, undefined],
+  ["Recycle", { annotations: { "pv.kubernetes.io/provisioned-by": "kubernetes.io/aws-ebs", "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" } }, undefined],
   ["Recycle", {}, "No recycler plugin found for the volume!"],
 ] as const)("released, %s", (policy, given, message) => expect(reclaimFailure(volume("v", { ...(given as Given), policy }))?.message).toBe(message));
 
@@ -106,6 +107,28 @@ test.each<[string, Record<string, string>, Record<string, string> | undefined]>(
   ["a driver of another's", { "pv.kubernetes.io/provisioned-by": "x.io/p", "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" }, { "pv.kubernetes.io/provisioned-by": "x.io/p" }],
   ["nobody's", { "pv.kubernetes.io/migrated-to": "ebs.csi.aws.com" }, undefined],
 ])("a volume tells: %s", (_, annotations, told) => expect(withDriver(volume("v", { annotations }))?.metadata.annotations).toEqual(told));
+
+const [MINE, DRIVERS] = ["kubernetes.io/pv-controller", "external-provisioner.volume.kubernetes.io/finalizer"] as const;
+test.each<[string, string, { provisioner?: string; policy?: string; going?: boolean; before: string[] }, string[] | undefined]>([
+  ["a driver's", "as it is", { provisioner: "x.io/p", before: [MINE, DRIVERS] }, undefined],
+  ["its maker was part of Kubernetes", "held for that", { before: ["own", DRIVERS] }, ["own", MINE]],
+  ["so already", "as it is", { before: ["own", MINE] }, undefined],
+  ["not to be deleted", "not held", { policy: "Retain", before: ["own", MINE] }, ["own"]],
+  ["to be recycled", "not held", { policy: "Recycle", before: [MINE] }, []],
+  ["going, and free to", "not held up", { going: true, before: ["own"] }, undefined],
+  ["its maker has become a driver", "the driver's", { provisioner: "kubernetes.io/aws-ebs", before: [MINE, DRIVERS] }, [DRIVERS]],
+  ["made by hand", "as it is", { provisioner: "", before: [DRIVERS] }, undefined],
+])("a volume's finalizers: %s: %s", (_, __, { provisioner = "kubernetes.io/rbd", policy = "Delete", going = false, before }, after) => {
+  const one = volume("v", { policy, going, annotations: provisioner === "" ? {} : { "pv.kubernetes.io/provisioned-by": provisioner } });
+  expect(withDriver({ ...one, metadata: { ...one.metadata, finalizers: before } })?.metadata.finalizers).toEqual(after);
+});
+
+const RUNNING = { state: { running: {} } }, WAITING = { state: { waiting: {} } }, ENDED = { state: { terminated: { exitCode: 0 } } };
+test.each<[string, boolean, boolean, object]>([
+  ["runs", false, false, { containerStatuses: [RUNNING] }], ["has ended", true, false, { phase: "Failed", containerStatuses: [RUNNING] }], ["waits", false, false, { containerStatuses: [WAITING] }],
+  ["is to go and runs", false, true, { containerStatuses: [ENDED, RUNNING] }], ["is to go and has not begun", true, true, { initContainerStatuses: [WAITING], containerStatuses: [WAITING] }],
+  ["is to go and has nothing", true, true, {}], ["is to go, and someone looks into it", false, true, { containerStatuses: [ENDED], ephemeralContainerStatuses: [RUNNING] }],
+])("a pod that %s needs no volumes: %s", (_, done, going, status) => expect(isDoneWithVolumes(stored<Pod>("v1", "Pod", "ns/p", { metadata: going ? { deletionTimestamp: "2026-07-01T00:00:00Z" } : {}, status }))).toBe(done));
 
 test("of a volume whose file system is still to be expanded a claim has what that had before", () => withControllers((deps) => [volumeBinder(deps)], async (api, call) => {
   const before = { "volume.alpha.kubernetes.io/pre-resize-capacity": "1Gi" };

@@ -14,7 +14,7 @@
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { StorageClass } from "../../api/gen/storage.v1.ts";
 import { provisionerNow } from "../../api/meta/in-tree-volumes.ts";
-import { annotationsOf, keyOf, namespaceOf, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
+import { annotationsOf, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
 import { NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, STORAGE_CLASSES } from "../../client/resources.ts";
@@ -41,6 +41,12 @@ export function claimsOf(pod: Readonly<Pod>): ObjectKey[] {
     const claim = persistentVolumeClaim?.claimName ?? (ephemeral ? `${pod.metadata.name}-${name}` : undefined);
     return claim === undefined ? [] : [objectKey(namespaceOf(pod), claim)];
   });
+}
+
+/** It needs its volumes no more: it has ended, or is to go and no container of it runs, be it that its node does not answer. Source: kubernetes v1.36 pkg/volume/util/util.go IsPodTerminated */
+export function isDoneWithVolumes(pod: Readonly<Pod>): boolean {
+  const { initContainerStatuses = [], containerStatuses = [], ephemeralContainerStatuses = [] } = pod.status ?? {};
+  return isTerminal(pod) || (isDeleting(pod) && [...initContainerStatuses, ...containerStatuses, ...ephemeralContainerStatuses].every(({ state }) => state?.terminated || state?.waiting));
 }
 
 export function volumeBinder({ client, informers, events, clock, metrics }: Deps): Controller {
@@ -107,7 +113,7 @@ export function volumeBinder({ client, informers, events, clock, metrics }: Deps
       volumes: () => volumes.list(),
       storageClass: classes.get(objectKey("", classOfClaim(claim))),
       defaultClass: () => defaultClass(classes.list()),
-      users: pods.by(PODS_BY_CLAIM, keyOf(claim)).filter((pod) => !isTerminal(pod)).map((pod) => ({ name: pod.metadata.name, placed: !!pod.spec.nodeName, node: nodeOf(pod) })),
+      users: pods.by(PODS_BY_CLAIM, keyOf(claim)).filter((pod) => !isDoneWithVolumes(pod)).map((pod) => ({ name: pod.metadata.name, placed: !!pod.spec.nodeName, node: nodeOf(pod) })),
     };
   }
 

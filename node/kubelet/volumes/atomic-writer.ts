@@ -125,12 +125,26 @@ function timestampName(ms: number): string {
   return new Date(ms).toISOString().slice(0, 19).replace(/[-T:]/g, "_");
 }
 
+/** What a file system may answer that knows no groups, is read-only, or whose server lets nobody give anything away: no other try changes that. */
+const REFUSALS: ReadonlySet<string> = new Set(["EPERM", "EACCES", "EROFS", "EINVAL", "ENOSYS", "ENOTSUP", "EOPNOTSUPP"]);
+
+interface Ownership {
+  readonly gid: number;
+  readonly readOnly: boolean;
+  readonly onlyIfRootDiffers: boolean;
+  /** Is called for each file. */
+  readonly count?: (() => void) | undefined;
+  /** Is called for each file that stays as it is because the file system wants that. */
+  readonly onRefused?: ((error: unknown) => void) | undefined;
+}
+
 /**
- * Gives a volume to a group: everything in it belongs to `gid` and may be read (and written) by it; new files inherit the group.
+ * Gives a volume to a group: everything in it belongs to `gid` and may be read (and written) by it; new files inherit the group. Where the file system does not
+ * give it, the volume is used as it is.
  *
  * Source: kubernetes v1.36 pkg/volume/volume_linux.go
  */
-export async function setVolumeOwnership(root: string, { gid, readOnly, onlyIfRootDiffers, count }: { readonly gid: number; readonly readOnly: boolean; readonly onlyIfRootDiffers: boolean; /** Is called for each file. */ readonly count?: (() => void) | undefined }): Promise<void> {
+export async function setVolumeOwnership(root: string, { gid, readOnly, onlyIfRootDiffers, count, onRefused }: Ownership): Promise<void> {
   if (process.platform === "win32") return; // fsGroup is Linux' alone
   const setgid = 0o2000;
   const rights = readOnly ? 0o440 : 0o660;
@@ -138,6 +152,14 @@ export async function setVolumeOwnership(root: string, { gid, readOnly, onlyIfRo
   if (onlyIfRootDiffers) {
     const { gid: owner, mode } = await stat(root);
     if (owner === gid && (mode & 0o7777) === wantedDirectory(mode)) return;
+  }
+  async function attempt(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (error) {
+      if (!REFUSALS.has((error as NodeJS.ErrnoException).code ?? "")) throw error;
+      onRefused?.(error);
+    }
   }
   /** Each thing is held while it is looked at and given away, and follows no link: containers that have the volume may put others in its place. */
   async function give(path: string, depth: number): Promise<void> {
@@ -147,11 +169,11 @@ export async function setVolumeOwnership(root: string, { gid, readOnly, onlyIfRo
     try {
       const self = `/proc/self/fd/${held.fd}`;
       const facts = await held.stat();
-      if (facts.isSymbolicLink()) return await lchown(path, -1, gid);
+      if (facts.isSymbolicLink()) return await attempt(() => lchown(path, -1, gid));
       if (facts.isDirectory()) for (const name of await readdir(self)) await give(`${self}/${name}`, depth + 1); // first: where the root is as it should be, so is all below it
-      await chown(self, -1, gid);
+      await attempt(() => chown(self, -1, gid));
       const { mode } = await held.stat(); // a change of owner takes bits away
-      await chmod(self, facts.isDirectory() ? wantedDirectory(mode) : (mode & 0o7777) | rights);
+      await attempt(() => chmod(self, facts.isDirectory() ? wantedDirectory(mode) : (mode & 0o7777) | rights));
     } finally {
       await held.close();
     }

@@ -8,7 +8,7 @@ import type { ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, ProjectedVolumeS
 import type { ObjectSource } from "../containers/environment.ts";
 import { fieldValue, resourceValue } from "../containers/field-reference.ts";
 import { effectiveSecurityContext } from "../containers/security-context.ts";
-import { findContainer } from "../pod-spec.ts";
+import { allContainers, findContainer } from "../pod-spec.ts";
 import { unlessMissing } from "../objects/unless-missing.ts";
 import type { Payload, PayloadFile } from "./atomic-writer.ts";
 
@@ -89,9 +89,9 @@ async function projectionPayload(facts: PayloadFacts, { configMap, secret, downw
   return new Map();
 }
 
-/** The user all containers run as, if they agree: only then can the token be made theirs. */
+/** The user all containers run as, those that only look into the pod too, if they agree: only then can the token be made theirs. */
 function commonUser(pod: Pod): number | undefined {
-  const users = new Set([...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map((container) => effectiveSecurityContext(pod, container).runAsUser));
+  const users = new Set(allContainers(pod.spec).map(({ container }) => effectiveSecurityContext(pod, container).runAsUser));
   const [user] = users;
   return users.size === 1 ? user : undefined;
 }

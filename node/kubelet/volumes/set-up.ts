@@ -243,13 +243,13 @@ function bindWith(mounts: Mounts, path: string, directory: string, { readOnly, o
 }
 
 /** To the pod's group, unless other pods have the volume already: it stays theirs. Source: kubernetes v1.36 pkg/volume/local/local.go SetUpAt */
-async function giveLocal({ dataDir, mounts, clock, events }: SetUpDeps, pod: Pod, name: string, directory: string): Promise<void> {
+async function giveLocal({ dataDir, mounts, clock, events, log }: SetUpDeps, pod: Pod, name: string, directory: string): Promise<void> {
   const { fsGroup } = pod.spec.securityContext ?? {};
   if (fsGroup === undefined) return;
   const { dev, ino, gid } = await stat(directory);
   const others = mounts.list().filter(({ target }) => target !== directory && target.startsWith(`${podDirectories(dataDir)}/`) && target.includes("/volumes/kubernetes.io~local-volume/"));
   const found = await Promise.all(others.map(async ({ target }) => await stat(target).catch(() => undefined))); // gone meanwhile
-  if (!found.some((other) => other?.dev === dev && other.ino === ino)) return await giveToGroup(pod, directory, { readOnly: false, told: { clock, events } });
+  if (!found.some((other) => other?.dev === dev && other.ino === ino)) return await giveToGroup(pod, directory, { readOnly: false, told: { clock, events, log } });
   if (gid !== fsGroup) events.event(podReference(pod), "Warning", "AlreadyMountedVolume", `The requested fsGroup is ${fsGroup}, but the volume ${name} has GID ${gid}. The volume may not be shareable.`);
 }
 

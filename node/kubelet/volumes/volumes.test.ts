@@ -14,6 +14,7 @@ import { type Mounts, systemMounts } from "../../os/mount.ts";
 import { type Payload, setVolumeOwnership, writePayload } from "./atomic-writer.ts";
 import { checkHostPath } from "./host-path.ts";
 import { configMapPayload, type PayloadFacts, projectedPayload } from "./payload.ts";
+import { giveToGroup } from "./volume-directory.ts";
 import { type SetUpDeps, setUpVolume, tmpfsMounter } from "./set-up.ts";
 import { AttachLimitReached } from "./mount-failure.ts";
 import { bindSubPath, SubPathNotMade } from "./subpath.ts";
@@ -66,6 +67,21 @@ test("a volume is a group's when all in it is: whoever is stopped half-way begin
   expect(statSync(directory).gid).not.toBe(4321);
   await given;
   expect(statSync(directory).gid).toBe(4321);
+});
+
+test("a volume whose file system gives nothing to a group is used as it is, and that is told", async () => {
+  const [source, shown] = [join(directory, "source"), join(directory, "shown")];
+  for (const path of [source, shown]) mkdirSync(path);
+  writeFileSync(join(source, "f"), "");
+  symlinkSync("f", join(source, "link"));
+  systemMounts().bind(source, shown, { readOnly: true });
+  const warnings: unknown[] = [];
+  const told = { clock: systemClock, events: { event: () => undefined } as never, log: { warn: (_: string, facts?: object) => void warnings.push(facts) } };
+  const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: { containers: [], securityContext: { fsGroup: 4321 } } } as unknown as Pod;
+  await giveToGroup(pod, shown, { readOnly: false, told });
+  expect(warnings).toMatchObject([{ pod: "p", group: 4321, error: { code: "EROFS" } }]);
+  expect(statSync(join(shown, "f")).gid).toBe(0);
+  await expect(giveToGroup(pod, join(directory, "none"), { readOnly: false, told })).rejects.toThrow("ENOENT");
 });
 
 test("a subpath stays in its volume", () => {
@@ -147,6 +163,14 @@ test("what the files say", async () => {
   expect([...(await configMapPayload(facts, "cfg", { ...all, items: unclean })).keys()]).toEqual(["a", "d/x", "y", "z", "e/f"]);
   const projected = await projectedPayload(facts, { sources: [{ serviceAccountToken: { path: "token" } }, { configMap: { name: "cfg", items: [{ key: "a", path: "d/a", mode: 0o400 }] } }] });
   expect([...projected].map(([path, { mode, uid }]) => [path, mode, uid])).toEqual([["token", 0o600, 7], ["d/a", 0o400, undefined]]);
+  const others: [string, Partial<Pod["spec"]>, unknown][] = [
+    ["another user looks into it", { ephemeralContainers: [{ name: "debug", securityContext: { runAsUser: 8 } }] }, [0o644, undefined]], ["somebody looks into it", { ephemeralContainers: [{ name: "debug" }] }, [0o644, undefined]],
+    ["its user looks into it", { ephemeralContainers: [{ name: "debug", securityContext: { runAsUser: 7 } }] }, [0o600, 7]], ["nobody is named first", { initContainers: [{ name: "init" }] }, [0o644, undefined]],
+  ];
+  for (const [why, spec, expected] of others) {
+    const { mode, uid } = (await projectedPayload({ ...facts, pod: { ...pod, spec: { ...pod.spec, ...spec } } }, { sources: [{ serviceAccountToken: { path: "token" } }] })).get("token")!;
+    expect([mode, uid], why).toEqual(expected);
+  }
   await expect(projectedPayload(facts, { sources: [{ secret: { name: "s" } }, { configMap: { name: "x" } }] })).rejects.toThrow(`[secret "s" not found, configmap "x" not found]`);
 });
 
