@@ -170,6 +170,7 @@ describe("RuntimeClass", () => {
   const runtimeClasses = staticInformer<RuntimeClass>(
     stored<RuntimeClass>("node.k8s.io/v1", "RuntimeClass", "kata", { handler: "kata", overhead: { podFixed: { cpu: "250m", memory: "120Mi" } }, scheduling: { nodeSelector: { kata: "yes" }, tolerations: [{ key: "kata", operator: "Exists" }] } }),
     stored<RuntimeClass>("node.k8s.io/v1", "RuntimeClass", "runc", { handler: "runc" }),
+    stored<RuntimeClass>("node.k8s.io/v1", "RuntimeClass", "placed", { handler: "runc", scheduling: { nodeSelector: { disk: "ssd" } } }),
   );
   const plugin = runtimeClassAdmission({ runtimeClasses });
 
@@ -188,6 +189,12 @@ describe("RuntimeClass", () => {
     [{ runtimeClassName: "kata", nodeSelector: { kata: "no" } }, 'pods "web" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[kata] = yes; pod.spec.nodeSelector[kata] = no'],
     [{}, "ok"],
   ])("%j: %s", async (spec, answer) => expect(await runPlugin(plugin, create(pod(spec)))).toBe(answer));
+
+  test("where a class says which nodes, what others of the pod's tolerations include is dropped", async () => {
+    const object = pod({ runtimeClassName: "placed", tolerations: [{ key: "a", operator: "Exists", effect: "NoSchedule" }, { operator: "Exists" }] });
+    expect(await runPlugin(plugin, create(object))).toBe("ok");
+    expect(object.spec.tolerations).toEqual([{ operator: "Exists" }]);
+  });
 
   test("tolerations that others include are dropped", () => {
     expect(mergeTolerations([{ key: "a", operator: "Equal", value: "1", effect: "NoSchedule" }], [{ key: "a", operator: "Exists" }])).toEqual([{ key: "a", operator: "Exists" }]);
