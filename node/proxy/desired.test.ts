@@ -45,6 +45,11 @@ describe("which endpoints get traffic", () => {
   });
 });
 
+test.each([0, -1, 65_536])("an endpoint at port %d, which is none, is no endpoint", (port) => {
+  const [plan] = planService(service({}), [slice([endpoint(1, "n1")], { ports: [{ name: "http", port, protocol: "TCP" }] })], node).ports;
+  expect(plan).toMatchObject({ clusterBackends: [], anyBackend: false });
+});
+
 test("headless, ExternalName and other proxies' services have no rules", () => {
   expect(planService(service({ clusterIP: "None", clusterIPs: ["None"] }), [], node).ports).toEqual([]);
   expect(planService(service({ type: "ExternalName", externalName: "x.example" }), [], node).ports).toEqual([]);

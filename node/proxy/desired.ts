@@ -20,6 +20,8 @@ export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
 const HEADLESS_LABEL = "service.kubernetes.io/headless";
 
+const PORT_MAX = 65_535;
+
 export type ProxyProtocol = "tcp" | "udp" | "sctp";
 
 export interface ProxyNode {
@@ -125,7 +127,7 @@ function candidates(port: Readonly<ServicePort>, slices: readonly Readonly<Endpo
   for (const slice of slices) {
     if (slice.addressType !== (family === 4 ? "IPv4" : "IPv6")) continue;
     const number = slice.ports?.find((candidate) => samePort(candidate, port))?.port;
-    if (number == null) continue;
+    if (number == null || number < 1 || number > PORT_MAX) continue; // the API takes any: the kernel would refuse it with all other rules
     for (const endpoint of slice.endpoints ?? []) {
       const ip = parseIp(endpoint.addresses[0] ?? "");
       if (!ip || ip.family !== family) continue;
