@@ -281,6 +281,8 @@ test("AlwaysPullImages", async () => {
   const object = pod({ initContainers: [{ name: "i", image: "i" }], volumes: [{ name: "v", image: { reference: "x" } }] });
   expect(await runPlugin(alwaysPullImages, create(object))).toBe("ok");
   expect([object.spec.containers[0]?.imagePullPolicy, object.spec.initContainers?.[0]?.imagePullPolicy, object.spec.volumes?.[0]?.image?.pullPolicy]).toEqual(["Always", "Always", "Always"]);
-  expect(await runPlugin(alwaysPullImages, create(pod({ containers: [{ name: "c", image: "i", imagePullPolicy: "Never" }] })), ["validate"])).toBe('pods "web" is forbidden: spec.containers[0].imagePullPolicy: Unsupported value: "Never": supported values: "Always"');
+  expect(await runPlugin(alwaysPullImages, create(pod({ containers: [{ name: "c", image: "i", imagePullPolicy: "Never" }] })), ["validate"])).toBe('500 pods "web" is forbidden: spec.containers[0].imagePullPolicy: Unsupported value: "Never": supported values: "Always"');
+  const two = pod({ containers: [{ name: "c", image: "i", imagePullPolicy: "Always" }], initContainers: [{ name: "i", image: "i" }], volumes: [{ name: "v", image: { reference: "x", pullPolicy: "Never" } }] });
+  expect(await runPlugin(alwaysPullImages, create(two), ["validate"])).toBe('500 [pods "web" is forbidden: spec.initContainers[0].imagePullPolicy: Unsupported value: "": supported values: "Always", pods "web" is forbidden: spec.volumes[0].image.pullPolicy: Unsupported value: "Never": supported values: "Always"]');
   expect(await runPlugin(alwaysPullImages, admissionRequest({ operation: "UPDATE", resource: "pods", object: pod(), old: pod() }))).toBe("not handled");
 });
