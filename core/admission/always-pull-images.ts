@@ -1,6 +1,7 @@
 /** AlwaysPullImages (off unless asked for): who has no pull secret cannot use an image because another pod left it on the node. Source: kubernetes v1.36 plugin/pkg/admission/alwayspullimages */
 import type { Container, EphemeralContainer, Pod } from "../api/gen/core.v1.ts";
 import { formatFieldError, notSupported } from "../api/meta/field-error.ts";
+import { statusError } from "../api/meta/status-error.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 import { isResource, joinErrors, refusal } from "./refuse.ts";
 
@@ -16,8 +17,8 @@ export const alwaysPullImages: AdmissionPlugin = {
     const { spec } = request.object as Pod;
     const wrong = containersOf(spec).filter(([{ imagePullPolicy }]) => imagePullPolicy !== "Always").map(([{ imagePullPolicy }, path]) => notSupported(`${path}.imagePullPolicy`, imagePullPolicy ?? "", ["Always"]));
     const wrongVolumes = (spec.volumes ?? []).flatMap(({ image }, i) => (image && image.pullPolicy !== "Always" ? [notSupported(`spec.volumes[${i}].image.pullPolicy`, image.pullPolicy ?? "", ["Always"])] : []));
-    const errors = [...wrong, ...wrongVolumes].map(formatFieldError);
-    if (errors.length > 0) throw refusal(request, joinErrors(errors));
+    const errors = [...wrong, ...wrongVolumes].map((error) => refusal(request, formatFieldError(error)).message);
+    if (errors.length > 0) throw statusError({ code: 500, reason: "", message: joinErrors(errors) }); // several refusals are none to upstream, and neither is one of several
   },
 };
 

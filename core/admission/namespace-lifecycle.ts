@@ -1,5 +1,5 @@
 /**
- * NamespaceLifecycle: nothing is created in a namespace that does not exist or is going away, and four namespaces cannot be deleted.
+ * NamespaceLifecycle: nothing is created in a namespace that does not exist or is going away, and three namespaces cannot be deleted.
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/admission/plugin/namespace/lifecycle/admission.go
  */

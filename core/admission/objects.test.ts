@@ -166,6 +166,13 @@ describe("OwnerReferencesPermissionEnforcement", () => {
     [plugin(), pod(owner(true)), undefined, `pods "web" is forbidden: cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>`],
     [plugin("update replicasets/finalizers rs"), pod(owner(true)), undefined, "ok"], [plugin("update */finalizers *"), pod(owner(true)), undefined, "ok"],
   ])("%#: %s", async (one, object, old, answer) => expect(await runPlugin(one, admissionRequest({ operation: old ? "UPDATE" : "CREATE", resource: "pods", object, old }))).toBe(answer));
+
+  test("a pod's status is let be, that of somebody else's pods is not", async () => {
+    const change = (resource: string) => admissionRequest({ operation: "UPDATE", resource, object: pod(owner()), old: pod() });
+    const status = (group: string) => ({ ...change("pods"), group, subresource: "status" });
+    expect(await runPlugin(plugin(), status(""))).toBe("not handled");
+    expect(await runPlugin(plugin(), status("example.com"))).toContain("cannot set an ownerRef on a resource you can't delete");
+  });
 });
 
 test("DenyServiceExternalIPs", async () => {

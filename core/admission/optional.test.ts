@@ -80,6 +80,21 @@ test("PodNodeSelector", async () => {
   expect([await runPlugin(plugin, create(other, { namespace: "other" })), other.spec.nodeSelector]).toEqual(["ok", { zone: "a" }]);
   expect(await runPlugin(plugin, create(pod({ nodeSelector: { env: "prod" } })))).toBe('pods "web" is forbidden: pod node label selector conflicts with its namespace node label selector');
   expect(await runPlugin(plugin, create(pod({ nodeSelector: { disk: "ssd" } }), { namespace: "tight" }))).toBe('pods "web" is forbidden: pod node label selector labels conflict with its namespace whitelist');
+  const unnamed = { ...pod({ nodeSelector: { env: "prod" } }), metadata: { generateName: "web-" } };
+  expect(await runPlugin(plugin, create(unnamed))).toBe("pods is forbidden: pod node label selector conflicts with its namespace node label selector");
+});
+
+test.each([
+  ["a=b=c", "500 invalid selector: [a b c]"],
+  [" ", "500 invalid selector: [ ]"],
+  ["a=b,c", "500 invalid selector: [c]"],
+  ["-a=b", expect.stringContaining('500 <nil>: Invalid value: "-a": name part must consist of')],
+  ["a=-b", expect.stringContaining('500 [a]: Invalid value: "-b": a valid label must be')],
+  [" a = b ", "ok"],
+  ["", "ok"],
+])("PodNodeSelector: a namespace's selector %j: %s", async (selector, told) => {
+  const plugin = podNodeSelector({ namespaces: staticInformer<Namespace>(namespace("default", { "scheduler.alpha.kubernetes.io/node-selector": selector })), selectors: {} });
+  expect(await runPlugin(plugin, create(pod()))).toEqual(told);
 });
 
 test("PodTolerationRestriction", async () => {
@@ -88,11 +103,23 @@ test("PodTolerationRestriction", async () => {
   const plugin = podTolerationRestriction({ namespaces, restriction: tolerationRestriction(undefined) });
   const one = pod();
   expect([await runPlugin(plugin, create(one)), one.spec.tolerations]).toEqual(["ok", [own]]);
-  expect(await runPlugin(plugin, create(pod({ tolerations: [{ key: "other", operator: "Exists" }] })))).toContain("pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist");
+  expect(await runPlugin(plugin, create(pod({ tolerations: [{ key: "other", operator: "Exists" }] })))).toBe("500 pod tolerations (possibly merged with namespace default tolerations) conflict with its namespace whitelist");
   const free = podTolerationRestriction({ namespaces: staticInformer<Namespace>(namespace("default")), restriction: tolerationRestriction(undefined) });
   const [best, burstable] = [pod(), pod({ containers: [{ name: "c", resources: { requests: { cpu: "1" } } }] })];
   for (const each of [best, burstable]) expect(await runPlugin(free, create(each))).toBe("ok");
-  expect([best.spec.tolerations ?? [], burstable.spec.tolerations]).toEqual([[], [{ key: "node.kubernetes.io/memory-pressure", operator: "Exists", effect: "NoSchedule" }]]);
+  const pressure = { key: "node.kubernetes.io/memory-pressure", operator: "Exists", effect: "NoSchedule" };
+  expect([best.spec.tolerations ?? [], burstable.spec.tolerations]).toEqual([[], [pressure]]);
+  const [nothing, whole] = [pod({ containers: [{ name: "c", resources: { requests: { cpu: "0" } } }] }), pod({ resources: { limits: { memory: "1Gi" } } })];
+  for (const each of [nothing, whole]) expect(await runPlugin(free, create(each))).toBe("ok");
+  expect([nothing.spec.tolerations ?? [], whole.spec.tolerations]).toEqual([[], [pressure]]);
+});
+
+test("PodTolerationRestriction: an annotation that says null asks for nothing, also where the cluster does; one that is no list is told of", async () => {
+  const restriction = tolerationRestriction({ apiVersion: "podtolerationrestriction.admission.k8s.io/v1alpha1", kind: "Configuration", default: [{ key: "cluster", operator: "Exists" }] });
+  const plugin = (defaults: string) => podTolerationRestriction({ namespaces: staticInformer<Namespace>(namespace("default", { "scheduler.alpha.kubernetes.io/defaultTolerations": defaults })), restriction });
+  const one = pod();
+  expect([await runPlugin(plugin("null"), create(one)), one.spec.tolerations]).toEqual(["ok", undefined]);
+  expect(await runPlugin(plugin('{"key":"a"}'), create(pod()))).toBe("500 json: cannot unmarshal object into Go value of type []v1.Toleration");
 });
 
 test("ClusterTrustBundleAttest", async () => {

@@ -16,8 +16,8 @@ export interface OwnerReferencesDeps {
   resourcesOf(kind: { readonly group: string; readonly version: string; readonly kind: string }): readonly { readonly plural: string; readonly namespaced: boolean }[];
 }
 
-/** Subresources that keep owners as they are. */
-const EXEMPT: ReadonlySet<string> = new Set(["pods/status"]);
+/** "group.resource/subresource" of what keeps owners as they are. */
+const EXEMPT: ReadonlySet<string> = new Set([".pods/status"]);
 
 export function ownerReferencesPermissionEnforcement({ authorizer, resourcesOf }: OwnerReferencesDeps): AdmissionPlugin {
   async function may(request: AdmissionRequest, what: { readonly verb: string; readonly group: string; readonly version: string; readonly resource: string; readonly subresource: string; readonly namespace: string; readonly name: string }): Promise<string | undefined> {
@@ -27,7 +27,7 @@ export function ownerReferencesPermissionEnforcement({ authorizer, resourcesOf }
 
   return {
     name: "OwnerReferencesPermissionEnforcement",
-    handles: ({ operation, resource, subresource }) => (operation === "CREATE" || operation === "UPDATE") && !EXEMPT.has(`${resource}/${subresource}`),
+    handles: ({ operation, group, resource, subresource }) => (operation === "CREATE" || operation === "UPDATE") && !EXEMPT.has(`${group}.${resource}/${subresource}`),
     async validate(request) {
       const { operation, group, version, resource, subresource, namespace, name, object, oldObject } = request;
       if (!changesOwners(object, oldObject)) return;

@@ -8,15 +8,18 @@
  * Source: kubernetes v1.36 plugin/pkg/admission/podnodeselector/admission.go
  */
 import type { Namespace, Pod } from "../api/gen/core.v1.ts";
-import { internalError } from "../api/meta/status-error.ts";
+import { formatFieldError, invalid } from "../api/meta/field-error.ts";
+import { labelValue, qualifiedName } from "../api/meta/names.ts";
+import { forbidden, internalError, statusError } from "../api/meta/status-error.ts";
 import type { Lookup } from "../client/lookup.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
-import { isResource, refusal } from "./refuse.ts";
+import { isResource } from "./refuse.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
 const ANNOTATION = "scheduler.alpha.kubernetes.io/node-selector";
 const DEFAULT = "clusterDefaultNodeSelector";
+const PODS = { group: "", resource: "pods" };
 
 /** A namespace to its selector. What is of another shape is ignored, as upstream does. */
 export function podNodeSelectors(configuration: unknown): Labels {
@@ -30,11 +33,11 @@ export function podNodeSelector({ namespaces, selectors }: { readonly namespaces
     const found = await namespaces.find("", namespace, signal);
     if (!found) throw internalError(`namespace ${namespace} does not exist`);
     const wanted = labelsOf(found.metadata.annotations?.[ANNOTATION] ?? selectors[DEFAULT] ?? "");
-    const own = (request.object as Pod).spec.nodeSelector ?? {};
-    if (Object.entries(own).some(([key, value]) => wanted[key] !== undefined && wanted[key] !== value)) throw refusal(request, "pod node label selector conflicts with its namespace node label selector");
+    const { metadata: { name = "" }, spec: { nodeSelector: own = {} } } = request.object as Pod; // a name that is still to be made is not told of
+    if (Object.entries(own).some(([key, value]) => wanted[key] !== undefined && wanted[key] !== value)) throw forbidden(PODS, name, "pod node label selector conflicts with its namespace node label selector");
     const merged = { ...wanted, ...own };
     const allowed = labelsOf(selectors[namespace] ?? "");
-    if (Object.keys(allowed).length > 0 && Object.entries(merged).some(([key, value]) => allowed[key] !== value)) throw refusal(request, "pod node label selector labels conflict with its namespace whitelist");
+    if (Object.keys(allowed).length > 0 && Object.entries(merged).some(([key, value]) => allowed[key] !== value)) throw forbidden(PODS, name, "pod node label selector labels conflict with its namespace whitelist");
     return merged;
   }
 
@@ -51,10 +54,16 @@ export function podNodeSelector({ namespaces, selectors }: { readonly namespaces
 
 /** "a=b,c=d". Throws for what says more than that. */
 function labelsOf(selector: string): Labels {
-  if (selector.trim() === "") return {};
+  if (selector === "") return {};
   return Object.fromEntries(selector.split(",").map((term) => {
-    const parts = term.split("=").map((part) => part.trim());
-    if (parts.length !== 2) throw internalError(`invalid selector: ${selector}`);
-    return parts;
+    const parts = term.split("=");
+    if (parts.length !== 2) throw unreadable(`invalid selector: [${parts.join(" ")}]`);
+    const [key = "", value = ""] = parts.map((part) => part.trim());
+    const wrongKey = qualifiedName(key), wrongValue = labelValue(value);
+    if (wrongKey.length > 0) throw unreadable(formatFieldError(invalid("<nil>", key, wrongKey.join("; "))));
+    if (wrongValue.length > 0) throw unreadable(formatFieldError(invalid(`[${key}]`, value, wrongValue.join("; "))));
+    return [key, value];
   }));
 }
+
+function unreadable(message: string): Error { return statusError({ code: 500, reason: "", message }); }

@@ -5,7 +5,8 @@
  * Source: kubernetes v1.36 plugin/pkg/admission/podtolerationrestriction/admission.go
  */
 import type { Namespace, Pod, Toleration } from "../api/gen/core.v1.ts";
-import { internalError, notFound } from "../api/meta/status-error.ts";
+import { notFound, statusError } from "../api/meta/status-error.ts";
+import { isBestEffort } from "../api/quota/pod-usage.ts";
 import type { Lookup } from "../client/lookup.ts";
 import { fieldsOf } from "../api/codec/strict-fields.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
@@ -37,14 +38,10 @@ export function tolerationRestriction(configuration: unknown): Tolerations {
 export function podTolerationRestriction({ namespaces, restriction }: { readonly namespaces: Lookup<Namespace>; readonly restriction: Tolerations }): AdmissionPlugin {
   async function annotated({ namespace, signal }: AdmissionRequest, annotation: string): Promise<readonly Toleration[] | undefined> {
     const found = await namespaces.find("", namespace, signal);
-    if (!found) throw notFound({ group: "", resource: "namespace" }, namespace);
+    if (!found) throw notFound({ group: "", resource: "namespaces" }, namespace);
     const text = found.metadata.annotations?.[annotation];
     if (text === undefined) return undefined;
-    try {
-      return text === "" ? [] : (JSON.parse(text) as Toleration[]);
-    } catch (error) {
-      throw internalError(error);
-    }
+    return text === "" ? [] : tolerationsOf(text);
   }
 
   async function check(request: AdmissionRequest): Promise<void> {
@@ -53,7 +50,7 @@ export function podTolerationRestriction({ namespaces, restriction }: { readonly
     const own = await annotated(request, ALLOWED_ANNOTATION);
     const allowed = own ?? restriction.allowed;
     if (allowed.length > 0 && !tolerations.every((one) => allowed.some((whole) => isTolerated(whole, one))))
-      throw internalError(`pod tolerations (possibly merged with namespace default tolerations) conflict with its ${own ? "namespace" : "cluster"} whitelist`);
+      throw failure(`pod tolerations (possibly merged with namespace default tolerations) conflict with its ${own ? "namespace" : "cluster"} whitelist`);
   }
 
   return {
@@ -62,7 +59,7 @@ export function podTolerationRestriction({ namespaces, restriction }: { readonly
     async admit(request) {
       const { spec } = request.object as Pod;
       const more = request.operation === "CREATE" ? [...((await annotated(request, DEFAULTS_ANNOTATION)) ?? restriction.defaults)] : [];
-      if (asksForSomething(request.object as Pod)) more.push({ key: "node.kubernetes.io/memory-pressure", operator: "Exists", effect: "NoSchedule" });
+      if (!isBestEffort(request.object as Pod)) more.push({ key: "node.kubernetes.io/memory-pressure", operator: "Exists", effect: "NoSchedule" });
       if (more.length > 0) spec.tolerations = mergeTolerations(spec.tolerations ?? [], more);
       await check(request);
     },
@@ -70,7 +67,18 @@ export function podTolerationRestriction({ namespaces, restriction }: { readonly
   };
 }
 
-/** Its quality of service is not BestEffort. */
-function asksForSomething({ spec }: Readonly<Pod>): boolean {
-  return [...(spec.containers ?? []), ...(spec.initContainers ?? [])].some(({ resources }) => ["cpu", "memory"].some((name) => resources?.requests?.[name] !== undefined || resources?.limits?.[name] !== undefined));
+/** Throws for a text that is no list. */
+function tolerationsOf(text: string): readonly Toleration[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw failure((error as Error).message);
+  }
+  if (value === null) return [];
+  if (!Array.isArray(value)) throw failure(`json: cannot unmarshal ${typeof value === "boolean" ? "bool" : typeof value} into Go value of type []v1.Toleration`);
+  return value as Toleration[];
 }
+
+/** No 403, as upstream's is none. */
+function failure(message: string): Error { return statusError({ code: 500, reason: "", message }); }

@@ -170,6 +170,7 @@ describe("RuntimeClass", () => {
   const runtimeClasses = staticInformer<RuntimeClass>(
     stored<RuntimeClass>("node.k8s.io/v1", "RuntimeClass", "kata", { handler: "kata", overhead: { podFixed: { cpu: "250m", memory: "120Mi" } }, scheduling: { nodeSelector: { kata: "yes" }, tolerations: [{ key: "kata", operator: "Exists" }] } }),
     stored<RuntimeClass>("node.k8s.io/v1", "RuntimeClass", "runc", { handler: "runc" }),
+    stored<RuntimeClass>("node.k8s.io/v1", "RuntimeClass", "placed", { handler: "runc", scheduling: { nodeSelector: { disk: "ssd" } } }),
   );
   const plugin = runtimeClassAdmission({ runtimeClasses });
 
@@ -188,6 +189,12 @@ describe("RuntimeClass", () => {
     [{ runtimeClassName: "kata", nodeSelector: { kata: "no" } }, 'pods "web" is forbidden: conflict: runtimeClass.scheduling.nodeSelector[kata] = yes; pod.spec.nodeSelector[kata] = no'],
     [{}, "ok"],
   ])("%j: %s", async (spec, answer) => expect(await runPlugin(plugin, create(pod(spec)))).toBe(answer));
+
+  test("where a class says which nodes, what others of the pod's tolerations include is dropped", async () => {
+    const object = pod({ runtimeClassName: "placed", tolerations: [{ key: "a", operator: "Exists", effect: "NoSchedule" }, { operator: "Exists" }] });
+    expect(await runPlugin(plugin, create(object))).toBe("ok");
+    expect(object.spec.tolerations).toEqual([{ operator: "Exists" }]);
+  });
 
   test("tolerations that others include are dropped", () => {
     expect(mergeTolerations([{ key: "a", operator: "Equal", value: "1", effect: "NoSchedule" }], [{ key: "a", operator: "Exists" }])).toEqual([{ key: "a", operator: "Exists" }]);
@@ -274,6 +281,8 @@ test("AlwaysPullImages", async () => {
   const object = pod({ initContainers: [{ name: "i", image: "i" }], volumes: [{ name: "v", image: { reference: "x" } }] });
   expect(await runPlugin(alwaysPullImages, create(object))).toBe("ok");
   expect([object.spec.containers[0]?.imagePullPolicy, object.spec.initContainers?.[0]?.imagePullPolicy, object.spec.volumes?.[0]?.image?.pullPolicy]).toEqual(["Always", "Always", "Always"]);
-  expect(await runPlugin(alwaysPullImages, create(pod({ containers: [{ name: "c", image: "i", imagePullPolicy: "Never" }] })), ["validate"])).toBe('pods "web" is forbidden: spec.containers[0].imagePullPolicy: Unsupported value: "Never": supported values: "Always"');
+  expect(await runPlugin(alwaysPullImages, create(pod({ containers: [{ name: "c", image: "i", imagePullPolicy: "Never" }] })), ["validate"])).toBe('500 pods "web" is forbidden: spec.containers[0].imagePullPolicy: Unsupported value: "Never": supported values: "Always"');
+  const two = pod({ containers: [{ name: "c", image: "i", imagePullPolicy: "Always" }], initContainers: [{ name: "i", image: "i" }], volumes: [{ name: "v", image: { reference: "x", pullPolicy: "Never" } }] });
+  expect(await runPlugin(alwaysPullImages, create(two), ["validate"])).toBe('500 [pods "web" is forbidden: spec.initContainers[0].imagePullPolicy: Unsupported value: "": supported values: "Always", pods "web" is forbidden: spec.volumes[0].image.pullPolicy: Unsupported value: "Never": supported values: "Always"]');
   expect(await runPlugin(alwaysPullImages, admissionRequest({ operation: "UPDATE", resource: "pods", object: pod(), old: pod() }))).toBe("not handled");
 });

@@ -40,7 +40,8 @@ export function runtimeClassAdmission({ runtimeClasses }: { readonly runtimeClas
           if (own !== undefined && own !== value) throw refusal(request, `conflict: runtimeClass.scheduling.nodeSelector[${key}] = ${value}; pod.spec.nodeSelector[${key}] = ${own}`);
         }
         if (Object.keys(nodeSelector).length > 0) spec.nodeSelector = { ...spec.nodeSelector, ...nodeSelector };
-        if (tolerations.length > 0) spec.tolerations = mergeTolerations(spec.tolerations ?? [], tolerations);
+        const merged = mergeTolerations(spec.tolerations ?? [], tolerations); // also without any of the class: of the pod's own, what others include goes
+        if (merged.length > 0) spec.tolerations = merged;
       }
     },
     async validate(request) {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { systemClock } from "../lifecycle/clock.ts";
+import { forbidden, serviceUnavailable, timeout } from "../api/meta/status-error.ts";
 import { systemRandom } from "../lifecycle/random.ts";
 import { silentLog } from "../observe/log.ts";
 import { EventCorrelator, type EventDraft } from "./event-correlator.ts";
@@ -65,6 +66,25 @@ test("events are written beside their object, and again once they have expired",
   await eventually(() => api.all(EVENTS), (all) => all[0]?.count === 3);
   stop.abort();
   await life;
+});
+
+test.each([
+  ["is not reached", () => serviceUnavailable("no route"), ["Failed"]],
+  ["does not answer", () => timeout("no answer within 60s"), ["Failed"]],
+  ["does not want it", () => forbidden({ group: "", resource: "events" }, "web", "no"), []],
+] as const)("an event is written again where the server %s, and not where it was refused", async (_, error, written) => {
+  const api = fakeApi();
+  let tries = 0;
+  api.fail = ({ method }) => (method === "POST" && ++tries <= 2 ? error() : undefined);
+  const stop = new AbortController();
+  const events = eventWriter({ client: api.client, clock: { ...systemClock, sleep: () => Bun.sleep(1) }, log: silentLog, random: systemRandom });
+  const life = events.run(stop.signal, () => {});
+  events.from({ component: "kubelet" }).event({ kind: "Pod", name: "web", namespace: "default", uid: "u" }, "Warning", "Failed", "no");
+  await eventually(() => tries, (count) => count === (written.length > 0 ? 3 : 1));
+  await eventually(() => api.all(EVENTS).length, (count) => count === written.length);
+  stop.abort();
+  await life;
+  expect([api.all(EVENTS).map(({ reason }) => reason), tries]).toEqual([written, written.length > 0 ? 3 : 1]);
 });
 
 test("an event of an object that it cannot be named after is named by chance", async () => {

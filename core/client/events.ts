@@ -58,6 +58,8 @@ const QUEUE_MAX = 1000; // client-go watch.Broadcaster queueLength
 const WRITES_MAX = 8;
 const TRIES_MAX = 12;
 const RETRY_MS = 10_000;
+/** Why it may not have been read: the server could not be reached, or the way to it swallows packets. */
+const UNANSWERED: ReadonlySet<string> = new Set(["ServiceUnavailable", "Timeout"]);
 
 export function eventWriter({ client, clock, log, random, writesMax = WRITES_MAX }: Deps): Events & Runnable {
   const events = client.resource(EVENTS);
@@ -106,7 +108,7 @@ export function eventWriter({ client, clock, log, random, writesMax = WRITES_MAX
         return;
       } catch (error) {
         if (signal.aborted) return;
-        if (reasonOf(error) !== "ServiceUnavailable") {
+        if (!UNANSWERED.has(reasonOf(error))) {
           const expected = isAlreadyExists(error) || hasCause(error, "NamespaceTerminating");
           log[expected ? "debug" : "warn"]("event was refused", { reason, object, error });
           return;

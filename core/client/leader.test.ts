@@ -70,3 +70,36 @@ test("who leads goes on when somebody else has written the Lease, and it is told
   stop.abort();
   await life;
 });
+
+test("who is stopped while it renews gives the Lease back all the same, and says that it stopped", async () => {
+  const api = fakeApi();
+  const stop = new AbortController();
+  const renewing = Promise.withResolvers<void>();
+  let stuck = false;
+  const client = {
+    ...api.client,
+    resource: () => {
+      const real = api.client.resource(LEASES);
+      const update: typeof real.update = (lease, { signal }) => {
+        if (!stuck) return real.update(lease, { signal });
+        stuck = false;
+        renewing.resolve();
+        return aborted(signal).then(() => Promise.reject(signal.reason as Error));
+      };
+      return { get: real.get.bind(real), create: real.create.bind(real), update };
+    },
+  } as unknown as typeof api.client;
+  let runs = 0;
+  const told: string[] = [];
+  const life = whileLeader({
+    client, clock: systemClock, random: systemRandom, log: silentLog, lease: { namespace: "kube-system", name: "x" }, identity: "a", leaseDurationMs: 5000, renewDeadlineMs: 2000, retryPeriodMs: 20,
+    events: { event: (_about, type, reason, message) => void told.push(`${type} ${reason} ${message}`) },
+  }, { name: "work", run: async (signal) => { runs++; await aborted(signal); } }).run(stop.signal, () => {});
+  await eventually(() => runs, (count) => count === 1);
+  stuck = true;
+  await renewing.promise;
+  stop.abort();
+  await life;
+  expect(api.all(LEASES)[0]?.spec).toMatchObject({ holderIdentity: "", leaseDurationSeconds: 1, leaseTransitions: 0 });
+  expect(told).toEqual(["Normal LeaderElection a became leader", "Normal LeaderElection a stopped leading"]);
+});

@@ -11,7 +11,7 @@
  */
 import type { Lease } from "../api/gen/coordination.v1.ts";
 import type { NewObject } from "../api/meta/object-meta.ts";
-import { isNotFound } from "../api/meta/status-error.ts";
+import { isConflict, isNotFound } from "../api/meta/status-error.ts";
 import { aborted } from "../lifecycle/aborted.ts";
 import { type Clock, microTimestamp } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
@@ -37,6 +37,8 @@ interface Options {
   readonly retryPeriodMs?: number | undefined;
 }
 
+/** Of giving the Lease back: a renewal that was under way may be written between our look and our write. */
+const RELEASE_TRIES_MAX = 2;
 /** Each wait is longer by up to this much of itself, so that contenders do not march in step. */
 const JITTER = 1.2;
 
@@ -46,6 +48,12 @@ export function whileLeader(options: Options, work: Runnable): Runnable {
   const leases = client.resource(LEASES);
   let seen: { readonly resourceVersion: string; readonly atMs: number } | undefined; // the newest Lease, and when we first saw it
   let held: Readonly<Lease> | undefined; // the Lease as we wrote it last, while it is ours
+  let last: Readonly<Lease> | undefined; // the same, whoever has it now: what events are about
+
+  function own(lease: Readonly<Lease>): true {
+    held = last = lease;
+    return true;
+  }
 
   /** Tries to take or renew the Lease. True: it is ours. */
   async function acquireOrRenew(signal: AbortSignal): Promise<boolean> {
@@ -53,8 +61,7 @@ export function whileLeader(options: Options, work: Runnable): Runnable {
     const claim = { holderIdentity: identity, leaseDurationSeconds: Math.round(leaseDurationMs / 1000), renewTime: now };
     if (held !== undefined) {
       try {
-        held = await leases.update({ ...held, spec: { ...held.spec, ...claim } }, { signal });
-        return true;
+        return own(await leases.update({ ...held, spec: { ...held.spec, ...claim } }, { signal }));
       } catch {
         held = undefined; // someone wrote it, or we cannot reach the server: look at it afresh
       }
@@ -65,8 +72,7 @@ export function whileLeader(options: Options, work: Runnable): Runnable {
     } catch (error) {
       if (!isNotFound(error)) throw error;
       const draft: NewObject<Lease> = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { namespace, name }, spec: { ...claim, acquireTime: now, leaseTransitions: 0 } };
-      held = await leases.create(draft, { signal });
-      return true;
+      return own(await leases.create(draft, { signal }));
     }
     if (seen?.resourceVersion !== current.metadata.resourceVersion) seen = { resourceVersion: current.metadata.resourceVersion, atMs: clock.uptimeMs() };
     const holder = current.spec?.holderIdentity ?? "";
@@ -76,8 +82,7 @@ export function whileLeader(options: Options, work: Runnable): Runnable {
     const transitions = current.spec?.leaseTransitions ?? 0;
     if (ours) options.lookedAnew?.();
     const taken = ours ? {} : { acquireTime: now, leaseTransitions: transitions + 1 };
-    held = await leases.update({ ...current, spec: { ...current.spec, ...claim, ...taken } }, { signal });
-    return true;
+    return own(await leases.update({ ...current, spec: { ...current.spec, ...claim, ...taken } }, { signal }));
   }
 
   async function attempt(signal: AbortSignal, limitMs: number): Promise<boolean> {
@@ -115,15 +120,27 @@ export function whileLeader(options: Options, work: Runnable): Runnable {
 
   /** Lets the next contender in at once. */
   async function release(): Promise<void> {
-    if (held === undefined) return;
-    const now = microTimestamp(clock.nowMs());
-    const spec = { ...held.spec, holderIdentity: "", leaseDurationSeconds: 1, renewTime: now, acquireTime: now };
+    held = undefined;
     const late = new AbortController();
     const alarm = clock.after(retryPeriodMs, () => late.abort());
-    const released = leases.update({ ...held, spec }, { signal: late.signal }).catch((error: unknown) => log.debug("lease could not be released", { error }));
+    const released = giveBack(late.signal).catch((error: unknown) => log.debug("lease could not be released", { error }));
     await Promise.race([released, aborted(late.signal)]);
     alarm.cancel();
-    held = undefined;
+  }
+
+  /** Looks at the Lease first: whether a renewal that was under way at the end has been written is not known. */
+  async function giveBack(signal: AbortSignal): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      const current = await leases.get({ metadata: { namespace, name } }, { signal });
+      if (current.spec?.holderIdentity !== identity) return;
+      const now = microTimestamp(clock.nowMs());
+      try {
+        await leases.update({ ...current, spec: { ...current.spec, holderIdentity: "", leaseDurationSeconds: 1, renewTime: now, acquireTime: now } }, { signal });
+        return;
+      } catch (error) {
+        if (!isConflict(error) || tries === RELEASE_TRIES_MAX) throw error;
+      }
+    }
   }
 
   return {
@@ -133,12 +150,12 @@ export function whileLeader(options: Options, work: Runnable): Runnable {
       while (!signal.aborted) {
         if (await attempt(signal, renewDeadlineMs)) {
           log.info("became leader");
-          if (held !== undefined) options.events?.event(held, "Normal", "LeaderElection", `${identity} became leader`);
+          if (last !== undefined) options.events?.event(last, "Normal", "LeaderElection", `${identity} became leader`);
           try {
             await lead(signal, () => {});
           } finally {
             log.info("stopped leading");
-            if (held !== undefined) options.events?.event(held, "Normal", "LeaderElection", `${identity} stopped leading`);
+            if (last !== undefined) options.events?.event(last, "Normal", "LeaderElection", `${identity} stopped leading`);
             await release();
           }
         }

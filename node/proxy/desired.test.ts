@@ -45,6 +45,19 @@ describe("which endpoints get traffic", () => {
   });
 });
 
+test("of two pods with one address the one that stays counts, ready or not, in whatever order they are told", () => {
+  const leaving = endpoint(1, "n1", draining), starting = endpoint(1, "n1", { conditions: { ready: false, serving: false, terminating: false } });
+  const leavingReady = endpoint(1, "n1", { conditions: { ready: true, serving: true, terminating: true } }), ready = endpoint(1, "n1");
+  const used = (...endpoints: Endpoint[]) => planService(service({}), endpoints.map((one) => slice([one])), node).ports[0]!.clusterBackends.length;
+  expect([used(leaving), used(leaving, starting), used(starting, leaving), used(leavingReady, starting), used(starting, leavingReady)]).toEqual([1, 0, 0, 0, 0]);
+  expect([used(leaving, ready), used(ready, leaving), used(starting, ready), used(ready, starting)]).toEqual([1, 1, 1, 1]);
+});
+
+test.each([0, -1, 65_536])("an endpoint at port %d, which is none, is no endpoint", (port) => {
+  const [plan] = planService(service({}), [slice([endpoint(1, "n1")], { ports: [{ name: "http", port, protocol: "TCP" }] })], node).ports;
+  expect(plan).toMatchObject({ clusterBackends: [], anyBackend: false });
+});
+
 test("headless, ExternalName and other proxies' services have no rules", () => {
   expect(planService(service({ clusterIP: "None", clusterIPs: ["None"] }), [], node).ports).toEqual([]);
   expect(planService(service({ type: "ExternalName", externalName: "x.example" }), [], node).ports).toEqual([]);

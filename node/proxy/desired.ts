@@ -20,6 +20,8 @@ export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
 const HEADLESS_LABEL = "service.kubernetes.io/headless";
 
+const PORT_MAX = 65_535;
+
 export type ProxyProtocol = "tcp" | "udp" | "sctp";
 
 export interface ProxyNode {
@@ -68,7 +70,7 @@ export interface ServicePlan {
   readonly healthCheck: { readonly port: number; readonly localEndpoints: number } | undefined;
 }
 
-interface Candidate extends Backend { readonly ready: boolean; readonly serving: boolean; readonly draining: boolean; readonly forNodes: readonly string[]; readonly forZones: readonly string[] }
+interface Candidate extends Backend { readonly ready: boolean; readonly serving: boolean; readonly terminating: boolean; readonly draining: boolean; readonly forNodes: readonly string[]; readonly forZones: readonly string[] }
 
 const NOTHING: ServicePlan = { ports: [], healthCheck: undefined };
 
@@ -119,23 +121,28 @@ function protocolOf(protocol: string | undefined): ProxyProtocol {
   return protocol === "UDP" ? "udp" : protocol === "SCTP" ? "sctp" : "tcp";
 }
 
-/** Endpoints of one port, each address and port once; a later slice of the same endpoint may only make it better. */
+/** Endpoints of one port, each address and port once: while it is moved one stands in two slices, and a pod may have the address of one that is on its way out. */
 function candidates(port: Readonly<ServicePort>, slices: readonly Readonly<EndpointSlice>[], family: Family, node: ProxyNode): Candidate[] {
   const found = new Map<string, Candidate>();
   for (const slice of slices) {
     if (slice.addressType !== (family === 4 ? "IPv4" : "IPv6")) continue;
     const number = slice.ports?.find((candidate) => samePort(candidate, port))?.port;
-    if (number == null) continue;
+    if (number == null || number < 1 || number > PORT_MAX) continue; // the API takes any: the kernel would refuse it with all other rules
     for (const endpoint of slice.endpoints ?? []) {
       const ip = parseIp(endpoint.addresses[0] ?? "");
       if (!ip || ip.family !== family) continue;
       const candidate = candidateOf(endpoint, formatIp(ip), number, node);
       const key = `${candidate.ip} ${number}`;
       const before = found.get(key);
-      if (!before || (!before.ready && candidate.ready)) found.set(key, candidate);
+      if (!before || isBetter(candidate, before)) found.set(key, candidate);
     }
   }
   return [...found.values()].sort((a, b) => (a.ip === b.ip ? a.port - b.port : a.ip < b.ip ? -1 : 1));
+}
+
+/** Who stays goes before who is on the way out, ready or not. */
+function isBetter(one: Candidate, other: Candidate): boolean {
+  return one.terminating === other.terminating ? one.ready && !other.ready : other.terminating;
 }
 
 function samePort(candidate: Readonly<EndpointPort>, port: Readonly<ServicePort>): boolean {
@@ -145,9 +152,10 @@ function samePort(candidate: Readonly<EndpointPort>, port: Readonly<ServicePort>
 function candidateOf({ conditions, nodeName, hints }: Readonly<Endpoint>, ip: string, port: number, node: ProxyNode): Candidate {
   const ready = conditions?.ready ?? true;
   const serving = conditions?.serving ?? true;
+  const terminating = conditions?.terminating ?? false;
   return {
-    ip, port, local: nodeName === node.name, ready, serving,
-    draining: serving && (conditions?.terminating ?? false),
+    ip, port, local: nodeName === node.name, ready, serving, terminating,
+    draining: serving && terminating,
     forNodes: hints?.forNodes?.map(({ name }) => name) ?? [],
     forZones: hints?.forZones?.map(({ name }) => name) ?? [],
   };

@@ -126,7 +126,8 @@ export function isSelected(names: readonly string[], operator: string, values: r
 /** It runs for a limited time. */
 export function isTerminating({ spec }: Readonly<Pod>): boolean { return spec.activeDeadlineSeconds != null && spec.activeDeadlineSeconds >= 0; }
 
-function isBestEffort({ spec, status }: Readonly<Pod>): boolean {
+/** Nothing of it asks for processor time or memory, or has a limit of it. */
+export function isBestEffort({ spec, status }: Readonly<Pod>): boolean {
   if (status?.qosClass) return status.qosClass === "BestEffort";
   const parts = spec.resources ? [spec.resources] : [...(spec.containers ?? []), ...(spec.initContainers ?? [])].map(({ resources }) => resources);
   return !parts.some((part) => [part?.requests, part?.limits].some((list) => [...amountsOf(list)].some(([name, quantity]) => (name === "cpu" || name === "memory") && quantity.sign > 0)));
