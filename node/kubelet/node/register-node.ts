@@ -37,7 +37,7 @@ export async function registerNode({ settings, client, machine, log, onRebooted,
   const facts = nodeLabels(settings, machine);
   const labels = Object.entries({ ...facts, ...settings.labels }).filter(([key, value]) => found.metadata.labels?.[key] !== value);
   const annotations = Object.entries(draft.metadata.annotations).filter(([key, value]) => found.metadata.annotations?.[key] !== value);
-  if (found.status?.nodeInfo && found.status.nodeInfo.bootID !== machine.bootId) onRebooted();
+  if (found.status?.nodeInfo?.bootID && found.status.nodeInfo.bootID !== machine.bootId) onRebooted(); // empty: nobody has reported it yet
   if (labels.length === 0 && annotations.length === 0) return found;
   return await nodes.patch(name, "application/strategic-merge-patch+json", { metadata: { labels: Object.fromEntries(labels), annotations: Object.fromEntries(annotations) } }, { signal });
 }
