@@ -22,3 +22,8 @@ test("a machine has been started anew when it says so and has said something els
   const reboots = async (bootID?: string) => (await registered({ found: {}, ...(bootID === undefined ? {} : { bootID }) })).reboots;
   expect([await reboots("first"), await reboots("second"), await reboots(""), await reboots()]).toEqual([1, 0, 0, 0]);
 });
+
+test("a node that is registered again keeps the labels that others have given or taken, but for those that tell where and what it is", async () => {
+  const { labels } = await registered({ found: { shed: "2", "kubernetes.io/hostname": "old", "topology.kubernetes.io/zone": "a" }, labels: { shed: "1", rack: "7", "topology.kubernetes.io/zone": "b", "kubernetes.io/hostname": "given" } });
+  expect(labels).toEqual({ shed: "2", "topology.kubernetes.io/zone": "b", "kubernetes.io/hostname": "given", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64" });
+});
