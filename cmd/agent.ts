@@ -41,7 +41,7 @@ import type { Settings } from "./config/flags.ts";
 import { engineMemory } from "./engine-memory.ts";
 import { kubeletSettings } from "./kubelet-settings.ts";
 import { lastWords } from "./last-words.ts";
-import { giveLoneAddress, mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
+import { giveLoneAddress, isAtGivenAddress, mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { paths } from "./paths.ts";
 import { serviceManager, toldBySystemd } from "./service-manager.ts";
@@ -113,7 +113,7 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
   });
   const tunnel = nodeTunnel({ ...base, node, kubeletPort: settings.kubeletPort, informers, servers: allServers, credentials: inOwnName, metrics, log: partsLog.with({ part: "tunnel" }) });
   const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log: partsLog });
-  await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others, ...(settings.nodeIp.length > 0 ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 })], signal);
+  await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others, ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 })], signal);
   end.abort(new Error("the agent ends"));
   log.info("coracle agent has ended", { reason: reason() });
   return 0;

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { silentLog } from "../core/observe/log.ts";
-import { rememberName, thisNode } from "./node-identity.ts";
+import { isAtGivenAddress, rememberName, thisNode } from "./node-identity.ts";
 
 test("a node keeps its name when its machine gets another one, unless it is given one", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "node-identity-"));
@@ -27,4 +27,17 @@ test("a node keeps its name when its machine gets another one, unless it is give
   expect(await name("raspberrypi")).toBe("raspberrypi");
   await expect(name("not_a_name", "also_not")).rejects.toThrow('"also_not" cannot be a node name');
   rmSync(dataDir, { recursive: true });
+});
+
+test.each([
+  [["10.0.0.1", "10.0.0.2"], "--node-ip: must contain either a single IP or a dual-stack pair of IPs"],
+  [["10.0.0.1", "fd00::1", "fd00::2"], "--node-ip: must contain either a single IP or a dual-stack pair of IPs"],
+  [["10.0.0.1", "::"], "--node-ip: dual-stack node IP cannot include '0.0.0.0' or '::'"],
+  [["10.0.0.0/8"], '--node-ip: "10.0.0.0/8" is no IP address'],
+])("these are no addresses of a node: %j", async (nodeIp, problem) => {
+  await expect(thisNode({ nodeName: "n", nodeIp, dataDir: "/nowhere" }, { log: silentLog })).rejects.toThrow(problem);
+});
+
+test("a node that has chosen a family of addresses alone looks where it is", () => {
+  expect([[], ["::"], ["0.0.0.0"], ["10.0.0.1"], ["fd00::1", "10.0.0.1"]].map((nodeIp) => isAtGivenAddress({ nodeIp }))).toEqual([false, false, false, true, true]);
 });

@@ -6,7 +6,7 @@ import { parseCidr, parseIp } from "../core/net/cidr.ts";
 import type { Log } from "../core/observe/log.ts";
 import { ensurePrivateDirectory, readIfExists, writeDurably } from "../core/pki/durable-file.ts";
 import { ensureLoneAddress } from "../node/network/lone-address.ts";
-import { type NodeAddresses, nodeAddresses } from "../node/network/node-ip.ts";
+import { chosenFamily, type NodeAddresses, nodeAddresses } from "../node/network/node-ip.ts";
 import { openNetlink } from "../node/os/netlink.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -26,17 +26,31 @@ export async function thisNode({ nodeName, nodeIp, dataDir }: NodeSettings, { lo
   const remembered = await readName(join(dataDir, NAME_FILE));
   const name = (nodeName ?? remembered ?? machine).toLowerCase();
   for (const text of dns1123Subdomain(name)) throw new ConfigError(`${JSON.stringify(name)} cannot be a node name: ${text}; choose one with --node-name`);
-  for (const ip of nodeIp) if (!parseIp(ip)) throw new ConfigError(`--node-ip: ${JSON.stringify(ip)} is no IP address`);
+  checkAddresses(nodeIp);
   if (nodeName === undefined && name !== machine.toLowerCase()) log.info("this machine has another name than its node, which keeps its own; --node-name makes it another node", { node: name, machine });
   return { name, ...nodeAddresses(nodeIp) };
 }
 
+/** Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/node/util/ips.go (parseNodeIP) */
+function checkAddresses(given: readonly string[]): void {
+  const parsed = given.map((text) => parseIp(text) ?? refuse(`${JSON.stringify(text)} is no IP address`));
+  if (parsed.length > 2 || (parsed.length === 2 && parsed[0]?.family === parsed[1]?.family)) refuse("must contain either a single IP or a dual-stack pair of IPs");
+  if (parsed.length === 2 && parsed.some(({ value }) => value === 0n)) refuse("dual-stack node IP cannot include '0.0.0.0' or '::'");
+}
+
+function refuse(why: string): never { throw new ConfigError(`--node-ip: ${why}`); }
+
+/** Whether it stays at the addresses that it was given; else it is looked where it is. */
+export function isAtGivenAddress({ nodeIp }: Pick<Settings, "nodeIp">): boolean {
+  return nodeIp.length > 0 && chosenFamily(nodeIp) === undefined;
+}
+
 /** Before thisNode, where there will be pods: a machine on no network gets an address that they can reach, unless it is given one. */
-export function giveLoneAddress({ nodeIp, clusterCidr }: Pick<Settings, "nodeIp" | "clusterCidr">, log: Log): void {
-  if (process.platform !== "linux" || nodeIp.length > 0) return;
+export function giveLoneAddress(settings: Pick<Settings, "nodeIp" | "clusterCidr">, log: Log): void {
+  if (process.platform !== "linux" || isAtGivenAddress(settings)) return;
   try {
     using netlink = openNetlink();
-    ensureLoneAddress(netlink, clusterCidr.split(",").flatMap((cidr) => parseCidr(cidr)?.family ?? []));
+    ensureLoneAddress(netlink, settings.clusterCidr.split(",").flatMap((cidr) => parseCidr(cidr)?.family ?? []));
   } catch (error) {
     log.warn("this machine is on no network and could not be given an address: pods will not reach the API server", { error });
   }

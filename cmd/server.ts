@@ -20,7 +20,7 @@ import type { Settings } from "./config/flags.ts";
 import { checkRanges, isOfServicesFamily, withClusterDns } from "./config/ranges.ts";
 import { type ControlPlane, controlPlane } from "./control-plane/control-plane.ts";
 import { engineMemory } from "./engine-memory.ts";
-import { giveLoneAddress, mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
+import { giveLoneAddress, isAtGivenAddress, mustBeRoot, rememberName, thisNode } from "./node-identity.ts";
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { lastWords } from "./last-words.ts";
 import { paths } from "./paths.ts";
@@ -65,7 +65,7 @@ export async function server(argv: readonly string[]): Promise<number> {
   await rememberName(settings, node);
   try {
     const agent = settings.disableAgent ? undefined : nodeParts({ ...common, node, debug, transport: (user, userAgent) => measuredTransport(plane.transport(user, userAgent), { ...common, host: () => `127.0.0.1:${settings.httpsListenPort}` }), kubeletTls: kubeletTls(plane) });
-    await runAll([...(agent?.early ?? []), ...plane.parts, adminKubeconfig(plane.pki, settings, mode), ...(agent?.parts ?? []), ...(settings.nodeIp.length > 0 ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() })], signal);
+    await runAll([...(agent?.early ?? []), ...plane.parts, adminKubeconfig(plane.pki, settings, mode), ...(agent?.parts ?? []), ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => plane.forgetUnused() })], signal);
   } finally {
     await plane.close();
   }

@@ -62,7 +62,7 @@ export const FLAGS = [
   { name: "scheduler-config", type: "string", commands: SERVER, help: "file with a KubeSchedulerConfiguration: profiles, plugins, extenders" },
   { name: "server", type: "string", commands: ["agent", "simulate"], help: "https://host:port of the server to join; several, comma separated, for when one is away" },
   { name: "node-name", type: "string", commands: BOTH, help: "default: the host name at the first start" },
-  { name: "node-ip", type: "list", commands: BOTH, help: "address of this node; default: of the interface with the default route" },
+  { name: "node-ip", type: "list", commands: BOTH, help: "address of this node, or one of each family; default: of the interface with the default route; 0.0.0.0 or ::, one address, of that family where there is one" },
   { name: "node-label", type: "list", commands: ALL, help: "k=v, set when the node registers" },
   { name: "node-taint", type: "list", commands: ALL, help: "k=v:Effect, set when the node registers; default on Windows: os=windows:NoSchedule" },
   { name: "nodeport-addresses", type: "list", commands: BOTH, help: "ranges of this node's addresses at which NodePorts answer, or primary: the node's own; default: all of them" },

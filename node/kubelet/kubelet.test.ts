@@ -600,7 +600,7 @@ test("a critical pod drives out one that is not, where the node is too full for 
   await node.create("critical", { priority: 2_000_001_000 }, [{ name: "x", ...asks("1")[0] }]);
   await node.until("critical", isReady);
   const gone = await node.until("plain", (status) => status?.phase === "Failed");
-  expect(gone).toMatchObject({ reason: "Preempting", message: "Preempted in order to admit critical pod", conditions: expect.arrayContaining([expect.objectContaining({ type: "DisruptionTarget", reason: "TerminationByKubelet" })]) });
+  expect(gone).toMatchObject({ reason: "Preempting", message: "Preempted in order to admit critical pod", conditions: expect.arrayContaining([expect.objectContaining({ type: "DisruptionTarget", reason: "TerminationByKubelet", observedGeneration: 1 })]) });
   expect(isReady(node.status("small"))).toBe(true);
   expect(node.told).toContain("plain Preempting: Preempted in order to admit critical pod");
 });

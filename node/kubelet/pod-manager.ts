@@ -7,7 +7,7 @@ import type { Node, Pod, ResourceList } from "../../core/api/gen/core.v1.ts";
 import { isDeleting, keyOf } from "../../core/api/meta/object-meta.ts";
 import type { Informer } from "../../core/client/informer.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
-import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { type AdmissionFacts, refusalOf, type Shortfall, shortfalls } from "./admission.ts";
@@ -24,6 +24,7 @@ import { containerNamed, isAnythingRunning, readRuntimePod, type RuntimePod, typ
 import { NOT_ADMITTED } from "./shutdown/shutdown.ts";
 import { CONFIG_SEEN } from "./static-pods/manifest.ts";
 import type { MirrorPods } from "./static-pods/mirrors.ts";
+import { disruption } from "./status/disruption.ts";
 import type { PodFailure } from "./status/pod-status.ts";
 import { same } from "./status/status-patch.ts";
 import type { WorkerDeps } from "./worker-deps.ts";
@@ -220,7 +221,7 @@ export class PodManager {
       log.info("ending a pod to make room for a critical one", { pod: victim.metadata.name, namespace: victim.metadata.namespace, for: pod.metadata.name });
       context.events.event(podReference(victim), "Warning", "Preempting", message);
       context.metrics.preempted(missing[0]?.resource ?? "");
-      this.#workers.get(victim.metadata.uid)?.fail({ reason: "Preempting", message, condition: { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message: "Pod was preempted by Kubelet to accommodate a critical pod.", lastTransitionTime: timestamp(clock.nowMs()) } });
+      this.#workers.get(victim.metadata.uid)?.fail({ reason: "Preempting", message, condition: disruption(victim, "Pod was preempted by Kubelet to accommodate a critical pod.", clock.nowMs()) });
     }
   }
 

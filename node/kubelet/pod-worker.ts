@@ -330,12 +330,12 @@ export class PodWorker {
 
   /** Before its control group becomes another, while it is resized. Returns why the runtime does not want that. */
   async #resizeSandbox(pod: Pod, options: Parameters<PodCgroups["change"]>[1], signal: AbortSignal): Promise<string | undefined> {
-    const { cri, cgroups } = this.#deps.context;
+    const { cri, cgroups, machine } = this.#deps.context;
     const change = this.#resize.inProgress ? cgroups.change(pod, options) : undefined;
     const sandbox = this.#runtime.sandboxes[0];
     if (!change || !sandbox?.ready) return undefined;
     try {
-      await updateSandbox(cri, { sandboxId: sandbox.id, pod, ...change }, signal);
+      await updateSandbox(cri, { machine, sandboxId: sandbox.id, pod, ...change }, signal);
       return undefined;
     } catch (error) {
       signal.throwIfAborted();

@@ -2,6 +2,7 @@
  * What the runtime has of a pod: its sandboxes and containers, newest first, as plain facts. Read in one go, so that a plan is made from one
  * picture of the world.
  */
+import { type Family, formatIp, parseIp } from "../../core/net/cidr.ts";
 import type { Cri } from "../cri/client.ts";
 import { isCriNotFound } from "../cri/client.ts";
 import type { Container as CriContainer, ContainerStatus, LinuxContainerResources, LinuxContainerUser, Mount, PodSandbox, PodSandboxStatus } from "../cri/gen/runtime.v1.ts";
@@ -71,10 +72,11 @@ export function podIps(pod: RuntimePod): readonly string[] {
   return sandbox?.ready ? sandbox.ips : [];
 }
 
-/** The family of the node's first address comes first. */
+/** A pod's addresses as the API has them: the first of each family, however the runtime spells it; that of the node's first address comes first. Source: kubernetes v1.36 pkg/kubelet/kubelet_pods.go (sortPodIPs) */
 export function inOrderOf(hostIps: readonly string[], ips: readonly string[]): readonly string[] {
-  const six = hostIps[0]?.includes(":") ?? false;
-  return ips.toSorted((a, b) => Number(b.includes(":") === six) - Number(a.includes(":") === six));
+  const known = ips.flatMap((ip) => parseIp(ip.includes(":") ? ip : ip.replace(/\b0+(?=\d)/g, "")) ?? []);
+  const first = (wanted: Family): string[] => known.filter(({ family }) => family === wanted).slice(0, 1).map(formatIp);
+  return hostIps[0]?.includes(":") ? [...first(6), ...first(4)] : [...first(4), ...first(6)];
 }
 
 export function isAnythingRunning(pod: RuntimePod): boolean {

@@ -176,12 +176,17 @@ function hostsFile({ settings, machine: { os } }: KubeletContext, pod: Pod, podI
 /** Where no record of earlier containers is left, their logs still tell how many there were. */
 async function restartsInLogs(directory: string): Promise<number> {
   try {
-    const counts = (await readdir(directory)).flatMap((name) => /^(\d+)\.log(\.\d{8}-\d{6})?(\.gz)?$/.exec(name)?.[1] ?? []).map(Number);
-    return counts.length === 0 ? 0 : Math.max(...counts) + 1;
+    return restartCountOf(await readdir(directory));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
     throw error;
   }
+}
+
+/** What the next container's count is, by the names of its predecessors' logs, whoever has rotated those. Source: calcRestartCountByLogDir */
+export function restartCountOf(logs: readonly string[]): number {
+  const counts = logs.map((name) => Number(/^(\d+)\.log(\..*)?$/.exec(name)?.[1] ?? -1)).filter(Number.isSafeInteger);
+  return Math.max(-1, ...counts) + 1;
 }
 
 /** /var/log/containers/<pod>_<namespace>_<container>-<id>.log, for agents that look there. */

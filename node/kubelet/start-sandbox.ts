@@ -5,7 +5,7 @@ import type { Pod } from "../../core/api/gen/core.v1.ts";
 import type { PodSandboxConfig } from "../cri/gen/runtime.v1.ts";
 import type { KubeletContext } from "./context.ts";
 import { nodeReference } from "./node/node-reference.ts";
-import { podReference, usesUserNamespace } from "./pod-spec.ts";
+import { allContainers, podReference, usesUserNamespace } from "./pod-spec.ts";
 import { parseResolvConf, podDns, type Resolver, searchProblem } from "./sandbox/dns.ts";
 import { podHostname } from "./sandbox/hostname.ts";
 import { noteLogDirectory } from "./logs/log-directories.ts";
@@ -16,12 +16,12 @@ import { podLogDirectory } from "./volumes/pod-directories.ts";
 const SANDBOX_TIMEOUT_MS = 240_000;
 
 export async function sandboxConfigOf(context: KubeletContext, pod: Pod, attempt: number): Promise<PodSandboxConfig> {
-  const { settings, cgroups, machine, userNamespaces, events } = context;
+  const { settings, cgroups, machine, placement, userNamespaces, events } = context;
   const { namespace = "", name, uid } = pod.metadata;
   const { config, warnings } = podDns({ pod, host: hostResolver(settings.resolvConf), nodeIps: settings.nodeIps, clusterDns: settings.clusterDns, clusterDomain: settings.clusterDomain });
   for (const { about, reason, message } of warnings) events.event(about === "pod" ? podReference(pod) : nodeReference(settings.nodeName), "Warning", reason, message);
   return sandboxConfig({
-    os: machine.os, pod, attempt, dns: config, hostname: podHostname(pod, settings.clusterDomain), logDirectory: podLogDirectory(settings.podLogsDir, { namespace, name, uid }),
+    os: machine.os, machine: { ...machine, hasOwnCpus: allContainers(pod.spec).some(({ container }) => placement.pinning(pod.metadata.uid, container.name).cpu_quota === -1) }, pod, attempt, dns: config, hostname: podHostname(pod, settings.clusterDomain), logDirectory: podLogDirectory(settings.podLogsDir, { namespace, name, uid }),
     cgroupParent: cgroups.pathOf(pod), userNamespace: await userNamespaces.rangeOf(pod),
   });
 }

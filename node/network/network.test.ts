@@ -134,6 +134,30 @@ test.each([
   expect(nodeAddresses(given, { ...facts, ...change })).toEqual({ ips, interfaceName, mtu });
 });
 
+test.each([
+  { given: "0.0.0.0", change: {}, ip: "192.168.0.5" },
+  { given: "::", change: {}, ip: "2001:db8::5" },
+  { given: "::", change: { addresses6: V6_OF_LO }, ip: "192.168.0.5" },
+  { given: "0.0.0.0", change: { addresses4: [], loopback4: ["192.0.2.1"] }, ip: "2001:db8::5" },
+  { given: "::", change: { route4: "", route6: "" }, ip: "2001:db8::5" },
+  { given: "::", change: { route6: "" }, ip: "192.168.0.5" },
+  { given: "::", change: { ...OFFLINE, loopback4: ["192.0.2.1"], addresses6: V6_OF_LO }, ip: "2001:db8::1", interfaceName: undefined, mtu: 1500 },
+  { given: "::", change: OFFLINE, ip: "127.0.0.1", interfaceName: undefined, mtu: 1500 },
+])("a node that is given $given has one address, of that family if there is one: $ip", ({ given, change, ip, ...where }) => {
+  expect(nodeAddresses([given], { ...facts, ...change })).toEqual({ ips: [ip], family: given === "::" ? 6 : 4, interfaceName: "eth0", mtu: 1400, ...where });
+});
+
+test.each([
+  { name: "what it wished for has come", own: "192.168.0.5", change: {}, to: ["2001:db8::5"] },
+  { name: "what it wished for is where it was", own: "2001:db8::5", change: {}, to: undefined },
+  { name: "what it wished for is another", own: "2001:db8::4", change: {}, to: ["2001:db8::5"] },
+  { name: "what it wished for is gone, and may come again", own: "2001:db8::5", change: { addresses6: "" }, to: undefined },
+  { name: "what it wished for is not there yet", own: "192.168.0.5", change: { addresses6: "" }, to: undefined },
+  { name: "what it has instead is another", own: "192.168.0.4", change: { addresses6: "" }, to: ["192.168.0.5"] },
+])("a node that wishes for IPv6 moves: $name", ({ own, change, to }) => {
+  expect(movedTo({ ips: [own], interfaceName: "eth0", mtu: 1400, family: 6 }, { ...facts, ...change })?.ips).toEqual(to);
+});
+
 const at = (interfaceName: string, address: string) => ({ interfaceName, address });
 test.each([
   { name: "it is where it was", own: ["192.168.0.5", "2001:db8::5"], change: {}, to: undefined },

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { systemRoutes } from "../os/route.windows.ts";
-import { formatIp, ipFromBytes, parseIp } from "../../core/net/cidr.ts";
+import { type Family, formatIp, ipFromBytes, parseIp } from "../../core/net/cidr.ts";
 
 export interface NodeAddresses {
   /** One of each family at most; never empty. */
@@ -13,6 +13,8 @@ export interface NodeAddresses {
   /** The interface they belong to, as far as known. */
   readonly interfaceName: string | undefined;
   readonly mtu: number;
+  /** The user has chosen that it has one address, of this family if there is any. */
+  readonly family?: Family;
 }
 
 interface InterfaceAddress { readonly interfaceName: string; readonly address: string }
@@ -30,14 +32,23 @@ export interface NetworkFacts {
 }
 
 const MTU_DEFAULT = 1500;
+const LOOPBACK = "lo";
 /** Made by container software: their addresses are not the node's. */
 const VIRTUAL = /^(Loopback|vEthernet \((nat|Default Switch)\)|lo|cni|docker|br-|veth|flannel|cali|coracle|tunl|kube|virbr|podman)/;
 /** Of a machine that has asked for an address and got none. */
 const LINK_LOCAL = /^169\.254\./;
 const TEMPORARY = 0x01, DEPRECATED = 0x20, TENTATIVE = 0x40; // linux/if_addr.h
 
-/** `given`: what the user has chosen, which is taken as it is. */
+/** The family that the user has chosen in place of an address, by 0.0.0.0 or ::. Source: kubernetes v1.36 pkg/kubelet/nodestatus/setters.go (NodeAddress) */
+export function chosenFamily(given: readonly string[]): Family | undefined {
+  const [ip, ...more] = given.map(parseIp);
+  return ip?.value === 0n && more.length === 0 ? ip.family : undefined;
+}
+
+/** `given`: what the user has chosen, which is taken as it is; a family of addresses alone is a wish. */
 export function nodeAddresses(given: readonly string[] = [], facts: NetworkFacts = readFacts()): NodeAddresses {
+  const family = chosenFamily(given);
+  if (family !== undefined) return preferring(family, facts);
   const all = [...facts.addresses4, ...addressesV6(facts.addresses6)];
   if (given.length > 0) return addressesOn(all.find(({ address }) => given.includes(address))?.interfaceName, given, facts);
   const routed = routedAddresses(facts);
@@ -46,18 +57,34 @@ export function nodeAddresses(given: readonly string[] = [], facts: NetworkFacts
   return any ? addressesOn(any.interfaceName, [any.address], facts) : addressesOn(undefined, ownOfLoopback(facts), facts);
 }
 
+/** One address: the first of that family on the interfaces of the default routes, or without one on any; then the first of the other. */
+function preferring(family: Family, facts: NetworkFacts): NodeAddresses {
+  const all = [...facts.addresses4, ...addressesV6(facts.addresses6)].filter(({ interfaceName }) => !VIRTUAL.test(interfaceName));
+  const outside = routedAddresses(facts)?.ips ?? all.map(({ address }) => address);
+  const ips = outside.length > 0 ? outside : ownOfLoopback(facts);
+  const ip = ips.find((one) => isOf(family, one)) ?? ips[0]!;
+  return { ...addressesOn(all.find(({ address }) => address === ip)?.interfaceName, [ip], facts), family };
+}
+
+function isOf(family: Family, ip: string): boolean { return parseIp(ip)?.family === family; }
+
 /**
  * Where a machine is now that was at `own`; undefined while it still is, or is nowhere: whose cable is out comes back to where it was. A family of addresses that is there no
- * more counts only when another of the same has come, so that a network that gives IPv6 sooner than IPv4 is waited for.
+ * more counts only when another of the same has come, so that a network that gives IPv6 sooner than IPv4 is waited for. One of the family that the user wishes counts when it comes.
  */
 export function movedTo(own: NodeAddresses, facts: NetworkFacts = readFacts()): NodeAddresses | undefined {
   const present = new Set([...facts.addresses4, ...addressesV6(facts.addresses6)].map(({ address }) => address));
   const gone = own.ips.filter((ip) => !present.has(ip) || LINK_LOCAL.test(ip));
-  if (gone.length === 0) return undefined;
-  const found = routedAddresses(facts) ?? nodeAddresses([], facts);
+  const found = own.family === undefined ? (routedAddresses(facts) ?? nodeAddresses([], facts)) : preferring(own.family, facts);
+  if (gone.length === 0) return isWished(found) && !isWished(own) ? found : undefined;
   if (found.ips.join() === own.ips.join() || (found.interfaceName !== own.interfaceName && !routedAddresses(facts))) return undefined;
-  const families = (ips: readonly string[]): readonly (number | undefined)[] => ips.map((ip) => parseIp(ip)?.family);
+  const families = (ips: readonly string[]): readonly (Family | undefined)[] => ips.map((ip) => parseIp(ip)?.family);
   return families(gone).some((family) => families(found.ips).includes(family)) ? found : undefined;
+}
+
+/** Whether it has an address of the family that was asked for. */
+function isWished({ ips, family }: NodeAddresses): boolean {
+  return family === undefined || ips.some((ip) => isOf(family, ip));
 }
 
 /** On the interfaces of the default routes. */
@@ -69,7 +96,7 @@ function routedAddresses(facts: NetworkFacts): NodeAddresses | undefined {
 
 /** The first of each family. */
 function ownOfLoopback({ loopback4, addresses6 }: NetworkFacts): readonly string[] {
-  const found = [loopback4[0], addressesV6(addresses6).find(({ interfaceName }) => interfaceName === "lo")?.address].flatMap((ip) => ip ?? []);
+  const found = [loopback4[0], addressesV6(addresses6).find(({ interfaceName }) => interfaceName === LOOPBACK)?.address].flatMap((ip) => ip ?? []);
   return found.length > 0 ? found : ["127.0.0.1"];
 }
 

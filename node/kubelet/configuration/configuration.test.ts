@@ -79,6 +79,7 @@ test("soft thresholds, their grace, and what must be reclaimed", () => {
   const { eviction } = applied({ mergeDefaultEvictionSettings: true, evictionHard: { "memory.available": "0%" }, evictionSoft: { "memory.available": "1.5Gi" }, evictionSoftGracePeriod: { "memory.available": "1m30s" }, evictionMinimumReclaim: { "nodefs.available": "500Mi" }, evictionMaxPodGracePeriod: 30 });
   expect(eviction.thresholds.find(({ graceMs }) => graceMs !== undefined)).toEqual({ signal: "memory.available", value: { bytes: 1.5 * 1024 ** 3 }, graceMs: 90_000 });
   expect(eviction.thresholds.filter(({ signal, graceMs }) => signal === "memory.available" && graceMs === undefined)).toEqual([]);
+  expect(applied({ evictionHard: { "memory.available": "1G" } }).eviction.thresholds).toEqual([{ signal: "memory.available", value: { bytes: 1e9, isDecimal: true } }]);
   expect(eviction.thresholds.find(({ signal }) => signal === "nodefs.available")).toMatchObject({ value: percent(10), minReclaim: { bytes: 500 * 1024 ** 2 } });
   expect(eviction.maxPodGraceSeconds).toBe(30);
 });

@@ -64,5 +64,7 @@ function graceOf(text: string): number {
 }
 
 function amountOf(text: string): Amount {
-  return text.endsWith("%") ? percent(Number(text.slice(0, -1))) : { bytes: parseQuantity(text).number() };
+  if (text.endsWith("%")) return percent(Number(text.slice(0, -1)));
+  const quantity = parseQuantity(text);
+  return { bytes: quantity.number(), ...(quantity.format === "BinarySI" ? {} : { isDecimal: true as const }) };
 }

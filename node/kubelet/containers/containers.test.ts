@@ -96,6 +96,8 @@ test("who a container runs as", () => {
   expect(nonRoot(5, { uid: 0, username: "" })).toBe("fine");
   expect(nonRoot(0, { uid: 7, username: "" })).toBe(`container's runAsUser breaks non-root policy (pod: "p_n(u)", container: c)`);
   expect(nonRoot(undefined, { uid: 0, username: "" })).toBe(`container has runAsNonRoot and image will run as root (pod: "p_n(u)", container: c)`);
+  expect([nonRoot(undefined, { uid: 2_147_483_647, username: "" }), nonRoot(5, { uid: -1, username: "" })]).toEqual(["fine", "fine"]);
+  for (const uid of [2_147_483_648, -1]) expect(nonRoot(undefined, { uid, username: "" })).toBe(`container has runAsNonRoot and image has an invalid user id (${uid}). (Must be 1-(2147483647)): must be between 0 and 2147483647, inclusive (pod: "p_n(u)", container: c)`);
   expect(nonRoot(undefined, { uid: undefined, username: "www" })).toBe(`container has runAsNonRoot and image has non-numeric user (www), cannot verify user is non-root (pod: "p_n(u)", container: c)`);
 });
 

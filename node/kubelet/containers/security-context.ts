@@ -5,6 +5,7 @@
  */
 import { join } from "node:path";
 import type { AppArmorProfile, Container, EphemeralContainer, Pod, SeccompProfile, SecurityContext } from "../../../core/api/gen/core.v1.ts";
+import { rangeMessage } from "../../../core/api/meta/names.ts";
 import type { Capability, LinuxContainerSecurityContext, NamespaceOption, SecurityProfile } from "../../cri/gen/runtime.v1.ts";
 import { allContainers, formatPod } from "../pod-spec.ts";
 
@@ -90,6 +91,8 @@ function fromAnnotation(text: string | undefined): AppArmorProfile | undefined {
   return text?.startsWith("localhost/") ? { type: "Localhost", localhostProfile: text.slice("localhost/".length) } : undefined;
 }
 
+const USER_ID_MAX = 2_147_483_647;
+
 /** Throws when the container must not run as root and would, or might. */
 export function verifyNonRoot(pod: Pod, container: Container | EphemeralContainer, image: ImageUser): void {
   const { runAsNonRoot, runAsUser } = effectiveSecurityContext(pod, container);
@@ -98,6 +101,7 @@ export function verifyNonRoot(pod: Pod, container: Container | EphemeralContaine
   if (runAsUser === 0) throw new Error(`container's runAsUser breaks non-root policy (${where})`);
   if (runAsUser !== undefined) return;
   if (image.uid === 0) throw new Error(`container has runAsNonRoot and image will run as root (${where})`);
+  if (image.uid !== undefined && (image.uid < 0 || image.uid > USER_ID_MAX)) throw new Error(`container has runAsNonRoot and image has an invalid user id (${image.uid}). (Must be 1-(${USER_ID_MAX})): ${rangeMessage(0, USER_ID_MAX)} (${where})`);
   if (image.uid === undefined) throw new Error(`container has runAsNonRoot and image has non-numeric user (${image.username}), cannot verify user is non-root (${where})`);
 }
 

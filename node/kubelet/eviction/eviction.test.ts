@@ -6,7 +6,7 @@ import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import type { PodStats } from "../kubelet-api.ts";
 import { eviction } from "./eviction.ts";
 import { localStorageExcess } from "./local-storage.ts";
-import { type EvictionSettings, type Observation, reclaims, shortages, type Signal } from "./plan.ts";
+import { type Amount, type EvictionSettings, type Observation, percent, reclaims, shortages, type Signal } from "./plan.ts";
 import { type Candidate, evictionMessage, ranked } from "./ranking.ts";
 
 const MI = 1024 * 1024;
@@ -69,6 +69,14 @@ test("what the user is told", () => {
   });
   const whole = pod("whole", "100Mi", { resources: { requests: { memory: "200Mi" } } });
   expect(evictionMessage(short[0]!, { pod: whole, stats: uses("whole", 300) }).message).toContain("available: 50Mi. Pod whole was using 300Mi, request is 200Mi, has larger consumption of memory. Container c was");
+});
+
+test("a threshold is told as it was written, a part of the capacity in powers of two", () => {
+  const seen = new Map<Signal, Observation>([["memory.available", { available: 50 * MI, capacity: 1000 * MI }], ["nodefs.inodesFree", { available: 100_000, capacity: 6_553_600 }]]);
+  const told = (signal: Signal, value: Amount): string => evictionMessage(shortages(seen, [{ signal, value }])[0]!, { pod: pod("p", undefined), stats: undefined }).message;
+  expect(told("memory.available", { bytes: 1e9, isDecimal: true })).toBe("The node was low on resource: memory. Threshold quantity: 1G, available: 50Mi. ");
+  expect(told("nodefs.inodesFree", percent(5))).toBe("The node was low on resource: inodes. Threshold quantity: 320Ki, available: 100k. ");
+  expect(told("nodefs.inodesFree", { bytes: 200_000, isDecimal: true })).toBe("The node was low on resource: inodes. Threshold quantity: 200k, available: 100k. ");
 });
 
 test("a pod that takes more disk than it may", () => {

@@ -7,7 +7,7 @@
 import { nodeReference } from "../node/node-reference.ts";
 import type { Pod, PodCondition } from "../../../core/api/gen/core.v1.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
-import { type Clock, timestamp } from "../../../core/lifecycle/clock.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { DEFAULT_BUCKETS, type Metrics } from "../../../core/observe/metrics.ts";
@@ -16,6 +16,7 @@ import type { Pressure } from "../node/pressure.ts";
 import { isCriticalPod, podReference } from "../pod-spec.ts";
 import type { DiskLayout } from "../stats/disk-usage.ts";
 import type { Stats } from "../stats/stats.ts";
+import { disruption } from "../status/disruption.ts";
 import type { PodFailure } from "../status/pod-status.ts";
 import { crossings } from "./crossings.ts";
 import { hasStorageLimit, localStorageExcess } from "./local-storage.ts";
@@ -118,8 +119,7 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
     }
     onEviction();
     const told = evictionMessage(shortage, victim);
-    const condition: PodCondition = { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message: told.message, lastTransitionTime: timestamp(clock.nowMs()), ...observed(victim.pod) };
-    evict(victim.one, told, { signal: shortage.signal, graceSeconds: graceSecondsOf(victim.pod, shortage), condition });
+    evict(victim.one, told, { signal: shortage.signal, graceSeconds: graceSecondsOf(victim.pod, shortage), condition: disruption(victim.pod, told.message, clock.nowMs()) });
     return [victim.one];
   }
 
@@ -169,8 +169,4 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
       }
     },
   };
-}
-
-function observed({ metadata: { generation } }: Pod): { readonly observedGeneration?: number } {
-  return generation === undefined ? {} : { observedGeneration: generation };
 }

@@ -9,8 +9,8 @@ import type { DiskLayout } from "../stats/disk-usage.ts";
 export type Signal = "memory.available" | "allocatableMemory.available" | "containerfs.available" | "containerfs.inodesFree" | "nodefs.available" | "nodefs.inodesFree" | "imagefs.available" | "imagefs.inodesFree" | "pid.available";
 export type Starved = "memory" | "ephemeral-storage" | "pids" | "inodes";
 
-/** Bytes (or a count), or a part of the capacity. */
-export type Amount = { readonly bytes: number } | { readonly fraction: number };
+/** Bytes (or a count), or a part of the capacity. `isDecimal`: it was written in powers of ten, and is shown so. */
+export type Amount = { readonly bytes: number; readonly isDecimal?: true } | { readonly fraction: number };
 
 /** With upstream's precision, which shows in what a node has to give: of 62725623808 bytes a tenth is 6272562474. */
 export function percent(number: number): Amount {

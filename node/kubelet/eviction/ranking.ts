@@ -56,10 +56,11 @@ function partsOn(disk: "node" | "images", layout: DiskLayout): readonly Part[] {
 
 export interface Told { readonly message: string; readonly annotations: Readonly<Record<string, string>> }
 
-export function evictionMessage({ starved, quantity, available }: Pick<Shortage, "starved" | "quantity" | "available">, { pod, stats }: Candidate): Told {
+/** The threshold is shown as it was written; a part of the capacity in powers of two, whatever is counted. */
+export function evictionMessage({ starved, threshold: { value }, quantity, available }: Pick<Shortage, "starved" | "threshold" | "quantity" | "available">, { pod, stats }: Candidate): Told {
   const inBytes = starved === "memory" || starved === "ephemeral-storage";
   const show = (amount: number): string => quantityOf(Math.floor(amount), inBytes ? "BinarySI" : "DecimalSI").toString();
-  const low = `The node was low on resource: ${starved}. Threshold quantity: ${show(quantity)}, available: ${show(available)}. `;
+  const low = `The node was low on resource: ${starved}. Threshold quantity: ${quantityOf(quantity, "isDecimal" in value ? "DecimalSI" : "BinarySI").toString()}, available: ${show(available)}. `;
   if (!stats) return { message: low, annotations: {} };
   const asked = starved === "memory" ? pod.spec.resources?.requests?.["memory"] : undefined;
   const whole = asked !== undefined && stats.memory ? { used: show(stats.memory.workingSetBytes ?? 0), asked } : undefined;

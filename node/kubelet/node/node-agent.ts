@@ -38,9 +38,9 @@ export interface NodeAgent {
   refresh(): void;
   /** As the runtime calls itself; undefined while it says nothing. */
   runtimeName(): { readonly name?: string | undefined; readonly version?: string | undefined };
-  /** What the runtime says its handler can do; undefined while it says nothing. */
+  /** What the runtime said last that its handler can do; undefined: it has not said it yet. */
   handlerFeatures(handler: string): RuntimeHandlerFeatures | undefined;
-  /** Whether the runtime can keep a process to the groups its pod names; undefined while it says nothing. */
+  /** Whether the runtime can keep a process to the groups its pod names; undefined: it has not said it yet. */
   strictGroups(): boolean | undefined;
 }
 

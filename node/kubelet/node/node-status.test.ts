@@ -22,6 +22,11 @@ test("swap is told where there is any, and what only newer nodes can do is decla
   expect(nodeStatusOf(facts(undefined)).declaredFeatures).toContain("RestartAllContainersOnContainerExits");
 });
 
+test("handlers of the runtime are told of by name, in whatever order it tells of them", () => {
+  const told = (...names: string[]) => nodeStatusOf({ ...facts(undefined), runtimeStatus: { runtime_handlers: names.map((name) => ({ name })) } }).runtimeHandlers?.map(({ name }) => name);
+  expect([told("runc", "", "crun"), told("", "crun", "runc")]).toEqual([["", "crun", "runc"], ["", "crun", "runc"]]);
+});
+
 test("conditions say how the node is, in upstream's words, and keep the time they changed", () => {
   const [fine, ill] = [nodeStatusOf(facts(undefined)), nodeStatusOf({ ...facts(undefined), problems: ["a is not ready", "b is not ready"], pressures: new Set(["MemoryPressure", "DiskPressure", "PIDPressure"]), nowMs: 60_000 })];
   const lines = ({ conditions }: NodeStatus) => conditions?.map(({ type, status, reason, message }) => `${type} ${status} ${reason}: ${message}`);

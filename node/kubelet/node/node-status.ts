@@ -45,7 +45,7 @@ export function nodeStatusOf(facts: NodeFacts): NodeStatus {
     },
     images: imagesOf(facts.images, facts.settings.statusImagesMax),
     ...(facts.volumesInUse?.length || facts.before?.volumesInUse?.length ? { volumesInUse: [...(facts.volumesInUse ?? [])] } : {}),
-    runtimeHandlers: (runtimeStatus?.runtime_handlers ?? []).map(({ name, features }) => ({ name: name ?? "", features: { recursiveReadOnlyMounts: features?.recursive_read_only_mounts ?? false, userNamespaces: features?.user_namespaces ?? false } })),
+    runtimeHandlers: (runtimeStatus?.runtime_handlers ?? []).toSorted((a, b) => ((a.name ?? "") < (b.name ?? "") ? -1 : 1)).map(({ name, features }) => ({ name: name ?? "", features: { recursiveReadOnlyMounts: features?.recursive_read_only_mounts ?? false, userNamespaces: features?.user_namespaces ?? false } })),
     declaredFeatures: [...DECLARED_FEATURES],
     features: { supplementalGroupsPolicy: runtimeStatus?.features?.supplemental_groups_policy ?? false },
   };

@@ -9,6 +9,12 @@ import type { KubeletSettings } from "../settings.ts";
 import { newNode, nodeLabels } from "./node-status.ts";
 import type { StartupLatency } from "./startup-latency.ts";
 
+/** Labels that are kept as this machine has them; all others are given to a node once, and are then whoever's it is to label nodes. Source: updateDefaultLabels */
+const KEPT_LABELS: ReadonlySet<string> = new Set([
+  "kubernetes.io/hostname", "kubernetes.io/os", "kubernetes.io/arch", "beta.kubernetes.io/os", "beta.kubernetes.io/arch", "node.kubernetes.io/windows-build", "topology.kubernetes.io/zone", "topology.kubernetes.io/region",
+  "failure-domain.beta.kubernetes.io/zone", "failure-domain.beta.kubernetes.io/region", "node.kubernetes.io/instance-type", "beta.kubernetes.io/instance-type",
+]);
+
 export interface RegisterNodeDeps {
   readonly settings: KubeletSettings;
   readonly client: Client;
@@ -35,9 +41,12 @@ export async function registerNode({ settings, client, machine, log, onRebooted,
   }
   const found = await nodes.get(name, { signal });
   const facts = nodeLabels(settings, machine);
-  const labels = Object.entries({ ...facts, ...settings.labels }).filter(([key, value]) => found.metadata.labels?.[key] !== value);
+  const differing = Object.entries({ ...facts, ...settings.labels }).filter(([key, value]) => found.metadata.labels?.[key] !== value);
+  const labels = differing.filter(([key]) => KEPT_LABELS.has(key));
+  const left = differing.flatMap(([key]) => (KEPT_LABELS.has(key) ? [] : [key]));
+  if (left.length > 0) log.info("the node has been registered before: labels it was to have then are not given to it now, kubectl label does that", { node: settings.nodeName, labels: left });
   const annotations = Object.entries(draft.metadata.annotations).filter(([key, value]) => found.metadata.annotations?.[key] !== value);
-  if (found.status?.nodeInfo && found.status.nodeInfo.bootID !== machine.bootId) onRebooted();
+  if (found.status?.nodeInfo?.bootID && found.status.nodeInfo.bootID !== machine.bootId) onRebooted(); // empty: nobody has reported it yet
   if (labels.length === 0 && annotations.length === 0) return found;
   return await nodes.patch(name, "application/strategic-merge-patch+json", { metadata: { labels: Object.fromEntries(labels), annotations: Object.fromEntries(annotations) } }, { signal });
 }

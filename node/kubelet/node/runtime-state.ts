@@ -1,5 +1,6 @@
 /**
- * What the container runtime says of itself, looked at every five seconds, and what of that makes the node not ready.
+ * What the container runtime says of itself, looked at every five seconds, and what of that makes the node not ready. One that is started anew is soon back: until it has not
+ * answered for a while, it is as it was.
  *
  * Source: kubernetes v1.36 pkg/kubelet/runtime.go, pkg/kubelet/kubelet.go (updateRuntimeUp)
  */
@@ -21,6 +22,8 @@ export interface RuntimeStateDeps {
 }
 
 const CHECK_MS = 5_000;
+/** Source: maxWaitForContainerRuntime */
+const SILENT_MS_MAX = 30_000;
 /** A node that starts becomes ready as soon as its network is there, not at the next regular look. */
 const STARTING_CHECK_MS = 100;
 const STARTING_MS = 60_000;
@@ -31,7 +34,9 @@ export class RuntimeState implements Runnable {
   readonly #onChange: () => void;
   #version: VersionResponse | undefined;
   #status: StatusResponse | undefined;
-  #error: string | undefined = "container runtime status check may not have completed yet";
+  #answers = false; // when it was asked last
+  #readyMs: number | undefined; // when it was last, by uptime
+  #notReady: string | undefined; // why, as it said last
 
   /** `onChange`: its problems are others now. */
   constructor(deps: RuntimeStateDeps, onChange: () => void) {
@@ -39,10 +44,11 @@ export class RuntimeState implements Runnable {
     this.#onChange = onChange;
   }
 
-  /** Undefined, as its status is: it does not answer. */
+  /** Undefined: it does not answer. */
   get version(): VersionResponse | undefined { return this.#version; }
+  /** As it was last; undefined: it has never answered. */
   get status(): StatusResponse | undefined { return this.#status; }
-  get isUp(): boolean { return this.#error === undefined; }
+  get isUp(): boolean { return this.#answers && this.#notReady === undefined; }
 
   networkProblem(): string | undefined {
     const condition = this.#condition("NetworkReady");
@@ -51,7 +57,21 @@ export class RuntimeState implements Runnable {
   }
 
   runtimeProblem(): string | undefined {
-    if (this.#error !== undefined) return this.#error;
+    const all = this.#runtimeProblems();
+    return all.length > 1 ? `[${all.join(", ")}]` : all[0];
+  }
+
+  #runtimeProblems(): string[] {
+    return [this.#silence(), this.#unheardOf(), this.#notReady].flatMap((problem) => problem ?? []);
+  }
+
+  #silence(): string | undefined {
+    if (this.#readyMs === undefined) return "container runtime status check may not have completed yet";
+    return this.#deps.clock.uptimeMs() - this.#readyMs >= SILENT_MS_MAX ? "container runtime is down" : undefined;
+  }
+
+  /** What becomes of its containers. */
+  #unheardOf(): string | undefined {
     const { runtimeSilentMsMax } = this.#deps;
     const silentMs = this.#deps.runtimeSilentMs();
     return silentMs > runtimeSilentMsMax ? `PLEG is not healthy: pleg was last seen active ${Math.round(silentMs / 1000)}s ago; threshold is ${runtimeSilentMsMax / 60_000}m0s` : undefined;
@@ -59,7 +79,7 @@ export class RuntimeState implements Runnable {
 
   /** Why the node is not ready. */
   problems(): string[] {
-    return [this.runtimeProblem(), this.#status ? this.networkProblem() : undefined, this.#deps.shuttingDown?.() ? SHUTTING_DOWN : undefined].flatMap((problem) => (problem === undefined ? [] : [problem]));
+    return [...this.#runtimeProblems(), this.#status ? this.networkProblem() : undefined, this.#deps.shuttingDown?.() ? SHUTTING_DOWN : undefined].flatMap((problem) => problem ?? []);
   }
 
   async run(signal: AbortSignal, ready: () => void): Promise<void> {
@@ -76,16 +96,17 @@ export class RuntimeState implements Runnable {
   }
 
   async #check(signal: AbortSignal): Promise<void> {
-    const { cri } = this.#deps;
+    const { cri, clock } = this.#deps;
     try {
       this.#version ??= await cri.call("RuntimeService/Version", {}, { signal, timeoutMs: CHECK_MS });
       this.#status = await cri.call("RuntimeService/Status", {}, { signal, timeoutMs: CHECK_MS });
       const condition = this.#condition("RuntimeReady");
-      this.#error = condition?.status ? undefined : `container runtime not ready: ${describe("RuntimeReady", condition)}`;
+      this.#notReady = condition?.status ? undefined : `container runtime not ready: ${describe("RuntimeReady", condition)}`;
+      if (this.#notReady === undefined) this.#readyMs = clock.uptimeMs();
+      this.#answers = true;
     } catch {
       this.#version = undefined; // it may come back as another one
-      this.#status = undefined;
-      this.#error = "container runtime is down";
+      this.#answers = false;
     }
   }
 

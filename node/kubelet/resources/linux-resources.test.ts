@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Container, Pod } from "../../../core/api/gen/core.v1.ts";
-import { containerResources, cpuQuota, cpuShares, oomScoreAdj } from "./linux-resources.ts";
+import { containerResources, cpuQuota, cpuShares, oomScoreAdj, sandboxResources } from "./linux-resources.ts";
 import { podLimits, podRequests, qosClass } from "./pod-resources.ts";
 
 const GI = 1024 ** 3;
@@ -73,4 +73,15 @@ test("a burstable container may swap in proportion to what it asks for", () => {
   const equal = asks("a", { memory: "1Gi" }, { memory: "1Gi" });
   expect(containerResources(pod([equal, asks("b", {}, {})]), equal, machine).unified).toEqual({ "memory.swap.max": "0" });
   expect(containerResources(pod([burstable]), burstable, { ...machine, podSwapBytes: 0 }).unified).toEqual({ "memory.swap.max": "0" });
+});
+
+test("a sandbox is told of its pod's processors as its containers are", () => {
+  const one = pod([asks("a", { cpu: "2", memory: "128Mi" }, { cpu: "4", memory: "256Mi" })], { overhead: { cpu: "1", memory: "128Mi" } });
+  const limits = (quotaUs: number, periodUs: number) => ({ cpu_quota: quotaUs, cpu_period: periodUs });
+  const plain = { cpu_shares: 2048, memory_limit_in_bytes: 256 * 1024 ** 2 }, plainOverhead = { cpu_shares: 1024, memory_limit_in_bytes: 128 * 1024 ** 2 };
+  expect(sandboxResources(one)).toEqual({ resources: { ...plain, ...limits(400_000, 100_000) }, overhead: { ...plainOverhead, ...limits(100_000, 100_000) } });
+  expect(sandboxResources(one, { cpuQuota: { on: true, periodUs: 10_000 }, hasOwnCpus: true })).toEqual({ resources: { ...plain, ...limits(-1, 10_000) }, overhead: { ...plainOverhead, ...limits(10_000, 10_000) } });
+  const unified = { "memory.oom.group": "1" };
+  expect(sandboxResources(one, { cpuQuota: { on: false, periodUs: 100_000 }, killsWholeContainer: true, hasOwnCpus: true })).toEqual({ resources: { ...plain, unified }, overhead: { ...plainOverhead, unified } });
+  expect(sandboxResources(pod([asks("a", { memory: "128Mi" })]))).toEqual({ resources: { cpu_shares: 2, ...limits(0, 100_000) }, overhead: {} });
 });

@@ -77,19 +77,24 @@ export function swapLimit(pod: Pod, container: Container | EphemeralContainer, {
   return Math.floor((request / memoryBytes) * podSwapBytes);
 }
 
+/** `hasOwnCpus`: some container of the pod has processors of its own, and may use all of their time. */
+export interface SandboxMachine extends Pick<LinuxMachine, "cpuQuota" | "killsWholeContainer"> { readonly hasOwnCpus?: boolean | undefined }
+
 /** Of the whole pod, overhead apart: what a VM-based runtime sizes its VM by. */
-export function sandboxResources(pod: Pod): { readonly resources: LinuxContainerResources; readonly overhead: LinuxContainerResources } {
+export function sandboxResources(pod: Pod, machine: SandboxMachine = {}): { readonly resources: LinuxContainerResources; readonly overhead: LinuxContainerResources } {
   const { overhead, ...spec } = pod.spec;
   const plain = { ...pod, spec };
-  return { resources: sized(podRequests(plain), podLimits(plain)), overhead: overhead ? sized(quantities(overhead), quantities(overhead)) : {} };
+  const { on } = machine.cpuQuota ?? CPU_QUOTA;
+  const resources = { ...sized(podRequests(plain), podLimits(plain), machine), ...(on && machine.hasOwnCpus ? { cpu_quota: -1 } : {}) };
+  return { resources, overhead: overhead ? sized(quantities(overhead), quantities(overhead), machine) : {} };
 }
 
-function sized(requests: Quantities, limits: Quantities): LinuxContainerResources {
+function sized(requests: Quantities, limits: Quantities, { cpuQuota: { on, periodUs } = CPU_QUOTA, killsWholeContainer }: SandboxMachine): LinuxContainerResources {
   const cpuLimit = limits.get("cpu")?.milliNumber() ?? 0;
   const memory = limits.get("memory")?.number() ?? 0;
   return {
-    cpu_shares: cpuShares(requests.has("cpu") ? requests.get("cpu")!.milliNumber() : cpuLimit), cpu_quota: cpuQuota(cpuLimit), cpu_period: CPU_QUOTA.periodUs,
-    ...(memory > 0 ? { memory_limit_in_bytes: memory } : {}),
+    cpu_shares: cpuShares(requests.has("cpu") ? requests.get("cpu")!.milliNumber() : cpuLimit), ...(on ? { cpu_quota: cpuQuota(cpuLimit, periodUs), cpu_period: periodUs } : {}),
+    ...(memory > 0 ? { memory_limit_in_bytes: memory } : {}), ...(killsWholeContainer ? { unified: { "memory.oom.group": "1" } } : {}),
   };
 }
 

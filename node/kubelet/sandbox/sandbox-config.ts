@@ -6,12 +6,13 @@ import { podLabels } from "../containers/labels.ts";
 import { isPrivileged, namespacesOf } from "../containers/security-context.ts";
 import { windowsSandbox } from "../containers/windows-container.ts";
 import { isHostNetwork } from "../pod-spec.ts";
-import { sandboxResources } from "../resources/linux-resources.ts";
+import { type SandboxMachine, sandboxResources } from "../resources/linux-resources.ts";
 import { sysctlName } from "../sysctls.ts";
 import type { PodHostname } from "./hostname.ts";
 
 export interface SandboxFacts {
   readonly os: OperatingSystem;
+  readonly machine?: SandboxMachine | undefined;
   readonly pod: Pod;
   readonly attempt: number;
   readonly dns: DNSConfig;
@@ -34,9 +35,9 @@ export function sandboxConfig(facts: SandboxFacts): PodSandboxConfig {
   };
 }
 
-function linuxSandbox({ pod, cgroupParent, userNamespace }: SandboxFacts): LinuxPodSandboxConfig {
+function linuxSandbox({ machine, pod, cgroupParent, userNamespace }: SandboxFacts): LinuxPodSandboxConfig {
   const { runAsUser, runAsGroup, fsGroup, supplementalGroups = [], supplementalGroupsPolicy, seLinuxOptions, sysctls = [] } = pod.spec.securityContext ?? {};
-  const { resources, overhead } = sandboxResources(pod);
+  const { resources, overhead } = sandboxResources(pod, machine);
   return {
     cgroup_parent: cgroupParent, resources, overhead, sysctls: Object.fromEntries(sysctls.map(({ name, value }) => [sysctlName(name), value])),
     security_context: {

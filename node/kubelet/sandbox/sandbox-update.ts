@@ -8,14 +8,14 @@ import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { type Cri, CriError } from "../../cri/client.ts";
 import type { LinuxContainerResources } from "../../cri/gen/runtime.v1.ts";
 import type { CgroupLimits } from "../../os/cgroup.ts";
-import { CPU_QUOTA, cpuQuota, cpuShares, sandboxResources } from "../resources/linux-resources.ts";
+import { CPU_QUOTA, cpuQuota, cpuShares, type SandboxMachine, sandboxResources } from "../resources/linux-resources.ts";
 
-export interface SandboxUpdate { readonly sandboxId: string; readonly pod: Pod; readonly before: CgroupLimits; readonly limits: CgroupLimits }
+export interface SandboxUpdate { readonly machine?: SandboxMachine | undefined; readonly sandboxId: string; readonly pod: Pod; readonly before: CgroupLimits; readonly limits: CgroupLimits }
 
 /** Throws an Error for the user when the runtime refuses; one that knows of no such thing does not. */
-export async function updateSandbox(cri: Pick<Cri, "call">, { sandboxId, pod, before, limits }: SandboxUpdate, signal: AbortSignal): Promise<void> {
+export async function updateSandbox(cri: Pick<Cri, "call">, { machine, sandboxId, pod, before, limits }: SandboxUpdate, signal: AbortSignal): Promise<void> {
   try {
-    await cri.call("RuntimeService/UpdatePodSandboxResources", { pod_sandbox_id: sandboxId, overhead: sandboxResources(pod).overhead, resources: withoutOverhead(pod, limits) }, { signal });
+    await cri.call("RuntimeService/UpdatePodSandboxResources", { pod_sandbox_id: sandboxId, overhead: sandboxResources(pod, machine).overhead, resources: withoutOverhead(pod, limits) }, { signal });
   } catch (cause) {
     if (isUnknown(cause)) return;
     const resource = before.memoryBytes === limits.memoryBytes ? "cpu" : "memory";

@@ -7,13 +7,14 @@ import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { graceSecondsOf, groupByLevel, shutdownLevels, totalMs } from "./plan.ts";
+import type { PodFailure } from "../status/pod-status.ts";
 import { gracefulShutdown, type ShutdownNotices } from "./shutdown.ts";
 
 let directory = "";
 beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "shutdown-")); });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-const pod = (name: string, priority: number, grace?: number): Pod => ({ metadata: { name, annotations: {} }, spec: { priority, terminationGracePeriodSeconds: grace } }) as unknown as Pod;
+const pod = (name: string, priority: number, grace?: number): Pod => ({ metadata: { name, annotations: {}, generation: 3 }, spec: { priority, terminationGracePeriodSeconds: grace } }) as unknown as Pod;
 
 test("critical pods come last, within the time that is theirs", () => {
   const levels = shutdownLevels({ graceMs: 30_000, criticalMs: 10_000 });
@@ -51,8 +52,9 @@ function machine(run: ShutdownNotices["run"], pods: Parameters<typeof gracefulSh
 
 test("when the machine goes down its pods end, one level after the other", async () => {
   const told: string[] = [];
+  const conditions: PodFailure["condition"][] = [];
   const victim = (one: Pod) => {
-    const self = { pod: one, isReclaimed: false, fail({ reason }: { reason: string }, graceSeconds: number) { told.push(`${one.metadata.name} ${reason} ${graceSeconds}s`); systemClock.after(10, () => { told.push(`${one.metadata.name} unmounted`); self.isReclaimed = true; }); } };
+    const self = { pod: one, isReclaimed: false, fail({ reason, condition }: PodFailure, graceSeconds: number) { told.push(`${one.metadata.name} ${reason} ${graceSeconds}s`); conditions.push(condition); systemClock.after(10, () => { told.push(`${one.metadata.name} unmounted`); self.isReclaimed = true; }); } };
     return self;
   };
   const all = [victim(pod("critical", 2_000_000_000)), victim(pod("app", 0, 1))];
@@ -60,6 +62,7 @@ test("when the machine goes down its pods end, one level after the other", async
   await node.run();
   expect(told).toEqual(["waits 4000", "app Terminated 1s", "app unmounted", "critical Terminated 2s", "critical unmounted"]);
   expect([node.isDown(), node.changes()]).toEqual([true, 1]);
+  expect(conditions).toMatchObject(Array.from({ length: 2 }, () => ({ type: "DisruptionTarget", observedGeneration: 3, status: "True", reason: "TerminationByKubelet", message: "Pod was terminated in response to imminent node shutdown." })));
 });
 
 test("the node's events tell that it goes down, and that it does not after all", async () => {

@@ -14,6 +14,7 @@ import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import { readStateFile, writeStateFile } from "../../os/state-file.ts";
 import type { ShutdownSettings } from "../settings.ts";
+import { disruption } from "../status/disruption.ts";
 import type { PodFailure } from "../status/pod-status.ts";
 import { graceSecondsOf, groupByLevel, shutdownLevels, totalMs } from "./plan.ts";
 
@@ -78,8 +79,8 @@ export function gracefulShutdown({ settings, notices, pods, clock, log, metrics,
     for (const { level, pods: group } of groupByLevel(levels, pods())) {
       if (group.length === 0) continue;
       log.info("shutting down pods", { priority: level.priority, pods: group.length, graceMs: level.graceMs });
-      const time = timestamp(clock.nowMs());
-      for (const one of group) one.fail({ reason: "Terminated", message: MESSAGE, condition: { type: "DisruptionTarget", status: "True", reason: "TerminationByKubelet", message: MESSAGE, lastTransitionTime: time } }, graceSecondsOf(one.pod, level));
+      const nowMs = clock.nowMs();
+      for (const one of group) one.fail({ reason: "Terminated", message: MESSAGE, condition: disruption(one.pod, MESSAGE, nowMs) }, graceSecondsOf(one.pod, level));
       const untilMs = clock.uptimeMs() + level.graceMs;
       const isOver = (): boolean => group.every(({ isReclaimed }) => isReclaimed); // drivers of volumes may be pods of a later level
       while (!isOver() && clock.uptimeMs() < untilMs && !signal.aborted) await clock.sleep(LOOK_MS, signal);

@@ -73,8 +73,8 @@ test("the first reading of a container's processor time is no rate, even if the 
   const dataDir = mkdtempSync(join(tmpdir(), "stats-"));
   try {
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u" }, spec: { containers: [] } } as unknown as Pod;
-    let uptimeMs = 0, told = 0;
-    const cpu = () => ({ usage_core_nano_seconds: { value: 5e9 + uptimeMs * 1e5 }, usage_nano_cores: { value: told } });
+    let uptimeMs = 0, told = 0, usedNs = 5e9;
+    const cpu = () => ({ usage_core_nano_seconds: { value: usedNs + uptimeMs * 1e5 }, usage_nano_cores: { value: told } });
     const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [{ attributes: { labels: { [POD_UID]: "u", [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: { cpu: cpu(), containers: [{ attributes: { id: "c", labels: {} }, cpu: cpu() }] } }] } : {}) } as unknown as Cri;
     const cgroups = { usage: () => undefined, children: () => [], text: () => undefined } as unknown as Cgroups;
     const clock = { ...systemClock, nowMs: () => 0, uptimeMs: () => uptimeMs };
@@ -87,6 +87,8 @@ test("the first reading of a container's processor time is no rate, even if the 
     expect(await rates()).toEqual([[1e8, 1e8]]);
     told = 7;
     expect(await rates()).toEqual([[7, 7]]);
+    [uptimeMs, told, usedNs] = [9_000, 0, 0]; // it counts from nothing again
+    expect(await rates()).toEqual([[undefined, undefined]]);
   } finally {
     rmSync(dataDir, { recursive: true });
   }

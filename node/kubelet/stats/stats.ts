@@ -109,12 +109,12 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     return await fileSystemUsage((await runtimePaths(signal)).images);
   }
 
-  /** Undefined at the first reading: there is no rate yet, which is not the same as none. */
+  /** Undefined at the first reading, and at the first of a counter that has begun anew: there is no rate yet, which is not the same as none. */
   function cpuRate(id: string, ns: number): number | undefined {
     const atMs = clock.uptimeMs();
     const before = readings.get(id);
     if (before && atMs - before.atMs < RATE_MS_MIN) return before.nanoCores;
-    const nanoCores = before ? Math.round(Math.max(0, ((ns - before.ns) / (atMs - before.atMs)) * 1000)) : undefined;
+    const nanoCores = before && ns >= before.ns ? Math.round(((ns - before.ns) / (atMs - before.atMs)) * 1000) : undefined;
     readings.set(id, { ns, atMs, nanoCores });
     return nanoCores;
   }

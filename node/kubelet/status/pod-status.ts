@@ -110,7 +110,8 @@ function explainedBy(why: { readonly reason?: string | undefined; readonly messa
 }
 
 function mergeConditions({ pod, before, failure, resize = [], nowMs }: PodStatusFacts, ours: ReturnType<typeof conditionsOf>): PodCondition[] {
-  const disruption = failure?.condition;
+  const wasDisrupted = pod.status?.conditions?.find(({ type, status }) => type === "DisruptionTarget" && status === "True");
+  const disruption = failure?.condition && { ...failure.condition, ...(wasDisrupted?.lastTransitionTime ? { lastTransitionTime: wasDisrupted.lastTransitionTime } : {}) };
   const others = (pod.status?.conditions ?? []).filter(({ type }) => !KUBELET_CONDITIONS.includes(type) && !(disruption && type === "DisruptionTarget"));
   const passing = resize.map(({ type, ...verdict }) => [type, { status: "True" as const, ...verdict }] as const);
   const written = [...passing, ...ours].map(([type, verdict]): PodCondition => {

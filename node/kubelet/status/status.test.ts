@@ -134,6 +134,12 @@ test("what was never taken in has no containers, not even after a restart: clien
   expect(statusOf({}, { ...runtime(""), sandboxes: [] }, { failure: { reason: "Evicted", message: "low" } }).containerStatuses).toHaveLength(1); // it was taken in
 });
 
+test("a pod that was to be disrupted for others' sake and is for the node's has been since it was to be", () => {
+  const condition = { type: "DisruptionTarget", status: "True" as const, reason: "TerminationByKubelet", lastTransitionTime: "2026-01-02T03:04:05Z" };
+  const told = (before: "True" | "False") => statusOf({}, runtime(""), { failure: { reason: "Evicted", message: "low", condition }, status: { conditions: [{ type: "DisruptionTarget", status: before, reason: "PreemptionByScheduler", lastTransitionTime: "2026-01-01T00:00:00Z" }] } }).conditions?.filter(({ type }) => type === "DisruptionTarget");
+  expect([told("True"), told("False")]).toEqual([[{ ...condition, lastTransitionTime: "2026-01-01T00:00:00Z" }], [condition]]);
+});
+
 test("only what changed is written, and nobody else's conditions are touched", () => {
   const before = statusOf({}, runtime(""), { status: { conditions: [{ type: "x/y", status: "True" }] } });
   const after = statusOf({}, runtime("app=running"), { before, status: before });
