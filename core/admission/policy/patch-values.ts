@@ -143,7 +143,7 @@ export function operandOf(value: Value): unknown {
     if (value.value === undefined) throw new Error("optional.none() dereference");
     return operandOf(value.value);
   }
-  if (value instanceof Opaque) throw new Error(`type conversion error from '${value.type.name.replace(/^kubernetes\.(?=\w+$)/, "")}' to '*structpb.Value'`);
+  if (value instanceof Opaque) throw new Error(`type conversion error from '${value.type.name.replace(/^(kubernetes|net)\.(?=\w+$)/, "").replace("NamedFormat", "Format")}' to '*structpb.Value'`);
   if (value instanceof List) return "json" in value ? value.json : [...value].map(operandOf);
   if (!(value instanceof Mapping)) return toJson(value);
   return "json" in value ? value.json : Object.fromEntries([...value.keys()].map((key) => [operandKey(key), operandOf(value.find(key)!)]));

@@ -69,6 +69,27 @@ function applied(object: JsonMap, value: Value, schema: ObjectSchema | undefined
   if (!(value instanceof ObjectValue)) throw new Error("unsupported return type from ApplyConfiguration expression");
   checkNames(value);
   const written: JsonMap = { ...fieldsOf(value), apiVersion: object["apiVersion"], kind: object["kind"] };
+  const merged = merge(object, written, schema);
+  checkFits(merged);
+  return merged;
+}
+
+/** Throws an Error for what the type of a built-in kind cannot hold: it counts by the failurePolicy, unlike what operations make of an object. */
+function checkFits(object: JsonMap): void {
+  const gvk = gvkOf(object as unknown as ApiObject);
+  const type = builtInFacts.typeOf(gvk);
+  const why = type && diagnose(type, jsonNodeOf(object)).error;
+  if (why !== undefined) throw new Error(`unable to convert unstructured object to ${formatGvk(gvk)}: ${conversionError(why)}`);
+}
+
+/** What a decoder says, as a conversion says it. */
+function conversionError(why: string): string {
+  const [, type] = /^json: cannot unmarshal number \S*\.\S* into .* of type (u?int\d*)$/.exec(why) ?? [];
+  if (type !== undefined) return `cannot convert float64 to ${type}`;
+  return why.startsWith("illegal base64") ? `error decoding from json: ${why}` : why;
+}
+
+function merge(object: JsonMap, written: JsonMap, schema: ObjectSchema | undefined): JsonMap {
   try {
     if (!schema) throw new Error(`failed to convert patch object to typed object: no corresponding type for ${formatGvk(gvkOf(object as unknown as ApiObject))}`);
     const { root } = schema;
