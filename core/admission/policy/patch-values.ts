@@ -9,7 +9,6 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/cel/mutation/dynamic/objects.go, apiserver/pkg/admission/plugin/policy/mutating/patch/json_patch.go; cel-go v0.26 common/types ConvertToNative
  */
-import { inKeyOrder } from "../../api/codec/json-document.ts";
 import { formatDurationNs } from "../../api/meta/duration.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { fieldElement, formatElement, itemElement } from "../../api/patch/apply/path-element.ts";
@@ -145,9 +144,9 @@ export function operandOf(value: Value): unknown {
     return operandOf(value.value);
   }
   if (value instanceof Opaque) throw new Error(`type conversion error from '${value.type.name.replace(/^(kubernetes|net)\.(?=\w+$)/, "").replace("NamedFormat", "Format")}' to '*structpb.Value'`);
-  if (value instanceof List) return "json" in value ? inKeyOrder(value.json) : [...value].map(operandOf);
+  if (value instanceof List) return "json" in value ? value.json : [...value].map(operandOf);
   if (!(value instanceof Mapping)) return toJson(value);
-  return "json" in value ? inKeyOrder(value.json) : Object.fromEntries([...value.keys()].map((key) => [operandKey(key), operandOf(value.find(key)!)]));
+  return "json" in value ? value.json : Object.fromEntries([...value.keys()].map((key) => [operandKey(key), operandOf(value.find(key)!)]));
 }
 
 function operandKey(key: Value): string {

@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/mutating/patch/{json_patch,smd}.go
  */
-import { jsonNodeOf } from "../../api/codec/json-document.ts";
+import { inKeyOrder, jsonNodeOf } from "../../api/codec/json-document.ts";
 import { formatGvk, gvkOf } from "../../api/meta/gvk.ts";
 import { internalError } from "../../api/meta/status-error.ts";
 import { diagnose } from "../../api/schema/diagnose.ts";
@@ -54,7 +54,7 @@ function operationOf(value: Value): JsonMap {
 
 function operandIn(value: Value): unknown {
   try {
-    return operandOf(value);
+    return inKeyOrder(operandOf(value)); // as a map is written
   } catch (error) {
     throw new Error(`JSONPath valueExpression evaluated to a type that could not marshal to JSON: ${(error as Error).message}`, { cause: error });
   }
