@@ -17,7 +17,7 @@ import type { ObjectVersions } from "../webhook/object-versions.ts";
 import { mutatingPolicies } from "./mutating.ts";
 import { rowOfKind } from "./params.ts";
 import { validatingPolicies } from "./validating.ts";
-import { type PolicyMeter, policyMeter } from "../admission-metrics.ts";
+import { type MutationMeter, mutationMeter, type PolicyMeter, policyMeter } from "../admission-metrics.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { customResourceSchema } from "../../api/patch/openapi-schema.ts";
 import { Activation } from "../../cel/admission/activation.ts";
@@ -46,7 +46,7 @@ interface World {
   readonly request?: Partial<Parameters<typeof admissionRequest>[0]>;
 }
 
-async function run({ validating = [], mutating = [], binding = {}, params = [], equivalents = [], shown = versions.shown, request = {}, meter }: World & { readonly meter?: PolicyMeter }) {
+async function run({ validating = [], mutating = [], binding = {}, params = [], equivalents = [], shown = versions.shown, request = {}, meter, mutationMeter: mutations }: World & { readonly meter?: PolicyMeter; readonly mutationMeter?: MutationMeter }) {
   const GROUP = "admissionregistration.k8s.io/v1";
   const policiesOf = <P extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((spec, i) => stored<P>(GROUP, kind, `p${i}`, { spec: { failurePolicy: "Fail", matchConstraints, ...spec } })));
   const bindingsOf = <B extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((_, i) => stored<B>(GROUP, kind, `b${i}`, { spec: { policyName: `p${i}`, validationActions: ["Deny"], ...binding } })));
@@ -60,7 +60,7 @@ async function run({ validating = [], mutating = [], binding = {}, params = [], 
     namespaces: { find: async (_: string, name: string) => stored<Namespace>("v1", "Namespace", name, { metadata: { labels: { env: "prod" } }, status: { phase: "Active" } }) },
   };
   const chain = admissionChain([
-    mutatingPolicies({ ...common, policies: policiesOf<MutatingAdmissionPolicy>("MutatingAdmissionPolicy", mutating), bindings: bindingsOf<MutatingAdmissionPolicyBinding>("MutatingAdmissionPolicyBinding", mutating) }),
+    mutatingPolicies({ ...common, mutationMeter: mutations, policies: policiesOf<MutatingAdmissionPolicy>("MutatingAdmissionPolicy", mutating), bindings: bindingsOf<MutatingAdmissionPolicyBinding>("MutatingAdmissionPolicyBinding", mutating) }),
     validatingPolicies({ ...common, meter, policies: policiesOf<ValidatingAdmissionPolicy>("ValidatingAdmissionPolicy", validating), bindings: bindingsOf<ValidatingAdmissionPolicyBinding>("ValidatingAdmissionPolicyBinding", validating) }),
   ]);
   const [warnings, annotations]: [string[], Record<string, string>] = [[], {}];
@@ -236,6 +236,14 @@ test("a custom resource is told of by what does not fit its schema, and by its k
   expect(() => patched(box("1"), named, schema)).toThrow("error applying patch: failed to convert original object to typed object: .spec.size: expected numeric (int or float), got string");
   const kindless = patched(box(1), value("[JSONPatch{op: 'remove', path: '/kind'}]"), schema);
   expect(() => ofKind({ group: "ops.io", version: "v1", kind: "Box" }, kindless, (why) => new Error(why))).toThrow(`Object 'Kind' is missing in '{"apiVersion":"ops.io/v1","metadata":{"name":"b"},"spec":{"size":1}}'`);
+});
+
+test("mutations are counted by policy, binding and kind of error", async () => {
+  const metrics = metricsRegistry();
+  const one = (expression: string) => ({ failurePolicy: "Ignore", mutations: [apply(expression)] });
+  await run({ mutating: [one("Object{spec: Object.spec{replicas: 5}}"), one("Object{spec: Object.spec{replicas: object.none}}"), one("Object{")], mutationMeter: mutationMeter(metrics) });
+  const counted = [...metrics.render().matchAll(/apiserver_mutating_admission_policy_check_(total|duration_seconds_count)\{error_type="(\w+)",policy="p(\d)",policy_binding="b\d"\} (\d)/g)].map(([, what, error, policy, times]) => `${what} ${policy} ${error} ${times}`);
+  expect(counted.sort()).toEqual(["duration_seconds_count 0 no_error 1", "duration_seconds_count 1 invalid_error 1", "duration_seconds_count 2 compile_error 1", "total 0 no_error 1", "total 1 invalid_error 1", "total 2 compile_error 1"]);
 });
 
 test("a policy that wants to sees the object again when a later one has changed it; the other does not", async () => {
