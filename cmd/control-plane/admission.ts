@@ -1,6 +1,6 @@
 /** What is checked, completed or refused before it is stored: the plug-ins, and among them the webhooks and policies that users install. */
 import { dirname, resolve } from "node:path";
-import { admissionMeter, policyMeter, webhookMeter } from "../../core/admission/admission-metrics.ts";
+import { admissionMeter, mutationMeter, policyMeter, webhookMeter } from "../../core/admission/admission-metrics.ts";
 import { type AdmissionChain, admissionChain } from "../../core/admission/chain.ts";
 import { admissionConfiguration } from "../../core/admission/configuration.ts";
 import { type AdmissionDeps, admissionPlugins } from "../../core/admission/plugins.ts";
@@ -64,7 +64,7 @@ export function admissionOf({ args, registry, client, informers, authorizer, res
   const plugins = admissionPlugins({
     informers, client, authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, resourcesOf, metrics, reviewServer, ...settings,
     webhooks: [
-      mutatingPolicies({ ...policies, policies: informers.of(refs.MUTATING_ADMISSION_POLICIES), bindings: informers.of(refs.MUTATING_ADMISSION_POLICY_BINDINGS) }),
+      mutatingPolicies({ ...policies, policies: informers.of(refs.MUTATING_ADMISSION_POLICIES), bindings: informers.of(refs.MUTATING_ADMISSION_POLICY_BINDINGS), mutationMeter: mutationMeter(metrics) }),
       mutatingWebhooks({ ...webhooks, users: usersFor("MutatingAdmissionWebhook", settings) }),
       validatingPolicies({ ...policies, policies: informers.of(refs.VALIDATING_ADMISSION_POLICIES), bindings: informers.of(refs.VALIDATING_ADMISSION_POLICY_BINDINGS), meter: policyMeter(metrics) }),
       validatingWebhooks({ ...webhooks, users: usersFor("ValidatingAdmissionWebhook", settings) }),

@@ -81,10 +81,29 @@ export function policyMeter(metrics: Metrics): PolicyMeter {
   const duration = metrics.histogram("apiserver_validating_admission_policy_check_duration_seconds", "[BETA] Validation admission latency for individual validation expressions in seconds, labeled by policy and further including binding and enforcement action taken.", POLICY_BUCKETS);
   return {
     checked(policy, policy_binding, enforcement_action, message, seconds) {
-      const error_type = message.startsWith("compilation") ? "compile_error" : message.startsWith("validation failed due to running out of cost budget") ? "out_of_budget" : "invalid_error";
-      const labels = { enforcement_action, error_type, policy, policy_binding };
+      const labels = { enforcement_action, error_type: errorTypeOf(message), policy, policy_binding };
       total.inc(labels);
       duration.observe(seconds, labels);
     },
   };
+}
+
+/** `problem`: why a mutation could not be made; undefined: it could. */
+export interface MutationMeter { mutated(policy: string, binding: string, problem: string | undefined, seconds: number): void }
+
+/** Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/mutating/{metrics/metrics,errors}.go */
+export function mutationMeter(metrics: Metrics): MutationMeter {
+  const total = metrics.counter("apiserver_mutating_admission_policy_check_total", "[ALPHA] Mutation admission policy check total, labeled by policy and further identified by binding.");
+  const duration = metrics.histogram("apiserver_mutating_admission_policy_check_duration_seconds", "[ALPHA] Mutation admission latency for individual mutation expressions in seconds, labeled by policy and binding.", POLICY_BUCKETS);
+  return {
+    mutated(policy, policy_binding, problem, seconds) {
+      const labels = { error_type: problem === undefined ? "no_error" : errorTypeOf(problem), policy, policy_binding };
+      total.inc(labels);
+      duration.observe(seconds, labels);
+    },
+  };
+}
+
+function errorTypeOf(message: string): string {
+  return message.startsWith("compilation") ? "compile_error" : message.startsWith("validation failed due to running out of cost budget") ? "out_of_budget" : "invalid_error";
 }

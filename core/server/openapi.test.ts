@@ -41,12 +41,14 @@ test("v3 is an index of documents, each at a URL with its hash, which may be kep
   const { serverRelativeURL } = paths["apis/apps/v1"]!;
   expect(serverRelativeURL).toMatch(/^\/openapi\/v3\/apis\/apps\/v1\?hash=[0-9A-F]{128}$/);
   const kept = await ask(openApi, serverRelativeURL);
-  expect(kept!.headers).toMatchObject({ "cache-control": "public, immutable", expires: "Sat, 20 Nov 2027 00:00:00 GMT", etag: `"${serverRelativeURL.split("=")[1]}"` });
+  expect(kept!.headers).toMatchObject({ "cache-control": "public, immutable", expires: "Sat, 20 Nov 2027 00:00:00 GMT", "last-modified": "Fri, 20 Nov 2026 00:00:00 GMT", etag: `"${serverRelativeURL.split("=")[1]}"` });
   expect(Object.keys((JSON.parse(kept!.text) as { paths: object }).paths)).toContain("/apis/apps/v1/namespaces/{namespace}/deployments");
   expect((await ask(openApi, "/openapi/v3/apis/apps/v1"))!.headers).not.toHaveProperty("expires");
   expect(await ask(openApi, "/openapi/v3/apis/apps/v1?hash=OLD")).toMatchObject({ status: 301, headers: { location: serverRelativeURL } });
   const etag = kept!.headers["etag"]!;
   for (const known of [etag, `"x", W/${etag}`, "*"]) expect(await ask(openApi, serverRelativeURL, { "if-none-match": known })).toMatchObject({ status: 304, text: "", headers: expect.not.objectContaining({ "content-type": expect.anything() }) });
+  expect((await ask(openApi, serverRelativeURL, { "if-none-match": "*" }))!.headers).not.toHaveProperty("last-modified");
+  expect((await ask(openApi, "/openapi/v2"))!.headers["last-modified"]).toBe("Fri, 20 Nov 2026 00:00:00 GMT");
   expect(await ask(openApi, serverRelativeURL, { "if-none-match": '"x"' })).toMatchObject({ status: 200 });
   expect((await ask(openApi, serverRelativeURL, { "accept-encoding": "gzip" }))!.headers["content-encoding"]).toBe("gzip");
   const PROTOBUF_V3 = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";

@@ -40,6 +40,14 @@ const FORMS_V2 = [JSON_FORM, ["protobuf", OPENAPI_V2_PROTOBUF_OLD], ["protobuf",
 export function openApiPaths({ clock, registry, version, descriptions, foreign }: Deps): PathHandler {
   let documents: OpenApiDocuments | undefined;
   let changes = -1;
+  const madeMs = new WeakMap<Uint8Array, number>();
+
+  /** When it was first told: what is kept is not made again. */
+  function modifiedMs({ gzip }: OpenApiDocument): number {
+    const known = madeMs.get(gzip) ?? clock.nowMs();
+    madeMs.set(gzip, known);
+    return known;
+  }
 
   function current(): OpenApiDocuments {
     const api = () => ({ versions: groupVersions(registry), rows: registry.rows(), custom: customSchemas(registry) });
@@ -57,11 +65,13 @@ export function openApiPaths({ clock, registry, version, descriptions, foreign }
       const form = formOf(request, FORMS_V3);
       const document = await current().v3(place, form ?? "json");
       if (!document) return empty(404);
-      return form === undefined ? notAcceptable() : answer(request, document, { place, nowMs: clock.nowMs() });
+      return form === undefined ? notAcceptable() : answer(request, document, { modifiedMs: modifiedMs(document), v3: { place, nowMs: clock.nowMs() } });
     }
     if (path !== V2) return undefined;
     const form = formOf(request, FORMS_V2);
-    return form === undefined ? notAcceptable() : answer(request, await current().v2(form, foreign?.openApiV2()));
+    if (form === undefined) return notAcceptable();
+    const document = await current().v2(form, foreign?.openApiV2());
+    return answer(request, document, { modifiedMs: modifiedMs(document) });
   };
 }
 
@@ -98,8 +108,11 @@ function hasNow(known: string, etag: string): boolean {
   return known.trim() === "*" || known.split(",").some((one) => one.trim().replace(/^W\//, "") === etag);
 }
 
-/** A URL that names the hash of its content may be kept for ever; one that names another hash is sent to where the content is now. */
-async function answer(request: ServerRequest, { gzip, contentType, etag }: OpenApiDocument, v3?: { readonly place: string; readonly nowMs: number }): Promise<Answer> {
+/**
+ * A URL that names the hash of its content may be kept for ever; one that names another hash is sent to where the content is now. Who asks for what has changed since some time
+ * is told all of it: the clocks of small machines run backwards, and clients know the etag.
+ */
+async function answer(request: ServerRequest, { gzip, contentType, etag }: OpenApiDocument, { modifiedMs, v3 }: { readonly modifiedMs: number; readonly v3?: { readonly place: string; readonly nowMs: number } }): Promise<Answer> {
   const hash = v3 && request.query.get("hash");
   const headers: Record<string, string> = { etag, vary: "Accept-Encoding, Accept", "cache-control": "no-cache, private" };
   if (v3 && hash) {
@@ -111,6 +124,7 @@ async function answer(request: ServerRequest, { gzip, contentType, etag }: OpenA
     headers["expires"] = kept.toUTCString();
   }
   if (hasNow(request.header("if-none-match") ?? "", etag)) return empty(304, headers);
+  headers["last-modified"] = new Date(modifiedMs).toUTCString();
   if (/\bgzip\b/.test(request.header("accept-encoding") ?? "")) return raw(gzip, contentType, 200, { ...headers, "content-encoding": "gzip" });
   return raw(await promisify(gunzip)(gzip), contentType, 200, headers);
 }

@@ -18,6 +18,7 @@ import type { Informer } from "../../client/informer.ts";
 import { bindingsOf, conditionBindingsOf, type Speaking } from "../expressions/bindings.ts";
 import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
 import { Decisions } from "../expressions/decisions.ts";
+import type { MutationMeter } from "../admission-metrics.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
 import { ofKind } from "../patched-kind.ts";
 import { refusal, sameValue } from "../refuse.ts";
@@ -35,6 +36,7 @@ import { namespaceOf, type PolicyDeps, shownReview } from "./validating.ts";
 export interface MutatingPolicyDeps extends PolicyDeps {
   readonly policies: Informer<MutatingAdmissionPolicy>;
   readonly bindings: Informer<MutatingAdmissionPolicyBinding>;
+  readonly mutationMeter?: MutationMeter | undefined;
 }
 
 type Policy = Readonly<MutatingAdmissionPolicy>;
@@ -170,6 +172,9 @@ class Round {
   async #mutate(mutation: CompiledMutation, invocation: Invocation, namespace: Readonly<Namespace> | null): Promise<boolean> {
     const request = this.#request;
     if (!request.object) return false;
+    const { clock, mutationMeter } = this.#deps;
+    const startMs = clock.uptimeMs();
+    const count = (problem?: string): void => mutationMeter?.mutated(invocation.policy.metadata.name, invocation.binding.metadata.name, problem, (clock.uptimeMs() - startMs) / 1000);
     try {
       const { versions } = this.#deps;
       const { matched: { resource, kind } } = invocation;
@@ -179,8 +184,10 @@ class Round {
       const shown = await versions.shown(request.object, resource, request.signal);
       const next = ofKind(gvkOf(shown), patched(shown, value, isDocumented(kind, request) ? schema : undefined), (why) => internalError(new Error(`failed to convert object: ${why}`)));
       replaceIn(request.object, await this.#restored(next, resource));
+      count();
       return true;
     } catch (error) {
+      count((error as Error).message);
       if (error instanceof StatusError || request.signal.aborted) throw error;
       this.#refuse(invocation.policy, invocation.binding, (error as Error).message, "Invalid");
       return false;

@@ -17,6 +17,7 @@ import { isMap, type JsonMap } from "../../api/patch/json-value.ts";
 import { childNode, type SchemaNode, shapeOf } from "../../api/patch/schema.ts";
 import { JsonPatchValue, ObjectValue } from "../../cel/admission/patch-types.ts";
 import { Type } from "../../cel/check/type.ts";
+import { QuantityValue } from "../../cel/library/quantity.ts";
 import { numberOf, toJson } from "../../cel/value/json.ts";
 import { show } from "../../cel/value/show.ts";
 import { Duration, JoinedLists, List, Mapping, Opaque, Optional, Timestamp, Uint, type Value } from "../../cel/value/value.ts";
@@ -75,7 +76,8 @@ function nativeOf(value: Value): unknown {
     const joined = (separator: string, text: (value: Value) => string): string => entries.map((entry) => entry.map(text).join(":")).join(separator);
     return new Foreign("map[ref.Val]ref.Val", `map[${joined(" ", show)}]`, `map[ref.Val]ref.Val{${joined(", ", syntaxOf)}}`);
   }
-  return value instanceof Opaque ? new Foreign(value.type.name, value.type.name) : toJson(value);
+  if (value instanceof QuantityValue) return new Foreign("*resource.Quantity", String(value.quantity));
+  return value instanceof Opaque ? new Foreign(value instanceof JsonPatchValue ? value.goType : value.type.name, value.type.name) : toJson(value);
 }
 
 function timeOf({ nanos }: Timestamp): Foreign {
@@ -129,9 +131,7 @@ function* misfitOf(schema: SchemaNode, { type, plain, syntax }: Foreign, path: s
 /** As the value of an operation. Throws an Error for what has no JSON. */
 export function operandOf(value: Value): unknown {
   if (value instanceof ObjectValue) return structOf(configurationOf(value));
-  if (typeof value === "number" && !Number.isFinite(value)) {
-    throw new Error(`json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: invalid ${Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf"} value`);
-  }
+  if (typeof value === "number") return finite(value);
   if (value instanceof Duration) return `${Number(value.nanos) / 1e9}s`;
   if (typeof value === "bigint" || value instanceof Uint) {
     const number = numberOf(value instanceof Uint ? value.value : value);
@@ -143,7 +143,7 @@ export function operandOf(value: Value): unknown {
     if (value.value === undefined) throw new Error("optional.none() dereference");
     return operandOf(value.value);
   }
-  if (value instanceof Opaque) throw new Error(`type conversion error from '${value.type.name.replace(/^kubernetes\.(?=\w+$)/, "")}' to '*structpb.Value'`);
+  if (value instanceof Opaque) throw new Error(`type conversion error from '${value.type.name.replace(/^(kubernetes|net)\.(?=\w+$)/, "").replace("NamedFormat", "Format")}' to '*structpb.Value'`);
   if (value instanceof List) return "json" in value ? value.json : [...value].map(operandOf);
   if (!(value instanceof Mapping)) return toJson(value);
   return "json" in value ? value.json : Object.fromEntries([...value.keys()].map((key) => [operandKey(key), operandOf(value.find(key)!)]));
@@ -154,8 +154,14 @@ function operandKey(key: Value): string {
   throw new Error(typeof key === "boolean" ? "type conversion error from bool to 'string'" : `unsupported type conversion from '${key instanceof Uint ? "uint" : "int"}' to string`);
 }
 
+function finite(value: number): number {
+  if (Number.isFinite(value)) return value;
+  throw new Error(`json: error calling MarshalJSON for type *structpb.Value: proto: google.protobuf.Value.number_value: invalid ${Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf"} value`);
+}
+
 /** Bytes and whole numbers without a sign are JSON here. */
 function structOf(value: unknown): unknown {
+  if (typeof value === "number") return finite(value);
   if (value instanceof Foreign) {
     if (value.type === "uint64") return Number(value.plain);
     if (value.type === "[]uint8") return Buffer.from(value.plain.slice(1, -1).split(" ").map(Number)).toString("base64");

@@ -3,11 +3,11 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/admission/plugin/policy/mutating/patch/{json_patch,smd}.go
  */
-import { jsonNodeOf } from "../../api/codec/json-document.ts";
+import { inKeyOrder, jsonNodeOf } from "../../api/codec/json-document.ts";
 import { formatGvk, gvkOf } from "../../api/meta/gvk.ts";
 import { internalError } from "../../api/meta/status-error.ts";
 import { diagnose } from "../../api/schema/diagnose.ts";
-import { builtInFacts } from "../../api/schema/facts.ts";
+import { builtInFacts, type StructType } from "../../api/schema/facts.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { mergeTyped } from "../../api/patch/apply/merge-typed.ts";
 import { validateTyped } from "../../api/patch/apply/validate-typed.ts";
@@ -34,13 +34,13 @@ function jsonPatched(object: JsonMap, operations: List): JsonMap {
     if (/^testing value .* failed: test failed$/s.test(why)) return object; // a test that fails means that nothing is to be done
     throw new Error(`JSON Patch: ${why}`, { cause: error });
   }
-  checkKnown(next);
+  checkKnown(object, next);
   return next;
 }
 
-/** Throws 500 for fields that a built-in kind does not have. */
-function checkKnown(object: JsonMap): void {
-  const type = builtInFacts.typeOf(gvkOf({ apiVersion: String(object["apiVersion"]), kind: String(object["kind"]) }));
+/** Throws 500 for fields that a built-in kind does not have: its own, unless it says of itself that it is of another one. */
+function checkKnown(before: JsonMap, object: JsonMap): void {
+  const type = typeOf({ apiVersion: object["apiVersion"] || before["apiVersion"], kind: object["kind"] || before["kind"] });
   const { strict } = type ? diagnose(type, jsonNodeOf(object)) : { strict: [] };
   if (strict.length > 0) throw internalError(new Error(`strict decoding error: ${strict.join(", ")}`));
 }
@@ -54,7 +54,7 @@ function operationOf(value: Value): JsonMap {
 
 function operandIn(value: Value): unknown {
   try {
-    return operandOf(value);
+    return inKeyOrder(operandOf(value)); // as a map is written
   } catch (error) {
     throw new Error(`JSONPath valueExpression evaluated to a type that could not marshal to JSON: ${(error as Error).message}`, { cause: error });
   }
@@ -69,12 +69,35 @@ function applied(object: JsonMap, value: Value, schema: ObjectSchema | undefined
   if (!(value instanceof ObjectValue)) throw new Error("unsupported return type from ApplyConfiguration expression");
   checkNames(value);
   const written: JsonMap = { ...fieldsOf(value), apiVersion: object["apiVersion"], kind: object["kind"] };
+  const merged = merge(object, written, schema);
+  checkFits(merged);
+  return merged;
+}
+
+/** Throws an Error for what the type of a built-in kind cannot hold: it counts by the failurePolicy, unlike what operations make of an object. */
+function checkFits(object: JsonMap): void {
+  const type = typeOf(object);
+  const why = type && diagnose(type, jsonNodeOf(object)).error;
+  if (why !== undefined) throw new Error(`unable to convert unstructured object to ${formatGvk(gvkOf(object as unknown as ApiObject))}: ${conversionError(why)}`);
+}
+
+/** What a decoder says, as a conversion says it. */
+function conversionError(why: string): string {
+  const [, type] = /^json: cannot unmarshal number \S*\.\S* into .* of type (u?int\d*)$/.exec(why) ?? [];
+  if (type !== undefined) return `cannot convert float64 to ${type}`;
+  const [, given] = /^json: cannot unmarshal (\w+) into Go struct field \S+ of type string$/.exec(why) ?? []; // of a type with a decoder of its own: schemas let no other pass
+  if (given !== undefined) return `json: cannot unmarshal ${given} into Go value of type string`;
+  return why.startsWith("illegal base64") ? `error decoding from json: ${why}` : why;
+}
+
+function merge(object: JsonMap, written: JsonMap, schema: ObjectSchema | undefined): JsonMap {
   try {
     if (!schema) throw new Error(`failed to convert patch object to typed object: no corresponding type for ${formatGvk(gvkOf(object as unknown as ApiObject))}`);
     const { root } = schema;
     const configuration = validated(root, written);
     const atomics = [...atomicsIn(root, configuration, "")];
     if (atomics.length > 0) throw new Error(`invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(", ")}`);
+    if (!typeOf(object)) checkFitting(root, object);
     return mergeTyped(root, object, configuration);
   } catch (error) {
     throw new Error(`error applying patch: ${(error as Error).message}`, { cause: error });
@@ -99,6 +122,18 @@ function validated(root: SchemaNode, written: JsonMap): JsonMap {
     throw new Error(`failed to convert patch object to typed object: ${(error as Error).message}`, { cause: error });
   }
 }
+
+/** A custom resource is nobody's to check before it has been admitted. */
+function checkFitting(root: SchemaNode, object: JsonMap): void {
+  try {
+    validateTyped(root, object, { duplicates: true });
+  } catch (error) {
+    throw new Error(`failed to convert original object to typed object: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+/** Of a built-in kind. */
+function typeOf({ apiVersion, kind }: JsonMap): StructType | undefined { return builtInFacts.typeOf(gvkOf({ apiVersion: String(apiVersion), kind: String(kind) })); }
 
 /** Where it sets what is replaced as a whole: what others have put there would be lost. */
 function* atomicsIn(node: SchemaNode, value: unknown, path: string): Iterable<string> {

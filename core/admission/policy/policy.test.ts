@@ -17,8 +17,13 @@ import type { ObjectVersions } from "../webhook/object-versions.ts";
 import { mutatingPolicies } from "./mutating.ts";
 import { rowOfKind } from "./params.ts";
 import { validatingPolicies } from "./validating.ts";
-import { type PolicyMeter, policyMeter } from "../admission-metrics.ts";
+import { type MutationMeter, mutationMeter, type PolicyMeter, policyMeter } from "../admission-metrics.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
+import { customResourceSchema } from "../../api/patch/openapi-schema.ts";
+import { Activation } from "../../cel/admission/activation.ts";
+import { AdmissionScope, APPLY_CONFIGURATION, JSON_PATCHES } from "../../cel/admission/expressions.ts";
+import { ofKind } from "../patched-kind.ts";
+import { patched } from "./patch.ts";
 
 const DEPLOYMENT = { group: "apps", version: "v1", kind: "Deployment" };
 const versions: ObjectVersions = {
@@ -41,7 +46,7 @@ interface World {
   readonly request?: Partial<Parameters<typeof admissionRequest>[0]>;
 }
 
-async function run({ validating = [], mutating = [], binding = {}, params = [], equivalents = [], shown = versions.shown, request = {}, meter }: World & { readonly meter?: PolicyMeter }) {
+async function run({ validating = [], mutating = [], binding = {}, params = [], equivalents = [], shown = versions.shown, request = {}, meter, mutationMeter: mutations }: World & { readonly meter?: PolicyMeter; readonly mutationMeter?: MutationMeter }) {
   const GROUP = "admissionregistration.k8s.io/v1";
   const policiesOf = <P extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((spec, i) => stored<P>(GROUP, kind, `p${i}`, { spec: { failurePolicy: "Fail", matchConstraints, ...spec } })));
   const bindingsOf = <B extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((_, i) => stored<B>(GROUP, kind, `b${i}`, { spec: { policyName: `p${i}`, validationActions: ["Deny"], ...binding } })));
@@ -55,7 +60,7 @@ async function run({ validating = [], mutating = [], binding = {}, params = [], 
     namespaces: { find: async (_: string, name: string) => stored<Namespace>("v1", "Namespace", name, { metadata: { labels: { env: "prod" } }, status: { phase: "Active" } }) },
   };
   const chain = admissionChain([
-    mutatingPolicies({ ...common, policies: policiesOf<MutatingAdmissionPolicy>("MutatingAdmissionPolicy", mutating), bindings: bindingsOf<MutatingAdmissionPolicyBinding>("MutatingAdmissionPolicyBinding", mutating) }),
+    mutatingPolicies({ ...common, mutationMeter: mutations, policies: policiesOf<MutatingAdmissionPolicy>("MutatingAdmissionPolicy", mutating), bindings: bindingsOf<MutatingAdmissionPolicyBinding>("MutatingAdmissionPolicyBinding", mutating) }),
     validatingPolicies({ ...common, meter, policies: policiesOf<ValidatingAdmissionPolicy>("ValidatingAdmissionPolicy", validating), bindings: bindingsOf<ValidatingAdmissionPolicyBinding>("ValidatingAdmissionPolicyBinding", validating) }),
   ]);
   const [warnings, annotations]: [string[], Record<string, string>] = [[], {}];
@@ -173,6 +178,7 @@ test.each<[string, object, string, object?]>([
   ["a test that fails changes nothing", { mutations: [json("[JSONPatch{op: 'test', path: '/spec/replicas', value: 1}, JSONPatch{op: 'remove', path: '/spec/replicas'}]")] }, "ok", { spec: { replicas: 5 } }],
   ["the second sees the first", { mutations: [json("[JSONPatch{op: 'replace', path: '/spec/replicas', value: 7}]"), json("[JSONPatch{op: 'replace', path: '/spec/replicas', value: object.spec.replicas + 1}]")] }, "ok", { spec: { replicas: 8 } }],
   ["names that do not fit", { mutations: [apply("Object{spec: Object.metadata{name: 'x'}}")] }, refused('type mismatch: unexpected type name "Object.metadata", expected "Object.spec", which matches field name path from root Object type')],
+  ["names in lists that were put together are anybody's", { mutations: [apply("Object{metadata: Object.metadata{finalizers: [Object.spec{}] + [Object.spec{}]}}")] }, refused("error applying patch: failed to convert patch object to typed object: .metadata.finalizers: element 0: associative list without keys has an element that's a map type")],
   ["what is replaced as a whole", { mutations: [apply("Object{spec: Object.spec{selector: Object.spec.selector{matchLabels: {'a': 'b'}}}}")] }, refused("error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: .spec.selector")],
   ["no such field", { mutations: [apply("Object{spec: Object.spec{replica: 3}}")] }, refused("error applying patch: failed to convert patch object to typed object: .spec.replica: field not declared in schema")],
   ["a path that is not there", { mutations: [json("[JSONPatch{op: 'remove', path: '/none'}]")] }, refused("JSON Patch: error in remove for path: '/none': Unable to remove nonexistent key: none: missing value")],
@@ -202,11 +208,42 @@ test.each<[string, object, string, object?]>([
   ["an index that is not there", { mutations: [json("[JSONPatch{op: 'remove', path: '/spec/template/spec/containers/7'}]")] }, refused("JSON Patch: error in remove for path: '/spec/template/spec/containers/7': Unable to access invalid index: 7: invalid index referenced")],
   ["an error", { mutations: [apply("Object{spec: Object.spec{replicas: object.none}}")] }, refused("expression 'Object{spec: Object.spec{replicas: object.none}}' resulted in error: no such key: none")],
   ["an error that is ignored", { failurePolicy: "Ignore", mutations: [apply("Object{spec: Object.spec{replicas: object.none}}")] }, "ok", { spec: { replicas: 5 } }],
+  ["a configuration that the kind's type cannot hold", { mutations: [apply("Object{metadata: Object.metadata{creationTimestamp: 'x'}}")] }, refused('unable to convert unstructured object to apps/v1, Kind=Deployment: parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse "x" as "2006"')],
+  ["a configuration that the kind's type cannot hold, ignored", { failurePolicy: "Ignore", mutations: [apply("Object{metadata: Object.metadata{creationTimestamp: 'x'}}")] }, "ok", { spec: { replicas: 5 } }],
+  ["a number with a fraction where there is none", { mutations: [apply("Object{spec: Object.spec{replicas: 1.5}}")] }, refused("unable to convert unstructured object to apps/v1, Kind=Deployment: cannot convert float64 to int32")],
+  ["a quantity", { mutations: [apply("Object{metadata: Object.metadata{annotations: {'q': quantity('1Mi')}}}")] }, refused("error applying patch: failed to convert patch object to typed object: .metadata.annotations.q: expected string, got &value.valueUnstructured{Value:1Mi}")],
+  ["an address in a JSON patch", { mutations: [json("[JSONPatch{op: 'add', path: '/metadata/labels/q', value: ip('1.2.3.4')}]")] }, refused("JSONPath valueExpression evaluated to a type that could not marshal to JSON: type conversion error from 'IP' to '*structpb.Value'")],
+  ["an endless number within an Object in a JSON patch", { failurePolicy: "Ignore", mutations: [json("[JSONPatch{op: 'replace', path: '/spec', value: Object.spec{replicas: 1.0 / 0.0}}]")] }, "ok", { spec: { replicas: 5 } }],
+  ["a kind that is no text", { mutations: [json("[JSONPatch{op: 'add', path: '/kind', value: {}}]")] }, "500 InternalError: Internal error occurred: couldn't get version/kind; json parse error: json: cannot unmarshal object into Go struct field .kind of type string"],
+  ["an empty apiVersion is the one it was of", { mutations: [json("[JSONPatch{op: 'add', path: '/apiVersion', value: ''}]")] }, "ok", { apiVersion: "apps/v1" }],
+  ["another object in its place", { mutations: [json("[JSONPatch{op: 'replace', path: '', value: {'a': 'b'}}]")] }, '500 InternalError: Internal error occurred: strict decoding error: unknown field "a"'],
+  ["fields that nobody knows are told by name", { mutations: [json("[JSONPatch{op: 'add', path: '/spec/strategy', value: {'b': {}, 'a': {}}}, JSONPatch{op: 'add', path: '/spec/paused', value: true}, JSONPatch{op: 'add', path: '/spec/strategy', value: object.metadata}]")] }, '500 InternalError: Internal error occurred: strict decoding error: unknown field "spec.strategy.labels", unknown field "spec.strategy.name", unknown field "spec.strategy.namespace"'],
+  ["fields of an Object that nobody knows are told by name", { mutations: [json("[JSONPatch{op: 'add', path: '/spec/strategy', value: Object.spec.strategy{b: 1, a: 2}}]")] }, '500 InternalError: Internal error occurred: strict decoding error: unknown field "spec.strategy.a", unknown field "spec.strategy.b"'],
+  ["no from", { mutations: [json("[JSONPatch{op: 'copy', path: '/a'}]")] }, refused("JSON Patch: copy operation failed to decode from: operation, missing from field: missing value")],
   ["a condition that does not hold", { matchConditions: [{ name: "c", expression: "has(object.spec.none)" }], mutations: [apply("Object{spec: Object.spec{replicas: 1}}")] }, "ok", { spec: { replicas: 5 } }],
 ])("a mutating policy: %s", async (_, policy, outcome, object = {}) => {
   const result = await run({ mutating: [policy] });
   expect(result.outcome).toBe(outcome);
   expect(result.object).toMatchObject(object);
+});
+
+test("a custom resource is told of by what does not fit its schema, and by its kind", async () => {
+  const schema = customResourceSchema({ type: "object", properties: { spec: { type: "object", properties: { size: { type: "number" }, name: { type: "string" } } } } }, { apiVersion: "ops.io/v1", kind: "Box" });
+  const value = (text: string) => { const scope = new AdmissionScope({ params: false, variables: false }); return new Activation({}, scope.variables).evaluate(scope.compile(text, text.startsWith("[") ? JSON_PATCHES : APPLY_CONFIGURATION, { patches: true }), 1_000).value!; };
+  const box = (size: unknown) => ({ apiVersion: "ops.io/v1", kind: "Box", metadata: { name: "b" }, spec: { size } }) as unknown as ApiObject;
+  const named = value("Object{spec: Object.spec{name: 'x'}}");
+  expect(patched(box(1), named, schema)).toMatchObject({ spec: { size: 1, name: "x" } });
+  expect(() => patched(box("1"), named, schema)).toThrow("error applying patch: failed to convert original object to typed object: .spec.size: expected numeric (int or float), got string");
+  const kindless = patched(box(1), value("[JSONPatch{op: 'remove', path: '/kind'}]"), schema);
+  expect(() => ofKind({ group: "ops.io", version: "v1", kind: "Box" }, kindless, (why) => new Error(why))).toThrow(`Object 'Kind' is missing in '{"apiVersion":"ops.io/v1","metadata":{"name":"b"},"spec":{"size":1}}'`);
+});
+
+test("mutations are counted by policy, binding and kind of error", async () => {
+  const metrics = metricsRegistry();
+  const one = (expression: string) => ({ failurePolicy: "Ignore", mutations: [apply(expression)] });
+  await run({ mutating: [one("Object{spec: Object.spec{replicas: 5}}"), one("Object{spec: Object.spec{replicas: object.none}}"), one("Object{")], mutationMeter: mutationMeter(metrics) });
+  const counted = [...metrics.render().matchAll(/apiserver_mutating_admission_policy_check_(total|duration_seconds_count)\{error_type="(\w+)",policy="p(\d)",policy_binding="b\d"\} (\d)/g)].map(([, what, error, policy, times]) => `${what} ${policy} ${error} ${times}`);
+  expect(counted.sort()).toEqual(["duration_seconds_count 0 no_error 1", "duration_seconds_count 1 invalid_error 1", "duration_seconds_count 2 compile_error 1", "total 0 no_error 1", "total 1 invalid_error 1", "total 2 compile_error 1"]);
 });
 
 test("a policy that wants to sees the object again when a later one has changed it; the other does not", async () => {

@@ -29,6 +29,7 @@ import { admissionChain } from "../chain.ts";
 import type { AdmissionPlugin, AdmissionRequest, AdmissionSpan } from "../plugin.ts";
 import type { ObjectVersions } from "./object-versions.ts";
 import type { WebhookUsers } from "./users.ts";
+import { rejection } from "./review.ts";
 import { mutatingWebhooks, validatingWebhooks } from "./webhook.ts";
 
 let pki: Pki;
@@ -428,4 +429,8 @@ test("a validating webhook that refuses, one that fails, and one whose failure d
     'apiserver_admission_webhook_rejection_count{error_type="no_error",name="w2.example.com",operation="CREATE",rejection_code="451",type="validating"} 1',
     'apiserver_admission_webhook_request_total{code="451",name="w2.example.com",operation="CREATE",rejected="true",type="validating"} 1',
   ]) expect(lines).toContain(line);
+});
+
+test.each<[object | undefined, string, number]>([[undefined, "Failure", 400], [{ status: "Success", code: 200 }, "Failure", 400], [{ status: "custom", code: 500 }, "custom", 500]])("a no of %j is a Status of its own words unless they say yes", (result, status, code) => {
+  expect(rejection("w", result as never).status).toMatchObject({ status, code, message: 'admission webhook "w" denied the request without explanation' });
 });

@@ -217,7 +217,7 @@ function pathOf(operation: JsonMap, field: "path" | "from"): string {
   const path = operation[field];
   if (typeof path === "string") return path;
   const op = String(operation["op"]), isLost = op === "add" || op === "remove" || (op === "copy" && field === "path"); // of the others it is told what was wrong
-  const why = isLost ? "" : path === undefined || path === null ? `operation missing ${field} field: ` : `json: cannot unmarshal ${jsonKindOf(path)} into Go value of type string`;
+  const why = isLost ? "" : path === undefined || path === null ? `operation${field === "from" ? "," : ""} missing ${field} field: ` : `json: cannot unmarshal ${jsonKindOf(path)} into Go value of type string`;
   throw new PatchError(`${op} operation failed to decode ${field}: ${why}${why.startsWith("json") ? "" : "missing value"}`);
 }
 

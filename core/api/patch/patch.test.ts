@@ -51,7 +51,7 @@ test.each([
   [Array.from({ length: 40 }, (_, at) => ({ op: "copy", from: "/a", path: `/a/c${at}` })), 422, "Unable to complete the copy, the accumulated size increase of copy is"],
   [[{ op: "sing", path: "/a" }], 422, "Unexpected kind: sing"],
   [[{ op: "test", value: 1 }], 422, "test operation failed to decode path: operation missing path field: missing value"],
-  [[{ op: "move", path: "/x" }], 422, "move operation failed to decode from: operation missing from field: missing value"],
+  [[{ op: "move", path: "/x" }], 422, "move operation failed to decode from: operation, missing from field: missing value"],
   [[{ op: "replace", path: 1, value: 1 }], 422, "replace operation failed to decode path: json: cannot unmarshal number into Go value of type string"],
   [[{ op: "add", path: null, value: 1 }], 422, "add operation failed to decode path: missing value"],
   [{ op: "add" }, 400, "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"],

@@ -8,7 +8,7 @@
 import type { StructTypes } from "../check/declarations.ts";
 import { DYN, NONE, STRING, struct, type Type } from "../check/type.ts";
 import { toJson } from "../value/json.ts";
-import { Duration, equal, EvalError, List, Mapping, Opaque, Timestamp, typeOf, Uint, type Value } from "../value/value.ts";
+import { Duration, equal, EvalError, JoinedLists, List, Mapping, Opaque, Timestamp, typeOf, Uint, type Value } from "../value/value.ts";
 
 export const OBJECT_TYPE = struct("Object");
 export const JSON_PATCH_TYPE = struct("JSONPatch");
@@ -93,7 +93,7 @@ export function misnamed(value: Value, path: readonly string[] = [OBJECT_TYPE.na
     const wrong = value.type.name === expected ? [] : [`unexpected type name ${JSON.stringify(value.type.name)}, expected ${JSON.stringify(expected)}, which matches field name path from root Object type`];
     return [...wrong, ...[...value.fields].flatMap(([name, field]) => misnamed(field, [...path, name]))];
   }
-  if (value instanceof List) return [...value].flatMap((element) => misnamed(element, path));
+  if (value instanceof List) return value instanceof JoinedLists ? [] : [...value].flatMap((element) => misnamed(element, path));
   if (value instanceof Mapping) return [...value.keys()].flatMap((key) => misnamed(value.find(key)!, path));
   return [];
 }

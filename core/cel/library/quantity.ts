@@ -9,7 +9,7 @@ const Q = QUANTITY_TYPE;
 const [INT_MIN, INT_MAX] = [-(2n ** 63n), 2n ** 63n - 1n];
 
 /** `decimal`: upstream keeps it as one of any length; it does not ask those whether they are whole. */
-class QuantityValue extends Opaque {
+export class QuantityValue extends Opaque {
   override readonly type = QUANTITY_TYPE;
   override readonly goType = "cel.Quantity";
   readonly quantity: Quantity;

@@ -14,7 +14,6 @@ export interface NumberRules {
 
 const INT32_MAX = 2n ** 31n - 1n;
 const INT64_MAX = 2n ** 63n - 1n;
-const FLOAT32_MAX = 3.4028234663852886e38;
 
 /** Integers too large for a double are bigints. */
 export function isNumber(value: unknown): value is number | bigint { return typeof value === "number" || typeof value === "bigint"; }
@@ -83,5 +82,5 @@ function fits(value: number | bigint, type: string, format: string): boolean {
     const max = format === "int32" ? INT32_MAX : INT64_MAX;
     return exact <= max && exact >= -max - 1n;
   }
-  return format !== "float" || Math.abs(Number(value)) <= FLOAT32_MAX;
+  return format !== "float" || Number.isFinite(Math.fround(Number(value)));
 }

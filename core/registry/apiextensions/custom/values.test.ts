@@ -51,6 +51,8 @@ test.each<[Schema, unknown, string[]]>([
   [string, 5, ['v: Invalid value: "integer": v in body must be of type string: "integer"']],
   [{ type: "integer" }, 1.5, ['v: Invalid value: "number": v in body must be of type integer: "number"', '<nil>: Invalid value: "": Checked value must be of type integer (default format) in v']],
   [{ type: "integer", format: "int32" }, 2 ** 31, ['<nil>: Invalid value: "": Checked value must be of type integer with format int32 in v']],
+  [{ type: "number", format: "float" }, 3.4028235e38, []],
+  [{ type: "number", format: "float" }, 3.5e38, [`<nil>: Invalid value: "": Checked value must be of type number with format float in v`]],
   [{ type: "number" }, 1, []],
   [{ ...string, nullable: true }, null, []],
   [string, null, ['v: Invalid value: "null": v in body must be of type string: "null"']],
