@@ -58,6 +58,18 @@ test.each<[Given, string[]]>([
   ]],
   [withSchema({ type: "object", properties: { a: { type: "string", $schema: "x" } } }), [`spec.validation.openAPIV3Schema: Invalid value: "": OpenAPIV3Schema 'schema' is not supported`]],
   [withSchema({ type: "object", properties: { a: { type: "object", default: { x: 2n ** 63n - 1n } } } }), ['spec.validation.openAPIV3Schema.properties[a].default: Invalid value: {"x":9223372036854775807}: must not have unknown fields']],
+  [withSchema({ type: "object", properties: { t: { type: "object", "x-kubernetes-embedded-resource": true, properties: {
+    kind: { type: "string", default: "A b" },
+    metadata: { type: "object", default: { labels: 5 }, properties: { name: { type: "string", default: "." }, finalizers: { type: "array", items: { type: "string", default: "good/one" } } } },
+    spec: { type: "object", properties: { name: { type: "string", default: "." } } },
+  } } } }), [
+    `[kind].default: Invalid value: "A b": must result in valid metadata: kind: Invalid value: "A b": may have mixed case, but should otherwise match: ${LABEL}`,
+    '[metadata].default: Invalid value: {"labels":5}: must result in valid metadata: metadata: Invalid value: {"labels":5}: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type map[string]string',
+    `[metadata].properties[name].default: Invalid value: ".": must result in valid metadata: metadata.name: Invalid value: ".": may not be '.'`,
+  ].map((error) => `spec.validation.openAPIV3Schema.properties[t].properties${error}`)],
+  [withSchema({ type: "object", properties: { t: { type: "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true, default: { apiVersion: "v1", kind: "Pod", metadata: { name: 5 } } } } }), [
+    'spec.validation.openAPIV3Schema.properties[t].default.metadata: Invalid value: {"name":5}: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string',
+  ]],
   [withSchema({ type: "object", properties: { a: { "x-kubernetes-int-or-string": true, default: [] }, b: { type: "object", properties: { c: { "x-kubernetes-int-or-string": true } }, default: { c: null } } } }), []],
   [withSchema({ type: "object", properties: { a: { "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }, { type: "string" }], default: true } } }), [
     'spec.validation.openAPIV3Schema.properties[a].default: Invalid value: "": "" must validate at least one schema (anyOf)',

@@ -26,7 +26,15 @@ export interface CoerceOptions {
 }
 
 /** Metadata or a type that cannot be read. The message is for the client. */
-export class MalformedError extends Error { override readonly name = "MalformedError"; }
+export class MalformedError extends Error {
+  override readonly name = "MalformedError";
+  /** Of a resource inside another; undefined: of the object's own metadata. */
+  readonly at: FieldError | undefined;
+  constructor(message: string, at?: FieldError) {
+    super(message);
+    this.at = at;
+  }
+}
 
 function objectMetaType(): StructType { return builtInFacts.structNamed("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")!; }
 
@@ -42,6 +50,17 @@ export function coerceMetadata(metadata: unknown, path: string, { repair = false
     if (name !== undefined) report?.(`${child(path, "metadata")}.${name}`);
   }
   return object;
+}
+
+/** What cannot be read of `value` itself, if it is a resource, and of those in it: the first of it. */
+export function unreadable(value: unknown, structure: Structure, path: string): FieldError | undefined {
+  try {
+    coerce(value, structure, path, {});
+    return undefined;
+  } catch (error) {
+    if (error instanceof MalformedError && error.at) return error.at;
+    throw error;
+  }
 }
 
 /** Those of the resources inside an object, not its own. Returns it as it is if nothing changes. Throws MalformedError. */
@@ -65,22 +84,23 @@ function ownField(name: string, value: unknown, path: string, options: CoerceOpt
   if (name === "apiVersion" || name === "kind") {
     if (typeof value === "string") return value;
     if (options.repair) return DROPPED;
-    throw new MalformedError(`${child(path, name)}: Invalid value: ${stringify(value)}: must be a string`);
+    return malformed(value, child(path, name), "must be a string");
   }
   if (name !== "metadata") return value;
-  if (!isMap(value)) return options.repair ? value : malformed(value, path, `json: cannot unmarshal ${jsonNodeOf(value).kind} into Go value of type v1.ObjectMeta`);
+  if (value === null) return {};
+  if (!isMap(value)) return options.repair ? value : malformed(value, child(path, "metadata"), `json: cannot unmarshal ${jsonNodeOf(value).kind} into Go value of type v1.ObjectMeta`);
   try {
     const metadata = coerceMetadata(value, path, options);
     if (metadata["creationTimestamp"] === null) delete metadata["creationTimestamp"];
     return Bun.deepEquals(metadata, value) ? value : metadata;
   } catch (error) {
-    if (error instanceof MalformedError) malformed(value, path, error.message);
+    if (error instanceof MalformedError) malformed(value, child(path, "metadata"), error.message);
     throw error;
   }
 }
 
 function malformed(value: unknown, path: string, why: string): never {
-  throw new MalformedError(`${child(path, "metadata")}: Invalid value: ${stringify(value)}: ${why}`);
+  throw new MalformedError(`${path}: Invalid value: ${stringify(value)}: ${why}`, invalid(path, value, why));
 }
 
 /** Those of the resources inside an object, not its own. */

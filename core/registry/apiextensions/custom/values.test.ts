@@ -116,6 +116,7 @@ test("resources inside: their metadata is read, repaired if it is stored, and ch
   const paths: string[] = [];
   expect(coerceEmbedded({ t: { metadata: { name: "a", x: 1 } } }, structure, { report: (path) => void paths.push(path) })).toEqual({ t: { metadata: { name: "a" } } });
   expect(paths).toEqual(["t.metadata.x"]);
+  for (const repair of [false, true]) expect(coerceEmbedded({ t: { metadata: null } }, structure, { repair })).toEqual({ t: { metadata: {} } });
   expect(() => coerceEmbedded({ t: { kind: 5 } }, structure, {})).toThrow("t.kind: Invalid value: 5: must be a string");
   expect(coerceEmbedded({ t: { kind: 5, metadata: { name: 5, labels: { a: "b" } } } }, structure, { repair: true })).toEqual({ t: { metadata: { labels: { a: "b" } } } });
   expect([...validateEmbedded({ t: { apiVersion: "a/b/c", kind: "Po d", metadata: { labels: { "a/b/c": "" } } } }, structure)].map(formatFieldError)).toEqual([
