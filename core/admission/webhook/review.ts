@@ -81,15 +81,15 @@ function omitted({ patch: _, patchType: __, ...response }: AdmissionResponse): A
 
 export const PATCH_TYPE = "JSONPatch";
 
-/** A webhook's no, as the client is told. */
+/** A webhook's no, as the client is told: whatever it says of itself, it is no success. */
 export class Rejection extends StatusError {}
 
 export function rejection(webhook: string, result: AdmissionResponse["status"]): Rejection {
-  const { message, reason, code = 0, details, metadata } = (result ?? {}) as Partial<Status>;
+  const { message, reason, code = 0, details, metadata, status } = (result ?? {}) as Partial<Status>;
   const denied = `admission webhook ${JSON.stringify(webhook)} denied the request`;
   const told = message || reason;
   return new Rejection({
-    kind: "Status", apiVersion: "v1", metadata: metadata ?? {}, status: "Failure", message: told ? `${denied}: ${told}` : `${denied} without explanation`,
+    kind: "Status", apiVersion: "v1", metadata: metadata ?? {}, status: status && status !== "Success" ? status : "Failure", message: told ? `${denied}: ${told}` : `${denied} without explanation`,
     ...(reason ? { reason } : {}), ...(details ? { details } : {}), code: Math.max(code, 400),
   });
 }
