@@ -70,6 +70,9 @@ test.each<[Given, string[]]>([
   [withSchema({ type: "object", properties: { t: { type: "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true, default: { apiVersion: "v1", kind: "Pod", metadata: { name: 5 } } } } }), [
     'spec.validation.openAPIV3Schema.properties[t].default.metadata: Invalid value: {"name":5}: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string',
   ]],
+  [withSchema({ type: "object", properties: { t: { type: "object", "x-kubernetes-embedded-resource": true, properties: { a: { type: "string" } }, default: { apiVersion: "v1", kind: "Pod", metadata: { name: "a", no: 1 }, b: 1 } } } }), [
+    'spec.validation.openAPIV3Schema.properties[t].default: Invalid value: {"apiVersion":"v1","b":1,"kind":"Pod","metadata":{"name":"a"}}: must not have unknown fields',
+  ]],
   [withSchema({ type: "object", properties: { a: { "x-kubernetes-int-or-string": true, default: [] }, b: { type: "object", properties: { c: { "x-kubernetes-int-or-string": true } }, default: { c: null } } } }), []],
   [withSchema({ type: "object", properties: { a: { "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }, { type: "string" }], default: true } } }), [
     'spec.validation.openAPIV3Schema.properties[a].default: Invalid value: "": "" must validate at least one schema (anyOf)',

@@ -6,7 +6,7 @@
 import type { JSONSchemaProps } from "../../api/gen/apiextensions.v1.ts";
 import { child, type FieldError, formatFieldErrors, invalid, key } from "../../api/meta/field-error.ts";
 import { RUNTIME_COST_BUDGET } from "../../cel/kubernetes.ts";
-import { unreadable, validateResources } from "./custom/embedded.ts";
+import { inForm, validateResources } from "./custom/embedded.ts";
 import { isMap, type JsonMap, pruned } from "./custom/prune.ts";
 import { type Structure, structureOf } from "./custom/structure.ts";
 import { validateValue } from "./custom/validate-value.ts";
@@ -46,9 +46,10 @@ function* below(path: string, structure: Structure, inherited: Place, round: Rou
 }
 
 function* ofDefault(path: string, structure: Structure, place: Place, round: Round): Iterable<FieldError> {
-  const { byDefault: value } = structure, { insideMeta, isRoot } = place;
-  if (!insideMeta && pruned(value, structure) !== value) yield invalid(path, inOrder(value), "must not have unknown fields");
-  const errors = insideMeta ? metaErrors(path, value, place) : resourceErrors(path, value, structure);
+  const { byDefault } = structure, { insideMeta, isRoot } = place;
+  const { value, error } = insideMeta ? { value: byDefault } : inForm(byDefault, structure, path);
+  if (!insideMeta && pruned(byDefault, structure) !== byDefault) yield invalid(path, inOrder(value), "must not have unknown fields"); // told as it has become meanwhile
+  const errors = insideMeta ? metaErrors(path, value, place) : error ? [error] : [...validateResources(value, structure, path)];
   if (errors.length === 0) errors.push(...validateValue(value, structureOf(withoutIntOrString(structure.schema)), { field: path }));
   yield* errors;
   const rules = errors.length === 0 ? ruleTree(structure, { root: isRoot }) : undefined;
@@ -60,14 +61,9 @@ function* ofDefault(path: string, structure: Structure, place: Place, round: Rou
 }
 
 function metaErrors(path: string, value: unknown, { root, around }: Place): FieldError[] {
-  const why = formatFieldErrors(resourceErrors("", around(value), root));
-  return why === "" ? [] : [invalid(path, inOrder(value), `must result in valid metadata: ${why}`)];
-}
-
-/** Of what cannot be read nothing else is told. */
-function resourceErrors(path: string, value: unknown, structure: Structure): FieldError[] {
-  const malformed = unreadable(value, structure, path);
-  return malformed ? [malformed] : [...validateResources(value, structure, path)];
+  const { value: resource, error } = inForm(around(value), root, "");
+  const errors = error ? [error] : [...validateResources(resource, root, "")];
+  return errors.length === 0 ? [] : [invalid(path, inOrder(value), `must result in valid metadata: ${formatFieldErrors(errors)}`)];
 }
 
 /** Whether a default is a number or a text is not looked at, unless the schema says so with anyOf. */

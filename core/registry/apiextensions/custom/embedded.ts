@@ -52,13 +52,12 @@ export function coerceMetadata(metadata: unknown, path: string, { repair = false
   return object;
 }
 
-/** What cannot be read of `value` itself, if it is a resource, and of those in it: the first of it. */
-export function unreadable(value: unknown, structure: Structure, path: string): FieldError | undefined {
+/** `value` itself in form, if it is a resource, and those in it; with an error if something cannot be read, and as it was then. */
+export function inForm(value: unknown, structure: Structure, path: string): { readonly value: unknown; readonly error?: FieldError } {
   try {
-    coerce(value, structure, path, {});
-    return undefined;
+    return { value: coerce(value, structure, path, {}) };
   } catch (error) {
-    if (error instanceof MalformedError && error.at) return error.at;
+    if (error instanceof MalformedError && error.at) return { value, error: error.at };
     throw error;
   }
 }
