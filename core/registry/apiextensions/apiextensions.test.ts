@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { created, type Given, updated } from "../../../test/rehearse.ts";
 import { customResourceDefinitions as crds } from "./custom-resource-definition.ts";
+import { shownSchema } from "./shown.ts";
 
 const schema = { type: "object", properties: { spec: { type: "object", properties: { size: { type: "integer" } } } } };
 const version = (more: Given = {}): Given => ({ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema }, ...more });
@@ -171,4 +172,9 @@ test("a version that objects are stored in cannot go", () => {
   expect(updated(crds, both, { spec: { ...both.spec, versions: [version({ name: "v2" })] } }).errors).toEqual([
     'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions',
   ]);
+});
+
+test("values in a schema are shown by the names of their members", () => {
+  const value = { b: [{ d: 1, c: 2 }], a: null } as never, ordered = '{"a":null,"b":[{"c":2,"d":1}]}';
+  expect(JSON.stringify(shownSchema({ default: value, example: value, enum: [value] }))).toMatch(new RegExp([`"Default":${ordered}`, `"Enum":[${ordered}]`, `"Example":${ordered}`].map(RegExp.escape).join(".*")));
 });

@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/schema/defaulting/validation.go
  */
+import { inKeyOrder } from "../../api/codec/json-document.ts";
 import type { JSONSchemaProps } from "../../api/gen/apiextensions.v1.ts";
 import { child, type FieldError, formatFieldErrors, invalid, key } from "../../api/meta/field-error.ts";
 import { RUNTIME_COST_BUDGET } from "../../cel/kubernetes.ts";
@@ -48,7 +49,7 @@ function* below(path: string, structure: Structure, inherited: Place, round: Rou
 function* ofDefault(path: string, structure: Structure, place: Place, round: Round): Iterable<FieldError> {
   const { byDefault } = structure, { insideMeta, isRoot } = place;
   const { value, error } = insideMeta ? { value: byDefault } : inForm(byDefault, structure, path);
-  if (!insideMeta && pruned(byDefault, structure) !== byDefault) yield invalid(path, inOrder(value), "must not have unknown fields"); // told as it has become meanwhile
+  if (!insideMeta && pruned(byDefault, structure) !== byDefault) yield invalid(path, inKeyOrder(value), "must not have unknown fields"); // told as it has become meanwhile
   const errors = insideMeta ? metaErrors(path, value, place) : error ? [error] : [...validateResources(value, structure, path)];
   if (errors.length === 0) errors.push(...validateValue(value, structureOf(withoutIntOrString(structure.schema)), { field: path }));
   yield* errors;
@@ -63,7 +64,7 @@ function* ofDefault(path: string, structure: Structure, place: Place, round: Rou
 function metaErrors(path: string, value: unknown, { root, around }: Place): FieldError[] {
   const { value: resource, error } = inForm(around(value), root, "");
   const errors = error ? [error] : [...validateResources(resource, root, "")];
-  return errors.length === 0 ? [] : [invalid(path, inOrder(value), `must result in valid metadata: ${formatFieldErrors(errors)}`)];
+  return errors.length === 0 ? [] : [invalid(path, inKeyOrder(value), `must result in valid metadata: ${formatFieldErrors(errors)}`)];
 }
 
 /** Whether a default is a number or a text is not looked at, unless the schema says so with anyOf. */
@@ -75,11 +76,4 @@ function withoutIntOrString({ "x-kubernetes-int-or-string": _, ...schema }: Read
     ...(isMap(items) && { items: withoutIntOrString(items) }),
     ...(isMap(additionalProperties) && { additionalProperties: withoutIntOrString(additionalProperties) }),
   };
-}
-
-/** Members by name, as Go prints maps. */
-function inOrder(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(inOrder);
-  if (!isMap(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, below]) => [name, inOrder(below)]));
 }
