@@ -109,7 +109,7 @@ function simplified(schema: CustomSchema): Schema {
   const required = requiredInV2(schema, { listed: nullable !== true && !preserves });
   const demanding = required.length > 0 ? { required } : {};
   // a null would not pass a type, and unknown fields would not pass a list of known ones
-  if (nullable === true || schema["x-kubernetes-int-or-string"] === true) return { ...untyped, ...demanding };
+  if (nullable === true) return { ...untyped, ...demanding };
   if (preserves) return { ...untyped, ...demanding, ...(type === undefined || type === "object" || type === "array" ? {} : { type }) };
   return { ...kept, ...demanding };
 }
