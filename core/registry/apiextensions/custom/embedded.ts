@@ -5,9 +5,8 @@
  *
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/schema/objectmeta
  */
-import { stringify } from "../../../api/codec/json.ts";
-import { jsonNodeOf, type JsonObject } from "../../../api/codec/json-document.ts";
-import { child, type FieldError, index, invalid, key, required } from "../../../api/meta/field-error.ts";
+import { inKeyOrder, jsonNodeOf, type JsonObject } from "../../../api/codec/json-document.ts";
+import { child, type FieldError, formatFieldError, index, invalid, key, required } from "../../../api/meta/field-error.ts";
 import { dns1035Label, pathSegmentName } from "../../../api/meta/names.ts";
 import type { ApiObject, ObjectMeta } from "../../../api/meta/object-meta.ts";
 import { canonical } from "../../../api/schema/canonical.ts";
@@ -99,7 +98,8 @@ function ownField(name: string, value: unknown, path: string, options: CoerceOpt
 }
 
 function malformed(value: unknown, path: string, why: string): never {
-  throw new MalformedError(`${path}: Invalid value: ${stringify(value)}: ${why}`, invalid(path, value, why));
+  const error = invalid(path, inKeyOrder(value), why);
+  throw new MalformedError(formatFieldError(error), error);
 }
 
 /** Those of the resources inside an object, not its own. */
