@@ -81,7 +81,7 @@ function omitted({ patch: _, patchType: __, ...response }: AdmissionResponse): A
 
 export const PATCH_TYPE = "JSONPatch";
 
-/** A webhook's no, as the client is told. */
+/** A webhook's no, as the client is told: whatever it says of itself, it is no success. */
 export class Rejection extends StatusError {}
 
 export function rejection(webhook: string, result: AdmissionResponse["status"]): Rejection {

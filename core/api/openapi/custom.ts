@@ -105,19 +105,20 @@ function isOnlyType(schema: CustomSchema, type: string): boolean { return schema
 function simplified(schema: CustomSchema): Schema {
   const { allOf: _allOf, oneOf: _oneOf, anyOf: _anyOf, not: _not, nullable, default: _default, required: _required, ...kept } = mapChildren(schema, simplified);
   const { type, items: _items, properties: _properties, ...untyped } = kept;
-  const required = requiredInV2(schema);
+  const preserves = schema["x-kubernetes-preserve-unknown-fields"] === true;
+  const required = requiredInV2(schema, { listed: nullable !== true && !preserves });
   const demanding = required.length > 0 ? { required } : {};
   // a null would not pass a type, and unknown fields would not pass a list of known ones
-  if (nullable === true || schema["x-kubernetes-int-or-string"] === true) return { ...untyped, ...demanding };
-  if (schema["x-kubernetes-preserve-unknown-fields"] === true) return { ...untyped, ...demanding, ...(type === undefined || type === "object" || type === "array" ? {} : { type }) };
+  if (nullable === true) return { ...untyped, ...demanding };
+  if (preserves) return { ...untyped, ...demanding, ...(type === undefined || type === "object" || type === "array" ? {} : { type }) };
   return { ...kept, ...demanding };
 }
 
-/** To v2's readers null is the same as absent, so what may be null cannot be asked for. */
-function requiredInV2(schema: CustomSchema): readonly string[] {
+/** To v2's readers null is the same as absent, so what may be null cannot be asked for, where its properties are `listed`. */
+function requiredInV2(schema: CustomSchema, { listed }: { readonly listed: boolean }): readonly string[] {
   const { properties = {}, additionalProperties } = schema as { properties?: Record<string, CustomSchema>; additionalProperties?: CustomSchema | boolean };
   if (typeof additionalProperties === "object" && additionalProperties["nullable"] === true) return [];
-  return requiredOf(schema).filter((name) => properties[name]?.["nullable"] !== true);
+  return requiredOf(schema).filter((name) => !listed || properties[name]?.["nullable"] !== true);
 }
 
 function requiredOf(schema: CustomSchema): readonly string[] { return (schema["required"] ?? []) as readonly string[]; }

@@ -29,9 +29,9 @@ function preserves(definition: Definition): boolean { return definition["x-kuber
 /** `outer`: something around it preserves unknown fields. */
 function nodeOf(definition: Definition, outer: boolean): SchemaNode {
   const lax = outer || preserves(definition);
-  if (definition["x-kubernetes-int-or-string"]) return ANYTHING_ATOMIC; // that it is neither is found out later
   const scalar = SCALARS[definition.type ?? ""];
-  if (scalar !== undefined) return scalarNode(scalar);
+  if (scalar !== undefined) return scalarNode(scalar); // of a number or a text, too, if it says which
+  if (definition["x-kubernetes-int-or-string"]) return ANYTHING_ATOMIC; // that it is neither is found out later
   if (definition.type === "array") {
     const listType = definition["x-kubernetes-list-type"] ?? "atomic";
     const items = isMap(definition.items) ? nodeOf(definition.items as Definition, lax) : ANYTHING_ATOMIC;
@@ -68,5 +68,6 @@ function objectMap(definition: Definition, { resource, lax }: ObjectTraits): Map
 /** What keys that are no properties hold. An object that says nothing of its keys may have any. */
 function elementOf(additional: unknown, { fieldCount, lax }: { readonly fieldCount: number; readonly lax: boolean }): SchemaNode | undefined {
   if (isMap(additional)) return nodeOf(additional as Definition, lax);
-  return additional === true || lax || fieldCount === 0 ? ANYTHING : undefined;
+  if (typeof additional === "boolean") return additional ? ANYTHING : undefined;
+  return lax || fieldCount === 0 ? ANYTHING : undefined;
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { created, type Given, updated } from "../../../test/rehearse.ts";
 import { customResourceDefinitions as crds } from "./custom-resource-definition.ts";
+import { shownSchema } from "./shown.ts";
 
 const schema = { type: "object", properties: { spec: { type: "object", properties: { size: { type: "integer" } } } } };
 const version = (more: Given = {}): Given => ({ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: schema }, ...more });
@@ -58,6 +59,21 @@ test.each<[Given, string[]]>([
   ]],
   [withSchema({ type: "object", properties: { a: { type: "string", $schema: "x" } } }), [`spec.validation.openAPIV3Schema: Invalid value: "": OpenAPIV3Schema 'schema' is not supported`]],
   [withSchema({ type: "object", properties: { a: { type: "object", default: { x: 2n ** 63n - 1n } } } }), ['spec.validation.openAPIV3Schema.properties[a].default: Invalid value: {"x":9223372036854775807}: must not have unknown fields']],
+  [withSchema({ type: "object", properties: { t: { type: "object", "x-kubernetes-embedded-resource": true, properties: {
+    kind: { type: "string", default: "A b" },
+    metadata: { type: "object", default: { labels: 5 }, properties: { name: { type: "string", default: "." }, finalizers: { type: "array", items: { type: "string", default: "good/one" } } } },
+    spec: { type: "object", properties: { name: { type: "string", default: "." } } },
+  } } } }), [
+    `[kind].default: Invalid value: "A b": must result in valid metadata: kind: Invalid value: "A b": may have mixed case, but should otherwise match: ${LABEL}`,
+    '[metadata].default: Invalid value: {"labels":5}: must result in valid metadata: metadata: Invalid value: {"labels":5}: json: cannot unmarshal number into Go struct field ObjectMeta.labels of type map[string]string',
+    `[metadata].properties[name].default: Invalid value: ".": must result in valid metadata: metadata.name: Invalid value: ".": may not be '.'`,
+  ].map((error) => `spec.validation.openAPIV3Schema.properties[t].properties${error}`)],
+  [withSchema({ type: "object", properties: { t: { type: "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true, default: { apiVersion: "v1", kind: "Pod", metadata: { name: 5 } } } } }), [
+    'spec.validation.openAPIV3Schema.properties[t].default.metadata: Invalid value: {"name":5}: json: cannot unmarshal number into Go struct field ObjectMeta.name of type string',
+  ]],
+  [withSchema({ type: "object", properties: { t: { type: "object", "x-kubernetes-embedded-resource": true, properties: { a: { type: "string" } }, default: { apiVersion: "v1", kind: "Pod", metadata: { name: "a", no: 1 }, b: 1 } } } }), [
+    'spec.validation.openAPIV3Schema.properties[t].default: Invalid value: {"apiVersion":"v1","b":1,"kind":"Pod","metadata":{"name":"a"}}: must not have unknown fields',
+  ]],
   [withSchema({ type: "object", properties: { a: { "x-kubernetes-int-or-string": true, default: [] }, b: { type: "object", properties: { c: { "x-kubernetes-int-or-string": true } }, default: { c: null } } } }), []],
   [withSchema({ type: "object", properties: { a: { "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }, { type: "string" }], default: true } } }), [
     'spec.validation.openAPIV3Schema.properties[a].default: Invalid value: "": "" must validate at least one schema (anyOf)',
@@ -156,4 +172,9 @@ test("a version that objects are stored in cannot go", () => {
   expect(updated(crds, both, { spec: { ...both.spec, versions: [version({ name: "v2" })] } }).errors).toEqual([
     'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions',
   ]);
+});
+
+test("values in a schema are shown by the names of their members", () => {
+  const value = { b: [{ d: 1, c: 2 }], a: null } as never, ordered = '{"a":null,"b":[{"c":2,"d":1}]}';
+  expect(JSON.stringify(shownSchema({ default: value, example: value, enum: [value] }))).toMatch(new RegExp([`"Default":${ordered}`, `"Enum":[${ordered}]`, `"Example":${ordered}`].map(RegExp.escape).join(".*")));
 });

@@ -4,6 +4,7 @@
  *
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apis/apiextensions/{types,types_jsonschema}.go, v1/conversion.go
  */
+import { inKeyOrder } from "../../api/codec/json-document.ts";
 import type { CustomResourceDefinitionVersion, CustomResourceSubresources, JSONSchemaProps } from "../../api/gen/apiextensions.v1.ts";
 import { additionalOf, itemsOf } from "./structural.ts";
 
@@ -15,14 +16,14 @@ const named = (schemas: Readonly<Record<string, Schema>>): unknown => mapped(sch
 
 /** In the order of the server's struct. */
 const FIELDS: readonly Field[] = [
-  ["ID", "id", ""], ["Schema", "$schema", ""], ["Ref", "$ref", null], ["Description", "description", ""], ["Type", "type", ""], ["Nullable", "nullable", false], ["Format", "format", ""], ["Title", "title", ""], ["Default", "default", null],
+  ["ID", "id", ""], ["Schema", "$schema", ""], ["Ref", "$ref", null], ["Description", "description", ""], ["Type", "type", ""], ["Nullable", "nullable", false], ["Format", "format", ""], ["Title", "title", ""], ["Default", "default", null, inKeyOrder],
   ["Maximum", "maximum", null], ["ExclusiveMaximum", "exclusiveMaximum", false], ["Minimum", "minimum", null], ["ExclusiveMinimum", "exclusiveMinimum", false], ["MaxLength", "maxLength", null], ["MinLength", "minLength", null],
-  ["Pattern", "pattern", ""], ["MaxItems", "maxItems", null], ["MinItems", "minItems", null], ["UniqueItems", "uniqueItems", false], ["MultipleOf", "multipleOf", null], ["Enum", "enum", null], ["MaxProperties", "maxProperties", null],
+  ["Pattern", "pattern", ""], ["MaxItems", "maxItems", null], ["MinItems", "minItems", null], ["UniqueItems", "uniqueItems", false], ["MultipleOf", "multipleOf", null], ["Enum", "enum", null, inKeyOrder], ["MaxProperties", "maxProperties", null],
   ["MinProperties", "minProperties", null], ["Required", "required", null], ["Items", "items", null, (items: Schema | readonly Schema[]) => ({ Schema: shownOrNull(itemsOf({ items })), JSONSchemas: Array.isArray(items) ? each(items) : null })],
   ["AllOf", "allOf", null, each], ["OneOf", "oneOf", null, each], ["AnyOf", "anyOf", null, each], ["Not", "not", null, shownSchema], ["Properties", "properties", null, named], ["AdditionalProperties", "additionalProperties", null, orBool],
   ["PatternProperties", "patternProperties", null, named], ["Dependencies", "dependencies", null, (parts: Readonly<Record<string, unknown>>) => mapped(parts, (part) => ({ Schema: shownOrNull(itemsOf({ items: part })), Property: Array.isArray(part) ? part : null }))],
   ["AdditionalItems", "additionalItems", null, orBool], ["Definitions", "definitions", null, named], ["ExternalDocs", "externalDocs", null, ({ description = "", url = "" }: NonNullable<JSONSchemaProps["externalDocs"]>) => ({ Description: description, URL: url })],
-  ["Example", "example", null], ["XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", null], ["XEmbeddedResource", "x-kubernetes-embedded-resource", false], ["XIntOrString", "x-kubernetes-int-or-string", false],
+  ["Example", "example", null, inKeyOrder], ["XPreserveUnknownFields", "x-kubernetes-preserve-unknown-fields", null], ["XEmbeddedResource", "x-kubernetes-embedded-resource", false], ["XIntOrString", "x-kubernetes-int-or-string", false],
   ["XListMapKeys", "x-kubernetes-list-map-keys", null], ["XListType", "x-kubernetes-list-type", null], ["XMapType", "x-kubernetes-map-type", null], ["XValidations", "x-kubernetes-validations", null, shownRules],
 ];
 

@@ -6,6 +6,7 @@ import { itemElement } from "./path-element.ts";
 import { parentManagedFields, scaleManagedFields } from "./scale.ts";
 import { keepTimesIfUnchanged } from "./timestamps.ts";
 import { managerName } from "./managers.ts";
+import { validateTyped } from "./validate-typed.ts";
 
 const paths = (text: string): readonly (readonly string[])[] => text.split(" ").filter(Boolean).map((path) => path.split(".").map((name) => `f:${name}`));
 const set = (text: string) => setOf(...paths(text));
@@ -93,4 +94,13 @@ test("a key that is null is one, and no default takes its place", () => {
   const list = root.map!.field("l")!.node.list!;
   expect([{ k: null }, { n: null, k: "a" }, { k: "a" }].map((value) => itemElement(list, value))).toEqual(['k:{"k":null,"n":7}', 'k:{"k":"a","n":null}', 'k:{"k":"a","n":7}']);
   expect(Object.keys(parseFieldSet({ 'k:{"k":null}': {}, 'k:{"k":true}': {}, 'k:{"k":"a"}': {}, 'k:{"k":1}': {} }))).toEqual(['k:{"k":1}', 'k:{"k":"a"}', 'k:{"k":true}', 'k:{"k":null}']);
+});
+
+test("a number or a text that has a type is of it; an object that may have no keys has none", () => {
+  const { root } = customResourceSchema({ type: "object", properties: {
+    text: { "x-kubernetes-int-or-string": true, type: "string" }, closed: { type: "object", additionalProperties: false }, lax: { type: "object", "x-kubernetes-preserve-unknown-fields": true, additionalProperties: false },
+  } }, { apiVersion: "e.com/v1", kind: "E" });
+  expect(() => validateTyped(root, { text: 5 })).toThrow(".text: expected string, got &value.valueUnstructured{Value:5}");
+  for (const name of ["closed", "lax"]) expect(() => validateTyped(root, { [name]: { a: 1 } })).toThrow(`.${name}.a: field not declared in schema`);
+  expect(() => validateTyped(root, { text: "5", closed: {}, lax: {} })).not.toThrow();
 });

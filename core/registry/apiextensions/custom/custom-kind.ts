@@ -92,9 +92,11 @@ export class CustomKind {
     return keepNulls ? known : withoutNulls(known, structure);
   }
 
-  /** Fills in defaults. `object` is of one of the versions. */
+  /** Fills in defaults. `object` is of one of the versions, and in form; so is what defaults add to the metadata of resources in it. */
   defaulted(object: ApiObject): ApiObject {
-    return defaulted(object, this.structure(parseApiVersion(object.apiVersion).version));
+    const structure = this.structure(parseApiVersion(object.apiVersion).version);
+    const filled = defaulted(object, structure);
+    return filled === object ? object : coerceEmbedded(filled as unknown as JsonMap, structure, { repair: true }) as unknown as ApiObject;
   }
 
   /** Makes sure that `shown` has what it needs of others. */

@@ -5,9 +5,8 @@
  *
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/schema/objectmeta
  */
-import { stringify } from "../../../api/codec/json.ts";
-import { jsonNodeOf, type JsonObject } from "../../../api/codec/json-document.ts";
-import { child, type FieldError, index, invalid, key, required } from "../../../api/meta/field-error.ts";
+import { inKeyOrder, jsonNodeOf, type JsonObject } from "../../../api/codec/json-document.ts";
+import { child, type FieldError, formatFieldError, index, invalid, key, required } from "../../../api/meta/field-error.ts";
 import { dns1035Label, pathSegmentName } from "../../../api/meta/names.ts";
 import type { ApiObject, ObjectMeta } from "../../../api/meta/object-meta.ts";
 import { canonical } from "../../../api/schema/canonical.ts";
@@ -26,7 +25,15 @@ export interface CoerceOptions {
 }
 
 /** Metadata or a type that cannot be read. The message is for the client. */
-export class MalformedError extends Error { override readonly name = "MalformedError"; }
+export class MalformedError extends Error {
+  override readonly name = "MalformedError";
+  /** Of a resource inside another; undefined: of the object's own metadata. */
+  readonly at: FieldError | undefined;
+  constructor(message: string, at?: FieldError) {
+    super(message);
+    this.at = at;
+  }
+}
 
 function objectMetaType(): StructType { return builtInFacts.structNamed("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")!; }
 
@@ -42,6 +49,16 @@ export function coerceMetadata(metadata: unknown, path: string, { repair = false
     if (name !== undefined) report?.(`${child(path, "metadata")}.${name}`);
   }
   return object;
+}
+
+/** `value` itself in form, if it is a resource, and those in it; with an error if something cannot be read, and as it was then. */
+export function inForm(value: unknown, structure: Structure, path: string): { readonly value: unknown; readonly error?: FieldError } {
+  try {
+    return { value: coerce(value, structure, path, {}) };
+  } catch (error) {
+    if (error instanceof MalformedError && error.at) return { value, error: error.at };
+    throw error;
+  }
 }
 
 /** Those of the resources inside an object, not its own. Returns it as it is if nothing changes. Throws MalformedError. */
@@ -65,22 +82,24 @@ function ownField(name: string, value: unknown, path: string, options: CoerceOpt
   if (name === "apiVersion" || name === "kind") {
     if (typeof value === "string") return value;
     if (options.repair) return DROPPED;
-    throw new MalformedError(`${child(path, name)}: Invalid value: ${stringify(value)}: must be a string`);
+    return malformed(value, child(path, name), "must be a string");
   }
   if (name !== "metadata") return value;
-  if (!isMap(value)) return options.repair ? value : malformed(value, path, `json: cannot unmarshal ${jsonNodeOf(value).kind} into Go value of type v1.ObjectMeta`);
+  if (value === null) return {};
+  if (!isMap(value)) return options.repair ? value : malformed(value, child(path, "metadata"), `json: cannot unmarshal ${jsonNodeOf(value).kind} into Go value of type v1.ObjectMeta`);
   try {
     const metadata = coerceMetadata(value, path, options);
     if (metadata["creationTimestamp"] === null) delete metadata["creationTimestamp"];
     return Bun.deepEquals(metadata, value) ? value : metadata;
   } catch (error) {
-    if (error instanceof MalformedError) malformed(value, path, error.message);
+    if (error instanceof MalformedError) malformed(value, child(path, "metadata"), error.message);
     throw error;
   }
 }
 
 function malformed(value: unknown, path: string, why: string): never {
-  throw new MalformedError(`${child(path, "metadata")}: Invalid value: ${stringify(value)}: ${why}`);
+  const error = invalid(path, inKeyOrder(value), why);
+  throw new MalformedError(formatFieldError(error), error);
 }
 
 /** Those of the resources inside an object, not its own. */

@@ -114,9 +114,19 @@ function text(value: string, { schema: { maxLength, minLength }, pattern }: Stru
 
 function enumeration(value: unknown, { schema }: Structure, path: string): Finding[] {
   const allowed = schema.enum ?? [];
-  if (allowed.length === 0 || allowed.some((one) => one !== null && Bun.deepEquals(one, value))) return [];
+  if (allowed.length === 0 || allowed.some((one) => one !== null && isTakenFor(one, value))) return [];
   return [{ type: "enum", path, message: `${path} in body should be one of ${goList(allowed)}`, value, allowed }];
 }
+
+/** Go converts a number before it compares it: for an integer what is after the point is left out, for a text an integer is a character's code. */
+function isTakenFor(allowed: unknown, value: unknown): boolean {
+  if (Bun.deepEquals(allowed, value)) return true;
+  if (!isNumber(value)) return false;
+  if (isNumber(allowed)) return numberType(allowed) === "integer" && numberType(value) !== "integer" && Math.trunc(Number(value)) === Number(allowed);
+  return typeof allowed === "string" && allowed !== "" && numberType(value) === "integer" && allowed === characterOf(Number(value));
+}
+
+function characterOf(code: number): string { return code >= 0 && code <= 0x10ffff && !(code >= 0xd800 && code <= 0xdfff) ? String.fromCodePoint(code) : "\ufffd"; }
 
 /** A list as Go's %v prints it. */
 function goList(values: readonly unknown[]): string { return `[${values.map((value) => (isNumber(value) ? goNumber(value) : formatGo(value))).join(" ")}]`; }

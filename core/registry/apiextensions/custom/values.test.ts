@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { formatFieldError } from "../../../api/meta/field-error.ts";
 import { Correlated } from "./correlate.ts";
 import { defaulted } from "./default.ts";
+import { CustomKind } from "./custom-kind.ts";
 import { coerceEmbedded, validateEmbedded } from "./embedded.ts";
 import { isKnownFormat, formatCheck } from "./formats.ts";
 import { compileJsonPath } from "./json-path.ts";
@@ -60,6 +61,10 @@ test.each<[Schema, unknown, string[]]>([
   [{ type: "integer" }, 2 ** 63, ['v: Invalid value: "number": v in body must be of type integer: "number"', '<nil>: Invalid value: "": Checked value must be of type integer (default format) in v']],
   [{ "x-kubernetes-int-or-string": true }, true, ['v: Invalid value: "boolean": v in body must be of type integer,string: "boolean"']],
   [{ ...string, enum: ["a", "b"] }, "c", ['v: Unsupported value: "c": supported values: "a", "b"']],
+  [{ type: "number", enum: [1, 2] }, 1.5, []],
+  [{ type: "number", enum: [1, 2] }, 3.5, ['v: Unsupported value: 3.5: supported values: "1", "2"']],
+  [{ "x-kubernetes-int-or-string": true, enum: ["a"] }, 97, []],
+  [{ "x-kubernetes-int-or-string": true, enum: ["a", "98"] }, 98, ['v: Unsupported value: 98: supported values: "a", "98"']],
   [{ ...string, minLength: 2 }, "\u{1f600}", ['v: Invalid value: "\u{1f600}": v in body should be at least 2 chars long']],
   [{ ...string, maxLength: 1 }, "ab", ["v: Too long: may not be more than 1 byte"]],
   [{ ...string, pattern: "^(?i)a+$" }, "AAb", ["v: Invalid value: \"AAb\": v in body should match '^(?i)a+$'"]],
@@ -113,11 +118,21 @@ test("an item or a key that is a map is shown in the order of its names", () => 
   expect([...validateLists({ s: twice, m: twice }, structure, "")].map(formatFieldError)).toEqual(['s[1]: Duplicate value: {"a":"1","b":"2"}', 'm[1]: Duplicate value: {"a":"1","b":"2"}']);
 });
 
+test("what defaults say of a resource inside is in form, too", () => {
+  const t = object({ metadata: object({ name: { ...string, default: "" }, labels: { type: "object", default: { a: "b" } } }) }, { "x-kubernetes-embedded-resource": true, default: { apiVersion: "v1", kind: "Pod", metadata: { no: 1 } } });
+  const versions = [{ name: "v1", served: true, storage: true, schema: { openAPIV3Schema: object({ t }) } }];
+  const kind = new CustomKind({ crd: { spec: { group: "example.com", scope: "Namespaced", names: { plural: "widgets", kind: "Widget" }, versions } } as never, remote: undefined });
+  expect(kind.defaulted({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "a" } } as never)).toMatchObject({ t: { apiVersion: "v1", kind: "Pod", metadata: { labels: { a: "b" } } } });
+  expect(Object.keys((kind.defaulted({ apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "a" } } as never) as never as { t: { metadata: object } }).t.metadata)).toEqual(["labels"]);
+});
+
 test("resources inside: their metadata is read, repaired if it is stored, and checked", () => {
   const structure = structureOf(object({ t: object({}, { "x-kubernetes-embedded-resource": true, ...keep }) }));
   const paths: string[] = [];
   expect(coerceEmbedded({ t: { metadata: { name: "a", x: 1 } } }, structure, { report: (path) => void paths.push(path) })).toEqual({ t: { metadata: { name: "a" } } });
   expect(paths).toEqual(["t.metadata.x"]);
+  for (const repair of [false, true]) expect(coerceEmbedded({ t: { metadata: null } }, structure, { repair })).toEqual({ t: { metadata: {} } });
+  expect(() => coerceEmbedded({ t: { metadata: { name: "a", labels: 5 } } }, structure, {})).toThrow('t.metadata: Invalid value: {"labels":5,"name":"a"}: json: cannot unmarshal number');
   expect(() => coerceEmbedded({ t: { kind: 5 } }, structure, {})).toThrow("t.kind: Invalid value: 5: must be a string");
   expect(coerceEmbedded({ t: { kind: 5, metadata: { name: 5, labels: { a: "b" } } } }, structure, { repair: true })).toEqual({ t: { metadata: { labels: { a: "b" } } } });
   expect([...validateEmbedded({ t: { apiVersion: "a/b/c", kind: "Po d", metadata: { labels: { "a/b/c": "" } } } }, structure)].map(formatFieldError)).toEqual([
