@@ -28,7 +28,6 @@ import { admissionMeter, webhookMeter } from "../admission-metrics.ts";
 import { admissionChain } from "../chain.ts";
 import type { AdmissionPlugin, AdmissionRequest, AdmissionSpan } from "../plugin.ts";
 import type { ObjectVersions } from "./object-versions.ts";
-import { rejection } from "./review.ts";
 import type { WebhookUsers } from "./users.ts";
 import { rejection } from "./review.ts";
 import { mutatingWebhooks, validatingWebhooks } from "./webhook.ts";
@@ -117,10 +116,6 @@ async function run(world: World, request: AdmissionRequest = admissionRequest({ 
     return `${error.code} ${error.reason}: ${error.message}`.replaceAll(`:${world.port}`, ":PORT");
   }
 }
-
-test.each([[undefined, "Failure"], ["Success", "Failure"], ["Failure", "Failure"], ["Later", "Later"]])("a no whose status is %s is told as %s", (status, told) => {
-  expect(rejection("w.example.com", { status } as never).status).toMatchObject({ status: told, code: 400 });
-});
 
 test("a webhook is told how long somebody will wait, if that is less than it may take", async () => {
   const server = await webhookServer(() => ({ allowed: true }));
