@@ -42,10 +42,16 @@ test("how many dead containers stay, and how long", () => {
   expect(() => kept("maximum-dead-containers=100")).toThrow("each container keeps its own");
 });
 
-test.each([["anonymous-auth=false"], ["authorization-mode=Webhook"], ["container-runtime=remote"]])("--kubelet-arg %s says what is so", (text) => expect(() => settings(text)).not.toThrow());
+test.each([["container-runtime=remote"]])("--kubelet-arg %s says what is so", (text) => expect(() => settings(text)).not.toThrow());
+
+test("who may ask the kubelet is said by flags, too", () => {
+  expect(settings("anonymous-auth=true", "authentication-token-webhook=false", "authentication-token-webhook-cache-ttl=1m", "authorization-mode=AlwaysAllow", "authorization-webhook-cache-authorized-ttl=2m", "authorization-webhook-cache-unauthorized-ttl=3s", "read-only-port=10255", "enable-debugging-handlers=false").access)
+    .toEqual({ anonymous: true, tokens: false, authorizes: false, tokenTtlMs: 60_000, allowedTtlMs: 120_000, deniedTtlMs: 3_000, debugging: false, readOnlyPort: 10_255 });
+  expect(settings("anonymous-auth=false", "authorization-mode=Webhook").access).toEqual(KUBELET_DEFAULTS.access);
+});
 
 test.each([
-  ["anonymous-auth=true", "that is how it is: only false"], ["hostname-override=a", "give --node-name instead"], ["container-runtime-endpoint=unix:///run/x.sock", "give --container-runtime-endpoint instead"], ["v=4", "give --log-level instead"], ["pod-infra-container-image=registry.example/pause:3", "the image of sandboxes is the container runtime's to choose"], ["cloud-provider=external", "give --node-taint node.cloudprovider.kubernetes.io/uninitialized"],
+  ["authorization-mode=RBAC", "unknown authorization mode RBAC"], ["hostname-override=a", "give --node-name instead"], ["container-runtime-endpoint=unix:///run/x.sock", "give --container-runtime-endpoint instead"], ["v=4", "give --log-level instead"], ["pod-infra-container-image=registry.example/pause:3", "the image of sandboxes is the container runtime's to choose"], ["cloud-provider=external", "give --node-taint node.cloudprovider.kubernetes.io/uninitialized"],
   ["windows-priorityclass=HIGH_PRIORITY_CLASS", "this is no Windows"], ["make-coffee=1", "not a setting we have; there are max-pods"],
 ])("--kubelet-arg %s is refused", (text, why) => expect(() => settings(text)).toThrow(`--kubelet-arg ${text}: ${why}`));
 

@@ -11,7 +11,7 @@ import type { Metrics } from "../core/observe/metrics.ts";
 import { featureGateProblem } from "../core/server/feature-gates.ts";
 import { type CredentialProviders, credentialProviders } from "../node/kubelet/images/credential-provider.ts";
 import { decodeProviders } from "../node/kubelet/images/credential-provider-config.ts";
-import { KUBELET_DEFAULTS, type KubeletSettings } from "../node/kubelet/settings.ts";
+import { type AccessSettings, KUBELET_DEFAULTS, type KubeletSettings } from "../node/kubelet/settings.ts";
 import { exec } from "../node/os/exec.ts";
 import { priorityOfClass } from "../node/os/process-priority.ts";
 import { ConfigError } from "./config/config.ts";
@@ -39,10 +39,18 @@ const LOGS = {
 
 type Writable = { -readonly [K in keyof KubeletSettings]: KubeletSettings[K] };
 
+const access = (change: (value: string) => Partial<AccessSettings>) => (settings: Writable, value: string): void => { settings.access = { ...settings.access, ...change(value) }; };
+
 const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => void>> = {
   "max-pods": (settings, value) => void (settings.maxPods = wholeNumber("max-pods", value)),
   "healthz-port": (settings, value) => void (settings.healthzPort = wholeNumber("healthz-port", value)),
   "healthz-bind-address": (settings, value) => void (settings.healthzAddress = value),
+  "anonymous-auth": access((value) => ({ anonymous: value === "true" })),
+  "authentication-token-webhook": access((value) => ({ tokens: value === "true" })),
+  "authentication-token-webhook-cache-ttl": access((value) => ({ tokenTtlMs: duration("authentication-token-webhook-cache-ttl", value) })),
+  "authorization-mode": access((value) => ({ authorizes: mode(value) === "Webhook" })),
+  "authorization-webhook-cache-authorized-ttl": access((value) => ({ allowedTtlMs: duration("authorization-webhook-cache-authorized-ttl", value) })),
+  "authorization-webhook-cache-unauthorized-ttl": access((value) => ({ deniedTtlMs: duration("authorization-webhook-cache-unauthorized-ttl", value) })),
   "pod-max-pids": (settings, value) => void (settings.podPidsLimit = value === "-1" ? -1 : wholeNumber("pod-max-pids", value)),
   "root-dir": (settings, value) => void (settings.dataDir = value),
   "pod-logs-dir": (settings, value) => void (settings.podLogsDir = value),
@@ -61,6 +69,11 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "node-labels": (settings, value) => void (settings.labels = { ...settings.labels, ...nodeLabels(value.split(","), "--kubelet-arg node-labels") }),
   "register-schedulable": (settings, value) => void (settings.unschedulable = value === "false"),
 };
+
+function mode(value: string): string {
+  if (value === "Webhook" || value === "AlwaysAllow") return value;
+  throw new ConfigError(`--kubelet-arg authorization-mode=${value}: unknown authorization mode ${value}`);
+}
 
 function processPriority(value: string): number {
   if (process.platform !== "win32") throw new ConfigError(`--kubelet-arg windows-priorityclass=${value}: this is no Windows`);

@@ -39,6 +39,8 @@ import { measuredCri } from "../node/cri/measured.ts";
 import { certificateMetrics } from "../node/kubelet/server/certificate-metrics.ts";
 import { healthzServer } from "../node/kubelet/server/healthz.ts";
 import { withoutEffect } from "../node/kubelet/configuration/without-effect.ts";
+import { readOnlyServer } from "../node/kubelet/server/read-only.ts";
+import { requestCounts } from "../node/kubelet/server/requests.ts";
 import { kubeletServer } from "../node/kubelet/server/server.ts";
 import { kubelet } from "../node/kubelet/kubelet.ts";
 import { kernelTunables } from "../node/kubelet/resources/kernel-tunables.ts";
@@ -131,8 +133,11 @@ export function nodeParts(options: NodeOptions): NodeParts {
     credentialProviders: providersOf(settings, { metrics, clock, log: log.with({ part: "node" }) }),
     shutdownNotices: process.platform === "linux" ? (hasLogind() ? logindNotices({ exec, clock, log }) : shutdownSignal(process)) : options.shutdownNotices,
   });
+  const { access } = agentSettings;
+  const counts = requestCounts({ metrics, clock });
+  const readOnly = access.readOnlyPort === 0 ? [] : [readOnlyServer({ api: agent.api, counts, host: "::", port: access.readOnlyPort, clock, exec, metrics, log: log.with({ part: "kubelet server" }) })];
   const agentServer = kubeletServer({
-    api: agent.api, host: "::", port: agentSettings.port, tls: () => ({ ...options.kubeletTls.material(), policy: agentSettings.tls }), clientCa: options.kubeletTls.clientCa, client,
+    api: agent.api, access, counts, host: "::", port: agentSettings.port, tls: () => ({ ...options.kubeletTls.material(), policy: agentSettings.tls }), clientCa: options.kubeletTls.clientCa, client,
     localPath: localPathDirectories({ root: settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage"), mounts }),
     zpages: zpages({ component: "kubelet", flags: shownFlags(settings), version: versionInfo(), paths: KUBELET_PATHS, clock }), debug: options.debug,
     configz: () => (kubeletConfiguration(agentSettings)), clock, exec, metrics, log: log.with({ part: "kubelet server" }),
@@ -153,7 +158,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     parts: [
       ...traces.parts, informers, events, ...early.map(([, ready]) => ready),
       ...(enabled("network") ? [network] : []), ...policies, ...(enabled("proxy") ? [proxy] : []), ...(enabled("dns") ? [dns] : []), ...(enabled("ingress") && process.platform !== "win32" ? [ingress] : []),
-      agent, agentServer, healthzServer({ address: agentSettings.healthzAddress, port: agentSettings.healthzPort, clock, log: log.with({ part: "kubelet server" }) }), // after the network, which forgets the addresses of before a reboot
+      agent, agentServer, ...readOnly, healthzServer({ address: agentSettings.healthzAddress, port: agentSettings.healthzPort, clock, log: log.with({ part: "kubelet server" }) }), // after the network, which forgets the addresses of before a reboot
     ],
   };
 }

@@ -117,7 +117,7 @@ export const OTHER_PROXY_SETTINGS: OtherSettings = {
 
 export const OTHER_KUBELET_SETTINGS: OtherSettings = {
   ...LOGGING,
-  "anonymous-auth": always("false"), "authentication-token-webhook": always("true"), "authorization-mode": always("Webhook"), "make-iptables-util-chains": nothing("there is no iptables; the node keeps its rules of nftables by itself", "true"),
+  "make-iptables-util-chains": nothing("there is no iptables; the node keeps its rules of nftables by itself", "true"),
   "container-runtime": always("remote"), "container-runtime-endpoint": own("container-runtime-endpoint"), "hostname-override": own("node-name"), "node-ip": own("node-ip"), "cert-dir": own("data-dir"),
   "cloud-provider": { is: [""], instead: "give --node-taint node.cloudprovider.kubernetes.io/uninitialized=true:NoSchedule instead, which a cloud's controller manager takes away" },
   ...several(["kubeconfig", "bootstrap-kubeconfig"], { instead: "how the node reaches its server is settled with its joining: --server, --token" }), "client-ca-file": OUR_KEYS,

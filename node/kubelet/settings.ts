@@ -42,6 +42,7 @@ export interface KubeletSettings {
   /** Where anyone may ask whether the kubelet runs; port 0: nowhere. */
   readonly healthzAddress: string;
   readonly healthzPort: number;
+  readonly access: AccessSettings;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
   readonly taints: readonly Taint[];
@@ -127,6 +128,26 @@ export interface KubeletSettings {
   readonly staticPodDir: string;
 }
 
+/** Who may ask the kubelet's server, and for what. */
+export interface AccessSettings {
+  /** Who says nothing of themselves is system:anonymous; otherwise they are refused. */
+  readonly anonymous: boolean;
+  /** The API server is asked whose a bearer token is; otherwise tokens say nothing. */
+  readonly tokens: boolean;
+  /** The API server is asked whether they may; otherwise everybody may do everything. */
+  readonly authorizes: boolean;
+  /** How long the API server's answers hold. */
+  readonly tokenTtlMs: number;
+  readonly allowedTtlMs: number;
+  readonly deniedTtlMs: number;
+  /** Whether there are logs, exec, attach, port-forward, configz and the like. */
+  readonly debugging: boolean;
+  /** Where anyone may read health, pods, statistics and metrics without TLS; 0: nowhere. */
+  readonly readOnlyPort: number;
+}
+
+const ACCESS: AccessSettings = { anonymous: false, tokens: true, authorizes: true, tokenTtlMs: 120_000, allowedTtlMs: 300_000, deniedTtlMs: 30_000, debugging: true, readOnlyPort: 0 };
+
 /** How long pods have when the machine goes down. 0: they are not waited for. */
 export interface ShutdownSettings {
   readonly graceMs: number;
@@ -138,7 +159,7 @@ export interface ShutdownSettings {
 
 export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "hostname" | "version"> = {
   dataDir: "/var/lib/kubelet", wellKnownDir: "", workingDir: "", home: "", podLogsDir: "/var/log/pods", containerLogsDir: "/var/log/containers", clusterDns: [], clusterDomain: "cluster.local",
-  resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, userNamespaceIds: 65_536, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, registers: true, providerId: undefined, reserved: {}, enforcesAllocatable: true,
+  resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, userNamespaceIds: 65_536, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, access: ACCESS, labels: {}, annotations: {}, taints: [], unschedulable: false, registers: true, providerId: undefined, reserved: {}, enforcesAllocatable: true,
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, singleProcessOomKill: false, statusImagesMax: 50, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
   staticPodDir: "", pullVerification: { policy: "NeverVerifyPreloadedImages", allowlist: [] }, imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0 }, eviction: { thresholds: THRESHOLDS, transitionMs: 5 * 60_000, maxPodGraceSeconds: 0 }, podsPerCore: 0,
   placement: NO_PLACEMENT, containerLogWorkers: 1, containerLogMs: 10_000, syncMs: 60_000, fileCheckMs: 20_000, streamIdleMs: 4 * 3_600_000, imageServiceEndpoint: "", readsObjectsAnew: false, runtimeTimeoutMs: 120_000, volumeStatsMs: 60_000, cpuQuota: CPU_QUOTA, deadContainers: { perContainer: 1, ageMinMs: 0 }, oomScoreAdjust: -999, reservedGroups: [], protectsKernel: false, processPriority: undefined, failCgroupV1: false, servesLogs: true,

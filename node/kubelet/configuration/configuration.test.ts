@@ -75,6 +75,12 @@ test("what is as it is with us may be said", () => {
   expect(() => applied({ authentication: { anonymous: { enabled: false }, webhook: { enabled: true, cacheTTL: "2m0s" }, x509: { clientCAFile: "/etc/kubernetes/pki/ca.crt" } }, authorization: { mode: "Webhook" }, address: "0.0.0.0", enableDebuggingHandlers: true })).not.toThrow();
 });
 
+test("who may ask the kubelet, and for what", () => {
+  expect(applied({}).access).toEqual(base.access);
+  expect(applied({ authentication: { anonymous: { enabled: true }, webhook: { enabled: false, cacheTTL: "1m" } }, authorization: { mode: "AlwaysAllow", webhook: { cacheAuthorizedTTL: "0s", cacheUnauthorizedTTL: "5s" } }, enableDebuggingHandlers: false, readOnlyPort: 10_255 }).access)
+    .toEqual({ anonymous: true, tokens: false, authorizes: false, tokenTtlMs: 60_000, allowedTtlMs: 300_000, deniedTtlMs: 5_000, debugging: false, readOnlyPort: 10_255 });
+});
+
 test("soft thresholds, their grace, and what must be reclaimed", () => {
   const { eviction } = applied({ mergeDefaultEvictionSettings: true, evictionHard: { "memory.available": "0%" }, evictionSoft: { "memory.available": "1.5Gi" }, evictionSoftGracePeriod: { "memory.available": "1m30s" }, evictionMinimumReclaim: { "nodefs.available": "500Mi" }, evictionMaxPodGracePeriod: 30 });
   expect(eviction.thresholds.find(({ graceMs }) => graceMs !== undefined)).toEqual({ signal: "memory.available", value: { bytes: 1.5 * 1024 ** 3 }, graceMs: 90_000 });
@@ -125,9 +131,8 @@ test.each([
   [{ enforceNodeAllocatable: ["pods", "pods"] }, 'invalid configuration: duplicated enforcements "pods" in enforceNodeAllocatable (--enforce-node-allocatable)'],
   [{ enforceNodeAllocatable: ["nodes"] }, 'invalid configuration: option "nodes" specified for enforceNodeAllocatable (--enforce-node-allocatable). Valid options are "pods", "system-reserved", "system-reserved-compressible", "kube-reserved", "kube-reserved-compressible" or "none"'],
   [{ cgroupDriver: "systemd" }, `cgroupDriver "systemd" is not supported by this kubelet: it must be "cgroupfs"`],
-  [{ authentication: { anonymous: { enabled: true } } }, "invalid configuration: authentication.anonymous.enabled true is not supported by this kubelet: it must be false"],
-  [{ authorization: { mode: "AlwaysAllow" } }, `authorization.mode "AlwaysAllow" is not supported by this kubelet: it must be "Webhook"`],
-  [{ enableDebuggingHandlers: false }, "enableDebuggingHandlers false is not supported by this kubelet: it must be true"],
+  [{ authorization: { mode: "RBAC" } }, "unknown authorization mode RBAC"],
+  [{ readOnlyPort: 70_000 }, "invalid configuration: readOnlyPort (--read-only-port) 70000 must be between 0 and 65535, inclusive"],
   [{ address: "127.0.0.1" }, `address "127.0.0.1" is not supported by this kubelet: it must be "0.0.0.0" or "::"`],
   [{ nodeStatusMaxImages: -2 }, "invalid configuration: nodeStatusMaxImages (--node-status-max-images) -2 must be -1 or greater"],
   [{ qosReserved: { memory: "50%" } }, `invalid configuration: qosReserved {"memory":"50%"} is not supported by this kubelet`],

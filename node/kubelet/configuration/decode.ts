@@ -14,7 +14,7 @@ import type { PullPolicy } from "../images/pull-verification.ts";
 import { parseCpuSet } from "../placement/cpu-set.ts";
 import type { PlacementSettings } from "../placement/settings.ts";
 import { reservedGroups } from "../resources/reserved-groups.ts";
-import type { KubeletSettings } from "../settings.ts";
+import type { AccessSettings, KubeletSettings } from "../settings.ts";
 import { evictionThresholds } from "./eviction-thresholds.ts";
 import { fieldsOf, type Kind } from "./fields.ts";
 import { parseGoDuration } from "./go-duration.ts";
@@ -106,6 +106,7 @@ export function applyConfiguration(base: KubeletSettings, given: Configuration, 
   read<number>("port", (value) => { result.port = value; });
   read<string>("healthzBindAddress", (value) => { result.healthzAddress = value; });
   read<number>("healthzPort", (value) => { result.healthzPort = value; });
+  result.access = accessSettings(configuration, base.access);
   read<number>("maxPods", (value) => { result.maxPods = value; });
   read<number>("podsPerCore", (value) => { result.podsPerCore = value; });
   read<string[]>("enforceNodeAllocatable", (items) => {
@@ -172,6 +173,20 @@ export function applyConfiguration(base: KubeletSettings, given: Configuration, 
   result.eviction = evictionThresholds(configuration, { os, before: base.eviction });
   result.configuration = configuration;
   return result;
+}
+
+interface Authentication { readonly anonymous?: { readonly enabled?: boolean }; readonly webhook?: { readonly enabled?: boolean; readonly cacheTTL?: string } }
+interface Authorization { readonly mode?: string; readonly webhook?: { readonly cacheAuthorizedTTL?: string; readonly cacheUnauthorizedTTL?: string } }
+
+function accessSettings(given: Configuration, base: AccessSettings): AccessSettings {
+  const { anonymous, webhook } = (given["authentication"] ?? {}) as Authentication;
+  const { mode, webhook: answers } = (given["authorization"] ?? {}) as Authorization;
+  const ms = (text: string | undefined, usual: number): number => (text === undefined || parseGoDuration(text) === 0 ? usual : parseGoDuration(text));
+  return {
+    anonymous: anonymous?.enabled ?? base.anonymous, tokens: webhook?.enabled ?? base.tokens, authorizes: mode === undefined || mode === "" ? base.authorizes : mode === "Webhook",
+    tokenTtlMs: ms(webhook?.cacheTTL, base.tokenTtlMs), allowedTtlMs: ms(answers?.cacheAuthorizedTTL, base.allowedTtlMs), deniedTtlMs: ms(answers?.cacheUnauthorizedTTL, base.deniedTtlMs),
+    debugging: (given["enableDebuggingHandlers"] as boolean | undefined) ?? base.debugging, readOnlyPort: (given["readOnlyPort"] as number | undefined) ?? base.readOnlyPort,
+  };
 }
 
 /** What is not said keeps upstream's default. */

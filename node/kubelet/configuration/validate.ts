@@ -32,6 +32,9 @@ export function validate(given: Values): string[] {
   check(number("nodeLeaseDurationSeconds") > 0, "nodeLeaseDurationSeconds must be greater than 0");
   check(number("eventBurst") >= 0, `eventBurst (--event-burst) ${number("eventBurst")} must not be a negative number`);
   check(number("healthzPort") >= 0 && number("healthzPort") <= 65_535, `healthzPort (--healthz-port) ${number("healthzPort")} must be between 1 and 65535, inclusive`);
+  check(number("readOnlyPort") >= 0 && number("readOnlyPort") <= 65_535, `readOnlyPort (--read-only-port) ${number("readOnlyPort")} must be between 0 and 65535, inclusive`);
+  const mode = value<{ readonly mode?: string }>("authorization").mode ?? "";
+  if (!["", "Webhook", "AlwaysAllow"].includes(mode)) problems.push(`unknown authorization mode ${mode}`);
   check(number("port") > 0 && number("port") <= 65_535, `port (--port) ${number("port")} must be between 1 and 65535, inclusive`);
   const [high, low] = [number("imageGCHighThresholdPercent"), number("imageGCLowThresholdPercent")];
   check(high >= 0 && high <= 100, `imageGCHighThresholdPercent (--image-gc-high-threshold) ${high} must be between 0 and 100, inclusive`);
@@ -173,11 +176,10 @@ function checkPlacement(value: <T>(name: string) => T, check: (good: boolean, me
 const ONLY: Readonly<Record<string, readonly unknown[]>> = {
   qosReserved: [], // upstream's gate QOSReserved is off
   memoryReservationPolicy: ["None"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], enableServer: [true], enableControllerAttachDetach: [true],
-  readOnlyPort: [0], tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false],
+  tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false],
   configMapAndSecretChangeDetectionStrategy: ["Watch", "Cache" /* a watch is never older than what a cache may hold */, "Get"],
   containerRuntimeEndpoint: [""],
-  address: ["0.0.0.0", "::"], enableDebuggingHandlers: [true], localStorageCapacityIsolation: [true],
-  "authentication.anonymous.enabled": [false], "authentication.webhook.enabled": [true], "authorization.mode": ["Webhook"],
+  address: ["0.0.0.0", "::"], localStorageCapacityIsolation: [true],
 };
 
 function notDone(given: Values): string[] {

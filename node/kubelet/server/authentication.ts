@@ -1,17 +1,18 @@
 /**
  * Who calls the kubelet: a client certificate of the cluster's client CA, or a bearer token the API server vouches for (TokenReview).
- * Anonymous requests are refused.
+ * Who says nothing is refused, or system:anonymous where the settings open the kubelet to everybody.
  *
  * Source: kubernetes v1.36 cmd/kubelet/app/auth.go, apiserver/pkg/authentication/request/x509
  */
 import { createHash } from "node:crypto";
 import type { UserInfo } from "../../../core/api/request/user.ts";
-import { GROUP_AUTHENTICATED } from "../../../core/api/request/user.ts";
+import { ANONYMOUS, GROUP_AUTHENTICATED } from "../../../core/api/request/user.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { PeerCertificate } from "../../../core/net/tls.ts";
 import { chainProblem } from "../../../core/pki/verify-chain.ts";
 import { type Certificate, parseCertificate } from "../../../core/pki/x509.ts";
+import type { AccessSettings } from "../settings.ts";
 import { expiringCache } from "./expiring-cache.ts";
 
 export interface Caller {
@@ -24,17 +25,16 @@ export interface AuthenticationOptions {
   readonly client: Client;
   /** The client CA. Asked each time: it can be replaced while running. */
   readonly roots: () => readonly Certificate[];
+  readonly access: Pick<AccessSettings, "anonymous" | "tokens" | "tokenTtlMs">;
   readonly clock: Clock;
 }
 
-/** Source: KubeletConfiguration authentication.webhook.cacheTTL */
-const TOKEN_TTL_MS = 2 * 60_000;
 const TOKENS_MAX = 4096;
 
 /** Undefined: it is not known who calls. Throws when the API server cannot be asked. */
 export type Authenticate = (caller: Caller, signal: AbortSignal) => Promise<UserInfo | undefined>;
 
-export function authentication({ client, roots, clock }: AuthenticationOptions): Authenticate {
+export function authentication({ client, roots, access, clock }: AuthenticationOptions): Authenticate {
   const verified = new WeakMap<PeerCertificate, Certificate>();
   const tokens = expiringCache<UserInfo | undefined>({ clock, entriesMax: TOKENS_MAX });
 
@@ -61,7 +61,7 @@ export function authentication({ client, roots, clock }: AuthenticationOptions):
     })) as { readonly status?: { readonly authenticated?: boolean; readonly user?: { readonly username?: string; readonly uid?: string; readonly groups?: readonly string[]; readonly extra?: Record<string, readonly string[]> } } };
     const { authenticated = false, user } = review.status ?? {};
     const found: UserInfo | undefined = authenticated && user?.username ? { name: user.username, uid: user.uid, groups: user.groups ?? [], extra: user.extra } : undefined;
-    tokens.set(key, found, TOKEN_TTL_MS);
+    tokens.set(key, found, access.tokenTtlMs);
     return found;
   }
 
@@ -70,7 +70,8 @@ export function authentication({ client, roots, clock }: AuthenticationOptions):
       const user = byCertificate(peerCertificate);
       if (user) return user;
     }
-    const token = /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1];
-    return token === undefined ? undefined : await byToken(token, signal);
+    const token = access.tokens ? /^Bearer +(\S+) *$/i.exec(authorization ?? "")?.[1] : undefined;
+    if (token !== undefined) return await byToken(token, signal);
+    return access.anonymous && !peerCertificate ? ANONYMOUS : undefined; // a certificate of somebody else's is none
   };
 }

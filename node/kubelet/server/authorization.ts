@@ -7,6 +7,7 @@
 import type { UserInfo } from "../../../core/api/request/user.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { AccessSettings } from "../settings.ts";
 import { expiringCache } from "./expiring-cache.ts";
 
 export interface NodeAttributes { readonly verb: string; readonly subresources: readonly string[] }
@@ -28,15 +29,13 @@ export function nodeAttributes(method: string, path: string): NodeAttributes {
   return { verb: VERBS[method] ?? "", subresources: [...(fine ? [fine] : []), separate ?? "proxy"] };
 }
 
-/** Source: KubeletConfiguration authorization.webhook.cacheAuthorizedTTL, cacheUnauthorizedTTL */
-const ALLOWED_TTL_MS = 5 * 60_000;
-const DENIED_TTL_MS = 30_000;
 const DECISIONS_MAX = 8192;
 
 /** Throws when the API server cannot be asked. */
 export type Authorize = (user: UserInfo, attributes: { readonly verb: string; readonly subresource: string }, signal: AbortSignal) => Promise<boolean>;
 
-export function authorization({ client, nodeName, clock }: { readonly client: Client; readonly nodeName: string; readonly clock: Clock }): Authorize {
+export function authorization({ client, nodeName, access, clock }: { readonly client: Client; readonly nodeName: string; readonly access: Pick<AccessSettings, "authorizes" | "allowedTtlMs" | "deniedTtlMs">; readonly clock: Clock }): Authorize {
+  if (!access.authorizes) return async () => true;
   const decisions = expiringCache<boolean>({ clock, entriesMax: DECISIONS_MAX });
   return async (user, { verb, subresource }, signal) => {
     const spec = {
@@ -51,7 +50,7 @@ export function authorization({ client, nodeName, clock }: { readonly client: Cl
       body: { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", metadata: {}, spec },
     })) as { readonly status?: { readonly allowed?: boolean } };
     const allowed = review.status?.allowed === true;
-    decisions.set(key, allowed, allowed ? ALLOWED_TTL_MS : DENIED_TTL_MS);
+    decisions.set(key, allowed, allowed ? access.allowedTtlMs : access.deniedTtlMs);
     return allowed;
   };
 }

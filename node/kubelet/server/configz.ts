@@ -6,7 +6,7 @@ import type { Amount, Threshold } from "../eviction/plan.ts";
 import type { KubeletSettings } from "../settings.ts";
 
 export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record<string, unknown>> {
-  const { imageGc, eviction, shutdown } = settings;
+  const { access, imageGc, eviction, shutdown } = settings;
   const hard = eviction.thresholds.filter(({ graceMs }) => graceMs === undefined);
   const soft = eviction.thresholds.filter(({ graceMs }) => graceMs !== undefined);
   return {
@@ -18,6 +18,10 @@ export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record
     ...(settings.staticPodDir === "" ? {} : { staticPodPath: settings.staticPodDir }),
     healthzPort: settings.healthzPort,
     healthzBindAddress: settings.healthzAddress,
+    readOnlyPort: access.readOnlyPort,
+    enableDebuggingHandlers: access.debugging,
+    authentication: { x509: {}, ...(settings.configuration["authentication"] as object | undefined), webhook: { enabled: access.tokens, cacheTTL: formatGoDuration(access.tokenTtlMs) }, anonymous: { enabled: access.anonymous } },
+    authorization: { mode: access.authorizes ? "Webhook" : "AlwaysAllow", webhook: { cacheAuthorizedTTL: formatGoDuration(access.allowedTtlMs), cacheUnauthorizedTTL: formatGoDuration(access.deniedTtlMs) } },
     clusterDomain: settings.clusterDomain,
     clusterDNS: settings.clusterDns,
     cgroupRoot: settings.cgroupRoot,

@@ -20,7 +20,7 @@ test.each([
     async make(name: string) { return `/storage/${name}`; },
     async remove(name: string) { if (name === "..") throw new BadName(name); },
   };
-  const asked = { api: {} as KubeletApi, metrics: metricsRegistry(), health: checkedHealth(() => undefined), configz: () => ({}), body: () => Promise.resolve(""), clock: systemClock, log: silentLog, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), localPath, method, parts: path.split("/").slice(1), query: new URLSearchParams(), signal: new AbortController().signal };
+  const asked = { api: {} as KubeletApi, metrics: metricsRegistry(), health: checkedHealth(() => undefined), debugging: true, configz: () => ({}), body: () => Promise.resolve(""), clock: systemClock, log: silentLog, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), localPath, method, parts: path.split("/").slice(1), query: new URLSearchParams(), signal: new AbortController().signal };
   const answer = await route(asked).catch((error: AnswerError) => error.answer);
   expect(answer.status).toBe(status);
   expect(String(answer.body)).toContain(body);

@@ -64,10 +64,10 @@ test.each([
 
 test("a checkpoint is made of a pod that is there", async () => {
   const api = { pod: ({ name }: { name: string }) => (name === "web" ? {} : undefined), checkpoint: async (_: unknown, container: string, seconds: number) => `/k/${container}-${seconds}.tar` } as unknown as KubeletApi;
-  const go = (path: string, method = "POST", query = "") => route({ api, method, parts: path.split("/").slice(1), query: new URLSearchParams(query), signal } as unknown as Routed).then(({ body }) => body, (error: Error) => error.message);
+  const go = (path: string, method = "POST", query = "") => route({ api, debugging: true, method, parts: path.split("/").slice(1), query: new URLSearchParams(query), signal } as unknown as Routed).then(({ body }) => body, (error: Error) => error.message);
   expect(await go("/checkpoint/shop/web/c", "POST", "timeout=7")).toBe('{"items":["/k/c-7.tar"]}');
   expect(await go("/checkpoint/shop/web/c", "POST", "timeout=x&timeout=8")).toBe('{"items":["/k/c-8.tar"]}');
-  const unread = (timeout: string) => route({ api, method: "POST", parts: ["checkpoint", "shop", "web", "c"], query: new URLSearchParams({ timeout }), signal } as unknown as Routed).catch((error: AnswerError) => `${error.answer.status} ${error.message}`);
+  const unread = (timeout: string) => route({ api, debugging: true, method: "POST", parts: ["checkpoint", "shop", "web", "c"], query: new URLSearchParams({ timeout }), signal } as unknown as Routed).catch((error: AnswerError) => `${error.answer.status} ${error.message}`);
   expect([await unread("soon"), await unread("")]).toEqual(Array(2).fill("404 cannot parse value of timeout parameter"));
   expect([await go("/checkpoint/shop/none/c"), await go("/checkpoint/shop/web/c", "GET")]).toEqual(["pod does not exist", "405: Method Not Allowed"]);
 });

@@ -21,6 +21,8 @@ export interface Routed {
   readonly api: KubeletApi;
   readonly metrics: Metrics;
   readonly health: CheckedHealth;
+  /** Whether there are logs, exec, configz and the like. */
+  readonly debugging: boolean;
   readonly configz: () => Readonly<Record<string, unknown>>;
   /** Absent: there are none. */
   readonly zpages?: ZPages | undefined;
@@ -41,8 +43,19 @@ export interface Routed {
   readonly signal: AbortSignal;
 }
 
+const DEBUGGING: ReadonlySet<string> = new Set(["run", "exec", "attach", "portForward", "containerLogs", "runningpods", "logs"]);
+/** Which are as if they had never been, where there is no debugging. */
+const BESIDE_IT: ReadonlySet<string> = new Set(["configz", "checkpoint", "flagz", "statusz", "debug"]);
+
+/** Throws the answer to what there is for debugging. */
+export function refuseDebugging([root = "", next]: readonly string[]): void {
+  if (DEBUGGING.has(root) || (root === "debug" && next === "pprof")) throw new AnswerError(405, "Debug endpoints are disabled.\n");
+  if (BESIDE_IT.has(root)) throw new AnswerError(404, "404 page not found\n");
+}
+
 /** Throws AnswerError and KubeletApiError. */
 export async function route(asked: Routed): Promise<Answer> {
+  if (!asked.debugging) refuseDebugging(asked.parts);
   const { api, metrics, clock, method, parts, query, signal } = asked;
   const [root, ...rest] = parts;
   const isGet = method === "GET" || method === "HEAD";

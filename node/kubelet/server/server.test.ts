@@ -20,8 +20,11 @@ import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { openPki, type Pki } from "../../../core/pki/pki.ts";
 import { CriError } from "../../cri/client.ts";
 import { KubeletApiError, type KubeletApi } from "../kubelet-api.ts";
+import { KUBELET_DEFAULTS } from "../settings.ts";
+import { requestCounts } from "./requests.ts";
 import { type Routed, route } from "./routes.ts";
-import { kubeletServer } from "./server.ts";
+import { readOnlyServer } from "./read-only.ts";
+import { kubeletServer, type KubeletServerOptions } from "./server.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "kubelet-server-"));
 const quit = new AbortController();
@@ -61,6 +64,7 @@ const client = {
 } as unknown as Client;
 
 const metrics = metricsRegistry();
+const counts = requestCounts({ metrics, clock: systemClock });
 beforeAll(async () => {
   const open = (name: string): Promise<Pki> => openPki({ dir: join(dir, name), clock: systemClock, random: systemRandom, log: silentLog, releasedMs: 0, names: () => ({ nodeName: "n1", nodeIps: ["127.0.0.1"], serviceIps: [], clusterDomain: "cluster.local", extra: [] }) });
   pki = await open("tls");
@@ -68,13 +72,30 @@ beforeAll(async () => {
   runtime.on("upgrade", (_request, socket, head) => fakeRuntime(socket, head));
   await new Promise<void>((resolve) => runtime.listen(0, "127.0.0.1", resolve));
   runtimePort = (runtime.address() as AddressInfo).port;
-  const { keyPem, certificatePem } = pki.leaf("serving-kubelet");
-  server = kubeletServer({
-    api, host: "127.0.0.1", port: 0, tls: () => ({ key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem] }), clientCa: () => pki.authority("client-ca").bundle,
-    client, configz: () => ({ port: 10250 }), zpages: zpages({ component: "kubelet", flags: { "node-name": "n1" }, version: { major: "1", minor: "36", gitVersion: "v1.36.0", goVersion: "bun" }, paths: ["/statusz"], clock: systemClock }), debug: async ({ path, method, body }) => ({ status: 200, contentType: "text/plain", body: `${method} ${path} ${await body()}`, headers: {} }), clock: systemClock, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), log: silentLog, metrics,
-  });
+  server = kubeletServer(options());
   await new Promise<void>((ready, failed) => { ended = server.run(quit.signal, ready); ended.catch(failed); });
 });
+
+function options(): KubeletServerOptions {
+  const { keyPem, certificatePem } = pki.leaf("serving-kubelet");
+  return {
+    api, access: KUBELET_DEFAULTS.access, counts, host: "127.0.0.1", port: 0, tls: () => ({ key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem] }), clientCa: () => pki.authority("client-ca").bundle,
+    client, configz: () => ({ port: 10250 }), zpages: zpages({ component: "kubelet", flags: { "node-name": "n1" }, version: { major: "1", minor: "36", gitVersion: "v1.36.0", goVersion: "bun" }, paths: ["/statusz"], clock: systemClock }), debug: async ({ path, method, body }) => ({ status: 200, contentType: "text/plain", body: `${method} ${path} ${await body()}`, headers: {} }), clock: systemClock, exec: async () => ({ exitCode: 0, stdout: "", stderr: "" }), log: silentLog, metrics,
+  };
+}
+
+/** Serves while `work` goes on. */
+async function served(one: HttpsServer, work: () => Promise<void>): Promise<void> {
+  const end = new AbortController();
+  let running = Promise.resolve();
+  await new Promise<void>((ready, failed) => { running = one.run(end.signal, ready); running.catch(failed); });
+  try {
+    await work();
+  } finally {
+    end.abort();
+    await running;
+  }
+}
 
 afterAll(async () => {
   quit.abort();
@@ -83,13 +104,13 @@ afterAll(async () => {
   rmSync(dir, { recursive: true });
 });
 
-interface As { readonly upgrade?: string; readonly pki?: Pki; readonly token?: string; readonly accept?: string; readonly encoding?: string }
+interface As { readonly upgrade?: string; readonly pki?: Pki; readonly token?: string; readonly accept?: string; readonly encoding?: string; readonly port?: number }
 
-function get(path: string, { upgrade, pki: from, token, accept, encoding }: As): Promise<string> {
+function get(path: string, { upgrade, pki: from, token, accept, encoding, port = server.address()!.port }: As): Promise<string> {
   const leaf = from?.leaf("client-kube-apiserver");
   return new Promise((resolve, reject) => {
     const request = httpsRequest({
-      host: "127.0.0.1", port: server.address()!.port, path, ca: pki.authority("server-ca").bundlePem, agent: false,
+      host: "127.0.0.1", port, path, ca: pki.authority("server-ca").bundlePem, agent: false,
       ...(leaf ? { cert: leaf.certificatePem, key: leaf.keyPem } : {}), headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...(accept ? { accept } : {}), ...(encoding ? { "accept-encoding": encoding } : {}), ...(upgrade ? { connection: "Upgrade", upgrade } : {}) },
     }, (response) => {
       let text = `${response.statusCode} `;
@@ -123,7 +144,7 @@ test("what pods use: of processor, memory and swap alone for who asks so; a scra
   const each = { name: "c", startTime: at, cpu: { time: at, usageCoreNanoSeconds: 2e9 }, swap: { time: at, swapUsageBytes: 1 } };
   const rest = { io: { time: at }, fs: { time: at } };
   const summary = { node: { nodeName: "n1", ...each, name: undefined, ...rest, systemContainers: [{ ...each, ...rest, name: "pods" }] }, pods: [{ podRef: { name: "web", namespace: "shop", uid: "u1" }, startTime: at, ...rest, swap: each.swap, containers: [{ ...each, ...rest }] }] };
-  const asked = { api: { ...api, statsSummary: async () => summary }, log: silentLog, query: new URLSearchParams("only_cpu_and_memory=true"), parts: ["stats", "summary"] } as unknown as Routed;
+  const asked = { api: { ...api, statsSummary: async () => summary }, log: silentLog, debugging: true, query: new URLSearchParams("only_cpu_and_memory=true"), parts: ["stats", "summary"] } as unknown as Routed;
   const { cpu, swap } = each;
   const few = { node: { nodeName: "n1", startTime: at, cpu, swap, systemContainers: [{ name: "pods", startTime: at, cpu, swap }] }, pods: [{ podRef: summary.pods[0]!.podRef, startTime: at, swap, containers: [each] }] };
   for (const method of ["GET", "POST"]) expect(JSON.parse(String((await route({ ...asked, method })).body))).toEqual(few);
@@ -292,7 +313,41 @@ test("profiles and how much is logged are the administrator's, unless the config
   expect(await get("/debug/flags/v", { pki })).toBe("200 GET /debug/flags/v");
   expect(await get("/debug/flags", { pki })).toBe("404 404 page not found");
   expect(await get("/debug/pprof/", { token: "good" })).toMatch(/^403 /);
-  const asked = { configz: () => ({ enableProfilingHandler: false, enableDebugFlagsHandler: false }), method: "GET", query: new URLSearchParams(), debug: () => Promise.reject(new Error("not asked")), body: () => Promise.resolve("") } as unknown as Routed;
+  const asked = { debugging: true, configz: () => ({ enableProfilingHandler: false, enableDebugFlagsHandler: false }), method: "GET", query: new URLSearchParams(), debug: () => Promise.reject(new Error("not asked")), body: () => Promise.resolve("") } as unknown as Routed;
   expect(await route({ ...asked, parts: ["debug", "pprof", "profile"] })).toMatchObject({ status: 405, body: "profiling endpoint is disabled.\n" });
   expect(await route({ ...asked, parts: ["debug", "flags", "v"] })).toMatchObject({ status: 405, body: "flags endpoint is disabled.\n" });
+});
+
+test("anyone may ask anything where the settings say so; without debugging there is none", async () => {
+  const open = kubeletServer({ ...options(), metrics: metricsRegistry(), access: { ...KUBELET_DEFAULTS.access, anonymous: true, tokens: false, authorizes: false, debugging: false } });
+  const asker = (path: string, as: As = {}) => get(path, { ...as, port: open.address()!.port });
+  await served(open, async () => {
+    expect(await asker("/pods")).toContain('200 {"kind":"PodList"');
+    expect(await asker("/healthz", { token: "bad" })).toBe("200 ok");
+    expect(await asker("/healthz", { pki: stranger })).toBe("401 Unauthorized");
+    for (const path of ["/containerLogs/shop/web/c", "/exec/shop/web/c?output=1&command=x", "/runningpods/", "/logs/", "/debug/pprof/"]) expect(await asker(path)).toBe("405 Debug endpoints are disabled.");
+    expect(await asker("/exec/shop/web/c?output=1&command=x", { upgrade: "SPDY/3.1" })).toBe("405 Debug endpoints are disabled.");
+    for (const path of ["/configz", "/statusz", "/debug/flags/v"]) expect(await asker(path)).toBe("404 404 page not found");
+  });
+  const authorized = kubeletServer({ ...options(), metrics: metricsRegistry(), access: { ...KUBELET_DEFAULTS.access, anonymous: true } });
+  await served(authorized, async () => {
+    expect(await get("/healthz", { port: authorized.address()!.port })).toBe("403 Forbidden (user=system:anonymous, verb=get, resource=nodes, subresource(s)=[healthz proxy])");
+    expect(await get("/healthz", { token: "bad", port: authorized.address()!.port })).toBe("401 Unauthorized");
+  });
+});
+
+test("the read-only port tells health, pods and metrics, and nothing else", async () => {
+  const readOnly = readOnlyServer({ ...options(), host: "127.0.0.1" });
+  await served(readOnly, async () => {
+    const asked = async (path: string, init: RequestInit = {}) => {
+      const response = await fetch(`http://127.0.0.1:${readOnly.address()!.port}${path}`, init);
+      return `${response.status} ${(await response.text()).trimEnd()}`;
+    };
+    expect(await asked("/healthz")).toBe("200 ok");
+    expect(await asked("/pods")).toContain('200 {"kind":"PodList"');
+    expect(await asked("/metrics")).toContain('kubelet_http_requests_total{long_running="false",method="GET",path="pods",server_type="readonly"} 1');
+    for (const path of ["/containerLogs/shop/web/c", "/logs/", "/runningpods/"]) expect(await asked(path)).toBe("405 Debug endpoints are disabled.");
+    expect(await asked("/run/shop/web/c?cmd=id", { method: "POST" })).toBe("405 Debug endpoints are disabled.");
+    for (const path of ["/configz", "/localPath/x", "/checkpoint/shop/web/c"]) expect(await asked(path)).toBe("404 404 page not found");
+  });
 });
