@@ -18,6 +18,7 @@ import { logRotation } from "./logs/rotation.ts";
 import type { Pressure } from "./node/pressure.ts";
 import type { NodePlugins } from "./plugins/node-plugins.ts";
 import type { KubeletMetrics } from "./context.ts";
+import { ownCgroup } from "../os/own-cgroup.ts";
 import type { PodManager } from "./pod-manager.ts";
 import { nodeReference } from "./node/node-reference.ts";
 import type { PodWorker } from "./pod-worker.ts";
@@ -62,7 +63,7 @@ export function housekeeping({ settings, machine, cri, cgroups, podCgroups, mana
   const reference = nodeReference(settings.nodeName);
   const running = (): PodWorker[] => [...manager.workers()].filter(({ stage }) => stage === "running");
   const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), locals: () => localVolumes(manager.workers()), known, periodMs: settings.volumeStatsMs, clock, log, metrics });
-  const stats = nodeStats({ settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod), podsGroup: podCgroups.roots[0]!, claimed: (uid) => claimStats?.of(uid) ?? [] });
+  const stats = nodeStats({ settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod), podsGroup: podCgroups.roots[0]!, ownGroup: process.platform === "linux" ? ownCgroup() : undefined, claimed: (uid) => claimStats?.of(uid) ?? [] });
   metrics.gaugeFrom("kubelet_container_log_filesystem_used_bytes", "[ALPHA] Bytes used by the container's logs on the filesystem.", () => stats.latest().flatMap(({ podRef: { uid, namespace, name: pod }, containers }) =>
     containers.flatMap(({ name: container, logs }) => (logs?.usedBytes === undefined ? [] : [[{ uid, namespace, pod, container }, logs.usedBytes] as const]))));
   const imageRemoved = async (id: string, reason: "age" | "space"): Promise<void> => {

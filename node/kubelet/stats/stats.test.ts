@@ -94,15 +94,15 @@ test("the first reading of a container's processor time is no rate, even if the 
   }
 });
 
-test("of the node are told what all pods use together, and what images use of their disk, where containers write too", async () => {
+test("of the node are told what all pods use together and the kubelet itself, and what images use of their disk, where containers write too", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "stats-"));
   try {
     const cri = { call: async (method: string) => (method === "ImageService/ImageFsInfo" ? { image_filesystems: [{ fs_id: { mountpoint: dataDir }, used_bytes: { value: 7 * KI }, inodes_used: { value: 3 } }] } : {}) } as unknown as Cri;
     const group = { cpuNs: 5, memoryBytes: 90, workingSetBytes: 60, rssBytes: 1, pageFaults: 2, majorPageFaults: 3 };
-    const cgroups = { version: 2, usage: (path: string) => (path === "/kubepods" ? group : undefined), children: () => [], text: (path: string, _: string, file: string) => (path === "/kubepods" && file === "memory.max" ? "100\n" : undefined) } as unknown as Cgroups;
-    const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1000, pods: () => [], podGroup: () => "/p", podsGroup: "/kubepods" });
+    const cgroups = { version: 2, usage: (path: string) => (path === "/kubepods" ? group : path === "/own" ? { ...group, cpuNs: 8 } : undefined), children: () => [], text: (path: string, _: string, file: string) => (path === "/kubepods" && file === "memory.max" ? "100\n" : undefined) } as unknown as Cgroups;
+    const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1000, pods: () => [], podGroup: () => "/p", podsGroup: "/kubepods", ownGroup: "/own" });
     const { node } = await stats.summary(new AbortController().signal);
-    expect(node.systemContainers).toMatchObject([{ name: "pods", cpu: { usageCoreNanoSeconds: 5 }, memory: { availableBytes: 40, usageBytes: 90, workingSetBytes: 60 } }]);
+    expect(node.systemContainers).toMatchObject([{ name: "kubelet", cpu: { usageCoreNanoSeconds: 8 }, memory: { usageBytes: 90 } }, { name: "pods", cpu: { usageCoreNanoSeconds: 5 }, memory: { availableBytes: 40, usageBytes: 90, workingSetBytes: 60 } }]);
     expect(node.runtime?.imageFs).toMatchObject({ usedBytes: 7 * KI, inodesUsed: 3 });
     expect(node.runtime?.containerFs).toEqual(node.runtime?.imageFs);
   } finally {

@@ -39,6 +39,8 @@ interface Deps {
   readonly podGroup: (pod: Pod) => string;
   /** That of all pods together. */
   readonly podsGroup: string;
+  /** This process's; undefined: nothing counts it by itself. */
+  readonly ownGroup?: string | undefined;
   /** Of claims, as their drivers say. */
   readonly claimed?: ((podUid: string) => readonly VolumeFigures[]) | undefined;
 }
@@ -59,13 +61,14 @@ const DISK_AGE_MS_MAX = 60_000;
 /** A rate needs two readings; closer together it is noise. */
 const RATE_MS_MIN = 1_000;
 const NODE = "node";
-/** Upstream's name of what all pods use together, among the containers that are no pod's. */
+/** Upstream's names among the containers that are no pod's: what all pods use together, and what this process and those beside it do. */
 const PODS = "pods";
+const KUBELET = "kubelet";
 
 /** A counter of processor time, read once, and its rate since the reading before. */
 interface CpuReading { readonly ns: number; readonly atMs: number; readonly nanoCores: number | undefined }
 
-export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, podGroup, podsGroup, claimed }: Deps): Stats {
+export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, podGroup, podsGroup, ownGroup, claimed }: Deps): Stats {
   const disks = new Map<string, { readonly atMs: number; readonly usage: DirectoryUsage }>();
   /** Of the node, of pods and of containers that the last summary told of. */
   const readings = new Map<string, CpuReading>();
@@ -136,7 +139,7 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
       fileSystemUsage(settings.dataDir), imageStats(time, signal),
     ]);
     const stats = withoutEnded(found, new Set(running));
-    const told = new Set([NODE, PODS, ...stats.flatMap(({ attributes, linux, windows }) => [attributes?.labels?.[POD_UID], ...((linux ?? windows)?.containers ?? []).map((container) => container.attributes?.id)])]);
+    const told = new Set([NODE, PODS, KUBELET, ...stats.flatMap(({ attributes, linux, windows }) => [attributes?.labels?.[POD_UID], ...((linux ?? windows)?.containers ?? []).map((container) => container.attributes?.id)])]);
     for (const id of readings.keys()) if (!told.has(id)) readings.delete(id);
     const root = cgroups.usage("/");
     const waits = pressuresOf(cgroups, "/");
@@ -148,23 +151,23 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
         nodeName: settings.nodeName, startTime: timestamp(clock.nowMs() - machineUptimeSeconds() * 1000), ...(root ? { cpu: { ...nodeCpu(root.cpuNs), ...withPsi(waits.cpu) } } : {}), ...ioStats(waits, time), ...nodeSwap(time),
         ...(root ? { memory: { time, availableBytes: memory().availableBytes, usageBytes: root.memoryBytes, workingSetBytes: root.workingSetBytes, rssBytes: root.rssBytes, pageFaults: root.pageFaults, majorPageFaults: root.majorPageFaults, ...withPsi(waits.memory) } } : {}),
         network: hostNetwork(time), fs: { ...fsStats(disk, time), usedBytes: disk.usedBytes, inodesUsed: disk.inodes - disk.inodesFree },
-        systemContainers: allPods(time), runtime: { imageFs: images.stats, containerFs: images.stats }, rlimit: { time, maxpid: max, curproc: current },
+        systemContainers: [...(ownGroup === undefined ? [] : systemContainer(KUBELET, ownGroup, time)), ...systemContainer(PODS, podsGroup, time)], runtime: { imageFs: images.stats, containerFs: images.stats }, rlimit: { time, maxpid: max, curproc: current },
       },
       pods: latest,
     };
   }
 
-  /** None where there are no control groups. */
-  function allPods(time: string): ContainerStats[] {
-    const group = cgroups.usage(podsGroup);
+  /** None where there is no such control group. */
+  function systemContainer(name: string, path: string, time: string): ContainerStats[] {
+    const group = cgroups.usage(path);
     if (!group) return [];
     const { cpuNs, memoryBytes: usageBytes, workingSetBytes, rssBytes, pageFaults, majorPageFaults } = group;
-    const limit = Number(cgroups.text(podsGroup, "memory", cgroups.version === 2 ? "memory.max" : "memory.limit_in_bytes"));
-    const waits = pressuresOf(cgroups, podsGroup);
+    const limit = Number(cgroups.text(path, "memory", cgroups.version === 2 ? "memory.max" : "memory.limit_in_bytes"));
+    const waits = pressuresOf(cgroups, path);
     return [{
-      name: PODS, startTime: timestamp(startMs), cpu: { time, usageCoreNanoSeconds: cpuNs, ...withRate(cpuRate(PODS, cpuNs)), ...withPsi(waits.cpu) },
+      name, startTime: timestamp(startMs), cpu: { time, usageCoreNanoSeconds: cpuNs, ...withRate(cpuRate(name, cpuNs)), ...withPsi(waits.cpu) },
       memory: { time, ...(limit > 0 && limit <= memoryBytes ? { availableBytes: Math.max(0, limit - workingSetBytes) } : {}), usageBytes, workingSetBytes, rssBytes, pageFaults, majorPageFaults, ...withPsi(waits.memory) },
-      ...ioStats(waits, time), ...withSwap(swapOf(cgroups, podsGroup, time)),
+      ...ioStats(waits, time), ...withSwap(swapOf(cgroups, path, time)),
     }];
   }
 
