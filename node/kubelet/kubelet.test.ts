@@ -979,6 +979,7 @@ test("a pod that is there again under its uid, while it is ended, begins again o
   stopping.resolve();
   await starts(4);
   expect(node.counted('kubelet_restarted_pods_total{static="true"}')).toBe(1);
+  await eventually(() => node.api.all<Pod>(PODS).find(({ metadata }) => metadata.name === "fixed-n1")?.status?.containerStatuses?.[0]?.restartCount, (count) => count === 1);
 });
 
 test("resources change while the pod runs, when the node can afford it", async () => {

@@ -108,7 +108,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   });
   const manager: PodManager = new PodManager({
     shuttingDown: () => house.isShuttingDown(), pods: deps.pods, mirrors, cri, clock, log, signal, node: node.current, allocatable: node.allocatable, pressures: () => [...house.pressures()], strictGroups: node.strictGroups,
-    worker: { context, statuses, probes, kubeletStartedMs, deleteObject: (pod, quit) => deletePod(client, pod, quit), onStage: (trigger) => manager.retryResizes(trigger), judgeResize: (wish) => manager.judgeResize(wish) },
+    worker: { context, statuses, probes, kubeletStartedMs, deleteObject: (pod, quit) => deletePod(client, pod, quit), comesAgain: (uid) => manager.isStatic(uid), onStage: (trigger) => manager.retryResizes(trigger), judgeResize: (wish) => manager.judgeResize(wish) },
   });
   registerRunning(metrics, () => manager.workers());
   metrics.gaugeFrom("kubelet_pleg_last_seen_seconds", "[ALPHA] Timestamp in seconds when PLEG was last seen active.", () => [[{}, Math.floor((clock.nowMs() - (clock.uptimeMs() - watch.activeMs())) / 1000)]]);

@@ -116,6 +116,9 @@ export class PodManager {
     this.#reconcileStatic();
   }
 
+  /** A manifest says that it is to run. */
+  isStatic(uid: string): boolean { return this.#static.some(({ metadata }) => metadata.uid === uid); }
+
   /** One after the other: a changed manifest's new pod starts once the old one is gone. */
   #reconcileStatic(): void {
     if (!this.#isListed) return;
@@ -282,7 +285,7 @@ export class PodManager {
   /** It is there again under the same uid: a manifest came back, or the API server went back to an older state, while it was ended. */
   #beginAgain({ uid, pod: { metadata } }: PodWorker): void {
     const { metrics } = this.#deps.worker.context;
-    if (this.#static.some((pod) => pod.metadata.uid === uid)) metrics.podRestarted(true);
+    if (this.isStatic(uid)) metrics.podRestarted(true);
     const again = this.#deps.pods.get(keyOf({ metadata }));
     if (again?.metadata.uid !== uid) return;
     metrics.podRestarted(false);

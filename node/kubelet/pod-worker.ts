@@ -435,9 +435,11 @@ export class PodWorker {
     }
     this.#isReclaimed = true;
     if (!this.#removed && this.status.reason !== EVICTED) return context.settings.syncMs; // its object stays until someone deletes it; its logs stay with it
-    await removeGarbage(context, garbageOf(this.#runtime, undefined), signal);
-    const { name, namespace = "" } = this.#pod.metadata;
-    await removePodLogs(context, { name, namespace, uid: this.uid });
+    if (!this.#deps.comesAgain(this.uid)) {
+      await removeGarbage(context, garbageOf(this.#runtime, undefined), signal);
+      const { name, namespace = "" } = this.#pod.metadata;
+      await removePodLogs(context, { name, namespace, uid: this.uid });
+    }
     if (!this.#removed) return context.settings.syncMs;
     statuses.forget(this.uid);
     this.#enter("finished");

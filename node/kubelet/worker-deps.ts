@@ -11,6 +11,8 @@ export interface WorkerDeps {
   readonly kubeletStartedMs: number;
   /** Takes the pod's object away: its containers are gone. */
   readonly deleteObject: (pod: Pod, signal: AbortSignal) => Promise<void>;
+  /** Whether the manifest of this static pod is there again: what its containers were is not forgotten with its end. */
+  readonly comesAgain: (uid: string) => boolean;
   /** A pod has ended or was resized: what it used may be free. */
   readonly onStage: (trigger: ResizeTrigger) => void;
   /** Whether the node can grant what the pod wishes now. */

@@ -41,19 +41,23 @@ export class MirrorPods {
     return mirror && !isDeleting(mirror) && isMirrorOf(mirror, pod) ? mirror : undefined;
   }
 
-  /** Makes what is missing, removes what mirrors nothing (any more). `ending`: of what has not ended yet, mirrors stay as they are. Failures are logged: it is called again. */
+  /** Makes what is missing, removes what mirrors nothing (any more). `ending`: of what has not ended yet, mirrors stay as they are. Failures are logged, and keep no other: it is called again. */
   async reconcile(wanted: readonly Pod[], ending: ReadonlySet<ObjectKey>): Promise<void> {
+    const byKey = new Map(wanted.map((pod) => [keyOf(pod), pod]));
+    for (const [key, mirror] of [...this.#mirrors]) {
+      if (ending.has(key)) continue;
+      const pod = byKey.get(key);
+      if (!pod || isDeleting(mirror) || !isMirrorOf(mirror, pod)) await this.#trying(mirror, () => this.#remove(mirror));
+    }
+    for (const [key, pod] of byKey) if (!this.#mirrors.has(key) && !ending.has(key)) await this.#trying(pod, () => this.#create(pod));
+  }
+
+  async #trying({ metadata: { name, namespace } }: Pod, work: () => Promise<void>): Promise<void> {
     const { log, signal } = this.#deps;
     try {
-      const byKey = new Map(wanted.map((pod) => [keyOf(pod), pod]));
-      for (const [key, mirror] of this.#mirrors) {
-        if (ending.has(key)) continue;
-        const pod = byKey.get(key);
-        if (!pod || isDeleting(mirror) || !isMirrorOf(mirror, pod)) await this.#remove(mirror);
-      }
-      for (const [key, pod] of byKey) if (!this.#mirrors.has(key) && !ending.has(key)) await this.#create(pod);
+      await work();
     } catch (error) {
-      if (!signal.aborted) log.warn("mirror pods not brought in line, next try soon", { error });
+      if (!signal.aborted) log.warn("a mirror pod is not brought in line, next try soon", { pod: name, namespace, error });
     }
   }
 

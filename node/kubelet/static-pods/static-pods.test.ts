@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -54,6 +54,36 @@ test("one file may be all there is", async () => {
   await expect.poll(() => run, { timeout: 20_000 }).toEqual(["web-n1 second"]);
   rmSync(file);
   await expect.poll(() => run, { timeout: 20_000 }).toEqual([]);
+  ended.abort();
+  await ending;
+  rmSync(directory, { recursive: true });
+});
+
+test.runIf(process.platform === "linux")("a manifest that goes and comes at once begins its pod anew; what is half written ends none", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "static-"));
+  const file = join(directory, "web.yaml"), text = manifest("web", "first");
+  writeFileSync(file, text);
+  const told: string[][] = [];
+  const ended = new AbortController();
+  const ending = staticPods({
+    directory, nodeName: "n1", complete: () => undefined, scanMs: 600_000, clock: systemClock, log: silentLog, events: { event: () => undefined },
+    onChange: (pods) => void told.push(pods.map(({ spec }) => spec.containers[0]!.image!)),
+  }).run(ended.signal, () => undefined);
+  await expect.poll(() => told, { timeout: 20_000 }).toEqual([["first"]]);
+
+  rmSync(file);
+  writeFileSync(file, text);
+  await expect.poll(() => told, { timeout: 20_000 }).toEqual([["first"], [], ["first"]]);
+
+  writeFileSync(join(directory, ".next"), text);
+  renameSync(join(directory, ".next"), file); // the same again in its place: nothing is anew
+  writeFileSync(join(directory, "other.yaml"), manifest("other", "second"));
+  await expect.poll(() => told.slice(3), { timeout: 20_000 }).toEqual([["second", "first"]]);
+
+  writeFileSync(file, text.slice(0, -30)); // no pod can be made of that
+  writeFileSync(join(directory, "third.yaml"), manifest("third", "third"));
+  await expect.poll(() => told.slice(4), { timeout: 20_000 }).toEqual([["second", "third", "first"]]);
+
   ended.abort();
   await ending;
   rmSync(directory, { recursive: true });

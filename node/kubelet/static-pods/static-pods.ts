@@ -1,6 +1,6 @@
 /**
  * Pods from a directory on this machine, or from one file. They run whether or not there is an API server; a file that goes takes its pod with it, a file that
- * changes replaces it.
+ * changes replaces it. While what is written cannot be used, the pod of before runs on until the directory is looked through again.
  *
  * Source: kubernetes v1.36 pkg/kubelet/config/file.go
  */
@@ -32,14 +32,21 @@ interface Deps {
 /** What stands in a file, or why that cannot be read. */
 type Content = { readonly text: string; readonly problem?: undefined } | { readonly text?: undefined; readonly problem: string };
 
+/** A name came or went; what stands there was written; a file was made and then written, which another that is put in its place is not. */
+type Happened = "moved" | "written" | "made";
+
 /** Editors write a file in several steps. */
 const SETTLE_MS = 100;
 
 export function staticPods({ directory, nodeName, complete, scanMs, clock, log, events, onChange }: Deps): Runnable {
   const known = new Map<string, Content & { readonly pod: Pod | undefined }>(); // by file name
 
-  async function scan(): Promise<void> {
+  /** `seen`: what happened since the last scan; undefined: everything is looked through. */
+  async function scan(seen?: ReadonlyMap<string, Happened>): Promise<void> {
     const names = (await namesIn(directory)).filter((name) => !name.startsWith(".")).toSorted();
+    const returned = names.filter((name) => known.get(name)?.pod && seen?.get(name) === "made"); // it went, and came again: so does its pod
+    for (const name of returned) known.delete(name);
+    if (returned.length > 0) onChange(withoutNamesakes(names));
     let changed = [...known.keys()].some((name) => !names.includes(name));
     for (const name of known.keys()) if (!names.includes(name)) known.delete(name);
     for (const name of names) {
@@ -47,7 +54,9 @@ export function staticPods({ directory, nodeName, complete, scanMs, clock, log, 
       const before = known.get(name);
       if (before && before.text === content.text && before.problem === content.problem) continue;
       if (content.problem !== undefined) log.error("static pod's manifest cannot be read", { file: join(directory, name), problem: content.problem });
-      known.set(name, { ...content, pod: content.text === undefined ? undefined : parsed(name, content.text) });
+      const pod = content.text === undefined ? undefined : parsed(name, content.text);
+      if (!pod && before?.pod && seen) continue; // it may be half written
+      known.set(name, { ...content, pod });
       changed = true;
     }
     if (changed) onChange(withoutNamesakes(names));
@@ -84,14 +93,21 @@ export function staticPods({ directory, nodeName, complete, scanMs, clock, log, 
     async run(signal, ready) {
       let woken = new AbortController();
       let watcher: FSWatcher | undefined;
+      let happened = new Map<string, Happened>();
+      let seen: ReadonlyMap<string, Happened> | undefined;
       try {
         while (!signal.aborted) {
           woken = new AbortController();
-          watcher ??= watchIfThere(directory, () => woken.abort());
-          await scan().catch((error: unknown) => log.warn("static pods not read, next try soon", { directory, error }));
+          happened = new Map();
+          watcher ??= watchIfThere(directory, (event, name) => {
+            if (name !== null) happened.set(name, event === "rename" ? "moved" : (happened.get(name) ?? "written") === "written" ? "written" : "made");
+            woken.abort();
+          });
+          await scan(seen).catch((error: unknown) => log.warn("static pods not read, next try soon", { directory, error }));
           ready();
           await clock.sleep(scanMs, AbortSignal.any([signal, woken.signal]));
           if (woken.signal.aborted) await clock.sleep(SETTLE_MS, signal);
+          seen = woken.signal.aborted ? happened : undefined;
         }
       } finally {
         watcher?.close();
@@ -100,7 +116,7 @@ export function staticPods({ directory, nodeName, complete, scanMs, clock, log, 
   };
 }
 
-function watchIfThere(directory: string, onChange: () => void): FSWatcher | undefined {
+function watchIfThere(directory: string, onChange: (event: string, name: string | null) => void): FSWatcher | undefined {
   try {
     return watch(directory, onChange).on("error", () => undefined); // it still is scanned now and then
   } catch {
