@@ -40,11 +40,11 @@ export class ProxyHealth {
     this.#updatedMs = this.#clock.nowMs();
   }
   get healthy(): boolean { return this.#pendingSinceMs === undefined || this.#clock.uptimeMs() - this.#pendingSinceMs < STALE_MS; }
-  /** Both families are written in one go, so they are told the same. */
+  /** Both families are written in one go, so they are told the same. Of a node on its way out the last update is told even while the proxy is healthy. */
   describe(nowMs: number, told: { readonly nodeEligible?: boolean }): Record<string, unknown> {
     const { healthy } = this;
     const family = { lastUpdated: new Date(this.#updatedMs).toISOString(), healthy };
-    return { lastUpdated: healthy ? new Date(nowMs).toISOString() : family.lastUpdated, currentTime: new Date(nowMs).toISOString(), ...told, healthy, status: { IPv4: family, IPv6: family } };
+    return { lastUpdated: healthy && told.nodeEligible !== false ? new Date(nowMs).toISOString() : family.lastUpdated, currentTime: new Date(nowMs).toISOString(), ...told, healthy, status: { IPv4: family, IPv6: family } };
   }
 }
 
