@@ -62,6 +62,14 @@ test("a Service is a load balancer for each of its addresses", () => {
   ] as const) expect([what, ...lines(ports(spec, endpoints))]).toEqual([what, ...expected]);
 });
 
+test("a load balancer that is to preserve the destination leads to this node's endpoints, where Windows can answer directly", () => {
+  const [port] = ports({ type: "NodePort", externalIPs: ["198.51.100.3"], ports: [{ port: 80, nodePort: 30080 }] }, ["10.42.7.5 here", "10.42.1.9"]);
+  const plan = { ...port!, loadBalancerIps: ["198.51.100.9"], preservesDestination: true };
+  const both = "10.42.1.9,10.42.7.5:8080 from 10.42.7.254", here = "10.42.7.5:8080 from 10.42.7.254";
+  expect(lines([plan])).toEqual([`10.43.0.80:80 → ${both} mapping=0 flags=1`, `node:30080 → ${here} mapping=18 flags=0`, `198.51.100.3:80 → ${both} mapping=16 flags=0`, `198.51.100.9:80 → ${here} mapping=28 flags=1`]);
+  expect(lines([plan], { ...OVERLAY, directServerReturn: false }).at(-1)).toBe(`198.51.100.9:80 → ${both} mapping=16 flags=0`);
+});
+
 test("on a bridge nothing is wrapped, and an old Windows answers through the proxy", () => {
   const facts: HnsFacts = { ...OVERLAY, networkType: "L2Bridge", directServerReturn: false, sessionAffinity: false, remoteSubnets: [] };
   expect(lines(ports({ sessionAffinity: "ClientIP" }, ["10.42.1.9"]), facts)).toEqual(["10.43.0.80:80 → 10.42.1.9:8080 from 10.42.7.254 mapping=0 flags=0"]);
