@@ -66,12 +66,14 @@ test("the server answers over UDP and TCP, follows aliases, and says so when nob
   await api.client.resource(NAMESPACES).create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as never, { signal });
   await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "web", namespace: "default" }, spec: { clusterIP: "10.43.0.5", clusterIPs: ["10.43.0.5"] } } as never, { signal });
   await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "alias", namespace: "default" }, spec: { type: "ExternalName", externalName: "web.default.svc.cluster.local" } } as never, { signal });
+  await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "self", namespace: "default" }, spec: { type: "ExternalName", externalName: "self.default.svc.cluster.local" } } as never, { signal });
   await informers.of(SERVICES).whenSynced(signal);
-  await eventually(() => [...informers.of(SERVICES).list()].length, (count) => count === 2);
+  await eventually(() => [...informers.of(SERVICES).list()].length, (count) => count === 3);
 
   expect(addressRecords(await overUdp(port, question("web.default.svc.cluster.local"))).map((record) => record.type)).toEqual(["A"]);
   const [alias, unknown] = await overTcp(port, question("alias.default.svc.cluster.local"), question("example.test"));
   expect(addressRecords(alias!).map((record) => record.type)).toEqual(["CNAME", "A"]);
+  expect(addressRecords(await overUdp(port, question("self.default.svc.cluster.local"))).map((record) => record.type)).toEqual(["CNAME"]);
   expect(rcode(unknown!)).toBe(2);
   expect(rcode(await overUdp(port, Uint8Array.of(0, 9, 1, 0, 0, 7, 0, 0, 0, 0, 0, 0)))).toBe(1);
   const shown = metrics.render();
