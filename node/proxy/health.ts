@@ -107,6 +107,11 @@ export class ServiceHealth {
   }
 }
 
+/** The node is told that its proxy runs; it goes by its name alone. Source: kubernetes v1.36 cmd/kube-proxy/app/server.go birthCry */
+export function tellStart(events: EventReporter | undefined, nodeName: string): void {
+  events?.report({ apiVersion: "v1", kind: "Node", metadata: { name: nodeName } } as Node, { type: "Normal", reason: "Starting", action: "StartKubeProxy", note: "" });
+}
+
 /** What a Service is told of a health check node port that cannot be opened. */
 export function unopened(nodeName: string, { namespace, name, port }: HealthCheck, error: Error): Parameters<EventReporter["report"]>[1] {
   return { type: "Warning", reason: "FailedToStartServiceHealthcheck", action: "Listen", note: `node ${nodeName} failed to start healthcheck "${namespace}/${name}" on port ${port}: ${error.message}` };

@@ -95,6 +95,12 @@ test("a refused transaction is tried again as a whole, and counted; the zone of 
   await eventually(() => scripts.join(), (all) => all.includes("add element ip coracle udp-endpoints { 10.43.0.5 . 53 . 0 : 10.42.1.3 . 5353 }"));
 });
 
+test("the node is told that its proxy starts", async () => {
+  await using world = start();
+  await world.proxy.whenSynced(signal);
+  expect(world.reported).toEqual(["n1 Normal Starting StartKubeProxy "]);
+});
+
 test("a health check node port that somebody else has is told of with its service", async () => {
   await using world = start();
   const other = createServer().listen(0);
@@ -102,7 +108,7 @@ test("a health check node port that somebody else has is told of with its servic
   try {
     await world.proxy.whenSynced(signal);
     await world.api.client.resource(SERVICES).create({ ...web, spec: { ...web.spec, type: "LoadBalancer", externalTrafficPolicy: "Local", healthCheckNodePort: port } } as never, { signal });
-    await eventually(() => world.reported[0] ?? "", (text) => text.startsWith(`web Warning FailedToStartServiceHealthcheck Listen node n1 failed to start healthcheck "default/web" on port ${port}: `));
+    await eventually(() => world.reported[1] ?? "", (text) => text.startsWith(`web Warning FailedToStartServiceHealthcheck Listen node n1 failed to start healthcheck "default/web" on port ${port}: `));
   } finally {
     other.close();
   }

@@ -25,7 +25,7 @@ import type { Metrics } from "../../core/observe/metrics.ts";
 import { trouble } from "../../core/observe/trouble.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import type { Conntrack } from "./conntrack.ts";
-import { type HealthCheck, ProxyHealth, proxyHealthListener, type ProxyStatus, proxyStatusListener, ServiceHealth, unopened } from "./health.ts";
+import { type HealthCheck, ProxyHealth, proxyHealthListener, type ProxyStatus, proxyStatusListener, ServiceHealth, tellStart, unopened } from "./health.ts";
 import { listen } from "./listen.ts";
 import { proxyMetrics, type Trigger } from "./metrics.ts";
 import { servicesOf } from "./plans.ts";
@@ -186,6 +186,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     async run(signal, ready) {
       const unwatch = watch();
       const closers = listenAll();
+      tellStart(options.events, nodeName);
       ready(); // pods may start before the cluster has been heard of: what the kernel has from before still holds
       try {
         await keep(signal);

@@ -20,7 +20,7 @@ import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import type { Hcn } from "../../os/hcn.ts";
 import { planService, SERVICE_NAME_LABEL } from "../desired.ts";
-import { type HealthCheck, ProxyHealth, proxyHealthListener, type ProxyStatus, proxyStatusListener, ServiceHealth, unopened } from "../health.ts";
+import { type HealthCheck, ProxyHealth, proxyHealthListener, type ProxyStatus, proxyStatusListener, ServiceHealth, tellStart, unopened } from "../health.ts";
 import { listen } from "../listen.ts";
 import { proxyMetrics } from "../metrics.ts";
 import { applyHns, endpointsOf } from "./apply.ts";
@@ -131,6 +131,7 @@ export function hnsProxy(options: HnsProxyOptions): Runnable {
     name: "service-proxy",
     async run(signal, ready) {
       const closers = [...watch(), ...listenAll()];
+      tellStart(options.events, nodeName);
       onNetworkChange(look);
       ready();
       await Promise.all([services.whenSynced(signal), slices.whenSynced(signal)]);

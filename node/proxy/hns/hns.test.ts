@@ -170,11 +170,11 @@ test("a Windows node tells how its proxy is: late while it has no network, and b
     await new Promise((resolve) => server.close(resolve));
     return { address: "127.0.0.1", port };
   };
-  const healthz = await at(), status = await at();
+  const healthz = await at(), status = await at(), told: string[] = [];
   const stop = new AbortController();
   const proxy = hnsProxy({
     informers, nodeName: "win", nodeIps: ["192.168.1.10"], network: () => network, onNetworkChange: (handler) => { tell = handler; }, hcn: () => hcn, healthz, status,
-    pages: { configz: () => ({ of: "it" }) }, clock: { ...systemClock, uptimeMs: () => ms }, log: silentLog, metrics: metricsRegistry(),
+    pages: { configz: () => ({ of: "it" }) }, events: { report: ({ metadata: { name } }, { reason, action }) => void told.push(`${name} ${reason} ${action}`) }, clock: { ...systemClock, uptimeMs: () => ms }, log: silentLog, metrics: metricsRegistry(),
   });
   const running = proxy.run(stop.signal, () => {});
   const ask = async ({ port }: { port: number }, path: string): Promise<string> => {
@@ -188,6 +188,7 @@ test("a Windows node tells how its proxy is: late while it has no network, and b
   network = { id: hcn.createNetwork({ Name: "coracle", Type: "L2Bridge" }).ID, type: "L2Bridge", sourceVip: "", hostMac: "", remoteSubnets: [] };
   tell();
   await eventuallyAsked("it is well again", async () => (await ask(healthz, "/livez")).startsWith('200 ') || undefined);
+  expect(told).toEqual(["win Starting StartKubeProxy"]);
   expect([await ask(status, "/proxyMode"), await ask(status, "/configz")]).toEqual(["200 kernelspace", '200 {"of":"it"}']);
   expect(await ask(status, "/metrics")).toMatch(/kubeproxy_sync_proxy_rules_duration_seconds_count\{ip_family="IPv4"\} \d/);
   stop.abort();
