@@ -21,7 +21,7 @@ export function windowsPlatform({ settings, paths, node, client, informers, kube
   let opened: Hcn | undefined;
   const hcn = (): Hcn => (opened ??= openHcn()); // not before the first use: where there is no Containers feature the rest of the node still says so in its status
   if (settings.overlay === "none") return { cri, runtime: [], network: nothing("network"), proxy: nothing("service-proxy"), policies: [] };
-  const proxying = proxySettings(settings.kubeProxyArg, { ipv6: false });
+  const proxying = proxySettings(settings.kubeProxyArg, { ipv6: false, mode: "kernelspace" });
   if (settings.nodeportAddresses?.length) throw new ConfigError("--nodeport-addresses: on Windows NodePorts answer at all of the node's addresses");
   if (settings.overlay !== "vxlan" && settings.overlay !== "host-gw") throw new ConfigError(`--overlay must be vxlan, host-gw or none, not ${JSON.stringify(settings.overlay)}`);
   const nodeIp = node.ips.find((ip) => !ip.includes(":"));
