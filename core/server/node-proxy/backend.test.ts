@@ -5,7 +5,7 @@ import { apiServer } from "../../../test/api-server.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import type { ServerRequest } from "../request.ts";
 import { nodeProxyHandlers } from "../special/node-proxy.ts";
-import { forwardHttp, isUpgrade } from "./forward.ts";
+import { forwardHttp, forwardUpgrade, isUpgrade } from "./forward.ts";
 
 test.each([
   ["127.0.0.1", false], ["::1", false], ["0:0:0:0:0:0:0:1", false], ["0::1", false], ["::0001", false], ["::ffff:127.0.0.1", false], ["0:0:0:0:0:ffff:7f00:1", false], ["::", false], ["0:0::0", false],
@@ -34,7 +34,10 @@ test("what may not stand in a path is escaped for the pod, and in where it sends
   const backend = { host: "10.0.0.7:80", scheme: "http", connect: async () => connect((pod.address() as AddressInfo).port, "127.0.0.1") };
   const { signal } = new AbortController();
   const { headers } = await forwardHttp({ request, signal, server: { clock: systemClock } }, { backend, path: "/<a>", prefix: "/pods/p/proxy" });
+  const upgrading = { ...request, header: (name: string) => (name === "connection" ? "Upgrade" : undefined) } as unknown as ServerRequest;
+  await expect(forwardUpgrade({ request: upgrading, signal, server: { clock: systemClock } }, backend, "/<c>?q=<q>")).rejects.toThrow("invalid upgrade response: status code 302");
   pod.close();
+  expect(heads[1]!.split("\r\n")[0]).toBe("GET /%3Cc%3E?q=<q> HTTP/1.1");
   expect(headers).toMatchObject({ location: "/pods/p/proxy/%3Cb%3E" });
   expect([heads[0]!.split("\r\n")[0], /^x-forwarded-uri: (.*)$/im.exec(heads[0]!)?.[1]]).toEqual(["GET /%3Ca%3E?q=%3Cq%3E HTTP/1.1", "/pods/p/proxy/%3Ca%3E"]);
 });

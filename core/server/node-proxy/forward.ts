@@ -44,7 +44,7 @@ export async function forwardUpgrade({ request, signal, server: { clock } }: For
   if (!asksForUpgrade(request)) throw badRequest("Upgrade request required");
   const connection = await backend.connect().catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
   const headers: HeaderPairs = [["Host", host], ...(request.header("user-agent") === undefined ? [GO_CLIENT] : []), ...passedOn(request, ({ name }) => name !== "content-length" && !isIn(identity, name), true), ...identity];
-  const response = await http1Request(connection, { method: request.method, target, headers, isUpgrade: true }, signal).catch((error: Error) => { throw internalError(error); });
+  const response = await http1Request(connection, { method: request.method, target: escapeIllegal(target), headers, isUpgrade: true }, signal).catch((error: Error) => { throw internalError(error); });
   const { upgraded } = response;
   if (!upgraded && response.status < 400) {
     response.body.destroy();
