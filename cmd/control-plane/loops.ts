@@ -73,7 +73,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
       tellRunning: (running) => { state.controllers = running; },
       rootCa: () => pki.authority("server-ca").bundlePem,
       nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), ...controlling.nodeMasks },
-      manifests: manifestDirectory(paths.manifests),
+      nodePortRange: settings.serviceNodePortRange, manifests: manifestDirectory(paths.manifests),
       approveServing: true, localStorage: enabled("local-storage"), ingress: enabled("ingress"), serviceLb: enabled("servicelb") ? { reserved: reservedPorts(settings) } : undefined,
       tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), serviceAccounts.signing),
       releasedMs: releasedMs(), authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
