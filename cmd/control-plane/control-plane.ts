@@ -187,7 +187,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const scheduling = schedulerSetup(settings, clock);
   const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock });
-  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyUids: identity.proxyUids, clock, log });
+  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyUids: identity.proxyUids, events: () => events, clock, log });
   let customResourcesServed = false;
   const known = (...all: readonly { readonly synced: boolean }[]): boolean => all.every(({ synced }) => synced);
   const checks: HealthCheck[] = [
