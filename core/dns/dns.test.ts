@@ -102,6 +102,21 @@ test("every node with a pod CIDR has an endpoint, which follows the node and com
   await ended;
 });
 
+test("an endpoint goes with the node's address of its family", async () => {
+  const api = fakeApi();
+  const stop = new AbortController();
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  const ended = Promise.all([informers.run(stop.signal, () => {}), dnsEndpoints({ client: api.client, informers, ownNetwork: false, clock: systemClock, log: silentLog }).run(stop.signal, () => {})]);
+  const found = () => api.all(ENDPOINT_SLICES).map(({ metadata, endpoints }) => `${metadata.name} ${endpoints![0]!.addresses.join()}`);
+  const at = (...addresses: string[]) => ({ addresses: addresses.map((address) => ({ type: "InternalIP", address })) });
+  const node = await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {}, status: at("172.16.0.1", "fd00::1") } as never, { signal });
+  await eventually(found, (all) => all.length === 2);
+  await api.client.resource(NODES).updateStatus({ ...node, status: at("fd00::2") } as never, { signal });
+  await eventually(found, (all) => all.join() === "kube-dns-n1-ipv6 fd00::2");
+  stop.abort();
+  await ended;
+});
+
 test("where the pod network is somebody else's, or Windows', DNS is at the node's own addresses", () => {
   const node = (os: string) => ({ metadata: { labels: { "kubernetes.io/os": os } }, spec: { podCIDR: "10.42.3.0/24" }, status: { addresses: [{ type: "InternalIP", address: "172.16.0.1" }, { type: "InternalIP", address: "fd00::1" }, { type: "Hostname", address: "n1" }] } });
   expect(dnsAddresses(node("linux"), { ownNetwork: true })).toEqual(["10.42.3.1"]);
