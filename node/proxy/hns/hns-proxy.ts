@@ -84,7 +84,7 @@ export function hnsProxy(options: HnsProxyOptions): Runnable {
     const { directServerReturn, sessionAffinity } = hcn.features();
     const zone = node()?.metadata.labels?.["topology.kubernetes.io/zone"];
     const plans = [...services.list()].map((service) => planService(service, slices.by(BY_SERVICE, objectKey(service.metadata.namespace ?? "", service.metadata.name)), { name: nodeName, ips: nodeIps, zone }));
-    const wanted = renderHns(plans.flatMap(({ ports }) => ports), { ...network, networkType: network.type, nodeIp: nodeIps[0]!, directServerReturn, sessionAffinity });
+    const wanted = renderHns(plans.flatMap(({ ports }) => ports), { ...network, networkType: network.type, nodeIp: nodeIps.find((ip) => !ip.includes(":")) ?? nodeIps[0]!, directServerReturn, sessionAffinity });
     if (wanted.skipped.join() !== told && wanted.skipped.length > 0) log.warn("some of the services cannot be had on Windows", { services: wanted.skipped });
     told = wanted.skipped.join();
     const plan = planHns(wanted, { endpoints: endpointsOf(hcn, network.id), loadBalancers: hcn.loadBalancers() });

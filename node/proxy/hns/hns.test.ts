@@ -141,7 +141,7 @@ test("the proxy follows services, pods and the network", async () => {
   let network: { id: string; type: "Overlay"; sourceVip: string; hostMac: string; remoteSubnets: HnsFacts["remoteSubnets"] } | undefined;
   let tell = (): void => {};
   const stop = new AbortController();
-  const proxy = hnsProxy({ informers, nodeName: "win", nodeIps: ["192.168.1.10"], network: () => network, onNetworkChange: (handler) => { tell = handler; }, hcn: () => hcn, clock: systemClock, log: silentLog, metrics });
+  const proxy = hnsProxy({ informers, nodeName: "win", nodeIps: ["fd00::10", "192.168.1.10"], network: () => network, onNetworkChange: (handler) => { tell = handler; }, hcn: () => hcn, clock: systemClock, log: silentLog, metrics });
   const running = proxy.run(stop.signal, () => {});
   services.put(stored<Service>("v1", "Service", "default/web", { spec: { clusterIP: "10.43.0.80", clusterIPs: ["10.43.0.80"], ports: [{ port: 80 }] } }));
   slices.put(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "default/web-1", { metadata: { labels: { "kubernetes.io/service-name": "web" } }, addressType: "IPv4", ports: [{ name: "", port: 8080 }], endpoints: [{ addresses: ["10.42.1.9"], conditions: { ready: true }, nodeName: "other" }] }));
@@ -150,6 +150,7 @@ test("the proxy follows services, pods and the network", async () => {
   network = { id: networkId, type: "Overlay", sourceVip: "10.42.7.254", hostMac: "00-15-5D-00-00-01", remoteSubnets: OVERLAY.remoteSubnets };
   tell();
   await eventually(() => hcn.loadBalancers().length, (count) => count === 1);
+  expect(hcn.endpoints().find(({ IpConfigurations }) => IpConfigurations?.[0]?.IpAddress === "10.43.0.80")?.Policies).toEqual([{ Type: "ProviderAddress", Settings: { ProviderAddress: "192.168.1.10" } }]); // an overlay is of IPv4
   services.remove(services.get("default/web" as never) as Service);
   await eventually(() => hcn.loadBalancers().length, (count) => count === 0);
   stop.abort();
