@@ -32,7 +32,7 @@ import { nodeBundle } from "./assets.ts";
 import { ConfigError } from "./config/config.ts";
 import { nodePortCidrs } from "./config/ranges.ts";
 import type { NodePlatform, PlatformOptions } from "./node-platform.ts";
-import { proxySettings } from "./proxy-settings.ts";
+import { proxyPages, proxySettings } from "./proxy-settings.ts";
 import { unpackInChild } from "./unpack.ts";
 
 /** Where others' pod networks put their configuration, and have to be found when ours is switched off. */
@@ -67,7 +67,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   });
   const proxy = serviceProxy({
     informers, nodeName: node.name, nodeIps: node.ips, clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","),
-    nodePortCidrs: nodePortCidrs(settings, node.ips), nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), events: events.reporter({ component: "kube-proxy", host: node.name }), healthz: proxying.healthz, status: proxying.status, clock, metrics, log: log.with({ part: "proxy" }),
+    nodePortCidrs: nodePortCidrs(settings, node.ips), nft, conntrack: conntrackProgram({ path: join(binDir, "conntrack") }), events: events.reporter({ component: "kube-proxy", host: node.name }), healthz: proxying.healthz, status: proxying.status, pages: proxyPages("nftables", { settings, proxying, nodeName: node.name, clock }), clock, metrics, log: log.with({ part: "proxy" }),
   });
   if (settings.disable.includes("network-policy") || settings.disable.includes("network")) return { cri, runtime: [runtime], network, proxy, policies: [noNetworkPolicies({ nft, log })] };
   const policies = networkPolicies({ informers, nodeName: node.name, nft, clock, metrics, log: log.with({ part: "network policies" }) });

@@ -115,6 +115,8 @@ export const OTHER_PROXY_SETTINGS: OtherSettings = {
   "feature-gates": { instead: "give --kube-apiserver-arg feature-gates=… on the server instead: they are the same for all components" },
 };
 
+export const OTHER_WINDOWS_PROXY_SETTINGS: OtherSettings = { ...OTHER_PROXY_SETTINGS, "proxy-mode": { is: ["kernelspace", ""], instead: "services are load balancers of HNS here" } };
+
 export const OTHER_KUBELET_SETTINGS: OtherSettings = {
   ...LOGGING,
   "make-iptables-util-chains": nothing("there is no iptables; the node keeps its rules of nftables by itself", "true"),

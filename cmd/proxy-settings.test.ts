@@ -25,6 +25,12 @@ test.each([
   ["metrics-bind-address=here:1", "must be an address"], ["conntrack-tcp-timeout-established=1", "must be a duration such as 24h"], ["make-coffee=1", "not a setting we have; there are config, healthz-bind-address"],
 ])("--kube-proxy-arg %s is refused", (text, why) => expect(() => proxySettings([text], { ipv6: false })).toThrow(why));
 
+test("on Windows services are load balancers of HNS, and the ports of health and metrics are set as elsewhere", () => {
+  const windows = (...given: string[]) => proxySettings(given, { ipv6: false, mode: "kernelspace" });
+  expect(windows("proxy-mode=kernelspace", "healthz-bind-address=127.0.0.1").healthz).toEqual({ address: "127.0.0.1", port: 10_256 });
+  expect(() => windows("proxy-mode=nftables")).toThrow("services are load balancers of HNS here");
+});
+
 const directory = mkdtempSync(join(tmpdir(), "proxy-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 const configured = (fields: string, ...more: string[]) => {

@@ -3,11 +3,18 @@
  *
  * Names of upstream's that are not here: other-settings.ts.
  */
+import { zpages } from "../core/api/codec/zpages.ts";
 import { parseDurationMs } from "../core/api/meta/duration.ts";
+import type { Clock } from "../core/lifecycle/clock.ts";
 import { type Conntracking, CONNTRACKING } from "../node/network/host.ts";
+import { proxyConfigz, type ProxyMode } from "../node/proxy/configz.ts";
+import type { ProxyStatus } from "../node/proxy/health.ts";
 import { ConfigError, fromFile } from "./config/config.ts";
-import { argumentOf, checkOther, OTHER_PROXY_SETTINGS } from "./other-settings.ts";
+import { argumentOf, checkOther, OTHER_PROXY_SETTINGS, OTHER_WINDOWS_PROXY_SETTINGS } from "./other-settings.ts";
+import type { Settings } from "./config/flags.ts";
 import { proxyArguments } from "./proxy-configuration.ts";
+import { shownFlags } from "./shown-flags.ts";
+import { versionInfo } from "./version.ts";
 
 export interface Listening { readonly address: string; readonly port: number }
 
@@ -24,8 +31,19 @@ const STATUS_PORT = 10_249;
 
 const NAMES = ["healthz-bind-address", "metrics-bind-address", "conntrack-max-per-core", "conntrack-min", "conntrack-tcp-timeout-established", "conntrack-tcp-timeout-close-wait"] as const;
 
+/** For /statusz. */
+const PATHS = ["/configz", "/flagz", "/healthz", "/metrics", "/metrics/slis", "/proxyMode", "/statusz"];
+
+/** What the proxy shows of itself besides its metrics. */
+export function proxyPages(mode: ProxyMode, { settings, proxying, nodeName, clock }: { readonly settings: Settings; readonly proxying: ProxySettings; readonly nodeName: string; readonly clock: Clock }): Pick<ProxyStatus, "zpages" | "configz"> {
+  return {
+    zpages: zpages({ component: "kube-proxy", flags: shownFlags(settings), version: versionInfo(), paths: PATHS, clock }),
+    configz: () => proxyConfigz({ ...proxying, mode, nodeName, clusterCidr: settings.clusterCidr, nodePortAddresses: settings.nodeportAddresses ?? [] }),
+  };
+}
+
 /** `ipv6`: the node has no address of version 4. Of a name given twice, the last counts, and before what the file says that `config` names. Throws ConfigError. */
-export function proxySettings(given: readonly string[], { ipv6 }: { readonly ipv6: boolean }): ProxySettings {
+export function proxySettings(given: readonly string[], { ipv6, mode = "nftables" }: { readonly ipv6: boolean; readonly mode?: ProxyMode }): ProxySettings {
   const values = new Map<string, string>();
   const file = given.map(argumentOf).findLast((one) => one?.name === "config")?.value;
   const configured = file === undefined ? [] : fromFile("kube-proxy-arg config", file, proxyArguments);
@@ -33,7 +51,7 @@ export function proxySettings(given: readonly string[], { ipv6 }: { readonly ipv
     const { name, value } = argumentOf(text) ?? { name: "", value: "" };
     if (name === "config") continue;
     if (NAMES.includes(name as (typeof NAMES)[number])) values.set(name, value);
-    else checkOther("kube-proxy-arg", text, { others: OTHER_PROXY_SETTINGS, known: ["config", ...NAMES] });
+    else checkOther("kube-proxy-arg", text, { others: mode === "nftables" ? OTHER_PROXY_SETTINGS : OTHER_WINDOWS_PROXY_SETTINGS, known: ["config", ...NAMES] });
   }
   function read<T>(name: (typeof NAMES)[number], standard: T, wanted: string, parse: (text: string) => T | undefined): T {
     const text = values.get(name);

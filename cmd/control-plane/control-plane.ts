@@ -58,7 +58,7 @@ import { indexPaths } from "../../core/server/index-paths.ts";
 import { apiServerId, kubernetesEndpoints } from "../../core/server/kubernetes-endpoints.ts";
 import { METRICS_ROWS, metricsHandlers } from "../../core/server/metrics-api/metrics-api.ts";
 import type { NodeProxyDeps } from "../../core/server/node-proxy/backend.ts";
-import { logMeter } from "../../core/server/node-proxy/log-metrics.ts";
+import { logMeter, streamMeter } from "../../core/server/node-proxy/log-metrics.ts";
 import { openApiPaths } from "../../core/server/openapi.ts";
 import { podResourceMetrics } from "../../core/server/pod-resource-metrics.ts";
 import { runtimeConfigProblem, servedResources } from "../../core/server/runtime-config.ts";
@@ -161,7 +161,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const endpoints = kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise });
   const tunnel = serverTunnel({ nodeName: node.name, serverCount: () => endpoints.serverCount(), informers, authenticator, stopping: () => listener.server.stopping, clock, random, metrics, log: log.with({ part: "tunnel" }) });
   const nodes: NodeProxyDeps = {
-    dialer: tunnel.dialer, logMeter: logMeter(metrics),
+    dialer: tunnel.dialer, logMeter: logMeter(metrics), streamMeter: streamMeter(metrics),
     kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: pki.leaf("client-kube-apiserver").certificatePem, key: pki.leaf("client-kube-apiserver").keyPem, releasedMs: releasedMs() }),
   };
   const nodeProxy = nodeProxyHandlers(nodes);
@@ -187,7 +187,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const scheduling = schedulerSetup(settings, clock);
   const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock });
-  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyUids: identity.proxyUids, clock, log });
+  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyUids: identity.proxyUids, events: () => events, clock, log });
   let customResourcesServed = false;
   const known = (...all: readonly { readonly synced: boolean }[]): boolean => all.every(({ synced }) => synced);
   const checks: HealthCheck[] = [

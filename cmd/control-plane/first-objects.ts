@@ -1,6 +1,7 @@
 /** What every cluster has from the start, made or brought up to date at each start of a server, some of it whenever it is missing: roles, namespaces, the Service `kubernetes`, and what machines need to join. */
 import { ensureBootstrapPolicy } from "../../core/authz/reconcile-policy.ts";
 import type { Client } from "../../core/client/client.ts";
+import type { Events } from "../../core/client/events.ts";
 import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
@@ -19,12 +20,14 @@ interface Options extends Pick<Identity, "extraCas" | "proxyNames" | "proxyUids"
   readonly advertisePort: number;
   /** https://address:port of this server. */
   readonly url: string;
+  /** Asked for once the first objects are there. */
+  readonly events: () => Pick<Events, "from">;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** `done` once all are there. */
-export function firstObjects({ settings, client, pki, apiServiceIp, advertisePort, url, extraCas, proxyNames, proxyUids, clock, log }: Options): Runnable & { readonly done: boolean } {
+export function firstObjects({ settings, client, pki, apiServiceIp, advertisePort, url, extraCas, proxyNames, proxyUids, events, clock, log }: Options): Runnable & { readonly done: boolean } {
   let done = false;
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const controlled = (part: string): boolean => enabled(part) && enabled("controllers");
@@ -41,7 +44,7 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
       await ensureBootstrapObjects(client, options, signal);
       await ensureJoinObjects(client, { server: url, serverCa: bundle("server-ca"), clientCa: bundle("client-ca"), settings: sharedSettings(settings) }, signal);
       done = true;
-      await standingObjects({ client, clock, log, options }).run(signal, ready);
+      await standingObjects({ client, clock, log, options, recorder: events().from({ component: "kubernetes-service-cidr-controller" }) }).run(signal, ready);
     },
   };
 }

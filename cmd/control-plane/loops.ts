@@ -16,6 +16,7 @@ import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import { signJwt } from "../../core/pki/jwt.ts";
 import type { Pki } from "../../core/pki/pki.ts";
+import { parsePortRange } from "../../core/registry/core/service/allocator/port-range.ts";
 import type { SchedulingExplainer } from "../../core/scheduler/explainer.ts";
 import { scheduler } from "../../core/scheduler/scheduler.ts";
 import { VXLAN_PORT } from "../../node/network/vxlan.ts";
@@ -73,7 +74,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
       tellRunning: (running) => { state.controllers = running; },
       rootCa: () => pki.authority("server-ca").bundlePem,
       nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), ...controlling.nodeMasks },
-      manifests: manifestDirectory(paths.manifests),
+      nodePortRange: parsePortRange(settings.serviceNodePortRange), manifests: manifestDirectory(paths.manifests),
       approveServing: true, localStorage: enabled("local-storage"), ingress: enabled("ingress"), serviceLb: enabled("servicelb") ? { reserved: reservedPorts(settings) } : undefined,
       tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), serviceAccounts.signing),
       releasedMs: releasedMs(), authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),

@@ -52,6 +52,7 @@ import type { ControllerName } from "./selection.ts";
 import type { ReservedPort } from "./servicelb/plan.ts";
 import { serviceLbController } from "./servicelb/servicelb.ts";
 import { serviceAddressController } from "./servicecidr/ipaddresses.ts";
+import { type NodePortRange, serviceNodePortController } from "./servicecidr/node-ports.ts";
 import { serviceCidrController } from "./servicecidr/servicecidr.ts";
 import { statefulSetController } from "./statefulset/statefulset.ts";
 import { taintEvictionController } from "./tainteviction/tainteviction.ts";
@@ -89,6 +90,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly forceDetach?: boolean | undefined;
   /** Provisions volumes of the class local-path. */
   readonly localStorage?: boolean | undefined;
+  /** What Services may have of the nodes' ports; absent: nobody is told of others. */
+  readonly nodePortRange?: NodePortRange | undefined;
   /** Serves Services of type LoadBalancer at the nodes' addresses, except at these ports; absent: somebody else does. */
   readonly serviceLb?: { readonly reserved: readonly ReservedPort[] } | undefined;
   /** Makes requests arrive at the nodes' ingress, and says where; absent: nodes have none. */
@@ -139,7 +142,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   ];
   const chosen = named.filter(([name]) => runs(name));
   const controllers = [
-    ...chosen.flatMap(([, make]) => make()), serviceAddressController(deps),
+    ...chosen.flatMap(([, make]) => make()), serviceAddressController(deps), ...(deps.nodePortRange === undefined ? [] : [serviceNodePortController({ ...deps, nodePortRange: deps.nodePortRange })]),
     ...(serviceLb === undefined ? [] : [serviceLbController({ ...deps, ...serviceLb })]), ...(ingress ? ingressControllers(deps, serviceLb?.reserved) : []), ...(localStorage ? [localStorageController(deps)] : []),
     ...(manifests ? [addonsController({ ...deps, files: manifests })] : []),
   ];

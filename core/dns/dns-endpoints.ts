@@ -51,10 +51,15 @@ export function dnsEndpoints({ client, informers, ownNetwork, clock, log }: DnsE
   async function reconcile(nodeName: string, signal: AbortSignal): Promise<void> {
     const node = nodes.get(objectKey("", nodeName));
     if (!node || node.metadata.deletionTimestamp !== undefined) return; // the garbage collector takes its slices
-    for (const wanted of slicesOf(node, dnsAddresses(node, { ownNetwork }))) {
+    const all = slicesOf(node, dnsAddresses(node, { ownNetwork }));
+    for (const wanted of all) {
       const found = slices.get(objectKey(NAMESPACE, wanted.metadata.name!));
       if (!found) await resource.create(wanted, { signal });
       else if (differs(found, wanted)) await resource.update({ ...wanted, metadata: { ...found.metadata, ...wanted.metadata } } as EndpointSlice, { signal });
+    }
+    for (const v6 of [false, true]) { // of a family the node has no address of any more
+      const name = sliceName(nodeName, v6), left = slices.get(objectKey(NAMESPACE, name));
+      if (left && all.length > 0 && !all.some(({ metadata }) => metadata.name === name)) await resource.delete(left, {}, { signal });
     }
   }
 

@@ -66,12 +66,14 @@ test("the server answers over UDP and TCP, follows aliases, and says so when nob
   await api.client.resource(NAMESPACES).create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as never, { signal });
   await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "web", namespace: "default" }, spec: { clusterIP: "10.43.0.5", clusterIPs: ["10.43.0.5"] } } as never, { signal });
   await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "alias", namespace: "default" }, spec: { type: "ExternalName", externalName: "web.default.svc.cluster.local" } } as never, { signal });
+  await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "self", namespace: "default" }, spec: { type: "ExternalName", externalName: "self.default.svc.cluster.local" } } as never, { signal });
   await informers.of(SERVICES).whenSynced(signal);
-  await eventually(() => [...informers.of(SERVICES).list()].length, (count) => count === 2);
+  await eventually(() => [...informers.of(SERVICES).list()].length, (count) => count === 3);
 
   expect(addressRecords(await overUdp(port, question("web.default.svc.cluster.local"))).map((record) => record.type)).toEqual(["A"]);
   const [alias, unknown] = await overTcp(port, question("alias.default.svc.cluster.local"), question("example.test"));
   expect(addressRecords(alias!).map((record) => record.type)).toEqual(["CNAME", "A"]);
+  expect(addressRecords(await overUdp(port, question("self.default.svc.cluster.local"))).map((record) => record.type)).toEqual(["CNAME"]);
   expect(rcode(unknown!)).toBe(2);
   expect(rcode(await overUdp(port, Uint8Array.of(0, 9, 1, 0, 0, 7, 0, 0, 0, 0, 0, 0)))).toBe(1);
   const shown = metrics.render();
@@ -96,6 +98,21 @@ test("every node with a pod CIDR has an endpoint, which follows the node and com
 
   await api.client.resource(ENDPOINT_SLICES).delete({ metadata: { name: "kube-dns-n1", namespace: "kube-system" } }, {}, { signal });
   await eventually(found, (all) => all.length === 2);
+  stop.abort();
+  await ended;
+});
+
+test("an endpoint goes with the node's address of its family", async () => {
+  const api = fakeApi();
+  const stop = new AbortController();
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  const ended = Promise.all([informers.run(stop.signal, () => {}), dnsEndpoints({ client: api.client, informers, ownNetwork: false, clock: systemClock, log: silentLog }).run(stop.signal, () => {})]);
+  const found = () => api.all(ENDPOINT_SLICES).map(({ metadata, endpoints }) => `${metadata.name} ${endpoints![0]!.addresses.join()}`);
+  const at = (...addresses: string[]) => ({ addresses: addresses.map((address) => ({ type: "InternalIP", address })) });
+  const node = await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {}, status: at("172.16.0.1", "fd00::1") } as never, { signal });
+  await eventually(found, (all) => all.length === 2);
+  await api.client.resource(NODES).updateStatus({ ...node, status: at("fd00::2") } as never, { signal });
+  await eventually(found, (all) => all.join() === "kube-dns-n1-ipv6 fd00::2");
   stop.abort();
   await ended;
 });

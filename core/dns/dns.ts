@@ -109,7 +109,7 @@ export function dnsServer(options: DnsServerOptions): DnsServer {
   async function withAliases(first: ZoneAnswer, query: Query, signal: AbortSignal): Promise<Reply> {
     const answers = [...first.answers];
     let target = first.chase;
-    for (let i = 0; target !== undefined && i < ALIASES_MAX; i++) {
+    for (let i = 0; target !== undefined && i < ALIASES_MAX && answers.every(({ name }) => name !== target); i++) { // one that leads back leads nowhere
       const next = zone.answer(target, query.question.type);
       if (next) {
         answers.push(...next.answers);

@@ -24,7 +24,7 @@ const zone = new Zone({
   slices: staticInformer(
     slice("web", [{ addresses: ["10.42.0.9"] }]), slice("portless", [{ addresses: ["10.42.1.9"], hostname: "one" }]),
     slice("db", [{ addresses: ["10.42.0.2"], hostname: "db-0" }, { addresses: ["10.42.0.3"] }, { addresses: ["10.42.0.4"], conditions: { ready: false } }]),
-    slice("db", [{ addresses: ["fd42::2"], hostname: "db-0" }], "IPv6"),
+    slice("db", [{ addresses: ["fd42::2"], hostname: "db-0" }], "IPv6"), slice("web", [{ addresses: ["fd42::"] }], "IPv6"),
   ),
 });
 
@@ -51,8 +51,8 @@ test.each([
   ["web.default.svc.cluster.local", "A 10.43.0.5"],
   ["web.default.svc.cluster.local AAAA", "AAAA fd43::5"],
   ["web.default.svc.cluster.local TXT", "NODATA"],
-  ["web.default.svc.cluster.local SRV", "SRV 100 80 web.default.svc.cluster.local, + A 10.43.0.5, + AAAA fd43::5"],
-  ["_http._tcp.web.default.svc.cluster.local SRV", "SRV 100 80 web.default.svc.cluster.local, + A 10.43.0.5, + AAAA fd43::5"],
+  ["web.default.svc.cluster.local SRV", "SRV 50 80 web.default.svc.cluster.local, + A 10.43.0.5, + AAAA fd43::5"],
+  ["_http._tcp.web.default.svc.cluster.local SRV", "SRV 50 80 web.default.svc.cluster.local, + A 10.43.0.5, + AAAA fd43::5"],
   ["_http._tcp.web.default.svc.cluster.local A", "A 10.43.0.5"],
   ["http.tcp.web.default.svc.cluster.local AAAA", "AAAA fd43::5"],
   ["_http._tcp.web.default.svc.cluster.local TXT", "NODATA"],
@@ -67,6 +67,7 @@ test.each([
   ["_http._udp.web.default.svc.cluster.local SRV", "NXDOMAIN"],
   ["_tcp.web.default.svc.cluster.local", "NXDOMAIN"],
   ["10-42-0-9.web.default.svc.cluster.local", "A 10.42.0.9"],
+  ["fd42--0.web.default.svc.cluster.local AAAA", "AAAA fd42::"],
   ["db.default.svc.cluster.local", "A 10.42.0.2, A 10.42.0.3"],
   ["db-0.db.default.svc.cluster.local", "A 10.42.0.2"],
   ["db-0.db.default.svc.cluster.local AAAA", "AAAA fd42::2"],
@@ -97,6 +98,8 @@ test.each([
   ["dns-version.cluster.local TXT", "TXT 1.1.0"],
   ["10-42-0-77.default.pod.cluster.local", "A 10.42.0.77"],
   ["fd42--7.default.pod.cluster.local AAAA", "AAAA fd42::7"],
+  ["any.thing.10-42-0-77.default.pod.cluster.local", "A 10.42.0.77"],
+  ["one.too.many.10-42-0-77.default.pod.cluster.local", "NXDOMAIN"],
   ["10-42-0-77.nowhere.pod.cluster.local", "NXDOMAIN"],
   ["nonsense.default.pod.cluster.local", "NXDOMAIN"],
   ["5.0.43.10.in-addr.arpa PTR", "PTR web.default.svc.cluster.local"],

@@ -88,7 +88,7 @@ export class Zone {
     if (namespace === undefined) return this.#found(type, []);
     if (!this.#sources.namespaces.get(objectKey("", namespace))) return this.#noName();
     if (service === undefined) return this.#found(type, []);
-    if (kind === "pod") return rest.length === 0 ? this.#pod(name, service, type) : this.#noName();
+    if (kind === "pod") return rest.length <= 2 ? this.#pod(name, service, type) : this.#noName(); // whatever stands before it, as CoreDNS has it
     const found = this.#sources.services.get(objectKey(namespace, service));
     if (!found) return this.#noName();
     if (found.spec?.type === "ExternalName") return rest.length === 0 ? this.#alias(name, found.spec.externalName ?? "", type) : this.#noName();
@@ -136,10 +136,11 @@ export class Zone {
 
   #srv(name: string, service: Readonly<Service>, ports: readonly PortName[]): ZoneAnswer {
     if (isHeadless(service)) return this.#srvOf(name, service, ports, this.#hosts(service));
-    const target = this.#nameOf(service);
+    const target = this.#nameOf(service), ips = clusterIps(service);
+    const weight = Math.max(1, Math.floor(100 / (ports.length * ips.length))); // each address counts
     return {
-      ...this.#reply(RCODE.NOERROR, ports.map(({ port }) => ({ type: "SRV", name, ttl: TTL, priority: 0, weight: Math.max(1, Math.floor(100 / ports.length)), port, target }))),
-      additionals: clusterIps(service).map((ip) => address(target, ip)),
+      ...this.#reply(RCODE.NOERROR, ports.map(({ port }) => ({ type: "SRV", name, ttl: TTL, priority: 0, weight, port, target }))),
+      additionals: ips.map((ip) => address(target, ip)),
     };
   }
 
@@ -227,10 +228,13 @@ function hostsOf(slice: Readonly<EndpointSlice>): Host[] {
     if (conditions?.ready === false) return [];
     return addresses.flatMap((text) => {
       const ip = parseIp(text);
-      return ip ? [{ ip, slice, name: hostname?.toLowerCase() || text.replace(/[.:]/g, "-") }] : [];
+      return ip ? [{ ip, slice, name: hostname?.toLowerCase() || dashed(text) }] : [];
     });
   });
 }
+
+/** A name does not end with a dash: fd42:: is fd42--0. */
+function dashed(ip: string): string { return ip.replace(/[.:]/g, "-").replace(/-$/, "-0"); }
 
 function address(name: string, ip: Ip): ResourceRecord {
   return { type: ip.family === 4 ? "A" : "AAAA", name, ttl: TTL, address: ipBytes(ip) };

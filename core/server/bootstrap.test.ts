@@ -51,6 +51,23 @@ test("a cluster of one family of addresses becomes one of both when its server i
   expect(await started("10.43.0.0/16")).toEqual(["10.43.0.0/16", "fd00::/112"]);
 });
 
+test("that the range of service addresses is not as it was configured is told once, and so is why it cannot become one of both families", async () => {
+  await using api = await apiServer({ admit: ({ operation, resource, subresource }) => { if (operation === "UPDATE" && resource === "servicecidrs" && subresource === "") throw badRequest("not that"); } });
+  await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
+  const toldWith = async (...serviceCidrs: string[]): Promise<string[]> => {
+    const stop = new AbortController(), told: string[] = [];
+    let looks = 0;
+    const clock = { ...systemClock, async *every() { while (looks++ < 3) yield 0; } } as unknown as typeof systemClock;
+    await standingObjects({ client: api.client, clock, log: silentLog, options: { ...OPTIONS, serviceCidrs }, recorder: { event: ({ name, metadata }: never, type, reason, message) => void told.push(`${name ?? (metadata as { name: string }).name} ${type} ${reason} ${message}`) } }).run(stop.signal, () => undefined);
+    return told;
+  };
+  expect(await toldWith("10.43.0.0/16")).toEqual([]);
+  expect(await toldWith("10.44.0.0/16", "fd00::/112")).toEqual(["kubernetes Warning KubernetesDefaultServiceCIDRInconsistent The default ServiceCIDR [10.43.0.0/16] does not match the controller flag configurations [10.44.0.0/16 fd00::/112]"]);
+  expect(await toldWith("10.43.0.0/16", "fd00::/112")).toEqual(["kubernetes Warning KubernetesDefaultServiceCIDRError The default ServiceCIDR can not be upgraded from 10.43.0.0/16 to dual stack [10.43.0.0/16 fd00::/112] : not that"]);
+  await api.ask("PATCH", "/apis/networking.k8s.io/v1/servicecidrs/kubernetes/status", { headers: { "content-type": "application/merge-patch+json" }, body: { status: { conditions: [{ type: "Ready", status: "False", reason: "Broken", message: "it is broken", lastTransitionTime: "2026-01-01T00:00:00Z" }] } } });
+  expect(await toldWith("10.43.0.0/16")).toEqual(["kubernetes Warning Broken Configuration matches, but it is broken"]);
+});
+
 test("the Service of the API comes back while the server runs, after a deletion of all Services of its namespace", async () => {
   await using api = await apiServer();
   await ensureBootstrapObjects(api.client, OPTIONS, api.signal);

@@ -12,6 +12,7 @@ import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound, StatusError } from "../api/meta/status-error.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
+import type { EventRecorder } from "../client/events.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
@@ -47,6 +48,8 @@ export interface StandingObjectsOptions {
   readonly log: Log;
   readonly options: BootstrapOptions;
   readonly periodMs?: number;
+  /** Absent: nobody is told what is wrong with the range of service addresses. */
+  readonly recorder?: EventRecorder | undefined;
 }
 
 /** How often it is looked whether somebody has deleted what must be there. */
@@ -85,17 +88,19 @@ async function replaceAuthenticationConfig(client: Client, options: BootstrapOpt
 }
 
 /** Until the signal; whom extension servers are to believe is written again when it changes; what cannot be made now is tried again. */
-export function standingObjects({ client, clock, log, options, periodMs = STANDING_MS }: StandingObjectsOptions): Runnable {
+export function standingObjects({ client, clock, log, options, periodMs = STANDING_MS, recorder }: StandingObjectsOptions): Runnable {
   return {
     name: "standing objects",
     async run(signal, ready) {
-      let told = ""; // one trouble is logged once
+      let told = "", toldOfRange = ""; // one trouble is told once
       const believed = (): string => options.clientCa() + options.requestHeaderCa();
       let written = believed();
       ready();
       for await (const _ of clock.every(periodMs, signal)) {
         try {
-          await ensureStandingObjects(client, options, signal);
+          const problem = await ensureStandingObjects(client, options, signal);
+          if (problem && problem.message !== toldOfRange) recorder?.event(problem.range, "Warning", problem.reason, problem.message);
+          toldOfRange = problem?.message ?? toldOfRange;
           const now = believed();
           if (now !== written) await replaceAuthenticationConfig(client, options, signal);
           written = now;
@@ -110,12 +115,15 @@ export function standingObjects({ client, clock, log, options, periodMs = STANDI
   };
 }
 
-async function ensureStandingObjects(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<void> {
+interface RangeProblem { readonly range: Readonly<ServiceCIDR>; readonly reason: string; readonly message: string }
+
+async function ensureStandingObjects(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<RangeProblem | undefined> {
   for (const name of NAMESPACES) await ensure(client, namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} }, signal);
-  await ensureServiceRange(client, options, signal);
+  const problem = await ensureServiceRange(client, options, signal);
   await ensure(client, services, apiService(options), signal);
   await ensure(client, configMaps, authenticationConfig(options), signal);
   if (options.today) await ensureTracking(client, options.today, signal);
+  return problem;
 }
 
 async function ensureTracking(client: Client, today: () => string, signal: AbortSignal): Promise<void> {
@@ -149,19 +157,32 @@ async function replace<T extends ApiObject>(client: Client, ref: ResourceRef<T>,
 }
 
 /** The range that was configured, which is ready from the start. Where there was one and now is one of the other family too, it is both. Source: kubernetes v1.36 pkg/controlplane/controller/defaultservicecidr */
-async function ensureServiceRange(client: Client, { serviceCidrs }: BootstrapOptions, signal: AbortSignal): Promise<void> {
+async function ensureServiceRange(client: Client, { serviceCidrs }: BootstrapOptions, signal: AbortSignal): Promise<RangeProblem | undefined> {
   const name = { metadata: { name: "kubernetes" } };
   await ensure(client, serviceRanges, { apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", ...name, spec: { cidrs: [...serviceCidrs] } }, signal);
   const found = await client.resource(serviceRanges).get(name, { signal });
-  const range = isOneOfBoth(found, serviceCidrs) ? await client.resource(serviceRanges).update({ ...found, spec: { cidrs: [...serviceCidrs] } }, { signal }).catch((problem: unknown) => {
-    if (problem instanceof StatusError) return found; // an admission policy may forbid it: the cluster goes on with what it has
-    throw problem;
-  }) : found;
-  const isKnown = range.status?.conditions?.some(({ type, status }) => type === "Ready" && status !== "Unknown");
-  if (isKnown || range.metadata.deletionTimestamp || !Bun.deepEquals(range.spec?.cidrs, [...serviceCidrs])) return;
-  const ready = { type: "Ready", status: "True", reason: "", message: "Kubernetes default Service CIDR is ready", lastTransitionTime: range.metadata.creationTimestamp };
+  if (isOneOfBoth(found, serviceCidrs)) {
+    try {
+      await client.resource(serviceRanges).update({ ...found, spec: { cidrs: [...serviceCidrs] } }, { signal });
+      return undefined; // looked at again soon
+    } catch (problem) {
+      if (!(problem instanceof StatusError)) throw problem; // an admission policy may forbid it: the cluster goes on with what it has
+      return { range: found, reason: "KubernetesDefaultServiceCIDRError", message: `The default ServiceCIDR can not be upgraded from ${serviceCidrs[0]} to dual stack ${shown(serviceCidrs)} : ${problem.message}` };
+    }
+  }
+  if (found.metadata.deletionTimestamp) return undefined;
+  if (!Bun.deepEquals(found.spec?.cidrs, [...serviceCidrs]))
+    return { range: found, reason: "KubernetesDefaultServiceCIDRInconsistent", message: `The default ServiceCIDR ${shown(found.spec?.cidrs ?? [])} does not match the controller flag configurations ${shown(serviceCidrs)}` };
+  const known = found.status?.conditions?.find(({ type, status }) => type === "Ready" && status !== "Unknown");
+  if (known?.status === "False") return { range: found, reason: known.reason ?? "", message: `Configuration matches, but ${known.message}` };
+  if (known) return undefined;
+  const ready = { type: "Ready", status: "True", reason: "", message: "Kubernetes default Service CIDR is ready", lastTransitionTime: found.metadata.creationTimestamp };
   await client.resource(serviceRanges).patch(name, "application/merge-patch+json", { status: { conditions: [ready] } }, { signal, subresource: "status" });
+  return undefined;
 }
+
+/** As Go prints a list. */
+function shown(cidrs: readonly string[]): string { return `[${cidrs.join(" ")}]`; }
 
 function isOneOfBoth({ spec: { cidrs = [] } = {} }: Readonly<ServiceCIDR>, given: readonly string[]): boolean { return cidrs.length === 1 && given.length === 2 && cidrs[0] === given[0]; }
 

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { apiServer } from "../../test/api-server.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { ENDPOINT_SLICES, ENDPOINTS, LEASES } from "../client/resources.ts";
 import { systemClock } from "../lifecycle/clock.ts";
@@ -42,6 +43,24 @@ test("the endpoints are the servers that live: one joins, one dies, one leaves",
   expect(published()).toEqual(["10.0.0.1"]); // the last one stays
   expect(api.all(LEASES).map(({ metadata }) => metadata.name)).toEqual([apiServerId("b")]);
   await stopB();
+});
+
+test("a server that had an address of IPv6 alone is reached when it has one of IPv4", async () => {
+  await using api = await apiServer();
+  const slice = async (): Promise<unknown[]> => {
+    const { body } = await api.ask("GET", "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes");
+    return [body.addressType, body.endpoints.map(({ addresses }: { addresses: string[] }) => addresses[0])];
+  };
+  const once = async (address: string): Promise<void> => {
+    const stop = new AbortController();
+    await kubernetesEndpoints({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog, nodeName: "a", advertise: { address, port: 6443 } }).run(stop.signal, () => stop.abort());
+  };
+  await once("fd00::3");
+  expect(await slice()).toEqual(["IPv6", ["fd00::3"]]);
+  await once("10.0.0.1");
+  expect(await slice()).toEqual(["IPv4", ["10.0.0.1"]]);
+  await once("fd00::4");
+  expect(await slice()).toEqual(["IPv6", ["fd00::4"]]);
 });
 
 test("the Lease of a server that has been silent for an hour goes; leases that are no server's stay", async () => {

@@ -150,6 +150,11 @@ async function write<T extends ApiObject>(client: Client, ref: ResourceRef<T>, w
   const resource = client.resource(ref);
   try {
     const found = await resource.get({ metadata: { namespace: wanted.metadata.namespace, name: wanted.metadata.name! } }, { signal });
+    if (familyOf(found) !== familyOf(wanted)) { // a slice's cannot be changed
+      await resource.delete(found, { preconditions: { uid: found.metadata.uid } }, { signal });
+      await resource.create(wanted, { signal });
+      return;
+    }
     const next = { ...found, ...wanted, metadata: { ...found.metadata, labels: { ...found.metadata.labels, ...wanted.metadata.labels } } } as T;
     if (!isDeepStrictEqual(plain(next), plain(found))) await resource.update(next, { signal });
   } catch (error) {
@@ -159,6 +164,8 @@ async function write<T extends ApiObject>(client: Client, ref: ResourceRef<T>, w
     });
   }
 }
+
+function familyOf(object: object): unknown { return "addressType" in object ? object.addressType : undefined; }
 
 function plain(object: unknown): unknown { return JSON.parse(JSON.stringify(object)); }
 

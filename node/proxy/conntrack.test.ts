@@ -35,6 +35,7 @@ test("each kind of stale flow is deleted with one command; that it was gone alre
 
 test.each([
   [undefined, plan("a"), true], [plan(), plan("a"), true], [plan("a"), plan("a", "b"), false], [plan("a", "b"), plan("a"), true], [plan("a"), plan(), false],
+  [plan("a"), { ...plan("a"), loadBalancerIps: ["192.0.2.1"] }, true], [{ ...plan("a"), nodePort: 0 }, plan("a"), true], [plan("a"), { ...plan("a"), nodePort: 0 }, false],
 ])("a change that may leave stale flows", (before, after, loses) => {
   expect(losesFlows(before, after)).toBe(loses);
 });

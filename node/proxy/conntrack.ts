@@ -1,6 +1,7 @@
 /**
  * UDP has no end of connection: the kernel would go on sending a client's packets to an endpoint that is gone for as long as the client keeps sending. So
- * whenever a UDP Service loses endpoints, or gets its first, flows that lead to none of its serving endpoints are forgotten.
+ * whenever a UDP Service loses endpoints, or gets its first, flows that lead to none of its serving endpoints are forgotten. So they are when it gets an address or a
+ * node port: who has sent there before would go on reaching nobody.
  *
  * Which flows are stale is decided in `staleFlows` (pure); the conntrack program lists and deletes them.
  *
@@ -22,8 +23,15 @@ export interface Conntrack {
 export function losesFlows(before: PortPlan | undefined, after: PortPlan): boolean {
   if (after.protocol !== "udp" || after.servingBackends.length === 0) return false;
   if (before === undefined || before.servingBackends.length === 0) return true;
+  const known = new Set(fronts(before));
+  if (fronts(after).some((front) => !known.has(front))) return true;
   const now = new Set(after.servingBackends.map(address));
   return before.servingBackends.some((backend) => !now.has(address(backend)));
+}
+
+/** Where it is reached. */
+function fronts({ clusterIp, port, nodePort, externalIps, loadBalancerIps }: PortPlan): string[] {
+  return [...[clusterIp, ...externalIps, ...loadBalancerIps].map((ip) => address({ ip, port })), ...(nodePort === 0 ? [] : [String(nodePort)])];
 }
 
 export function staleFlows(flows: readonly Flow[], plans: readonly PortPlan[]): Flow[] {

@@ -78,6 +78,12 @@ test("each family has its own cluster IP, addresses and endpoints", () => {
   ]);
 });
 
+test.each([["true", true], ["True", false], [undefined, false]])("the annotation preserve-destination: %j", (value, preservesDestination) => {
+  const asked = service({});
+  asked.metadata.annotations = value === undefined ? {} : { "preserve-destination": value };
+  expect(planService(asked, [], node).ports).toMatchObject([{ preservesDestination }]);
+});
+
 test("ports are matched by name and protocol, each slice with its own numbers", () => {
   const slices = [slice([endpoint(1, "n1")]), slice([endpoint(2, "n1")], { ports: [{ name: "http", port: 9090, protocol: "TCP" }, { name: "http", port: 1, protocol: "UDP" }] }), slice([endpoint(3, "n1")], { ports: [{ name: "other", port: 1, protocol: "TCP" }] })];
   expect(planService(service({}), slices, node).ports[0]!.clusterBackends.map(({ ip, port }) => `${ip}:${port}`)).toEqual(["10.42.0.1:8080", "10.42.0.2:9090"]);

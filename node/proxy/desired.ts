@@ -20,6 +20,8 @@ export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
 const HEADLESS_LABEL = "service.kubernetes.io/headless";
 
+const PRESERVE_DESTINATION = "preserve-destination";
+
 const PORT_MAX = 65_535;
 
 export type ProxyProtocol = "tcp" | "udp" | "sctp";
@@ -56,6 +58,8 @@ export interface PortPlan {
   readonly affinitySeconds: number;
   readonly internalLocal: boolean;
   readonly externalLocal: boolean;
+  /** On Windows only: what comes for a load balancer reaches endpoints of this node, with the address it was meant for. */
+  readonly preservesDestination: boolean;
   readonly clusterBackends: readonly Backend[];
   readonly localBackends: readonly Backend[];
   /** UDP only: all that serve, whatever the policy. Flows to others are stale. */
@@ -102,7 +106,7 @@ export function planService({ metadata, spec = {}, status = {} }: Readonly<Servi
         sourceRanges: ranges.map(formatCidr),
         nodeInSourceRanges: node.ips.some((ip) => { const parsed = parseIp(ip); return parsed !== undefined && ranges.some((range) => cidrContains(range, parsed)); }),
         affinitySeconds: spec.sessionAffinity === "ClientIP" ? (spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? 10_800) : 0,
-        internalLocal: spec.internalTrafficPolicy === "Local", externalLocal,
+        internalLocal: spec.internalTrafficPolicy === "Local", externalLocal, preservesDestination: metadata.annotations?.[PRESERVE_DESTINATION] === "true",
       };
       ports.push({ ...base, ...choose(candidates(port, used, family, node), base, node) });
     }

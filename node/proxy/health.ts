@@ -8,6 +8,9 @@
  */
 import { createServer, type RequestListener, type Server } from "node:http";
 import type { Node } from "../../core/api/gen/core.v1.ts";
+import type { ZPages } from "../../core/api/codec/zpages.ts";
+import { StatusError } from "../../core/api/meta/status-error.ts";
+import type { EventReporter } from "../../core/client/events.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import { type Cidr, cidrContains, parseCidr, parseIp } from "../../core/net/cidr.ts";
 import { expose, type Exposition } from "../../core/observe/exposition.ts";
@@ -15,6 +18,7 @@ import { isOfNode } from "../../core/observe/families.ts";
 import { type Counter, type Metrics, metricsRegistry } from "../../core/observe/metrics.ts";
 import { isOfSlis, sliCounts } from "../../core/observe/slis.ts";
 import type { Log } from "../../core/observe/log.ts";
+import type { ProxyMode } from "./configz.ts";
 
 const STALE_MS = 60_000; // twice upstream's syncPeriod
 /** Cluster autoscalers put it on nodes they are about to remove. */
@@ -40,11 +44,11 @@ export class ProxyHealth {
     this.#updatedMs = this.#clock.nowMs();
   }
   get healthy(): boolean { return this.#pendingSinceMs === undefined || this.#clock.uptimeMs() - this.#pendingSinceMs < STALE_MS; }
-  /** Both families are written in one go, so they are told the same. */
+  /** Both families are written in one go, so they are told the same. Of a node on its way out the last update is told even while the proxy is healthy. */
   describe(nowMs: number, told: { readonly nodeEligible?: boolean }): Record<string, unknown> {
     const { healthy } = this;
     const family = { lastUpdated: new Date(this.#updatedMs).toISOString(), healthy };
-    return { lastUpdated: healthy ? new Date(nowMs).toISOString() : family.lastUpdated, currentTime: new Date(nowMs).toISOString(), ...told, healthy, status: { IPv4: family, IPv6: family } };
+    return { lastUpdated: healthy && told.nodeEligible !== false ? new Date(nowMs).toISOString() : family.lastUpdated, currentTime: new Date(nowMs).toISOString(), ...told, healthy, status: { IPv4: family, IPv6: family } };
   }
 }
 
@@ -103,12 +107,31 @@ export class ServiceHealth {
   }
 }
 
+/** The node is told that its proxy runs; it goes by its name alone. Source: kubernetes v1.36 cmd/kube-proxy/app/server.go birthCry */
+export function tellStart(events: EventReporter | undefined, nodeName: string): void {
+  events?.report({ apiVersion: "v1", kind: "Node", metadata: { name: nodeName } } as Node, { type: "Normal", reason: "Starting", action: "StartKubeProxy", note: "" });
+}
+
+/** What a Service is told of a health check node port that cannot be opened. */
+export function unopened(nodeName: string, { namespace, name, port }: HealthCheck, error: Error): Parameters<EventReporter["report"]>[1] {
+  return { type: "Warning", reason: "FailedToStartServiceHealthcheck", action: "Listen", note: `node ${nodeName} failed to start healthcheck "${namespace}/${name}" on port ${port}: ${error.message}` };
+}
+
+export interface ProxyStatus {
+  readonly metrics: Pick<Metrics, "render">;
+  readonly mode: ProxyMode;
+  /** /flagz and /statusz; absent: there are none. */
+  readonly zpages?: ZPages | undefined;
+  /** Absent: there is no /configz. */
+  readonly configz?: (() => object) | undefined;
+}
+
 /** What upstream's proxy tells on its metrics port, to whoever is on this machine. */
-export function proxyStatusListener(metrics: Pick<Metrics, "render">): RequestListener {
+export function proxyStatusListener({ metrics, mode, zpages, configz }: ProxyStatus): RequestListener {
   const slis = metricsRegistry();
   const count = sliCounts(slis);
   const answers: Readonly<Record<string, (accept: string | undefined) => Exposition>> = {
-    "/proxyMode": () => ({ contentType: "text/plain; charset=utf-8", body: "nftables" }),
+    "/proxyMode": () => ({ contentType: "text/plain; charset=utf-8", body: mode }),
     "/healthz": () => {
       count("healthz", "ping", true);
       return { contentType: "text/plain; charset=utf-8", body: "ok" };
@@ -118,12 +141,18 @@ export function proxyStatusListener(metrics: Pick<Metrics, "render">): RequestLi
       count("healthz", "ping", true); // nobody may have asked for long
       return expose(slis.render(isOfSlis), accept);
     },
+    ...(configz && { "/configz": () => ({ contentType: "application/json", body: JSON.stringify(configz()) }) }),
   };
   return ({ url, headers }, response) => {
-    const answer = answers[url?.split("?")[0] ?? ""];
-    if (!answer) return void response.writeHead(404).end("404 page not found\n");
-    const { contentType, body } = answer(headers.accept);
-    response.writeHead(200, { "content-type": contentType, "x-content-type-options": "nosniff" }).end(body);
+    const path = url?.split("?")[0] ?? "";
+    try {
+      const page = Object.hasOwn(answers, path) ? answers[path]!(headers.accept) : zpages?.(path, headers.accept);
+      if (!page) return void response.writeHead(404).end("404 page not found\n");
+      response.writeHead(200, { "content-type": page.contentType, "x-content-type-options": "nosniff" }).end(page.body);
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      response.writeHead(error.status.code ?? 500, { "content-type": "application/json" }).end(JSON.stringify(error.status));
+    }
   };
 }
 

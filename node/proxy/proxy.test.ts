@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
+import { zpages } from "../../core/api/codec/zpages.ts";
 import { informerFactory } from "../../core/client/informer-factory.ts";
 import { ENDPOINT_SLICES, NODES, SERVICE_CIDRS, SERVICES } from "../../core/client/resources.ts";
 import { systemClock } from "../../core/lifecycle/clock.ts";
@@ -8,6 +9,7 @@ import { systemRandom } from "../../core/lifecycle/random.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
+import { proxyConfigz } from "./configz.ts";
 import type { PortPlan } from "./desired.ts";
 import { proxyStatusListener } from "./health.ts";
 import { serviceProxy } from "./proxy.ts";
@@ -93,6 +95,12 @@ test("a refused transaction is tried again as a whole, and counted; the zone of 
   await eventually(() => scripts.join(), (all) => all.includes("add element ip coracle udp-endpoints { 10.43.0.5 . 53 . 0 : 10.42.1.3 . 5353 }"));
 });
 
+test("the node is told that its proxy starts", async () => {
+  await using world = start();
+  await world.proxy.whenSynced(signal);
+  expect(world.reported).toEqual(["n1 Normal Starting StartKubeProxy "]);
+});
+
 test("a health check node port that somebody else has is told of with its service", async () => {
   await using world = start();
   const other = createServer().listen(0);
@@ -100,19 +108,27 @@ test("a health check node port that somebody else has is told of with its servic
   try {
     await world.proxy.whenSynced(signal);
     await world.api.client.resource(SERVICES).create({ ...web, spec: { ...web.spec, type: "LoadBalancer", externalTrafficPolicy: "Local", healthCheckNodePort: port } } as never, { signal });
-    await eventually(() => world.reported[0] ?? "", (text) => text.startsWith(`web Warning FailedToStartServiceHealthcheck Listen node n1 failed to start healthcheck "default/web" on port ${port}: `));
+    await eventually(() => world.reported[1] ?? "", (text) => text.startsWith(`web Warning FailedToStartServiceHealthcheck Listen node n1 failed to start healthcheck "default/web" on port ${port}: `));
   } finally {
     other.close();
   }
 });
 
-test("what the proxy tells this machine: its mode and its metrics", () => {
-  const ask = (url: string): string => {
+test("what the proxy tells this machine: its mode, its metrics, its settings and since when it runs", () => {
+  const conntrack = { perCpu: 32_768, min: 131_072, establishedSeconds: 86_400, closeWaitSeconds: 3600 };
+  const configz = () => proxyConfigz({ mode: "nftables", nodeName: "n1", clusterCidr: "10.42.0.0/16", nodePortAddresses: [], healthz: { address: "::", port: 10_256 }, status: undefined, conntrack });
+  const pages = zpages({ component: "kube-proxy", flags: { "cluster-cidr": "10.42.0.0/16" }, version: { major: "1", minor: "36", gitVersion: "v1.36.0", goVersion: "go1.26" }, paths: ["/configz"], clock: systemClock });
+  const ask = (url: string, accept?: string): string => {
     let answer = "";
-    proxyStatusListener({ render: () => "m 1\n" })({ url, headers: {} } as never, { writeHead(code: number) { answer = `${code} `; return this; }, end(text: string) { answer += text; } } as never);
+    proxyStatusListener({ metrics: { render: () => "m 1\n" }, mode: "nftables", zpages: pages, configz })({ url, headers: { accept } } as never, { writeHead(code: number) { answer = `${code} `; return this; }, end(text: string) { answer += text; } } as never);
     return answer;
   };
-  expect(["/proxyMode", "/metrics", "/healthz", "/"].map(ask)).toEqual(["200 nftables", "200 m 1\n", "200 ok", "404 404 page not found\n"]);
+  expect(["/proxyMode", "/metrics", "/healthz", "/"].map((url) => ask(url))).toEqual(["200 nftables", "200 m 1\n", "200 ok", "404 404 page not found\n"]);
+  expect([ask("/flagz"), ask("/statusz"), ask("/flagz", "application/json")]).toEqual([expect.stringContaining("\nkube-proxy flagz\n"), expect.stringContaining("\nPaths: /configz\n"), expect.stringMatching(/^406 .*"NotAcceptable"/)]);
+  expect(JSON.parse(ask("/configz").slice(4))).toEqual({ "kubeproxy.config.k8s.io": expect.objectContaining({
+    kind: "KubeProxyConfiguration", mode: "nftables", healthzBindAddress: "[::]:10256", metricsBindAddress: "", clusterCIDR: "10.42.0.0/16", nodePortAddresses: null,
+    conntrack: { maxPerCore: 32_768, min: 131_072, tcpEstablishedTimeout: "24h0m0s", tcpCloseWaitTimeout: "1h0m0s", tcpBeLiberal: false, udpTimeout: "0s", udpStreamTimeout: "0s" },
+  }) });
   expect(ask("/metrics/slis")).toContain('kubernetes_healthcheck{name="ping",type="healthz"} 1');
 });
 

@@ -25,7 +25,7 @@ import type { Metrics } from "../../core/observe/metrics.ts";
 import { trouble } from "../../core/observe/trouble.ts";
 import type { Nft } from "../os/exec-nft.ts";
 import type { Conntrack } from "./conntrack.ts";
-import { type HealthCheck, ProxyHealth, proxyHealthListener, proxyStatusListener, ServiceHealth } from "./health.ts";
+import { type HealthCheck, ProxyHealth, proxyHealthListener, type ProxyStatus, proxyStatusListener, ServiceHealth, tellStart, unopened } from "./health.ts";
 import { listen } from "./listen.ts";
 import { proxyMetrics, type Trigger } from "./metrics.ts";
 import { servicesOf } from "./plans.ts";
@@ -48,6 +48,8 @@ export interface ServiceProxyOptions {
   readonly healthz?: { readonly address: string; readonly port: number } | undefined;
   /** Where /metrics and /proxyMode are served, to this machine only; absent: nowhere. */
   readonly status?: { readonly address: string; readonly port: number } | undefined;
+  /** What is shown there besides. */
+  readonly pages?: Pick<ProxyStatus, "zpages" | "configz"> | undefined;
   readonly table?: string | undefined;
   /** Absent: nobody but the log is told what fails. */
   readonly events?: EventReporter | undefined;
@@ -85,9 +87,9 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
   const synced = Promise.withResolvers<void>();
   const waker = new Waker(clock);
 
-  function tellFailed({ namespace, name, port }: HealthCheck, error: Error): void {
-    const service = services.get(objectKey(namespace, name));
-    if (service) options.events?.report(service, { type: "Warning", reason: "FailedToStartServiceHealthcheck", action: "Listen", note: `node ${nodeName} failed to start healthcheck "${namespace}/${name}" on port ${port}: ${error.message}` });
+  function tellFailed(check: HealthCheck, error: Error): void {
+    const service = services.get(objectKey(check.namespace, check.name));
+    if (service) options.events?.report(service, unopened(nodeName, check, error));
   }
 
   const tellPending = (): void => metrics.pending({ services: changed.services.size, slices: changed.slices });
@@ -174,7 +176,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     const node = (): Readonly<Node> | undefined => nodes.get(objectKey("", nodeName)) as Readonly<Node> | undefined;
     return [
       ...(options.healthz ? [listen(options.healthz, proxyHealthListener({ health, node, clock, healthz: metrics.healthz, livez: metrics.livez }), { clock, log })] : []),
-      ...(options.status ? [listen(options.status, proxyStatusListener(options.metrics), { clock, log })] : []),
+      ...(options.status ? [listen(options.status, proxyStatusListener({ ...options.pages, metrics: options.metrics, mode: "nftables" }), { clock, log })] : []),
     ];
   }
 
@@ -184,6 +186,7 @@ export function serviceProxy(options: ServiceProxyOptions): ServiceProxy {
     async run(signal, ready) {
       const unwatch = watch();
       const closers = listenAll();
+      tellStart(options.events, nodeName);
       ready(); // pods may start before the cluster has been heard of: what the kernel has from before still holds
       try {
         await keep(signal);

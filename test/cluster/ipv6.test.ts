@@ -34,7 +34,7 @@ function lives(family: 4 | 6): PortPlan[] {
   const backend = (n: number, local = false) => ({ ip: ip(`10.42.0.${n}`, `fd42::${n}`), port: 8080, local });
   const base: PortPlan = {
     family, namespace: "default", service: "web", portName: "http", protocol: "tcp", clusterIp: ip("10.43.0.5", "fd43::5"), port: 80, nodePort: 0, externalIps: [], loadBalancerIps: [], sourceRanges: [], nodeInSourceRanges: false,
-    affinitySeconds: 0, internalLocal: false, externalLocal: false, clusterBackends: [], localBackends: [], servingBackends: [], anyBackend: true,
+    affinitySeconds: 0, internalLocal: false, externalLocal: false, preservesDestination: false, clusterBackends: [], localBackends: [], servingBackends: [], anyBackend: true,
   };
   const outside = { nodePort: 30080, externalIps: [ip("192.0.2.1", "2001:db8::1")], loadBalancerIps: [ip("192.0.2.2", "2001:db8::2")], sourceRanges: [ip("10.0.0.0/8", "fd00::/8")], nodeInSourceRanges: true };
   const kinds: Partial<PortPlan>[] = [{}, { ...outside, externalLocal: true }, { affinitySeconds: 60 }, { ...outside, affinitySeconds: 90 }, { protocol: "udp" }, { ...outside, protocol: "udp" }, { ...outside, protocol: "sctp" }];

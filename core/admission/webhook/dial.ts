@@ -2,7 +2,7 @@
  * A verified TLS connection to a webhook: at its URL, or behind its Service.
  *
  * A Service is reached at one of its ready endpoints, on the way the server reaches pods (through the tunnel of their node, if there is one): no
- * kube-proxy need run where the server runs. The certificate must be for <service>.<namespace>.svc.
+ * kube-proxy need run where the server runs. One that is an alias is reached at what it stands for. The certificate must be for <service>.<namespace>.svc.
  *
  * Source: kubernetes v1.36 apiserver/pkg/util/{webhook/client.go,proxy/proxy.go}
  */
@@ -92,11 +92,12 @@ export async function held({ dialer, kept }: Pick<DialDeps, "dialer" | "kept">, 
 
 const SERVICE_TYPES = ["ClusterIP", "LoadBalancer", "NodePort"];
 
-/** A ready endpoint of a Service's port. Throws 404 and 503. */
+/** A ready endpoint of a Service's port; what an alias stands for. Throws 404 and 503. */
 export async function endpointOf({ services, endpointSlices, random }: DialDeps, { name, namespace, port }: { readonly name: string; readonly namespace: string; readonly port: number }, signal: AbortSignal): Promise<Target> {
   const service = await services.find(namespace, name, signal);
   if (!service) throw notFound({ group: "", resource: "service" }, name); // a lister's word for it
-  const { type = "ClusterIP", ports = [], ipFamilies = [] } = service.spec ?? {};
+  const { type = "ClusterIP", ports = [], ipFamilies = [], externalName = "" } = service.spec ?? {};
+  if (type === "ExternalName") return { nodeName: undefined, host: externalName, port };
   if (!SERVICE_TYPES.includes(type)) throw new Error(`unsupported service type ${JSON.stringify(type)}`);
   const servicePort = ports.find((one) => one.port === port);
   if (!servicePort) throw serviceUnavailable(`no service port ${port} found for service ${JSON.stringify(name)}`);

@@ -27,6 +27,7 @@ import { spkiOf } from "../../pki/signature.ts";
 import { admissionMeter, webhookMeter } from "../admission-metrics.ts";
 import { admissionChain } from "../chain.ts";
 import type { AdmissionPlugin, AdmissionRequest, AdmissionSpan } from "../plugin.ts";
+import { type DialDeps, endpointOf } from "./dial.ts";
 import type { ObjectVersions } from "./object-versions.ts";
 import type { WebhookUsers } from "./users.ts";
 import { rejection } from "./review.ts";
@@ -116,6 +117,12 @@ async function run(world: World, request: AdmissionRequest = admissionRequest({ 
     return `${error.code} ${error.reason}: ${error.message}`.replaceAll(`:${world.port}`, ":PORT");
   }
 }
+
+test("a webhook behind an alias is where the alias says", async () => {
+  const services = staticInformer(stored<Service>("v1", "Service", "hooks/alias", { spec: { type: "ExternalName", externalName: "hooks.example.com" } }));
+  const target = endpointOf({ services, endpointSlices: staticInformer<EndpointSlice>(), random: systemRandom } as unknown as DialDeps, { name: "alias", namespace: "hooks", port: 8443 }, new AbortController().signal);
+  expect(await target).toEqual({ nodeName: undefined, host: "hooks.example.com", port: 8443 });
+});
 
 test("a webhook is told how long somebody will wait, if that is less than it may take", async () => {
   const server = await webhookServer(() => ({ allowed: true }));

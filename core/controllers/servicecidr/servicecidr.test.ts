@@ -6,7 +6,7 @@ import { stored } from "../../../test/scheduling-cluster.ts";
 import { EVENTS, IP_ADDRESSES, REPORTED_EVENTS, SERVICE_CIDRS, SERVICES } from "../../client/resources.ts";
 import { clientOver } from "../../client/resource-client.ts";
 import { serviceAddressController } from "./ipaddresses.ts";
-import { isNeeded, serviceCidrController } from "./servicecidr.ts";
+import { graceLeftMs, isNeeded, serviceCidrController } from "./servicecidr.ts";
 
 const range = (name: string, ...cidrs: string[]): ServiceCIDR => stored("networking.k8s.io/v1", "ServiceCIDR", name, { spec: { cidrs } });
 const address = (name: string): IPAddress => stored("networking.k8s.io/v1", "IPAddress", name, { metadata: { labels: { "ipaddress.kubernetes.io/managed-by": "ipallocator.k8s.io" } }, spec: {} });
@@ -24,6 +24,8 @@ test.each([
   const own = range("own", ...cidrs);
   expect(isNeeded(own, { ranges: [own, ...others], addresses: addresses.map(address) })).toBe(kept);
 });
+
+test.each([[0, 10_000], [4000, 6000], [10_000, 0], [-3000, 13_000], [-86_400_000, 0]])("%d ms after its deletion a range nobody needs has %d ms left", (agoMs, leftMs) => expect(graceLeftMs(1_000_000_000, 1_000_000_000 + agoMs)).toBe(leftMs));
 
 test("a service's missing IPAddress is made and told of, one that is deleted is made again, and a range waits until none is left", () => withControllers((deps) => [serviceCidrController(deps), serviceAddressController({ ...deps, nodeName: "n1" })], async (api, call) => {
   const services = api.client.resource(SERVICES);

@@ -36,6 +36,9 @@ export function isNeeded(range: Readonly<ServiceCIDR>, { ranges, addresses }: { 
   return false;
 }
 
+/** A deletion that is further ahead than it is waited for was told by another clock: nobody waits until then. */
+export function graceLeftMs(deletedMs: number, nowMs: number): number { return deletedMs - nowMs > GRACE_MS ? 0 : deletedMs + GRACE_MS - nowMs; }
+
 function cidrsOf({ spec }: Readonly<ServiceCIDR>): Cidr[] {
   return (spec.cidrs ?? []).flatMap((text) => parseCidr(text) ?? []);
 }
@@ -66,7 +69,7 @@ export function serviceCidrController({ client, informers, events, clock }: Pick
       }
       if (!hasFinalizer(range, FINALIZER)) return;
       if (isNeeded(range, { ranges: ranges.list(), addresses: addresses.list() })) return await tell(range, IN_USE, signal);
-      const leftMs = GRACE_MS - (clock.nowMs() - Date.parse(range.metadata.deletionTimestamp!));
+      const leftMs = graceLeftMs(Date.parse(range.metadata.deletionTimestamp!), clock.nowMs());
       if (leftMs > 0) return { againInMs: leftMs };
       await rangeClient.patch(range, "application/strategic-merge-patch+json", { metadata: { "$deleteFromPrimitiveList/finalizers": [FINALIZER] } }, { signal }).catch((error: unknown) => {
         if (!isNotFound(error)) throw error;

@@ -4,7 +4,7 @@ import { withControllers } from "../../../test/run-controllers.ts";
 import type { Node, Service, ServiceSpec } from "../../api/gen/core.v1.ts";
 import type { EndpointConditions, EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
-import { NODES, SERVICES } from "../../client/resources.ts";
+import { EVENTS, NODES, SERVICES } from "../../client/resources.ts";
 import { GATEWAY_SERVICE_LABELS } from "../../ingress/gateway-fronts.ts";
 import { INGRESS_SERVICE } from "../../ingress/ingress-class.ts";
 import { planLoadBalancer } from "./plan.ts";
@@ -66,4 +66,30 @@ test("the addresses follow the nodes, and a port goes to who waited for it", () 
     const second = await services.get({ metadata: { name: "b-second", namespace: "default" } }, call);
     await services.update({ ...second, spec: { ...second.spec, type: "ClusterIP" } }, call);
     await eventually(() => ips("b-second"), (all) => all.length === 0);
+  }));
+
+test("what becomes of a load balancer is told, and once that there is no node for it", () =>
+  withControllers((deps) => [serviceLbController({ ...deps, reserved: RESERVED })], async (api, call) => {
+    const nodes = api.client.resource(NODES), services = api.client.resource(SERVICES);
+    const told = (): string[] => api.all(EVENTS).map(({ reason, message, count }) => `${reason} ${message} ${count}`);
+    const untilTold = (reason: string) => eventually(told, (all) => all.some((one) => one.startsWith(`${reason} `)));
+    const made = await services.create({ ...service("web"), metadata: { name: "web", namespace: "default" } }, call);
+    await untilTold("UnAvailableLoadBalancer");
+    await nodes.create(NODES_2[2]!, call); // not ready
+    await nodes.create(NODES_2[1]!, call);
+    await untilTold("EnsuredLoadBalancer");
+    await nodes.create(NODES_2[0]!, call);
+    await untilTold("UpdatedLoadBalancer");
+    const now = await services.get(made, call);
+    await services.update({ ...now, spec: { ...now.spec, type: "ClusterIP" }, status: { loadBalancer: {} } }, call); // as the API does it
+    await untilTold("DeletedLoadBalancer");
+    expect(told()).toEqual([
+      "UnAvailableLoadBalancer There are no available nodes for LoadBalancer 1", "EnsuringLoadBalancer Ensuring load balancer 1", "EnsuredLoadBalancer Ensured load balancer 1",
+      "UpdatedLoadBalancer Updated load balancer with new hosts 1", "DeletingLoadBalancer Deleting load balancer 1", "DeletedLoadBalancer Deleted load balancer 1",
+    ]);
+    const other = await services.create({ ...service("other"), metadata: { name: "other", namespace: "default" } }, call);
+    await eventually(told, (all) => all.length === 8);
+    await services.delete(other, {}, call);
+    await eventually(told, (all) => all.length === 10);
+    expect(api.all(EVENTS).slice(8).map(({ reason, involvedObject }) => `${reason} ${involvedObject.name}`)).toEqual(["DeletingLoadBalancer other", "DeletedLoadBalancer other"]);
   }));

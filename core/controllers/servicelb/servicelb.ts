@@ -33,12 +33,42 @@ export function serviceLbController({ client, informers, events, reserved }: Ser
   const recorder = events.from({ component: "service-controller" });
   const refused = new Map<ObjectKey, string>(); // said once, not at every change of a node
 
+  const balanced = new Map<ObjectKey, Readonly<Service>>(); // that have addresses
+
   const ours = (): ObjectKey[] => services.by(OURS, "yes").map(keyOf);
 
+  const isPublished = (service: Readonly<Service>, ingress: readonly LoadBalancerIngress[]): boolean => isDeepStrictEqual(plain(service.status?.loadBalancer?.ingress ?? []), plain(ingress));
+
   async function publish(service: Readonly<Service>, ingress: readonly LoadBalancerIngress[], signal: AbortSignal): Promise<void> {
-    if (isDeepStrictEqual(plain(service.status?.loadBalancer?.ingress ?? []), plain(ingress))) return;
+    if (isPublished(service, ingress)) return;
     const next = { ...service, status: { ...service.status, loadBalancer: ingress.length > 0 ? { ingress: [...ingress] } : {} } };
     await services.caughtUp([await serviceClient.updateStatus(next, { signal })], signal);
+  }
+
+  /** `service` as it was, or is; what the API has of its addresses it may have taken away by itself. */
+  async function remove(service: Readonly<Service>, now: Readonly<Service> | undefined, signal: AbortSignal): Promise<void> {
+    recorder.event(service, "Normal", "DeletingLoadBalancer", "Deleting load balancer");
+    if (now !== undefined && now.spec?.type !== "LoadBalancer") await publish(now, [], signal);
+    recorder.event(service, "Normal", "DeletedLoadBalancer", "Deleted load balancer");
+    balanced.delete(keyOf(service));
+  }
+
+  async function ensure(service: Readonly<Service>, ingress: readonly LoadBalancerIngress[], signal: AbortSignal): Promise<void> {
+    if (ingress.length === 0) warnOnce(service, "UnAvailableLoadBalancer", "There are no available nodes for LoadBalancer");
+    else refused.delete(keyOf(service));
+    const isFirst = !service.status?.loadBalancer?.ingress?.length;
+    if (ingress.length > 0) balanced.set(keyOf(service), service);
+    if (isPublished(service, ingress)) return;
+    if (isFirst) recorder.event(service, "Normal", "EnsuringLoadBalancer", "Ensuring load balancer");
+    await publish(service, ingress, signal);
+    if (isFirst) recorder.event(service, "Normal", "EnsuredLoadBalancer", "Ensured load balancer");
+    else if (ingress.length > 0) recorder.event(service, "Normal", "UpdatedLoadBalancer", "Updated load balancer with new hosts");
+  }
+
+  function warnOnce(service: Readonly<Service>, reason: string, message: string): void {
+    const key = keyOf(service);
+    if (refused.get(key) !== message) recorder.event(service, "Warning", reason, message);
+    refused.set(key, message);
   }
 
   return {
@@ -46,7 +76,7 @@ export function serviceLbController({ client, informers, events, reserved }: Ser
     workers: 1,
     watches: [
       // What one Service gives up another may have waited for
-      mapped(services, ({ object, old, deleted }) => [...(deleted ? [] : [keyOf(object)]), ...(isOurs(object) || (old !== undefined && isOurs(old)) ? ours() : [])]),
+      mapped(services, ({ object, old }) => [keyOf(object), ...(isOurs(object) || (old !== undefined && isOurs(old)) ? ours() : [])]),
       mapped(nodes, ({ object, old, deleted }) => (deleted || old === undefined || !isDeepStrictEqual(relevant(object), relevant(old)) ? ours() : [])),
       mapped(slices, ({ object }) => (serviceKey(object) ?? []).filter((key) => services.get(key)?.spec?.externalTrafficPolicy === "Local")),
     ],
@@ -54,19 +84,17 @@ export function serviceLbController({ client, informers, events, reserved }: Ser
       const service = services.get(key);
       if (service === undefined || !isOurs(service)) {
         refused.delete(key);
-        if (service !== undefined && service.spec?.type !== "LoadBalancer" && service.status?.loadBalancer?.ingress?.length) await publish(service, [], signal);
+        const before = balanced.get(key) ?? (service?.spec?.type !== "LoadBalancer" && service?.status?.loadBalancer?.ingress?.length ? service : undefined);
+        if (before !== undefined) await remove(before, service, signal);
         return;
       }
       const plan = planLoadBalancer(service, { nodes: [...nodes.list()], slices: slices.by(SLICES, key), rivals: services.by(OURS, "yes"), reserved });
       if ("refusal" in plan) {
-        if (refused.get(key) !== plan.refusal) recorder.event(service, "Warning", "SyncLoadBalancerFailed", `Error syncing load balancer: failed to ensure load balancer: ${plan.refusal}`);
-        refused.set(key, plan.refusal);
+        balanced.delete(key);
+        warnOnce(service, "SyncLoadBalancerFailed", `Error syncing load balancer: failed to ensure load balancer: ${plan.refusal}`);
         return publish(service, [], signal);
       }
-      refused.delete(key);
-      const isFirst = !service.status?.loadBalancer?.ingress?.length && plan.ingress.length > 0;
-      await publish(service, plan.ingress, signal);
-      if (isFirst) recorder.event(service, "Normal", "EnsuredLoadBalancer", "Ensured load balancer");
+      await ensure(service, plan.ingress, signal);
     },
   };
 }

@@ -7,7 +7,7 @@
  * Source: kubernetes v1.36 kube-aggregator/pkg/controllers/status/remote/remote_available_controller.go
  */
 import { gunzipSync } from "node:zlib";
-import { type DialDeps, endpointOf, held, type Target } from "../../admission/webhook/dial.ts";
+import { type DialDeps, endpointOf, held } from "../../admission/webhook/dial.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import { hostPort } from "../../net/dial-tcp.ts";
@@ -36,16 +36,9 @@ export function extensionBackend({ service, caBundle, insecureSkipTLSVerify }: R
   };
 
   async function open(fresh: boolean): Promise<Held> {
-    const target = await targetOf(deps, { name, namespace, port }, signal);
+    const target = await endpointOf(deps, { name, namespace, port }, signal);
     return await held(deps, target, { ca: caBundle ? Buffer.from(caBundle, "base64").toString() : undefined, serverName, client: deps.clientTls(), insecure: insecureSkipTLSVerify, signal }, fresh);
   }
-}
-
-async function targetOf(deps: ExtensionDeps, at: { readonly name: string; readonly namespace: string; readonly port: number }, signal: AbortSignal): Promise<Target> {
-  const service = await deps.services.find(at.namespace, at.name, signal);
-  const { type, externalName = "" } = service?.spec ?? {};
-  if (type === "ExternalName") return { nodeName: undefined, host: externalName, port: at.port };
-  return await endpointOf(deps, at, signal);
 }
 
 export interface ExtensionAnswer {

@@ -1,7 +1,11 @@
+import { once } from "node:events";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { apiServer } from "../../../test/api-server.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
+import type { ServerRequest } from "../request.ts";
 import { nodeProxyHandlers } from "../special/node-proxy.ts";
-import { isUpgrade } from "./forward.ts";
+import { forwardHttp, forwardUpgrade, isUpgrade } from "./forward.ts";
 
 test.each([
   ["127.0.0.1", false], ["::1", false], ["0:0:0:0:0:0:0:1", false], ["0::1", false], ["::0001", false], ["::ffff:127.0.0.1", false], ["0:0:0:0:0:ffff:7f00:1", false], ["::", false], ["0:0::0", false],
@@ -17,6 +21,25 @@ test.each([
   expect(body.metadata.name).toBe("p");
   const told = await api.ask("GET", `${path}/p:80/proxy/`);
   expect([told.code, dialled]).toEqual(asked ? [503, [ip]] : [400, []]);
+});
+
+test("what may not stand in a path is escaped for the pod, and in where it sends the client", async () => {
+  const heads: string[] = [];
+  const pod = createServer((socket) => socket.once("data", (head: Buffer) => {
+    heads.push(head.toString("latin1"));
+    socket.end("HTTP/1.1 302 Found\r\nLocation: /<b>\r\nContent-Length: 0\r\n\r\n");
+  })).listen(0, "127.0.0.1");
+  await once(pod, "listening");
+  const request = { method: "GET", header: () => undefined, headers: () => [], remoteAddress: "192.0.2.1", query: new URLSearchParams("q=<q>") } as unknown as ServerRequest;
+  const backend = { host: "10.0.0.7:80", scheme: "http", connect: async () => connect((pod.address() as AddressInfo).port, "127.0.0.1") };
+  const { signal } = new AbortController();
+  const { headers } = await forwardHttp({ request, signal, server: { clock: systemClock } }, { backend, path: "/<a>", prefix: "/pods/p/proxy" });
+  const upgrading = { ...request, header: (name: string) => (name === "connection" ? "Upgrade" : undefined) } as unknown as ServerRequest;
+  await expect(forwardUpgrade({ request: upgrading, signal, server: { clock: systemClock } }, backend, "/<c>?q=<q>")).rejects.toThrow("invalid upgrade response: status code 302");
+  pod.close();
+  expect(heads[1]!.split("\r\n")[0]).toBe("GET /%3Cc%3E?q=<q> HTTP/1.1");
+  expect(headers).toMatchObject({ location: "/pods/p/proxy/%3Cb%3E" });
+  expect([heads[0]!.split("\r\n")[0], /^x-forwarded-uri: (.*)$/im.exec(heads[0]!)?.[1]]).toEqual(["GET /%3Ca%3E?q=%3Cq%3E HTTP/1.1", "/pods/p/proxy/%3Ca%3E"]);
 });
 
 test("a request that asks for a protocol nobody is handed over to is one like any: what its backend made of it would have no client", () => {

@@ -26,7 +26,11 @@ export interface NodeProxyDeps {
   readonly kubeletTls: () => KubeletTls;
   /** Absent: nobody counts who reads logs. */
   readonly logMeter?: LogMeter | undefined;
+  /** Absent: nobody counts who opens streams. */
+  readonly streamMeter?: StreamMeter | undefined;
 }
+
+export interface StreamMeter { opened(subresource: "exec" | "attach" | "portforward"): void }
 
 export interface LogMeter {
   asked(verified: boolean): void;

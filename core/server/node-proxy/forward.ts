@@ -18,7 +18,7 @@ import type { RawAnswer, UpgradeAnswer } from "../answer.ts";
 import type { ServerRequest } from "../request.ts";
 import type { Scope } from "../scope.ts";
 import type { Backend } from "./backend.ts";
-import { rewriteHtml, rewriteLocation, type Rewriting } from "./rewrite.ts";
+import { escapeIllegal, rewriteHtml, rewriteLocation, type Rewriting } from "./rewrite.ts";
 
 /** Source: RFC 9110 section 7.6.1, as ReverseProxy has it */
 const HOP_BY_HOP: ReadonlySet<string> = new Set(["connection", "proxy-connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade"]);
@@ -44,7 +44,7 @@ export async function forwardUpgrade({ request, signal, server: { clock } }: For
   if (!asksForUpgrade(request)) throw badRequest("Upgrade request required");
   const connection = await backend.connect().catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
   const headers: HeaderPairs = [["Host", host], ...(request.header("user-agent") === undefined ? [GO_CLIENT] : []), ...passedOn(request, ({ name }) => name !== "content-length" && !isIn(identity, name), true), ...identity];
-  const response = await http1Request(connection, { method: request.method, target, headers, isUpgrade: true }, signal).catch((error: Error) => { throw internalError(error); });
+  const response = await http1Request(connection, { method: request.method, target: escapeIllegal(target), headers, isUpgrade: true }, signal).catch((error: Error) => { throw internalError(error); });
   const { upgraded } = response;
   if (!upgraded && response.status < 400) {
     response.body.destroy();
@@ -98,8 +98,8 @@ interface Forwarding {
 /** What of a request's scope is needed here. */
 export type Forwarded = Pick<Scope, "request" | "signal"> & { readonly server: Pick<Scope["server"], "clock"> };
 
-export async function forwardHttp({ request, signal }: Forwarded, { backend, path, prefix, origin, identity = [], query = request.wire?.rawQuery ?? request.query.toString(), host = request.header("host") ?? request.header(":authority") ?? backend.host }: Forwarding): Promise<RawAnswer> {
-  const hasBody = request.wire && mayHaveBody(request);
+export async function forwardHttp({ request, signal }: Forwarded, { backend, path: wanted, prefix, origin, identity = [], query = request.wire?.rawQuery ?? request.query.toString(), host = request.header("host") ?? request.header(":authority") ?? backend.host }: Forwarding): Promise<RawAnswer> {
+  const path = escapeIllegal(wanted), hasBody = request.wire && mayHaveBody(request);
   const headers: HeaderPairs = [
     ["Host", host], ...passedOn(request, ({ name }) => !HOP_BY_HOP.has(name) && (hasBody || name !== "content-length") && !isIn(identity, name)),
     ...(hasBody || !SAID_TO_BE_EMPTY.has(request.method) ? [] : [["Content-Length", "0"] as const]), ...(/\btrailers\b/i.test(request.header("te") ?? "") ? [["Te", "trailers"] as const] : []),
@@ -149,7 +149,7 @@ async function answerOf(response: Http1Response, rewriting: Rewriting): Promise<
   let { body, length }: { body: Readable | Uint8Array; length: number | undefined } = response;
   let passed = withoutHops(response.headers).filter(([name]) => !CORS.has(name.toLowerCase()));
   const location = headerOf(response, "location") ?? "";
-  if (location !== "") passed = passed.map(([name, value]) => [name, name.toLowerCase() === "location" ? rewriteLocation(location, rewriting) : value] as const);
+  if (location !== "") passed = passed.map(([name, value]) => [name, name.toLowerCase() === "location" ? escapeIllegal(rewriteLocation(location, rewriting)) : value] as const);
   else if ((headerOf(response, "content-type") ?? "").split(";")[0]!.trim() === "text/html") {
     body = await rewriteHtml(response.body, headerOf(response, "content-encoding") ?? "", rewriting);
     if (body instanceof Uint8Array) {

@@ -117,6 +117,7 @@ async function execOrAttach(deps: NodeProxyDeps, scope: Scope, kind: "exec" | "a
   for (const [on, name] of [[streams.stdin, "input"], [streams.stdout, "output"], [streams.stderr, "error"], [streams.tty, "tty"]] as const) if (on) params.set(name, "1");
   for (const word of command) params.append("command", word);
   const backend = await kubeletBackend(deps, scope, nodeName);
+  deps.streamMeter?.opened(kind);
   return await forwardUpgrade(scope, backend, `/${kind}/${[scope.info.namespace, pod.metadata.name, container].map(encodeURIComponent).join("/")}?${params}`);
 }
 
@@ -126,6 +127,7 @@ export async function podPortForward(deps: NodeProxyDeps, scope: Scope): Promise
   await mayCreate(scope);
   const pod = await podOf(scope);
   const backend = await kubeletBackend(deps, scope, hostOf(pod));
+  deps.streamMeter?.opened("portforward");
   return await forwardUpgrade(scope, backend, `/portForward/${[scope.info.namespace, pod.metadata.name].map(encodeURIComponent).join("/")}${ports.length > 0 ? `?port=${ports.join(",")}` : ""}`);
 }
 

@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { gunzipSync, gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { splitSchemeNamePort } from "./backend.ts";
-import { rewriteHtml, rewriteLocation } from "./rewrite.ts";
+import { escapeIllegal, rewriteHtml, rewriteLocation } from "./rewrite.ts";
 
 const HERE = { prefix: "/api/v1/namespaces/a/services/b/proxy", backendHost: "10.0.0.7:80", requestHost: "localhost:8001" };
 
@@ -19,6 +19,12 @@ test.each([
   ["https://example.com/login", "https://example.com/login"],
   ["mailto:a@b", "mailto:a@b"],
 ])("%s becomes %s", (from, to) => expect(rewriteLocation(from, HERE)).toBe(to));
+
+test.each([
+  ["/logs/log.log%00<script>alert(1)</script>?a=<b>#<c>", "/logs/log.log%00%3Cscript%3Ealert(1)%3C/script%3E?a=<b>#<c>"],
+  ["http://example.com/a b/\u00e9\"^`{|}\\", "http://example.com/a%20b/%E9%22%5E%60%7B%7C%7D%5C"],
+  ["/plain/%2F-_.~$&+,;=:@!'()*[]", "/plain/%2F-_.~$&+,;=:@!'()*[]"],
+])("what may not stand in a path is escaped: %s", (from, to) => expect(escapeIllegal(from)).toBe(to));
 
 const PAGE = `<!-- <a href="/no"> --><A class=x HREF='/yes'>é</A><img src=/pic alt="a > b"><p href="/no"><script src="/s.js">if (a<b) "<a href='/no'>"</script><link href="//10.0.0.7:80/c.css">`;
 const REWRITTEN = `<!-- <a href="/no"> --><A class=x HREF='/P/yes'>é</A><img src=/P/pic alt="a > b"><p href="/no"><script src="/P/s.js">if (a<b) "<a href='/no'>"</script><link href="/P/c.css">`;

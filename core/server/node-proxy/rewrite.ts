@@ -39,6 +39,14 @@ export function rewriteLocation(url: string, { prefix, backendHost, requestHost,
   return `${origin}${cleanJoin(prefix, path)}${rest}`;
 }
 
+const NOT_IN_PATH = /[^A-Za-z0-9\-_.~$&+,/:;=@%!'()*[\]]/g;
+
+/** The path of an address with all that may not stand in one escaped, as a server may write it and a client may ask for it: no page can read a tag in it. What follows the path stays. `url`: a character for each byte, as heads are read. */
+export function escapeIllegal(url: string): string {
+  const end = url.search(/[?#]/), path = end < 0 ? url : url.slice(0, end);
+  return path.replace(NOT_IN_PATH, (character) => [...Buffer.from(character, "latin1")].map((byte) => `%${byte.toString(16).toUpperCase().padStart(2, "0")}`).join("")) + url.slice(path.length);
+}
+
 /** Both without . and .. and doubled slashes; a slash at the end stays. */
 function cleanJoin(prefix: string, path: string): string {
   const parts: string[] = [];

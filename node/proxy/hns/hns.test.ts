@@ -1,10 +1,15 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { expect, test } from "vitest";
 import type { Service } from "../../../core/api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../../core/api/gen/discovery.v1.ts";
 import type { Informers } from "../../../core/client/informer-factory.ts";
-import { ENDPOINT_SLICES, SERVICES } from "../../../core/client/resources.ts";
+import { ENDPOINT_SLICES, NODES, SERVICES } from "../../../core/client/resources.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
+import { metricsRegistry } from "../../../core/observe/metrics.ts";
+import { eventually as eventuallyAsked } from "../../../test/eventually.ts";
 import { eventually } from "../../../test/fake-api.ts";
 import { fakeHcn } from "../../../test/fake-hcn.ts";
 import { staticInformer, stored } from "../../../test/static-informer.ts";
@@ -55,6 +60,14 @@ test("a Service is a load balancer for each of its addresses", () => {
       "10.43.0.80:80 → 10.42.7.5:8080 from 10.42.7.254 mapping=0 flags=1", "198.51.100.3:80 → 10.42.7.5:8080 from 10.42.7.254 mapping=16 flags=0",
     ]],
   ] as const) expect([what, ...lines(ports(spec, endpoints))]).toEqual([what, ...expected]);
+});
+
+test("a load balancer that is to preserve the destination leads to this node's endpoints, where Windows can answer directly", () => {
+  const [port] = ports({ type: "NodePort", externalIPs: ["198.51.100.3"], ports: [{ port: 80, nodePort: 30080 }] }, ["10.42.7.5 here", "10.42.1.9"]);
+  const plan = { ...port!, loadBalancerIps: ["198.51.100.9"], preservesDestination: true };
+  const both = "10.42.1.9,10.42.7.5:8080 from 10.42.7.254", here = "10.42.7.5:8080 from 10.42.7.254";
+  expect(lines([plan])).toEqual([`10.43.0.80:80 → ${both} mapping=0 flags=1`, `node:30080 → ${here} mapping=18 flags=0`, `198.51.100.3:80 → ${both} mapping=16 flags=0`, `198.51.100.9:80 → ${here} mapping=28 flags=1`]);
+  expect(lines([plan], { ...OVERLAY, directServerReturn: false }).at(-1)).toBe(`198.51.100.9:80 → ${both} mapping=16 flags=0`);
 });
 
 test("on a bridge nothing is wrapped, and an old Windows answers through the proxy", () => {
@@ -124,10 +137,11 @@ test("the proxy follows services, pods and the network", async () => {
   const networkId = hcn.createNetwork({ Name: "coracle", Type: "Overlay" }).ID;
   const services = staticInformer<Service>(), slices = staticInformer<EndpointSlice>(), none = staticInformer();
   const informers = { of: (ref: unknown) => (ref === SERVICES ? services : ref === ENDPOINT_SLICES ? slices : none) } as unknown as Informers;
+  const metrics = metricsRegistry();
   let network: { id: string; type: "Overlay"; sourceVip: string; hostMac: string; remoteSubnets: HnsFacts["remoteSubnets"] } | undefined;
   let tell = (): void => {};
   const stop = new AbortController();
-  const proxy = hnsProxy({ informers, nodeName: "win", nodeIps: ["192.168.1.10"], network: () => network, onNetworkChange: (handler) => { tell = handler; }, hcn: () => hcn, clock: systemClock, log: silentLog });
+  const proxy = hnsProxy({ informers, nodeName: "win", nodeIps: ["fd00::10", "192.168.1.10"], network: () => network, onNetworkChange: (handler) => { tell = handler; }, hcn: () => hcn, clock: systemClock, log: silentLog, metrics });
   const running = proxy.run(stop.signal, () => {});
   services.put(stored<Service>("v1", "Service", "default/web", { spec: { clusterIP: "10.43.0.80", clusterIPs: ["10.43.0.80"], ports: [{ port: 80 }] } }));
   slices.put(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "default/web-1", { metadata: { labels: { "kubernetes.io/service-name": "web" } }, addressType: "IPv4", ports: [{ name: "", port: 8080 }], endpoints: [{ addresses: ["10.42.1.9"], conditions: { ready: true }, nodeName: "other" }] }));
@@ -136,8 +150,48 @@ test("the proxy follows services, pods and the network", async () => {
   network = { id: networkId, type: "Overlay", sourceVip: "10.42.7.254", hostMac: "00-15-5D-00-00-01", remoteSubnets: OVERLAY.remoteSubnets };
   tell();
   await eventually(() => hcn.loadBalancers().length, (count) => count === 1);
+  expect(hcn.endpoints().find(({ IpConfigurations }) => IpConfigurations?.[0]?.IpAddress === "10.43.0.80")?.Policies).toEqual([{ Type: "ProviderAddress", Settings: { ProviderAddress: "192.168.1.10" } }]); // an overlay is of IPv4
   services.remove(services.get("default/web" as never) as Service);
   await eventually(() => hcn.loadBalancers().length, (count) => count === 0);
+  stop.abort();
+  await running;
+});
+
+test("a Windows node tells how its proxy is: late while it has no network, and by which means it works", async () => {
+  const hcn = fakeHcn();
+  const services = staticInformer<Service>(), nodes = staticInformer(), none = staticInformer<EndpointSlice>();
+  nodes.put(stored("v1", "Node", "win"));
+  const informers = { of: (ref: unknown) => (ref === SERVICES ? services : ref === NODES ? nodes : none) } as unknown as Informers;
+  let ms = 0, network: { id: string; type: "L2Bridge"; sourceVip: string; hostMac: string; remoteSubnets: [] } | undefined;
+  let tell = (): void => {};
+  const at = async (): Promise<{ address: string; port: number }> => {
+    const server = createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    await new Promise((resolve) => server.close(resolve));
+    return { address: "127.0.0.1", port };
+  };
+  const healthz = await at(), status = await at(), told: string[] = [];
+  const stop = new AbortController();
+  const proxy = hnsProxy({
+    informers, nodeName: "win", nodeIps: ["192.168.1.10"], network: () => network, onNetworkChange: (handler) => { tell = handler; }, hcn: () => hcn, healthz, status,
+    pages: { configz: () => ({ of: "it" }) }, events: { report: ({ metadata: { name } }, { reason, action }) => void told.push(`${name} ${reason} ${action}`) }, clock: { ...systemClock, uptimeMs: () => ms }, log: silentLog, metrics: metricsRegistry(),
+  });
+  const running = proxy.run(stop.signal, () => {});
+  const ask = async ({ port }: { port: number }, path: string): Promise<string> => {
+    const response = await fetch(`http://127.0.0.1:${port}${path}`);
+    return `${response.status} ${await response.text()}`;
+  };
+  services.put(stored<Service>("v1", "Service", "default/web", { spec: { clusterIP: "10.43.0.80", clusterIPs: ["10.43.0.80"], ports: [{ port: 80 }] } }));
+  expect(await eventuallyAsked("it answers", () => ask(healthz, "/healthz"))).toMatch(/^200 .*"nodeEligible":true,"healthy":true/);
+  ms = 60_000;
+  expect(await ask(healthz, "/livez")).toMatch(/^503 .*"healthy":false/);
+  network = { id: hcn.createNetwork({ Name: "coracle", Type: "L2Bridge" }).ID, type: "L2Bridge", sourceVip: "", hostMac: "", remoteSubnets: [] };
+  tell();
+  await eventuallyAsked("it is well again", async () => (await ask(healthz, "/livez")).startsWith('200 ') || undefined);
+  expect(told).toEqual(["win Starting StartKubeProxy"]);
+  expect([await ask(status, "/proxyMode"), await ask(status, "/configz")]).toEqual(["200 kernelspace", '200 {"of":"it"}']);
+  expect(await ask(status, "/metrics")).toMatch(/kubeproxy_sync_proxy_rules_duration_seconds_count\{ip_family="IPv4"\} \d/);
   stop.abort();
   await running;
 });

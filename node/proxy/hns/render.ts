@@ -5,6 +5,7 @@
  *
  *   cluster IP       its VIP                    node port        no VIP: any address of the node
  *   external IPs, load balancers' IPs           their VIPs, marked as external
+ *   annotation preserve-destination             node port and load balancers' IPs lead to this node's endpoints, if Windows can answer directly
  *
  * Limits of Windows: no SCTP, no IPv6 on an overlay, one target port for each load balancer (the one most backends have); a service without backends is not
  * refused, it just is not there.
@@ -51,7 +52,7 @@ export interface Wanted {
   readonly skipped: readonly string[];
 }
 
-const LOCAL_ROUTED_VIP = 2, VIP_EXTERNAL_IP = 16; // of a port mapping
+const LOCAL_ROUTED_VIP = 2, USE_MUX = 4, PRESERVE_DESTINATION = 8, VIP_EXTERNAL_IP = 16; // of a port mapping
 const DSR = 1, IPV6 = 2; // of a load balancer
 const BY_SOURCE_IP = 2;
 const PROTOCOLS: Readonly<Record<PortPlan["protocol"], 6 | 17 | undefined>> = { tcp: 6, udp: 17, sctp: undefined };
@@ -98,11 +99,14 @@ function loadBalancersOf(port: PortPlan, facts: HnsFacts, skip: (text: string) =
   }
 
   const external = externalLocal ? localBackends : clusterBackends;
+  const preserves = port.preservesDestination && facts.directServerReturn;
+  const balanced = preserves && !externalLocal ? clusterBackends.filter(({ local }) => local) : external;
   const outside = { mappingFlags: VIP_EXTERNAL_IP, direct: externalLocal && facts.directServerReturn };
   return [
     ...balance(clusterIp, port.port, internalLocal ? localBackends : clusterBackends, { direct: facts.directServerReturn }),
-    ...(nodePort === 0 ? [] : balance("", nodePort, external, { ...outside, mappingFlags: VIP_EXTERNAL_IP | LOCAL_ROUTED_VIP })),
-    ...[...externalIps, ...loadBalancerIps].flatMap((vip) => balance(vip, port.port, external, outside)),
+    ...(nodePort === 0 ? [] : balance("", nodePort, balanced, { ...outside, mappingFlags: VIP_EXTERNAL_IP | LOCAL_ROUTED_VIP })),
+    ...externalIps.flatMap((vip) => balance(vip, port.port, external, outside)),
+    ...loadBalancerIps.flatMap((vip) => balance(vip, port.port, balanced, preserves ? { mappingFlags: VIP_EXTERNAL_IP | USE_MUX | PRESERVE_DESTINATION, direct: true } : outside)),
   ];
 }
 

@@ -15,7 +15,7 @@ const CLUSTER = ["10.42.0.0/16"];
 const backend = (n: number, local = false) => ({ ip: `10.42.0.${n}`, port: 8080, local });
 const base: PortPlan = {
   family: 4, namespace: "default", service: "web", portName: "http", protocol: "tcp", clusterIp: "10.43.0.5", port: 80, nodePort: 0, externalIps: [], loadBalancerIps: [], sourceRanges: [],
-  nodeInSourceRanges: false, affinitySeconds: 0, internalLocal: false, externalLocal: false, clusterBackends: [backend(1, true), backend(2)], localBackends: [], servingBackends: [], anyBackend: true,
+  nodeInSourceRanges: false, affinitySeconds: 0, internalLocal: false, externalLocal: false, preservesDestination: false, clusterBackends: [backend(1, true), backend(2)], localBackends: [], servingBackends: [], anyBackend: true,
 };
 const ruleset = (...plans: Partial<PortPlan>[]): Ruleset => merge(plans.map((plan) => renderPort({ ...base, ...plan }, CLUSTER)));
 const script = (plan: Partial<PortPlan>): string[] => difference("t", 4, EMPTY_RULESET, ruleset(plan)).text.trim().split("\n").filter((line) => !/^(add|flush) chain/.test(line));
