@@ -134,6 +134,24 @@ test("devices near the processors come first, and hints say where there are enou
   expect(deviceHints({ ...wish, devices: devices.slice(4), count: 1 })).toBeUndefined();
 });
 
+test("a plugin that cannot say how it works is told so, and is not used", async () => {
+  const broken = rpcServer<Methods>({
+    name: "plugin", socket: join(dataDir, "device-plugins", "broken.sock"), methods, log: silentLog,
+    calls: { "DevicePlugin/GetDevicePluginOptions": () => { throw new Error("it is broken"); } },
+    streams: { "DevicePlugin/ListAndWatch": async function* () { yield { devices: [{ ID: "a", health: "Healthy" }] }; } },
+  });
+  const manager = deviceManager({ dataDir, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => undefined });
+  const stop = new AbortController();
+  const ended = runAll([...manager.parts, broken], stop.signal);
+  await eventually(() => existsSync(join(dataDir, "device-plugins", "broken.sock")), Boolean);
+  const kubelet = rpcClient<Methods>({ socket: join(dataDir, "device-plugins", "kubelet.sock"), methods, nowMs: Date.now });
+  await expect(kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "broken.sock", resource_name: RESOURCE })).rejects.toThrow("failed to get device plugin options: rpc error: code = Unknown desc = it is broken");
+  kubelet.close();
+  expect(manager.counts().get(RESOURCE)).toBeUndefined();
+  stop.abort();
+  await ended;
+});
+
 test("what a plugin says later counts, what it does not say any more is ill; sockets of a former life go", async () => {
   const lists = [[{ ID: "a", health: "Healthy" }, { ID: "b", health: "Healthy" }], [{ ID: "a", health: "Healthy" }, { ID: "b", health: "Unhealthy" }]];
   const next = Promise.withResolvers<void>();

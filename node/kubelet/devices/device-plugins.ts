@@ -18,7 +18,7 @@ import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import { serviceMethods } from "../../cri/facts.ts";
-import { type RpcClient, rpcClient } from "../../cri/rpc-client.ts";
+import { type RpcClient, rpcClient, type RpcError } from "../../cri/rpc-client.ts";
 import { RpcFailure, rpcServer } from "../../cri/rpc-server.ts";
 import text from "../plugins/device-plugin-facts.txt" with { type: "text" };
 import type { DevicePluginOptions, Methods } from "../plugins/gen/device-plugin.v1beta1.ts";
@@ -73,7 +73,9 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
     const stop = new AbortController();
     const end = (): void => { stop.abort(); client.close(); };
     try {
-      const options = await client.call("DevicePlugin/GetDevicePluginOptions", {}, { signal: life.signal, timeoutMs: CONNECT_MS });
+      const options = await client.call("DevicePlugin/GetDevicePluginOptions", {}, { signal: life.signal, timeoutMs: CONNECT_MS }).catch((error: RpcError) => {
+        throw new RpcFailure("Unknown", error.code === "DeadlineExceeded" ? "failed to dial device plugin: context deadline exceeded" : `failed to get device plugin options: ${error.message}`);
+      });
       const plugin = { resource, options, call: client.call, stop: end };
       if (options.pre_start_required) preparing.add(resource);
       else preparing.delete(resource);
@@ -115,11 +117,16 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
   const registration = rpcServer<Methods>({
     name: "device-plugins", socket: join(directory, "kubelet.sock"), methods, log,
     calls: {
-      "Registration/Register"({ resource_name = "", version = "", endpoint = "" }) {
+      async "Registration/Register"({ resource_name = "", version = "", endpoint = "" }) {
         if (isExtendedName(resource_name)) registrations.inc({ resource_name });
         validate(resource_name, [version]);
         if (endpoint === "" || endpoint.includes("/")) throw new RpcFailure("Unknown", `invalid endpoint "${endpoint}"`);
-        connect(resource_name, join(directory, endpoint)).catch((error: unknown) => log.warn("device plugin not connected", { resource: resource_name, endpoint, error })); // it serves once it has our answer
+        try {
+          await connect(resource_name, join(directory, endpoint));
+        } catch (error) {
+          log.warn("device plugin not connected", { resource: resource_name, endpoint, error });
+          throw error; // so that it registers again
+        }
         return {};
       },
     },
