@@ -605,6 +605,24 @@ test("a critical pod drives out one that is not, where the node is too full for 
   expect(node.told).toContain("plain Preempting: Preempted in order to admit critical pod");
 });
 
+test("a critical pod that is to have more drives out others for it, and waits where that would not do", async () => {
+  await using node = await startNode();
+  const asks = (cpu: string) => ({ requests: { cpu } });
+  const resize = (cpu: string) => node.api.client.resource(PODS).patch({ metadata: { name: "critical", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [{ name: "x", image: "busybox:1", resources: asks(cpu) }] } }, { signal: new AbortController().signal });
+  await node.create("plain", { priority: 0 }, [{ resources: asks("900m") }]);
+  await node.create("small", { priority: 0 }, [{ resources: asks("100m") }]);
+  await node.create("critical", { priority: 2_000_001_000 }, [{ name: "x", resources: asks("1") }]);
+  for (const name of ["plain", "small", "critical"]) await node.until(name, isReady);
+  await resize("3"); // which the API server would have refused
+  const waiting = await node.until("critical", (status) => status?.conditions?.some(({ type }) => type === "PodResizePending") ?? false);
+  expect(waiting?.conditions?.find(({ type }) => type === "PodResizePending")).toMatchObject({ reason: "Deferred", message: "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]" });
+  expect(isReady(node.status("plain"))).toBe(true);
+  await resize("1500m");
+  expect(await node.until("plain", (status) => status?.phase === "Failed")).toMatchObject({ reason: "Preempting" });
+  await node.until("critical", (status) => first(status)?.allocatedResources?.["cpu"] === "1500m");
+  expect([isReady(node.status("small")), node.counted('kubelet_preemptions{preemption_signal="cpu"}')]).toEqual([true, 1]);
+});
+
 test("a node short of disk clears away what nobody needs, then ends pods with all they have, the least important first", async () => {
   const settings: Partial<KubeletSettings> = {};
   await using node = await startNode(settings);
