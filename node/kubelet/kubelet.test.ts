@@ -1042,6 +1042,25 @@ test("resources change while the pod runs, when the node can afford it", async (
   expect(node.cri.calls.filter((call) => call.startsWith("CreateContainer c0")).length).toBe(1);
 });
 
+test("a pod that waits to have more is still taken in after the machine was down, also when it asked for that meanwhile", async () => {
+  await using node = await startNode();
+  const asks = (cpu: string) => ({ requests: { cpu } });
+  const resize = (name: string, cpu: string) => node.api.client.resource(PODS).patch({ metadata: { name, namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [{ name, image: "busybox:1", resources: asks(cpu) }] } }, { signal: new AbortController().signal });
+  const isPending = (status: PodStatus | undefined) => status?.conditions?.some(({ type, reason }) => type === "PodResizePending" && reason === "Deferred") ?? false;
+  for (const name of ["before", "meanwhile"]) await node.create(name, {}, [{ name, resources: asks("500m") }]);
+  for (const name of ["before", "meanwhile"]) await node.until(name, isReady);
+  await resize("before", "3");
+  await node.until("before", isPending);
+  await node.stopKubelet();
+  await resize("meanwhile", "3");
+  for (const { id = "" } of (await node.cri.call("RuntimeService/ListPodSandbox", {})).items ?? []) await node.cri.call("RuntimeService/StopPodSandbox", { pod_sandbox_id: id });
+  node.startKubelet();
+  for (const name of ["before", "meanwhile"]) {
+    const status = await node.until(name, (now) => now?.phase === "Failed" || (isPending(now) && isReady(now) && (first(now)?.restartCount ?? 0) > 0));
+    expect([status?.phase, first(status)?.allocatedResources]).toEqual(["Running", { cpu: "500m" }]);
+  }
+});
+
 test("what the runtime refuses to give a running container is told, and given once it does not refuse", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   runtime.images.add("busybox:1");

@@ -156,7 +156,7 @@ export class PodManager {
 
   #admit(pod: Pod): void {
     const worker = new PodWorker(pod, this.#deps.worker);
-    const refusal = this.#refusal(pod);
+    const refusal = this.#refusal(worker.granted); // what it wishes beside that can wait
     this.#start(worker);
     const { metrics } = this.#deps.worker.context;
     metrics.podSeen(pod);

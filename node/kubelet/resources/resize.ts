@@ -5,8 +5,8 @@
  * Source: kubernetes v1.36 pkg/kubelet/allocation/allocation_manager.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodResizeAction),
  *         pkg/kubelet/events/resize.go
  */
-import type { Container, EphemeralContainer, Pod, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
-import { milliQuantity, parseQuantity, quantityOf } from "../../../core/api/meta/quantity.ts";
+import type { Container, EphemeralContainer, Pod, ResourceList, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
+import { compareQuantity, milliQuantity, parseQuantity, quantityOf } from "../../../core/api/meta/quantity.ts";
 import type { LinuxContainerResources } from "../../cri/gen/runtime.v1.ts";
 import type { OperatingSystem } from "../../os/machine.ts";
 import { same } from "../status/status-patch.ts";
@@ -23,12 +23,31 @@ export function allocationOf({ spec }: Pod): Allocation {
   return { ...Object.fromEntries([...spec.containers, ...(spec.initContainers ?? [])].map(({ name, resources }) => [name, resources ?? {}])), ...(spec.resources ? { [POD]: spec.resources } : {}) };
 }
 
+/** What a pod was granted that nothing is noted of: its spec says so, or, where that is newer than its status, the status tells of processors and memory. */
+export function allocationTold(pod: Pod): Allocation {
+  const { metadata: { generation }, spec, status } = pod;
+  const wished = allocationOf(pod);
+  if (status?.observedGeneration === undefined || status.observedGeneration === generation) return wished;
+  const told = new Map([...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].filter(({ containerID }) => containerID).map((one) => [one.name, one]));
+  return Object.fromEntries(Object.entries(wished).map(([name, resources]) => {
+    const of = name !== POD ? told.get(name) : spec.overhead ? undefined : status; // which is told with the pod's
+    return [name, of ? { ...resources, requests: asTold(resources.requests, of.allocatedResources), limits: asTold(resources.limits, of.resources?.limits) } : resources];
+  }));
+}
+
+/** The same in the spec's own words. */
+function asTold(wished: ResourceList = {}, told: ResourceList = {}): ResourceList {
+  const isSame = (name: string): boolean => wished[name] !== undefined && told[name] !== undefined && compareQuantity(parseQuantity(wished[name]), parseQuantity(told[name])) === 0;
+  const others = Object.entries(wished).filter(([name]) => !RESIZABLE.some((one) => one === name));
+  return Object.fromEntries([...others, ...RESIZABLE.flatMap((name) => (told[name] === undefined ? [] : [[name, isSame(name) ? wished[name]! : told[name]]]))]);
+}
+
 /** The pod as it was granted. */
 export function withAllocation(pod: Pod, allocation: Allocation): Pod {
   if (same(allocationOf(pod), allocation)) return pod;
   const granted = (container: Container): Container => (allocation[container.name] ? { ...container, resources: allocation[container.name] } : container);
-  const { containers, initContainers } = pod.spec;
-  return { ...pod, spec: { ...pod.spec, ...(allocation[POD] ? { resources: allocation[POD] } : {}), containers: containers.map(granted), ...(initContainers ? { initContainers: initContainers.map(granted) } : {}) } };
+  const { containers, initContainers, resources: _, ...spec } = pod.spec;
+  return { ...pod, spec: { ...spec, ...(allocation[POD] ? { resources: allocation[POD] } : {}), containers: containers.map(granted), ...(initContainers ? { initContainers: initContainers.map(granted) } : {}) } };
 }
 
 /** `what`: the same for the event, which names what the node would refuse the pod for. */
