@@ -53,7 +53,17 @@ test("a pod whose wish has changed while nobody looked was granted what its stat
   expect(allocationTold(told(2))).toEqual(allocationOf(wish));
   expect(allocationTold(wish)).toEqual(allocationOf(wish));
   const whole = { ...told(1), spec: { ...wish.spec, resources: { requests: { cpu: "3" } } } };
-  expect(allocationTold({ ...whole, status: { ...whole.status, allocatedResources: { cpu: "1", memory: "1Gi" } } })[""]).toEqual({ requests: { cpu: "1", memory: "1Gi" }, limits: {} });
+  expect(allocationTold({ ...whole, status: { ...whole.status, allocatedResources: { cpu: "1", memory: "1Gi" } } })[""]).toEqual({ requests: { cpu: "1" }, limits: {} });
+});
+
+test("what a container has from its pod as a whole is told where it says something itself", () => {
+  const shared = (resources: ResourceRequirements): ResourceRequirements => {
+    const one = { ...pod(resources), spec: { containers: [{ name: "c", resources }], resources: { limits: { cpu: "2", memory: "1Gi" } } } };
+    return actualResources(resources, containerResources(one, one.spec.containers[0]!, machine));
+  };
+  expect(shared({ limits: { memory: "64Mi" }, requests: { memory: "64Mi" } })).toEqual({ limits: { cpu: "2", memory: "64Mi" }, requests: { cpu: "2", memory: "64Mi" } });
+  expect(shared({ limits: { cpu: "1" }, requests: { cpu: "1m" } })).toEqual({ limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "1m" } });
+  expect(shared({})).toEqual({});
 });
 
 test("memory limits do not go below what is used", () => {
