@@ -653,6 +653,22 @@ test("a node short of disk clears away what nobody needs, then ends pods with al
   expect(isReady(node.status("critical"))).toBe(true);
 });
 
+test("a pod that waits for more memory is evicted by what it was granted", async () => {
+  const settings: Partial<KubeletSettings> = {};
+  const cgroups = { ...memoryCgroups(), usage: (path: string) => ({ cpuNs: 0, memoryBytes: 0, workingSetBytes: path.includes("pod") ? 64 * 1024 ** 2 : 0, rssBytes: 0, pageFaults: 0, majorPageFaults: 0 }) };
+  await using node = await startNode(settings, { cgroups });
+  const asks = (memory: string) => ({ requests: { memory } });
+  for (const [name, priority] of [["waiting", 0], ["other", 1]] as const) await node.create(name, { priority }, [{ name, resources: asks("16Mi") }]);
+  for (const name of ["waiting", "other"]) await node.until(name, isReady);
+  await node.api.client.resource(PODS).patch({ metadata: { name: "waiting", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [{ name: "waiting", image: "busybox:1", resources: asks("8Gi") }] } }, { signal: new AbortController().signal });
+  await node.until("waiting", (status) => status?.conditions?.some(({ type }) => type === "PodResizePending") ?? false);
+  await node.stopKubelet();
+  Object.assign(settings, { eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: [{ signal: "memory.available", value: { bytes: 1e18 } }] } } satisfies Partial<KubeletSettings>);
+  node.startKubelet();
+  await eventually(() => node.told.filter((line) => / Evicted: /.test(line)), (lines) => lines.length > 0);
+  expect(node.told.find((line) => / Evicted: /.test(line))).toMatch(/^waiting Evicted: The node was low on resource: memory\./);
+});
+
 test("a machine that goes down: the node is not Ready, its pods end and say why, and none comes any more", async () => {
   const { promise: goingDown, resolve: goDown } = Promise.withResolvers<void>();
   await using node = await startNode({ shutdown: { graceMs: 30_000, criticalMs: 10_000 } }, { shutdownNotices: { run: async (on, _, signal) => { await goingDown; await on(true); await aborted(signal); } } });
