@@ -655,8 +655,15 @@ test("a node short of disk clears away what nobody needs, then ends pods with al
 
 test("a pod that waits for more memory is evicted by what it was granted", async () => {
   const settings: Partial<KubeletSettings> = {};
-  const cgroups = { ...memoryCgroups(), usage: (path: string) => ({ cpuNs: 0, memoryBytes: 0, workingSetBytes: path.includes("pod") ? 64 * 1024 ** 2 : 0, rssBytes: 0, pageFaults: 0, majorPageFaults: 0 }) };
-  await using node = await startNode(settings, { cgroups });
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const call: typeof runtime.call = async (method, ...rest) => {
+    const answer = await runtime.call(method, ...rest);
+    if (method !== "RuntimeService/ListPodSandboxStats") return answer;
+    const { items = [] } = await runtime.call("RuntimeService/ListPodSandbox", {});
+    return { stats: items.map(({ id, labels }) => ({ attributes: { id, labels }, linux: { memory: { working_set_bytes: { value: 64 * 1024 ** 2 } } } })) } as never;
+  };
+  await using node = await startNode(settings, { cri: { ...runtime, call } });
   const asks = (memory: string) => ({ requests: { memory } });
   for (const [name, priority] of [["waiting", 0], ["other", 1]] as const) await node.create(name, { priority }, [{ name, resources: asks("16Mi") }]);
   for (const name of ["waiting", "other"]) await node.until(name, isReady);
