@@ -132,7 +132,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     shutdownNotices: process.platform === "linux" ? (hasLogind() ? logindNotices({ exec, clock, log }) : shutdownSignal(process)) : options.shutdownNotices,
   });
   const agentServer = kubeletServer({
-    api: agent.api, host: "::", port: agentSettings.port, tls: () => ({ ...options.kubeletTls.material(), policy: agentSettings.tls }), clientCa: options.kubeletTls.clientCa, client,
+    api: agent.api, host: "::", port: agentSettings.port, tls: () => ({ ...options.kubeletTls.material(), policy: agentSettings.tls }), clientCa: options.kubeletTls.clientCa, client, callers: agentSettings.callers,
     localPath: localPathDirectories({ root: settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage"), mounts }),
     zpages: zpages({ component: "kubelet", flags: shownFlags(settings), version: versionInfo(), paths: KUBELET_PATHS, clock }), debug: options.debug,
     configz: () => (kubeletConfiguration(agentSettings)), clock, exec, metrics, log: log.with({ part: "kubelet server" }),

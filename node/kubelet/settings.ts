@@ -7,6 +7,7 @@ import type { Kept } from "./kept.ts";
 import { NO_PLACEMENT, type PlacementSettings } from "./placement/settings.ts";
 import { CPU_QUOTA, type CpuQuota } from "./resources/linux-resources.ts";
 import type { ReservedGroup } from "./resources/reserved-groups.ts";
+import { CALLER_TTLS, type CallerTtls } from "./server/caller-ttls.ts";
 
 export interface KubeletSettings {
   readonly nodeName: string;
@@ -76,6 +77,8 @@ export interface KubeletSettings {
   readonly fileCheckMs: number;
   /** How long exec, attach and port-forward may be silent. */
   readonly streamIdleMs: number;
+  /** How long what the API server says of a caller holds. */
+  readonly callers: CallerTtls;
   /** Where images are, if not with the container runtime; "": with it. */
   readonly imageServiceEndpoint: string;
   /** ConfigMaps and Secrets are read anew each time, and nothing is watched. */
@@ -141,6 +144,6 @@ export const KUBELET_DEFAULTS: Omit<KubeletSettings, "nodeName" | "nodeIps" | "h
   resolvConf: "/etc/resolv.conf", maxPods: 110, podPidsLimit: -1, userNamespaceIds: 65_536, cgroupRoot: "/", port: 10250, healthzAddress: "127.0.0.1", healthzPort: 10248, labels: {}, annotations: {}, taints: [], unschedulable: false, registers: true, providerId: undefined, reserved: {}, enforcesAllocatable: true,
   seccompDir: "/var/lib/kubelet/seccomp", seccompDefault: false, singleProcessOomKill: false, statusImagesMax: 50, allowedUnsafeSysctls: [], serializeImagePulls: true, containerLogMaxBytes: 10 * 1024 * 1024, containerLogMaxFiles: 5,
   staticPodDir: "", pullVerification: { policy: "NeverVerifyPreloadedImages", allowlist: [] }, imageGc: { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0 }, eviction: { thresholds: THRESHOLDS, transitionMs: 5 * 60_000, maxPodGraceSeconds: 0 }, podsPerCore: 0,
-  placement: NO_PLACEMENT, containerLogWorkers: 1, containerLogMs: 10_000, syncMs: 60_000, fileCheckMs: 20_000, streamIdleMs: 4 * 3_600_000, imageServiceEndpoint: "", readsObjectsAnew: false, runtimeTimeoutMs: 120_000, volumeStatsMs: 60_000, cpuQuota: CPU_QUOTA, deadContainers: { perContainer: 1, ageMinMs: 0 }, oomScoreAdjust: -999, reservedGroups: [], protectsKernel: false, processPriority: undefined, failCgroupV1: false, servesLogs: true,
+  placement: NO_PLACEMENT, containerLogWorkers: 1, containerLogMs: 10_000, syncMs: 60_000, fileCheckMs: 20_000, streamIdleMs: 4 * 3_600_000, callers: CALLER_TTLS, imageServiceEndpoint: "", readsObjectsAnew: false, runtimeTimeoutMs: 120_000, volumeStatsMs: 60_000, cpuQuota: CPU_QUOTA, deadContainers: { perContainer: 1, ageMinMs: 0 }, oomScoreAdjust: -999, reservedGroups: [], protectsKernel: false, processPriority: undefined, failCgroupV1: false, servesLogs: true,
   statusMs: 10_000, reportMs: 300_000, leaseSeconds: 40, crashBackoffMsMax: 300_000, limitedSwap: false, failSwapOn: false, shutdown: { graceMs: 0, criticalMs: 0 }, configuration: {},
 };

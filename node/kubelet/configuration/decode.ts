@@ -14,6 +14,7 @@ import type { PullPolicy } from "../images/pull-verification.ts";
 import { parseCpuSet } from "../placement/cpu-set.ts";
 import type { PlacementSettings } from "../placement/settings.ts";
 import { reservedGroups } from "../resources/reserved-groups.ts";
+import type { CallerTtls } from "../server/caller-ttls.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { evictionThresholds } from "./eviction-thresholds.ts";
 import { fieldsOf, type Kind } from "./fields.ts";
@@ -135,6 +136,7 @@ export function applyConfiguration(base: KubeletSettings, given: Configuration, 
   ms("syncFrequency", (value) => { result.syncMs = value; });
   ms("fileCheckFrequency", (value) => { result.fileCheckMs = value; });
   ms("streamingConnectionIdleTimeout", (value) => { result.streamIdleMs = value; });
+  result.callers = callerTtls(configuration, base.callers);
   read<string>("imageServiceEndpoint", (value) => { result.imageServiceEndpoint = value; });
   read<string>("configMapAndSecretChangeDetectionStrategy", (value) => { result.readsObjectsAnew = value === "Get"; });
   ms("runtimeRequestTimeout", (value) => { result.runtimeTimeoutMs = value; });
@@ -172,6 +174,12 @@ export function applyConfiguration(base: KubeletSettings, given: Configuration, 
   result.eviction = evictionThresholds(configuration, { os, before: base.eviction });
   result.configuration = configuration;
   return result;
+}
+
+/** A zero is upstream's default. */
+function callerTtls(given: Configuration, base: CallerTtls): CallerTtls {
+  const ms = (section: string, name: string, usual: number): number => parseGoDuration((given[section] as { readonly webhook?: Readonly<Record<string, string>> } | undefined)?.webhook?.[name] ?? "0s") || usual;
+  return { tokenMs: ms("authentication", "cacheTTL", base.tokenMs), allowedMs: ms("authorization", "cacheAuthorizedTTL", base.allowedMs), deniedMs: ms("authorization", "cacheUnauthorizedTTL", base.deniedMs) };
 }
 
 /** What is not said keeps upstream's default. */

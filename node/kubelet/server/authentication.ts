@@ -12,6 +12,7 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { PeerCertificate } from "../../../core/net/tls.ts";
 import { chainProblem } from "../../../core/pki/verify-chain.ts";
 import { type Certificate, parseCertificate } from "../../../core/pki/x509.ts";
+import type { CallerTtls } from "./caller-ttls.ts";
 import { expiringCache } from "./expiring-cache.ts";
 
 export interface Caller {
@@ -25,16 +26,15 @@ export interface AuthenticationOptions {
   /** The client CA. Asked each time: it can be replaced while running. */
   readonly roots: () => readonly Certificate[];
   readonly clock: Clock;
+  readonly ttls: CallerTtls;
 }
 
-/** Source: KubeletConfiguration authentication.webhook.cacheTTL */
-const TOKEN_TTL_MS = 2 * 60_000;
 const TOKENS_MAX = 4096;
 
 /** Undefined: it is not known who calls. Throws when the API server cannot be asked. */
 export type Authenticate = (caller: Caller, signal: AbortSignal) => Promise<UserInfo | undefined>;
 
-export function authentication({ client, roots, clock }: AuthenticationOptions): Authenticate {
+export function authentication({ client, roots, clock, ttls }: AuthenticationOptions): Authenticate {
   const verified = new WeakMap<PeerCertificate, Certificate>();
   const tokens = expiringCache<UserInfo | undefined>({ clock, entriesMax: TOKENS_MAX });
 
@@ -61,7 +61,7 @@ export function authentication({ client, roots, clock }: AuthenticationOptions):
     })) as { readonly status?: { readonly authenticated?: boolean; readonly user?: { readonly username?: string; readonly uid?: string; readonly groups?: readonly string[]; readonly extra?: Record<string, readonly string[]> } } };
     const { authenticated = false, user } = review.status ?? {};
     const found: UserInfo | undefined = authenticated && user?.username ? { name: user.username, uid: user.uid, groups: user.groups ?? [], extra: user.extra } : undefined;
-    tokens.set(key, found, TOKEN_TTL_MS);
+    tokens.set(key, found, ttls.tokenMs);
     return found;
   }
 

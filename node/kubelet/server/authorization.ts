@@ -7,6 +7,7 @@
 import type { UserInfo } from "../../../core/api/request/user.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { CallerTtls } from "./caller-ttls.ts";
 import { expiringCache } from "./expiring-cache.ts";
 
 export interface NodeAttributes { readonly verb: string; readonly subresources: readonly string[] }
@@ -28,15 +29,12 @@ export function nodeAttributes(method: string, path: string): NodeAttributes {
   return { verb: VERBS[method] ?? "", subresources: [...(fine ? [fine] : []), separate ?? "proxy"] };
 }
 
-/** Source: KubeletConfiguration authorization.webhook.cacheAuthorizedTTL, cacheUnauthorizedTTL */
-const ALLOWED_TTL_MS = 5 * 60_000;
-const DENIED_TTL_MS = 30_000;
 const DECISIONS_MAX = 8192;
 
 /** Throws when the API server cannot be asked. */
 export type Authorize = (user: UserInfo, attributes: { readonly verb: string; readonly subresource: string }, signal: AbortSignal) => Promise<boolean>;
 
-export function authorization({ client, nodeName, clock }: { readonly client: Client; readonly nodeName: string; readonly clock: Clock }): Authorize {
+export function authorization({ client, nodeName, clock, ttls: { allowedMs, deniedMs } }: { readonly client: Client; readonly nodeName: string; readonly clock: Clock; readonly ttls: CallerTtls }): Authorize {
   const decisions = expiringCache<boolean>({ clock, entriesMax: DECISIONS_MAX });
   return async (user, { verb, subresource }, signal) => {
     const spec = {
@@ -51,7 +49,7 @@ export function authorization({ client, nodeName, clock }: { readonly client: Cl
       body: { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", metadata: {}, spec },
     })) as { readonly status?: { readonly allowed?: boolean } };
     const allowed = review.status?.allowed === true;
-    decisions.set(key, allowed, allowed ? ALLOWED_TTL_MS : DENIED_TTL_MS);
+    decisions.set(key, allowed, allowed ? allowedMs : deniedMs);
     return allowed;
   };
 }

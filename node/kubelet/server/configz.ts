@@ -6,7 +6,7 @@ import type { Amount, Threshold } from "../eviction/plan.ts";
 import type { KubeletSettings } from "../settings.ts";
 
 export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record<string, unknown>> {
-  const { imageGc, eviction, shutdown } = settings;
+  const { imageGc, eviction, shutdown, callers } = settings;
   const hard = eviction.thresholds.filter(({ graceMs }) => graceMs === undefined);
   const soft = eviction.thresholds.filter(({ graceMs }) => graceMs !== undefined);
   return {
@@ -14,6 +14,10 @@ export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record
     apiVersion: "kubelet.config.k8s.io/v1beta1",
     ...defaultsOf(),
     ...settings.configuration,
+    authentication: {
+      x509: (settings.configuration["authentication"] as { readonly x509?: object } | undefined)?.x509 ?? {}, webhook: { enabled: true, cacheTTL: formatGoDuration(callers.tokenMs) }, anonymous: { enabled: false },
+    },
+    authorization: { mode: "Webhook", webhook: { cacheAuthorizedTTL: formatGoDuration(callers.allowedMs), cacheUnauthorizedTTL: formatGoDuration(callers.deniedMs) } },
     port: settings.port,
     ...(settings.staticPodDir === "" ? {} : { staticPodPath: settings.staticPodDir }),
     healthzPort: settings.healthzPort,

@@ -30,6 +30,7 @@ import type { LocalPathDirectories } from "../volumes/local-path.ts";
 import { type Answer, AnswerError, text } from "./answer.ts";
 import { authentication } from "./authentication.ts";
 import { authorization, nodeAttributes } from "./authorization.ts";
+import { CALLER_TTLS, type CallerTtls } from "./caller-ttls.ts";
 import { servingRotation } from "./certificate-metrics.ts";
 import { checkedHealth } from "./healthz.ts";
 import { route } from "./routes.ts";
@@ -45,6 +46,8 @@ export interface KubeletServerOptions {
   readonly clientCa: () => readonly Certificate[];
   /** In the name of this node: TokenReviews and SubjectAccessReviews. */
   readonly client: Client;
+  /** Absent: upstream's. */
+  readonly callers?: CallerTtls | undefined;
   /** Where local-path volumes are; absent: not on this node. */
   readonly localPath?: LocalPathDirectories | undefined;
   /** What /configz shows. */
@@ -63,9 +66,9 @@ export interface KubeletServerOptions {
 const CODES: Readonly<Record<KubeletApiError["code"], number>> = { "pod-not-found": 404, "container-not-found": 404, "bad-request": 400, "unavailable": 500 };
 const UPGRADED: ReadonlySet<string> = new Set(["exec", "attach", "portForward"]);
 
-export function kubeletServer({ api, host, port, tls, clientCa, client, localPath, configz, zpages, debug, clock, exec, log, metrics }: KubeletServerOptions): HttpsServer {
-  const authenticate = authentication({ client, roots: clientCa, clock });
-  const authorize = authorization({ client, nodeName: api.nodeName, clock });
+export function kubeletServer({ api, host, port, tls, clientCa, client, callers: ttls = CALLER_TTLS, localPath, configz, zpages, debug, clock, exec, log, metrics }: KubeletServerOptions): HttpsServer {
+  const authenticate = authentication({ client, roots: clientCa, clock, ttls });
+  const authorize = authorization({ client, nodeName: api.nodeName, clock, ttls });
   const health = checkedHealth(() => api.unhealthyReason());
   const requests = metrics.counter("kubelet_http_requests_total", "[ALPHA] Number of the http requests received since the server started");
   const took = metrics.histogram("kubelet_http_requests_duration_seconds", "[ALPHA] Duration in seconds to serve http requests", DEFAULT_BUCKETS);
