@@ -39,6 +39,8 @@ export interface StatusReportDeps {
   readonly statusAfter: (before: NodeStatus | undefined) => Promise<NodeStatus>;
   /** The API server has this status. */
   readonly onReported?: ((status: NodeStatus) => void) | undefined;
+  /** No kubelet has run on this machine before. */
+  readonly isNewMachine?: boolean | undefined;
   /** Measures how long it takes to become a node. */
   readonly startup?: StartupLatency | undefined;
 }
@@ -104,7 +106,7 @@ export class StatusReport implements Runnable {
   async #report(signal: AbortSignal): Promise<void> {
     const { settings, clock, machine } = this.#deps;
     if (this.#known === undefined) {
-      this.#known = await registerNode({ ...this.#deps, onRebooted: () => this.#event("Rebooted", `Node ${settings.nodeName} has been rebooted, boot id: ${machine.bootId}`, "Warning") }, signal);
+      this.#known = await registerNode({ ...this.#deps, isNewMachine: this.#deps.isNewMachine === true && this.#registeredMs === Number.NEGATIVE_INFINITY, onRebooted: () => this.#event("Rebooted", `Node ${settings.nodeName} has been rebooted, boot id: ${machine.bootId}`, "Warning") }, signal);
       this.#registeredMs = clock.uptimeMs();
     }
     await this.#deps.measure();
