@@ -111,6 +111,7 @@ function once({ url, headers, protocols, timeoutMs, clock, signal }: Get): Promi
   let taken = 0;
   let reads = 0;
   let later: ReturnType<Clock["after"]> | undefined;
+  let endSession: (() => void) | undefined;
   const socket: Socket = secure
     ? connectTls({ host: hostname, port, rejectUnauthorized: false, ...(protocols.length > 0 ? { ALPNProtocols: [...protocols] } : {}), ...(isIP(hostname) ? {} : { servername: hostname }) }, () => send())
     : connect({ host: hostname, port }, () => send());
@@ -121,7 +122,7 @@ function once({ url, headers, protocols, timeoutMs, clock, signal }: Get): Promi
   function send(): void {
     connected = true;
     ends = `${hostPort(socket.localAddress, socket.localPort)}->${hostPort(socket.remoteAddress, socket.remotePort)}`;
-    if (secure && (socket as TLSSocket).alpnProtocol === "h2") return http2Get(socket as TLSSocket, { url, authority: address, headers }, { head: (answer) => { headed = answer; }, whole: resolve, broken: (fault) => broken(fault, fault) });
+    if (secure && (socket as TLSSocket).alpnProtocol === "h2") return void (endSession = http2Get(socket as TLSSocket, { url, authority: address, headers }, { head: (answer) => { headed = answer; }, whole: resolve, broken: (fault) => broken(fault, fault) }));
     socket.on("data", take).on("end", () => settle(true)).on("close", () => settle(true));
     socket.write(request);
   }
@@ -153,6 +154,7 @@ function once({ url, headers, protocols, timeoutMs, clock, signal }: Get): Promi
     timer.cancel();
     later?.cancel();
     signal.removeEventListener("abort", quit);
+    endSession?.();
     socket.destroy();
   });
 }

@@ -23,10 +23,13 @@ const ERRORS: readonly string[] = [
   "INADEQUATE_SECURITY", "HTTP_1_1_REQUIRED",
 ];
 
-/** Who takes the socket away ends it. */
-export function http2Get(socket: TLSSocket, request: Http2Request, told: Http2Told): void {
+/** Returns what ends it. */
+export function http2Get(socket: TLSSocket, request: Http2Request, told: Http2Told): () => void {
   const refused = forbiddenHeader(request.headers);
-  if (refused) return told.broken(refused);
+  if (refused) {
+    told.broken(refused);
+    return () => undefined;
+  }
   const session = http2.connect(request.url.origin, { createConnection: () => socket, settings: { enablePush: false } });
   const stream = session.request(fieldsOf(request), { endStream: true });
   const parts: Buffer[] = [];
@@ -45,6 +48,7 @@ export function http2Get(socket: TLSSocket, request: Http2Request, told: Http2To
   stream.on("error", (error: NodeJS.ErrnoException) => told.broken(error.code === "ERR_HTTP2_STREAM_ERROR" ? `stream error: stream ID 1; ${nameOf(stream.rstCode ?? 0)}; received from peer` : "unexpected EOF"));
   stream.on("close", () => told.broken("unexpected EOF"));
   session.on("error", () => told.broken("unexpected EOF"));
+  return () => session.destroy();
 }
 
 function fieldsOf({ url, authority, headers }: Http2Request): http2.OutgoingHttpHeaders {
