@@ -37,6 +37,8 @@ export interface StatusReportDeps {
   readonly lookAtImages: (signal: AbortSignal) => Promise<void>;
   /** The status as it is to be, of what has been learned. */
   readonly statusAfter: (before: NodeStatus | undefined) => Promise<NodeStatus>;
+  /** The node as the API server has it, at each look. */
+  readonly lookAtNode?: ((node: Readonly<Node>, signal: AbortSignal) => Promise<void>) | undefined;
   /** The API server has this status. */
   readonly onReported?: ((status: NodeStatus) => void) | undefined;
   /** No kubelet has run on this machine before. */
@@ -113,6 +115,7 @@ export class StatusReport implements Runnable {
     await this.#deps.lookAtImages(signal);
     const current = await this.#latest(signal);
     this.#tellSchedulable(current.spec.unschedulable ?? false);
+    await this.#deps.lookAtNode?.(current, signal);
     const before = current.status;
     const after = await this.#deps.statusAfter(before);
     this.#known = current;
