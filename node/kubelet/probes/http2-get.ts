@@ -31,7 +31,13 @@ export function http2Get(socket: TLSSocket, request: Http2Request, told: Http2To
     return () => undefined;
   }
   const session = http2.connect(request.url.origin, { createConnection: () => socket, settings: { enablePush: false } });
-  const stream = session.request(fieldsOf(request), { endStream: true });
+  let stream: http2.ClientHttp2Stream;
+  try {
+    stream = session.request(fieldsOf(request), { endStream: true });
+  } catch (error) { // no header that could be sent
+    told.broken(`http2: ${(error as Error).message}`);
+    return () => session.destroy();
+  }
   const parts: Buffer[] = [];
   let size = 0;
   let answer: HttpAnswer | undefined;
@@ -52,11 +58,11 @@ export function http2Get(socket: TLSSocket, request: Http2Request, told: Http2To
 }
 
 function fieldsOf({ url, authority, headers }: Http2Request): http2.OutgoingHttpHeaders {
-  const fields: Record<string, string | string[]> = { ":method": "GET", ":path": `${url.pathname}${url.search}`, ":authority": headers.find(([name]) => name === "Host")?.[1] || authority };
+  const fields: Record<string, string> = { ":method": "GET", ":path": `${url.pathname}${url.search}`, ":authority": headers.find(([name]) => name === "Host")?.[1] || authority };
   for (const name of new Set(headers.map(([own]) => own))) {
     const values = headers.filter(([own]) => own === name).map(([, value]) => value.trim());
     if (name === "User-Agent") { if (values[0]) fields["user-agent"] = values[0]; }
-    else if (!NOT_SENT.includes(name.toLowerCase())) fields[name.toLowerCase()] = values.length === 1 ? values[0]! : values;
+    else if (!NOT_SENT.includes(name.toLowerCase())) fields[name.toLowerCase()] = values.join(name === "Cookie" ? "; " : ", "); // which is the same
   }
   return fields;
 }

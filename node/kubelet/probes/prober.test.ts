@@ -201,8 +201,11 @@ test("a server that would rather speak HTTP/2 is spoken to so, and one that only
     expect(await get("/broken", { httpHeaders: [{ name: "User-Agent", value: "" }] })).toBe("failure: HTTP probe failed with statuscode: 503");
     expect(seen).toEqual(["/ok?a=b h.example https kube-probe/1.36 */* 1 ", `/long 127.0.0.1:${port} https kube-probe/1.36 */*  `, `/broken 127.0.0.1:${port} https  */*  `]);
     expect(await get("/slow", {}, 0.2)).toBe(`failure: Get "https://127.0.0.1:${port}/slow": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`);
-    expect(await get("/half", {}, 0.2)).toBe("error: context deadline exceeded (Client.Timeout or context cancellation while reading body)");
+    expect(await get("/half", {}, 2)).toBe("error: context deadline exceeded (Client.Timeout or context cancellation while reading body)");
     expect(await get("/ok", { httpHeaders: [{ name: "Connection", value: "Upgrade" }] })).toBe(`failure: Get "https://127.0.0.1:${port}/ok": http2: invalid Connection request header: ["Upgrade"]`);
+    expect(await get("/ok", { httpHeaders: [{ name: "Authorization", value: "a" }, { name: "Authorization", value: "b" }, { name: "X-A", value: "1" }, { name: "X-A", value: "2" }] })).toBe("success: body");
+    expect(seen.at(-1)).toBe(`/ok 127.0.0.1:${port} https kube-probe/1.36 */* 1, 2 `);
+    expect(await get("/ok", { httpHeaders: [{ name: "X A", value: "1" }] })).toMatch(/^failure: Get "https:\S+": http2: Header name must be a valid HTTP token/);
     const older = createHttps(servingMaterial(pki), (request, response) => response.end(request.httpVersion));
     await new Promise<void>((resolve) => older.listen(0, "127.0.0.1", resolve));
     expect(await run({ httpGet: { port: (older.address() as AddressInfo).port, scheme: "HTTPS" } })).toBe("success: 1.1");
