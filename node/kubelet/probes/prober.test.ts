@@ -190,7 +190,7 @@ test("a server that would rather speak HTTP/2 is spoken to so, and one that only
     if (path !== "/near") seen.push([path, authority, scheme, agent, accept, a, connection].join(" "));
     if (path === "/near") { stream.respond({ ":status": 302, location: "/ok?a=b" }); stream.end(); }
     else if (path === "/half") { stream.respond({ ":status": 200 }); stream.write("half"); }
-    else if (path !== "/slow") { stream.respond({ ":status": path === "/broken" ? 503 : 200 }); stream.end(path === "/long" ? "x".repeat(20_000) : "body"); }
+    else if (path !== "/slow") { stream.respond({ ":status": path === "/broken" ? 500 : 200 }); stream.end(path === "/long" ? "x".repeat(20_000) : "body"); }
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as AddressInfo;
@@ -198,7 +198,7 @@ test("a server that would rather speak HTTP/2 is spoken to so, and one that only
   try {
     expect(await get("/near", { httpHeaders: [{ name: "Host", value: "h.example" }, { name: "X-A", value: "1" }, { name: "Connection", value: "close" }] })).toBe("success: body");
     expect(await get("/long")).toBe(`success: ${"x".repeat(10_240)}`);
-    expect(await get("/broken", { httpHeaders: [{ name: "User-Agent", value: "" }] })).toBe("failure: HTTP probe failed with statuscode: 503");
+    expect(await get("/broken", { httpHeaders: [{ name: "User-Agent", value: "" }] })).toBe("failure: HTTP probe failed with statuscode: 500");
     expect(seen).toEqual(["/ok?a=b h.example https kube-probe/1.36 */* 1 ", `/long 127.0.0.1:${port} https kube-probe/1.36 */*  `, `/broken 127.0.0.1:${port} https  */*  `]);
     expect(await get("/slow", {}, 0.2)).toBe(`failure: Get "https://127.0.0.1:${port}/slow": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`);
     expect(await get("/half", {}, 2)).toBe("error: context deadline exceeded (Client.Timeout or context cancellation while reading body)");
