@@ -605,6 +605,24 @@ test("a critical pod drives out one that is not, where the node is too full for 
   expect(node.told).toContain("plain Preempting: Preempted in order to admit critical pod");
 });
 
+test("a critical pod that is to have more drives out others for it, and waits where that would not do", async () => {
+  await using node = await startNode();
+  const asks = (cpu: string) => ({ requests: { cpu } });
+  const resize = (cpu: string) => node.api.client.resource(PODS).patch({ metadata: { name: "critical", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [{ name: "x", image: "busybox:1", resources: asks(cpu) }] } }, { signal: new AbortController().signal });
+  await node.create("plain", { priority: 0 }, [{ resources: asks("900m") }]);
+  await node.create("small", { priority: 0 }, [{ resources: asks("100m") }]);
+  await node.create("critical", { priority: 2_000_001_000 }, [{ name: "x", resources: asks("1") }]);
+  for (const name of ["plain", "small", "critical"]) await node.until(name, isReady);
+  await resize("3"); // which the API server would have refused
+  const waiting = await node.until("critical", (status) => status?.conditions?.some(({ type }) => type === "PodResizePending") ?? false);
+  expect(waiting?.conditions?.find(({ type }) => type === "PodResizePending")).toMatchObject({ reason: "Deferred", message: "Unexpected error while attempting to recover from admission failure: preemption: error finding a set of pods to preempt: no set of running pods found to reclaim resources: [(res: cpu, q: 1000), ]" });
+  expect(isReady(node.status("plain"))).toBe(true);
+  await resize("1500m");
+  expect(await node.until("plain", (status) => status?.phase === "Failed")).toMatchObject({ reason: "Preempting" });
+  await node.until("critical", (status) => first(status)?.allocatedResources?.["cpu"] === "1500m");
+  expect([isReady(node.status("small")), node.counted('kubelet_preemptions{preemption_signal="cpu"}')]).toEqual([true, 1]);
+});
+
 test("a node short of disk clears away what nobody needs, then ends pods with all they have, the least important first", async () => {
   const settings: Partial<KubeletSettings> = {};
   await using node = await startNode(settings);
@@ -633,6 +651,29 @@ test("a node short of disk clears away what nobody needs, then ends pods with al
   await node.create("late", {});
   expect(await node.until("late", (status) => status?.phase === "Failed")).toMatchObject({ reason: "Evicted", message: "Pod was rejected: The node had condition: [DiskPressure]. " });
   expect(isReady(node.status("critical"))).toBe(true);
+});
+
+test("a pod that waits for more memory is evicted by what it was granted", async () => {
+  const settings: Partial<KubeletSettings> = {};
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const call: typeof runtime.call = async (method, ...rest) => {
+    const answer = await runtime.call(method, ...rest);
+    if (method !== "RuntimeService/ListPodSandboxStats") return answer;
+    const { items = [] } = await runtime.call("RuntimeService/ListPodSandbox", {});
+    return { stats: items.map(({ id, labels }) => ({ attributes: { id, labels }, linux: { memory: { working_set_bytes: { value: 64 * 1024 ** 2 } } } })) } as never;
+  };
+  await using node = await startNode(settings, { cri: { ...runtime, call } });
+  const asks = (memory: string) => ({ requests: { memory } });
+  for (const [name, priority] of [["waiting", 0], ["other", 1]] as const) await node.create(name, { priority }, [{ name, resources: asks("16Mi") }]);
+  for (const name of ["waiting", "other"]) await node.until(name, isReady);
+  await node.api.client.resource(PODS).patch({ metadata: { name: "waiting", namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [{ name: "waiting", image: "busybox:1", resources: asks("8Gi") }] } }, { signal: new AbortController().signal });
+  await node.until("waiting", (status) => status?.conditions?.some(({ type }) => type === "PodResizePending") ?? false);
+  await node.stopKubelet();
+  Object.assign(settings, { eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: [{ signal: "memory.available", value: { bytes: 1e18 } }] } } satisfies Partial<KubeletSettings>);
+  node.startKubelet();
+  await eventually(() => node.told.filter((line) => / Evicted: /.test(line)), (lines) => lines.length > 0);
+  expect(node.told.find((line) => / Evicted: /.test(line))).toMatch(/^waiting Evicted: The node was low on resource: memory\./);
 });
 
 test("a machine that goes down: the node is not Ready, its pods end and say why, and none comes any more", async () => {
@@ -1023,6 +1064,25 @@ test("resources change while the pod runs, when the node can afford it", async (
   await node.until("big", (status) => condition(status, "PodResizePending")?.message === "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate");
   expect(node.told.filter((line) => line.startsWith("big ResizeDeferred: Pod resize TaintToleration: {"))).toHaveLength(1);
   expect(node.cri.calls.filter((call) => call.startsWith("CreateContainer c0")).length).toBe(1);
+});
+
+test("a pod that waits to have more is still taken in after the machine was down, also when it asked for that meanwhile", async () => {
+  await using node = await startNode();
+  const asks = (cpu: string) => ({ requests: { cpu } });
+  const resize = (name: string, cpu: string) => node.api.client.resource(PODS).patch({ metadata: { name, namespace: "d" } }, "application/merge-patch+json", { spec: { containers: [{ name, image: "busybox:1", resources: asks(cpu) }] } }, { signal: new AbortController().signal });
+  const isPending = (status: PodStatus | undefined) => status?.conditions?.some(({ type, reason }) => type === "PodResizePending" && reason === "Deferred") ?? false;
+  for (const name of ["before", "meanwhile"]) await node.create(name, {}, [{ name, resources: asks("500m") }]);
+  for (const name of ["before", "meanwhile"]) await node.until(name, isReady);
+  await resize("before", "3");
+  await node.until("before", isPending);
+  await node.stopKubelet();
+  await resize("meanwhile", "3");
+  for (const { id = "" } of (await node.cri.call("RuntimeService/ListPodSandbox", {})).items ?? []) await node.cri.call("RuntimeService/StopPodSandbox", { pod_sandbox_id: id });
+  node.startKubelet();
+  for (const name of ["before", "meanwhile"]) {
+    const status = await node.until(name, (now) => now?.phase === "Failed" || (isPending(now) && isReady(now) && (first(now)?.restartCount ?? 0) > 0));
+    expect([status?.phase, first(status)?.allocatedResources]).toEqual(["Running", { cpu: "500m" }]);
+  }
 });
 
 test("what the runtime refuses to give a running container is told, and given once it does not refuse", async () => {

@@ -22,6 +22,7 @@ import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
 import { machineTopology } from "../os/cpu-topology.ts";
 import { machineUptimeSeconds } from "../os/machine.ts";
 import { kubeletApi } from "./api.ts";
+import { DEVICE_PLUGINS } from "./devices/device-plugins.ts";
 import type { Observation } from "./eviction/plan.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { pullRecordMetrics } from "./images/pull-record-metrics.ts";
@@ -85,7 +86,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       wakeAll();
     },
   });
-  const node = nodeAgent({ ...deps, events, startup: startupLatency({ metrics, clock, machineSeconds: machineUptimeSeconds() }), shuttingDown: () => house.isShuttingDown(), devices: () => plugins.devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), onReported: ({ volumesInUse = [] }) => plugins.csi?.told(volumesInUse), pressures: () => house.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
+  const node = nodeAgent({ ...deps, events, isNewMachine: isLinux && !existsSync(join(settings.dataDir, DEVICE_PLUGINS)), startup: startupLatency({ metrics, clock, machineSeconds: machineUptimeSeconds() }), shuttingDown: () => house.isShuttingDown(), devices: () => plugins.devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), onReported: ({ volumesInUse = [] }) => plugins.csi?.told(volumesInUse), pressures: () => house.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
   const pulls = join(settings.dataDir, "image_manager");
   const onChecked = pullRecordMetrics(metrics, pulls);
   const records = settings.pullVerification.policy === "NeverVerify" ? undefined : pullRecords({ root: pulls, nowMs: clock.nowMs, verification: settings.pullVerification, onChecked });

@@ -159,7 +159,7 @@ export class PodManager {
 
   #admit(pod: Pod): void {
     const worker = new PodWorker(pod, this.#deps.worker);
-    const refusal = this.#refusal(pod);
+    const refusal = this.#refusal(worker.granted); // what it wishes beside that can wait
     this.#start(worker);
     const { metrics } = this.#deps.worker.context;
     metrics.podSeen(pod);
@@ -184,13 +184,8 @@ export class PodManager {
     const missing = isCriticalPod(pod) ? shortfalls(facts) : [];
     const refusal = refusalOf(facts, { resources: missing.length === 0 });
     if (refusal) return refusal;
-    if (missing.length > 0) {
-      try {
-        this.#makeRoom(pod, others, missing);
-      } catch (error) {
-        return { reason: "UnexpectedAdmissionError", message: `Pod was rejected: Unexpected error while attempting to recover from admission failure: ${(error as Error).message}`, refused: true };
-      }
-    }
+    const noRoom = this.#makeRoom(pod, others, missing);
+    if (noRoom) return noRoom;
     for (const { uid: other, isGone } of this.#workers.values()) if (isGone) worker.context.placement.release(other); // its processors and devices too
     try {
       worker.context.placement.admit(pod);
@@ -216,16 +211,24 @@ export class PodManager {
     }
   }
 
-  /** Ends other pods for a critical one. Throws when that would not be enough. */
-  #makeRoom(pod: Pod, others: readonly Pod[], missing: readonly Shortfall[]): void {
+  /** Ends other pods for a critical one. Returns why it is refused when that would not be enough; then nobody is ended. */
+  #makeRoom(pod: Pod, others: readonly Pod[], missing: readonly Shortfall[]): PodFailure | undefined {
+    if (missing.length === 0) return undefined;
     const { clock, log, worker: { context } } = this.#deps;
-    for (const victim of podsToPreempt(pod, others, missing)) {
+    let victims: readonly Pod[];
+    try {
+      victims = podsToPreempt(pod, others, missing);
+    } catch (error) {
+      return { reason: "UnexpectedAdmissionError", message: `Pod was rejected: Unexpected error while attempting to recover from admission failure: ${(error as Error).message}`, refused: true };
+    }
+    for (const victim of victims) {
       const message = "Preempted in order to admit critical pod";
       log.info("ending a pod to make room for a critical one", { pod: victim.metadata.name, namespace: victim.metadata.namespace, for: pod.metadata.name });
       context.events.event(podReference(victim), "Warning", "Preempting", message);
       context.metrics.preempted(missing[0]?.resource ?? "");
       this.#workers.get(victim.metadata.uid)?.fail({ reason: "Preempting", message, condition: disruption(victim, "Pod was preempted by Kubelet to accommodate a critical pod.", clock.nowMs()) });
     }
+    return undefined;
   }
 
   /**
@@ -237,19 +240,22 @@ export class PodManager {
     return !isOver && (stage === "running" || stage === "terminating");
   }
 
-  /** A pod that wishes more or less is looked at as if it came anew. */
+  /** A pod that wishes more or less is looked at as if it came anew; for a critical one room is made. */
   judgeResize(pod: Pod): Verdict {
     const own = this.#workers.get(pod.metadata.uid);
     const rivals = [...this.#workers.values()].filter((worker) => worker !== own && this.#counts(worker));
     const { placement, machine } = this.#deps.worker.context;
-    const judge = ({ pod: wish, granted }: ResizeWish, others: readonly Pod[]): Verdict => {
+    const judge = ({ pod: wish, granted }: ResizeWish, others: readonly Pod[], resources = true): Verdict => {
       const impossible = swapRefusal(granted, wish, machine) ?? placement.resizeRefusal(wish, changedResources(granted, wish));
-      const refusal = refusalOf(this.#facts(wish, others)) ?? (this.#deps.shuttingDown?.() ? NOT_ADMITTED : undefined);
+      const refusal = refusalOf(this.#facts(wish, others), { resources }) ?? (this.#deps.shuttingDown?.() ? NOT_ADMITTED : undefined);
       return judgeResize({ os: machine.os, impossible, refusal });
     };
     const wish = { pod, granted: own?.granted ?? pod, sinceMs: own?.waitsSinceMs };
     const waiting = rivals.filter((worker) => worker.stage === "running" && worker.isResizeDeferred).map((worker) => ({ pod: worker.pod, granted: worker.granted, sinceMs: worker.waitsSinceMs }));
-    return judge(wish, othersBefore(wish, { waiting, others: rivals.map(({ granted }) => granted), fits: (one, others) => judge(one, others).fits }));
+    const others = othersBefore(wish, { waiting, others: rivals.map(({ granted }) => granted), fits: (one, seen) => judge(one, seen).fits });
+    const missing = isCriticalPod(pod) ? shortfalls(this.#facts(pod, others)) : [];
+    const verdict = judge(wish, others, missing.length === 0);
+    return verdict.fits ? judgeResize({ os: machine.os, refusal: this.#makeRoom(pod, others, missing) }) : verdict;
   }
 
   /** Something was freed: those who wait for it look again. */

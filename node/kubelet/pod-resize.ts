@@ -13,7 +13,7 @@ import { allContainers, type NamedContainer, podReference } from "./pod-spec.ts"
 import type { Placement } from "./placement/placement.ts";
 import { allocationFile, readAllocation } from "./resources/allocation-record.ts";
 import { containerResources, type Machine } from "./resources/linux-resources.ts";
-import { type Allocation, allocationOf, infeasibleDetail, memoryRequest, resizeMessage, resizeOf, resizeOperations, restartsFor, type Verdict, withAllocation } from "./resources/resize.ts";
+import { type Allocation, allocationOf, allocationTold, infeasibleDetail, memoryRequest, resizeMessage, resizeOf, resizeOperations, restartsFor, type Verdict, withAllocation } from "./resources/resize.ts";
 import type { RuntimeContainer, RuntimePod } from "./runtime-pod.ts";
 import type { ResizeCondition } from "./status/pod-status.ts";
 import { same } from "./status/status-patch.ts";
@@ -48,7 +48,7 @@ export class PodResize {
   constructor(pod: Pod, deps: Deps) {
     this.#deps = deps;
     this.#file = allocationFile(deps.settings.dataDir, pod.metadata.uid);
-    this.#allocation = readAllocation(deps.settings.dataDir, pod.metadata.uid, deps.log) ?? allocationOf(pod);
+    this.#allocation = readAllocation(deps.settings.dataDir, pod.metadata.uid, deps.log) ?? allocationTold(pod);
     this.#wished = allocationOf(pod);
     const said = (wanted: string): PodCondition | undefined => pod.status?.conditions?.find(({ type }) => type === wanted); // by us, before a restart
     const [pending, progress] = [said("PodResizePending"), said("PodResizeInProgress")];

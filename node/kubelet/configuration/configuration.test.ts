@@ -41,6 +41,12 @@ test("a zero is no wish where upstream takes it for none, as in the files that t
   expect(configuration).not.toHaveProperty("syncFrequency");
 });
 
+test("how long what is known of callers holds", () => {
+  const given = { authentication: { x509: { clientCAFile: "/ca" }, webhook: { cacheTTL: "10s" } }, authorization: { webhook: { cacheAuthorizedTTL: "1m", cacheUnauthorizedTTL: "0s" } } };
+  expect(applied(given).access).toEqual({ ...base.access, tokenTtlMs: 10_000, allowedTtlMs: 60_000 });
+  expect(kubeletConfiguration(applied(given))).toMatchObject({ authentication: { x509: { clientCAFile: "/ca" }, webhook: { enabled: true, cacheTTL: "10s" }, anonymous: { enabled: false } }, authorization: { mode: "Webhook", webhook: { cacheAuthorizedTTL: "1m0s", cacheUnauthorizedTTL: "30s" } } });
+});
+
 test("some defaults hang on other fields", () => {
   expect([applied({ nodeStatusUpdateFrequency: "1m" }).reportMs, applied({ nodeStatusUpdateFrequency: "1m", nodeStatusReportFrequency: "3m" }).reportMs, applied({}).reportMs]).toEqual([60_000, 180_000, 300_000]);
   expect([applied({ maxParallelImagePulls: 3 }).serializeImagePulls, applied({ maxParallelImagePulls: 1 }).serializeImagePulls]).toEqual([false, true]);
@@ -152,6 +158,7 @@ test.each([
   [{ imageMinimumGCAge: "-1s" }, "invalid configuration: imageMinimumGCAge -1s must not be negative"],
   [{ hairpinMode: "hairpin" }, 'invalid configuration: option "hairpin" specified for hairpinMode (--hairpin-mode). Valid options are "none", "hairpin-veth" or "promiscuous-bridge"'],
   [{ iptablesDropBit: 32 }, "invalid configuration: iptablesDropBit (--iptables-drop-bit) 32 must be between 0 and 31, inclusive"],
+  [{ systemCgroups: "/system" }, "invalid configuration: systemCgroups (--system-cgroups) was specified and cgroupRoot (--cgroup-root) was not specified"],
   [{ maxOpenFiles: -1 }, "invalid configuration: maxOpenFiles (--max-open-files) -1 must not be a negative number"],
   [{ memoryThrottlingFactor: 1.5 }, "invalid configuration: memoryThrottlingFactor 1.5 must be greater than 0 and less than or equal to 1.0"],
   [{ podLogsDir: "logs" }, 'invalid configuration: pod logs path "logs" must be absolute path'],

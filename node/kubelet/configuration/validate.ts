@@ -30,6 +30,8 @@ export function validate(given: Values): string[] {
   const ms = (name: string): number => parseGoDuration(value<string>(name));
 
   check(number("nodeLeaseDurationSeconds") > 0, "nodeLeaseDurationSeconds must be greater than 0");
+  const text = (name: string): string => value<string | undefined>(name) ?? "";
+  check(text("systemCgroups") === "" || text("cgroupRoot") !== "", "systemCgroups (--system-cgroups) was specified and cgroupRoot (--cgroup-root) was not specified");
   check(number("eventBurst") >= 0, `eventBurst (--event-burst) ${number("eventBurst")} must not be a negative number`);
   check(number("healthzPort") >= 0 && number("healthzPort") <= 65_535, `healthzPort (--healthz-port) ${number("healthzPort")} must be between 1 and 65535, inclusive`);
   check(number("readOnlyPort") >= 0 && number("readOnlyPort") <= 65_535, `readOnlyPort (--read-only-port) ${number("readOnlyPort")} must be between 0 and 65535, inclusive`);

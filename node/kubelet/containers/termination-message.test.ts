@@ -22,6 +22,14 @@ test("last words", async () => {
     expect(await words("File")).toBe("");
     expect(await words("FallbackToLogsOnError")).toBe("one\ntwo\n");
     expect(await words("FallbackToLogsOnError", { exitCode: 0 })).toBe("");
+    const logged = async (...lines: string[]) => {
+      writeFileSync(log, lines.map((line) => `2026-01-01T00:00:00.1Z stdout ${line}\n`).join(""));
+      return await words("FallbackToLogsOnError");
+    };
+    expect(await logged("F first", `F ${"a".repeat(12_000)}end`)).toBe(`${"a".repeat(2_044)}end\n`);
+    expect(await logged("F first", `F ${"a".repeat(40_000)}end`, "F last")).toBe(`${"a".repeat(2_039)}end\nlast\n`);
+    expect(await logged(`P ${"a".repeat(16_384)}`, "F end")).toBe(`${"a".repeat(2_044)}end\n`);
+    expect(await logged(...Array<string>(200).fill("F line"))).toBe("line\n".repeat(80));
     writeFileSync(file, "x".repeat(5000));
     expect((await words("File")).length).toBe(4096);
     expect(await words("File", { path: join(directory, "none") })).toBe("");

@@ -12,20 +12,26 @@ const LOG_BYTES_MAX = 2048;
 const LOG_LINES_MAX = 80;
 /** What stands before the content of a line: time, stream, tag. */
 const HEAD_BYTES = 64;
+/** Runtimes cut longer ones. */
+const LINE_BYTES_MAX = 16 * 1024;
 
 export async function terminationMessage(container: RuntimeContainer): Promise<string> {
   const { spec, exitCode, reason, mounts, message, logPath } = container;
   const fallback = spec.terminationMessagePolicy === "FallbackToLogsOnError" && exitCode !== 0 && reason !== "ContainerCannotRun";
   const path = spec.terminationMessagePath && (spec.terminationMessagePath.startsWith("/") ? spec.terminationMessagePath : `/${spec.terminationMessagePath}`);
   const host = path ? mounts.find(({ container_path }) => container_path === path)?.host_path : undefined;
-  const written = host === undefined ? "" : await readEnd(host, MESSAGE_BYTES_MAX).catch((error: NodeJS.ErrnoException) => (error.code === "ENOENT" ? "" : `Error on reading termination log ${host}: ${error.message}`));
+  const written = host === undefined ? "" : await readEnd(host, MESSAGE_BYTES_MAX).then(({ text }) => text, (error: NodeJS.ErrnoException) => (error.code === "ENOENT" ? "" : `Error on reading termination log ${host}: ${error.message}`));
   const words = written !== "" || !fallback ? written : await endOfLog(logPath);
   return [message, words].filter((text) => text !== "").join(": ");
 }
 
 async function endOfLog(path: string): Promise<string> {
   try {
-    const text = (await readEnd(path, LOG_BYTES_MAX + LOG_LINES_MAX * HEAD_BYTES)).split("\n").map(contentOf).join("");
+    const { text: end, isCut } = await readEnd(path, LOG_BYTES_MAX + LOG_LINES_MAX * HEAD_BYTES + LINE_BYTES_MAX);
+    const [first = "", ...rest] = end.split("\n");
+    const whole = rest.map(contentOf).join("");
+    const isEnough = !isCut || rest.length > LOG_LINES_MAX || Buffer.byteLength(whole) >= LOG_BYTES_MAX;
+    const text = `${contentOf(first) || (isEnough ? "" : `${first}\n`)}${whole}`; // of a line without end there is only its end
     return tail(text.split("\n").slice(-LOG_LINES_MAX - 1).join("\n"), LOG_BYTES_MAX);
   } catch (error) {
     return `Error on reading termination message from logs: ${(error as Error).message}`;
@@ -39,14 +45,14 @@ function contentOf(line: string): string {
 }
 
 /** Of a file. A container may have put a pipe there, whose other end would be waited for. */
-async function readEnd(path: string, bytesMax: number): Promise<string> {
+async function readEnd(path: string, bytesMax: number): Promise<{ readonly text: string; /** There is more before it. */ readonly isCut: boolean }> {
   const file = await open(path, constants.O_RDONLY | (constants.O_NONBLOCK ?? 0));
   try {
     const facts = await file.stat();
     if (!facts.isFile()) throw new Error("is no regular file");
     const { size } = facts;
     const { buffer, bytesRead } = await file.read(Buffer.alloc(Math.min(size, bytesMax)), 0, Math.min(size, bytesMax), Math.max(0, size - bytesMax));
-    return buffer.toString("utf8", 0, bytesRead);
+    return { text: buffer.toString("utf8", 0, bytesRead), isCut: size > bytesMax };
   } finally {
     await file.close();
   }

@@ -109,7 +109,7 @@ async function watched({ settings, available, free = () => 1000, unused = 0, usa
   const guard = eviction({
     settings: { thresholds: [], transitionMs: 300_000, maxPodGraceSeconds: 0, ...settings }, machine: { os: "linux", memoryBytes: 1000 * MI }, log: { ...silentLog, info: note, warn: note, error: note }, metrics: metricsRegistry(), podsMemory: () => undefined, onPressure: () => undefined, reclaim: async () => void (takenBack = unused),
     stats: { memory: () => ({ availableBytes: available(nowMs / 1000) * MI, workingSetBytes: 0 }), nodeDisk: async () => disk(), imageDisk: async () => disk(), diskLayout: async () => "one", summary: async () => ({ node: { nodeName: "n", startTime: "" }, pods: pods.map(({ metadata }) => usage(metadata.name, nowMs / 1000)) }) },
-    events: { event: () => undefined }, pods: () => [...left].map((one) => ({ pod: one, isReclaimed: true, fail: (_, grace) => {
+    events: { event: () => undefined }, pods: () => [...left].map((one) => ({ granted: one, isReclaimed: true, fail: (_, grace) => {
       left.delete(one);
       ended.push(`${nowMs / 1000} s: ${one.metadata.name}, ${grace} s`);
     } })),

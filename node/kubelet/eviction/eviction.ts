@@ -26,7 +26,8 @@ import { type Candidate, evictionMessage, ranked, type Told } from "./ranking.ts
 import { observeSignals } from "./signals.ts";
 
 export interface Evictable {
-  readonly pod: Pod;
+  /** With the resources it was granted: what it wishes beside protects it from nothing. */
+  readonly granted: Pod;
   /** Nothing of it runs any more, and what it had of the node is free. */
   readonly isReclaimed: boolean;
   fail(failure: PodFailure, graceSeconds: number): void;
@@ -88,10 +89,10 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
     pressures.note(everything);
     const short = crossed.due(everything);
     const all = pods();
-    if (short.length === 0 && !all.some(({ pod }) => hasStorageLimit(pod))) return [];
+    if (short.length === 0 && !all.some(({ granted }) => hasStorageLimit(granted))) return [];
     const isFresh = short.some(({ pressure }) => pressure === "DiskPressure");
     const [summary, layout] = await Promise.all([stats.summary(signal, { isFresh }), stats.diskLayout(signal)]);
-    const node: Node = { name: summary.node.nodeName, layout, candidates: all.map((one) => ({ one, pod: one.pod, stats: summary.pods.find(({ podRef }) => podRef.uid === one.pod.metadata.uid) })) };
+    const node: Node = { name: summary.node.nodeName, layout, candidates: all.map((one) => ({ one, pod: one.granted, stats: summary.pods.find(({ podRef }) => podRef.uid === one.granted.metadata.uid) })) };
     const greedy = endGreedy(node);
     const [first] = short;
     return greedy.length > 0 || !first ? greedy : await relieve(first, node, signal, () => { for (const { signal: of } of short) ages.observe((clock.uptimeMs() - measuredMs) / 1000, { eviction_signal: of }); });
@@ -140,8 +141,8 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
   }
 
   function evict(one: Evictable, { message, annotations }: Told, { signal, graceSeconds, condition }: { readonly signal: string; readonly graceSeconds: number; readonly condition?: PodCondition }): void {
-    log.warn("pod evicted", { pod: one.pod.metadata.name, namespace: one.pod.metadata.namespace, message });
-    events.event(podReference(one.pod), "Warning", "Evicted", message, annotations);
+    log.warn("pod evicted", { pod: one.granted.metadata.name, namespace: one.granted.metadata.namespace, message });
+    events.event(podReference(one.granted), "Warning", "Evicted", message, annotations);
     evictions.inc({ eviction_signal: signal });
     one.fail({ reason: "Evicted", message, ...(condition ? { condition } : {}) }, graceSeconds);
   }

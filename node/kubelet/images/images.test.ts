@@ -97,3 +97,25 @@ test("a pull that succeeds between two that fail does not make the wait short ag
   nowMs = 0; // the clock is set back
   expect(puller.waitsUntilMs("u", "x:1")).toBeUndefined();
 });
+
+test("who does not want an image any more does not wait for those that are pulled before it, nor does anybody for him", async () => {
+  const pulls = new Map<string, () => void>();
+  const cri = { call: async (method: string, { image }: { image: { image: string } }) => {
+    if (method === "ImageService/PullImage") await new Promise<void>((resolve) => pulls.set(image.image, resolve));
+    return { image: { id: "i" } };
+  } } as unknown as Cri;
+  const puller = imagePuller({ cri, clock: systemClock, events: silentEvents.from({ component: "kubelet" }), serialize: true });
+  const pull = (image: string, signal = new AbortController().signal) => puller.ensure({ pod: { metadata: { uid: image } }, image, policy: "Always", about: {}, sandbox: {}, runtimeHandler: "", credentials: async () => [] } as unknown as ImageRequest, signal);
+  const gone = new AbortController();
+  const first = pull("a:1");
+  const second = pull("b:1", gone.signal).catch((error: unknown) => error);
+  const third = pull("c:1");
+  await expect.poll(() => [...pulls.keys()]).toEqual(["a:1"]);
+  gone.abort(new Error("its pod is deleted"));
+  expect(await second).toMatchObject({ message: "its pod is deleted" });
+  pulls.get("a:1")!();
+  await first;
+  await expect.poll(() => [...pulls.keys()]).toEqual(["a:1", "c:1"]);
+  pulls.get("c:1")!();
+  expect(await third).toEqual({ id: "i" });
+});

@@ -66,9 +66,9 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
     return answer.image?.id ? answer.image : undefined;
   }
 
-  /** So many at a time: whoever comes later waits for those before, whether they fail or not. */
-  async function inTurn<T>(work: () => Promise<T>): Promise<T> {
-    if (pulling >= slots) await new Promise<void>((resolve) => queue.push(resolve)); // whoever ends hands its place on
+  /** So many at a time: whoever comes later waits for those before, whether they fail or not, as long as it is wanted. */
+  async function inTurn<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    if (pulling >= slots) await place(signal);
     else pulling++;
     try {
       return await work();
@@ -77,6 +77,21 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
       if (next) next();
       else pulling--;
     }
+  }
+
+  /** Whoever ends hands its place on. Throws the signal's reason. */
+  async function place(signal: AbortSignal): Promise<void> {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const quit = (): void => {
+      const at = queue.indexOf(resolve);
+      if (at < 0) return; // it has one
+      queue.splice(at, 1);
+      reject(signal.reason);
+    };
+    signal.throwIfAborted();
+    queue.push(resolve);
+    signal.addEventListener("abort", quit, { once: true });
+    await promise.finally(() => signal.removeEventListener("abort", quit));
   }
 
   async function pullWithAny(image: string, { sandbox, runtimeHandler, pod, credentials }: ImageRequest, signal: AbortSignal): Promise<PullCredential | undefined> {
@@ -115,7 +130,7 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
       used = await inTurn(async () => {
         startedMs = clock.uptimeMs();
         return await pullWithAny(image, request, signal);
-      });
+      }, signal);
     } catch (cause) {
       signal.throwIfAborted();
       await records?.failed(image);

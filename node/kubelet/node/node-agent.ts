@@ -11,13 +11,14 @@ import { processCount } from "../../os/machine.ts";
 import { allocatableOf, type CapacityFacts, type PodsShare, podsShareOf } from "./capacity.ts";
 import { nodeLease } from "./lease.ts";
 import { nodeStatusOf } from "./node-status.ts";
+import { podCidrTold } from "./pod-cidr.ts";
 import type { Pressure } from "./pressure.ts";
 import { RuntimeState, type RuntimeStateDeps } from "./runtime-state.ts";
 import { StatusReport, type StatusReportDeps } from "./status-report.ts";
 
 type DeviceCounts = ReadonlyMap<string, { readonly capacity: number; readonly allocatable: number }>;
 
-interface Deps extends RuntimeStateDeps, Omit<StatusReportDeps, "measure" | "lookAtImages" | "statusAfter"> {
+interface Deps extends RuntimeStateDeps, Omit<StatusReportDeps, "measure" | "lookAtImages" | "lookAtNode" | "statusAfter"> {
   readonly pressures: () => ReadonlySet<Pressure>;
   readonly devices?: (() => DeviceCounts) | undefined;
   readonly volumesInUse?: (() => Promise<readonly string[]>) | undefined;
@@ -53,7 +54,7 @@ export function nodeAgent(deps: Deps): NodeAgent {
   let imagesMs = Number.NEGATIVE_INFINITY;
   const deviceNames = new Set<string>(); // also of those that are gone: they stay at 0
   const runtime = new RuntimeState(deps, () => report.refresh());
-  const report = new StatusReport({ ...deps, measure, lookAtImages, statusAfter });
+  const report = new StatusReport({ ...deps, measure, lookAtImages, lookAtNode: podCidrTold({ cri, log }), statusAfter });
 
   async function measure(): Promise<void> {
     capacity = { ...capacity, diskBytes: await (deps.diskBytes ?? diskBytes)(settings.dataDir) };

@@ -56,7 +56,7 @@ function extendedResources(capacity: NodeStatus["capacity"]): Record<string, str
   return Object.fromEntries(Object.entries(capacity ?? {}).filter(([name]) => isExtended(name)));
 }
 
-function isExtended(name: string): boolean {
+export function isExtended(name: string): boolean {
   return name.includes("/") && !/(^|\.)kubernetes\.io\//.test(name);
 }
 

@@ -27,3 +27,16 @@ test("a node that is registered again keeps the labels that others have given or
   const { labels } = await registered({ found: { shed: "2", "kubernetes.io/hostname": "old", "topology.kubernetes.io/zone": "a" }, labels: { shed: "1", rack: "7", "topology.kubernetes.io/zone": "b", "kubernetes.io/hostname": "given" } });
   expect(labels).toEqual({ shed: "2", "topology.kubernetes.io/zone": "b", "kubernetes.io/hostname": "given", "kubernetes.io/os": "linux", "kubernetes.io/arch": "amd64", "beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64" });
 });
+
+test("a machine that is new has none of the devices that its node's object tells of; one that has been here keeps them until their plugins say", async () => {
+  const of = async (isNewMachine: boolean) => {
+    const { client } = fakeApi();
+    const has = { cpu: "4", "example.com/gpu": "2", "hugepages-2Mi": "0" };
+    await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n" }, spec: {}, ...{ status: { capacity: has, allocatable: has } } }, { signal });
+    const { status } = await registerNode({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", hostname: "host" } as KubeletSettings, client, machine, log: silentLog, onRebooted: () => undefined, isNewMachine }, signal);
+    return [status?.capacity, status?.allocatable];
+  };
+  const none = { cpu: "4", "example.com/gpu": "0", "hugepages-2Mi": "0" };
+  expect(await of(true)).toEqual([none, none]);
+  expect(await of(false)).toEqual(Array(2).fill({ ...none, "example.com/gpu": "2" }));
+});

@@ -37,8 +37,12 @@ export interface StatusReportDeps {
   readonly lookAtImages: (signal: AbortSignal) => Promise<void>;
   /** The status as it is to be, of what has been learned. */
   readonly statusAfter: (before: NodeStatus | undefined) => Promise<NodeStatus>;
+  /** The node as the API server has it, at each look. */
+  readonly lookAtNode?: ((node: Readonly<Node>, signal: AbortSignal) => Promise<void>) | undefined;
   /** The API server has this status. */
   readonly onReported?: ((status: NodeStatus) => void) | undefined;
+  /** No kubelet has run on this machine before. */
+  readonly isNewMachine?: boolean | undefined;
   /** Measures how long it takes to become a node. */
   readonly startup?: StartupLatency | undefined;
 }
@@ -104,13 +108,14 @@ export class StatusReport implements Runnable {
   async #report(signal: AbortSignal): Promise<void> {
     const { settings, clock, machine } = this.#deps;
     if (this.#known === undefined) {
-      this.#known = await registerNode({ ...this.#deps, onRebooted: () => this.#event("Rebooted", `Node ${settings.nodeName} has been rebooted, boot id: ${machine.bootId}`, "Warning") }, signal);
+      this.#known = await registerNode({ ...this.#deps, isNewMachine: this.#deps.isNewMachine === true && this.#registeredMs === Number.NEGATIVE_INFINITY, onRebooted: () => this.#event("Rebooted", `Node ${settings.nodeName} has been rebooted, boot id: ${machine.bootId}`, "Warning") }, signal);
       this.#registeredMs = clock.uptimeMs();
     }
     await this.#deps.measure();
     await this.#deps.lookAtImages(signal);
     const current = await this.#latest(signal);
     this.#tellSchedulable(current.spec.unschedulable ?? false);
+    await this.#deps.lookAtNode?.(current, signal);
     const before = current.status;
     const after = await this.#deps.statusAfter(before);
     this.#known = current;

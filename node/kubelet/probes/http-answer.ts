@@ -16,7 +16,8 @@ export interface HttpAnswer {
   readonly bodyFault?: string | undefined;
 }
 
-const BODY_BYTES_MAX = 10 * 1024;
+/** Of a body, no more than this is wanted. */
+export const BODY_BYTES_MAX = 10 * 1024;
 const HEAD_BYTES_MAX = 64 * 1024;
 const CHUNK_LINE_BYTES_MAX = 4096;
 const CHUNK_DIGITS_MAX = 16;

@@ -1,5 +1,5 @@
 /**
- * One GET as a probe or a lifecycle hook makes it: HTTP/1.1 on a connection of its own, certificates not verified, the first 10 kB of the body,
+ * One GET as a probe or a lifecycle hook makes it: on a connection of its own, with HTTP/2 where a probe's server would rather have that, certificates not verified, the first 10 kB of the body,
  * redirects followed only on the same host. Written on sockets because it must not go through a proxy of the environment, keeps no connection,
  * and sends the Host header it is told to.
  *
@@ -8,11 +8,12 @@
  * Source: kubernetes v1.36 pkg/probe/http/{http,request}.go; go 1.26 src/net/http/{client,request,transport}.go
  */
 import { connect, isIP, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
+import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { Container, EphemeralContainer, HTTPGetAction } from "../../../core/api/gen/core.v1.ts";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { type HttpAnswer, readAnswer } from "./http-answer.ts";
+import { http2Get } from "./http2-get.ts";
 
 /** More than any head, and a body of ours in the smallest of chunks. */
 const ANSWER_BYTES_MAX = 256 * 1024;
@@ -26,7 +27,7 @@ const LAZY_MS = 100;
 
 type Header = readonly [name: string, value: string];
 
-interface Get { readonly url: URL; readonly headers: readonly Header[]; readonly timeoutMs: number; readonly clock: Clock; readonly signal: AbortSignal }
+interface Get { readonly url: URL; readonly headers: readonly Header[]; /** What the server may choose from, over TLS. */ readonly protocols: readonly string[]; readonly timeoutMs: number; readonly clock: Clock; readonly signal: AbortSignal }
 
 /** `purpose`: kube-<purpose>/1.36 is who asks. */
 export async function httpGetAction(
@@ -35,7 +36,7 @@ export async function httpGetAction(
   const host = action.host || podIp;
   const port = containerPort(action.port, container);
   const url = new URL(`${(action.scheme ?? "HTTP").toLowerCase()}://${isIP(host) === 6 ? `[${host}]` : host}:${port}${(action.path ?? "/").startsWith("/") ? "" : "/"}${action.path ?? "/"}`);
-  return await httpGet({ url, headers: requestHeaders(action, purpose, version), ...rest });
+  return await httpGet({ url, headers: requestHeaders(action, purpose, version), protocols: purpose === "probe" ? ["h2", "http/1.1"] : [], ...rest });
 }
 
 /** The number of a port, looked up by name in the container if it is one. */
@@ -92,7 +93,7 @@ function redirected(headers: readonly Header[], given: readonly Header[], { from
   return from.protocol === "https:" && to.protocol === "http:" ? kept : [...kept, ["Referer", shown(from)]];
 }
 
-function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnswer> {
+function once({ url, headers, protocols, timeoutMs, clock, signal }: Get): Promise<HttpAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>();
   const secure = url.protocol === "https:";
   const hostname = url.hostname.replace(/^\[|\]$/g, "");
@@ -110,8 +111,9 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   let taken = 0;
   let reads = 0;
   let later: ReturnType<Clock["after"]> | undefined;
+  let endSession: (() => void) | undefined;
   const socket: Socket = secure
-    ? connectTls({ host: hostname, port, rejectUnauthorized: false, ...(isIP(hostname) ? {} : { servername: hostname }) }, () => send())
+    ? connectTls({ host: hostname, port, rejectUnauthorized: false, ...(protocols.length > 0 ? { ALPNProtocols: [...protocols] } : {}), ...(isIP(hostname) ? {} : { servername: hostname }) }, () => send())
     : connect({ host: hostname, port }, () => send());
   const timer = clock.after(timeoutMs, () => broken("context deadline exceeded (Client.Timeout exceeded while awaiting headers)", "context deadline exceeded (Client.Timeout or context cancellation while reading body)"));
   const quit = (): void => failure("context canceled");
@@ -120,7 +122,16 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
   function send(): void {
     connected = true;
     ends = `${hostPort(socket.localAddress, socket.localPort)}->${hostPort(socket.remoteAddress, socket.remotePort)}`;
+    if (secure && (socket as TLSSocket).alpnProtocol === "h2") return void (endSession = http2Get(socket as TLSSocket, { url, authority: address, headers }, { head: (answer) => { headed = answer; }, whole: resolve, broken: (fault) => broken(fault, fault) }));
+    socket.on("data", take).on("end", () => settle(true)).on("close", () => settle(true));
     socket.write(request);
+  }
+  function take(chunk: Buffer): void {
+    chunks.push(chunk);
+    taken += chunk.length;
+    if (++reads <= EAGER_READS) settle(false);
+    else later ??= clock.after(LAZY_MS, () => { later = undefined; settle(false); });
+    if (taken > ANSWER_BYTES_MAX) failure(`net/http: server response exceeded ${ANSWER_BYTES_MAX} bytes; aborted`);
   }
   function settle(ended: boolean): void {
     try {
@@ -132,15 +143,7 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
       failure((error as Error).message);
     }
   }
-  socket.on("data", (chunk: Buffer) => {
-    chunks.push(chunk);
-    taken += chunk.length;
-    if (++reads <= EAGER_READS) settle(false);
-    else later ??= clock.after(LAZY_MS, () => { later = undefined; settle(false); });
-    if (taken > ANSWER_BYTES_MAX) failure(`net/http: server response exceeded ${ANSWER_BYTES_MAX} bytes; aborted`);
-  });
-  socket.on("end", () => settle(true));
-  socket.on("close", () => settle(true));
+  socket.on("close", () => { if (!connected) settle(true); });
   socket.on("error", (error: NodeJS.ErrnoException) => {
     const read = `read tcp ${ends}: read: ${goError(error)}`;
     if (connected) broken(read, read);
@@ -151,6 +154,7 @@ function once({ url, headers, timeoutMs, clock, signal }: Get): Promise<HttpAnsw
     timer.cancel();
     later?.cancel();
     signal.removeEventListener("abort", quit);
+    endSession?.();
     socket.destroy();
   });
 }

@@ -1,8 +1,13 @@
+import { rmSync } from "node:fs";
 import { createServer } from "node:http";
-import { createServer as createTcp, type AddressInfo } from "node:net";
+import { createSecureServer, type ServerHttp2Stream } from "node:http2";
+import { createServer as createHttps } from "node:https";
+import { createServer as createTcp, type AddressInfo, type Socket } from "node:net";
+import { createServer as createTls } from "node:tls";
 import { expect, test } from "vitest";
 import type { Container, Pod, Probe } from "../../../core/api/gen/core.v1.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
+import { servingMaterial, testPki } from "../../../test/certificates.ts";
 import { type Cri, CriError } from "../../cri/client.ts";
 import { runProbe } from "./prober.ts";
 
@@ -175,6 +180,67 @@ test("a shell that speaks HTTP is enough", async () => {
   expect(await run({ httpGet: { port: (server.address() as AddressInfo).port } })).toMatch(/^success: fin/);
   server.close();
 });
+
+test("a server that would rather speak HTTP/2 is spoken to so, and one that only does HTTP/1.1 so", async () => {
+  const pki = await testPki();
+  const seen: string[] = [];
+  const server = createSecureServer({ ...servingMaterial(pki) });
+  server.on("stream", (stream: ServerHttp2Stream, { ":path": path, ":authority": authority, ":scheme": scheme, "user-agent": agent, accept, "x-a": a, connection }) => {
+    stream.on("error", () => undefined);
+    if (path !== "/near") seen.push([path, authority, scheme, agent, accept, a, connection].join(" "));
+    if (path === "/near") { stream.respond({ ":status": 302, location: "/ok?a=b" }); stream.end(); }
+    else if (path === "/half") { stream.respond({ ":status": 200 }); stream.write("half"); }
+    else if (path !== "/slow") { stream.respond({ ":status": path === "/broken" ? 500 : 200 }); stream.end(path === "/long" ? "x".repeat(20_000) : "body"); }
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const get = (path: string, more: object = {}, timeoutSeconds = 5) => run({ httpGet: { path, port, scheme: "HTTPS", ...more }, timeoutSeconds });
+  try {
+    expect(await get("/near", { httpHeaders: [{ name: "Host", value: "h.example" }, { name: "X-A", value: "1" }, { name: "Connection", value: "close" }] })).toBe("success: body");
+    expect(await get("/long")).toBe(`success: ${"x".repeat(10_240)}`);
+    expect(await get("/broken", { httpHeaders: [{ name: "User-Agent", value: "" }] })).toBe("failure: HTTP probe failed with statuscode: 500");
+    expect(seen).toEqual(["/ok?a=b h.example https kube-probe/1.36 */* 1 ", `/long 127.0.0.1:${port} https kube-probe/1.36 */*  `, `/broken 127.0.0.1:${port} https  */*  `]);
+    expect(await get("/slow", {}, 0.2)).toBe(`failure: Get "https://127.0.0.1:${port}/slow": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`);
+    expect(await get("/half", {}, 2)).toBe("error: context deadline exceeded (Client.Timeout or context cancellation while reading body)");
+    expect(await get("/ok", { httpHeaders: [{ name: "Connection", value: "Upgrade" }] })).toBe(`failure: Get "https://127.0.0.1:${port}/ok": http2: invalid Connection request header: ["Upgrade"]`);
+    expect(await get("/ok", { httpHeaders: [{ name: "Authorization", value: "a" }, { name: "Authorization", value: "b" }, { name: "X-A", value: "1" }, { name: "X-A", value: "2" }] })).toBe("success: body");
+    expect(seen.at(-1)).toBe(`/ok 127.0.0.1:${port} https kube-probe/1.36 */* 1, 2 `);
+    expect(await get("/ok", { httpHeaders: [{ name: "X A", value: "1" }] })).toMatch(/^failure: Get "https:\S+": http2: Header name must be a valid HTTP token/);
+    const older = createHttps(servingMaterial(pki), (request, response) => response.end(request.httpVersion));
+    await new Promise<void>((resolve) => older.listen(0, "127.0.0.1", resolve));
+    expect(await run({ httpGet: { port: (older.address() as AddressInfo).port, scheme: "HTTPS" } })).toBe("success: 1.1");
+    older.close();
+  } finally {
+    server.close();
+    rmSync(pki.dir, { recursive: true, force: true });
+  }
+});
+
+test.each<[string, (socket: Socket) => void, string]>([
+  ["a stream that is reset", (socket) => socket.write(frame(3, 1, [0, 0, 0, 2])), "stream error: stream ID 1; INTERNAL_ERROR; received from peer"],
+  ["a connection that is given up", (socket) => socket.write(frame(7, 0, [0, 0, 0, 0, 0, 0, 0, 11, 104, 105])), `http2: server sent GOAWAY and closed the connection; LastStreamID=0, ErrCode=ENHANCE_YOUR_CALM, debug="hi"`],
+  ["a connection that ends", (socket) => socket.end(), "unexpected EOF"],
+])("%s is told in Go's words over HTTP/2", async (_, answer, message) => {
+  const pki = await testPki();
+  const server = createTls({ ...servingMaterial(pki), ALPNProtocols: ["h2"] }, (socket) => {
+    socket.on("error", () => undefined);
+    socket.write(frame(4, 0, []));
+    socket.once("data", () => answer(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  try {
+    expect(await run({ httpGet: { port, scheme: "HTTPS" }, timeoutSeconds: 5 })).toBe(`failure: Get "https://127.0.0.1:${port}/": ${message}`);
+  } finally {
+    server.close();
+    rmSync(pki.dir, { recursive: true, force: true });
+  }
+});
+
+/** Of HTTP/2, without flags. */
+function frame(type: number, stream: number, payload: readonly number[]): Uint8Array {
+  return Uint8Array.from([0, 0, payload.length, type, 0, 0, 0, 0, stream, ...payload]);
+}
 
 test("HTTPS where there is only HTTP is told so", async () => {
   const server = createServer((_, response) => response.end("x"));

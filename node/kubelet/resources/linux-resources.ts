@@ -10,7 +10,8 @@ import type { HugepageLimit, LinuxContainerResources } from "../../cri/gen/runti
 import { isCriticalPod, isSidecar } from "../pod-spec.ts";
 import { aggregateRequests, podLimits, podRequests, qosClass, type Quantities } from "./pod-resources.ts";
 
-const SHARES_MIN = 2;
+/** The kernel's least. */
+export const SHARES_MIN = 2;
 const SHARES_MAX = 262_144;
 const SHARES_PER_CPU = 1024;
 /** How limits of processors are kept: over which time (microseconds), or not at all. */

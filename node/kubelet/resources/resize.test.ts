@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Container, Pod, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
 import { containerResources } from "./linux-resources.ts";
-import { actualResources, allocationOf, changedResources, infeasibleDetail, judgeResize, memoryShortfall, resizeOf, resizeOperations, swapRefusal, withAllocation } from "./resize.ts";
+import { actualResources, allocationOf, allocationTold, changedResources, infeasibleDetail, judgeResize, memoryShortfall, resizeOf, resizeOperations, swapRefusal, withAllocation } from "./resize.ts";
 
 const machine = { memoryBytes: 16 * 1024 ** 3, hugepageSizes: [], countsSwap: false };
 const of = (cpu: string, memory: string): ResourceRequirements => ({ requests: { cpu, memory }, limits: { cpu, memory } });
@@ -43,6 +43,27 @@ test("what the pod as a whole was granted is kept like its containers' resources
   const granted = withAllocation(whole("2"), allocationOf(whole("1")));
   expect(granted.spec.resources?.limits).toEqual({ cpu: "1" });
   expect(changedResources(whole("1"), whole("2"))).toEqual([]); // no container's
+  expect(withAllocation(whole("2"), allocationOf({ ...whole("1"), spec: { containers: [{ name: "a" }] } })).spec.resources).toBeUndefined(); // it had nothing as a whole
+});
+
+test("a pod whose wish has changed while nobody looked was granted what its status tells", () => {
+  const wish = pod({ requests: { cpu: "2", "example.com/gpu": "1" }, limits: { cpu: "2", memory: "1Gi", "example.com/gpu": "1" } });
+  const told = (observedGeneration: number): Pod => ({ ...wish, metadata: { ...wish.metadata, generation: 2 }, status: { observedGeneration, containerStatuses: [{ name: "c", image: "", imageID: "", containerID: "containerd://1", ready: true, restartCount: 0, allocatedResources: { cpu: "500m", "example.com/gpu": "1" }, resources: { requests: { cpu: "500m" }, limits: { cpu: "500m", memory: "1024Mi" } } }] } });
+  expect(allocationTold(told(1))).toEqual({ c: { requests: { cpu: "500m", "example.com/gpu": "1" }, limits: { cpu: "500m", memory: "1Gi", "example.com/gpu": "1" } } });
+  expect(allocationTold(told(2))).toEqual(allocationOf(wish));
+  expect(allocationTold(wish)).toEqual(allocationOf(wish));
+  const whole = { ...told(1), spec: { ...wish.spec, resources: { requests: { cpu: "3" } } } };
+  expect(allocationTold({ ...whole, status: { ...whole.status, allocatedResources: { cpu: "1", memory: "1Gi" } } })[""]).toEqual({ requests: { cpu: "1" }, limits: {} });
+});
+
+test("what a container has from its pod as a whole is told where it says something itself", () => {
+  const shared = (resources: ResourceRequirements): ResourceRequirements => {
+    const one = { ...pod(resources), spec: { containers: [{ name: "c", resources }], resources: { limits: { cpu: "2", memory: "1Gi" } } } };
+    return actualResources(resources, containerResources(one, one.spec.containers[0]!, machine));
+  };
+  expect(shared({ limits: { memory: "64Mi" }, requests: { memory: "64Mi" } })).toEqual({ limits: { cpu: "2", memory: "64Mi" }, requests: { cpu: "2", memory: "64Mi" } });
+  expect(shared({ limits: { cpu: "1" }, requests: { cpu: "1m" } })).toEqual({ limits: { cpu: "1", memory: "1Gi" }, requests: { cpu: "1m" } });
+  expect(shared({})).toEqual({});
 });
 
 test("memory limits do not go below what is used", () => {

@@ -5,12 +5,12 @@
  * Source: kubernetes v1.36 pkg/kubelet/allocation/allocation_manager.go, pkg/kubelet/kuberuntime/kuberuntime_manager.go (computePodResizeAction),
  *         pkg/kubelet/events/resize.go
  */
-import type { Container, EphemeralContainer, Pod, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
-import { milliQuantity, parseQuantity, quantityOf } from "../../../core/api/meta/quantity.ts";
+import type { Container, EphemeralContainer, Pod, ResourceList, ResourceRequirements } from "../../../core/api/gen/core.v1.ts";
+import { compareQuantity, milliQuantity, parseQuantity, quantityOf } from "../../../core/api/meta/quantity.ts";
 import type { LinuxContainerResources } from "../../cri/gen/runtime.v1.ts";
 import type { OperatingSystem } from "../../os/machine.ts";
 import { same } from "../status/status-patch.ts";
-import { CPU_QUOTA, swapLimit } from "./linux-resources.ts";
+import { CPU_QUOTA, SHARES_MIN, swapLimit } from "./linux-resources.ts";
 
 /** What each container was granted, by name; what the pod was as a whole, under no name. */
 export type Allocation = Readonly<Record<string, ResourceRequirements>>;
@@ -23,12 +23,34 @@ export function allocationOf({ spec }: Pod): Allocation {
   return { ...Object.fromEntries([...spec.containers, ...(spec.initContainers ?? [])].map(({ name, resources }) => [name, resources ?? {}])), ...(spec.resources ? { [POD]: spec.resources } : {}) };
 }
 
+/** What a pod was granted that nothing is noted of: its spec says so, or, where that is newer than its status, the status tells of processors and memory. */
+export function allocationTold(pod: Pod): Allocation {
+  const { metadata: { generation }, spec, status } = pod;
+  const wished = allocationOf(pod);
+  if (status?.observedGeneration === undefined || status.observedGeneration === generation) return wished;
+  const told = new Map([...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? [])].filter(({ containerID }) => containerID).map((one) => [one.name, one]));
+  return Object.fromEntries(Object.entries(wished).map(([name, resources]) => {
+    const of = name !== POD ? told.get(name) : spec.overhead ? undefined : status; // which is told with the pod's
+    return [name, of ? { ...resources, requests: asTold(resources.requests, of.allocatedResources), limits: asTold(resources.limits, of.resources?.limits) } : resources];
+  }));
+}
+
+/** The same in the spec's own words. What the spec does not say (any more: that cannot be) is told of the pod as a whole. */
+function asTold(wished: ResourceList = {}, told: ResourceList = {}): ResourceList {
+  const was = ([name, wish]: readonly [string, string]): [string, string][] => {
+    if (!RESIZABLE.some((one) => one === name)) return [[name, wish]];
+    const had = told[name];
+    return had === undefined ? [] : [[name, compareQuantity(parseQuantity(wish), parseQuantity(had)) === 0 ? wish : had]];
+  };
+  return Object.fromEntries(Object.entries(wished).flatMap(was));
+}
+
 /** The pod as it was granted. */
 export function withAllocation(pod: Pod, allocation: Allocation): Pod {
   if (same(allocationOf(pod), allocation)) return pod;
   const granted = (container: Container): Container => (allocation[container.name] ? { ...container, resources: allocation[container.name] } : container);
-  const { containers, initContainers } = pod.spec;
-  return { ...pod, spec: { ...pod.spec, ...(allocation[POD] ? { resources: allocation[POD] } : {}), containers: containers.map(granted), ...(initContainers ? { initContainers: initContainers.map(granted) } : {}) } };
+  const { containers, initContainers, resources: _, ...spec } = pod.spec;
+  return { ...pod, spec: { ...spec, ...(allocation[POD] ? { resources: allocation[POD] } : {}), containers: containers.map(granted), ...(initContainers ? { initContainers: initContainers.map(granted) } : {}) } };
 }
 
 /** `what`: the same for the event, which names what the node would refuse the pod for. */
@@ -112,23 +134,27 @@ export function memoryShortfall(changes: readonly MemoryChange[]): string | unde
   return errors.length === 0 ? undefined : `cannot decrease memory limits: ${errors.length === 1 ? errors[0]! : `[${errors.join(", ")}]`}`;
 }
 
-/** What a running container has, in the pod's own words where they mean the same. */
+/** What a running container has, in the pod's own words where they mean the same. Where the pod says something of limits (or requests) at all, what it has from its pod's is told as well. */
 export function actualResources(granted: ResourceRequirements, have: LinuxContainerResources | undefined): ResourceRequirements {
   if (!have) return granted;
   const limits = { ...granted.limits };
   const requests = { ...granted.requests };
-  if (limits["cpu"] !== undefined && (have.cpu_quota ?? 0) > 0) limits["cpu"] = reworded(limits["cpu"], Math.round(((have.cpu_quota ?? 0) * 1000) / (have.cpu_period || CPU_QUOTA.periodUs)), "milli");
-  if (limits["memory"] !== undefined && (have.memory_limit_in_bytes ?? 0) > 0) limits["memory"] = reworded(limits["memory"], have.memory_limit_in_bytes ?? 0, "whole");
+  const quotaMilli = Math.round(((have.cpu_quota ?? 0) * 1000) / (have.cpu_period || CPU_QUOTA.periodUs));
+  if (hasAny(granted.limits) && quotaMilli > 0) limits["cpu"] = reworded(limits["cpu"], quotaMilli, "milli");
+  if (hasAny(granted.limits) && (have.memory_limit_in_bytes ?? 0) > 0) limits["memory"] = reworded(limits["memory"], have.memory_limit_in_bytes ?? 0, "whole");
   const milli = requests["cpu"] === undefined ? 0 : parseQuantity(requests["cpu"]).milliNumber();
-  if (requests["cpu"] !== undefined && (have.cpu_shares ?? 0) > 2 && Math.floor((milli * 1024) / 1000) !== have.cpu_shares) requests["cpu"] = milliQuantity(Math.ceil(((have.cpu_shares ?? 0) * 1000) / 1024)).toString();
+  if (hasAny(granted.requests) && (have.cpu_shares ?? 0) > SHARES_MIN && Math.floor((milli * 1024) / 1000) !== have.cpu_shares) requests["cpu"] = milliQuantity(Math.ceil(((have.cpu_shares ?? 0) * 1000) / 1024)).toString();
   return { ...granted, ...(granted.limits ? { limits } : {}), ...(granted.requests ? { requests } : {}) };
 }
 
+function hasAny(list: ResourceList | undefined): boolean { return Object.keys(list ?? {}).length > 0; }
+
 /** Limits are set in steps of 10m, so what is nearly equal is equal. */
-function reworded(text: string, value: number, unit: "milli" | "whole"): string {
-  const quantity = parseQuantity(text);
-  if (unit === "whole") return quantity.number() === value ? text : quantityOf(value, "BinarySI").toString();
-  return Math.abs(quantity.milliNumber() - value) < 10 && quantity.milliNumber() <= 10 ? text : quantity.milliNumber() === value ? text : milliQuantity(value).toString();
+function reworded(text: string | undefined, value: number, unit: "milli" | "whole"): string {
+  const quantity = parseQuantity(text ?? "0");
+  if (unit === "whole") return text !== undefined && quantity.number() === value ? text : quantityOf(value, "BinarySI").toString();
+  const isMeant = quantity.milliNumber() === value || (Math.abs(quantity.milliNumber() - value) < 10 && quantity.milliNumber() <= 10);
+  return text !== undefined && isMeant ? text : milliQuantity(value).toString();
 }
 
 /** The text of a resize event. */

@@ -24,15 +24,15 @@ export function podFromManifest(text: string, { nodeName, path, nowMs, complete 
   const { metadata: { name, namespace, uid, labels, annotations }, spec } = object as unknown as Pod;
   if (!name) throw new Error("invalid pod: name is needed for the pod");
   const hash = uid || createHash("md5").update(`${JSON.stringify(object)}host:${nodeName}file:${path}`).digest("hex");
-  const anything = { operator: "Exists" as const, effect: "NoExecute" as const }; // nothing evicts what no controller would bring back
-  const tolerates = spec.tolerations?.some(({ key, operator, effect }) => !key && operator === "Exists" && effect === "NoExecute");
+  const anything = { operator: "Exists" as const, effect: "NoExecute" as const }; // nothing evicts what no controller would bring back, nor for how long it was to stay
+  const given = (spec.tolerations ?? []).map((one) => (!one.key && !one.value && one.operator === anything.operator && one.effect === anything.effect ? anything : one));
   const pod: Pod = {
     apiVersion: "v1", kind: "Pod",
     metadata: {
       name: `${name}-${nodeName.toLowerCase()}`, namespace: namespace || "default", uid: hash, resourceVersion: "", creationTimestamp: timestamp(nowMs), labels,
       annotations: { ...annotations, [CONFIG_HASH]: hash },
     },
-    spec: { ...spec, nodeName, tolerations: [...(spec.tolerations ?? []), ...(tolerates ? [] : [anything])] }, status: { phase: "Pending" },
+    spec: { ...spec, nodeName, tolerations: given.includes(anything) ? given : [...given, anything] }, status: { phase: "Pending" },
   };
   complete(pod);
   return { ...pod, metadata: { ...pod.metadata, annotations: { ...pod.metadata.annotations, [CONFIG_SEEN]: new Date(nowMs).toISOString(), [CONFIG_SOURCE]: "file" } } };

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
+import { podFromManifest } from "./manifest.ts";
 import { staticPods } from "./static-pods.ts";
 
 const manifest = (name: string, image: string): string => `apiVersion: v1\nkind: Pod\nmetadata: {name: ${name}}\nspec: {containers: [{name: c, image: "${image}"}]}\n`;
@@ -87,4 +88,10 @@ test.runIf(process.platform === "linux")("a manifest that goes and comes at once
   ended.abort();
   await ending;
   rmSync(directory, { recursive: true });
+});
+
+test("nothing evicts a pod of a manifest, nor after a while", () => {
+  const tolerations = (text: string) => podFromManifest(manifest("web", "i").replace("spec: {", `spec: {tolerations: [${text}], `), { nodeName: "n1", path: "/p", nowMs: 0, complete: () => undefined }).spec.tolerations;
+  expect(tolerations("{operator: Exists, effect: NoExecute, tolerationSeconds: 300}, {key: a, operator: Exists}")).toEqual([{ operator: "Exists", effect: "NoExecute" }, { key: "a", operator: "Exists" }]);
+  expect(tolerations("{key: a, operator: Exists, effect: NoExecute}")).toEqual([{ key: "a", operator: "Exists", effect: "NoExecute" }, { operator: "Exists", effect: "NoExecute" }]);
 });
