@@ -132,11 +132,11 @@ function readWebhook(fields: Fields, path: string, { problems, fileProblem }: Re
 }
 
 function readConnection(fields: Fields, path: string, { problems, fileProblem }: Reading): string | undefined {
-  const [type, file] = [fields.text("type"), fields.text("kubeConfigFile")];
+  const [type, file, isSaid] = [fields.text("type"), fields.text("kubeConfigFile"), fields.has("kubeConfigFile")];
   fields.end();
   if (type === "") problems.push(required(`${path}.type`));
   else if (type === "InClusterConfig") {
-    if (file !== "") problems.push(invalid(`${path}.kubeConfigFile`, file, "can only be set when type=KubeConfigFile"));
+    if (isSaid) problems.push(invalid(`${path}.kubeConfigFile`, file, "can only be set when type=KubeConfigFile"));
     return undefined;
   } else if (type !== "KubeConfigFile") problems.push(notSupported(`${path}.type`, { Type: type, KubeConfigFile: file || null }, ["InClusterConfig", "KubeConfigFile"]));
   else if (file === "") problems.push(required(`${path}.kubeConfigFile`));

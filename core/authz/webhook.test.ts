@@ -146,6 +146,7 @@ describe("an AuthorizationConfiguration", () => {
     [[hook({ timeout: "1m" })], "must be > 0s and <= 30s"],
     [[hook({ failurePolicy: undefined })], "authorizers[0].failurePolicy: Required value"],
     [[hook({ connectionInfo: { type: "KubeConfigFile", kubeConfigFile: "x" } })], "must be an absolute path"],
+    [[hook({ connectionInfo: { type: "InClusterConfig", kubeConfigFile: "" } })], 'authorizers[0].connectionInfo.kubeConfigFile: Invalid value: "": can only be set when type=KubeConfigFile'],
     [[hook({ matchConditions: [{ expression: "true" }] })], "required if match conditions are specified"],
     [[hook({ matchConditionSubjectAccessReviewVersion: "v1", matchConditions: [{ expression: "request.verb == 'x'" }] })], "undefined field 'verb'"],
     [[hook({ matchConditionSubjectAccessReviewVersion: "v1", matchConditions: [{ expression: "'x'" }] })], "must evaluate to bool but got string"],

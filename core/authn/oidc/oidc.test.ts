@@ -253,6 +253,7 @@ describe("an AuthenticationConfiguration", () => {
 
   test("an address counts as used where an expression says so, and nowhere else", () => {
     for (const expression of ["'claims.email' + claims.sub", "claims.email_address", "claims.mail.email", "claims.email_verified ? claims.email : claims.sub"]) mapped({ username: { expression } });
+    expect(() => one({ claimValidationRules: [{ expression: "claims.?email_verified.orValue(true)" }], claimMappings: { username: { expression: "claims.email" } } })).toThrow('must evaluate to bool, jwt[0].claimMappings.username.expression: Invalid value: "claims.email": claims.email_verified must be used'); // a rule that is none uses nothing
     for (const expression of ["claims.?email.orValue('')", "[claims.email][0]", "has(claims.email) ? 'a' : 'b'"]) expect(() => mapped({ username: { expression } })).toThrow("claims.email_verified must be used");
   });
 
