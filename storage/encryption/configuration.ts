@@ -122,10 +122,11 @@ function readKeys(kind: "aescbc" | "aesgcm" | "secretbox", item: unknown, { path
     const at = `${path}[${i}]`;
     const key = record(one, at, ["name", "secret"]);
     const name = text(key["name"] ?? "", `${at}.name`);
-    const encoded = text(key["secret"] ?? "", `${at}.secret`);
+    const given = text(key["secret"] ?? "", `${at}.secret`);
+    const encoded = given.replace(/[\r\n]/g, ""); // a block of YAML ends with one
     const secret = Buffer.from(encoded, "base64");
     if (name === "") problems.push(required(`${at}.name`, "name is a mandatory field for a key"));
-    if (encoded === "") problems.push(required(`${at}.secret`, "secret is a mandatory field for a key"));
+    if (given === "") problems.push(required(`${at}.secret`, "secret is a mandatory field for a key"));
     else if (!/^[A-Za-z0-9+/]*={0,2}$/.test(encoded) || encoded.length % 4 !== 0) problems.push(invalid(`${at}.secret`, "REDACTED", "secrets must be base64 encoded"));
     else if (!sizes.includes(secret.length)) problems.push(invalid(`${at}.secret`, "REDACTED", `secret is not of the expected length, got ${secret.length}, expected one of [${sizes.join(" ")}]`));
     return { name, secret };

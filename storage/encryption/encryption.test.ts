@@ -189,6 +189,7 @@ describe("a configuration", () => {
     expect(one({ aescbc: { keys: [key] } })).toEqual([{ resources: ["secrets"], providers: [{ kind: "aescbc", keys: [{ name: "k", secret: secret(1) }] }] }]);
     expect(one({ kms: { apiVersion: "v2", name: "a", endpoint: "unix:///x", timeout: "5s" } })[0]?.providers).toEqual([{ kind: "kms", kms: { name: "a", endpoint: "unix:///x", timeoutMs: 5_000, version: "v2" } }]);
     expect(one({ kms: { apiVersion: "v2", name: "a", endpoint: "unix:///x", timeout: "1m0.5s" } })[0]?.providers).toEqual([{ kind: "kms", kms: { name: "a", endpoint: "unix:///x", timeoutMs: 60_500, version: "v2" } }]);
+    expect(one({ secretbox: { keys: [{ ...key, secret: `${key.secret}\n` }] } })[0]?.providers).toEqual([{ kind: "secretbox", keys: [{ name: "k", secret: secret(1) }] }]);
     expect(one({ identity: {}, kms: null }, ["secrets.", "*.apps"])).toEqual([{ resources: ["secrets", "*.apps"], providers: [{ kind: "identity" }] }]);
   });
 

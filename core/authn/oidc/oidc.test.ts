@@ -227,7 +227,7 @@ describe("an AuthenticationConfiguration", () => {
     expect(await who(token({ email: "j", groups: ["a", 5], oid: "1", hd: "" }), configuration)).toBe('oidc: parse groups claim "groups": json: cannot unmarshal array into Go value of type string');
   });
 
-  test.each<[string, () => unknown, string]>([
+  test.each<[string, () => unknown, string | RegExp]>([
     ["our own issuer", () => read([issuer({ issuer: { url: "https://kubernetes.default.svc", audiences: ["a"] } })]), "URL must not overlap with disallowed issuers: [https://kubernetes.default.svc]"],
     ["no TLS", () => read([issuer({ issuer: { url: "http://x", audiences: ["a"] } })]), 'jwt[0].issuer.url: Invalid value: "http://x": URL scheme must be https'],
     ["no audience", () => read([issuer({ issuer: { url } })]), "jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required"],
@@ -238,6 +238,9 @@ describe("an AuthenticationConfiguration", () => {
     ["a field users do not have", () => one({ userValidationRules: [{ expression: "user.age > 3" }] }), "undefined field 'age'"],
     ["a reserved key", () => mapped({ extra: [{ key: "a.k8s.io/b", valueExpression: "claims.x" }] }), "are reserved for Kubernetes use"],
     ["twice", () => read([issuer(), issuer()]), "jwt[1].issuer.url: Duplicate value"],
+    ["an expression beside a claim, which is not looked at", () => mapped({ username: { claim: "sub", expression: "claims." }, uid: { claim: "sub", expression: "claims." } }), /^\[jwt\[0\]\.claimMappings\.username: Invalid value: "": claim and expression can't both be set, jwt\[0\]\.claimMappings\.uid: Invalid value: "": claim and expression can't both be set\]$/],
+    ["each issuer's own troubles, then that it is there twice", () => read([issuer({ issuer: { url: "http://x", audiences: ["a"] } }), issuer({ issuer: { url: "http://x" } }), issuer({ issuer: { url, audiences: [] } })]), /scheme must be https, jwt\[1\]\.issuer\.url: Invalid value.*, jwt\[1\]\.issuer\.audiences: .*, jwt\[1\]\.issuer\.url: Duplicate value: "http:\/\/x", jwt\[2\]\.issuer\.audiences/],
+    ["too many issuers", () => read(Array.from({ length: 65 }, () => issuer({ issuer: {} }))), /^jwt: Too many: 65: must have at most 64 items$/],
     ["anonymous, half", () => read([], { anonymous: { enabled: false, conditions: [{ path: "/livez" }] } }), "enabled should be set to true when conditions are defined"],
     ["unknown", () => read([], { oidc: {} }), 'unknown field "oidc"'],
     ["a URL that is none", () => read([issuer({ issuer: { url: "https://x:port", audiences: ["a"] } })]), 'jwt[0].issuer.url: Invalid value: "https://x:port": parse "https://x:port": invalid port ":port" after host'],
