@@ -190,6 +190,13 @@ describe("an AuthenticationConfiguration", () => {
     expect(await who(token({ ...claims, email: undefined }), configuration)).toContain("oidc: error evaluating username claim expression: expression 'claims.email.split");
   });
 
+  test("all rules, and all extras, are evaluated before what they say is looked at", async () => {
+    const rules = mapped({}, { claimValidationRules: [{ expression: "claims.sub == 'x'", message: "not x" }, { expression: "claims.gone == 'x'" }] });
+    expect(await who(token({}), rules)).toBe("oidc: error evaluating claim validation expression: expression 'claims.gone == 'x'' resulted in error: no such key: gone");
+    const extras = mapped({ extra: [{ key: "e.org/a", valueExpression: "1" }, { key: "e.org/b", valueExpression: "claims.gone" }] });
+    expect(await who(token({}), extras)).toBe("expression 'claims.gone' resulted in error: no such key: gone");
+  });
+
   test("its discovery document may stand elsewhere, but must be of the issuer", async () => {
     const elsewhere = (path: string) => one({ issuer: { url, audiences: ["me"], certificateAuthority: ca, discoveryURL: url + path } });
     expect(await who(token({}), elsewhere("/elsewhere"))).toBe("x:jane []");
