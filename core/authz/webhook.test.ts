@@ -107,6 +107,13 @@ test("conditions say whether it is asked; one that fails is as no answer", async
   expect(asked).toHaveLength(1);
 });
 
+test("conditions see the values of every requirement, be there none", () => {
+  const holds = (text: string, selectors: object) => matchCondition(text).matches(reviewSpec(get(selectors)));
+  const LABELS = "request.resourceAttributes.labelSelector";
+  expect(holds(`${LABELS}.requirements.all(r, r.values.size() == (r.key == 'app' ? 2 : 0))`, { labelSelector: "app in (a,b),!old,new" })).toBe(true);
+  expect(holds(`has(${LABELS}) || has(request.resourceAttributes.fieldSelector)`, {})).toBe(false);
+});
+
 test("conditions are counted: how long they take, whom they leave out, and that one fails; several that fail are told of together", async () => {
   const metrics = metricsRegistry(), counted = webhookMetrics(metrics);
   const conditions = (...texts: string[]) => webhook({ failurePolicy: "NoOpinion", matchConditions: texts.map(matchCondition) }, counted).authorize(get());
