@@ -42,6 +42,14 @@ test("ServiceAccount tokens: keys are rotated by giving the old one beside the n
   expect(() => settings(`service-account-key-file=${file("empty", "x")}`)).toThrow("does not contain any valid RSA or ECDSA public keys");
 });
 
+test.each<[readonly string[], string]>([
+  [["service-account-issuer=http://[::1]:namedport"], `service-account-issuer "http://[::1]:namedport" contained a ':' but was not a valid URL: parse "http://[::1]:namedport": invalid port ":namedport" after host`],
+  [["service-account-issuer=http://foo.bar.com", "service-account-issuer=http://foo.bar.com"], 'service-account-issuer "http://foo.bar.com" is already specified'],
+  [["service-account-jwks-uri=https://host:port"], 'service-account-jwks-uri must be a valid URL: parse "https://host:port": invalid port ":port" after host'],
+  [["service-account-jwks-uri=http://baz.com"], "service-account-jwks-uri requires https scheme, parsed as: http://baz.com"],
+  [["service-account-max-token-expiration=10m"], "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds"],
+])("ServiceAccount tokens cannot be of %o", (args, told) => expect(() => serviceAccountSettings(apiServerArgs(args), { signing: own, verifying: [own], issuer: "https://standard" })).toThrow(told));
+
 test("authorities of others are trusted beside ours", async () => {
   const caKey = await generateKey();
   const pem = selfSign("corporate", { key: caKey, random: systemRandom, notBeforeMs: 0, notAfterMs: 4e12 });

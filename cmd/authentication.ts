@@ -8,6 +8,8 @@ import { staticTokenAuthenticator } from "../core/authn/static-token.ts";
 import { readTokenFile } from "../core/authn/token-file.ts";
 import { webhookTokens } from "../core/authn/webhook-token.ts";
 import { aggregate } from "../core/authz/authz.ts";
+import { goQuote } from "../core/api/meta/go-quote.ts";
+import { parseUrl, UrlError } from "../core/cel/go-url.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { ReviewServer } from "../core/net/review-call.ts";
@@ -115,6 +117,8 @@ export function reviewServer(path: string): ReviewServer {
   return { url: server, token, tls };
 }
 
+const HOUR_MS = 3_600_000;
+
 export interface ServiceAccountSettings {
   readonly signing: KeyObject;
   readonly verifying: readonly KeyObject[];
@@ -136,10 +140,40 @@ export function serviceAccountSettings(args: ApiServerArgs, standard: { readonly
   const signing = signingFile === undefined ? standard.signing : fromFile("service-account-signing-key-file", signingFile, (text) => createPrivateKey(text));
   const verifying = keyFiles.length > 0 ? keyFiles.flatMap((path) => fromFile("service-account-key-file", path, readKeys)) : signingFile === undefined ? standard.verifying : [createPublicKey(signing), ...standard.verifying];
   const maxMs = args.durationMs("service-account-max-token-expiration");
+  const jwksUri = args.text("service-account-jwks-uri");
+  const problem = [...issuerProblems(given), ...keysProblems(jwksUri)][0];
+  if (problem !== undefined) throw new ConfigError(problem);
+  if (maxMs && (maxMs < HOUR_MS || maxMs > 2 ** 32 * 1000)) throw new ConfigError("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds");
   return {
-    signing, verifying, issuers, apiAudiences: audiences.length > 0 ? audiences : issuers.slice(0, 1), jwksUri: args.text("service-account-jwks-uri"),
-    expirationSecondsMax: maxMs === undefined ? undefined : maxMs / 1000, extendExpiration: args.boolean("service-account-extend-token-expiration", true),
+    signing, verifying, issuers, apiAudiences: audiences.length > 0 ? audiences : issuers.slice(0, 1), jwksUri,
+    expirationSecondsMax: maxMs ? maxMs / 1000 : undefined, extendExpiration: args.boolean("service-account-extend-token-expiration", true),
   };
+}
+
+function* issuerProblems(issuers: readonly string[]): Iterable<string> {
+  for (const [i, issuer] of issuers.entries()) {
+    const problem = issuer.includes(":") ? urlProblem(issuer) : undefined;
+    if (problem !== undefined) yield `service-account-issuer ${goQuote(issuer)} contained a ':' but was not a valid URL: ${problem}`;
+    else if (issuer === "") yield "service-account-issuer should not be an empty string";
+    else if (issuers.indexOf(issuer) < i) yield `service-account-issuer ${goQuote(issuer)} is already specified`;
+  }
+}
+
+function* keysProblems(uri = ""): Iterable<string> {
+  if (uri === "") return;
+  const problem = urlProblem(uri);
+  if (problem !== undefined) yield `service-account-jwks-uri must be a valid URL: ${problem}`;
+  else if (parseUrl(uri).scheme !== "https") yield `service-account-jwks-uri requires https scheme, parsed as: ${uri}`;
+}
+
+function urlProblem(text: string): string | undefined {
+  try {
+    parseUrl(text);
+    return undefined;
+  } catch (error) {
+    if (error instanceof UrlError) return error.message;
+    throw error;
+  }
 }
 
 /** Public or private keys, several in one file. */

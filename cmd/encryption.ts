@@ -113,8 +113,8 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   return { store, parts: [part], close, ...(providers().some((provider) => provider.trouble) ? { trouble } : {}) };
 }
 
-async function readRules(path: string, { clock, log }: Options, metered: (provider: Provider) => Provider): Promise<readonly EncryptionRule[]> {
-  const settings = fromFile("encryption-provider-config", path, (text) => encryptionSettings(parseStrictYaml(text)));
+async function readRules(path: string, { clock, log, reload }: Options, metered: (provider: Provider) => Provider): Promise<readonly EncryptionRule[]> {
+  const settings = fromFile("encryption-provider-config", path, (text) => encryptionSettings(parseStrictYaml(text), { reloads: reload }));
   try {
     const rules = await encryptionRules(settings, { clock, onTrouble: (name, reason) => (reason === undefined ? log.info("the key service is well", { name }) : log.error("the key service cannot be used", { name, reason })) });
     return rules.map(({ resources, providers }) => ({ resources, providers: providers.map(metered) }));

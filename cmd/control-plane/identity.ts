@@ -9,7 +9,7 @@ import { requestHeaderAuthenticator } from "../../core/authn/request-header.ts";
 import { revokedNodes } from "../../core/authn/revoked-nodes.ts";
 import { serviceAccountTokenAuthenticator } from "../../core/authn/service-account.ts";
 import { staticTokenAuthenticator } from "../../core/authn/static-token.ts";
-import { type TokenIssuer, tokenIssuer } from "../../core/authn/token-issuer.ts";
+import { EXTENDED_SECONDS, type TokenIssuer, tokenIssuer } from "../../core/authn/token-issuer.ts";
 import { certificateAuthenticator } from "../../core/authn/x509.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
@@ -72,6 +72,7 @@ export interface Identity {
 export function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId, client, informers, clock, random, log, metrics }: Options): Identity {
   const serviceAccounts = serviceAccountSettings(args, { ...pki.serviceAccountKeys, issuer: `${ISSUER_PATH}.${clusterDomain}` });
   const { apiAudiences, issuers, signing, verifying, expirationSecondsMax = 0, extendExpiration, jwksUri = `${url}${JWKS_PATH}` } = serviceAccounts;
+  if (extendExpiration && expirationSecondsMax > 0 && expirationSecondsMax < EXTENDED_SECONDS) log.warn("tokens of pods live longer than service-account-max-token-expiration as long as service-account-extend-token-expiration is true", { seconds: EXTENDED_SECONDS, expirationSecondsMax });
   const issuer = issuers[0]!;
   const keys = verifyingKeys(verifying);
   const secrets = client.resource(SECRETS);

@@ -167,6 +167,11 @@ describe("OwnerReferencesPermissionEnforcement", () => {
     [plugin("update replicasets/finalizers rs"), pod(owner(true)), undefined, "ok"], [plugin("update */finalizers *"), pod(owner(true)), undefined, "ok"],
   ])("%#: %s", async (one, object, old, answer) => expect(await runPlugin(one, admissionRequest({ operation: old ? "UPDATE" : "CREATE", resource: "pods", object, old }))).toBe(answer));
 
+  test("why nobody could say whether it may be done is told", async () => {
+    const lost = ownerReferencesPermissionEnforcement({ authorizer: { ...allowing(), authorize: () => ({ decision: "no-opinion", reason: "", error: "no answer" }) }, resourcesOf: () => [] });
+    expect(await runPlugin(lost, admissionRequest({ operation: "UPDATE", resource: "pods", object: pod(owner()), old: pod() }))).toBe(`pods "web" is forbidden: cannot set an ownerRef on a resource you can't delete: , no answer`);
+  });
+
   test("a pod's status is let be, that of somebody else's pods is not", async () => {
     const change = (resource: string) => admissionRequest({ operation: "UPDATE", resource, object: pod(owner()), old: pod() });
     const status = (group: string) => ({ ...change("pods"), group, subresource: "status" });

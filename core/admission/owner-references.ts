@@ -20,9 +20,10 @@ export interface OwnerReferencesDeps {
 const EXEMPT: ReadonlySet<string> = new Set([".pods/status"]);
 
 export function ownerReferencesPermissionEnforcement({ authorizer, resourcesOf }: OwnerReferencesDeps): AdmissionPlugin {
+  /** Undefined: yes. Else why not. */
   async function may(request: AdmissionRequest, what: { readonly verb: string; readonly group: string; readonly version: string; readonly resource: string; readonly subresource: string; readonly namespace: string; readonly name: string }): Promise<string | undefined> {
-    const { decision, reason } = await authorizer.authorize({ isResource: true, path: "", user: request.user, ...what });
-    return decision === "allow" ? undefined : reason;
+    const { decision, reason, error = "<nil>" } = await authorizer.authorize({ isResource: true, path: "", user: request.user, ...what });
+    return decision === "allow" ? undefined : `${reason}, ${error}`;
   }
 
   return {
@@ -33,7 +34,7 @@ export function ownerReferencesPermissionEnforcement({ authorizer, resourcesOf }
       if (!changesOwners(object, oldObject)) return;
       if (operation !== "CREATE") {
         const reason = await may(request, { verb: "delete", group, version, resource, subresource, namespace, name });
-        if (reason !== undefined) throw refusal(request, `cannot set an ownerRef on a resource you can't delete: ${reason}, <nil>`);
+        if (reason !== undefined) throw refusal(request, `cannot set an ownerRef on a resource you can't delete: ${reason}`);
       }
       const blocking = newlyBlocking(ownersOf(object), ownersOf(oldObject));
       if (blocking.length === 0) return;
@@ -45,7 +46,7 @@ export function ownerReferencesPermissionEnforcement({ authorizer, resourcesOf }
           throw refusal(request, `cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion ${owner.apiVersion} Kind ${owner.kind}: no matches for kind "${owner.kind}" in version "${owner.apiVersion}"`);
         for (const { plural, namespaced } of resources) {
           const reason = await may(request, { verb: "update", group: kind.group, version: kind.version, resource: plural, subresource: "finalizers", namespace: namespaced ? namespace : "", name: owner.name });
-          if (reason !== undefined) throw refusal(request, `cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: ${reason}, <nil>`);
+          if (reason !== undefined) throw refusal(request, `cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: ${reason}`);
         }
       }
     },

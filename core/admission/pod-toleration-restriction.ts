@@ -76,9 +76,28 @@ function tolerationsOf(text: string): readonly Toleration[] {
     throw failure((error as Error).message);
   }
   if (value === null) return [];
-  if (!Array.isArray(value)) throw failure(`json: cannot unmarshal ${typeof value === "boolean" ? "bool" : typeof value} into Go value of type []v1.Toleration`);
-  return value as Toleration[];
+  if (!Array.isArray(value)) throw failure(`json: cannot unmarshal ${jsonKind(value)} into Go value of type []v1.Toleration`);
+  return value.map(tolerationOf);
 }
+
+const FIELDS = [["key", "string"], ["operator", "string"], ["value", "string"], ["effect", "string"], ["tolerationSeconds", "number"]] as const;
+
+/** As Go reads one: whatever the case of names; what is null, or that nobody knows, is passed by. Throws for a value of another type. */
+function tolerationOf(value: unknown): Toleration {
+  if (value === null) return {};
+  if (typeof value !== "object" || Array.isArray(value)) throw failure(`json: cannot unmarshal ${jsonKind(value)} into Go value of type v1.Toleration`);
+  const read: Record<string, unknown> = {};
+  for (const [given, one] of Object.entries(value)) {
+    const field = FIELDS.find(([name]) => name.toLowerCase() === given.toLowerCase());
+    if (!field || one === null) continue;
+    const [name, type] = field;
+    if (typeof one !== type) throw failure(`json: cannot unmarshal ${jsonKind(one)} into Go struct field Toleration.${name} of type ${type === "number" ? "int64" : type}`);
+    read[name] = one;
+  }
+  return read;
+}
+
+function jsonKind(value: unknown): string { return typeof value === "boolean" ? "bool" : Array.isArray(value) ? "array" : typeof value; }
 
 /** No 403, as upstream's is none. */
 function failure(message: string): Error { return statusError({ code: 500, reason: "", message }); }

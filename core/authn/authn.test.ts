@@ -187,6 +187,12 @@ describe("bearer tokens", () => {
   ] as readonly [string, Shown, string][])("%s", async (_name, shown, seen) => expect(await who(shown)).toBe(seen));
 });
 
+test("who puts two spaces before a token is nobody, and told so", async () => {
+  const warnings = async (authorization: string) => (await chain().authenticate(credentials({ headers: [["authorization", authorization]] }), signal))?.warnings;
+  expect(await warnings("Bearer  s3cret")).toEqual(["the provided Authorization header contains extra space before the bearer token, and is ignored"]);
+  expect([await warnings("Bearer "), await warnings("Basic  s3cret"), await warnings("Bearer s3cret")]).toEqual([undefined, undefined, undefined]);
+});
+
 test("without anonymous access, nothing shown is 401", async () => {
   expect(await who({}, false)).toBe("401 Unauthorized");
   expect(await who({})).toBe("system:anonymous [system:unauthenticated]");

@@ -37,10 +37,15 @@ export function authenticatorChain({ authenticators, anonymous, log }: Authentic
       if (refusal instanceof StatusError && refusal.message !== "Unauthorized") throw refusal; // a caller who is known, and is to know why
       if (refusal !== undefined) throw refuse(refusalDetail(refusal));
       if (!enabled || (paths.length > 0 && !paths.includes(credentials.path ?? ""))) throw unauthorized();
-      return { user: ANONYMOUS };
+      return isSpaced(credentials.header("authorization")) ? { user: ANONYMOUS, warnings: [SPACED] } : { user: ANONYMOUS };
     },
   };
 }
+
+const SPACED = "the provided Authorization header contains extra space before the bearer token, and is ignored";
+
+/** A token after two spaces is none: its owner, who is nobody then, is to know why. */
+function isSpaced(authorization = ""): boolean { return /^bearer {2}/i.test(authorization.trim()); }
 
 function withAuthenticatedGroup(found: Authenticated): Authenticated {
   const { user } = found;

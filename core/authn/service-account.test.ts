@@ -114,6 +114,17 @@ describe("tokens bound to a pod", () => {
     const other = parseJwt((await w.request({ expirationSeconds: 3607, audiences: ["vault"], ...bound("Pod", "web-0") })).status!.token)!.claims as { exp: number; iat: number };
     expect(other.exp - other.iat).toBe(3607);
   });
+
+  test("live at most as long as the server says, but for those that admission adds", async () => {
+    const w = world();
+    const short = tokenIssuer({ ...w, key: () => key, issuer: ISSUER, apiAudiences: [ISSUER], clock: systemClock, random, expirationSecondsMax: 7_200 });
+    const lifeOf = async (expirationSeconds: number) => {
+      const { status } = await short.tokenRequest({ namespace: "default", name: "web" }, { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", metadata: {}, spec: { expirationSeconds, ...bound("Pod", "web-0") } } as TokenRequest, { signal, warn: (text) => w.notes.push(text), annotate() {} });
+      const { exp, iat } = parseJwt(status!.token)!.claims as { exp: number; iat: number };
+      return exp - iat;
+    };
+    expect([await lifeOf(86_400), await lifeOf(3607), w.notes]).toEqual([7_200, 31_536_000, ["requested expiration of 86400 seconds shortened to 7200 seconds"]]);
+  });
 });
 
 test("a token for another audience is not for us, and a review for that audience finds it good", async () => {

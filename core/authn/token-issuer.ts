@@ -24,9 +24,9 @@ const TOKEN_REQUEST = { group: "authentication.k8s.io", kind: "TokenRequest" };
 const EXPIRATION_SECONDS_DEFAULT = 3_600;
 const EXPIRATION_SECONDS_MIN = 600;
 const EXPIRATION_SECONDS_MAX = 2 ** 32;
-/** The lifetime admission asks for in pods it adds a token to. Such tokens live a year, for clients that read the file once. */
+/** The lifetime admission asks for in pods it adds a token to. Such tokens live a year, for clients that read the file once, whatever others may live at most. */
 const EXTENDED_IF_SECONDS = 3_607;
-const EXTENDED_SECONDS = 365 * 24 * 3_600;
+export const EXTENDED_SECONDS = 365 * 24 * 3_600;
 
 export interface TokenIssuerOptions extends ServiceAccountLookups {
   /** Asked each time: keys can be rotated. */
@@ -35,7 +35,7 @@ export interface TokenIssuerOptions extends ServiceAccountLookups {
   readonly apiAudiences: readonly string[];
   readonly clock: Clock;
   readonly random: Random;
-  /** --service-account-max-token-expiration; 0: no limit of ours. */
+  /** --service-account-max-token-expiration: what may be asked for; 0: no limit of ours. */
   readonly expirationSecondsMax?: number;
   /** --service-account-extend-token-expiration. Upstream's default: true. */
   readonly extendExpiration?: boolean;
@@ -106,9 +106,8 @@ export function tokenIssuer(options: TokenIssuerOptions): TokenIssuer {
         expirationSeconds = expirationSecondsMax;
       }
       const extend = extendExpiration && bound.pod !== undefined && expirationSeconds === EXTENDED_IF_SECONDS && audiences.every((audience) => apiAudiences.includes(audience));
-      const extended = expirationSecondsMax > 0 ? expirationSecondsMax : EXTENDED_SECONDS;
       const { token, id, issuedAtMs } = issueToken({
-        serviceAccount, audiences, bound, expirationSeconds: extend ? extended : expirationSeconds, warnAfterSeconds: extend ? expirationSeconds : undefined,
+        serviceAccount, audiences, bound, expirationSeconds: extend ? EXTENDED_SECONDS : expirationSeconds, warnAfterSeconds: extend ? expirationSeconds : undefined,
       });
       call.annotate("authentication.kubernetes.io/issued-credential-id", credentialIdOf(id));
       const status = { token, expirationTimestamp: timestamp(Math.floor(issuedAtMs / 1000) * 1000 + expirationSeconds * 1000) };

@@ -81,7 +81,7 @@ export function authorizationConfiguration(text: string, { required: wanted = []
       if (type === "Webhook") problems.push(...(webhook ? inWebhook : [required(`${one.path}.webhook`, "required when type=Webhook")]));
       else if (webhook) problems.push(invalid(`${one.path}.webhook`, "non-null", "may only be specified when type=Webhook"));
     }
-    before.push({ type: type as AuthorizerType, name, ...(webhook ? { webhook } : {}) });
+    if (!typeProblem) before.push({ type: type as AuthorizerType, name, ...(webhook ? { webhook } : {}) });
   }
   fields.end();
   if (problems.length > 0) throw new Error(formatFieldErrors(problems));
@@ -132,13 +132,13 @@ function readWebhook(fields: Fields, path: string, { problems, fileProblem }: Re
 }
 
 function readConnection(fields: Fields, path: string, { problems, fileProblem }: Reading): string | undefined {
-  const [type, file] = [fields.text("type"), fields.text("kubeConfigFile")];
+  const [type, file, isSaid] = [fields.text("type"), fields.text("kubeConfigFile"), fields.has("kubeConfigFile")];
   fields.end();
   if (type === "") problems.push(required(`${path}.type`));
   else if (type === "InClusterConfig") {
-    if (file !== "") problems.push(invalid(`${path}.kubeConfigFile`, file, "can only be set when type=KubeConfigFile"));
+    if (isSaid) problems.push(invalid(`${path}.kubeConfigFile`, file, "can only be set when type=KubeConfigFile"));
     return undefined;
-  } else if (type !== "KubeConfigFile") problems.push(notSupported(`${path}.type`, { Type: type, KubeConfigFile: file || null }, ["InClusterConfig", "KubeConfigFile"]));
+  } else if (type !== "KubeConfigFile") problems.push(notSupported(`${path}.type`, { Type: type, KubeConfigFile: isSaid ? file : null }, ["InClusterConfig", "KubeConfigFile"]));
   else if (file === "") problems.push(required(`${path}.kubeConfigFile`));
   else if (!/^(\/|[A-Za-z]:[\\/])/.test(file)) problems.push(invalid(`${path}.kubeConfigFile`, file, "must be an absolute path"));
   else {

@@ -47,7 +47,7 @@ export function escalationGuard(authorizer: Authorizer, resolver: RuleResolver):
     if (uncovered.length === 0) return undefined;
     const lines = [...new Set(compactRules(uncovered).map(formatRule))].sort();
     const told = `user ${goQuote(user.name)} (groups=${goList(user.groups)}) is attempting to grant RBAC permissions not currently held:\n${lines.join("\n")}`;
-    return errors.length > 0 ? `${told}; resolution errors: ${aggregate(errors)}` : told;
+    return errors.length > 0 ? `${told}; resolution errors: [${aggregate(errors)}]` : told;
   }
 
   return async ({ resource, namespace, name, object, old, user }) => {

@@ -53,9 +53,20 @@ export function matchCondition(text: string): MatchCondition {
 function complete({ user = "", uid = "", groups = [], extra = {}, resourceAttributes, nonResourceAttributes }: Readonly<SubjectAccessReviewSpec>): object {
   return {
     user, uid, groups, extra,
-    ...(resourceAttributes ? { resourceAttributes: { namespace: "", verb: "", group: "", version: "", resource: "", subresource: "", name: "", ...resourceAttributes } } : {}),
+    ...(resourceAttributes ? { resourceAttributes: completeResource(resourceAttributes) } : {}),
     ...(nonResourceAttributes ? { nonResourceAttributes: { path: "", verb: "", ...nonResourceAttributes } } : {}),
   };
+}
+
+function completeResource({ fieldSelector, labelSelector, ...named }: Readonly<NonNullable<SubjectAccessReviewSpec["resourceAttributes"]>>): object {
+  const [fields, labels] = [completeSelector(fieldSelector), completeSelector(labelSelector)];
+  return { namespace: "", verb: "", group: "", version: "", resource: "", subresource: "", name: "", ...named, ...(fields && { fieldSelector: fields }), ...(labels && { labelSelector: labels }) };
+}
+
+/** One that selects nothing is absent; what was not read stands for itself. */
+function completeSelector(selector: { readonly rawSelector?: string | undefined; readonly requirements?: readonly { readonly values?: readonly string[] | undefined }[] | undefined } | undefined): object | undefined {
+  if (selector?.rawSelector) return { rawSelector: selector.rawSelector };
+  return selector?.requirements?.length ? { requirements: selector.requirements.map((one) => ({ ...one, values: one.values ?? [] })) } : undefined;
 }
 
 /** All must match: one that says no ends it. `matches` is undefined if none says no, and one fails. */

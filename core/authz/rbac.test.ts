@@ -136,6 +136,7 @@ describe("nobody grants what they do not hold", () => {
   w.clusterRole("binder", { verbs: ["bind"], apiGroups: ["rbac.authorization.k8s.io"], resources: ["clusterroles"], resourceNames: ["cluster-admin"] });
   w.bind("default/eve", "ClusterRole", "escalator", { kind: "User", name: "eve" });
   w.bind("default/bob", "ClusterRole", "binder", { kind: "User", name: "bob" });
+  w.bind("default/lost", "ClusterRole", "gone", { kind: "User", name: "lost" });
   const secrets: PolicyRule = { verbs: ["get", "list"], apiGroups: [""], resources: ["secrets"] };
   const role = (...rules: PolicyRule[]): Role => stored<Role>(API, "Role", "default/r", { rules });
   const binding = (kind: string, name: string): RoleBinding => stored<RoleBinding>(API, "RoleBinding", "default/b", { roleRef: { apiGroup: "rbac.authorization.k8s.io", kind, name } });
@@ -154,6 +155,8 @@ describe("nobody grants what they do not hold", () => {
     ["binding a role one holds", user("jane"), binding("ClusterRole", "pods"), "ok"],
     ["binding one that gives more", user("jane"), binding("ClusterRole", "cluster-admin"),
       'rolebindings.rbac.authorization.k8s.io "b" is forbidden: user "jane" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:["*"], Resources:["*"], Verbs:["*"]}\n{NonResourceURLs:["*"], Verbs:["*"]}'],
+    ["more, by who is bound to a role that is not there", user("lost"), role(secrets),
+      'roles.rbac.authorization.k8s.io "r" is forbidden: user "lost" (groups=["system:authenticated"]) is attempting to grant RBAC permissions not currently held:\n{APIGroups:[""], Resources:["secrets"], Verbs:["get" "list"]}; resolution errors: [clusterrole.rbac.authorization.k8s.io "gone" not found]'],
     ["bind", user("bob"), binding("ClusterRole", "cluster-admin"), "ok"],
     ["bind, another role", user("bob"), binding("ClusterRole", "view"), 'rolebindings.rbac.authorization.k8s.io "b" is forbidden'],
     ["a role that does not exist", user("jane"), binding("Role", "gone"), 'rolebindings.rbac.authorization.k8s.io "gone" not found'],

@@ -107,6 +107,13 @@ test("conditions say whether it is asked; one that fails is as no answer", async
   expect(asked).toHaveLength(1);
 });
 
+test("conditions see the values of every requirement, be there none", () => {
+  const holds = (text: string, selectors: object) => matchCondition(text).matches(reviewSpec(get(selectors)));
+  const LABELS = "request.resourceAttributes.labelSelector";
+  expect(holds(`${LABELS}.requirements.all(r, r.values.size() == (r.key == 'app' ? 2 : 0))`, { labelSelector: "app in (a,b),!old,new" })).toBe(true);
+  expect(holds(`has(${LABELS}) || has(request.resourceAttributes.fieldSelector)`, {})).toBe(false);
+});
+
 test("conditions are counted: how long they take, whom they leave out, and that one fails; several that fail are told of together", async () => {
   const metrics = metricsRegistry(), counted = webhookMetrics(metrics);
   const conditions = (...texts: string[]) => webhook({ failurePolicy: "NoOpinion", matchConditions: texts.map(matchCondition) }, counted).authorize(get());
@@ -137,7 +144,7 @@ describe("an AuthorizationConfiguration", () => {
     expect(read({ type: "Node", name: "node" }, { type: "RBAC", name: "rbac" }, hook())).toEqual([{ type: "Node", name: "node" }, { type: "RBAC", name: "rbac" }, { type: "Webhook", name: "w", webhook: standard }]);
   });
 
-  test.each<[object[], string]>([
+  test.each<[object[], string | RegExp]>([
     [[], "authorizers: Required value: at least one authorization mode must be defined"],
     [[{ type: "RBAC", name: "a" }, { type: "RBAC", name: "b" }], 'authorizers[1].type: Duplicate value: "RBAC"'],
     [[{ type: "Magic", name: "a" }], 'authorizers[0].type: Unsupported value: "Magic"'],
@@ -146,6 +153,8 @@ describe("an AuthorizationConfiguration", () => {
     [[hook({ timeout: "1m" })], "must be > 0s and <= 30s"],
     [[hook({ failurePolicy: undefined })], "authorizers[0].failurePolicy: Required value"],
     [[hook({ connectionInfo: { type: "KubeConfigFile", kubeConfigFile: "x" } })], "must be an absolute path"],
+    [[{ type: "X", name: "one" }, { ...hook({ connectionInfo: { type: "Magic", kubeConfigFile: "" } }), name: "one" }], /^\[authorizers\[0\]\.type: Unsupported value: "X": [^\[]*, authorizers\[1\]\.connectionInfo\.type: Unsupported value: \{"Type":"Magic","KubeConfigFile":""\}: [^\[]*\]$/],
+    [[hook({ connectionInfo: { type: "InClusterConfig", kubeConfigFile: "" } })], 'authorizers[0].connectionInfo.kubeConfigFile: Invalid value: "": can only be set when type=KubeConfigFile'],
     [[hook({ matchConditions: [{ expression: "true" }] })], "required if match conditions are specified"],
     [[hook({ matchConditionSubjectAccessReviewVersion: "v1", matchConditions: [{ expression: "request.verb == 'x'" }] })], "undefined field 'verb'"],
     [[hook({ matchConditionSubjectAccessReviewVersion: "v1", matchConditions: [{ expression: "'x'" }] })], "must evaluate to bool but got string"],

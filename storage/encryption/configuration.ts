@@ -16,7 +16,7 @@ import type { EncryptionRule } from "./encryption.ts";
 import { type KmsOptions, kmsProvider } from "./kms.ts";
 import { identity, type Provider } from "./provider.ts";
 
-export interface KmsSettings { readonly name: string; readonly endpoint: string; readonly timeoutMs: number }
+export interface KmsSettings { readonly name: string; readonly endpoint: string; readonly timeoutMs: number; readonly version: string }
 type ProviderSettings = { readonly kind: "aescbc" | "aesgcm" | "secretbox"; readonly keys: readonly NamedKey[] } | { readonly kind: "identity" } | { readonly kind: "kms"; readonly kms: KmsSettings };
 export interface RuleSettings { readonly resources: readonly string[]; readonly providers: readonly ProviderSettings[] }
 
@@ -25,13 +25,15 @@ type Json = Readonly<Record<string, unknown>>;
 const AES_BYTES = [16, 24, 32];
 const BOX_BYTES = [32];
 const KINDS = ["kms", "aesgcm", "aescbc", "secretbox", "identity"] as const;
-const TIMEOUT_MS = 3_000;
+const SHOWN: readonly (readonly [(typeof KINDS)[number], string])[] = [["aesgcm", "AESGCM"], ["aescbc", "AESCBC"], ["secretbox", "Secretbox"], ["identity", "Identity"], ["kms", "KMS"]];
+const TIMEOUT = "3s";
 
-/** `document`: the file, parsed. Throws for the first thing of a wrong type, and for all that upstream's validation refuses. */
-export function encryptionSettings(document: unknown): readonly RuleSettings[] {
+/** `document`: the file, parsed. `reloads`: it is read again when it changes. Throws for the first thing of a wrong type, and for all that upstream refuses. */
+export function encryptionSettings(document: unknown, { reloads = false }: { readonly reloads?: boolean } = {}): readonly RuleSettings[] {
   const { apiVersion, kind, resources } = record(document, "the configuration", ["apiVersion", "kind", "resources"]);
   if (kind !== "EncryptionConfiguration" || (apiVersion !== "apiserver.config.k8s.io/v1" && apiVersion !== "v1")) throw new Error(`no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)}: expected EncryptionConfiguration of apiserver.config.k8s.io/v1`);
   const problems: string[] = [];
+  const reading: Reading = { problems, reloads, kmsNames: new Set() };
   const rules = list(resources, "resources").map((item, i): RuleSettings => {
     const path = `resources[${i}]`;
     const rule = record(item, path, ["resources", "providers"]);
@@ -40,14 +42,32 @@ export function encryptionSettings(document: unknown): readonly RuleSettings[] {
     problems.push(...resourceProblems(names, `${path}.resources`));
     const providers = list(rule["providers"], `${path}.providers`);
     if (providers.length === 0) problems.push(required(`${path}.providers`, `at least one ${path}.providers is required`));
-    return { resources: names, providers: providers.flatMap((provider, j) => readProvider(provider, `${path}.providers[${j}]`, problems) ?? []) };
+    return { resources: names.map(fullName), providers: providers.flatMap((provider, j) => readProvider(provider, `${path}.providers[${j}]`, reading) ?? []) };
   });
   if (rules.length === 0) problems.push(required("resources", "at least one resources is required"));
-  const kmsNames = rules.flatMap(({ providers }) => providers.flatMap((one) => (one.kind === "kms" ? [one.kms.name] : [])));
-  for (const name of new Set(kmsNames.filter((one, i) => kmsNames.indexOf(one) < i))) problems.push(invalid("resources", name, `duplicate KMS provider name ${name}, names must be unique`));
-  if (problems.length > 0) throw new Error(problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`);
+  const told = [...new Set(problems)];
+  if (told.length > 0) throw new Error(told.length === 1 ? told[0] : `[${told.join(", ")}]`);
+  refuseMasked(rules);
+  if (rules.some(({ providers }) => providers.some((one) => one.kind === "kms" && one.kms.version === "v1"))) throw new Error("KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead.");
   return rules;
 }
+
+/** A name without a group may be written with the dot before it. */
+function fullName(name: string): string { return name === "*." || !name.endsWith(".") ? name : name.slice(0, -1); }
+
+/** Throws for a resource that an earlier rule takes with its whole group, or with all. */
+function refuseMasked(rules: readonly RuleSettings[]): void {
+  const before = new Set<string>();
+  for (const { resources } of rules) {
+    for (const name of resources) {
+      const by = [`*.${groupOf(name)}`, "*.*"].find((one) => before.has(one));
+      if (by !== undefined) throw new Error(`resource ${JSON.stringify(name)} is masked by earlier rule ${JSON.stringify(by)}`);
+      before.add(name);
+    }
+  }
+}
+
+function groupOf(name: string): string { return name.includes(".") ? name.slice(name.indexOf(".") + 1) : ""; }
 
 /** With their ciphers; key services are asked whether they work. */
 export async function encryptionRules(settings: readonly RuleSettings[], options: Pick<KmsOptions, "clock" | "onTrouble">): Promise<readonly EncryptionRule[]> {
@@ -73,20 +93,26 @@ export function closeRules(rules: readonly EncryptionRule[]): void {
 
 const CIPHERS: Readonly<Record<"aescbc" | "aesgcm" | "secretbox", (key: NamedKey) => Provider>> = { aescbc: aesCbc, aesgcm: aesGcm, secretbox };
 
-function readProvider(item: unknown, path: string, problems: string[]): ProviderSettings | undefined {
+interface Reading {
+  readonly problems: string[];
+  readonly reloads: boolean;
+  /** Of those read before. */
+  readonly kmsNames: Set<string>;
+}
+
+function readProvider(item: unknown, path: string, reading: Reading): ProviderSettings | undefined {
+  const { problems } = reading;
   const provider = record(item, path, KINDS);
-  const kinds = KINDS.filter((kind) => provider[kind] !== undefined);
+  const kinds = KINDS.filter((kind) => provider[kind] != null);
   const [kind] = kinds;
+  const shown = Object.fromEntries(SHOWN.map(([one, name]) => [name, kinds.includes(one) ? {} : null])); // without its keys, unlike upstream's
   if (kind === undefined) {
-    problems.push(invalid(path, {}, "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity"));
+    problems.push(invalid(path, shown, "provider does not contain any of the expected providers: KMS, AESGCM, AESCBC, Secretbox, Identity"));
     return undefined;
   }
-  if (kinds.length > 1) {
-    problems.push(invalid(path, Object.fromEntries(kinds.map((one) => [one, {}])), "more than one provider specified in a single element, should split into different list elements"));
-    return undefined;
-  }
+  if (kinds.length > 1) problems.push(invalid(path, shown, "more than one provider specified in a single element, should split into different list elements"));
   if (kind === "identity") return { kind };
-  if (kind === "kms") return readKms(provider[kind], `${path}.kms`, problems);
+  if (kind === "kms") return readKms(provider[kind], `${path}.kms`, reading);
   return readKeys(kind, provider[kind], { path: `${path}.${kind}.keys`, problems });
 }
 
@@ -96,10 +122,11 @@ function readKeys(kind: "aescbc" | "aesgcm" | "secretbox", item: unknown, { path
     const at = `${path}[${i}]`;
     const key = record(one, at, ["name", "secret"]);
     const name = text(key["name"] ?? "", `${at}.name`);
-    const encoded = text(key["secret"] ?? "", `${at}.secret`);
+    const given = text(key["secret"] ?? "", `${at}.secret`);
+    const encoded = given.replace(/[\r\n]/g, ""); // a block of YAML ends with one
     const secret = Buffer.from(encoded, "base64");
     if (name === "") problems.push(required(`${at}.name`, "name is a mandatory field for a key"));
-    if (encoded === "") problems.push(required(`${at}.secret`, "secret is a mandatory field for a key"));
+    if (given === "") problems.push(required(`${at}.secret`, "secret is a mandatory field for a key"));
     else if (!/^[A-Za-z0-9+/]*={0,2}$/.test(encoded) || encoded.length % 4 !== 0) problems.push(invalid(`${at}.secret`, "REDACTED", "secrets must be base64 encoded"));
     else if (!sizes.includes(secret.length)) problems.push(invalid(`${at}.secret`, "REDACTED", `secret is not of the expected length, got ${secret.length}, expected one of [${sizes.join(" ")}]`));
     return { name, secret };
@@ -108,35 +135,49 @@ function readKeys(kind: "aescbc" | "aesgcm" | "secretbox", item: unknown, { path
   return { kind, keys };
 }
 
-function readKms(item: unknown, path: string, problems: string[]): ProviderSettings {
+function readKms(item: unknown, path: string, { problems, reloads, kmsNames }: Reading): ProviderSettings {
   const kms = record(item, path, ["apiVersion", "name", "cachesize", "endpoint", "timeout"]);
   const name = text(kms["name"] ?? "", `${path}.name`);
   const endpoint = text(kms["endpoint"] ?? "", `${path}.endpoint`);
-  const version = text(kms["apiVersion"] ?? "v1", `${path}.apiVersion`);
-  const timeout = text(kms["timeout"] ?? `${TIMEOUT_MS}ms`, `${path}.timeout`);
+  const version = text(kms["apiVersion"] ?? "", `${path}.apiVersion`) || "v1";
+  const cacheSize = kms["cachesize"] ?? undefined;
+  const timeout = text(kms["timeout"] ?? TIMEOUT, `${path}.timeout`);
   const timeoutMs = durationMs(timeout);
   if (name === "") problems.push(required(`${path}.name`, "name is a mandatory field for a provider"));
-  if (name.includes(":")) problems.push(invalid(`${path}.name`, name, `invalid KMS provider name ${name}, must not contain ':'`));
-  if (timeoutMs === undefined || timeoutMs <= 0) problems.push(invalid(`${path}.timeout`, timeout, "timeout should be a positive value"));
-  if (endpoint === "") problems.push(invalid(`${path}.endpoint`, "", "endpoint is a mandatory field for a kms"));
-  else if (!endpoint.startsWith("unix://")) problems.push(invalid(`${path}.endpoint`, endpoint, `unsupported scheme ${JSON.stringify(endpoint.split(":", 1)[0])} for KMS provider, only unix is supported`));
-  if (kms["cachesize"] !== undefined && version !== "v1") problems.push(invalid(`${path}.cachesize`, kms["cachesize"], "cachesize is not supported in v2"));
-  if (version === "v1") problems.push(invalid(`${path}.apiVersion`, version, "KMSv1 is deprecated and will only receive security updates going forward. Use KMSv2 instead."));
-  else if (version !== "v2") problems.push(invalid(`${path}.apiVersion`, version, "unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported"));
-  return { kind: "kms", kms: { name, endpoint, timeoutMs: timeoutMs ?? TIMEOUT_MS } };
+  if (version !== "v1" && name.includes(":")) problems.push(invalid(`${path}.name`, name, `invalid KMS provider name ${name}, must not contain ':'`));
+  if ((reloads || version !== "v1") && kmsNames.has(name)) problems.push(invalid(`${path}.name`, name, `duplicate KMS provider name ${name}, names must be unique`));
+  kmsNames.add(name);
+  if (timeoutMs <= 0) problems.push(invalid(`${path}.timeout`, timeout, "timeout should be a positive value"));
+  problems.push(...endpointProblems(endpoint, `${path}.endpoint`));
+  if (cacheSize !== undefined && version !== "v1") problems.push(invalid(`${path}.cachesize`, cacheSize, "cachesize is not supported in v2"));
+  if (cacheSize === 0 && version === "v1") problems.push(invalid(`${path}.cachesize`, cacheSize, "cachesize should be a positive value, or negative to disable"));
+  if (version !== "v1" && version !== "v2") problems.push(invalid(`${path}.apiVersion`, version, "unsupported apiVersion apiVersion for KMS provider, only v1 and v2 are supported"));
+  return { kind: "kms", kms: { name, endpoint, timeoutMs, version } };
 }
 
-function durationMs(duration: string): number | undefined {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(duration);
-  return match ? Number(match[1]) * { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 }[match[2] as "ms" | "s" | "m" | "h"] : undefined;
+function* endpointProblems(endpoint: string, path: string): Iterable<string> {
+  const scheme = /^([a-z][a-z0-9+.-]*):/i.exec(endpoint)?.[1]?.toLowerCase() ?? "";
+  if (endpoint === "") yield invalid(path, "", "endpoint is a mandatory field for a kms");
+  else if (/[\0-\x1f\x7f]/.test(endpoint)) yield invalid(path, endpoint, `invalid endpoint for kms provider, error: parse ${JSON.stringify(endpoint)}: net/url: invalid control character in URL`);
+  else if (scheme !== "unix") yield invalid(path, endpoint, `unsupported scheme ${JSON.stringify(scheme)} for KMS provider, only unix is supported`);
+}
+
+const UNIT_MS = { ns: 1e-6, us: 1e-3, "µs": 1e-3, "μs": 1e-3, ms: 1, s: 1_000, m: 60_000, h: 3_600_000 } as const;
+
+/** As Go reads one: "1m30s". Throws what Go says of what is none. */
+function durationMs(duration: string): number {
+  const parts = /^([-+]?)((?:(?:\d+\.?\d*|\.\d+)(?:ns|us|µs|μs|ms|s|m|h))+|0)$/.exec(duration);
+  if (!parts) throw new Error(`time: invalid duration ${JSON.stringify(duration)}`);
+  const ms = [...parts[2]!.matchAll(/([\d.]+)([a-zµμ]+)/g)].reduce((sum, [, count, unit]) => sum + Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS], 0);
+  return parts[1] === "-" ? -ms : ms;
 }
 
 const WITHOUT_API = ["apiserveripinfo", "serviceipallocations", "servicenodeportallocations"];
 
 function* resourceProblems(names: readonly string[], path: string): Iterable<string> {
-  const parsed = names.map((name) => ({ resource: name.split(".", 1)[0]!, group: name.includes(".") ? name.slice(name.indexOf(".") + 1) : "" }));
-  if (new Set(names).size < names.length) yield invalid(path, names, "the same resource cannot be specified multiple times");
-  const masked = parsed.some((one, i) => parsed.some((other, j) => i !== j && names[i] !== names[j] && (names[i] === "*.*" || (one.resource === "*" && one.group === other.group))));
+  const parsed = names.map((name) => ({ name: fullName(name), resource: name.split(".", 1)[0]!, group: groupOf(name) }));
+  if (new Set(parsed.map(({ name }) => name)).size < names.length) yield invalid(path, names, "the same resource cannot be specified multiple times");
+  const masked = parsed.some((one, i) => parsed.some((other, j) => i !== j && (one.name === "*.*" || (one.resource === "*" && one.group === other.group))));
   if (masked) yield invalid(path, names, "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they will be masked");
   for (const [i, name] of names.entries()) {
     const { resource, group } = parsed[i]!;

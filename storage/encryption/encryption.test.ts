@@ -124,6 +124,11 @@ describe("the store", () => {
     const rules = ["secrets", "*.", "*.apps", "crontabs.example.com", "*.*"].map((resource): EncryptionRule => ({ resources: [resource], providers: [{ ...identity, prefix: resource }] }));
     expect(providersOf(rules, key)[0]?.prefix).toBe(name);
   });
+
+  test("a resource that several rules name has the providers of all, and of none that name its group", () => {
+    const rules = [["*.apps", "later"], ["secrets", "one"], ["secrets", "two"], ["*.", "later"]].map(([resource, prefix]): EncryptionRule => ({ resources: [resource!], providers: [{ ...identity, prefix: prefix! }] }));
+    expect(providersOf(rules, KEY).map(({ prefix }) => prefix)).toEqual(["one", "two"]);
+  });
 });
 
 describe("a key service", () => {
@@ -176,12 +181,16 @@ describe("a key service", () => {
 
 describe("a configuration", () => {
   const key = { name: "k", secret: secret(1).toString("base64") };
+  const kms = { kms: { apiVersion: "v2", name: "v", endpoint: "unix:///x" } };
   const read = (...resources: object[]) => encryptionSettings({ apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources });
   const one = (provider: object, names: string[] = ["secrets"]) => read({ resources: names, providers: [provider] });
 
   test("as upstream's documentation has it", () => {
     expect(one({ aescbc: { keys: [key] } })).toEqual([{ resources: ["secrets"], providers: [{ kind: "aescbc", keys: [{ name: "k", secret: secret(1) }] }] }]);
-    expect(one({ kms: { apiVersion: "v2", name: "a", endpoint: "unix:///x", timeout: "5s" } })[0]?.providers).toEqual([{ kind: "kms", kms: { name: "a", endpoint: "unix:///x", timeoutMs: 5_000 } }]);
+    expect(one({ kms: { apiVersion: "v2", name: "a", endpoint: "unix:///x", timeout: "5s" } })[0]?.providers).toEqual([{ kind: "kms", kms: { name: "a", endpoint: "unix:///x", timeoutMs: 5_000, version: "v2" } }]);
+    expect(one({ kms: { apiVersion: "v2", name: "a", endpoint: "unix:///x", timeout: "1m0.5s" } })[0]?.providers).toEqual([{ kind: "kms", kms: { name: "a", endpoint: "unix:///x", timeoutMs: 60_500, version: "v2" } }]);
+    expect(one({ secretbox: { keys: [{ ...key, secret: `${key.secret}\n` }] } })[0]?.providers).toEqual([{ kind: "secretbox", keys: [{ name: "k", secret: secret(1) }] }]);
+    expect(one({ identity: {}, kms: null }, ["secrets.", "*.apps"])).toEqual([{ resources: ["secrets", "*.apps"], providers: [{ kind: "identity" }] }]);
   });
 
   test.each<[() => unknown, string]>([
@@ -194,9 +203,15 @@ describe("a configuration", () => {
     [() => one({ identity: {} }, ["secrets", "*."]), "using overlapping resources such as 'secrets' and '*.' in the same resource list is not allowed as they will be masked"],
     [() => one({ identity: {} }, ["*"]), "use '*.' to encrypt all the resources from core API group or *.* to encrypt all resources"],
     [() => one({ identity: {} }, ["Secrets"]), "resource name should not contain capital letters"],
-    [() => one({ identity: {} }, ["a", "a"]), "the same resource cannot be specified multiple times"],
+    [() => one({ identity: {} }, ["a", "a."]), 'resources[0].resources: Invalid value: ["a","a."]: the same resource cannot be specified multiple times'],
     [() => one({ kms: { apiVersion: "v2", name: "a:b", endpoint: "http://x" } }), 'unsupported scheme "http" for KMS provider, only unix is supported'],
     [() => one({ kms: { name: "a", endpoint: "unix:///x" } }), "KMSv1 is deprecated"],
+    [() => one({ kms: { apiVersion: "", name: "a:b", endpoint: "unix:///x", cachesize: 0 } }), "resources[0].providers[0].kms.cachesize: Invalid value: 0: cachesize should be a positive value, or negative to disable"],
+    [() => one({ kms: { apiVersion: "v2", name: "a", endpoint: "unix:///a\n" } }), 'invalid endpoint for kms provider, error: parse "unix:///a\\n": net/url: invalid control character in URL'],
+    [() => one({ kms: { apiVersion: "v2", name: "a", endpoint: "unix:///x", timeout: "5" } }), 'time: invalid duration "5"'],
+    [() => read({ resources: ["a"], providers: [kms] }, { resources: ["b"], providers: [kms] }), 'resources[1].providers[0].kms.name: Invalid value: "v": duplicate KMS provider name v, names must be unique'],
+    [() => read({ resources: ["*."], providers: [{ identity: {} }] }, { resources: ["secrets"], providers: [{ identity: {} }] }), 'resource "secrets" is masked by earlier rule "*."'],
+    [() => read({ resources: ["*.*"], providers: [{ identity: {} }] }, { resources: ["jobs.batch"], providers: [{ identity: {} }] }), 'resource "jobs.batch" is masked by earlier rule "*.*"'],
     [() => one({ rot13: {} }), 'unknown field "resources[0].providers[0].rot13"'],
   ])("%#", (make, told) => expect(make).toThrow(told));
 });

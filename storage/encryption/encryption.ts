@@ -46,14 +46,17 @@ function sealedText(value: Value): string { return value[MEMBER] as string; }
 
 const NONE: readonly Provider[] = [];
 
-/** The providers for a key such as /registry/core/secrets/default/x; empty: no rule. */
+/** The providers for a key such as /registry/core/secrets/default/x: of all rules that name its resource, or else its group, or else all; empty: no rule. */
 export function providersOf(rules: readonly EncryptionRule[], key: string): readonly Provider[] {
   if (rules.length === 0) return NONE; // asked for every event
   const [, root, groupName, plural = ""] = key.split("/", 4);
   if (root !== "registry" || groupName === undefined) return [];
   const group = groupName === "core" ? "" : groupName;
-  const names = new Set([group === "" ? plural : `${plural}.${group}`, `*.${group}`, "*.*"]);
-  return rules.find(({ resources }) => resources.some((resource) => names.has(resource)))?.providers ?? [];
+  for (const name of [group === "" ? plural : `${plural}.${group}`, `*.${group}`, "*.*"]) {
+    const named = rules.filter(({ resources }) => resources.includes(name));
+    if (named.length > 0) return named.length === 1 ? named[0]!.providers : named.flatMap(({ providers }) => providers);
+  }
+  return NONE;
 }
 
 /** Whether the key's value should be written again: sealed by another than the first provider, or not at all. */

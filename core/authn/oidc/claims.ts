@@ -72,8 +72,9 @@ function textOf(claims: Claims, claim: string, what: string): string {
 function extraOf(claims: Claims, mappings: JwtAuthenticator["extra"]): Record<string, readonly string[]> {
   const extra: Record<string, readonly string[]> = {};
   if (typeof claims["jti"] === "string" && claims["jti"] !== "") extra[CREDENTIAL_ID] = [`JTI=${claims["jti"]}`];
-  for (const { key, expression } of mappings) {
-    const values = strings(explained("extra claim expression", () => expression.evaluate(claims)), `extra claim expression: ${expression.text}`);
+  const results = mappings.map(({ expression }) => expression.evaluate(claims)); // all of them, before any is looked at
+  for (const [i, { key, expression }] of mappings.entries()) {
+    const values = strings(results[i], `extra claim expression: ${expression.text}`);
     if (values.length > 0) extra[key] = values;
   }
   return extra;
@@ -88,8 +89,9 @@ function strings(value: unknown, what: string): string[] {
 }
 
 function checkRules(rules: JwtAuthenticator["claimRules"], value: Readonly<Record<string, unknown>>, what: string): void {
-  for (const { expression, message } of rules) {
-    const holds = explained(what, () => expression.evaluate(value));
+  const results = explained(what, () => rules.map(({ expression }) => expression.evaluate(value))); // all of them, before any is looked at
+  for (const [i, { expression, message }] of rules.entries()) {
+    const holds = results[i];
     if (typeof holds !== "boolean") throw new Error(`oidc: error evaluating ${what}: validation expression must return a boolean`);
     if (!holds) throw new Error(`oidc: error evaluating ${what}: validation expression '${expression.text}' failed: ${message}`);
   }

@@ -57,12 +57,16 @@ export function authenticationConfiguration(text: string, { disallowedIssuers, b
   if (text === "") throw new Error("empty config data");
   const fields = fieldsOf(parseStrictYaml(text), { kind: "AuthenticationConfiguration", apiVersions: VERSIONS });
   const problems: FieldError[] = [];
-  const jwt = fields.objects("jwt").map((one) => readAuthenticator(one, { disallowedIssuers, problems }));
-  for (const [i, { issuer }] of jwt.entries()) {
-    if (jwt.findIndex((one) => one.issuer.url === issuer.url) < i) problems.push(duplicate(`jwt[${i}].issuer.url`, issuer.url));
-    if (issuer.discoveryUrl !== "" && jwt.findIndex((one) => one.issuer.discoveryUrl === issuer.discoveryUrl) < i) problems.push(duplicate(`jwt[${i}].issuer.discoveryURL`, issuer.discoveryUrl));
+  const given = fields.objects("jwt");
+  if (given.length > ISSUERS_MAX) throw new Error(formatFieldErrors([{ type: "FieldValueTooMany", field: "jwt", badValue: given.length, detail: `must have at most ${ISSUERS_MAX} items` }]));
+  const jwt: JwtAuthenticator[] = [];
+  for (const one of given) {
+    const authenticator = readAuthenticator(one, { disallowedIssuers, problems });
+    const { url, discoveryUrl } = authenticator.issuer;
+    if (jwt.some(({ issuer }) => issuer.url === url)) problems.push(duplicate(`${one.path}.issuer.url`, url));
+    if (discoveryUrl !== "" && jwt.some(({ issuer }) => issuer.discoveryUrl === discoveryUrl)) problems.push(duplicate(`${one.path}.issuer.discoveryURL`, discoveryUrl));
+    jwt.push(authenticator);
   }
-  if (jwt.length > ISSUERS_MAX) problems.push({ type: "FieldValueTooMany", field: "jwt", badValue: jwt.length, detail: `must have at most ${ISSUERS_MAX} items` });
   const anonymous = fields.has("anonymous") ? readAnonymous(fields.object("anonymous"), problems) : undefined;
   fields.any("anonymous"); // it was looked at
   fields.end();
@@ -182,7 +186,8 @@ function readPrefixed(fields: Fields, { problems, isRequired }: { readonly probl
   else if (expression !== "" && prefix !== undefined) problems.push(invalid(`${path}.prefix`, prefix, "may not be specified when expression is set"));
   else if (claim !== "" && prefix === undefined) problems.push(required(`${path}.prefix`, "prefix is required when claim is set. It can be set to an empty string to disable prefixing"));
   if (claim === "" && expression === "") return undefined;
-  return { claim, prefix: prefix ?? "", ...(expression === "" ? {} : { expression: compiled(expression, `${path}.expression`, problems) }) };
+  const read = claim !== "" || expression === "" ? undefined : compiled(expression, `${path}.expression`, problems);
+  return { claim, prefix: prefix ?? "", ...(read && prefix === undefined ? { expression: read } : {}) };
 }
 
 function readUid(fields: Fields, problems: FieldError[]): JwtAuthenticator["uid"] {
@@ -190,7 +195,7 @@ function readUid(fields: Fields, problems: FieldError[]): JwtAuthenticator["uid"
   fields.end();
   if (claim !== "" && expression !== "") problems.push(invalid(fields.path, "", "claim and expression can't both be set"));
   if (claim === "" && expression === "") return undefined;
-  return { claim, ...(expression === "" ? {} : { expression: compiled(expression, `${fields.path}.expression`, problems) }) };
+  return { claim, ...(claim !== "" || expression === "" ? {} : { expression: compiled(expression, `${fields.path}.expression`, problems) }) };
 }
 
 function readExtra(list: readonly Fields[], problems: FieldError[]): JwtAuthenticator["extra"] {

@@ -27,7 +27,7 @@ function expressionOver(variable: string, type: Type, text: string, { condition 
   const problem = compiled.problem !== undefined ? `compilation failed: ${compiled.problem}` : condition && compiled.type.kind !== "bool" ? "must evaluate to bool" : undefined;
   return {
     text, problem,
-    usesClaim: (name) => compiled.problem === undefined && selects(compiled.checked.expr, variable, name),
+    usesClaim: (name) => problem === undefined && compiled.problem === undefined && selects(compiled.checked.expr, variable, name),
     evaluate(value) {
       if (compiled.problem !== undefined) throw new Error(compiled.problem);
       const result = evaluate(compiled, { [variable]: claimsValue(value) }, { costLimit: CALL_COST_LIMIT }).value;

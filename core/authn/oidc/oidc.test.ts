@@ -190,6 +190,13 @@ describe("an AuthenticationConfiguration", () => {
     expect(await who(token({ ...claims, email: undefined }), configuration)).toContain("oidc: error evaluating username claim expression: expression 'claims.email.split");
   });
 
+  test("all rules, and all extras, are evaluated before what they say is looked at", async () => {
+    const rules = mapped({}, { claimValidationRules: [{ expression: "claims.sub == 'x'", message: "not x" }, { expression: "claims.gone == 'x'" }] });
+    expect(await who(token({}), rules)).toBe("oidc: error evaluating claim validation expression: expression 'claims.gone == 'x'' resulted in error: no such key: gone");
+    const extras = mapped({ extra: [{ key: "e.org/a", valueExpression: "1" }, { key: "e.org/b", valueExpression: "claims.gone" }] });
+    expect(await who(token({}), extras)).toBe("expression 'claims.gone' resulted in error: no such key: gone");
+  });
+
   test("its discovery document may stand elsewhere, but must be of the issuer", async () => {
     const elsewhere = (path: string) => one({ issuer: { url, audiences: ["me"], certificateAuthority: ca, discoveryURL: url + path } });
     expect(await who(token({}), elsewhere("/elsewhere"))).toBe("x:jane []");
@@ -227,7 +234,7 @@ describe("an AuthenticationConfiguration", () => {
     expect(await who(token({ email: "j", groups: ["a", 5], oid: "1", hd: "" }), configuration)).toBe('oidc: parse groups claim "groups": json: cannot unmarshal array into Go value of type string');
   });
 
-  test.each<[string, () => unknown, string]>([
+  test.each<[string, () => unknown, string | RegExp]>([
     ["our own issuer", () => read([issuer({ issuer: { url: "https://kubernetes.default.svc", audiences: ["a"] } })]), "URL must not overlap with disallowed issuers: [https://kubernetes.default.svc]"],
     ["no TLS", () => read([issuer({ issuer: { url: "http://x", audiences: ["a"] } })]), 'jwt[0].issuer.url: Invalid value: "http://x": URL scheme must be https'],
     ["no audience", () => read([issuer({ issuer: { url } })]), "jwt[0].issuer.audiences: Required value: at least one jwt[0].issuer.audiences is required"],
@@ -238,6 +245,9 @@ describe("an AuthenticationConfiguration", () => {
     ["a field users do not have", () => one({ userValidationRules: [{ expression: "user.age > 3" }] }), "undefined field 'age'"],
     ["a reserved key", () => mapped({ extra: [{ key: "a.k8s.io/b", valueExpression: "claims.x" }] }), "are reserved for Kubernetes use"],
     ["twice", () => read([issuer(), issuer()]), "jwt[1].issuer.url: Duplicate value"],
+    ["an expression beside a claim, which is not looked at", () => mapped({ username: { claim: "sub", expression: "claims." }, uid: { claim: "sub", expression: "claims." } }), /^\[jwt\[0\]\.claimMappings\.username: Invalid value: "": claim and expression can't both be set, jwt\[0\]\.claimMappings\.uid: Invalid value: "": claim and expression can't both be set\]$/],
+    ["each issuer's own troubles, then that it is there twice", () => read([issuer({ issuer: { url: "http://x", audiences: ["a"] } }), issuer({ issuer: { url: "http://x" } }), issuer({ issuer: { url, audiences: [] } })]), /scheme must be https, jwt\[1\]\.issuer\.url: Invalid value.*, jwt\[1\]\.issuer\.audiences: .*, jwt\[1\]\.issuer\.url: Duplicate value: "http:\/\/x", jwt\[2\]\.issuer\.audiences/],
+    ["too many issuers", () => read(Array.from({ length: 65 }, () => issuer({ issuer: {} }))), /^jwt: Too many: 65: must have at most 64 items$/],
     ["anonymous, half", () => read([], { anonymous: { enabled: false, conditions: [{ path: "/livez" }] } }), "enabled should be set to true when conditions are defined"],
     ["unknown", () => read([], { oidc: {} }), 'unknown field "oidc"'],
     ["a URL that is none", () => read([issuer({ issuer: { url: "https://x:port", audiences: ["a"] } })]), 'jwt[0].issuer.url: Invalid value: "https://x:port": parse "https://x:port": invalid port ":port" after host'],
@@ -253,6 +263,7 @@ describe("an AuthenticationConfiguration", () => {
 
   test("an address counts as used where an expression says so, and nowhere else", () => {
     for (const expression of ["'claims.email' + claims.sub", "claims.email_address", "claims.mail.email", "claims.email_verified ? claims.email : claims.sub"]) mapped({ username: { expression } });
+    expect(() => one({ claimValidationRules: [{ expression: "claims.?email_verified.orValue(true)" }], claimMappings: { username: { expression: "claims.email" } } })).toThrow('must evaluate to bool, jwt[0].claimMappings.username.expression: Invalid value: "claims.email": claims.email_verified must be used'); // a rule that is none uses nothing
     for (const expression of ["claims.?email.orValue('')", "[claims.email][0]", "has(claims.email) ? 'a' : 'b'"]) expect(() => mapped({ username: { expression } })).toThrow("claims.email_verified must be used");
   });
 

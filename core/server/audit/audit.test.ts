@@ -53,7 +53,11 @@ test.each<[string, string, object, string]>([
 test.each([
   ["kind: Policy", 'no kind "Policy"'],
   ["apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: []", "0 rules"],
-  ["apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: All, nonResourceURLs: [a, '/*b'], namespaces: [c]}]", 'rules[0].level: Unsupported value: "All"'],
+  ["apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: All, nonResourceURLs: [a, '/*b'], namespaces: [c]}]", 'rules[0].level: Unsupported value: "All": supported values: "None", "Metadata", "Request", "RequestResponse", rules[0].nonResourceURLs[0]: Invalid value: "a": non-resource URL rules must begin'],
+  ["apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{verbs: [get]}]", "rules[0].level: Required value"],
+  ["apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, resources: [{group: apps/v1}, {resourceNames: [a]}]}]", 'rules[0].resources.group: Invalid value: "apps/v1": a lowercase RFC 1123 subdomain'],
+  ["apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, resources: [{resourceNames: [a]}]}]", 'rules[0].resources.resourceNames: Invalid value: ["a"]: using resourceNames requires at least one resource'],
+  ["apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, users: tim}]", "rules[0].users: expected a list"],
 ])("a policy that cannot be used: %s", (text, error) => expect(() => readPolicy(text)).toThrow(error));
 
 test("a request becomes an event for each stage, with what admission and authorization said of it", () => {

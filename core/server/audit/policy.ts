@@ -5,7 +5,10 @@
  * Source: kubernetes v1.36 apiserver/pkg/audit/policy/{checker,reader}.go, apiserver/pkg/apis/audit/validation/validation.go
  */
 import type { Attributes, ResourceAttributes } from "../../api/request/attributes.ts";
+import { type Fields, fieldsOf } from "../../api/codec/strict-fields.ts";
 import { parseYaml } from "../../api/codec/yaml.ts";
+import { type FieldError, formatFieldErrors, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
+import { dns1123Subdomain } from "../../api/meta/names.ts";
 
 const LEVELS = ["None", "Metadata", "Request", "RequestResponse"] as const;
 export type AuditLevel = (typeof LEVELS)[number];
@@ -24,32 +27,47 @@ export interface AuditPolicy { readonly rules: readonly PolicyRule[]; readonly o
 /** What is recorded of one request. */
 export interface AuditConfig { readonly level: AuditLevel; readonly omitStages: readonly AuditStage[]; readonly omitManagedFields: boolean }
 
-/** Reads a policy file. Throws an Error that says what is wrong with it. */
+/** Reads a policy file. What it does not know in one is passed by, as upstream does it. Throws an Error that says what is wrong with it. */
 export function readPolicy(text: string): AuditPolicy {
-  const document = parseYaml(text) as (Partial<AuditPolicy> & { readonly apiVersion?: string; readonly kind?: string }) | null;
-  if (document?.apiVersion !== "audit.k8s.io/v1" || document.kind !== "Policy") throw new Error(`no kind "Policy" of version "audit.k8s.io/v1", but ${JSON.stringify(document?.kind ?? "")} of ${JSON.stringify(document?.apiVersion ?? "")}`);
-  const { rules, omitStages = [], omitManagedFields = false } = document;
-  if (!Array.isArray(rules) || rules.length === 0) throw new Error("loaded illegal policy with 0 rules");
-  const errors = [...stageErrors("omitStages", omitStages), ...(rules as readonly PolicyRule[]).flatMap((rule, i) => [...ruleErrors(`rules[${i}]`, rule)])];
-  if (errors.length > 0) throw new Error(errors.join("; "));
-  return { rules: (rules as readonly PolicyRule[]).map((rule) => ({ ...rule, omitStages: [...new Set([...omitStages, ...(rule.omitStages ?? [])])] })), omitStages, omitManagedFields };
+  const fields = fieldsOf(parseYaml(text), { kind: "Policy", apiVersions: ["audit.k8s.io/v1"] });
+  const omitStages = fields.strings("omitStages") as readonly AuditStage[];
+  const rules = fields.objects("rules").map(readRule);
+  const problems = [...stageErrors("omitStages", omitStages), ...rules.flatMap((rule, i) => [...ruleErrors(index("rules", i), rule)])];
+  if (problems.length > 0) throw new Error(formatFieldErrors(problems));
+  if (rules.length === 0) throw new Error("loaded illegal policy with 0 rules");
+  return { rules: rules.map((rule) => ({ ...rule, omitStages: [...new Set([...omitStages, ...rule.omitStages])] })), omitStages, omitManagedFields: fields.boolean("omitManagedFields") ?? false };
 }
 
-function* ruleErrors(path: string, { level, nonResourceURLs = [], resources = [], namespaces = [], omitStages = [] }: PolicyRule): Iterable<string> {
-  if (!LEVELS.includes(level)) yield `${path}.level: Unsupported value: ${JSON.stringify(level ?? "")}: supported values: ${LEVELS.map((one) => JSON.stringify(one)).join(", ")}`;
-  if (nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0)) yield `${path}.nonResourceURLs: Invalid value: rules cannot apply to both regular resources and non-resource URLs`;
+type ReadRule = PolicyRule & Required<Pick<PolicyRule, "resources" | "namespaces" | "nonResourceURLs" | "omitStages">>;
+
+function readRule(fields: Fields): ReadRule {
+  const omitManagedFields = fields.boolean("omitManagedFields");
+  return {
+    level: fields.text("level") as AuditLevel, users: fields.strings("users"), userGroups: fields.strings("userGroups"), verbs: fields.strings("verbs"),
+    resources: fields.objects("resources").map((one) => ({ group: one.text("group"), resources: one.strings("resources"), resourceNames: one.strings("resourceNames") })),
+    namespaces: fields.strings("namespaces"), nonResourceURLs: fields.strings("nonResourceURLs"), omitStages: fields.strings("omitStages") as readonly AuditStage[],
+    ...(omitManagedFields !== undefined && { omitManagedFields }),
+  };
+}
+
+function* ruleErrors(path: string, { level, nonResourceURLs, resources, namespaces, omitStages }: ReadRule): Iterable<FieldError> {
+  if ((level as string) === "") yield required(`${path}.level`);
+  else if (!LEVELS.includes(level)) yield notSupported(`${path}.level`, level, LEVELS);
   for (const [i, url] of nonResourceURLs.entries()) {
-    if (url === "*") continue;
-    if (!url.startsWith("/")) yield `${path}.nonResourceURLs[${i}]: Invalid value: ${JSON.stringify(url)}: non-resource URL rules must begin with a '/' character`;
-    else if (url.slice(0, -1).includes("*")) yield `${path}.nonResourceURLs[${i}]: Invalid value: ${JSON.stringify(url)}: non-resource URL wildcards '*' must be the final character of the rule`;
+    if (url !== "*" && !url.startsWith("/")) yield invalid(index(`${path}.nonResourceURLs`, i), url, "non-resource URL rules must begin with a '/' character");
+    if (url.slice(0, -1).includes("*")) yield invalid(index(`${path}.nonResourceURLs`, i), url, "non-resource URL wildcards '*' must be the final character of the rule");
   }
-  for (const [i, { resources: named = [], resourceNames = [] }] of resources.entries())
-    if (resourceNames.length > 0 && named.length === 0) yield `${path}.resources[${i}].resourceNames: Invalid value: using resourceNames requires at least one resource`;
+  for (const { group = "", resources: named = [], resourceNames = [] } of resources) { // upstream does not say which
+    const problems = group === "" || group === "*" ? [] : dns1123Subdomain(group);
+    if (problems.length > 0) yield invalid(`${path}.resources.group`, group, problems.join(","));
+    if (resourceNames.length > 0 && named.length === 0) yield invalid(`${path}.resources.resourceNames`, resourceNames, "using resourceNames requires at least one resource");
+  }
   yield* stageErrors(`${path}.omitStages`, omitStages);
+  if (nonResourceURLs.length > 0 && (resources.length > 0 || namespaces.length > 0)) yield invalid(`${path}.nonResourceURLs`, nonResourceURLs, "rules cannot apply to both regular resources and non-resource URLs");
 }
 
-function* stageErrors(path: string, stages: readonly AuditStage[]): Iterable<string> {
-  for (const [i, stage] of stages.entries()) if (!STAGES.includes(stage)) yield `${path}[${i}]: Invalid value: ${JSON.stringify(stage)}: allowed stages are ${STAGES.join(",")}`;
+function* stageErrors(path: string, stages: readonly AuditStage[]): Iterable<FieldError> {
+  for (const [i, stage] of stages.entries()) if (!STAGES.includes(stage)) yield invalid(index(path, i), stage, `allowed stages are ${STAGES.join(",")}`);
 }
 
 export function configFor(policy: AuditPolicy, attributes: Attributes): AuditConfig {

@@ -300,6 +300,8 @@ test.each<[string, RequestInfo, string, number, number, number?]>([
   ["a page of some of a list as it was", info("/api/v1/pods"), "limit=100&resourceVersion=5&labelSelector=a", 5, 0],
   ["a list of big objects as it was", info("/api/v1/secrets"), "resourceVersion=5&resourceVersionMatch=Exact", 36, 0],
   ["a list of one", info("/api/v1/pods", "GET", "fieldSelector=metadata.name=a"), "", 1, 0],
+  ["a list of a big one", info("/api/v1/secrets", "GET", "fieldSelector=metadata.name=a"), "", 2, 0],
+  ["a watch with what is there, though not as a list", info("/api/v1/pods", "GET", "watch=1"), "watch=1&sendInitialEvents=false", 9, 0],
   ["a watch with what is there", info("/api/v1/pods", "GET", "watch=1"), "watch=1", 9, 0],
   ["a watch from a version", info("/api/v1/pods", "GET", "watch=1"), "watch=1&resourceVersion=7", 1, 0],
   ["a write that many watch", info("/api/v1/namespaces/a/pods", "POST"), "", 1, 15, 25],

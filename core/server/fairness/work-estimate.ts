@@ -80,10 +80,10 @@ export function estimateWork(info: RequestInfo, query: URLSearchParams, sizeOf: 
   switch (info.verb) {
     case "list":
     case "watch": {
-      if (info.name !== "" || (info.verb === "watch" && !sendsInitialEvents(query))) return ONE;
+      if (info.verb === "watch" && !sendsInitialEvents(query)) return ONE;
       const size = sizeOf(info);
       if (!size?.objects) return ONE;
-      return { seats: Math.max(1, Math.min(seatsMax || SEATS_MAX, SEATS_MAX, Math.ceil(bytesAtOnce(size, info.verb, query) / BYTES_PER_SEAT))), afterMs: 0 };
+      return { seats: Math.max(1, Math.min(seatsMax || SEATS_MAX, SEATS_MAX, Math.ceil(bytesAtOnce(size, info, query) / BYTES_PER_SEAT))), afterMs: 0 };
     }
     case "create":
     case "update":
@@ -98,10 +98,11 @@ export function estimateWork(info: RequestInfo, query: URLSearchParams, sizeOf: 
 
 function sendsInitialEvents(query: URLSearchParams): boolean {
   const version = query.get("resourceVersion") ?? "";
-  return query.has("sendInitialEvents") ? isTrue(query.get("sendInitialEvents")) : version === "" || version === "0";
+  return version === "" || version === "0" || (query.has("sendInitialEvents") && isTrue(query.get("sendInitialEvents")));
 }
 
-function bytesAtOnce({ objects, bytesEach }: ResourceSize, verb: string, query: URLSearchParams): number {
+function bytesAtOnce({ objects, bytesEach }: ResourceSize, { verb, name }: ResourceRequestInfo, query: URLSearchParams): number {
+  if (name !== "") return throughStore(verb, query) ? bytesEach() : Math.min(bytesEach(), CACHED_BYTES_MAX);
   const asked = Number(query.get("limit") ?? 0);
   const limited = asked > 0 ? Math.min(asked, objects) : objects;
   if (!throughStore(verb, query)) return Math.min(limited * bytesEach(), CACHED_BYTES_MAX);
