@@ -10,6 +10,8 @@ import { type Runnable, runAll } from "../core/lifecycle/run-all.ts";
 import { cpuProfiler } from "../core/observe/cpu-profile.ts";
 import { debugPages } from "../core/observe/debug-pages.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
+import { signerFirst } from "../core/pki/authority.ts";
+import { SERVING_NAME } from "../core/pki/identities.ts";
 import { writeKubeconfig } from "../core/pki/kubeconfig.ts";
 import { addressWatch } from "../node/network/address-watch.ts";
 import { sendDatagram } from "../node/os/notify-socket.ts";
@@ -74,13 +76,14 @@ export async function server(argv: readonly string[]): Promise<number> {
 }
 
 /** The kubelet in this process has its certificates from the authorities here. */
-function kubeletTls({ pki }: ControlPlane): NodeOptions["kubeletTls"] {
+function kubeletTls({ pki, onReload }: ControlPlane): NodeOptions["kubeletTls"] {
   return {
     material: () => {
       const { keyPem, certificatePem } = pki.leaf("serving-kubelet");
       return { key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem] };
     },
     clientCa: () => pki.authority("client-ca").bundle,
+    onReload,
   };
 }
 
@@ -115,7 +118,7 @@ async function writeAdminKubeconfig(pki: ControlPlane["pki"], settings: Settings
     if (!existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
     await writeKubeconfig(path, {
       server: `https://127.0.0.1:${settings.httpsListenPort}`,
-      certificateAuthorityPem: pki.authority("server-ca").bundlePem,
+      certificateAuthorityPem: signerFirst(pki.authority("server-ca"), pki.leaf(SERVING_NAME).certificate), // tokens name the first
       user: pki.leaf("client-admin"),
     });
     chmodSync(path, mode);

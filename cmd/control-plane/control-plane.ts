@@ -125,6 +125,8 @@ export interface ControlPlane {
   readonly parts: readonly Runnable[];
   /** A client in this process with its own identity. */
   transport(user: UserInfo, userAgent: string): Transport;
+  /** Whenever certificates or authorities of this server may be others. Returns what ends that. */
+  onReload(handler: () => void): () => void;
   /** https://address:port of this server. */
   readonly url: string;
   /** Lets go of what reads have left in memory and nobody has asked for since this was last called. Returns about how many bytes. */
@@ -144,7 +146,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   checkGates(args);
   featureMetrics(metrics);
 
-  const { store, datastore, encryption, pki, joinSecret, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
+  const { store, datastore, encryption, pki, joinSecret, tellToken, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
   const cache = new WatchCache(store, clock);
   /** In whose name this process does what upstream's API server does to itself. */
   const loopback: UserInfo = { name: "system:apiserver", uid: random.uuid(), groups: ["system:authenticated", "system:masters"] };
@@ -245,7 +247,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const controlling = controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });
   const inOwnName = (user: UserInfo, userAgent: string, requests: Metrics): Client => clientOver(measuredTransport(transport(user, userAgent), { metrics: requests, clock, host: () => `127.0.0.1:${settings.httpsListenPort}` }));
   const loops = loopsOf({
-    settings, paths, controlling, scheduling, explainer, state, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, clock, random, log, metrics,
+    settings, paths, controlling, scheduling, explainer, state, isShared: datastore.isShared, nodeName: node.name, pki, onReload: listener.onReload, serviceAccounts, informers, clock, random, log, metrics,
     clients: {
       loopback: loopbackClient(), controllers: inOwnName(loopback, "kube-controller-manager", state.controllersRequests),
       scheduler: inOwnName({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler", state.schedulerRequests),
@@ -263,6 +265,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   return {
     pki,
     transport,
+    onReload: listener.onReload,
     url,
     forgetUnused: () => cache.forgetUnused(),
     parts: [
@@ -275,7 +278,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       informers,
       ...auditParts, ...tracingParts,
       ...listener.parts,
-      certificateRotation({ pki, clock, log, failed: options.onRenewFailed, async onRenewed() { listener.reloadCertificates(); await options.onRenewed?.(pki); } }),
+      certificateRotation({ pki, clock, log, failed: options.onRenewFailed, async onRenewed() { listener.reloadCertificates(); await options.onRenewed?.(pki); await tellToken(); } }),
       bootstrap,
       ...(settings.disableAgent ? [] : [controlPlaneRole({ nodeName: node.name, client: loopbackClient(), informers, clock, log })]),
       endpoints,

@@ -5,7 +5,7 @@ import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Pki } from "../../core/pki/pki.ts";
-import { type BootstrapOptions, ensureBootstrapObjects, standingObjects } from "../../core/server/bootstrap.ts";
+import { type BootstrapOptions, ensureBootstrapObjects, type Rewritten, standingObjects } from "../../core/server/bootstrap.ts";
 import { ensureJoinObjects } from "../../core/server/join-objects.ts";
 import { sharedSettings } from "../cluster-settings.ts";
 import type { Settings } from "../config/flags.ts";
@@ -39,9 +39,13 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
         clientCa: () => [bundle("client-ca"), ...extraCas.clients()].join("\n"), requestHeaderCa: () => [bundle("request-header-ca"), ...extraCas.proxies()].join("\n"), proxyNames, proxyUids, today: () => timestamp(clock.nowMs()).slice(0, 10),
       };
       await ensureBootstrapObjects(client, options, signal);
-      await ensureJoinObjects(client, { server: url, serverCa: bundle("server-ca"), clientCa: bundle("client-ca"), settings: sharedSettings(settings) }, signal);
+      const joining: Rewritten = {
+        of: () => bundle("server-ca") + bundle("client-ca"),
+        write: (signal) => ensureJoinObjects(client, { server: url, serverCa: bundle("server-ca"), clientCa: bundle("client-ca"), settings: sharedSettings(settings) }, signal),
+      };
+      await joining.write(signal);
       done = true;
-      await standingObjects({ client, clock, log, options }).run(signal, ready);
+      await standingObjects({ client, clock, log, options, rewritten: [joining] }).run(signal, ready);
     },
   };
 }

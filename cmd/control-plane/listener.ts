@@ -31,8 +31,8 @@ export interface Listener {
   readonly tls: () => TlsMaterial;
   /** Shows clients the certificates as they are now. */
   reloadCertificates(): void;
-  /** Whenever what `tls` says may be another. */
-  onReload(handler: () => void): void;
+  /** Whenever what `tls` says may be another. Returns what ends that. */
+  onReload(handler: () => void): () => void;
 }
 
 interface Options {
@@ -78,13 +78,17 @@ export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn,
     }),
     handler: tunnel.handler(front.request), upgrade: front.upgrade, handsOver: isPassedOn, log: log.with({ part: "https" }), clock,
   });
-  const handlers: (() => void)[] = [];
+  const handlers = new Set<() => void>();
   const reloadCertificates = (): void => {
     contexts.clear();
     server.reloadCertificates();
     for (const handler of handlers) handler();
   };
-  return { server, tls: () => material(), parts: [server, given.part(reloadCertificates)], reloadCertificates, onReload: (handler) => void handlers.push(handler) };
+  const onReload = (handler: () => void): (() => void) => {
+    handlers.add(handler);
+    return () => void handlers.delete(handler);
+  };
+  return { server, tls: () => material(), parts: [server, given.part(reloadCertificates)], reloadCertificates, onReload };
 }
 
 /** Throws ConfigError. */

@@ -4,6 +4,8 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
+import { signerFirst } from "../../core/pki/authority.ts";
+import { SERVING_NAME } from "../../core/pki/identities.ts";
 import { openPki, type Pki } from "../../core/pki/pki.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
@@ -40,6 +42,8 @@ export interface State {
   readonly pki: Pki;
   /** Of the cluster's token, without the CA's hash. */
   readonly joinSecret: string;
+  /** Has the file of the token name the authority by which servers are known now. */
+  tellToken(): Promise<void>;
   readonly snapshots: SnapshotOptions;
 }
 
@@ -59,6 +63,7 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
     dir: paths.tls, clock, random, log, releasedMs: releasedMs(),
     names: () => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] }),
   });
-  const joinSecret = await clusterToken({ path: paths.token, given: secret, caPem: pki.authority("server-ca").bundlePem, random });
-  return { store: measuredStore(store, { metrics, nowMs: clock.uptimeMs }), datastore, encryption, pki, joinSecret, snapshots: { store: beneath, paths, providerFile, secret: joinSecret, settings: criticalSettings(settings), random } };
+  const token = (): Promise<string> => clusterToken({ path: paths.token, given: secret, caPem: signerFirst(pki.authority("server-ca"), pki.leaf(SERVING_NAME).certificate), random });
+  const joinSecret = await token();
+  return { store: measuredStore(store, { metrics, nowMs: clock.uptimeMs }), datastore, encryption, pki, joinSecret, tellToken: async () => void await token(), snapshots: { store: beneath, paths, providerFile, secret: joinSecret, settings: criticalSettings(settings), random } };
 }

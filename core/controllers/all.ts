@@ -69,6 +69,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly nodeName: string;
   /** PEM certificates of those who sign the API server's certificate: for pods. */
   readonly rootCa: () => string;
+  /** Whenever those may be others. Returns what ends that. */
+  readonly onRootCa?: ((handler: () => void) => () => void) | undefined;
   /** Absent: nodes get no pod addresses from us. */
   readonly nodeIpam?: NodeIpamConfig | undefined;
   readonly nodeLifecycle?: Partial<NodeLifecycleSettings> | undefined;
@@ -115,7 +117,7 @@ export interface RunningControllers {
 const NONE: RunningControllers = { names: [], workers: new Map() };
 
 export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
-  const { clock, log, rootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true, serviceLb, ingress = false, manifests } = deps;
+  const { clock, log, rootCa, onRootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true, serviceLb, ingress = false, manifests } = deps;
   const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
   const { runs = () => true } = deps;
   const named: readonly (readonly [ControllerName, () => readonly Controller[]])[] = [
@@ -123,7 +125,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["daemonset-controller", () => [daemonSetController(deps)]], ["statefulset-controller", () => [statefulSetController(deps)]], ["cronjob-controller", () => [cronJobController(deps)]],
     ["job-controller", () => jobControllers(deps)], ["ttl-after-finished-controller", () => [ttlAfterFinishedController(deps)]],
     ["endpoints-controller", () => [endpointsController(deps)]], ["endpointslice-controller", () => [endpointSliceController(deps)]], ["endpointslice-mirroring-controller", () => [endpointSliceMirroringController(deps)]],
-    ["namespace-controller", () => [namespaceController(deps)]], ["serviceaccount-controller", () => [serviceAccountController(deps)]], ["root-ca-certificate-publisher-controller", () => [rootCaController({ ...deps, rootCa })]],
+    ["namespace-controller", () => [namespaceController(deps)]], ["serviceaccount-controller", () => [serviceAccountController(deps)]], ["root-ca-certificate-publisher-controller", () => [rootCaController({ ...deps, rootCa, onRootCa })]],
     ["token-cleaner-controller", () => [tokenCleanerController(deps)]], ["bootstrap-signer-controller", () => [bootstrapSignerController(deps)]], ["legacy-serviceaccount-token-cleaner-controller", () => [legacyTokenCleanerController(deps)]],
     ["node-lifecycle-controller", () => nodeLifecycleControllers({ ...deps, settings: { ...NODE_LIFECYCLE, ...deps.nodeLifecycle } })], ["taint-eviction-controller", () => [taintEvictionController(deps)]],
     ["pod-garbage-collector-controller", () => [podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax })]], ["node-ipam-controller", () => (nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })])],
@@ -135,7 +137,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["service-cidr-controller", () => [serviceCidrController(deps)]], ["persistentvolume-binder-controller", () => [volumeBinder(deps)]], ["persistentvolume-attach-detach-controller", () => [attachDetachController(deps)]],
     ["persistentvolume-expander-controller", () => [volumeExpandController(deps)]], ["ephemeral-volume-controller", () => [ephemeralVolumeController(deps)]], ["persistentvolumeclaim-protection-controller", () => [claimProtectionController(deps)]],
     ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
-    ["serviceaccount-token-controller", () => (tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })])],
+    ["serviceaccount-token-controller", () => (tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, onRootCa, tokenFor })])],
   ];
   const chosen = named.filter(([name]) => runs(name));
   const controllers = [

@@ -79,6 +79,24 @@ test("what extension servers read, and since when legacy tokens are looked after
   await life;
 });
 
+test("what is made of something that changes while the server runs is written again, once for each change and until it is", async () => {
+  await using api = await apiServer();
+  await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
+  let of = "a";
+  const written: string[] = [], stop = new AbortController(), looks = Promise.withResolvers<void>();
+  const rewritten = [{ of: () => of, write: async () => { written.push(of); if (written.length === 1) throw new Error("too busy"); } }];
+  const life = standingObjects({ client: api.client, clock: systemClock, log: silentLog, options: OPTIONS, rewritten, periodMs: 5 }).run(stop.signal, looks.resolve);
+  await looks.promise;
+  await Bun.sleep(20);
+  expect(written).toEqual([]);
+  of = "b";
+  await expect.poll(() => written).toEqual(["b", "b"]);
+  await Bun.sleep(20);
+  stop.abort();
+  await life;
+  expect(written).toEqual(["b", "b"]);
+});
+
 test("extension servers read of authorities that are replaced while the server runs", async () => {
   await using api = await apiServer();
   let clientCa = "before";

@@ -41,11 +41,15 @@ export interface BootstrapOptions {
   readonly today?: (() => string) | undefined;
 }
 
+export interface Rewritten { of(): string; write(signal: AbortSignal): Promise<void> }
+
 export interface StandingObjectsOptions {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Log;
   readonly options: BootstrapOptions;
+  /** What else is to be written whenever what it is made of is another. */
+  readonly rewritten?: readonly Rewritten[] | undefined;
   readonly periodMs?: number;
 }
 
@@ -85,20 +89,22 @@ async function replaceAuthenticationConfig(client: Client, options: BootstrapOpt
 }
 
 /** Until the signal; whom extension servers are to believe is written again when it changes; what cannot be made now is tried again. */
-export function standingObjects({ client, clock, log, options, periodMs = STANDING_MS }: StandingObjectsOptions): Runnable {
+export function standingObjects({ client, clock, log, options, rewritten = [], periodMs = STANDING_MS }: StandingObjectsOptions): Runnable {
   return {
     name: "standing objects",
     async run(signal, ready) {
       let told = ""; // one trouble is logged once
-      const believed = (): string => options.clientCa() + options.requestHeaderCa();
-      let written = believed();
+      const whomToBelieve: Rewritten = { of: () => options.clientCa() + options.requestHeaderCa(), write: (signal) => replaceAuthenticationConfig(client, options, signal) };
+      const written = new Map([whomToBelieve, ...rewritten].map((one) => [one, one.of()]));
       ready();
       for await (const _ of clock.every(periodMs, signal)) {
         try {
           await ensureStandingObjects(client, options, signal);
-          const now = believed();
-          if (now !== written) await replaceAuthenticationConfig(client, options, signal);
-          written = now;
+          for (const [one, before] of written) {
+            const now = one.of();
+            if (now !== before) await one.write(signal);
+            written.set(one, now);
+          }
           told = "";
         } catch (error) {
           const { message } = error as Error;
