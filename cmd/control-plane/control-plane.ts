@@ -9,6 +9,7 @@ import { conversionMeter } from "../../core/admission/webhook/conversion-metrics
 import { zpages } from "../../core/api/codec/zpages.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
+import { isProxyHeader } from "../../core/authn/request-header.ts";
 import { impersonate, impersonationOf, LastModes } from "../../core/authz/impersonate.ts";
 import { impersonationMeter } from "../../core/authz/impersonation-metrics.ts";
 import { type AccessReviewKind, evaluateReview } from "../../core/authz/reviews.ts";
@@ -172,10 +173,11 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const conversions = conversionMeter(metrics, clock);
   const kept = new KeptConnections(clock); // to webhooks and to servers behind this one
   const { chain: admission, webhooks } = admissionOf({ args, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, clock, random, log, metrics });
+  const isWithheld = isProxyHeader(identity.proxyHeaders);
   const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
   const aggregation = aggregator({
     registry, apiServices: informers.of(apiServices), resource: loopbackClient().resource(apiServices), serviceCopies: informers.of(refs.SERVICES), services: webhooks.services, endpointSlices: webhooks.endpointSlices,
-    dialer: tunnel.dialer, kept, clientTls: () => ({ cert: pki.leaf(FRONT_PROXY.name).certificatePem, key: pki.leaf(FRONT_PROXY.name).keyPem }), clock, random, metrics, log: log.with({ part: "aggregation" }),
+    isWithheld, dialer: tunnel.dialer, kept, clientTls: () => ({ cert: pki.leaf(FRONT_PROXY.name).certificatePem, key: pki.leaf(FRONT_PROXY.name).keyPem }), clock, random, metrics, log: log.with({ part: "aggregation" }),
   });
 
   const fairness = fairnessOf(args, { client: loopbackClient(), informers, registry: () => registry, clock, metrics, log: log.with({ part: "fairness" }) });
@@ -189,7 +191,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const scheduling = schedulerSetup(settings, clock);
   const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock });
-  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyUids: identity.proxyUids, clock, log });
+  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyHeaders: identity.proxyHeaders, clock, log });
   let customResourcesServed = false;
   const known = (...all: readonly { readonly synced: boolean }[]): boolean => all.every(({ synced }) => synced);
   const checks: HealthCheck[] = [
@@ -211,7 +213,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const impersonations = impersonationMeter(metrics, clock);
   const mayImpersonate = impersonations.asked(authorizer);
   const handler = apiHandler({
-    aggregation, fairness: fairness.enter, audit, tracer, ...requestTimes(args),
+    isWithheld, aggregation, fairness: fairness.enter, audit, tracer, ...requestTimes(args),
     registry, cache, authenticator, authorizer, admission, clock, random, metrics,
     log: log.with({ part: "server" }),
     async impersonate(attributes, request) {

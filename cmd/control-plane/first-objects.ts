@@ -11,7 +11,7 @@ import { sharedSettings } from "../cluster-settings.ts";
 import type { Settings } from "../config/flags.ts";
 import type { Identity } from "./identity.ts";
 
-interface Options extends Pick<Identity, "extraCas" | "proxyNames" | "proxyUids"> {
+interface Options extends Pick<Identity, "extraCas" | "proxyNames" | "proxyHeaders"> {
   readonly settings: Settings;
   readonly client: Client;
   readonly pki: Pki;
@@ -24,7 +24,7 @@ interface Options extends Pick<Identity, "extraCas" | "proxyNames" | "proxyUids"
 }
 
 /** `done` once all are there. */
-export function firstObjects({ settings, client, pki, apiServiceIp, advertisePort, url, extraCas, proxyNames, proxyUids, clock, log }: Options): Runnable & { readonly done: boolean } {
+export function firstObjects({ settings, client, pki, apiServiceIp, advertisePort, url, extraCas, proxyNames, proxyHeaders, clock, log }: Options): Runnable & { readonly done: boolean } {
   let done = false;
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const controlled = (part: string): boolean => enabled(part) && enabled("controllers");
@@ -36,7 +36,7 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
       await ensureBootstrapPolicy(client, { signal, log });
       const options: BootstrapOptions = {
         serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertisePort, clusterDns: enabled("dns") ? settings.clusterDns : undefined, localStorage: controlled("local-storage"), ingress: controlled("ingress"),
-        clientCa: () => [bundle("client-ca"), ...extraCas.clients()].join("\n"), requestHeaderCa: () => [bundle("request-header-ca"), ...extraCas.proxies()].join("\n"), proxyNames, proxyUids, today: () => timestamp(clock.nowMs()).slice(0, 10),
+        clientCa: () => [bundle("client-ca"), ...extraCas.clients()].join("\n"), requestHeaderCa: () => [bundle("request-header-ca"), ...extraCas.proxies()].join("\n"), proxyNames, proxyHeaders, today: () => timestamp(clock.nowMs()).slice(0, 10),
       };
       await ensureBootstrapObjects(client, options, signal);
       const joining: Rewritten = {

@@ -24,6 +24,11 @@ import { givenCertificates, type KeyPair } from "../given-certificates.ts";
 import type { ServerTunnel } from "../tunnel.ts";
 import type { Identity } from "./identity.ts";
 
+/** Source: go net/http DefaultMaxHeaderBytes, with what Go reads beyond it */
+const HEADER_BYTES_MAX = 1024 * 1024 + 4096;
+/** Source: kubernetes v1.36 apiserver/pkg/server/secure_serving.go */
+const STREAMS_MAX = 100;
+
 export interface Listener {
   readonly server: HttpsServer;
   readonly parts: readonly Runnable[];
@@ -69,7 +74,7 @@ export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn,
   const front = httpFront({ handler: goaway(strictTransport(crossOrigin(handler, originsOf(args)), strictTransportOf(args)), { chance: goawayChanceOf(args), random }), clock, log: log.with({ part: "server" }), stopping: () => server.stopping, columnTexts });
   const failedHandshakes = metrics.counter("apiserver_tls_handshake_errors_total", "[ALPHA] Number of requests dropped with 'TLS handshake error from' error").with({});
   const server = httpsServer({
-    handshakeFailed: () => failedHandshakes.inc(),
+    handshakeFailed: () => failedHandshakes.inc(), limits: { headerBytesMax: HEADER_BYTES_MAX, streamsMax: args.integer("http2-max-streams-per-connection") || STREAMS_MAX },
     host: settings.bindAddress, port: settings.httpsListenPort, portFlag: "--https-listen-port",
     tls: () => material(),
     certificateFor: given.named && ((serverName) => {

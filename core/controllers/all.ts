@@ -77,6 +77,10 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly autoscaling?: Partial<AutoscalingSettings> | undefined;
   /** --terminated-pod-gc-threshold */
   readonly terminatedPodsMax?: number | undefined;
+  /** --legacy-service-account-token-clean-up-period */
+  readonly legacyTokenCleanUpMs?: number | undefined;
+  /** --mirroring-max-endpoints-per-subset */
+  readonly mirroredPerSubsetMax?: number | undefined;
   /** --cluster-signing-duration */
   readonly signingMs?: number | undefined;
   /** --max-endpoints-per-slice */
@@ -124,9 +128,9 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["deployment-controller", () => [deploymentController(deps)]], ["replicaset-controller", () => [replicaSetController(deps)]], ["replicationcontroller-controller", () => [replicationController(deps)]],
     ["daemonset-controller", () => [daemonSetController(deps)]], ["statefulset-controller", () => [statefulSetController(deps)]], ["cronjob-controller", () => [cronJobController(deps)]],
     ["job-controller", () => jobControllers(deps)], ["ttl-after-finished-controller", () => [ttlAfterFinishedController(deps)]],
-    ["endpoints-controller", () => [endpointsController(deps)]], ["endpointslice-controller", () => [endpointSliceController(deps)]], ["endpointslice-mirroring-controller", () => [endpointSliceMirroringController(deps)]],
+    ["endpoints-controller", () => [endpointsController(deps)]], ["endpointslice-controller", () => [endpointSliceController(deps)]], ["endpointslice-mirroring-controller", () => [endpointSliceMirroringController({ ...deps, perSubsetMax: deps.mirroredPerSubsetMax })]],
     ["namespace-controller", () => [namespaceController(deps)]], ["serviceaccount-controller", () => [serviceAccountController(deps)]], ["root-ca-certificate-publisher-controller", () => [rootCaController({ ...deps, rootCa, onRootCa })]],
-    ["token-cleaner-controller", () => [tokenCleanerController(deps)]], ["bootstrap-signer-controller", () => [bootstrapSignerController(deps)]], ["legacy-serviceaccount-token-cleaner-controller", () => [legacyTokenCleanerController(deps)]],
+    ["token-cleaner-controller", () => [tokenCleanerController(deps)]], ["bootstrap-signer-controller", () => [bootstrapSignerController(deps)]], ["legacy-serviceaccount-token-cleaner-controller", () => [legacyTokenCleanerController({ ...deps, cleanUpMs: deps.legacyTokenCleanUpMs })]],
     ["node-lifecycle-controller", () => nodeLifecycleControllers({ ...deps, settings: { ...NODE_LIFECYCLE, ...deps.nodeLifecycle } })], ["taint-eviction-controller", () => [taintEvictionController(deps)]],
     ["pod-garbage-collector-controller", () => [podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax })]], ["node-ipam-controller", () => (nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })])],
     ["ttl-controller", () => [ttlController(deps)]], ["clusterrole-aggregation-controller", () => [clusterRoleAggregationController(deps)]], ["validatingadmissionpolicy-status-controller", () => [validatingAdmissionPolicyStatusController(deps)]],

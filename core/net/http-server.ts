@@ -28,7 +28,9 @@ import { lastResponse, oddRequest } from "./odd-requests.ts";
 import { peerCertificateOf, plainAddress, tlsOptions, type TlsMaterial } from "./tls.ts";
 
 export interface ServerLimits extends ConnectionLimits {
+  /** Of a request's head over HTTP/1.1. Over HTTP/2 it is HTTP2_HEADER_BYTES_MAX, or this if that is less. */
   readonly headerBytesMax: number;
+  /** Requests under way at once on one connection of HTTP/2. */
   readonly streamsMax: number;
 }
 
@@ -39,6 +41,8 @@ const SERVER_LIMITS: ServerLimits = {
 
 /** MiB that may wait for one HTTP/2 peer before its next request is refused, whose default of 10 a few lists are: they are in memory anyway, and whoever takes nothing is cut off. */
 const SESSION_MIB_MAX = 1024;
+/** The engine ends connections whose heads are larger, whatever it is told: so clients are told. */
+const HTTP2_HEADER_BYTES_MAX = 64 * 1024;
 const SWEEP_MS = 5_000;
 /** Probes find peers that vanished without a word: a watch has nothing else to notice it by. */
 const KEEP_ALIVE_MS = 30_000;
@@ -213,7 +217,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
   }
 
   function http2Server(): http2.Http2Server {
-    const made = http2.createServer({ settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: limits.headerBytesMax }, maxSessionMemory: SESSION_MIB_MAX });
+    const made = http2.createServer({ settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: Math.min(limits.headerBytesMax, HTTP2_HEADER_BYTES_MAX) }, maxSessionMemory: SESSION_MIB_MAX });
     const ofSession = new WeakMap<http2.Http2Session, Tracked>();
     made.on("session", (session) => {
       session.on("error", (error) => log.debug("HTTP/2 connection failed", { error: error.message }));

@@ -11,6 +11,7 @@ import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
 import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound, StatusError } from "../api/meta/status-error.ts";
+import { type ProxyHeaders, STANDARD_PROXY_HEADERS } from "../authn/request-header.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
@@ -35,8 +36,8 @@ export interface BootstrapOptions {
   readonly requestHeaderCa: () => string;
   /** Common names of front proxies. */
   readonly proxyNames?: readonly string[] | undefined;
-  /** Whether front proxies may say a user's uid. */
-  readonly proxyUids?: boolean | undefined;
+  /** In which headers they say who a caller is. */
+  readonly proxyHeaders?: ProxyHeaders | undefined;
   /** The day, as it is: from when on the use of legacy tokens is noted on their Secrets, where that is not said yet. */
   readonly today?: (() => string) | undefined;
 }
@@ -206,17 +207,17 @@ function dnsService(clusterDns: string): NewObject<Service> {
 }
 
 /** What aggregated API servers need to know whom to believe. */
-function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system:auth-proxy"], proxyUids = false }: BootstrapOptions): NewObject<ConfigMap> {
+function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system:auth-proxy"], proxyHeaders: { user, uid, group, extraPrefixes } = STANDARD_PROXY_HEADERS }: BootstrapOptions): NewObject<ConfigMap> {
   return {
     apiVersion: "v1", kind: "ConfigMap", metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
     data: {
       "client-ca-file": clientCa(),
       "requestheader-client-ca-file": requestHeaderCa(),
       "requestheader-allowed-names": JSON.stringify(proxyNames),
-      "requestheader-username-headers": '["X-Remote-User"]',
-      ...(proxyUids ? { "requestheader-uid-headers": '["X-Remote-Uid"]' } : {}),
-      "requestheader-group-headers": '["X-Remote-Group"]',
-      "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+      "requestheader-username-headers": JSON.stringify(user),
+      ...(uid.length > 0 ? { "requestheader-uid-headers": JSON.stringify(uid) } : {}),
+      "requestheader-group-headers": JSON.stringify(group),
+      "requestheader-extra-headers-prefix": JSON.stringify(extraPrefixes),
     },
   };
 }
