@@ -24,8 +24,8 @@ import { givenCertificates, type KeyPair } from "../given-certificates.ts";
 import type { ServerTunnel } from "../tunnel.ts";
 import type { Identity } from "./identity.ts";
 
-/** Source: go net/http DefaultMaxHeaderBytes, with what Go reads beyond it */
-const HEADER_BYTES_MAX = 1024 * 1024 + 4096;
+/** Selectors of thousands of words fit. Go reads four times as much, from whoever connects; here a few hundred strangers would take the memory of a small machine. */
+const HEADER_BYTES_MAX = 256 * 1024;
 /** Source: kubernetes v1.36 apiserver/pkg/server/secure_serving.go */
 const STREAMS_MAX = 100;
 
