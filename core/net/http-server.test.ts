@@ -116,7 +116,7 @@ describe("requests", () => {
     ["an escape that is none of a method nobody knows", "FOO /a%zz HTTP/1.1\r\nHost: x\r\n\r\n", /^HTTP\/1.1 400 Bad Request\r\n/],
     ["an escape that is none in a query", "GET /a%20?b=%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", /^HTTP\/1.1 200 [\s\S]*url=\/a%20\?b=%zz$/],
     ["what the server itself can do", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", /^HTTP\/1.1 200 OK\r\n[\s\S]*Content-Length: 0\r\n[\s\S]*\r\n\r\n$/],
-    ["a coding nobody knows", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", /^HTTP\/1.1 501 Not Implemented\r\n/],
+    ["a coding nobody knows", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", /^HTTP\/1.1 501 Not Implemented\r\n[\s\S]*Unsupported transfer encoding$/],
     ["a version nobody knows", "GET / HTTP/1.3\r\nHost: x\r\n\r\n", /^HTTP\/1.1 505 HTTP Version Not Supported: unsupported protocol version\r\n/],
     ["no Host in 1.0", "GET / HTTP/1.0\r\n\r\n", /^HTTP\/1.1 200 [\s\S]*url=\/$/],
     ["absolute form", "GET https://elsewhere/a?b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", /^HTTP\/1.1 200 [\s\S]*url=\/a\?b$/],

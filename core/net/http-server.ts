@@ -268,6 +268,7 @@ function serverNameOf(socket: tls.TLSSocket): string | undefined {
   return servername ? servername.toLowerCase() : undefined;
 }
 
+const UNKNOWN_CODING = "501 Not Implemented";
 /** By what the parser says. */
 const REFUSALS: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large", HPE_INVALID_VERSION: "505 HTTP Version Not Supported: unsupported protocol version",
@@ -280,7 +281,7 @@ const HOST = /^[A-Za-z0-9!$%&'()*+,\-.:;=[\]_~]*$/;
 /** Why nobody is asked to answer, as a status line has it. Source: go net/http/server.go readRequest, net/url parse */
 function headProblem({ url = "", headers: { host, "transfer-encoding": coding = "chunked" }, rawHeaders, httpVersion }: http.IncomingMessage): string | undefined {
   if (BROKEN_ESCAPE.test(url)) return "400 Bad Request";
-  if (coding.toLowerCase() !== "chunked") return "501 Not Implemented";
+  if (coding.toLowerCase() !== "chunked") return UNKNOWN_CODING;
   if (host === undefined) return httpVersion === "1.1" ? "400 Bad Request: missing required Host header" : undefined;
   if (rawHeaders.filter((name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === "host").length > 1) return "400 Bad Request";
   return HOST.test(host) ? undefined : "400 Bad Request: malformed Host header";
@@ -295,7 +296,7 @@ function originForm(url: string): string {
 
 function refuse(socket: Duplex, status: string): void {
   if (socket.writableEnded) return; // the parser and we may both have found something
-  if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status}`, () => socket.destroy());
+  if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status === UNKNOWN_CODING ? "Unsupported transfer encoding" : status}`, () => socket.destroy());
   else socket.destroy();
 }
 
