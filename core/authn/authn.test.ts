@@ -167,7 +167,7 @@ describe("front proxies", () => {
   test("headers of other names: the first user and uid that are there, groups and extras of all, in the order the names have", async () => {
     const headers = { user: ["X-Login", "X-Remote-User"], uid: ["X-Remote-Uid", "X-Id"], group: ["X-Team", "X-Remote-Group"], extraPrefixes: ["X-More-", "x-also-"] };
     const authenticator = requestHeaderAuthenticator({ roots: () => pki.authority("request-header-ca").bundle, clock, allowedNames: [], headers });
-    const asked = async (given: Shown["headers"]): Promise<unknown> => (await authenticator.authenticate(credentials({ headers: given, certificate: "client-auth-proxy" }), signal))?.user;
+    const asked = async (given: NonNullable<Shown["headers"]>): Promise<unknown> => (await authenticator.authenticate(credentials({ headers: given, certificate: "client-auth-proxy" }), signal))?.user;
     expect(await asked([["x-remote-group", "dev"], ["x-also-a", "1"], ["x-more-a", "2"], ["x-remote-extra-a", "3"], ["x-team", "ops"], ["x-team", ""], ["x-login", ""], ["x-remote-user", "jane"], ["x-id", "7"]]))
       .toEqual({ name: "jane", uid: "7", groups: ["ops", "dev"], extra: { a: ["2", "1"] } });
     expect(await asked([["x-login", "ann"], ["x-remote-user", "jane"]])).toMatchObject({ name: "ann", groups: [], extra: {} });

@@ -41,7 +41,7 @@ export function unreadable(error: StoreError): StatusError {
 }
 
 /** The error of what was read, if a row is what cannot be; other errors are thrown. */
-export function unlessUnreadable<T>(read: () => T): { readonly value: T; readonly error?: undefined } | { readonly error: StoreError } {
+export function unlessUnreadable<T>(read: () => T): { readonly value: T; readonly error?: undefined } | { readonly value?: undefined; readonly error: StoreError } {
   try {
     return { value: read() };
   } catch (error) {
