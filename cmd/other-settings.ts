@@ -97,7 +97,7 @@ export const OTHER_API_SERVER_SETTINGS: OtherSettings = {
   "watch-cache": always("true"), "enable-logs-handler": nothing("/logs is the kubelet's", "false"), "endpoint-reconciler-type": always("lease"), "permit-port-sharing": always("false"), "permit-address-sharing": always("false"),
   "audit-log-version": always("audit.k8s.io/v1"), "audit-webhook-version": always("audit.k8s.io/v1"),
   ...several(["default-watch-cache-size", "watch-cache-sizes"], nothing("it sizes itself", "100", "")), "delete-collection-workers": nothing("as many go at once as the store takes", "*"),
-  "apiserver-count": nothing("servers count themselves"), "shutdown-delay-duration": always("0", "0s"),
+  "apiserver-count": nothing("servers count themselves"),
   "kubernetes-service-node-port": always("0"), "insecure-port": always("0"),
   "emulated-version": { instead: "this server is v1.36 and emulates no other version" }, "min-compatibility-version": { instead: "this server is v1.36 and emulates no other version" },
   "admission-control": { instead: "give enable-admission-plugins and disable-admission-plugins instead" },

@@ -16,6 +16,7 @@ import { writeKubeconfig } from "../core/pki/kubeconfig.ts";
 import { addressWatch } from "../node/network/address-watch.ts";
 import { sendDatagram } from "../node/os/notify-socket.ts";
 import { renewalErrors } from "../node/kubelet/server/certificate-metrics.ts";
+import { apiServerArgs } from "./apiserver-args.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -26,6 +27,7 @@ import { giveLoneAddress, isAtGivenAddress, mustBeRoot, rememberName, thisNode }
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { lastWords } from "./last-words.ts";
 import { paths } from "./paths.ts";
+import { shutdownDelay } from "./shutdown-delay.ts";
 import { serviceManager, toldBySystemd } from "./service-manager.ts";
 import { stderrLog } from "./stderr-log.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -46,7 +48,8 @@ export async function server(argv: readonly string[]): Promise<number> {
 
   const log = stderrLog(settings.logLevel);
   lastWords(process, log);
-  const { signal, reason } = stopSignal(process);
+  const { signal: asked, reason } = stopSignal(process);
+  const stop = shutdownDelay({ asked, ms: apiServerArgs(settings.kubeApiserverArg).durationMs("shutdown-delay-duration") ?? 0, clock: systemClock }), { signal } = stop;
   const systemd = toldBySystemd(process.env, process.pid);
   const common = { settings, paths: where, clock: systemClock, random: systemRandom, log, metrics: metricsRegistry() };
   if (!settings.disableAgent) giveLoneAddress(settings, log);
@@ -59,9 +62,9 @@ export async function server(argv: readonly string[]): Promise<number> {
   let plane: ControlPlane;
   try {
     const renewals = settings.disableAgent ? undefined : renewalErrors(common.metrics);
-    plane = await controlPlane({ ...common, node, signal, debug, onRenewFailed: renewals?.serving, onRenewed: (pki) => writeAdminKubeconfig(pki, settings, mode) });
+    plane = await controlPlane({ ...common, node, signal: asked, stop, debug, onRenewFailed: renewals?.serving, onRenewed: (pki) => writeAdminKubeconfig(pki, settings, mode) });
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (!asked.aborted) throw error;
     return 0; // told to stop while it waited for etcd
   }
   await rememberName(settings, node);

@@ -84,6 +84,7 @@ import { ownExecutable } from "../own-command.ts";
 import type { Paths } from "../paths.ts";
 import { schedulerSetup } from "../scheduler-settings.ts";
 import { shownFlags } from "../shown-flags.ts";
+import type { ShutdownDelay } from "../shutdown-delay.ts";
 import { snapshotPath, takeSnapshot } from "../snapshot-path.ts";
 import { snapshotSchedule } from "../snapshot-schedule.ts";
 import { storageSize } from "../storage-size.ts";
@@ -115,6 +116,7 @@ export interface ControlPlaneOptions {
   readonly metrics: Metrics;
   /** Ends waiting for the datastore. */
   readonly signal: AbortSignal;
+  readonly stop: Pick<ShutdownDelay, "isLeaving" | "leftEarly">;
   /** Certificates of this server were renewed; asked again a minute later when it fails. */
   readonly onRenewed?: ((pki: Pki) => Promise<void>) | undefined;
   readonly onRenewFailed?: (() => void) | undefined;
@@ -196,7 +198,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const known = (...all: readonly { readonly synced: boolean }[]): boolean => all.every(({ synced }) => synced);
   const checks: HealthCheck[] = [
     ...healthChecks({
-      storeTrouble: datastore.trouble, isStopping: () => listener.server.stopping.aborted,
+      storeTrouble: datastore.trouble, isStopping: () => options.stop.isLeaving() || listener.server.stopping.aborted,
       steps: {
         store: () => cache.revision > 0, bootstrap: () => bootstrap.done, customResources: () => customResourcesServed,
         informers: permission.synced, webhooks: () => known(webhooks.mutating, webhooks.validating),
@@ -257,7 +259,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   });
   const { isShared } = datastore, listening = controlling.listening ?? CONTROLLERS_LISTENING;
   const ports = components({
-    state, authenticator, authorizer, debug, isShared, isStopping: () => listener.server.stopping.aborted, tls: listener.tls, metrics, columnTexts: describe, clock, log,
+    state, authenticator, authorizer, debug, isShared, isStopping: () => options.stop.isLeaving() || listener.server.stopping.aborted, tls: listener.tls, metrics, columnTexts: describe, clock, log,
     controllers: settings.disable.includes("controllers") ? undefined : { listening, given: settings.kubeControllerManagerArg, configz: () => controllersConfigz({ ...controlling, listening, clusterCidr: settings.clusterCidr, serviceCidr: settings.serviceCidr, isShared, profiling: isProfiled(settings.kubeControllerManagerArg) }, state.controllers) },
     scheduler: settings.disable.includes("scheduler") ? undefined : { listening: scheduling.listening, given: settings.kubeSchedulerArg, configz: () => schedulerConfigz(scheduling.text, { isShared, profiling: isProfiled(settings.kubeSchedulerArg) }), resources: podResources },
   });
@@ -283,7 +285,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       certificateRotation({ pki, clock, log, failed: options.onRenewFailed, async onRenewed() { listener.reloadCertificates(); await options.onRenewed?.(pki); await tellToken(); } }),
       bootstrap,
       ...(settings.disableAgent ? [] : [controlPlaneRole({ nodeName: node.name, client: loopbackClient(), informers, clock, log })]),
-      endpoints,
+      options.stop.leftEarly(endpoints),
       events,
       ...eventExpiryOf(args, { store, cache, clock, log }),
       ...fairness.parts,
