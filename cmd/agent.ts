@@ -25,7 +25,8 @@ import { metricsRegistry } from "../core/observe/metrics.ts";
 import { parseJoinToken } from "../core/pki/join-token.ts";
 import { machineName } from "../core/pki/machine-key.ts";
 import { readCertificatePems } from "../core/pki/pem.ts";
-import { parseCertificate } from "../core/pki/x509.ts";
+import { type Certificate, parseCertificate } from "../core/pki/x509.ts";
+import { followAuthorities } from "../node/join/authorities.ts";
 import { joinCluster, type JoinedIdentity } from "../node/join/join.ts";
 import { renewalErrors } from "../node/kubelet/server/certificate-metrics.ts";
 import { nodeCertificates } from "../node/join/node-certificates.ts";
@@ -97,7 +98,8 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
   const reach = reachability({ ...base, servers: allServers, probe: (server, quit) => probe(server, identity, quit), onLost: (server) => http2?.reconnect(`the connection to ${server} is lost`) });
   const server = (): string => reach.server();
   const inOwnName = () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem });
-  const transport = checkpointed(heard(measuredTransport(httpTransport({ server, credentials: inOwnName, clock: systemClock, userAgent, fetch: http2 }), { metrics, clock: systemClock, host: () => new URL(server()).host })), { journal, reach, clock: systemClock });
+  const overTheWire = heard(measuredTransport(httpTransport({ server, credentials: inOwnName, clock: systemClock, userAgent, fetch: http2 }), { metrics, clock: systemClock, host: () => new URL(server()).host }));
+  const transport = checkpointed(overTheWire, { journal, reach, clock: systemClock });
 
   const temporary = await temporaryServing(node.name, systemRandom, systemClock.nowMs());
   let reload = (): void => {};
@@ -112,8 +114,9 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
     kubeletTls: kubeletTls(identity, temporary, (call) => { reload = call; }), shutdownNotices,
   });
   const tunnel = nodeTunnel({ ...base, node, kubeletPort: settings.kubeletPort, informers, servers: allServers, credentials: inOwnName, metrics, log: partsLog.with({ part: "tunnel" }) });
+  const authorities = followAuthorities({ ...base, identity, client: clientOver(overTheWire), onClientCa: () => reload() });
   const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log: partsLog });
-  await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others, ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 })], signal);
+  await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others, authorities, ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 })], signal);
   end.abort(new Error("the agent ends"));
   log.info("coracle agent has ended", { reason: reason() });
   return 0;
@@ -133,13 +136,18 @@ function throughProxy(env: Readonly<Record<string, string | undefined>>): boolea
 /** Until the cluster has signed a certificate, the kubelet's server shows one that nobody believes. */
 function kubeletTls(identity: JoinedIdentity, temporary: { readonly keyPem: string; readonly certificatePem: string }, onReload: (reload: () => void) => void): NodeOptions["kubeletTls"] {
   const clientCa = (): string => identity.cluster.settings[CLIENT_CA_KEY] ?? "";
+  let known = { pem: "", certificates: [] as readonly Certificate[] }; // the same list as long as it is the same text
   return {
     client: () => identity.client.certificatePem,
     material: () => {
       const { keyPem, certificatePem } = identity.serving ?? temporary;
       return { key: keyPem, cert: certificatePem, clientCas: [clientCa()] };
     },
-    clientCa: () => readCertificatePems(clientCa()).map(parseCertificate),
+    clientCa: () => {
+      const pem = clientCa();
+      if (pem !== known.pem) known = { pem, certificates: readCertificatePems(pem).map(parseCertificate) };
+      return known.certificates;
+    },
     onReload,
   };
 }

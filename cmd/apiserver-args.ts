@@ -10,7 +10,7 @@ const NAMES = [
   // admission
   "enable-admission-plugins", "disable-admission-plugins", "admission-control-config-file", "default-not-ready-toleration-seconds", "default-unreachable-toleration-seconds",
   // authentication
-  "client-ca-file", "requestheader-client-ca-file", "requestheader-allowed-names", "requestheader-uid-headers", "anonymous-auth", "token-auth-file", "authentication-config", "authentication-token-webhook-config-file", "authentication-token-webhook-cache-ttl", "authentication-token-webhook-version",
+  "client-ca-file", "requestheader-client-ca-file", "requestheader-allowed-names", "requestheader-uid-headers", "requestheader-username-headers", "requestheader-group-headers", "requestheader-extra-headers-prefix", "anonymous-auth", "token-auth-file", "authentication-config", "authentication-token-webhook-config-file", "authentication-token-webhook-cache-ttl", "authentication-token-webhook-version",
   "oidc-issuer-url", "oidc-client-id", "oidc-ca-file", "oidc-username-claim", "oidc-username-prefix", "oidc-groups-claim", "oidc-groups-prefix", "oidc-required-claim", "oidc-signing-algs",
   "api-audiences", "service-account-issuer", "service-account-jwks-uri", "service-account-key-file", "service-account-signing-key-file", "service-account-max-token-expiration", "service-account-extend-token-expiration",
   // authorization
@@ -20,9 +20,9 @@ const NAMES = [
   // what is kept, and how long
   "event-ttl",
   // TLS
-  "tls-min-version", "tls-cipher-suites", "tls-cert-file", "tls-private-key-file", "tls-sni-cert-key", "strict-transport-security-directives", "cors-allowed-origins",
+  "tls-min-version", "tls-cipher-suites", "tls-cert-file", "tls-private-key-file", "tls-sni-cert-key", "strict-transport-security-directives", "cors-allowed-origins", "http2-max-streams-per-connection",
   // overload
-  "max-requests-inflight", "max-mutating-requests-inflight", "enable-priority-and-fairness", "request-timeout", "min-request-timeout", "goaway-chance",
+  "max-requests-inflight", "max-mutating-requests-inflight", "enable-priority-and-fairness", "request-timeout", "min-request-timeout", "goaway-chance", "shutdown-delay-duration",
   // audit
   "audit-policy-file", "audit-log-path", "audit-log-format", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize", "audit-log-compress", "audit-webhook-config-file", "audit-webhook-initial-backoff", "audit-webhook-batch-initial-backoff",
   "audit-log-mode", "audit-log-batch-max-size", "audit-log-batch-buffer-size", "audit-log-batch-max-wait", "audit-log-batch-throttle-enable", "audit-log-batch-throttle-qps", "audit-log-batch-throttle-burst",

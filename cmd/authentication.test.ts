@@ -12,7 +12,7 @@ import { generateKey, selfSign } from "../core/pki/authority.ts";
 import { readCertificatePems } from "../core/pki/pem.ts";
 import { parseCertificate } from "../core/pki/x509.ts";
 import { apiServerArgs } from "./apiserver-args.ts";
-import { authenticationSettings, extraCas, proxyUids, serviceAccountSettings } from "./authentication.ts";
+import { authenticationSettings, extraCas, proxyHeaders, serviceAccountSettings } from "./authentication.ts";
 import { authorizationSettings } from "./authorization.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "authentication-"));
@@ -83,9 +83,16 @@ test("anonymous: by flag, or by the file", () => {
   expect(authentication(`authentication-config=${file("a.yaml", CONFIGURATION)}`).anonymous()).toEqual({ enabled: false, paths: [] });
 });
 
-test("front proxies say a uid where the setting names the header for it, and no other", () => {
-  expect([proxyUids(apiServerArgs([])), proxyUids(apiServerArgs(["requestheader-uid-headers=X-Remote-Uid"]))]).toEqual([false, true]);
-  expect(() => proxyUids(apiServerArgs(["requestheader-uid-headers=X-Uid"]))).toThrow('requestheader-uid-headers must be X-Remote-Uid, not "X-Uid"');
+test("front proxies say who a caller is in the headers that the settings name, the uid only where one is named", () => {
+  const warned: unknown[] = [];
+  const headers = (...given: string[]) => proxyHeaders(apiServerArgs(given), { warn: (_, fields) => void warned.push(fields?.["setting"]) });
+  expect(headers()).toEqual({ user: ["X-Remote-User"], uid: [], group: ["X-Remote-Group"], extraPrefixes: ["X-Remote-Extra-"] });
+  expect(headers("requestheader-uid-headers=X-Id,x-remote-uid", "requestheader-username-headers=x-remote-user", "requestheader-username-headers= X-Login")).toMatchObject({ uid: ["X-Id", "x-remote-uid"], user: ["x-remote-user", "X-Login"] });
+  expect(warned).toEqual([]);
+  expect(headers("requestheader-group-headers=X-Team", "requestheader-extra-headers-prefix=X-More-")).toMatchObject({ group: ["X-Team"], extraPrefixes: ["X-More-"] });
+  expect(warned).toEqual(["requestheader-group-headers", "requestheader-extra-headers-prefix"]);
+  expect(() => headers("requestheader-uid-headers=X-Id")).toThrow("--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - API aggregation will not work");
+  expect(() => headers("requestheader-username-headers=X-Login, ")).toThrow('empty value in "requestheader-username-headers"');
 });
 
 test("anonymous: nobody where all may do everything", () => {

@@ -4,6 +4,7 @@ import { type TokenAuthenticator, tokenUnion } from "../core/authn/bearer-token.
 import { type AuthenticationConfiguration, authenticationConfiguration, oidcAuthenticator } from "../core/authn/oidc/configuration.ts";
 import { oidcMetrics } from "../core/authn/oidc/metrics.ts";
 import { type OidcTokens, oidcTokens } from "../core/authn/oidc/oidc.ts";
+import { type ProxyHeaders, STANDARD_PROXY_HEADERS } from "../core/authn/request-header.ts";
 import { staticTokenAuthenticator } from "../core/authn/static-token.ts";
 import { readTokenFile } from "../core/authn/token-file.ts";
 import { webhookTokens } from "../core/authn/webhook-token.ts";
@@ -183,12 +184,25 @@ function readKeys(text: string): KeyObject[] {
   return blocks.map((pem) => createPublicKey(pem));
 }
 
-/** Whether front proxies may say a user's uid. Throws ConfigError for any header but the standard one. */
-export function proxyUids(args: ApiServerArgs): boolean {
-  const names = args.list("requestheader-uid-headers");
-  const other = names.find((name) => name.toLowerCase() !== "x-remote-uid");
-  if (other !== undefined) throw new ConfigError(`--kube-apiserver-arg requestheader-uid-headers must be X-Remote-Uid, not ${JSON.stringify(other)}`);
-  return names.length > 0;
+/**
+ * In which headers front proxies say who a caller is. Our own, between this server and those behind it, has the standard ones. Throws ConfigError.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/server/options/authentication.go RequestHeaderAuthenticationOptions
+ */
+export function proxyHeaders(args: ApiServerArgs, log: Pick<Log, "warn">): ProxyHeaders {
+  const standard = STANDARD_PROXY_HEADERS;
+  const has = (names: readonly string[], wanted: string): boolean => names.some((name) => name.toLowerCase() === wanted.toLowerCase());
+  function named(setting: Parameters<ApiServerArgs["texts"]>[0], usual: readonly string[]): readonly string[] {
+    const given = args.texts(setting).flatMap((text) => text.split(",")).map((name) => name.trim());
+    if (given.includes("")) throw new ConfigError(`--kube-apiserver-arg: empty value in "${setting}"`);
+    if (given.length > 0 && usual[0] !== undefined && !has(given, usual[0])) log.warn("the standard header is not among those of front proxies: servers behind this one will not know who asks", { setting, given, standard: usual[0] });
+    return given.length > 0 ? given : usual;
+  }
+  const uid = named("requestheader-uid-headers", standard.uid);
+  if (uid.length > 0 && !has(uid, "X-Remote-Uid")) throw new ConfigError("--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - API aggregation will not work");
+  return {
+    uid, user: named("requestheader-username-headers", standard.user), group: named("requestheader-group-headers", standard.group), extraPrefixes: named("requestheader-extra-headers-prefix", standard.extraPrefixes),
+  };
 }
 
 export interface ExtraCas {

@@ -12,7 +12,7 @@ import { CONTROLLERS_LISTENING, type Listening, LISTENING_NAMES, listeningWith }
 import { ConfigError } from "./config/config.ts";
 import { argumentOf, checkOther, OTHER_CONTROLLER_SETTINGS } from "./other-settings.ts";
 
-export interface ControllerSettings extends Pick<AllControllersDeps, "nodeLifecycle" | "autoscaling" | "terminatedPodsMax" | "forceDetach" | "signingMs" | "perSliceMax" | "quotaResyncMs" | "workers" | "runs"> {
+export interface ControllerSettings extends Pick<AllControllersDeps, "nodeLifecycle" | "autoscaling" | "terminatedPodsMax" | "legacyTokenCleanUpMs" | "mirroredPerSubsetMax" | "forceDetach" | "signingMs" | "perSliceMax" | "quotaResyncMs" | "workers" | "runs"> {
   readonly nodeMasks?: Pick<NodeIpamConfig, "maskSizeIpv4" | "maskSizeIpv6"> | undefined;
   /** Absent: where upstream's listens. */
   readonly listening?: Listening | undefined;
@@ -56,6 +56,8 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   "cluster-signing-duration": duration((signingMs) => ({ signingMs })),
   "resource-quota-sync-period": duration((quotaResyncMs) => ({ quotaResyncMs })),
   "max-endpoints-per-slice": setting("a whole number from 1 to 1000", (text) => (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= 1000 ? Number(text) : undefined))((perSliceMax) => ({ perSliceMax })),
+  "mirroring-max-endpoints-per-subset": setting("a whole number from 1 to 1000", (text) => (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= 1000 ? Number(text) : undefined))((mirroredPerSubsetMax) => ({ mirroredPerSubsetMax })),
+  "legacy-service-account-token-clean-up-period": duration((legacyTokenCleanUpMs) => ({ legacyTokenCleanUpMs })),
   "node-cidr-mask-size": bits(128)((size) => ({ nodeMasks: { maskSizeIpv4: size, maskSizeIpv6: size } })),
   "node-cidr-mask-size-ipv4": bits(32)((maskSizeIpv4) => ({ nodeMasks: { maskSizeIpv4 } })),
   "node-cidr-mask-size-ipv6": bits(128)((maskSizeIpv6) => ({ nodeMasks: { maskSizeIpv6 } })),

@@ -5,7 +5,7 @@
 import { ConfigError } from "./config/config.ts";
 
 export interface OtherSetting {
-  /** Values that say what is so; "*": all do, there is nothing it could change. */
+  /** Values that say what is so, upstream's default where that comes to the same; "*": all do, there is nothing it could change. */
   readonly is?: readonly string[];
   /** After "…: ". */
   readonly instead: string;
@@ -37,17 +37,28 @@ const IN_PROCESS = nothing("it runs within the server, which it reaches without 
 const LOGGING: OtherSettings = {
   ...several(["v", "vmodule", "log-level"], own("log-level")), "logging-format": { is: ["json"], instead: "logs are JSON" },
   "log-flush-frequency": nothing("logs are written at once", "*"),
-  ...several(["log-json-split-stream", "log-text-split-stream"], nothing("all logs go one way", "false")), ...several(["log-json-info-buffer-size", "log-text-info-buffer-size"], nothing("logs are written at once", "0")),
+  ...several(["log-json-split-stream", "log-text-split-stream"], nothing("all logs go one way", "false")), ...several(["log-json-info-buffer-size", "log-text-info-buffer-size"], nothing("logs are written at once", "0", "")),
 };
 const CONTENTION: OtherSettings = { "contention-profiling": nothing("no threads contend for anything", "false") };
 const PROFILING: OtherSettings = { ...CONTENTION, "profiling": nothing("this part cannot be profiled over HTTP", "false") };
+const TIMES = nothing("leaders are elected with upstream's Leases and times: 15s, 10s, 2s");
+const ONE_FOR_ALL = "give it as --kube-apiserver-arg: one process is asked, and counts, for all components";
 /** Of what runs within the server. */
 const WITHIN: OtherSettings = {
   ...LOGGING, ...CONTENTION, "profiling": { is: ["true", "false"], instead: "true or false" }, ...several(["kubeconfig", "authentication-kubeconfig", "authorization-kubeconfig", "master", "kube-api-qps", "kube-api-burst", "kube-api-content-type"], IN_PROCESS),
   ...several(["tls-cert-file", "tls-private-key-file", "tls-cipher-suites", "tls-min-version", "cert-dir"], nothing("it shows the API server's own certificate")),
   "authorization-always-allow-paths": always("/healthz,/readyz,/livez"), "port": { is: ["0"], instead: "v1.36 knows no port without encryption: give secure-port" },
   "leader-elect": { is: ["true"], instead: "servers that share a datastore elect a leader, a server alone needs none" },
-  ...several(["leader-elect-lease-duration", "leader-elect-renew-deadline", "leader-elect-retry-period", "leader-elect-resource-lock", "leader-elect-resource-name", "leader-elect-resource-namespace"], nothing("leaders are elected with upstream's times: 15s, 10s, 2s")),
+  "leader-elect-lease-duration": { ...TIMES, is: ["15s"] }, "leader-elect-renew-deadline": { ...TIMES, is: ["10s"] }, "leader-elect-retry-period": { ...TIMES, is: ["2s"] },
+  "leader-elect-resource-lock": { ...TIMES, is: ["leases"] }, "leader-elect-resource-namespace": { ...TIMES, is: ["kube-system"] }, "leader-elect-resource-name": TIMES,
+  ...several(["disable-http2-serving", "permit-address-sharing", "permit-port-sharing"], always("false")), "http2-max-streams-per-connection": always("0"),
+  ...several(["tls-sni-cert-key", "tls-curve-preferences"], nothing("it shows the API server's own certificate", "")),
+  "authentication-skip-lookup": always("false"), "authentication-tolerate-lookup-failure": nothing("whom the API server knows it knows, too", "*"), "authentication-token-webhook-cache-ttl": nothing("whom the API server knows it knows, too", "10s"),
+  ...several(["authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl"], nothing("what the API server allows it allows, without asking", "10s")),
+  ...several(["client-ca-file", "requestheader-allowed-names", "requestheader-client-ca-file", "requestheader-uid-headers"], { is: [""], instead: ONE_FOR_ALL }),
+  "requestheader-username-headers": { is: ["x-remote-user"], instead: ONE_FOR_ALL }, "requestheader-group-headers": { is: ["x-remote-group"], instead: ONE_FOR_ALL }, "requestheader-extra-headers-prefix": { is: ["x-remote-extra-"], instead: ONE_FOR_ALL },
+  ...several(["disabled-metrics", "show-hidden-metrics-for-version", "allow-metric-labels", "allow-metric-labels-manifest"], { is: [""], instead: ONE_FOR_ALL }),
+  ...several(["emulated-version", "min-compatibility-version"], { is: [""], instead: "this server is v1.36 and emulates no other version" }), "version": { is: ["false"], instead: "ask: coracle --version" },
   "feature-gates": { instead: "give --kube-apiserver-arg feature-gates=… instead: they are the same for all components" },
 };
 
@@ -60,13 +71,16 @@ export const OTHER_CONTROLLER_SETTINGS: OtherSettings = {
   "enable-garbage-collector": always("true"), "enable-dynamic-provisioning": always("true"), "enable-hostpath-provisioner": always("false"), "configure-cloud-routes": always("false"),
   "pod-eviction-timeout": { instead: "v1.36 knows no such setting: pods leave a silent node by their own tolerations; see --kube-apiserver-arg default-not-ready-toleration-seconds and default-unreachable-toleration-seconds" },
   ...several(["cloud-provider", "cloud-config", "external-cloud-volume-plugin", "route-reconciliation-period", "node-sync-period", "concurrent-service-syncs", "concurrent-node-syncs"], nothing("there are no cloud providers in it; one of its own runs as a pod", "")),
-  ...several(["root-ca-file", "service-account-private-key-file", "cluster-signing-cert-file", "cluster-signing-key-file", "client-ca-file", "requestheader-client-ca-file"], OUR_KEYS),
-  ...several(["attach-detach-reconcile-sync-period", "pvclaimbinder-sync-period", "namespace-sync-period", "min-resync-period", "endpoint-updates-batch-period", "endpointslice-updates-batch-period", "mirroring-endpointslice-updates-batch-period"], nothing("it works by what changes, not by the clock")),
+  ...several(["root-ca-file", "service-account-private-key-file", "cluster-signing-cert-file", "cluster-signing-key-file"], OUR_KEYS),
+  ...several(["attach-detach-reconcile-sync-period", "pvclaimbinder-sync-period", "namespace-sync-period", "endpoint-updates-batch-period", "endpointslice-updates-batch-period", "mirroring-endpointslice-updates-batch-period"], nothing("it works by what changes, not by the clock")),
   ...several(["flex-volume-plugin-dir", "pv-recycler-pod-template-filepath-nfs", "pv-recycler-pod-template-filepath-hostpath"], nothing("volumes come by CSI")),
-  "cluster-name": nothing("only cloud providers read it", "*"), "controller-start-interval": nothing("controllers start at once", "0s", "0"),
+  "cluster-name": nothing("only cloud providers read it", "*"), "controller-start-interval": nothing("controllers start at once", "0s", "0"), "min-resync-period": nothing("controllers look at what has changed", "*"),
+  ...several(["cluster-signing-kube-apiserver-client", "cluster-signing-kubelet-client", "cluster-signing-kubelet-serving", "cluster-signing-legacy-unknown"].flatMap((name) => [`${name}-cert-file`, `${name}-key-file`]), OUR_KEYS),
+  ...several(["pv-recycler-increment-timeout-nfs", "pv-recycler-minimum-timeout-hostpath", "pv-recycler-minimum-timeout-nfs", "pv-recycler-timeout-increment-hostpath"], nothing("volumes come by CSI", "*")),
+  "disable-attach-detach-reconcile-sync": always("false"), "enable-leader-migration": always("false"), "leader-migration-config": nothing("controllers have one Lease", ""), "controller-shutdown-timeout": nothing("the process ends when all has", "*"),
 };
 
-export const OTHER_SCHEDULER_SETTINGS: OtherSettings = { ...WITHIN, "pod-max-in-unschedulable-pods-duration": nothing("pods are looked at again after 5m, as upstream does", "5m", "5m0s") };
+export const OTHER_SCHEDULER_SETTINGS: OtherSettings = { ...WITHIN, "write-config-to": { is: [""], instead: "ask the scheduler's own port: /configz" }, "pod-max-in-unschedulable-pods-duration": nothing("pods are looked at again after 5m, as upstream does", "5m", "5m0s") };
 
 const ETCD = { instead: "give --datastore-endpoint, --datastore-cafile, --datastore-certfile and --datastore-keyfile for an etcd of yours" };
 const NODES_TLS = { instead: "how nodes are reached is settled with their joining: by the tunnel they hold open, under the cluster's own CA" };
@@ -76,26 +90,25 @@ export const OTHER_API_SERVER_SETTINGS: OtherSettings = {
   "secure-port": own("https-listen-port"), "bind-address": own("bind-address"), "advertise-address": own("advertise-address"), "external-hostname": own("tls-san"),
   "service-cluster-ip-range": own("service-cidr"), "service-node-port-range": own("service-node-port-range"), "cert-dir": own("data-dir"),
   ...several(["proxy-client-cert-file", "proxy-client-key-file"], { instead: "what it shows to servers behind it is its own, renewed by itself; its CA is in kube-system/extension-apiserver-authentication" }),
-  ...several(["etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile", "etcd-prefix", "etcd-servers-overrides", "etcd-compaction-interval"], ETCD),
-  "storage-backend": nothing("the store is built in, or --datastore-endpoint", "etcd3"), "storage-media-type": nothing("the store has a format of its own", "*"),
+  ...several(["etcd-servers", "etcd-cafile", "etcd-certfile", "etcd-keyfile"], ETCD), "etcd-prefix": { ...ETCD, is: ["/registry"] }, "etcd-servers-overrides": { ...ETCD, is: [""] }, "etcd-compaction-interval": { ...ETCD, is: ["5m", "5m0s"] },
+  "storage-backend": nothing("the store is built in, or --datastore-endpoint", "etcd3", ""), "storage-media-type": nothing("the store has a format of its own", "*"),
   ...several(["kubelet-certificate-authority", "kubelet-client-certificate", "kubelet-client-key", "kubelet-preferred-address-types", "kubelet-timeout", "kubelet-port"], NODES_TLS),
   "allow-privileged": always("true"), "enable-bootstrap-token-auth": always("true"), "service-account-lookup": always("true"), "enable-garbage-collector": always("true"), "enable-aggregator-routing": always("true"),
   "watch-cache": always("true"), "enable-logs-handler": nothing("/logs is the kubelet's", "false"), "endpoint-reconciler-type": always("lease"), "permit-port-sharing": always("false"), "permit-address-sharing": always("false"),
-  "requestheader-username-headers": always("X-Remote-User"), "requestheader-group-headers": always("X-Remote-Group"), "requestheader-extra-headers-prefix": always("X-Remote-Extra-"),
   "audit-log-version": always("audit.k8s.io/v1"), "audit-webhook-version": always("audit.k8s.io/v1"),
-  ...several(["default-watch-cache-size", "watch-cache-sizes", "delete-collection-workers"], nothing("it sizes itself")),
-  "apiserver-count": nothing("servers count themselves"), "shutdown-delay-duration": always("0", "0s"),
+  ...several(["default-watch-cache-size", "watch-cache-sizes"], nothing("it sizes itself", "100", "")), "delete-collection-workers": nothing("as many go at once as the store takes", "*"),
+  "apiserver-count": nothing("servers count themselves"),
   "kubernetes-service-node-port": always("0"), "insecure-port": always("0"),
   "emulated-version": { instead: "this server is v1.36 and emulates no other version" }, "min-compatibility-version": { instead: "this server is v1.36 and emulates no other version" },
   "admission-control": { instead: "give enable-admission-plugins and disable-admission-plugins instead" },
   "authorization-policy-file": { instead: "there is no ABAC: write Roles and RoleBindings, or let a webhook authorize (authorization-config)" },
   "coordinated-leadership-lease-duration": nothing("leaders are not coordinated", "15s"), "coordinated-leadership-renew-deadline": nothing("leaders are not coordinated", "10s"), "coordinated-leadership-retry-period": nothing("leaders are not coordinated", "2s"),
   "debug-socket-path": nothing("this program cannot be profiled", ""), "disable-http2-serving": always("false"), "max-connection-bytes-per-sec": always("0"),
-  "http2-max-streams-per-connection": always("0", "250"), "tls-curve-preferences": nothing("curves are those of the TLS library", ""),
+  "tls-curve-preferences": nothing("curves are those of the TLS library", ""),
   ...several(["emulation-forward-compatible", "runtime-config-emulation-forward-compatible"], nothing("this server is v1.36 and emulates no other version", "false")),
-  ...several(["etcd-count-metric-poll-period", "etcd-db-metric-poll-interval"], nothing("what metrics tell of the store is counted when they are asked for")),
+  ...several(["etcd-count-metric-poll-period", "etcd-db-metric-poll-interval"], nothing("what metrics tell of the store is counted when they are asked for", "*")),
   ...several(["etcd-healthcheck-timeout", "etcd-readycheck-timeout"], always("2s")), "lease-reuse-duration-seconds": nothing("events are kept without leases of etcd", "60"),
-  "storage-initialization-timeout": nothing("the store is open before anything is answered"), "livez-grace-period": always("0s", "0"),
+  "storage-initialization-timeout": nothing("the store is open before anything is answered", "*"), "livez-grace-period": always("0s", "0"),
   ...several(["peer-advertise-ip", "peer-advertise-port", "peer-ca-file"], nothing("all servers serve the same, and send nobody on to another", "")),
   ...several(["send-retry-after-while-not-ready-once", "shutdown-send-retry-after"], always("false")), "shutdown-watch-termination-grace-period": always("0s", "0"),
   "service-account-signing-endpoint": { instead: "tokens are signed with the cluster's own key, or with service-account-signing-key-file" },
@@ -125,6 +138,10 @@ export const OTHER_KUBELET_SETTINGS: OtherSettings = {
   ...several(["kubeconfig", "bootstrap-kubeconfig"], { instead: "how the node reaches its server is settled with its joining: --server, --token" }), "client-ca-file": OUR_KEYS,
   "maximum-dead-containers": { is: ["-1"], instead: "give --kubelet-arg maximum-dead-containers-per-container=… and minimum-container-ttl-duration=… instead: each container keeps its own" },
   "pod-infra-container-image": { instead: "the image of sandboxes is the container runtime's to choose" },
+  ...CONTENTION, "runonce": { is: ["false"], instead: "v1.36 knows no such setting" }, "kube-api-content-type": nothing("nodes speak JSON with their server"),
+  "authentication-token-webhook-cache-ttl": nothing("tokens are asked about again after upstream's time", "2m", "2m0s"), "authorization-webhook-cache-authorized-ttl": nothing("what is allowed is asked again after upstream's time", "5m", "5m0s"),
+  "authorization-webhook-cache-unauthorized-ttl": nothing("what is not allowed is asked again after upstream's time", "30s"),
+  "experimental-allocatable-ignore-eviction": always("false"), "experimental-mounter-path": nothing("volumes are mounted by the system's own means", ""), "windows-service": { instead: "installers/windows/install.ps1 makes a service of it" },
   ...several(["housekeeping-interval", "global-housekeeping-interval"], nothing("control groups are read when somebody asks")),
   ...several(["runtime-cgroups", "containerd", "containerd-namespace", "lock-file", "exit-on-lock-contention", "docker-endpoint"], nothing("it is none of the kubelet's here")),
 };

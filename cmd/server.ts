@@ -10,10 +10,13 @@ import { type Runnable, runAll } from "../core/lifecycle/run-all.ts";
 import { cpuProfiler } from "../core/observe/cpu-profile.ts";
 import { debugPages } from "../core/observe/debug-pages.ts";
 import { metricsRegistry } from "../core/observe/metrics.ts";
+import { signerFirst } from "../core/pki/authority.ts";
+import { SERVING_NAME } from "../core/pki/identities.ts";
 import { writeKubeconfig } from "../core/pki/kubeconfig.ts";
 import { addressWatch } from "../node/network/address-watch.ts";
 import { sendDatagram } from "../node/os/notify-socket.ts";
 import { renewalErrors } from "../node/kubelet/server/certificate-metrics.ts";
+import { apiServerArgs } from "./apiserver-args.ts";
 import { setNativeDirectory } from "./assets.ts";
 import { ConfigError, helpOf, loadSettings, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -24,6 +27,7 @@ import { giveLoneAddress, isAtGivenAddress, mustBeRoot, rememberName, thisNode }
 import { type NodeOptions, nodeParts } from "./node.ts";
 import { lastWords } from "./last-words.ts";
 import { paths } from "./paths.ts";
+import { shutdownDelay } from "./shutdown-delay.ts";
 import { serviceManager, toldBySystemd } from "./service-manager.ts";
 import { stderrLog } from "./stderr-log.ts";
 import { stopSignal } from "./stop-signal.ts";
@@ -44,7 +48,8 @@ export async function server(argv: readonly string[]): Promise<number> {
 
   const log = stderrLog(settings.logLevel);
   lastWords(process, log);
-  const { signal, reason } = stopSignal(process);
+  const { signal: asked, reason } = stopSignal(process);
+  const stop = shutdownDelay({ asked, ms: apiServerArgs(settings.kubeApiserverArg).durationMs("shutdown-delay-duration") ?? 0, clock: systemClock }), { signal } = stop;
   const systemd = toldBySystemd(process.env, process.pid);
   const common = { settings, paths: where, clock: systemClock, random: systemRandom, log, metrics: metricsRegistry() };
   if (!settings.disableAgent) giveLoneAddress(settings, log);
@@ -57,9 +62,9 @@ export async function server(argv: readonly string[]): Promise<number> {
   let plane: ControlPlane;
   try {
     const renewals = settings.disableAgent ? undefined : renewalErrors(common.metrics);
-    plane = await controlPlane({ ...common, node, signal, debug, onRenewFailed: renewals?.serving, onRenewed: (pki) => writeAdminKubeconfig(pki, settings, mode) });
+    plane = await controlPlane({ ...common, node, signal: asked, stop, debug, onRenewFailed: renewals?.serving, onRenewed: (pki) => writeAdminKubeconfig(pki, settings, mode) });
   } catch (error) {
-    if (!signal.aborted) throw error;
+    if (!asked.aborted) throw error;
     return 0; // told to stop while it waited for etcd
   }
   await rememberName(settings, node);
@@ -74,13 +79,14 @@ export async function server(argv: readonly string[]): Promise<number> {
 }
 
 /** The kubelet in this process has its certificates from the authorities here. */
-function kubeletTls({ pki }: ControlPlane): NodeOptions["kubeletTls"] {
+function kubeletTls({ pki, onReload }: ControlPlane): NodeOptions["kubeletTls"] {
   return {
     material: () => {
       const { keyPem, certificatePem } = pki.leaf("serving-kubelet");
       return { key: keyPem, cert: certificatePem, clientCas: [pki.authority("client-ca").bundlePem] };
     },
     clientCa: () => pki.authority("client-ca").bundle,
+    onReload,
   };
 }
 
@@ -115,7 +121,7 @@ async function writeAdminKubeconfig(pki: ControlPlane["pki"], settings: Settings
     if (!existsSync(dirname(path))) mkdirSync(dirname(path), { recursive: true, mode: 0o755 });
     await writeKubeconfig(path, {
       server: `https://127.0.0.1:${settings.httpsListenPort}`,
-      certificateAuthorityPem: pki.authority("server-ca").bundlePem,
+      certificateAuthorityPem: signerFirst(pki.authority("server-ca"), pki.leaf(SERVING_NAME).certificate), // tokens name the first
       user: pki.leaf("client-admin"),
     });
     chmodSync(path, mode);

@@ -3,18 +3,22 @@
  *
  *   /bootstrap/<name made of the token>    core/pki/shared-bundle.ts
  *
- * What this machine had before is never replaced: if it is not the cluster's, the start is refused.
+ * What this machine had before is never replaced: if it is not the cluster's, the start is refused. Authorities that the cluster has replaced since are: what signed here before is trusted still.
+ *
+ *   followSharedKeys(options)              authorities that are replaced in one server's directory while it runs go to the others, to be taken by core/pki
  */
 import { join } from "node:path";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import type { Log } from "../core/observe/log.ts";
+import { authority } from "../core/pki/authority.ts";
 import { ensurePrivateDirectory, readIfExists, writeDurably } from "../core/pki/durable-file.ts";
+import { AUTHORITY_NAMES } from "../core/pki/identities.ts";
 import { certificateHash, parseJoinToken } from "../core/pki/join-token.ts";
 import { readCertificatePems } from "../core/pki/pem.ts";
 import { ensureSharedKeys, SHARED_FILES } from "../core/pki/pki.ts";
 import { bundleName, openBundle, sealBundle, type SharedBundle } from "../core/pki/shared-bundle.ts";
-import { type Store, StoreError } from "../storage/store.ts";
+import { type Revision, type Row, type Store, StoreError } from "../storage/store.ts";
 import { ConfigError } from "./config/config.ts";
 
 export interface SharedKeysOptions {
@@ -53,22 +57,78 @@ export async function shareKeys(options: SharedKeysOptions): Promise<void> {
       row = error.current; // another server was first
     }
   }
-  const bundle = await openBundle(row.value, secret).catch((cause: unknown) => {
-    throw new ConfigError(`the keys of the cluster in the datastore (${key}) cannot be read with this token`, { cause });
-  });
+  const bundle = await openRow(row, secret);
   refuseOtherCluster(bundle, { ...options, before });
   await writeSharedFiles(dir, bundle.files);
   log.info("keys of the cluster taken from the datastore");
+}
+
+async function openRow({ key, value }: Pick<Row, "key" | "value">, secret: string): Promise<SharedBundle> {
+  return await openBundle(value, secret).catch((cause: unknown) => {
+    throw new ConfigError(`the keys of the cluster in the datastore (${key}) cannot be read with this token`, { cause });
+  });
+}
+
+/** Asked now and then, after shareKeys. Throws when the datastore does. */
+export async function followSharedKeys({ store, dir, secret, random, log }: Pick<SharedKeysOptions, "store" | "dir" | "secret" | "random" | "log">): Promise<{ look(): Promise<void> }> {
+  const key = PREFIX + (await bundleName(secret));
+  let known = authoritiesOf(await readSharedFiles(dir)), knownAt: Revision | undefined;
+  return {
+    async look() {
+      const row = await store.get(key), local = authoritiesOf(await readSharedFiles(dir));
+      if (!row) return;
+      if (row.revision !== knownAt) {
+        const { files } = await openRow(row, secret);
+        if (!isSame(authoritiesOf(files), known)) {
+          await writeSharedFiles(dir, authoritiesOf(files));
+          log.info("other authorities of the cluster taken from the datastore");
+        }
+        [known, knownAt] = [authoritiesOf(files), row.revision];
+        return; // what this machine has else is looked at next time
+      }
+      if (isSame(local, known) || !areWhole(local, random)) return;
+      const bundle = await openRow(row, secret);
+      try {
+        knownAt = await store.put(key, await sealBundle({ ...bundle, files: { ...bundle.files, ...local } }, secret, random), row.revision);
+        known = local;
+        log.info("other authorities of the cluster put into the datastore");
+      } catch (error) {
+        if (!(error instanceof StoreError) || error.code !== "conflict") throw error; // another server was first
+      }
+    },
+  };
+}
+
+function authoritiesOf(files: SharedBundle["files"]): Record<string, string> { return Object.fromEntries(Object.entries(files).filter(([name]) => AUTHORITY_NAMES.some((one) => name.startsWith(`${one}.`)))); }
+
+function isSame(a: SharedBundle["files"], b: SharedBundle["files"]): boolean { return SHARED_FILES.every((name) => a[name] === b[name]); }
+
+/** No other server is given what could not be used here. */
+function areWhole(files: SharedBundle["files"], random: Random): boolean {
+  try {
+    for (const name of AUTHORITY_NAMES) authority(files[`${name}.crt`] ?? "", files[`${name}.key`] ?? "", random);
+    return true;
+  } catch {
+    return false; // half written, or told of by core/pki
+  }
 }
 
 function refuseOtherCluster({ files, settings: shared }: SharedBundle, { dir, given, settings, before }: SharedKeysOptions & { readonly before: SharedBundle["files"] }): void {
   for (const [name, wanted] of Object.entries(shared))
     if (settings[name] !== undefined && settings[name] !== wanted && !isOneOfBoth(name, wanted, settings[name])) throw new ConfigError(`--${name} is ${JSON.stringify(wanted)} on the other servers of this cluster, not ${JSON.stringify(settings[name])}`);
   for (const [name, text] of Object.entries(before))
-    if (files[name] !== text) throw new ConfigError(`${join(dir, name)} is not that of the cluster in the datastore: this machine was part of another one; move ${dir} away to join`);
+    if (files[name] !== text && !isSucceeded(name, before, files)) throw new ConfigError(`${join(dir, name)} is not that of the cluster in the datastore: this machine was part of another one; move ${dir} away to join`);
   const hash = given === undefined ? undefined : parseJoinToken(given).caHash;
-  const [ca] = readCertificatePems(files["server-ca.crt"] ?? "");
-  if (hash !== undefined && (!ca || certificateHash(ca) !== hash)) throw new ConfigError("--token: the CA in it is not that of the cluster in the datastore");
+  const cas = readCertificatePems(files["server-ca.crt"] ?? "").map(certificateHash);
+  if (hash !== undefined && !cas.includes(hash)) throw new ConfigError("--token: the CA in it is not that of the cluster in the datastore");
+}
+
+/** The cluster's authorities were replaced while this server was off: what signed before is trusted still. */
+function isSucceeded(file: string, before: SharedBundle["files"], files: SharedBundle["files"]): boolean {
+  const name = AUTHORITY_NAMES.find((one) => file.startsWith(`${one}.`));
+  if (name === undefined) return false;
+  const [signed] = readCertificatePems(before[`${name}.crt`] ?? "");
+  return signed !== undefined && readCertificatePems(files[`${name}.crt`] ?? "").some((one) => certificateHash(one) === certificateHash(signed));
 }
 
 /** A cluster of one family of addresses may become one of both, a server after the other: the range it has, and one more. */

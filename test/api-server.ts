@@ -40,6 +40,7 @@ import { type Encoded, encodeList, encodeObject, watchEncoder } from "../core/se
 import { type SpecialDeps, specialHandlers } from "../core/server/special/special.ts";
 import { VERBS } from "../core/server/verbs/all.ts";
 import { memoryStore } from "../storage/memory.ts";
+import type { Store } from "../storage/store.ts";
 
 export interface Asked {
   readonly query?: Readonly<Record<string, string | readonly string[]>>;
@@ -74,10 +75,10 @@ export interface ApiServer extends AsyncDisposable {
 
 const ADMIN: UserInfo = { name: "admin", groups: ["system:masters"] };
 
-export async function apiServer({ admit, validate, audit, clock = systemClock, random = systemRandom, remoteConversion = () => undefined, special = {}, times = {} }: { readonly times?: Pick<ServerDeps, "requestMs" | "watchMsMin">;  readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly validate?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random; readonly remoteConversion?: (crd: Readonly<CustomResourceDefinition>) => RemoteConversion | undefined; readonly special?: Partial<SpecialDeps> } = {}): Promise<ApiServer> {
+export async function apiServer({ admit, validate, audit, clock = systemClock, random = systemRandom, remoteConversion = () => undefined, special = {}, times = {}, store: given, authorizer }: { readonly store?: Store; readonly authorizer?: ServerDeps["authorizer"]; readonly times?: Pick<ServerDeps, "requestMs" | "watchMsMin">;  readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly validate?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random; readonly remoteConversion?: (crd: Readonly<CustomResourceDefinition>) => RemoteConversion | undefined; readonly special?: Partial<SpecialDeps> } = {}): Promise<ApiServer> {
   const stop = new AbortController();
   const { signal } = stop;
-  const store = await memoryStore({ refuseLarge: refuseLargeObject });
+  const store = given ?? (await memoryStore({ refuseLarge: refuseLargeObject }));
   const cache = new WatchCache(store, clock);
   const shared = new EventBytes();
   const metrics = metricsRegistry();
@@ -93,7 +94,7 @@ export async function apiServer({ admit, validate, audit, clock = systemClock, r
   const handler: Handler = apiHandler({
     registry, cache, clock, random, log: silentLog, metrics, paths: [], ...times,
     authenticator: { authenticate: () => Promise.resolve(undefined) },
-    authorizer: { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
+    authorizer: authorizer ?? { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
     impersonate: ({ user }) => Promise.resolve({ user, constraint: "" }),
     ...(audit && { audit }),
     admission: { admit: (request) => Promise.resolve(admit?.(request)), validate: (request) => Promise.resolve(validate?.(request)) },

@@ -9,6 +9,7 @@ import { conversionMeter } from "../../core/admission/webhook/conversion-metrics
 import { zpages } from "../../core/api/codec/zpages.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
+import { isProxyHeader } from "../../core/authn/request-header.ts";
 import { impersonate, impersonationOf, LastModes } from "../../core/authz/impersonate.ts";
 import { impersonationMeter } from "../../core/authz/impersonation-metrics.ts";
 import { type AccessReviewKind, evaluateReview } from "../../core/authz/reviews.ts";
@@ -83,6 +84,7 @@ import { ownExecutable } from "../own-command.ts";
 import type { Paths } from "../paths.ts";
 import { schedulerSetup } from "../scheduler-settings.ts";
 import { shownFlags } from "../shown-flags.ts";
+import type { ShutdownDelay } from "../shutdown-delay.ts";
 import { snapshotPath, takeSnapshot } from "../snapshot-path.ts";
 import { snapshotSchedule } from "../snapshot-schedule.ts";
 import { storageSize } from "../storage-size.ts";
@@ -114,6 +116,7 @@ export interface ControlPlaneOptions {
   readonly metrics: Metrics;
   /** Ends waiting for the datastore. */
   readonly signal: AbortSignal;
+  readonly stop: Pick<ShutdownDelay, "isLeaving" | "leftEarly">;
   /** Certificates of this server were renewed; asked again a minute later when it fails. */
   readonly onRenewed?: ((pki: Pki) => Promise<void>) | undefined;
   readonly onRenewFailed?: (() => void) | undefined;
@@ -125,6 +128,8 @@ export interface ControlPlane {
   readonly parts: readonly Runnable[];
   /** A client in this process with its own identity. */
   transport(user: UserInfo, userAgent: string): Transport;
+  /** Whenever certificates or authorities of this server may be others. Returns what ends that. */
+  onReload(handler: () => void): () => void;
   /** https://address:port of this server. */
   readonly url: string;
   /** Lets go of what reads have left in memory and nobody has asked for since this was last called. Returns about how many bytes. */
@@ -144,7 +149,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   checkGates(args);
   featureMetrics(metrics);
 
-  const { store, datastore, encryption, pki, joinSecret, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
+  const { store, datastore, encryption, pki, joinSecret, tellToken, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
   const cache = new WatchCache(store, clock);
   /** In whose name this process does what upstream's API server does to itself. */
   const loopback: UserInfo = { name: "system:apiserver", uid: random.uuid(), groups: ["system:authenticated", "system:masters"] };
@@ -170,10 +175,11 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const conversions = conversionMeter(metrics, clock);
   const kept = new KeptConnections(clock); // to webhooks and to servers behind this one
   const { chain: admission, webhooks } = admissionOf({ args, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, clock, random, log, metrics });
+  const isWithheld = isProxyHeader(identity.proxyHeaders);
   const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
   const aggregation = aggregator({
     registry, apiServices: informers.of(apiServices), resource: loopbackClient().resource(apiServices), serviceCopies: informers.of(refs.SERVICES), services: webhooks.services, endpointSlices: webhooks.endpointSlices,
-    dialer: tunnel.dialer, kept, clientTls: () => ({ cert: pki.leaf(FRONT_PROXY.name).certificatePem, key: pki.leaf(FRONT_PROXY.name).keyPem }), clock, random, metrics, log: log.with({ part: "aggregation" }),
+    isWithheld, dialer: tunnel.dialer, kept, clientTls: () => ({ cert: pki.leaf(FRONT_PROXY.name).certificatePem, key: pki.leaf(FRONT_PROXY.name).keyPem }), clock, random, metrics, log: log.with({ part: "aggregation" }),
   });
 
   const fairness = fairnessOf(args, { client: loopbackClient(), informers, registry: () => registry, clock, metrics, log: log.with({ part: "fairness" }) });
@@ -187,12 +193,12 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const scheduling = schedulerSetup(settings, clock);
   const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock });
-  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyUids: identity.proxyUids, events: () => events, clock, log });
+  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyHeaders: identity.proxyHeaders, events: () => events, clock, log });
   let customResourcesServed = false;
   const known = (...all: readonly { readonly synced: boolean }[]): boolean => all.every(({ synced }) => synced);
   const checks: HealthCheck[] = [
     ...healthChecks({
-      storeTrouble: datastore.trouble, isStopping: () => listener.server.stopping.aborted,
+      storeTrouble: datastore.trouble, isStopping: () => options.stop.isLeaving() || listener.server.stopping.aborted,
       steps: {
         store: () => cache.revision > 0, bootstrap: () => bootstrap.done, customResources: () => customResourcesServed,
         informers: permission.synced, webhooks: () => known(webhooks.mutating, webhooks.validating),
@@ -209,7 +215,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const impersonations = impersonationMeter(metrics, clock);
   const mayImpersonate = impersonations.asked(authorizer);
   const handler = apiHandler({
-    aggregation, fairness: fairness.enter, audit, tracer, ...requestTimes(args),
+    isWithheld, aggregation, fairness: fairness.enter, audit, tracer, ...requestTimes(args),
     registry, cache, authenticator, authorizer, admission, clock, random, metrics,
     log: log.with({ part: "server" }),
     async impersonate(attributes, request) {
@@ -245,7 +251,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const controlling = controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });
   const inOwnName = (user: UserInfo, userAgent: string, requests: Metrics): Client => clientOver(measuredTransport(transport(user, userAgent), { metrics: requests, clock, host: () => `127.0.0.1:${settings.httpsListenPort}` }));
   const loops = loopsOf({
-    settings, paths, controlling, scheduling, explainer, state, isShared: datastore.isShared, nodeName: node.name, pki, serviceAccounts, informers, clock, random, log, metrics,
+    settings, paths, controlling, scheduling, explainer, state, isShared: datastore.isShared, nodeName: node.name, pki, onReload: listener.onReload, serviceAccounts, informers, clock, random, log, metrics,
     clients: {
       loopback: loopbackClient(), controllers: inOwnName(loopback, "kube-controller-manager", state.controllersRequests),
       scheduler: inOwnName({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler", state.schedulerRequests),
@@ -253,7 +259,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   });
   const { isShared } = datastore, listening = controlling.listening ?? CONTROLLERS_LISTENING;
   const ports = components({
-    state, authenticator, authorizer, debug, isShared, isStopping: () => listener.server.stopping.aborted, tls: listener.tls, metrics, columnTexts: describe, clock, log,
+    state, authenticator, authorizer, debug, isShared, isStopping: () => options.stop.isLeaving() || listener.server.stopping.aborted, tls: listener.tls, metrics, columnTexts: describe, clock, log,
     controllers: settings.disable.includes("controllers") ? undefined : { listening, given: settings.kubeControllerManagerArg, configz: () => controllersConfigz({ ...controlling, listening, clusterCidr: settings.clusterCidr, serviceCidr: settings.serviceCidr, isShared, profiling: isProfiled(settings.kubeControllerManagerArg) }, state.controllers) },
     scheduler: settings.disable.includes("scheduler") ? undefined : { listening: scheduling.listening, given: settings.kubeSchedulerArg, configz: () => schedulerConfigz(scheduling.text, { isShared, profiling: isProfiled(settings.kubeSchedulerArg) }), resources: podResources },
   });
@@ -263,6 +269,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   return {
     pki,
     transport,
+    onReload: listener.onReload,
     url,
     forgetUnused: () => cache.forgetUnused(),
     parts: [
@@ -275,10 +282,10 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       informers,
       ...auditParts, ...tracingParts,
       ...listener.parts,
-      certificateRotation({ pki, clock, log, failed: options.onRenewFailed, async onRenewed() { listener.reloadCertificates(); await options.onRenewed?.(pki); } }),
+      certificateRotation({ pki, clock, log, failed: options.onRenewFailed, async onRenewed() { listener.reloadCertificates(); await options.onRenewed?.(pki); await tellToken(); } }),
       bootstrap,
       ...(settings.disableAgent ? [] : [controlPlaneRole({ nodeName: node.name, client: loopbackClient(), informers, clock, log })]),
-      endpoints,
+      options.stop.leftEarly(endpoints),
       events,
       ...eventExpiryOf(args, { store, cache, clock, log }),
       ...fairness.parts,

@@ -6,13 +6,13 @@ import { type Clock, timestamp } from "../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Pki } from "../../core/pki/pki.ts";
-import { type BootstrapOptions, ensureBootstrapObjects, standingObjects } from "../../core/server/bootstrap.ts";
+import { type BootstrapOptions, ensureBootstrapObjects, type Rewritten, standingObjects } from "../../core/server/bootstrap.ts";
 import { ensureJoinObjects } from "../../core/server/join-objects.ts";
 import { sharedSettings } from "../cluster-settings.ts";
 import type { Settings } from "../config/flags.ts";
 import type { Identity } from "./identity.ts";
 
-interface Options extends Pick<Identity, "extraCas" | "proxyNames" | "proxyUids"> {
+interface Options extends Pick<Identity, "extraCas" | "proxyNames" | "proxyHeaders"> {
   readonly settings: Settings;
   readonly client: Client;
   readonly pki: Pki;
@@ -27,7 +27,7 @@ interface Options extends Pick<Identity, "extraCas" | "proxyNames" | "proxyUids"
 }
 
 /** `done` once all are there. */
-export function firstObjects({ settings, client, pki, apiServiceIp, advertisePort, url, extraCas, proxyNames, proxyUids, events, clock, log }: Options): Runnable & { readonly done: boolean } {
+export function firstObjects({ settings, client, pki, apiServiceIp, advertisePort, url, extraCas, proxyNames, proxyHeaders, events, clock, log }: Options): Runnable & { readonly done: boolean } {
   let done = false;
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const controlled = (part: string): boolean => enabled(part) && enabled("controllers");
@@ -39,12 +39,16 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
       await ensureBootstrapPolicy(client, { signal, log });
       const options: BootstrapOptions = {
         serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertisePort, clusterDns: enabled("dns") ? settings.clusterDns : undefined, localStorage: controlled("local-storage"), ingress: controlled("ingress"),
-        clientCa: () => [bundle("client-ca"), ...extraCas.clients()].join("\n"), requestHeaderCa: () => [bundle("request-header-ca"), ...extraCas.proxies()].join("\n"), proxyNames, proxyUids, today: () => timestamp(clock.nowMs()).slice(0, 10),
+        clientCa: () => [bundle("client-ca"), ...extraCas.clients()].join("\n"), requestHeaderCa: () => [bundle("request-header-ca"), ...extraCas.proxies()].join("\n"), proxyNames, proxyHeaders, today: () => timestamp(clock.nowMs()).slice(0, 10),
       };
       await ensureBootstrapObjects(client, options, signal);
-      await ensureJoinObjects(client, { server: url, serverCa: bundle("server-ca"), clientCa: bundle("client-ca"), settings: sharedSettings(settings) }, signal);
+      const joining: Rewritten = {
+        of: () => bundle("server-ca") + bundle("client-ca"),
+        write: (signal) => ensureJoinObjects(client, { server: url, serverCa: bundle("server-ca"), clientCa: bundle("client-ca"), settings: sharedSettings(settings) }, signal),
+      };
+      await joining.write(signal);
       done = true;
-      await standingObjects({ client, clock, log, options, recorder: events().from({ component: "kubernetes-service-cidr-controller" }) }).run(signal, ready);
+      await standingObjects({ client, clock, log, options, rewritten: [joining], recorder: events().from({ component: "kubernetes-service-cidr-controller" }) }).run(signal, ready);
     },
   };
 }

@@ -5,7 +5,7 @@ import { bearerTokenAuthenticator, type TokenAuthenticator, tokenUnion } from ".
 import { bootstrapTokenAuthenticator } from "../../core/authn/bootstrap-token.ts";
 import { legacyTokenUse } from "../../core/authn/legacy-token-use.ts";
 import { JWKS_PATH } from "../../core/authn/openid.ts";
-import { requestHeaderAuthenticator } from "../../core/authn/request-header.ts";
+import { type ProxyHeaders, requestHeaderAuthenticator } from "../../core/authn/request-header.ts";
 import { revokedNodes } from "../../core/authn/revoked-nodes.ts";
 import { serviceAccountTokenAuthenticator } from "../../core/authn/service-account.ts";
 import { staticTokenAuthenticator } from "../../core/authn/static-token.ts";
@@ -24,7 +24,7 @@ import { verifyingKeys } from "../../core/pki/jwt.ts";
 import type { Pki } from "../../core/pki/pki.ts";
 import type { PathHandler } from "../../core/server/scope.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
-import { authenticationSettings, extraCas, proxyUids, type ServiceAccountSettings, serviceAccountSettings } from "../authentication.ts";
+import { authenticationSettings, extraCas, proxyHeaders, type ServiceAccountSettings, serviceAccountSettings } from "../authentication.ts";
 import { releasedMs } from "../version.ts";
 import { openIdAnswer } from "./openid-paths.ts";
 
@@ -63,8 +63,8 @@ export interface Identity {
   onOtherCas(handler: () => void): void;
   /** Common names of front proxies that may say who a caller is. */
   readonly proxyNames: readonly string[];
-  /** Whether they may say its uid. */
-  readonly proxyUids: boolean;
+  /** In which headers. */
+  readonly proxyHeaders: ProxyHeaders;
   readonly parts: readonly Runnable[];
 }
 
@@ -93,17 +93,17 @@ export function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId
   const told: (() => void)[] = [];
   const reloaded = { clock, log: log.with({ part: "authentication" }), changed: () => { for (const handler of told) handler(); } };
   const [clientCas, proxyCas] = [extraCas(args, "client-ca-file", reloaded), extraCas(args, "requestheader-client-ca-file", reloaded)];
-  const uids = proxyUids(args);
+  const headers = proxyHeaders(args, log);
   const proxyNames = [OUR_PROXY, ...args.list("requestheader-allowed-names")];
   return {
-    tokens, serviceAccounts, proxyNames, proxyUids: uids,
+    tokens, serviceAccounts, proxyNames, proxyHeaders: headers,
     extraCas: { clients: clientCas.pem, proxies: proxyCas.pem },
     onOtherCas: (handler) => void told.push(handler),
     authenticator: authenticatorChain({
       anonymous: settings.anonymous,
       log,
       authenticators: [
-        requestHeaderAuthenticator({ roots: proxyCas.with(() => pki.authority("request-header-ca").bundle), clock, allowedNames: proxyNames, uids }),
+        requestHeaderAuthenticator({ roots: proxyCas.with(() => pki.authority("request-header-ca").bundle), clock, allowedNames: proxyNames, headers }),
         certificateAuthenticator({ roots: clientCas.with(() => pki.authority("client-ca").bundle), clock, releasedMs: releasedMs(), metrics, revokedNodes: revokedNodes(informers.of(CONFIG_MAPS)) }),
         bearerTokenAuthenticator(tokens, apiAudiences),
       ],

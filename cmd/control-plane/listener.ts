@@ -24,6 +24,11 @@ import { givenCertificates, type KeyPair } from "../given-certificates.ts";
 import type { ServerTunnel } from "../tunnel.ts";
 import type { Identity } from "./identity.ts";
 
+/** Selectors of thousands of words fit. Go reads four times as much, from whoever connects; here a few hundred strangers would take the memory of a small machine. */
+const HEADER_BYTES_MAX = 256 * 1024;
+/** Source: kubernetes v1.36 apiserver/pkg/server/secure_serving.go */
+const STREAMS_MAX = 100;
+
 export interface Listener {
   readonly server: HttpsServer;
   readonly parts: readonly Runnable[];
@@ -31,8 +36,8 @@ export interface Listener {
   readonly tls: () => TlsMaterial;
   /** Shows clients the certificates as they are now. */
   reloadCertificates(): void;
-  /** Whenever what `tls` says may be another. */
-  onReload(handler: () => void): void;
+  /** Whenever what `tls` says may be another. Returns what ends that. */
+  onReload(handler: () => void): () => void;
 }
 
 interface Options {
@@ -69,7 +74,7 @@ export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn,
   const front = httpFront({ handler: goaway(strictTransport(crossOrigin(handler, originsOf(args)), strictTransportOf(args)), { chance: goawayChanceOf(args), random }), clock, log: log.with({ part: "server" }), stopping: () => server.stopping, columnTexts });
   const failedHandshakes = metrics.counter("apiserver_tls_handshake_errors_total", "[ALPHA] Number of requests dropped with 'TLS handshake error from' error").with({});
   const server = httpsServer({
-    handshakeFailed: () => failedHandshakes.inc(),
+    handshakeFailed: () => failedHandshakes.inc(), limits: { headerBytesMax: HEADER_BYTES_MAX, streamsMax: args.integer("http2-max-streams-per-connection") || STREAMS_MAX },
     host: settings.bindAddress, port: settings.httpsListenPort, portFlag: "--https-listen-port",
     tls: () => material(),
     certificateFor: given.named && ((serverName) => {
@@ -78,13 +83,17 @@ export function listenerOf({ settings, args, pki, extraCas, handler, isPassedOn,
     }),
     handler: tunnel.handler(front.request), upgrade: front.upgrade, handsOver: isPassedOn, log: log.with({ part: "https" }), clock,
   });
-  const handlers: (() => void)[] = [];
+  const handlers = new Set<() => void>();
   const reloadCertificates = (): void => {
     contexts.clear();
     server.reloadCertificates();
     for (const handler of handlers) handler();
   };
-  return { server, tls: () => material(), parts: [server, given.part(reloadCertificates)], reloadCertificates, onReload: (handler) => void handlers.push(handler) };
+  const onReload = (handler: () => void): (() => void) => {
+    handlers.add(handler);
+    return () => void handlers.delete(handler);
+  };
+  return { server, tls: () => material(), parts: [server, given.part(reloadCertificates)], reloadCertificates, onReload };
 }
 
 /** Throws ConfigError. */

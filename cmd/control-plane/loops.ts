@@ -44,6 +44,8 @@ interface Options {
   readonly isShared: boolean;
   readonly nodeName: string;
   readonly pki: Pki;
+  /** Whenever its authorities may be others. Returns what ends that. */
+  onReload(handler: () => void): () => void;
   readonly serviceAccounts: Pick<ServiceAccountSettings, "signing">;
   /** In whose names they work. */
   readonly clients: { readonly loopback: Client; readonly controllers: Client; readonly scheduler: Client };
@@ -55,7 +57,7 @@ interface Options {
 }
 
 export function loopsOf(options: Options): readonly Runnable[] {
-  const { settings, paths, controlling, scheduling, explainer, state, isShared, nodeName, pki, serviceAccounts, clients, informers, clock, random, log, metrics } = options;
+  const { settings, paths, controlling, scheduling, explainer, state, isShared, nodeName, pki, onReload, serviceAccounts, clients, informers, clock, random, log, metrics } = options;
   mkdirSync(paths.manifests, { recursive: true, mode: 0o700 });
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const eventsOf = (client: Client): ReturnType<typeof eventWriter> => eventWriter({ client, clock, random, log, writesMax: EVENT_WRITES_MAX });
@@ -72,7 +74,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
       log: log.with({ part: "controllers" }),
       complete: completeTemplate,
       tellRunning: (running) => { state.controllers = running; },
-      rootCa: () => pki.authority("server-ca").bundlePem,
+      rootCa: () => pki.authority("server-ca").bundlePem, onRootCa: onReload,
       nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), ...controlling.nodeMasks },
       nodePortRange: parsePortRange(settings.serviceNodePortRange), manifests: manifestDirectory(paths.manifests),
       approveServing: true, localStorage: enabled("local-storage"), ingress: enabled("ingress"), serviceLb: enabled("servicelb") ? { reserved: reservedPorts(settings) } : undefined,

@@ -4,6 +4,8 @@ import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
+import { signerFirst } from "../../core/pki/authority.ts";
+import { SERVING_NAME } from "../../core/pki/identities.ts";
 import { openPki, type Pki } from "../../core/pki/pki.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
@@ -13,7 +15,7 @@ import { type Datastore, openDatastore } from "../datastore.ts";
 import { type Encryption, openEncryption } from "../encryption.ts";
 import { measuredStore } from "../measured-store.ts";
 import type { Paths } from "../paths.ts";
-import { shareKeys } from "../shared-keys.ts";
+import { followSharedKeys, shareKeys } from "../shared-keys.ts";
 import type { SnapshotOptions } from "../snapshot-path.ts";
 import { clusterSecret, clusterToken, givenToken } from "../token-file.ts";
 import { releasedMs } from "../version.ts";
@@ -40,6 +42,8 @@ export interface State {
   readonly pki: Pki;
   /** Of the cluster's token, without the CA's hash. */
   readonly joinSecret: string;
+  /** Has the file of the token name the authority by which servers are known now. */
+  tellToken(): Promise<void>;
   readonly snapshots: SnapshotOptions;
 }
 
@@ -55,10 +59,19 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
   const given = givenToken(settings);
   const secret = await clusterSecret({ path: paths.token, given, random });
   if (isShared) await shareKeys({ store, dir: paths.tls, secret, given, settings: criticalSettings(settings), clock, random, log, releasedMs: releasedMs() });
-  const pki = await openPki({
+  const shared = isShared ? await followSharedKeys({ store, dir: paths.tls, secret, random, log }) : undefined;
+  const own = await openPki({
     dir: paths.tls, clock, random, log, releasedMs: releasedMs(),
     names: () => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] }),
   });
-  const joinSecret = await clusterToken({ path: paths.token, given: secret, caPem: pki.authority("server-ca").bundlePem, random });
-  return { store: measuredStore(store, { metrics, nowMs: clock.uptimeMs }), datastore, encryption, pki, joinSecret, snapshots: { store: beneath, paths, providerFile, secret: joinSecret, settings: criticalSettings(settings), random } };
+  const pki: Pki = {
+    ...own,
+    async renew() {
+      await shared?.look().catch((error: unknown) => log.warn("the other servers' authorities cannot be looked up, next try soon", { error }));
+      return await own.renew();
+    },
+  };
+  const token = (): Promise<string> => clusterToken({ path: paths.token, given: secret, caPem: signerFirst(pki.authority("server-ca"), pki.leaf(SERVING_NAME).certificate), random });
+  const joinSecret = await token();
+  return { store: measuredStore(store, { metrics, nowMs: clock.uptimeMs }), datastore, encryption, pki, joinSecret, tellToken: async () => void await token(), snapshots: { store: beneath, paths, providerFile, secret: joinSecret, settings: criticalSettings(settings), random } };
 }

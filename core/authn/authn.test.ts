@@ -15,7 +15,7 @@ import type { Authenticator, Credentials } from "./authenticator.ts";
 import { authenticatorChain } from "./authn.ts";
 import { bearerTokenAuthenticator, tokenUnion } from "./bearer-token.ts";
 import { bootstrapTokenAuthenticator } from "./bootstrap-token.ts";
-import { requestHeaderAuthenticator } from "./request-header.ts";
+import { isProxyHeader, requestHeaderAuthenticator, STANDARD_PROXY_HEADERS } from "./request-header.ts";
 import { staticTokenAuthenticator } from "./static-token.ts";
 import { certificateAuthenticator } from "./x509.ts";
 
@@ -160,8 +160,18 @@ describe("front proxies", () => {
   });
 
   test("the uid, where it is taken", async () => {
-    const authenticator = requestHeaderAuthenticator({ roots: () => pki.authority("request-header-ca").bundle, clock, allowedNames: [], uids: true });
+    const authenticator = requestHeaderAuthenticator({ roots: () => pki.authority("request-header-ca").bundle, clock, allowedNames: [], headers: { ...STANDARD_PROXY_HEADERS, uid: ["X-Remote-Uid"] } });
     expect((await authenticator.authenticate(credentials({ headers: speaksFor, certificate: "client-auth-proxy" }), signal))?.user.uid).toBe("7");
+  });
+
+  test("headers of other names: the first user and uid that are there, groups and extras of all, in the order the names have", async () => {
+    const headers = { user: ["X-Login", "X-Remote-User"], uid: ["X-Remote-Uid", "X-Id"], group: ["X-Team", "X-Remote-Group"], extraPrefixes: ["X-More-", "x-also-"] };
+    const authenticator = requestHeaderAuthenticator({ roots: () => pki.authority("request-header-ca").bundle, clock, allowedNames: [], headers });
+    const asked = async (given: NonNullable<Shown["headers"]>): Promise<unknown> => (await authenticator.authenticate(credentials({ headers: given, certificate: "client-auth-proxy" }), signal))?.user;
+    expect(await asked([["x-remote-group", "dev"], ["x-also-a", "1"], ["x-more-a", "2"], ["x-remote-extra-a", "3"], ["x-team", "ops"], ["x-team", ""], ["x-login", ""], ["x-remote-user", "jane"], ["x-id", "7"]]))
+      .toEqual({ name: "jane", uid: "7", groups: ["ops", "dev"], extra: { a: ["2", "1"] } });
+    expect(await asked([["x-login", "ann"], ["x-remote-user", "jane"]])).toMatchObject({ name: "ann", groups: [], extra: {} });
+    expect(["x-login", "x-remote-uid", "x-more-anything", "x-moreover", "authorization"].map(isProxyHeader(headers))).toEqual([true, true, true, false, false]);
   });
 });
 

@@ -14,40 +14,64 @@ export interface RequestHeaderOptions {
   readonly clock: Clock;
   /** Common names a proxy may have; empty: any. */
   readonly allowedNames: readonly string[];
-  /** Whether the proxy's word for a user's uid is taken, too. Upstream's default: not. */
-  readonly uids?: boolean | undefined;
+  readonly headers?: ProxyHeaders | undefined;
 }
 
-const USER = "x-remote-user";
-const UID = "x-remote-uid";
-const GROUP = "x-remote-group";
-const EXTRA_PREFIX = "x-remote-extra-";
+/** Which headers tell, in any case. */
+export interface ProxyHeaders {
+  /** The first that has a value counts. */
+  readonly user: readonly string[];
+  /** None: the proxy's word for a user's uid is not taken. */
+  readonly uid: readonly string[];
+  /** All values of all of them. */
+  readonly group: readonly string[];
+  readonly extraPrefixes: readonly string[];
+}
 
-export function requestHeaderAuthenticator({ roots, clock, allowedNames, uids = false }: RequestHeaderOptions): Authenticator {
+export const STANDARD_PROXY_HEADERS: ProxyHeaders = { user: ["X-Remote-User"], uid: [], group: ["X-Remote-Group"], extraPrefixes: ["X-Remote-Extra-"] };
+
+/** Of a header's name in lower case: whether it says who somebody is, which nobody behind us is told as it came. */
+export function isProxyHeader({ user, uid, group, extraPrefixes }: ProxyHeaders): (name: string) => boolean {
+  const names = new Set([...user, ...uid, ...group].map((name) => name.toLowerCase())), prefixes = extraPrefixes.map((prefix) => prefix.toLowerCase());
+  return (name) => names.has(name) || prefixes.some((prefix) => name.startsWith(prefix));
+}
+
+export function requestHeaderAuthenticator({ roots, clock, allowedNames, headers = STANDARD_PROXY_HEADERS }: RequestHeaderOptions): Authenticator {
   const verify = certificateVerifier({ roots, clock });
+  const lower = (names: readonly string[]): string[] => names.map((name) => name.toLowerCase());
+  const [userHeaders, uidHeaders, groupHeaders, prefixes] = [lower(headers.user), lower(headers.uid), lower(headers.group), lower(headers.extraPrefixes)];
   return {
     async authenticate(credentials) {
       const { peerCertificate } = credentials;
-      const name = credentials.header(USER) ?? "";
+      const name = firstOf(credentials, userHeaders) ?? "";
       if (!peerCertificate || name === "") return undefined;
       const { commonName } = verify(peerCertificate).subject;
       if (allowedNames.length > 0 && !allowedNames.includes(commonName)) throw refuse(`x509: subject with cn=${commonName} is not in the allowed list`);
-      const groups: string[] = [];
+      const pairs = [...headerPairsOf(credentials, groupHeaders)];
+      const groups = groupHeaders.flatMap((wanted) => pairs.flatMap(([header, value]) => (header === wanted && value !== "" ? value : [])));
       const extra = new Map<string, string[]>(); // whose keys may be "constructor", too
-      for (const [header, value] of headerPairsOf(credentials)) {
-        if (header === GROUP && value !== "") groups.push(value);
-        else if (header.startsWith(EXTRA_PREFIX)) {
-          const key = extraKey(header.slice(EXTRA_PREFIX.length));
+      for (const prefix of prefixes) {
+        for (const [header, value] of pairs) {
+          if (!header.startsWith(prefix)) continue;
+          const key = extraKey(header.slice(prefix.length));
           extra.set(key, [...extra.get(key) ?? [], value]);
         }
       }
-      return { user: { name, uid: uids ? credentials.header(UID) || undefined : undefined, groups, extra: Object.fromEntries(extra) } };
+      return { user: { name, uid: firstOf(credentials, uidHeaders), groups, extra: Object.fromEntries(extra) } };
     },
   };
 }
 
-function headerPairsOf(credentials: Credentials): Iterable<readonly [string, string]> {
-  return credentials.headers?.() ?? (credentials.header(GROUP) ?? "").split(", ").map((group) => [GROUP, group] as const);
+function firstOf(credentials: Credentials, names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const value = credentials.header(name);
+    if (value) return value;
+  }
+  return undefined;
+}
+
+function headerPairsOf(credentials: Credentials, groupHeaders: readonly string[]): Iterable<readonly [string, string]> {
+  return credentials.headers?.() ?? groupHeaders.flatMap((name) => (credentials.header(name) ?? "").split(", ").map((group) => [name, group] as const));
 }
 
 /** Header names hold less than keys do: the rest is percent-encoded. What cannot be decoded stays as it is. */

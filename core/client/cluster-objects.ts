@@ -10,3 +10,6 @@ export const REVOKED_NODES = Object.freeze({ metadata: Object.freeze({ name: "co
 
 /** The key of CLUSTER_SETTINGS for the certificates that may have signed a caller's, PEM. */
 export const CLIENT_CA_KEY = "client-ca.crt";
+
+/** And for those that may have signed a server's. */
+export const SERVER_CA_KEY = "server-ca.crt";

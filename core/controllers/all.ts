@@ -70,12 +70,18 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly nodeName: string;
   /** PEM certificates of those who sign the API server's certificate: for pods. */
   readonly rootCa: () => string;
+  /** Whenever those may be others. Returns what ends that. */
+  readonly onRootCa?: ((handler: () => void) => () => void) | undefined;
   /** Absent: nodes get no pod addresses from us. */
   readonly nodeIpam?: NodeIpamConfig | undefined;
   readonly nodeLifecycle?: Partial<NodeLifecycleSettings> | undefined;
   readonly autoscaling?: Partial<AutoscalingSettings> | undefined;
   /** --terminated-pod-gc-threshold */
   readonly terminatedPodsMax?: number | undefined;
+  /** --legacy-service-account-token-clean-up-period */
+  readonly legacyTokenCleanUpMs?: number | undefined;
+  /** --mirroring-max-endpoints-per-subset */
+  readonly mirroredPerSubsetMax?: number | undefined;
   /** --cluster-signing-duration */
   readonly signingMs?: number | undefined;
   /** --max-endpoints-per-slice */
@@ -118,16 +124,16 @@ export interface RunningControllers {
 const NONE: RunningControllers = { names: [], workers: new Map() };
 
 export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
-  const { clock, log, rootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true, serviceLb, ingress = false, manifests } = deps;
+  const { clock, log, rootCa, onRootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true, serviceLb, ingress = false, manifests } = deps;
   const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
   const { runs = () => true } = deps;
   const named: readonly (readonly [ControllerName, () => readonly Controller[]])[] = [
     ["deployment-controller", () => [deploymentController(deps)]], ["replicaset-controller", () => [replicaSetController(deps)]], ["replicationcontroller-controller", () => [replicationController(deps)]],
     ["daemonset-controller", () => [daemonSetController(deps)]], ["statefulset-controller", () => [statefulSetController(deps)]], ["cronjob-controller", () => [cronJobController(deps)]],
     ["job-controller", () => jobControllers(deps)], ["ttl-after-finished-controller", () => [ttlAfterFinishedController(deps)]],
-    ["endpoints-controller", () => [endpointsController(deps)]], ["endpointslice-controller", () => [endpointSliceController(deps)]], ["endpointslice-mirroring-controller", () => [endpointSliceMirroringController(deps)]],
-    ["namespace-controller", () => [namespaceController(deps)]], ["serviceaccount-controller", () => [serviceAccountController(deps)]], ["root-ca-certificate-publisher-controller", () => [rootCaController({ ...deps, rootCa })]],
-    ["token-cleaner-controller", () => [tokenCleanerController(deps)]], ["bootstrap-signer-controller", () => [bootstrapSignerController(deps)]], ["legacy-serviceaccount-token-cleaner-controller", () => [legacyTokenCleanerController(deps)]],
+    ["endpoints-controller", () => [endpointsController(deps)]], ["endpointslice-controller", () => [endpointSliceController(deps)]], ["endpointslice-mirroring-controller", () => [endpointSliceMirroringController({ ...deps, perSubsetMax: deps.mirroredPerSubsetMax })]],
+    ["namespace-controller", () => [namespaceController(deps)]], ["serviceaccount-controller", () => [serviceAccountController(deps)]], ["root-ca-certificate-publisher-controller", () => [rootCaController({ ...deps, rootCa, onRootCa })]],
+    ["token-cleaner-controller", () => [tokenCleanerController(deps)]], ["bootstrap-signer-controller", () => [bootstrapSignerController(deps)]], ["legacy-serviceaccount-token-cleaner-controller", () => [legacyTokenCleanerController({ ...deps, cleanUpMs: deps.legacyTokenCleanUpMs })]],
     ["node-lifecycle-controller", () => nodeLifecycleControllers({ ...deps, settings: { ...NODE_LIFECYCLE, ...deps.nodeLifecycle } })], ["taint-eviction-controller", () => [taintEvictionController(deps)]],
     ["pod-garbage-collector-controller", () => [podGcController({ ...deps, terminatedMax: deps.terminatedPodsMax })]], ["node-ipam-controller", () => (nodeIpam === undefined ? [] : [nodeIpamController({ ...deps, config: nodeIpam })])],
     ["ttl-controller", () => [ttlController(deps)]], ["clusterrole-aggregation-controller", () => [clusterRoleAggregationController(deps)]], ["validatingadmissionpolicy-status-controller", () => [validatingAdmissionPolicyStatusController(deps)]],
@@ -138,7 +144,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["service-cidr-controller", () => [serviceCidrController(deps)]], ["persistentvolume-binder-controller", () => [volumeBinder(deps)]], ["persistentvolume-attach-detach-controller", () => [attachDetachController(deps)]],
     ["persistentvolume-expander-controller", () => [volumeExpandController(deps)]], ["ephemeral-volume-controller", () => [ephemeralVolumeController(deps)]], ["persistentvolumeclaim-protection-controller", () => [claimProtectionController(deps)]],
     ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
-    ["serviceaccount-token-controller", () => (tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, tokenFor })])],
+    ["serviceaccount-token-controller", () => (tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, onRootCa, tokenFor })])],
   ];
   const chosen = named.filter(([name]) => runs(name));
   const controllers = [

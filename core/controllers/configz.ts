@@ -8,10 +8,12 @@ import { formatDurationNs } from "../api/meta/duration.ts";
 import type { AllControllersDeps, RunningControllers } from "./all.ts";
 import { LIFETIME_MS } from "./certificates/certificates.ts";
 import { PER_SLICE_MAX } from "./endpointslice/endpointslice.ts";
+import { PER_SUBSET_MAX } from "./endpointslicemirroring/endpointslicemirroring.ts";
 import { AUTOSCALING } from "./horizontalpodautoscaling/settings.ts";
 import { NODE_LIFECYCLE } from "./nodelifecycle/plan.ts";
 import { TERMINATED_MAX } from "./podgc/podgc.ts";
 import { RESYNC_MS } from "./resourcequota/resourcequota.ts";
+import { CLEAN_UP_MS } from "./serviceaccount/legacy-token-cleaner.ts";
 
 /** By our name of the controller. */
 export const CONCURRENT: Readonly<Record<string, readonly [section: string, name: string]>> = {
@@ -24,7 +26,7 @@ export const CONCURRENT: Readonly<Record<string, readonly [section: string, name
   ttl_jobs_to_delete: ["TTLAfterFinishedController", "ConcurrentTTLSyncs"], "validatingadmissionpolicy-status": ["ValidatingAdmissionPolicyStatusController", "ConcurrentPolicySyncs"],
 };
 
-interface Shown extends Pick<AllControllersDeps, "nodeLifecycle" | "autoscaling" | "terminatedPodsMax" | "forceDetach" | "signingMs" | "perSliceMax" | "quotaResyncMs"> {
+interface Shown extends Pick<AllControllersDeps, "nodeLifecycle" | "autoscaling" | "terminatedPodsMax" | "forceDetach" | "signingMs" | "perSliceMax" | "quotaResyncMs" | "legacyTokenCleanUpMs" | "mirroredPerSubsetMax"> {
   readonly listening: { readonly address: string; readonly port: number };
   readonly clusterCidr: string;
   readonly serviceCidr: string;
@@ -32,7 +34,7 @@ interface Shown extends Pick<AllControllersDeps, "nodeLifecycle" | "autoscaling"
   readonly profiling: boolean;
 }
 
-export function controllersConfigz({ nodeLifecycle, autoscaling, terminatedPodsMax, forceDetach = true, signingMs, perSliceMax, quotaResyncMs, listening, clusterCidr, serviceCidr, isShared, profiling }: Shown, running: Pick<RunningControllers, "workers">): object {
+export function controllersConfigz({ nodeLifecycle, autoscaling, terminatedPodsMax, forceDetach = true, signingMs, perSliceMax, quotaResyncMs, legacyTokenCleanUpMs, mirroredPerSubsetMax, listening, clusterCidr, serviceCidr, isShared, profiling }: Shown, running: Pick<RunningControllers, "workers">): object {
   const nodes = { ...NODE_LIFECYCLE, ...nodeLifecycle };
   const scaling = { ...AUTOSCALING, ...autoscaling };
   const [service = "", secondaryService = ""] = serviceCidr.split(",");
@@ -46,11 +48,13 @@ export function controllersConfigz({ nodeLifecycle, autoscaling, terminatedPodsM
     AttachDetachController: { disableForceDetachOnTimeout: !forceDetach },
     CSRSigningController: { ClusterSigningDuration: shown(signingMs ?? LIFETIME_MS) },
     EndpointSliceController: { MaxEndpointsPerSlice: perSliceMax ?? PER_SLICE_MAX },
+    EndpointSliceMirroringController: { MirroringMaxEndpointsPerSubset: mirroredPerSubsetMax ?? PER_SUBSET_MAX },
     GarbageCollectorController: { EnableGarbageCollector: true },
     HPAController: {
       HorizontalPodAutoscalerSyncPeriod: shown(scaling.periodMs), HorizontalPodAutoscalerDownscaleStabilizationWindow: shown(scaling.downscaleSeconds * 1000), HorizontalPodAutoscalerTolerance: scaling.tolerance,
       HorizontalPodAutoscalerCPUInitializationPeriod: shown(scaling.cpuInitializationMs), HorizontalPodAutoscalerInitialReadinessDelay: shown(scaling.initialReadinessMs),
     },
+    LegacySATokenCleaner: { CleanUpPeriod: shown(legacyTokenCleanUpMs ?? CLEAN_UP_MS) },
     NodeIPAMController: { ServiceCIDR: service, SecondaryServiceCIDR: secondaryService },
     NodeLifecycleController: {
       NodeEvictionRate: nodes.rate, SecondaryNodeEvictionRate: nodes.rateSecondary, NodeStartupGracePeriod: shown(nodes.startupGraceMs), NodeMonitorGracePeriod: shown(nodes.graceMs),

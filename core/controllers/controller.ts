@@ -52,6 +52,11 @@ export function mapped<T extends ApiObject>(informer: Informer<T>, keysOf: (chan
   };
 }
 
+/** All these keys, whenever it is told. Absent: never. */
+export function whenTold(onTold: ((handler: () => void) => () => void) | undefined, keys: () => Iterable<ObjectKey>): Watch {
+  return { whenSynced: () => Promise.resolve(), subscribe: (add) => onTold?.(() => { for (const key of keys()) add(key); }) ?? (() => undefined) };
+}
+
 /** The same keys, but later: what happens meanwhile is seen with it. */
 export function delayed(watch: Watch, ms: number): Watch {
   return { whenSynced: (signal) => watch.whenSynced(signal), subscribe: (add) => watch.subscribe((key, afterMs = 0) => add(key, Math.max(afterMs, ms))) };

@@ -107,6 +107,17 @@ describe("who is calling", () => {
 describe("requests", () => {
   test.each([
     ["no Host in 1.1", "GET / HTTP/1.1\r\n\r\n", /^HTTP\/1.1 400 [\s\S]*400 Bad Request: missing required Host header$/],
+    ["no Host, and why, in the status line", "GET / HTTP/1.1\r\n\r\n", /^HTTP\/1.1 400 Bad Request: missing required Host header\r\n/],
+    ["two Hosts", "GET / HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", /^HTTP\/1.1 400 Bad Request\r\n/],
+    ["a Host that is none", "GET / HTTP/1.1\r\nHost: a b\r\n\r\n", /^HTTP\/1.1 400 Bad Request: malformed Host header\r\n[\s\S]*Connection: close/],
+    ["a Host with a port and brackets", "GET / HTTP/1.1\r\nHost: [fd00::1]:443\r\nConnection: close\r\n\r\n", /^HTTP\/1.1 200 /],
+    ["an escape that is none", "GET /a%zz HTTP/1.1\r\nHost: x\r\n\r\n", /^HTTP\/1.1 400 Bad Request\r\nContent-Type: text\/plain; charset=utf-8\r\nConnection: close\r\n\r\n400 Bad Request$/],
+    ["half an escape at the end", "GET /a%2 HTTP/1.1\r\nHost: x\r\n\r\n", /^HTTP\/1.1 400 Bad Request\r\n/],
+    ["an escape that is none of a method nobody knows", "FOO /a%zz HTTP/1.1\r\nHost: x\r\n\r\n", /^HTTP\/1.1 400 Bad Request\r\n/],
+    ["an escape that is none in a query", "GET /a%20?b=%zz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", /^HTTP\/1.1 200 [\s\S]*url=\/a%20\?b=%zz$/],
+    ["what the server itself can do", "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", /^HTTP\/1.1 200 OK\r\n[\s\S]*Content-Length: 0\r\n[\s\S]*\r\n\r\n$/],
+    ["a coding nobody knows", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\n", /^HTTP\/1.1 501 Not Implemented\r\n[\s\S]*Unsupported transfer encoding$/],
+    ["a version nobody knows", "GET / HTTP/1.3\r\nHost: x\r\n\r\n", /^HTTP\/1.1 505 HTTP Version Not Supported: unsupported protocol version\r\n/],
     ["no Host in 1.0", "GET / HTTP/1.0\r\n\r\n", /^HTTP\/1.1 200 [\s\S]*url=\/$/],
     ["absolute form", "GET https://elsewhere/a?b HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", /^HTTP\/1.1 200 [\s\S]*url=\/a\?b$/],
     ["an upgrade we do not know is a request like any", "GET /a HTTP/1.1\r\nHost: x\r\nConnection: Upgrade, close\r\nUpgrade: h2c\r\n\r\n", /^HTTP\/1.1 200 [\s\S]*url=\/a/],
@@ -157,6 +168,18 @@ describe("requests", () => {
     const { port } = await start({});
     expect(await raw(port, `GET / HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${"a".repeat(30_000)}\r\n\r\n`, { until: END })).toMatch(/^HTTP\/1.1 200/);
     expect(await raw(port, `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(100_000)}\r\n\r\n`)).not.toContain("200");
+  });
+
+  test("the limit may be another one; over HTTP/2 clients are told the engine's own, and how many requests they may have under way", async () => {
+    const { port } = await start({ limits: { headerBytesMax: 1024 * 1024, streamsMax: 7 } });
+    const heads = (bytes: number): string[] => [`GET / HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(bytes)}\r\n\r\n`, `GET /${"a".repeat(bytes)} HTTP/1.1\r\nHost: x\r\n\r\n`];
+    for (const head of heads(900_000)) expect(await raw(port, head, { until: END })).toMatch(/^HTTP\/1.1 200/);
+    for (const head of heads(1_100_000)) expect(await raw(port, head)).toBe("HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n431 Request Header Fields Too Large");
+    const client = session(port);
+    const { maxHeaderListSize, maxConcurrentStreams } = await new Promise<http2.Settings>((resolve) => client.once("remoteSettings", resolve));
+    expect([maxHeaderListSize, maxConcurrentStreams]).toEqual([65_536, 7]);
+    expect([await ask(client, "/a%zz"), await ask(client, "/a%20?b=%zz")]).toEqual([expect.not.stringContaining("200"), "200 ok"]);
+    client.destroy();
   });
 
   test("a body is read whole, up to its limit and within its time", async () => {

@@ -28,7 +28,9 @@ import { lastResponse, oddRequest } from "./odd-requests.ts";
 import { peerCertificateOf, plainAddress, tlsOptions, type TlsMaterial } from "./tls.ts";
 
 export interface ServerLimits extends ConnectionLimits {
+  /** Of a request's head over HTTP/1.1. Over HTTP/2 it is HTTP2_HEADER_BYTES_MAX, or this if that is less. */
   readonly headerBytesMax: number;
+  /** Requests under way at once on one connection of HTTP/2. */
   readonly streamsMax: number;
 }
 
@@ -39,6 +41,8 @@ const SERVER_LIMITS: ServerLimits = {
 
 /** MiB that may wait for one HTTP/2 peer before its next request is refused, whose default of 10 a few lists are: they are in memory anyway, and whoever takes nothing is cut off. */
 const SESSION_MIB_MAX = 1024;
+/** The engine ends connections whose heads are larger, whatever it is told: so clients are told. */
+const HTTP2_HEADER_BYTES_MAX = 64 * 1024;
 const SWEEP_MS = 5_000;
 /** Probes find peers that vanished without a word: a watch has nothing else to notice it by. */
 const KEEP_ALIVE_MS = 30_000;
@@ -173,19 +177,18 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
       const connection = connections.of(request.socket);
       if (!connection) return void request.socket.destroy();
       begin(connection, response);
-      if (request.headers.host === undefined && request.httpVersion === "1.1") {
-        const text = "400 Bad Request: missing required Host header";
-        response.writeHead(400, { "Content-Type": "text/plain; charset=utf-8", "Content-Length": text.length, "Connection": "close" }).end(text);
-        return;
-      }
+      const problem = headProblem(request);
+      if (problem !== undefined) return refuse(request.socket, problem);
       request.url = originForm(request.url ?? "/");
+      if (request.url === "*" && request.method === "OPTIONS") return void response.writeHead(200, { "Content-Length": 0 }).end();
       handler(request, response, connection);
     });
     made.on("upgrade", (request, socket, head) => {
       const connection = connections.of(socket);
       if (!connection) return void socket.destroy();
       connection.upgraded = true;
-      if (request.headers.host === undefined) return refuse(socket, "400 Bad Request");
+      const problem = headProblem(request);
+      if (problem !== undefined) return refuse(socket, problem);
       request.url = originForm(request.url ?? "/");
       upgrade(request, socket, { head, connection });
     });
@@ -197,13 +200,15 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     made.on("clientError", (error: NodeJS.ErrnoException & { readonly rawPacket?: Buffer }, socket) => {
       const odd = error.code === "HPE_INVALID_METHOD" && error.rawPacket && connections.of(socket)?.active === 0 && oddRequest(socket as net.Socket, error.rawPacket);
       if (odd) return serveLast(odd, socket as net.Socket);
-      refuse(socket, error.code === "HPE_HEADER_OVERFLOW" ? "431 Request Header Fields Too Large" : "400 Bad Request");
+      refuse(socket, REFUSALS[error.code ?? ""] ?? "400 Bad Request");
     });
     return made;
 
     function serveLast(request: http.IncomingMessage, socket: net.Socket): void {
       const connection = connections.of(socket);
       if (!connection || connection.active > 0) return void socket.destroy(); // another answer has the socket yet
+      const problem = headProblem(request);
+      if (problem !== undefined) return refuse(socket, problem);
       const response = lastResponse(request, socket);
       begin(connection, response);
       const url = originForm(request.url ?? "/");
@@ -213,7 +218,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
   }
 
   function http2Server(): http2.Http2Server {
-    const made = http2.createServer({ settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: limits.headerBytesMax }, maxSessionMemory: SESSION_MIB_MAX });
+    const made = http2.createServer({ settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: Math.min(limits.headerBytesMax, HTTP2_HEADER_BYTES_MAX) }, maxSessionMemory: SESSION_MIB_MAX });
     const ofSession = new WeakMap<http2.Http2Session, Tracked>();
     made.on("session", (session) => {
       session.on("error", (error) => log.debug("HTTP/2 connection failed", { error: error.message }));
@@ -225,6 +230,7 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
     made.on("request", (request, response) => {
       const connection = request.stream.session && ofSession.get(request.stream.session);
       if (!connection) return void request.stream.close(http2.constants.NGHTTP2_CANCEL);
+      if (BROKEN_ESCAPE.test(request.url)) return void request.stream.close(http2.constants.NGHTTP2_PROTOCOL_ERROR);
       request.stream.once("close", () => { if (request.stream.rstCode !== http2.constants.NGHTTP2_NO_ERROR) connection.resets++; });
       begin(connection, response);
       handler(request as unknown as http.IncomingMessage, response as unknown as http.ServerResponse, connection);
@@ -262,6 +268,25 @@ function serverNameOf(socket: tls.TLSSocket): string | undefined {
   return servername ? servername.toLowerCase() : undefined;
 }
 
+const UNKNOWN_CODING = "501 Not Implemented";
+/** By what the parser says. */
+const REFUSALS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large", HPE_INVALID_VERSION: "505 HTTP Version Not Supported: unsupported protocol version",
+};
+
+/** A percent sign in a path with something else behind it than two digits. */
+const BROKEN_ESCAPE = /^[^?]*%(?![0-9a-f]{2})/i;
+const HOST = /^[A-Za-z0-9!$%&'()*+,\-.:;=[\]_~]*$/;
+
+/** Why nobody is asked to answer, as a status line has it. Source: go net/http/server.go readRequest, net/url parse */
+function headProblem({ url = "", headers: { host, "transfer-encoding": coding = "chunked" }, rawHeaders, httpVersion }: http.IncomingMessage): string | undefined {
+  if (BROKEN_ESCAPE.test(url)) return "400 Bad Request";
+  if (coding.toLowerCase() !== "chunked") return UNKNOWN_CODING;
+  if (host === undefined) return httpVersion === "1.1" ? "400 Bad Request: missing required Host header" : undefined;
+  if (rawHeaders.filter((name, i) => i % 2 === 0 && name.length === 4 && name.toLowerCase() === "host").length > 1) return "400 Bad Request";
+  return HOST.test(host) ? undefined : "400 Bad Request: malformed Host header";
+}
+
 /** "GET https://host/path" is allowed by HTTP, and means "/path". */
 function originForm(url: string): string {
   const found = /^https?:\/\/[^/?#]*(.*)$/i.exec(url);
@@ -270,7 +295,8 @@ function originForm(url: string): string {
 }
 
 function refuse(socket: Duplex, status: string): void {
-  if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status}`, () => socket.destroy());
+  if (socket.writableEnded) return; // the parser and we may both have found something
+  if (socket.writable) socket.end(`HTTP/1.1 ${status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n${status === UNKNOWN_CODING ? "Unsupported transfer encoding" : status}`, () => socket.destroy());
   else socket.destroy();
 }
 

@@ -9,6 +9,7 @@ import { readCertificatePems } from "./pem.ts";
 import { spkiOf } from "./signature.ts";
 import { encodeSubject, type Subject } from "./subject.ts";
 import type { Validity } from "./validity.ts";
+import { issued } from "./verify-chain.ts";
 import { type Certificate, certificatePem, keyIdOf, maySignCertificates, parseCertificate, sameBytes, signCertificate, type Usage } from "./x509.ts";
 
 export interface IssueRequest extends Validity {
@@ -61,4 +62,11 @@ export function authority(bundlePem: string, privateKeyPem: string, random: Rand
       notBeforeMs, notAfterMs: Math.min(notAfterMs, certificate.notAfterMs), isCa: false, authorityKeyId: certificate.subjectKeyId ?? keyIdOf(certificate.spki),
     }, key)),
   };
+}
+
+/** The bundle with the certificate first that has signed `leaf`, if one of them has. */
+export function signerFirst({ bundle, bundlePem }: Pick<Authority, "bundle" | "bundlePem">, leaf: Certificate): string {
+  const signer = bundle.find((one) => issued(one, leaf));
+  if (signer === undefined || signer === bundle[0]) return bundlePem;
+  return [signer, ...bundle.filter((one) => one !== signer)].map(({ raw }) => certificatePem(raw)).join("");
 }

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { systemRandom } from "../lifecycle/random.ts";
 import { silentLog } from "../observe/log.ts";
+import { generateKey, keyPem, selfSign, signerFirst } from "./authority.ts";
 import { ADMIN, FRONT_PROXY, SERVING_NAME, type ServingNames } from "./identities.ts";
 import { formatKubeconfig, writeKubeconfig } from "./kubeconfig.ts";
 import { openPki, type Pki } from "./pki.ts";
@@ -131,6 +132,44 @@ describe("later starts", () => {
     expect(chainProblem(first.leaf(ADMIN.name).certificate, { roots: second.authority("client-ca").bundle, usage: "client auth", nowMs: clock.nowMs() })).toBeUndefined();
     rmSync(join(dir, "client-ca.key"));
     await expect(open(clock)).rejects.toThrow(/its key .*client-ca.key is not: restore it/);
+  });
+});
+
+describe("an authority that is replaced while the server runs", () => {
+  async function replace(name: string, before: readonly string[]): Promise<string> {
+    const key = await generateKey();
+    const pem = selfSign(`new-${name}`, { key, random: systemRandom, notBeforeMs: Date.parse("2026-06-30T00:00:00Z"), notAfterMs: Date.parse("2046-01-01T00:00:00Z") });
+    writeFileSync(join(dir, `${name}.key`), keyPem(key));
+    writeFileSync(join(dir, `${name}.crt`), [pem, ...before].join(""));
+    return pem;
+  }
+
+  test("counts at the next look: it signs, and what the one before has signed is good until that is trusted no more", async () => {
+    const pki = await open(clockAt("2026-07-01T00:00:00Z"));
+    const before = pki.authority("server-ca").bundlePem, shown = pki.leaf(SERVING_NAME).certificatePem;
+    const next = await replace("server-ca", [before]);
+    expect(await pki.renew()).toEqual(["server-ca"]);
+    expect([pki.authority("server-ca").bundlePem, pki.leaf(SERVING_NAME).certificatePem]).toEqual([next + before, shown]);
+    expect(signerFirst(pki.authority("server-ca"), pki.leaf(SERVING_NAME).certificate)).toBe(before + next);
+    expect(await pki.renew()).toEqual([]);
+    writeFileSync(join(dir, "server-ca.crt"), next);
+    expect(await pki.renew()).toEqual(["server-ca", SERVING_NAME, "serving-kubelet"]);
+    expect(signerFirst(pki.authority("server-ca"), pki.leaf(SERVING_NAME).certificate)).toBe(next);
+    expect(new X509Certificate(pki.leaf(SERVING_NAME).certificatePem).verify(new X509Certificate(next).publicKey)).toBe(true);
+  });
+
+  test("is left alone while its key is another one, which is told once", async () => {
+    const told: string[] = [];
+    const pki = await openPki({ dir, names: () => NAMES, clock: clockAt("2026-07-01T00:00:00Z"), random: systemRandom, log: { ...silentLog, error: (message) => void told.push(message) }, releasedMs: RELEASED_MS });
+    const before = pki.authority("client-ca").bundlePem, key = readFileSync(join(dir, "client-ca.key"));
+    const next = await replace("client-ca", []);
+    const nextKey = readFileSync(join(dir, "client-ca.key"));
+    writeFileSync(join(dir, "client-ca.key"), key); // half of it is written
+    expect([await pki.renew(), await pki.renew()]).toEqual([[], []]);
+    expect([pki.authority("client-ca").bundlePem, told]).toEqual([before, ["a certificate authority that was replaced cannot be used; the one before still holds"]]);
+    writeFileSync(join(dir, "client-ca.key"), nextKey);
+    expect((await pki.renew())[0]).toBe("client-ca");
+    expect(pki.authority("client-ca").bundlePem).toBe(next);
   });
 });
 

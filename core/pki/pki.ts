@@ -4,9 +4,13 @@
  *   const pki = await openPki({ dir, names, clock, random, log, releasedMs });
  *   pki.leaf(SERVING_NAME)          the pair in use; another one after a renewal
  *   pki.authority("client-ca")      to sign requests of others
+ *   await pki.renew()               what the files say now, and certificates that are due
  *
  * What an operator puts there first is used as it is: <ca>.crt with <ca>.key, and service.key. A CA certificate without its key is
  * refused, because nothing could be issued; a key without its certificate is what an interrupted first start leaves, and gets one.
+ * What an operator puts there later is taken while we run: another bundle, perhaps with another key, that of its first certificate. While the one before stands
+ * in it, too, nobody is cut off, and certificates of ours are made anew only when it has gone from there. What cannot be used is told once, and what was before holds.
+ *
  * Manual of the parts: identities.ts (who), validity.ts (how long, and wrong clocks), rotate.ts (renewal).
  */
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from "node:crypto";
@@ -45,7 +49,7 @@ export interface Pki {
   authority(name: AuthorityName): Authority;
   /** By name, see identities.ts. Throws for a name that is none. */
   leaf(name: string): Leaf;
-  /** Issues what expires, what the clock does not accept, and what lacks a name. Returns the names of what is new. */
+  /** Takes authorities that were replaced, then issues what expires, what the clock does not accept, what lacks a name and what is of no authority any more. Returns the names of what is new. */
   renew(): Promise<readonly string[]>;
 }
 
@@ -66,9 +70,11 @@ export async function ensureSharedKeys(options: Omit<PkiOptions, "names">): Prom
 }
 
 export async function openPki(options: PkiOptions): Promise<Pki> {
-  const { dir, names, clock, log, releasedMs } = options;
-  const { authorities, serviceAccountKeys } = await ensureSharedKeys(options);
+  const { dir, names, clock, random, log, releasedMs } = options;
+  const shared = await ensureSharedKeys(options), { serviceAccountKeys } = shared;
+  const authorities = new Map(shared.authorities);
   const leaves = new Map<string, Leaf>();
+  const texts = new Map<AuthorityName, string>(); // as last read
 
   async function ensure(spec: LeafSpec): Promise<string[]> {
     const { leaf, issued, reason } = await ensureLeaf(spec, { dir, authority: authorities.get(spec.authority)!, clock, releasedMs });
@@ -77,12 +83,31 @@ export async function openPki(options: PkiOptions): Promise<Pki> {
     return issued ? [spec.name] : [];
   }
 
+  /** True if it is another one now. */
+  async function takeReplaced(name: AuthorityName): Promise<boolean> {
+    const [bundlePem = "", privateKeyPem = ""] = await Promise.all([readIfExists(join(dir, `${name}.crt`)), readIfExists(join(dir, `${name}.key`))]);
+    const text = bundlePem + privateKeyPem, before = texts.get(name);
+    texts.set(name, text);
+    if (before === undefined || before === text) return false;
+    try {
+      const found = authority(bundlePem, privateKeyPem, random);
+      if (found.bundlePem === authorities.get(name)!.bundlePem) return false;
+      authorities.set(name, found);
+    } catch (error) {
+      log.error("a certificate authority that was replaced cannot be used; the one before still holds", { name, error }); // it may be half written yet
+      return false;
+    }
+    log.info("a certificate authority was replaced", { name, trusted: authorities.get(name)!.bundle.map(({ subject }) => subject.commonName) });
+    return true;
+  }
+
   async function renew(): Promise<string[]> {
+    const issued: string[] = [];
+    for (const name of AUTHORITY_NAMES) if (await takeReplaced(name)) issued.push(name);
     for (const [name, { certificate }] of authorities) {
       const leftMs = certificate.notAfterMs - clock.nowMs();
       if (leftMs < RENEW_BEFORE_MS) log.warn("certificate authority expires", { name, notAfter: new Date(certificate.notAfterMs).toISOString() });
     }
-    const issued: string[] = [];
     for (const spec of serverLeaves(names())) issued.push(...await ensure(spec));
     return issued;
   }

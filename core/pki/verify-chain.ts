@@ -53,7 +53,8 @@ function selfProblem(certificate: Certificate, { nowMs, usage }: ChainOptions): 
   return undefined;
 }
 
-function issued(issuer: Certificate, certificate: Certificate): boolean {
+/** Whether its key signed it, in its name, whenever that was. */
+export function issued(issuer: Certificate, certificate: Certificate): boolean {
   return sameBytes(issuer.subjectRaw, certificate.issuerRaw) && maySignCertificates(issuer)
     && verifyDer(certificate.signatureOid, certificate.tbs, { spki: issuer.spki, signature: certificate.signature });
 }

@@ -96,6 +96,24 @@ test("what extension servers read, and since when legacy tokens are looked after
   await life;
 });
 
+test("what is made of something that changes while the server runs is written again, once for each change and until it is", async () => {
+  await using api = await apiServer();
+  await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
+  let of = "a";
+  const written: string[] = [], stop = new AbortController(), looks = Promise.withResolvers<void>();
+  const rewritten = [{ of: () => of, write: async () => { written.push(of); if (written.length === 1) throw new Error("too busy"); } }];
+  const life = standingObjects({ client: api.client, clock: systemClock, log: silentLog, options: OPTIONS, rewritten, periodMs: 5 }).run(stop.signal, looks.resolve);
+  await looks.promise;
+  await Bun.sleep(20);
+  expect(written).toEqual([]);
+  of = "b";
+  await expect.poll(() => written).toEqual(["b", "b"]);
+  await Bun.sleep(20);
+  stop.abort();
+  await life;
+  expect(written).toEqual(["b", "b"]);
+});
+
 test("extension servers read of authorities that are replaced while the server runs", async () => {
   await using api = await apiServer();
   let clientCa = "before";
@@ -122,11 +140,15 @@ test("where names are somebody else's to answer, their Service is too: its addre
   await ensureBootstrapObjects(api.client, withoutDns, api.signal); // and at the next start
 });
 
-test("aggregated servers are told of a header for uids where front proxies may say them, and of none otherwise", async () => {
+test("aggregated servers are told of the headers in which front proxies say who a caller is, of one for uids only where they may say them", async () => {
   await using api = await apiServer();
   const told = async (options: BootstrapOptions): Promise<unknown> => {
     await ensureBootstrapObjects(api.client, options, api.signal);
-    return (await api.ask("GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")).body.data["requestheader-uid-headers"];
+    const { data } = (await api.ask("GET", "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication")).body;
+    return ["username-headers", "uid-headers", "group-headers", "extra-headers-prefix"].map((name) => data[`requestheader-${name}`]);
   };
-  expect([await told(OPTIONS), await told({ ...OPTIONS, proxyUids: true }), await told(OPTIONS)]).toEqual([undefined, '["X-Remote-Uid"]', undefined]);
+  const standard = ['["X-Remote-User"]', undefined, '["X-Remote-Group"]', '["X-Remote-Extra-"]'];
+  expect(await told(OPTIONS)).toEqual(standard);
+  expect(await told({ ...OPTIONS, proxyHeaders: { user: ["X-Remote-User", "X-Login"], uid: ["X-Remote-Uid"], group: ["X-Team"], extraPrefixes: ["X-More-"] } })).toEqual(['["X-Remote-User","X-Login"]', '["X-Remote-Uid"]', '["X-Team"]', '["X-More-"]']);
+  expect(await told(OPTIONS)).toEqual(standard);
 });

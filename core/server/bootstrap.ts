@@ -11,6 +11,7 @@ import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
 import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound, StatusError } from "../api/meta/status-error.ts";
+import { type ProxyHeaders, STANDARD_PROXY_HEADERS } from "../authn/request-header.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import type { EventRecorder } from "../client/events.ts";
 import type { Clock } from "../lifecycle/clock.ts";
@@ -36,17 +37,21 @@ export interface BootstrapOptions {
   readonly requestHeaderCa: () => string;
   /** Common names of front proxies. */
   readonly proxyNames?: readonly string[] | undefined;
-  /** Whether front proxies may say a user's uid. */
-  readonly proxyUids?: boolean | undefined;
+  /** In which headers they say who a caller is. */
+  readonly proxyHeaders?: ProxyHeaders | undefined;
   /** The day, as it is: from when on the use of legacy tokens is noted on their Secrets, where that is not said yet. */
   readonly today?: (() => string) | undefined;
 }
+
+export interface Rewritten { of(): string; write(signal: AbortSignal): Promise<void> }
 
 export interface StandingObjectsOptions {
   readonly client: Client;
   readonly clock: Clock;
   readonly log: Log;
   readonly options: BootstrapOptions;
+  /** What else is to be written whenever what it is made of is another. */
+  readonly rewritten?: readonly Rewritten[] | undefined;
   readonly periodMs?: number;
   /** Absent: nobody is told what is wrong with the range of service addresses. */
   readonly recorder?: EventRecorder | undefined;
@@ -88,22 +93,24 @@ async function replaceAuthenticationConfig(client: Client, options: BootstrapOpt
 }
 
 /** Until the signal; whom extension servers are to believe is written again when it changes; what cannot be made now is tried again. */
-export function standingObjects({ client, clock, log, options, periodMs = STANDING_MS, recorder }: StandingObjectsOptions): Runnable {
+export function standingObjects({ client, clock, log, options, rewritten = [], periodMs = STANDING_MS, recorder }: StandingObjectsOptions): Runnable {
   return {
     name: "standing objects",
     async run(signal, ready) {
       let told = "", toldOfRange = ""; // one trouble is told once
-      const believed = (): string => options.clientCa() + options.requestHeaderCa();
-      let written = believed();
+      const whomToBelieve: Rewritten = { of: () => options.clientCa() + options.requestHeaderCa(), write: (signal) => replaceAuthenticationConfig(client, options, signal) };
+      const written = new Map([whomToBelieve, ...rewritten].map((one) => [one, one.of()]));
       ready();
       for await (const _ of clock.every(periodMs, signal)) {
         try {
           const problem = await ensureStandingObjects(client, options, signal);
           if (problem && problem.message !== toldOfRange) recorder?.event(problem.range, "Warning", problem.reason, problem.message);
           toldOfRange = problem?.message ?? toldOfRange;
-          const now = believed();
-          if (now !== written) await replaceAuthenticationConfig(client, options, signal);
-          written = now;
+          for (const [one, before] of written) {
+            const now = one.of();
+            if (now !== before) await one.write(signal);
+            written.set(one, now);
+          }
           told = "";
         } catch (error) {
           const { message } = error as Error;
@@ -221,17 +228,17 @@ function dnsService(clusterDns: string): NewObject<Service> {
 }
 
 /** What aggregated API servers need to know whom to believe. */
-function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system:auth-proxy"], proxyUids = false }: BootstrapOptions): NewObject<ConfigMap> {
+function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system:auth-proxy"], proxyHeaders: { user, uid, group, extraPrefixes } = STANDARD_PROXY_HEADERS }: BootstrapOptions): NewObject<ConfigMap> {
   return {
     apiVersion: "v1", kind: "ConfigMap", metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
     data: {
       "client-ca-file": clientCa(),
       "requestheader-client-ca-file": requestHeaderCa(),
       "requestheader-allowed-names": JSON.stringify(proxyNames),
-      "requestheader-username-headers": '["X-Remote-User"]',
-      ...(proxyUids ? { "requestheader-uid-headers": '["X-Remote-Uid"]' } : {}),
-      "requestheader-group-headers": '["X-Remote-Group"]',
-      "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]',
+      "requestheader-username-headers": JSON.stringify(user),
+      ...(uid.length > 0 ? { "requestheader-uid-headers": JSON.stringify(uid) } : {}),
+      "requestheader-group-headers": JSON.stringify(group),
+      "requestheader-extra-headers-prefix": JSON.stringify(extraPrefixes),
     },
   };
 }

@@ -122,6 +122,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
       }
       throw new NotServed();
     }
+    if (info.path.includes("//") && isNameless(request, server.registry)) throw badRequest("name must be provided");
     const served = server.registry.find(info.group, info.version, info.resource);
     if (!served || hasEmptyPart(info.path, info.rest)) throw new NotServed();
     if (!served.custom && hasNoRoute(info, served.row)) throw new NotServed();
@@ -281,6 +282,17 @@ function hasNoRoute(info: ResourceRequestInfo, { verbs, subresources, namespaced
   if (subresource !== "") return !subresources.some((one) => one.name === subresource);
   const isCollection = verb === "list" || verb === "watch"; // with a name where a field selector asks for one
   return name !== "" && !isCollection && !verbs.some((one) => NAMED.has(one));
+}
+
+/** …/pods//log: the way is there, and only the name is missing. */
+const NAMELESS = /^(\/(?:api|apis\/[^/]+)\/[^/]+\/(?:namespaces\/[^/]+\/)?[^/]+\/)(\/[^/].*)$/;
+
+function isNameless({ method, path, query }: ServerRequest, registry: ServerDeps["registry"]): boolean {
+  const [, before, after] = NAMELESS.exec(path) ?? [];
+  const named = before === undefined ? undefined : requestInfo(method, `${before}x${after}`, query);
+  if (!named?.isResource || named.name !== "x" || named.subresource === "" || hasEmptyPart(named.path, named.rest)) return false;
+  const served = registry.find(named.group, named.version, named.resource);
+  return served !== undefined && !served.custom && !hasNoRoute(named, served.row);
 }
 
 function isElsewhere({ namespace, namesNoNamespace, resource }: ResourceRequestInfo, namespaced: boolean): boolean { return (namespace !== "" || namesNoNamespace) && !namespaced && resource !== "namespaces"; }

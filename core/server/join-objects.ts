@@ -2,15 +2,15 @@
  * What a machine needs to know to join, as objects of the API:
  *
  *   kube-public/cluster-info       the server's address and CA, as kubeadm has it: for everyone, even who is nobody yet
- *   kube-system/coracle-cluster    the settings all nodes share, and who signs callers' certificates: for nodes
+ *   kube-system/coracle-cluster    the settings all nodes share, and who signs callers' and servers' certificates: for nodes
  *
- * Written at every start: this server knows best. Who may read them stands in the bootstrap policy.
+ * Written at every start, and when authorities are others: this server knows best. Who may read them stands in the bootstrap policy.
  */
 import { encodeYaml } from "../api/codec/yaml.ts";
 import type { ConfigMap } from "../api/gen/core.v1.ts";
 import type { NewObject } from "../api/meta/object-meta.ts";
 import type { Client } from "../client/client.ts";
-import { CLIENT_CA_KEY, CLUSTER_INFO, CLUSTER_SETTINGS } from "../client/cluster-objects.ts";
+import { CLIENT_CA_KEY, CLUSTER_INFO, CLUSTER_SETTINGS, SERVER_CA_KEY } from "../client/cluster-objects.ts";
 import { CONFIG_MAPS } from "../client/resources.ts";
 
 export interface JoinObjectsOptions {
@@ -29,7 +29,7 @@ export async function ensureJoinObjects(client: Client, { server, serverCa, clie
     clusters: [{ name: "", cluster: { "certificate-authority-data": Buffer.from(serverCa).toString("base64"), server } }], contexts: [], "current-context": "", users: [],
   };
   await write(client, { ...CLUSTER_INFO, apiVersion: "v1", kind: "ConfigMap", data: { kubeconfig: encodeYaml(kubeconfig) } }, signal);
-  await write(client, { ...CLUSTER_SETTINGS, apiVersion: "v1", kind: "ConfigMap", data: { ...settings, [CLIENT_CA_KEY]: clientCa } }, signal);
+  await write(client, { ...CLUSTER_SETTINGS, apiVersion: "v1", kind: "ConfigMap", data: { ...settings, [CLIENT_CA_KEY]: clientCa, [SERVER_CA_KEY]: serverCa } }, signal);
 }
 
 async function write(client: Client, object: NewObject<ConfigMap>, signal: AbortSignal): Promise<void> {

@@ -57,6 +57,31 @@ test("v3 is an index of documents, each at a URL with its hash, which may be kep
   for (const path of ["/openapi/v3/apis/example.com/v1", "/openapi/v3/"]) expect(await ask(openApi, path)).toMatchObject({ status: 404, headers: {}, text: "" });
 });
 
+test.each<[range: string, status: number, told: string | undefined, body: (whole: string) => string]>([
+  ["bytes=0-9", 206, "bytes 0-9/SIZE", (whole) => whole.slice(0, 10)], ["bytes=-7", 206, "bytes -7/SIZE", (whole) => whole.slice(-7)], ["bytes=5-", 206, "bytes 5-/SIZE", (whole) => whole.slice(5)], ["bytes=2-99999999", 206, "bytes 2-/SIZE", (whole) => whole.slice(2)],
+  ["bytes=0-0, 5-6, ", 206, undefined, (whole) => `--B\r\nContent-Range: bytes 0-0/SIZE\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n${whole[0]}\r\n--B\r\nContent-Range: bytes 5-6/SIZE\r\nContent-Type: text/plain; charset=utf-8\r\n\r\n${whole.slice(5, 7)}\r\n--B--\r\n`],
+  ["bytes=0-99999999,1-2", 200, undefined, (whole) => whole], ["bytes=", 200, undefined, (whole) => whole], ["bytes=99999999-, 1-1", 206, "bytes 1-1/SIZE", (whole) => whole[1]!],
+  ["bytes=99999999-", 416, "bytes */SIZE", () => "invalid range: failed to overlap\n"], ["bytes=3-1", 416, undefined, () => "invalid range\n"], ["bytes=-", 416, undefined, () => "invalid range\n"], ["bytes=--1", 416, undefined, () => "invalid range\n"], ["junk", 416, undefined, () => "invalid range\n"],
+])("a part of the index of documents: %s", async (range, status, told, body) => {
+  const whole = (await ask(openApi, "/openapi/v3"))!.text, size = String(whole.length);
+  const answer = (await ask(openApi, "/openapi/v3", { range }))!;
+  const mark = /boundary=([0-9a-f]{60})$/.exec(answer.headers["content-type"]!)?.[1] ?? "B";
+  expect([answer.status, answer.text.replaceAll(mark, "B")]).toEqual([status, body(whole).replaceAll("SIZE", size)]);
+  const last = whole.length - 1;
+  expect(answer.headers["content-range"]).toBe(told?.replace("5-/", `5-${last}/`).replace("2-/", `2-${last}/`).replace(" -7/", ` ${last - 6}-${last}/`).replace("SIZE", size));
+  expect([answer.headers["accept-ranges"], answer.headers["last-modified"] === undefined]).toEqual(status === 416 ? [undefined, true] : ["bytes", false]);
+});
+
+test("a part of a document, whatever its client would have unpacked; of another document than is wanted, all of it", async () => {
+  const { etag = "", ...others } = (await ask(openApi, "/openapi/v2"))!.headers;
+  expect(others["accept-ranges"]).toBe("bytes");
+  const range = "bytes=0-9";
+  expect(await ask(openApi, "/openapi/v2", { range, "accept-encoding": "gzip", "if-range": etag })).toMatchObject({ status: 206, text: '{"swagger"', headers: { etag, "content-type": "application/json" } });
+  for (const other of [`W/${etag}`, '"x"', "Sat, 01 Jan 2000 00:00:00 GMT"]) expect((await ask(openApi, "/openapi/v2", { range, "if-range": other }))!.status).toBe(200);
+  expect((await ask(openApi, "/openapi/v2", { range, "if-none-match": etag }))!.status).toBe(304);
+  expect((await ask(openApi, "/openapi/v2", { range: "bytes=9999999999-" }))!.headers).toMatchObject({ vary: "Accept-Encoding, Accept", "cache-control": "no-cache, private", "x-content-type-options": "nosniff" });
+});
+
 test("/ tells which paths there are", async () => {
   const answer = await ask(index, "/");
   const { paths } = JSON.parse(answer!.text) as { paths: string[] };

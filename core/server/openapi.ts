@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 kube-openapi/pkg/{handler,handler3}
  */
+import { randomBytes } from "node:crypto";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { parseAccept } from "../api/codec/negotiate.ts";
@@ -15,7 +16,8 @@ import { breather } from "../lifecycle/breather.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Aggregation } from "./aggregation/aggregator.ts";
-import { type Answer, raw } from "./answer.ts";
+import { type Answer, raw, type RawAnswer } from "./answer.ts";
+import { partOf } from "./byte-ranges.ts";
 import { groupVersions } from "./group-versions.ts";
 import type { ServerRequest } from "./request.ts";
 import type { PathHandler } from "./scope.ts";
@@ -49,6 +51,16 @@ export function openApiPaths({ clock, registry, version, descriptions, foreign }
     return known;
   }
 
+  let told = { text: "", sinceMs: 0 };
+
+  /** The aggregator, which tells it upstream, names no type. */
+  function indexAnswer(request: ServerRequest): Answer {
+    const text = JSON.stringify(current().index(foreign?.openApiIndex()));
+    if (text !== told.text) told = { text, sinceMs: clock.nowMs() };
+    const contentType = "text/plain; charset=utf-8", headers = { ...RANGES, "last-modified": new Date(told.sinceMs).toUTCString() };
+    return askedPart(request, { bytes: Buffer.from(text), contentType, etag: "", headers }) ?? raw(text, contentType, 200, headers);
+  }
+
   function current(): OpenApiDocuments {
     const api = () => ({ versions: groupVersions(registry), rows: registry.rows(), custom: customSchemas(registry) });
     if (!documents) documents = new OpenApiDocuments(api(), { version, descriptions, breather: () => breather(clock) });
@@ -59,7 +71,7 @@ export function openApiPaths({ clock, registry, version, descriptions, foreign }
 
   return async (request) => {
     const { path } = request;
-    if (path === V3) return raw(JSON.stringify(current().index(foreign?.openApiIndex())), "text/plain; charset=utf-8"); // the aggregator, which tells it upstream, names no type
+    if (path === V3) return indexAnswer(request);
     if (path.startsWith(`${V3}/`)) {
       const place = path.slice(V3.length + 1);
       const form = formOf(request, FORMS_V3);
@@ -85,6 +97,13 @@ function formOf<T extends string>(request: ServerRequest, forms: readonly (reado
     if (found) return found[0];
   }
   return undefined;
+}
+
+const RANGES = { "accept-ranges": "bytes" };
+
+function askedPart(request: ServerRequest, document: Parameters<typeof partOf>[0]): RawAnswer | undefined {
+  const range = request.header("range") ?? "";
+  return range === "" ? undefined : partOf(document, { range, of: request.header("if-range"), boundary: () => randomBytes(30).toString("hex") });
 }
 
 function notAcceptable(): Answer { return empty(406, { vary: "Accept" }); }
@@ -124,7 +143,9 @@ async function answer(request: ServerRequest, { gzip, contentType, etag }: OpenA
     headers["expires"] = kept.toUTCString();
   }
   if (hasNow(request.header("if-none-match") ?? "", etag)) return empty(304, headers);
-  headers["last-modified"] = new Date(modifiedMs).toUTCString();
+  Object.assign(headers, RANGES, { "last-modified": new Date(modifiedMs).toUTCString() });
+  const part = request.header("range") && askedPart(request, { bytes: await promisify(gunzip)(gzip), contentType, etag, headers });
+  if (part) return part;
   if (/\bgzip\b/.test(request.header("accept-encoding") ?? "")) return raw(gzip, contentType, 200, { ...headers, "content-encoding": "gzip" });
   return raw(await promisify(gunzip)(gzip), contentType, 200, headers);
 }

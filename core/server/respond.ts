@@ -5,7 +5,7 @@ import { encodeJson, jsonText } from "../api/codec/json.ts";
 import { type Convertible, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
 import { assemble, type Piece } from "../api/codec/pieces.ts";
 import { envelopePieces, protobufCodec } from "../api/codec/protobuf.ts";
-import { checkInclude, renderTable } from "../api/codec/table/table.ts";
+import { checkInclude, renderTable, type Table } from "../api/codec/table/table.ts";
 import { jsonWatchPieces, protobufWatchPieces, type WatchEventType } from "../api/codec/watch-frames.ts";
 import { encodeYaml } from "../api/codec/yaml.ts";
 import { type GroupKind, gvkOf, parseApiVersion } from "../api/meta/gvk.ts";
@@ -241,16 +241,16 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): WatchEncod
   const encoding = `${output.contentType} ${served.apiVersion} ${output.convert ? `${output.convert.kind}.${output.convert.version}` : ""}`;
 
   function shown(object: Readonly<ApiObject>): object {
-    if (isTable) {
-      const table = renderTable({
-        kind: served.row, printer: served.custom?.printer, objects: [served.custom ? served.fromStorage(object) : object], listMeta: { resourceVersion: object.metadata.resourceVersion }, nowMs: how.nowMs, noHeaders: headersSent,
-        includeObject: how.request.query.get("includeObject") ?? "", version: output.convert!.version as "v1" | "v1beta1", describe: how.describe,
-        present: (stored) => served.fromStorage(stored),
-      });
-      headersSent = true;
-      return table;
-    }
-    return served.fromStorage(object);
+    return isTable ? tableOfOne(served.custom ? served.fromStorage(object) : object, how.request.query.get("includeObject") ?? "", (stored) => served.fromStorage(stored)) : served.fromStorage(object);
+  }
+
+  function tableOfOne(object: Readonly<ApiObject>, includeObject: string, present: (object: Readonly<ApiObject>) => unknown): Table {
+    const table = renderTable({
+      kind: served.row, printer: served.custom?.printer, objects: [object], listMeta: { resourceVersion: object.metadata.resourceVersion }, nowMs: how.nowMs, noHeaders: headersSent,
+      includeObject, version: output.convert!.version as "v1" | "v1beta1", describe: how.describe, present,
+    });
+    headersSent = true;
+    return table;
   }
 
   function encode(batch: WatchBatch): EventBatch {
@@ -259,12 +259,15 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): WatchEncod
       if (item.type === "ERROR") return frame("ERROR", statusOf(item.error));
       if (item.type !== "BOOKMARK") return piecesOf(item);
       const object = bookmarkObject(served.apiVersion, served.row.kind, item.resourceVersion, item.initialEventsEnd);
-      return frame("BOOKMARK", output.convert?.kind === "Table" ? emptyTable(object) : output.convert ? partialMetadata(object, output.convert.version) : object);
+      return frame("BOOKMARK", isTable ? bookmarkTable(object, item.initialEventsEnd ?? false) : output.convert ? partialMetadata(object, output.convert.version) : object);
     });
   }
 
-  function emptyTable(object: ApiObject): object {
-    return { kind: "Table", apiVersion: `meta.k8s.io/${output.convert!.version}`, metadata: { resourceVersion: object.metadata.resourceVersion }, columnDefinitions: null, rows: [{ cells: [], object: partialMetadata(object, output.convert!.version) }] };
+  /** A row of an object in which there is nothing; who asks for none is given it all the same where it ends what there was at the beginning. */
+  function bookmarkTable(object: ApiObject, endsInitial: boolean): object {
+    const include = how.request.query.get("includeObject") ?? "";
+    const { rows: [row], ...table } = tableOfOne({ ...object, metadata: { ...object.metadata, name: "" } }, endsInitial && include === "None" ? "Metadata" : include, () => object);
+    return { ...table, rows: [row!.object !== null && include !== "Object" ? { ...row, object: partialMetadata(object, output.convert!.version) } : row] };
   }
 
   return { contentType: output.contentType, encode };

@@ -43,6 +43,8 @@ export interface ServerDeps {
   readonly tracer?: Tracer | undefined;
   /** How long an answer is waited for, and a watch lasts at least; absent: a minute, and half an hour. */
   readonly requestMs?: number | undefined;
+  /** Headers that say who the caller is, by their name in lower case, beside those everybody uses: nobody behind this server gets them. */
+  readonly isWithheld?: ((header: string) => boolean) | undefined;
   readonly watchMsMin?: number | undefined;
   readonly clock: Clock;
   readonly random: Random;

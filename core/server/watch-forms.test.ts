@@ -166,3 +166,13 @@ test("a list of many blocks arrives whole in every form, compressed too, from cl
   const protobuf = protobufCodec.decode(await list(PROTOBUF, "gzip")) as unknown as { items: Shown[] };
   expect(protobuf.items.map(({ metadata, data }) => [metadata.name, data?.note])).toEqual(names.map((name) => [name, note]));
 });
+
+test.each([
+  ["/api/v1/pods", "", "PartialObjectMetadata", ["", "0/0", "", "0", "<unknown>", "<none>", "<none>", "<none>", "<none>"]], ["/api/v1/pods", "None", "PartialObjectMetadata", ["", "0/0", "", "0", "<unknown>", "<none>", "<none>", "<none>", "<none>"]],
+  ["/api/v1/secrets", "Object", "Secret", ["", "", 0, "<unknown>"]], [SHEDS, "", "PartialObjectMetadata", ["", null]],
+])("%s, with %s: a bookmark of a Table is a row of what there is nothing in, with columns if it comes first", async (path, includeObject, kind, cells) => {
+  const query = { sendInitialEvents: "true", allowWatchBookmarks: "true", resourceVersionMatch: "NotOlderThan", includeObject, fieldSelector: "metadata.name=nobody" };
+  const [event] = await api.events(path, 1, { query, headers: { accept: as("Table") } });
+  const { resourceVersion } = event.object.metadata, metadata = { resourceVersion, annotations: { "k8s.io/initial-events-end": "true" } };
+  expect([event.type, event.object.kind, event.object.columnDefinitions?.length, event.object.rows]).toEqual(["BOOKMARK", "Table", cells.length, [{ cells, object: kind === "Secret" ? { kind, apiVersion: "v1", metadata } : { kind, apiVersion: "meta.k8s.io/v1", metadata: expect.objectContaining(metadata) } }]]);
+});

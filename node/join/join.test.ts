@@ -15,6 +15,7 @@ import { silentLog } from "../../core/observe/log.ts";
 import { certificateHash, formatJoinToken, parseJoinToken } from "../../core/pki/join-token.ts";
 import { machineName, machineOf } from "../../core/pki/machine-key.ts";
 import { readCertificatePems } from "../../core/pki/pem.ts";
+import { followAuthorities } from "./authorities.ts";
 import { joinCluster, type JoinOptions } from "./join.ts";
 import { nodeCertificates } from "./node-certificates.ts";
 import { connectionError, describeSkew, discoverTrust } from "./trust.ts";
@@ -40,7 +41,7 @@ test("a machine joins with a token, tells it to no one before it knows the serve
   const dir = machine();
   const joined = await joinCluster(options(dir, { servers: [url], token }), soon());
   expect(joined.client.certificate.subject).toMatchObject({ commonName: "system:node:edge-1", organizations: ["system:nodes"] });
-  expect([joined.ca, joined.cluster.settings]).toEqual([ca(pki), { "cluster-cidr": "10.1.0.0/16", "client-ca.crt": "client ca" }]);
+  expect([joined.ca, joined.cluster.settings]).toEqual([ca(pki), { "cluster-cidr": "10.1.0.0/16", "client-ca.crt": "client ca", "server-ca.crt": ca(pki) }]);
   expect(state.seen.slice(0, 3)).toEqual(["anonymous GET cluster-info", "anonymous GET cluster-info", "bootstrapper POST certificatesigningrequests"]);
   expect(state.seen.at(-1)).toBe("system:node:edge-1 GET coracle-cluster");
   const [csr] = api.all(CERTIFICATE_SIGNING_REQUESTS);
@@ -240,6 +241,33 @@ test("authorities that the cluster has got since are trusted after the next star
   await api.client.resource(CONFIG_MAPS).delete(info, {}, { signal: soon() }); // as good as a server that answers nobody it does not know
   await joinCluster(options(dir, { servers: [url, "https://127.0.0.1:1"], token, log: { ...silentLog, warn: (message) => void told.push(message) } }), soon());
   expect([readFileSync(join(dir, "tls/server-ca.crt"), "utf8"), told]).toEqual([once, ["the cluster's authorities cannot be read, those of last time are trusted"]]);
+});
+
+test("authorities that the cluster gets while a node runs are trusted, and judge its callers, without a restart; certificates of those before have successors of the new", async () => {
+  const { url, token, api, pki } = await serve();
+  const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());
+  const client = clientOver(httpTransport({ server: url, credentials: () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem }), clock: systemClock }));
+  const stop = new AbortController(), others = await testPki(), tells = [] as string[];
+  stops.push(stop);
+  const clock: Clock = { ...systemClock, every: (_, signal) => systemClock.every(20, signal) };
+  const common = { identity, client, clock, random: { ...systemRandom, next: () => 0 }, log: silentLog };
+  const lives = [
+    followAuthorities({ ...common, onClientCa: () => void tells.push(identity.cluster.settings["client-ca.crt"]!) }),
+    nodeCertificates({ ...common, bootstrap: undefined, nodeIps: () => ["10.0.0.1"], onServing: () => undefined }),
+  ].map((part) => part.run(stop.signal, () => {}));
+  await eventually(() => identity.serving !== undefined, Boolean);
+  const settings = api.all(CONFIG_MAPS).find(({ metadata }) => metadata.name === "coracle-cluster")!;
+  const [newCallers, newServers, requests] = [others.authority("client-ca").bundlePem, ca(others), api.all(CERTIFICATE_SIGNING_REQUESTS).length];
+  await api.client.resource(CONFIG_MAPS).update({ ...settings, data: { ...settings.data, "client-ca.crt": newCallers + pki.authority("client-ca").bundlePem, "server-ca.crt": newServers + ca(pki) } }, { signal: soon() });
+  await eventually(() => tells, (all) => all.length === 1);
+  expect(tells[0]).toContain(newCallers);
+  expect(readCertificatePems(identity.ca).map(certificateHash)).toEqual([ca(pki), newServers].flatMap((pem) => readCertificatePems(pem).map(certificateHash)));
+  await eventually(() => api.all(CERTIFICATE_SIGNING_REQUESTS).map(({ spec }) => spec.signerName.split("/")[1]).slice(requests), (asked) => asked.length >= 2);
+  await Bun.sleep(100);
+  stop.abort();
+  await Promise.all(lives);
+  // This server signs with the authority of before: a node asks once, not at each look.
+  expect(api.all(CERTIFICATE_SIGNING_REQUESTS).map(({ spec }) => spec.signerName.split("/")[1]).slice(requests).sort()).toEqual(["kube-apiserver-client-kubelet", "kubelet-serving"]);
 });
 
 test("what is remembered of the cluster is asked for again when it makes no sense", async () => {

@@ -25,7 +25,8 @@ import { NO_ALT_NAMES } from "../../core/pki/alt-names.ts";
 import { kubeletSubject } from "../../core/pki/identities.ts";
 import { certificateHash, type JoinToken, parseJoinToken } from "../../core/pki/join-token.ts";
 import { machineAnnotations } from "../../core/pki/machine-key.ts";
-import { readCertificatePems, toPem } from "../../core/pki/pem.ts";
+import { readCertificatePems } from "../../core/pki/pem.ts";
+import { trustFurther } from "./authorities.ts";
 import { NodeIdentity } from "./identity.ts";
 import { JoinError } from "./join-error.ts";
 import { KUBELET_CLIENT_SIGNER, requestCertificate, type WantedCertificate } from "./request-certificate.ts";
@@ -168,14 +169,9 @@ async function refresh(attempt: Attempt, signal: AbortSignal): Promise<void> {
   }
 }
 
-/** Authorities that were added since: they may soon be the only ones that sign. None is taken away, or a token that names it would seem to be of another cluster. */
+/** Authorities that were added since. */
 async function refreshCa(server: string, { identity, clock, log }: Attempt, signal: AbortSignal): Promise<void> {
-  const known = identity.ca!, hashes = new Set(readCertificatePems(known).map(certificateHash));
-  const current = await currentCa(server, known, { nowMs: () => clock.nowMs(), signal: AbortSignal.any([signal, AbortSignal.timeout(REFRESH_MS_MAX)]) });
-  const added = readCertificatePems(current).filter((der) => !hashes.has(certificateHash(der)));
-  if (added.length === 0) return;
-  await identity.setCa(`${known.trimEnd()}\n${added.map((der) => toPem("CERTIFICATE", der)).join("")}`);
-  log.info("the cluster has further authorities that sign for its servers", { count: added.length });
+  await trustFurther(identity, await currentCa(server, identity.ca!, { nowMs: () => clock.nowMs(), signal: AbortSignal.any([signal, AbortSignal.timeout(REFRESH_MS_MAX)]) }), log);
 }
 
 function clientAt(server: string, { clock, userAgent, fetch }: Attempt, credentials: Credentials): Client {

@@ -1,11 +1,12 @@
 /**
  * Keeps the certificates of a node good: asks for the kubelet's serving certificate once its Node has addresses, and for successors of both when a good
- * part of their life is over, or when the node's addresses change.
+ * part of their life is over, when the node's addresses change, or when another authority signs in the cluster now: that of before may soon be trusted no more.
  *
  * Source: kubernetes v1.36 client-go/util/certificate/certificate_manager.go (70 to 90 % of a certificate's life)
  */
 import { StatusError } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
+import { CLIENT_CA_KEY, SERVER_CA_KEY } from "../../core/client/cluster-objects.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
@@ -15,8 +16,8 @@ import { kubeletSubject } from "../../core/pki/identities.ts";
 import type { Leaf } from "../../core/pki/leaf.ts";
 import { certificateHash } from "../../core/pki/join-token.ts";
 import { readCertificatePems } from "../../core/pki/pem.ts";
-import { chainProblem } from "../../core/pki/verify-chain.ts";
-import { parseCertificate } from "../../core/pki/x509.ts";
+import { issued } from "../../core/pki/verify-chain.ts";
+import { allowsUsage, parseCertificate } from "../../core/pki/x509.ts";
 import type { NodeIdentity } from "./identity.ts";
 import { JoinError } from "./join-error.ts";
 import { clientCertificate } from "./join.ts";
@@ -39,7 +40,7 @@ export interface NodeCertificatesOptions {
 
 const CHECK_MS = 60_000;
 const LIFE_FRACTION = { min: 0.7, spread: 0.2 };
-/** A certificate that was due when it was issued shows that it is our clock that is wrong: others would be no better, and each is an object of the cluster's and a write to flash. */
+/** A certificate that was due when it was issued shows that it is our clock that is wrong, or that servers do not agree on who signs: others would be no better, and each is an object of the cluster's and a write to flash. */
 const AGAIN_MS = 12 * 3_600_000;
 /** A request nobody has answered for this long is made anew: the node's addresses may be others by now. */
 const ANSWER_MS_MAX = 15 * 60_000;
@@ -52,7 +53,7 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
 
   function isDue(leaf: Leaf): boolean {
     const bornMs = dueAtBirth.get(leaf);
-    return isOutOfTime(leaf) && (bornMs === undefined || clock.uptimeMs() - bornMs >= AGAIN_MS);
+    return (isOutOfTime(leaf) || isOfOlderAuthority(leaf)) && (bornMs === undefined || clock.uptimeMs() - bornMs >= AGAIN_MS);
   }
 
   /** By this machine's clock it should have a successor. */
@@ -61,12 +62,18 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
     return clock.nowMs() > notBeforeMs + (notAfterMs - notBeforeMs) * fraction || isEarly(leaf);
   }
 
+  /** Another signs now, as the cluster says: the first of those that are trusted. */
+  function isOfOlderAuthority({ certificate }: Leaf): boolean {
+    const [first] = readCertificatePems(identity.cluster?.settings[allowsUsage(certificate, "server auth") ? SERVER_CA_KEY : CLIENT_CA_KEY] ?? "");
+    return first !== undefined && !issued(parseCertificate(first), certificate);
+  }
+
   /** It was issued while clocks were ahead. */
   function isEarly({ certificate: { notBeforeMs } }: Leaf): boolean { return clock.nowMs() < notBeforeMs; }
 
-  async function issued(asker: Client, wanted: WantedCertificate, signal: AbortSignal): Promise<Leaf> {
+  async function asked(asker: Client, wanted: WantedCertificate, signal: AbortSignal): Promise<Leaf> {
     const leaf = await requestCertificate({ client: asker, clock, log }, wanted, signal);
-    if (isOutOfTime(leaf)) dueAtBirth.set(leaf, clock.uptimeMs());
+    if (isOutOfTime(leaf) || isOfOlderAuthority(leaf)) dueAtBirth.set(leaf, clock.uptimeMs());
     return leaf;
   }
 
@@ -74,7 +81,7 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
     const leaf = identity.client;
     if (leaf && !isDue(leaf)) return;
     const holds = leaf !== undefined && clock.nowMs() <= leaf.certificate.notAfterMs && !isEarly(leaf);
-    const ask = async (asker: Client): Promise<void> => await identity.setClient(await issued(asker, clientCertificate(identity), signal));
+    const ask = async (asker: Client): Promise<void> => await identity.setClient(await asked(asker, clientCertificate(identity), signal));
     if (holds) await ask(client);
     else {
       try {
@@ -100,14 +107,13 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
     const leaf = identity.serving;
     if (leaf && !isDue(leaf) && coversAltNames(leaf.certificate.altNames, altNames) && isOfCa(leaf)) return;
     const wanted = { signerName: KUBELET_SERVING_SIGNER, subject: kubeletSubject(identity.nodeName), altNames, usages: ["digital signature", "server auth"] as const };
-    await identity.setServing(await issued(client, wanted, signal));
+    await identity.setServing(await asked(client, wanted, signal));
     log.info("the kubelet has a serving certificate", { until: new Date(identity.serving!.certificate.notAfterMs).toISOString() });
     onServing();
   }
 
   function isOfCa({ certificate }: Leaf): boolean {
-    const roots = readCertificatePems(identity.ca ?? "").map(parseCertificate);
-    return chainProblem(certificate, { roots, usage: "server auth", nowMs: certificate.notBeforeMs }) === undefined;
+    return readCertificatePems(identity.ca ?? "").map(parseCertificate).some((one) => issued(one, certificate));
   }
 
   /** By who answers: another try would be refused as well. */

@@ -68,6 +68,22 @@ export function isStale(rules: readonly EncryptionRule[], { key, value }: Row): 
 
 function bytesOf(value: Value, { prefix }: Provider): Buffer { return Buffer.from(sealedText(value).slice(prefix.length), "base64"); }
 
+/** Whether there is something to open; what cannot be read even so says so when it is read. */
+function needsOpening(row: Row): boolean {
+  try {
+    return isSealed(row.value);
+  } catch (error) {
+    if (error instanceof StoreError && error.code === "corrupt") return false;
+    throw error;
+  }
+}
+
+/** A row whose value cannot be told. */
+function unreadable({ key, revision }: Row, error: unknown): Row {
+  if (!(error instanceof StoreError) || error.code !== "corrupt") throw error;
+  return { key, revision, get value(): Value { throw error; } };
+}
+
 /** `providersFor` is asked each time: rules can change while the store is open. */
 export function encryptedStore(beneath: Store, providersFor: (key: string) => readonly Provider[]): Store {
   /** At once, but for a key service that must be asked. Throws what the store throws. */
@@ -119,13 +135,33 @@ export function encryptedStore(beneath: Store, providersFor: (key: string) => re
     });
   }
 
+  /** One that cannot be read says so when it is. */
+  function openOrNot(row: Row): Row | Promise<Row> {
+    if (!needsOpening(row)) return row;
+    const opened = open(row);
+    return opened instanceof Promise ? opened.catch((error: unknown) => unreadable(row, error)) : opened;
+  }
+
+  /** Of many rows one may be damaged; where none can be opened it is the keys that are missing. */
+  async function openAll(rows: readonly Row[]): Promise<readonly Row[]> {
+    const sealed = rows.filter(needsOpening);
+    if (sealed.length === 0) return rows;
+    const failures = new Map<Row, unknown>();
+    const opened = new Map(await Promise.all(sealed.map(async (row) => [row, await Promise.resolve(open(row)).catch((error: unknown) => {
+      failures.set(row, error);
+      return unreadable(row, error);
+    })] as const)));
+    if (failures.size === sealed.length) throw failures.values().next().value;
+    return rows.map((row) => opened.get(row) ?? row);
+  }
+
   /** Most rows are not sealed, and most previous values nobody looks at: those are left alone. */
   function openEvent(event: StoreEvent): StoreEvent | Promise<StoreEvent> {
     const { type, row: sealed, previous: before } = event;
-    const isCovered = isSealed(sealed.value) || providersFor(sealed.key).length > 0;
+    const isCovered = needsOpening(sealed) || providersFor(sealed.key).length > 0;
     if (!isCovered) return event;
-    const row = open(sealed);
-    const previous = before && open(before);
+    const row = openOrNot(sealed);
+    const previous = before && openOrNot(before);
     if (row instanceof Promise || previous instanceof Promise) return Promise.all([row, previous]).then(([opened, was]) => ({ type, row: opened, ...(was ? { previous: was } : {}) }));
     return { type, row, ...(previous ? { previous } : {}) };
   }
@@ -150,7 +186,8 @@ export function encryptedStore(beneath: Store, providersFor: (key: string) => re
     },
     async list(options): Promise<Listing> {
       const listing = await beneath.list(options);
-      return listing.rows.some(({ value }) => isSealed(value)) ? { ...listing, rows: await Promise.all(listing.rows.map(open)) } : listing;
+      const rows = await openAll(listing.rows);
+      return rows === listing.rows ? listing : { ...listing, rows };
     },
     async put(key, value, expected, signal) {
       const sealed = seal(key, value);

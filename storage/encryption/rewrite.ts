@@ -1,5 +1,5 @@
 /** Seals anew what is not sealed as it should be: after encryption was turned on or off, and after a key was replaced. */
-import { type Store, StoreError } from "../store.ts";
+import { type Row, type Store, StoreError } from "../store.ts";
 import { type EncryptionRule, isStale, prefixOf, providersOf } from "./encryption.ts";
 
 /** Rows looked at before others get a turn. */
@@ -22,6 +22,7 @@ export async function rewriteStale({ beneath, store, rules, signal }: { readonly
     const page = await beneath.list({ prefix: "/registry/", limit: PAGE, ...(after === undefined ? {} : { after }) });
     for (const row of page.rows) {
       if (signal.aborted) break;
+      if (isUnreadable(row)) continue;
       if (isStale(rules(), row)) {
         const opened = await store.get(row.key);
         if (opened && (await writeAgain(store, opened))) rewritten++;
@@ -33,6 +34,16 @@ export async function rewriteStale({ beneath, store, rules, signal }: { readonly
     if (!page.more || after === undefined) break;
   }
   return { rewritten, rows };
+}
+
+/** What somebody else has damaged stays as it is. */
+function isUnreadable(row: Row): boolean {
+  try {
+    return row.value === undefined;
+  } catch (error) {
+    if (error instanceof StoreError && error.code === "corrupt") return true;
+    throw error;
+  }
 }
 
 async function writeAgain(store: Store, { key, value, revision }: { readonly key: string; readonly value: Parameters<Store["put"]>[1]; readonly revision: number }): Promise<boolean> {

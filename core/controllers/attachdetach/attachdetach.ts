@@ -26,7 +26,7 @@ import type { ControllerDeps } from "../deps.ts";
 import { claimsOf, isDoneWithVolumes } from "../volume/volume.ts";
 import { attachCounts } from "./attach-counts.ts";
 import { ATTACH_MS, forcedBy, type NodePlan, planNode } from "./plan.ts";
-import { attachedDisks, type DiskPlan, planDisks } from "./plan-disks.ts";
+import { attachedDisks, type DiskPlan, disksInUse, keptOfGone, planDisks } from "./plan-disks.ts";
 import { toldPods } from "./told-pods.ts";
 import { diskKey, waits as waitsBy } from "./waits.ts";
 import { wantedVolumes } from "./wanted.ts";
@@ -53,6 +53,7 @@ export function attachDetachController({ client, informers, events, clock, metri
   if (metrics) attachCounts(metrics, { pods: () => pods.list(), nodes: () => nodes.list(), attachments: () => attachments.list(), volumes: wanted });
   const granting = new Map<string, string>(); // disks by name: the node whose status is about to say so
   const waitingForDisks = new Set<ObjectKey>(); // nodes
+  const ofGone = new Map<ObjectKey, readonly string[]>(); // by node whose Node is gone: disks it may use still
   const lastInUse = new Map<ObjectKey, readonly string[]>(); // by node, of those that use any
   const nodesOf = (claim: Readonly<PersistentVolumeClaim>) => pods.by(PODS_BY_CLAIM, keyOf(claim)).flatMap(({ spec }) => (spec.nodeName ? [objectKey("", spec.nodeName)] : []));
 
@@ -66,7 +67,11 @@ export function attachDetachController({ client, informers, events, clock, metri
       }),
       mapped(claims, ({ object, old }) => (old?.spec.volumeName === object.spec.volumeName ? [] : nodesOf(object))),
       mapped(attachments, ({ object, deleted }) => [objectKey("", object.spec.nodeName), ...(deleted ? waitingFor(object) : [])]),
-      mapped(nodes, ({ object, old, deleted }) => (!deleted && old !== undefined && sameValue(whatMatters(old), whatMatters(object)) ? [] : [keyOf(object), ...waitingForDisks])),
+      mapped(nodes, ({ object, old, deleted }) => {
+        const used = deleted && isLeftToUs(object) ? disksInUse(object) : [];
+        if (used.length > 0) ofGone.set(keyOf(object), used);
+        return !deleted && old !== undefined && sameValue(whatMatters(old), whatMatters(object)) ? [] : [keyOf(object), ...waitingForDisks];
+      }),
       mapped(informers.of(CSI_DRIVERS), () => [...nodes.list()].map(keyOf)),
     ],
     reads: [informers.of(PERSISTENT_VOLUMES)],
@@ -76,8 +81,10 @@ export function attachDetachController({ client, informers, events, clock, metri
       if (node?.status?.volumesInUse?.length) lastInUse.set(key, node.status.volumesInUse);
       else if (node || attachments.by(ATTACHMENTS_BY_NODE, key).length === 0) lastInUse.delete(key);
       const plan = planned(key, node);
-      const disks = node ? plannedDisks(key, node) : NO_DISKS;
+      const kept = ofGone.get(key);
+      const disks = node ? plannedDisks(key, withDisks(node, kept)) : disksOfGone(key);
       if (node) await reportWith(node, plan.attached, disks, signal); // before the volume goes
+      if (node && ofGone.get(key) === kept) ofGone.delete(key); // else it has gone meanwhile
       for (const name of disks.released) countForced(node, diskKey(key, name));
       for (const one of plan.detach) await remove(one, node, signal);
       for (const one of plan.attach) await make(one.volume, key, signal);
@@ -87,7 +94,7 @@ export function attachDetachController({ client, informers, events, clock, metri
       waits.pendingOnes(key, plan.pending.map(({ attachment }) => attachment));
       for (const name of attachedAsWanted(key)) waits.notIdle(name);
       waits.idleDisks(key, disks.idle);
-      if (plan.waiting || disks.idle.length > 0) return { againInMs: AGAIN_MS };
+      if (plan.waiting || disks.idle.length > 0 || (disks.blocked.length > 0 && ofGone.size > 0)) return { againInMs: AGAIN_MS };
       return plan.pending.length > 0 ? { againInMs: ATTACH_MS } : undefined;
     },
   };
@@ -104,8 +111,17 @@ export function attachDetachController({ client, informers, events, clock, metri
   function plannedDisks(key: ObjectKey, node: Readonly<Node>): DiskPlan {
     return planDisks({
       node, wanted: disksOn(key), forceDetach, idleMs: (name) => waits.idleMs(diskKey(key, name)),
-      elsewhere: (name) => [...nodes.by(NODES_BY_DISK, name).map(({ metadata }) => metadata.name), ...(granting.has(name) ? [granting.get(name)!] : [])].filter((one) => one !== key),
+      elsewhere: (name) => [...nodes.by(NODES_BY_DISK, name).map(({ metadata }) => metadata.name), ...(granting.has(name) ? [granting.get(name)!] : []), ...[...ofGone].flatMap(([gone, names]) => (names.includes(name) ? [gone] : []))].filter((one) => one !== key),
     });
+  }
+
+  function disksOfGone(key: ObjectKey): DiskPlan {
+    const before = ofGone.get(key) ?? [], wanted = disksOn(key);
+    for (const { name } of wanted) waits.notIdle(diskKey(key, name));
+    const kept = keptOfGone(before, { wanted, forceDetach, idleMs: (name) => waits.idleMs(diskKey(key, name)) });
+    if (kept.length > 0) ofGone.set(key, kept);
+    else ofGone.delete(key);
+    return { ...NO_DISKS, idle: kept, released: before.filter((name) => !kept.includes(name)) };
   }
 
   function tell({ blocked, pending }: NodePlan, disks: DiskPlan): void {
@@ -170,6 +186,12 @@ export function attachDetachController({ client, informers, events, clock, metri
     if (reason) forced?.inc({ reason });
     waits.notIdle(name);
   }
+}
+
+/** One that is back, and has not been told yet what it may use. */
+function withDisks(node: Readonly<Node>, names: readonly string[] = []): Readonly<Node> {
+  const missing = names.filter((name) => !attachedDisks(node).includes(name));
+  return missing.length === 0 ? node : { ...node, status: { ...node.status, volumesAttached: [...node.status?.volumesAttached ?? [], ...missing.map((name) => ({ name, devicePath: "" }))] } };
 }
 
 function isLeftToUs(node: Readonly<Node>): boolean { return annotationsOf(node)[LEFT_TO_US] !== undefined; }

@@ -5,9 +5,10 @@ import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import { stored } from "../../../test/scheduling-cluster.ts";
 import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from "../../client/resources.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { attachDetachController } from "./attachdetach.ts";
-import { planDisks } from "./plan-disks.ts";
+import { disksInUse, keptOfGone, planDisks } from "./plan-disks.ts";
 
 const NAME = "kubernetes.io/iscsi/10.0.0.1:3260:iqn.2003-01.io.k8s:shed:1";
 const iscsi = { targetPortal: "10.0.0.1", iqn: "iqn.2003-01.io.k8s:shed", lun: 1 };
@@ -55,6 +56,40 @@ test("a disk for one node moves when nothing has it mounted any more; who waits 
   await client.resource(NODES).patch(nodes[0]!, "application/merge-patch+json", { status: { volumesInUse: null } }, { ...call, subresource: "status" });
   await eventually(() => [attached("a"), attached("b")], ([a, b]) => a!.length === 0 && b!.includes(NAME));
 }));
+
+test("a node whose Node is gone has what it had mounted until nobody there has wanted it for six minutes; what it had not, at once", () => {
+  const kept = (wanted: boolean, idleMs: number, forceDetach = true) => keptOfGone([NAME], { wanted: wanted ? [{ name: NAME, isForMany: false, pods: [] }] : [], idleMs: () => idleMs, forceDetach });
+  expect([kept(true, 400_000), kept(false, 300_000), kept(false, 400_000), kept(false, 400_000, false)]).toEqual([[NAME], [NAME], [], [NAME]]);
+  expect([{ ...here, volumesInUse: [NAME] }, here].map((status) => disksInUse(node(status)))).toEqual([[NAME], []]);
+  expect(disksInUse(node({ ...here, volumesInUse: [NAME] }, outOfService))).toEqual([]);
+});
+
+test("a disk that a deleted Node had mounted is nobody else's until the time is over, and its own if it comes back before", async () => {
+  let aheadMs = 0;
+  const clock = { ...systemClock, uptimeMs: () => systemClock.uptimeMs() + aheadMs, after: (ms: number, work: () => void) => systemClock.after(Math.min(ms, 20), work) };
+  await withControllers((deps) => [attachDetachController(deps)], async (api, call) => {
+    const { client } = api;
+    const make = (name: string, status: object = {}) => client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name, ...LEFT_TO_US }, spec: {}, status: { ...ready("True"), ...status } } as never, call);
+    const attached = (name: string) => api.all(NODES).find(({ metadata }) => metadata.name === name)?.status?.volumesAttached?.map((one) => one.name) ?? [];
+    const claim = await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "ns" }, spec: { volumeName: "v" } } as never, call);
+    await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { accessModes: ["ReadWriteOnce"], iscsi, claimRef: { name: "c", namespace: "ns", uid: claim.metadata.uid } } } as unknown as PersistentVolume, call);
+    const a = await make("a", { volumesAttached: [{ name: NAME, devicePath: "" }], volumesInUse: [NAME] });
+    await make("b");
+    await eventually(() => attached("a"), (names) => names.includes(NAME));
+    await client.resource(NODES).delete(a, {}, call);
+    await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "two", namespace: "ns" }, spec: { containers: [], nodeName: "b", volumes: [{ name: "x", persistentVolumeClaim: { claimName: "c" } }] } } as never, call);
+    await eventually(() => api.all(EVENTS).map(({ message }) => message), (all) => all.some((message) => message?.startsWith('Multi-Attach error for volume "v"')));
+    expect(attached("b")).toEqual([]);
+    const back = await make("a", { volumesInUse: [NAME] });
+    await eventually(() => attached("a"), (names) => names.includes(NAME));
+    await client.resource(NODES).delete(back, {}, call);
+    aheadMs = 300_000;
+    await Bun.sleep(100);
+    expect(attached("b")).toEqual([]);
+    aheadMs += 400_000;
+    await eventually(() => attached("b"), (names) => names.includes(NAME));
+  }, { clock });
+});
 
 test("a disk that is taken off a node by force is counted by why", async () => {
   const metrics = metricsRegistry();

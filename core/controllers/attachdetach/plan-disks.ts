@@ -39,6 +39,17 @@ export interface DiskPlan {
   readonly released: readonly string[];
 }
 
+/** Those of a node whose Node is gone that it may use still: what it had mounted, as if it did not answer. Its machine may run on, and its Node come back. */
+export function keptOfGone(disks: readonly string[], { wanted, idleMs, forceDetach }: Pick<DiskFacts, "wanted" | "idleMs" | "forceDetach">): string[] {
+  return disks.filter((name) => wanted.some((one) => one.name === name) || !forceDetach || idleMs(name) <= FORCE_AFTER_MS);
+}
+
+/** What it will be kept from others of, should its Node go. */
+export function disksInUse(node: Readonly<Node>): string[] {
+  const inUse = new Set(node.status?.volumesInUse ?? []);
+  return isOutOfService(node) ? [] : attachedDisks(node).filter((name) => inUse.has(name));
+}
+
 export function attachedDisks({ status }: Readonly<Node>): string[] {
   return (status?.volumesAttached ?? []).flatMap(({ name }) => (name.startsWith(ISCSI_VOLUMES) ? [name] : []));
 }

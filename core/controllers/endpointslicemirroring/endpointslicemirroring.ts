@@ -23,17 +23,17 @@ const MANAGER = "endpointslicemirroring-controller.k8s.io";
 const SKIP_LABEL = "endpointslice.kubernetes.io/skip-mirror";
 
 /** --mirroring-max-endpoints-per-subset */
-const PER_SUBSET_MAX = 1000;
+export const PER_SUBSET_MAX = 1000;
 
 type Deps = Pick<ControllerDeps, "client" | "informers" | "events" | "clock" | "metrics">;
 
-export function endpointSliceMirroringController({ clock, metrics, ...deps }: Deps): Controller {
+export function endpointSliceMirroringController({ clock, metrics, ...deps }: Deps & { readonly perSubsetMax?: number | undefined }): Controller {
   const meter = metrics && mirrorMeter(metrics);
   const controller = mirrors(deps, meter);
   return meter ? measured(controller, clock, (seconds) => meter.ended(seconds)) : controller;
 }
 
-function mirrors({ client, informers, events }: Pick<Deps, "client" | "informers" | "events">, meter: MirrorMeter | undefined): Controller {
+function mirrors({ client, informers, events, perSubsetMax = PER_SUBSET_MAX }: Pick<Deps, "client" | "informers" | "events"> & { readonly perSubsetMax?: number | undefined }, meter: MirrorMeter | undefined): Controller {
   const services = informers.of(SERVICES);
   const endpoints = informers.of(ENDPOINTS);
   const slices = informers.of(ENDPOINT_SLICES);
@@ -57,17 +57,17 @@ function mirrors({ client, informers, events }: Pick<Deps, "client" | "informers
         await writeSlices({ create: [], update: [], remove: existing }, { ...write, mayCreate: false });
         return;
       }
-      const { groups, invalid, skipped } = mirror(repackSubsets(source.subsets ?? []));
+      const { groups, invalid, skipped } = mirror(repackSubsets(source.subsets ?? []), perSubsetMax);
       if (invalid > 0) recorder.event(source, "Warning", "InvalidIPAddress", `Skipped ${invalid} invalid IP addresses when mirroring to EndpointSlices`);
       if (skipped > invalid) {
-        recorder.event(source, "Warning", "TooManyAddressesToMirror", `A max of ${PER_SUBSET_MAX} addresses can be mirrored to EndpointSlices per Endpoints subset. ${skipped} addresses were skipped`);
+        recorder.event(source, "Warning", "TooManyAddressesToMirror", `A max of ${perSubsetMax} addresses can be mirrored to EndpointSlices per Endpoints subset. ${skipped} addresses were skipped`);
       }
       meter?.skipped(skipped);
       const families = (["IPv4", "IPv6"] as const).map((addressType) => ({ addressType, existing: existing.filter((slice) => slice.addressType === addressType), groups: groups[addressType] }));
       meter?.synced(key, families);
       for (const { addressType, existing, groups } of families) {
         const plan = planSlices(existing, {
-          addressType, groups, metadata: metadataFor(source), perSliceMax: PER_SUBSET_MAX, placeholder: false, triggerTime: undefined,
+          addressType, groups, metadata: metadataFor(source), perSliceMax: perSubsetMax, placeholder: false, triggerTime: undefined,
         });
         meter?.changed(plan);
         await writeSlices(plan, { ...write, mayCreate: !isDeleting(source) });
@@ -92,14 +92,14 @@ function metadataFor(endpoints: Readonly<Endpoints>): TemplateMeta {
 
 interface Mirrored { readonly groups: Record<"IPv4" | "IPv6", Group[]>; readonly invalid: number; readonly skipped: number }
 
-function mirror(subsets: readonly EndpointSubset[]): Mirrored {
+function mirror(subsets: readonly EndpointSubset[], perSubsetMax: number): Mirrored {
   const groups: Mirrored["groups"] = { IPv4: [], IPv6: [] };
   let [invalid, skipped] = [0, 0];
   for (const { addresses = [], notReadyAddresses = [], ports = [] } of subsets) {
     const found: Record<"IPv4" | "IPv6", Endpoint[]> = { IPv4: [], IPv6: [] };
     let added = 0;
     for (const [address, ready] of [...addresses.map((one) => [one, true] as const), ...notReadyAddresses.map((one) => [one, false] as const)]) {
-      if (added >= PER_SUBSET_MAX) break;
+      if (added >= perSubsetMax) break;
       if (!isAddress(address.ip)) { invalid++; continue; }
       found[isIpv6(address.ip) ? "IPv6" : "IPv4"].push(endpointOf(address, ready));
       added++;

@@ -130,6 +130,23 @@ test("a Namespace goes although somebody refuses what is told of it", () =>
     await eventually(() => api.all(NAMESPACES), (all) => all.length === 0);
   }));
 
+test("another authority of servers is told to all Namespaces, and in token Secrets, as soon as it is there", () => {
+  let ca = "before", tell = (): void => undefined;
+  const handlers = new Set<() => void>();
+  const authorities = { rootCa: () => ca, onRootCa: (handler: () => void) => { handlers.add(handler); return () => void handlers.delete(handler); } };
+  tell = () => { for (const handler of handlers) handler(); };
+  return withControllers((deps) => [rootCaController({ ...deps, ...authorities }), serviceAccountTokensController({ ...deps, ...authorities, tokenFor: () => "token" })], async (api, call) => {
+    for (const name of ["one", "two"]) await api.client.resource(NAMESPACES).create(ns(name), call);
+    await api.client.resource(SERVICE_ACCOUNTS).create({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot", namespace: "one" } }, call);
+    await api.client.resource(SECRETS).create({ apiVersion: "v1", kind: "Secret", type: "kubernetes.io/service-account-token", metadata: { name: "t", namespace: "one", annotations: { "kubernetes.io/service-account.name": "robot" } } }, call);
+    const told = () => [...api.all(CONFIG_MAPS).map(({ data }) => data?.["ca.crt"]), ...api.all(SECRETS).map(({ data }) => atob(data?.["ca.crt"] ?? ""))].join();
+    await eventually(told, (all) => all === "before,before,before");
+    ca = "after";
+    tell();
+    await eventually(told, (all) => all === "after,after,after");
+  });
+});
+
 test("token Secrets are filled in, and go with their account; expired bootstrap tokens go", () =>
   withControllers((deps) => [serviceAccountTokensController({ ...deps, rootCa, tokenFor: ({ metadata }) => `token of ${metadata.name}` }), tokenCleanerController(deps)], async (api, call) => {
     const [accounts, secrets] = [api.client.resource(SERVICE_ACCOUNTS), api.client.resource(SECRETS)];

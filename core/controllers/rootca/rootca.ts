@@ -4,11 +4,11 @@
  * Source: kubernetes v1.36 pkg/controller/certificates/rootcacertpublisher
  */
 import type { ConfigMap } from "../../api/gen/core.v1.ts";
-import { annotationsOf, isDeleting, namespaceOf, type NewObject, objectKey } from "../../api/meta/object-meta.ts";
+import { annotationsOf, isDeleting, keyOf, namespaceOf, type NewObject, objectKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound, StatusError } from "../../api/meta/status-error.ts";
 import { CONFIG_MAPS, NAMESPACES } from "../../client/resources.ts";
 import { doubling } from "../../observe/metrics.ts";
-import { type Controller, itself, mapped } from "../controller.ts";
+import { type Controller, itself, mapped, whenTold } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { measured } from "../measured-controller.ts";
 import { isNamespaceTerminating } from "../pod-control.ts";
@@ -19,7 +19,11 @@ const DESCRIPTION = "kubernetes.io/description";
 const TEXT = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or "
   + "kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
-interface Deps extends Pick<ControllerDeps, "client" | "informers" | "clock" | "metrics"> { readonly rootCa: () => string }
+interface Deps extends Pick<ControllerDeps, "client" | "informers" | "clock" | "metrics"> {
+  readonly rootCa: () => string;
+  /** Whenever it may be another. Returns what ends that. */
+  readonly onRootCa?: ((handler: () => void) => () => void) | undefined;
+}
 
 /** Kept apart by what the API server said. Source: kubernetes v1.36 pkg/controller/certificates/rootcacertpublisher/metrics.go */
 export function rootCaController({ clock, metrics, ...deps }: Deps): Controller {
@@ -34,14 +38,14 @@ export function rootCaController({ clock, metrics, ...deps }: Deps): Controller 
   });
 }
 
-function publisher({ client, informers, rootCa }: Pick<Deps, "client" | "informers" | "rootCa">): Controller {
+function publisher({ client, informers, rootCa, onRootCa }: Pick<Deps, "client" | "informers" | "rootCa" | "onRootCa">): Controller {
   const namespaces = informers.of(NAMESPACES);
   const maps = informers.of(CONFIG_MAPS, { fieldSelector: `metadata.name=${NAME}` });
   const mapClient = client.resource(CONFIG_MAPS);
   return {
     name: "root_ca_cert_publisher",
     workers: 1,
-    watches: [itself(namespaces), mapped(maps, ({ object }) => [objectKey("", namespaceOf(object))])],
+    watches: [itself(namespaces), mapped(maps, ({ object }) => [objectKey("", namespaceOf(object))]), whenTold(onRootCa, () => [...namespaces.list()].map(keyOf))],
     async reconcile(key, { signal }) {
       const namespace = namespaces.get(key);
       if (namespace === undefined || isDeleting(namespace) || namespace.status?.phase === "Terminating") return;

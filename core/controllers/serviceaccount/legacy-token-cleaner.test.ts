@@ -41,6 +41,12 @@ test("nothing is known until use has been noted for a year", () => {
   expect([since("2025-06-14"), since("2025-06-15"), since("soon")]).toEqual([true, false, false]);
 });
 
+test("the time may be another one", () => {
+  const used = secret({ labels: { [USED]: "2026-06-12" } }), week = 7 * 86_400_000, day = 86_400_000;
+  expect([week, day].map((ms) => fateOf({ secret: used, account, mounted: false }, NOW, ms))).toEqual(["keep", "mark"]);
+  expect([week, day].map((ms) => trackedForLong({ apiVersion: "v1", kind: "ConfigMap", metadata: account.metadata, data: { since: "2026-06-12" } }, NOW, ms))).toEqual([false, true]);
+});
+
 test("what is marked is marked in the cluster, what is over goes", async () => {
   await withControllers((deps) => [legacyTokenCleanerController(deps)], async (api) => {
     await eventually(() => api.all(SECRETS).map(({ metadata }) => [metadata.name, metadata.labels]), (all) => JSON.stringify(all) === JSON.stringify([["robot-token", { [INVALID]: "2026-06-15" }]]));

@@ -18,7 +18,8 @@ import type { ControllerDeps } from "../deps.ts";
 
 const DAY_MS = 86_400_000;
 const SYNC_MS = DAY_MS; // SyncInterval
-const CLEAN_UP_MS = 365 * DAY_MS; // --legacy-service-account-token-clean-up-period
+/** --legacy-service-account-token-clean-up-period */
+export const CLEAN_UP_MS = 365 * DAY_MS;
 const LAST_USED = "kubernetes.io/legacy-token-last-used";
 const INVALID_SINCE = "kubernetes.io/legacy-token-invalid-since";
 const TRACKING = { metadata: { namespace: "kube-system", name: "kube-apiserver-legacy-service-account-token-tracking" } };
@@ -31,7 +32,7 @@ export interface TokenFacts {
   readonly mounted: boolean;
 }
 
-export function legacyTokenCleanerController({ client, informers, clock }: Pick<ControllerDeps, "client" | "informers" | "clock">): Controller {
+export function legacyTokenCleanerController({ client, informers, clock, cleanUpMs = CLEAN_UP_MS }: Pick<ControllerDeps, "client" | "informers" | "clock"> & { readonly cleanUpMs?: number | undefined }): Controller {
   const [secrets, accounts, pods] = [informers.of(SECRETS), informers.of(SERVICE_ACCOUNTS), informers.of(PODS)];
   const secretClient = client.resource(SECRETS);
   return {
@@ -43,13 +44,13 @@ export function legacyTokenCleanerController({ client, informers, clock }: Pick<
     async reconcile(_, { signal, log }): Promise<Next> {
       const nowMs = clock.nowMs();
       const tracking = await client.resource(CONFIG_MAPS).get(TRACKING, { signal });
-      if (!trackedForLong(tracking, nowMs)) return { againInMs: SYNC_MS };
+      if (!trackedForLong(tracking, nowMs, cleanUpMs)) return { againInMs: SYNC_MS };
       for (const secret of secrets.list()) {
         const { namespace = "", name, uid, resourceVersion, annotations } = secret.metadata;
-        if (!mayBeUnused(secret, nowMs)) continue;
+        if (!mayBeUnused(secret, nowMs, cleanUpMs)) continue;
         const account = accounts.get(objectKey(namespace, annotations?.["kubernetes.io/service-account.name"] ?? ""));
         const mounted = [...pods.list()].some((pod) => pod.metadata.namespace === namespace && podSecretNames(pod).has(name));
-        const fate = fateOf({ secret, account, mounted }, nowMs);
+        const fate = fateOf({ secret, account, mounted }, nowMs, cleanUpMs);
         if (fate === "keep") continue;
         log.info(fate === "mark" ? "a ServiceAccount's token that nobody uses is no longer accepted" : "a ServiceAccount's token that nobody has missed is deleted", { secret: `${namespace}/${name}` });
         const write = fate === "mark"
@@ -66,27 +67,27 @@ export function legacyTokenCleanerController({ client, informers, clock }: Pick<
 }
 
 /** Since the day after the one that stands there. Exported for its test. */
-export function trackedForLong({ data }: Readonly<ConfigMap>, nowMs: number): boolean {
+export function trackedForLong({ data }: Readonly<ConfigMap>, nowMs: number, cleanUpMs = CLEAN_UP_MS): boolean {
   const since = dayMs(data?.["since"]);
-  return since !== undefined && nowMs >= since + DAY_MS + CLEAN_UP_MS;
+  return since !== undefined && nowMs >= since + DAY_MS + cleanUpMs;
 }
 
-function mayBeUnused({ type, metadata, metadata: { labels } }: Readonly<Secret>, nowMs: number): boolean {
+function mayBeUnused({ type, metadata, metadata: { labels } }: Readonly<Secret>, nowMs: number, cleanUpMs: number): boolean {
   if (type !== "kubernetes.io/service-account-token" || isDeleting({ metadata })) return false;
-  if ((parseTime(metadata.creationTimestamp) ?? nowMs) >= nowMs - CLEAN_UP_MS) return false;
+  if ((parseTime(metadata.creationTimestamp) ?? nowMs) >= nowMs - cleanUpMs) return false;
   const lastUsed = labels?.[LAST_USED];
-  return lastUsed === undefined || (dayMs(lastUsed) !== undefined && lastUsed < dayOf(nowMs - CLEAN_UP_MS));
+  return lastUsed === undefined || (dayMs(lastUsed) !== undefined && lastUsed < dayOf(nowMs - cleanUpMs));
 }
 
 /** What is to be done with a token's Secret. Exported for its test. */
-export function fateOf({ secret, account, mounted }: TokenFacts, nowMs: number): "keep" | "mark" | "delete" {
+export function fateOf({ secret, account, mounted }: TokenFacts, nowMs: number, cleanUpMs = CLEAN_UP_MS): "keep" | "mark" | "delete" {
   const { name, labels, annotations } = secret.metadata;
-  if (!mayBeUnused(secret, nowMs) || mounted || account === undefined) return "keep";
+  if (!mayBeUnused(secret, nowMs, cleanUpMs) || mounted || account === undefined) return "keep";
   const uid = annotations?.["kubernetes.io/service-account.uid"] ?? "";
   if ((uid !== "" && uid !== account.metadata.uid) || !account.secrets?.some((one) => one.name === name)) return "keep";
   const invalidSince = labels?.[INVALID_SINCE];
   if (invalidSince === undefined || dayMs(invalidSince) === undefined) return "mark";
-  return invalidSince < dayOf(nowMs - CLEAN_UP_MS) ? "delete" : "keep";
+  return invalidSince < dayOf(nowMs - cleanUpMs) ? "delete" : "keep";
 }
 
 function dayOf(ms: number): string { return new Date(ms).toISOString().slice(0, 10); }

@@ -9,7 +9,7 @@ import { annotationsOf, isDeleting, keyOf, namespaceOf, type ObjectKey, objectKe
 import { isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import { SECRETS, SERVICE_ACCOUNTS } from "../../client/resources.ts";
 import type { Index } from "../../client/informer.ts";
-import { type Controller, mapped } from "../controller.ts";
+import { type Controller, mapped, whenTold } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 
 const TOKEN_SECRET_TYPE = "kubernetes.io/service-account-token";
@@ -23,6 +23,8 @@ interface Deps extends Pick<ControllerDeps, "client" | "informers"> {
   readonly tokenFor: LegacyTokens;
   /** PEM certificates of those who sign the API server's certificate. */
   readonly rootCa: () => string;
+  /** Whenever those may be others. Returns what ends that. */
+  readonly onRootCa?: ((handler: () => void) => () => void) | undefined;
 }
 
 const BY_ACCOUNT: Index<Secret> = {
@@ -32,7 +34,7 @@ const BY_ACCOUNT: Index<Secret> = {
 
 function accountKey(secret: Readonly<Secret>): ObjectKey { return objectKey(namespaceOf(secret), annotationsOf(secret)[NAME_ANNOTATION] ?? ""); }
 
-export function serviceAccountTokensController({ client, informers, tokenFor, rootCa }: Deps): Controller {
+export function serviceAccountTokensController({ client, informers, tokenFor, rootCa, onRootCa }: Deps): Controller {
   const secrets = informers.of(SECRETS);
   const accounts = informers.of(SERVICE_ACCOUNTS);
   const secretClient = client.resource(SECRETS);
@@ -45,7 +47,7 @@ export function serviceAccountTokensController({ client, informers, tokenFor, ro
       if (!deleted) gone.delete(keyOf(object));
       else if (object.type === TOKEN_SECRET_TYPE) gone.set(keyOf(object), object);
       return [keyOf(object)];
-    }), mapped(accounts, ({ object }) => secrets.by(BY_ACCOUNT, keyOf(object)).map(keyOf))],
+    }), mapped(accounts, ({ object }) => secrets.by(BY_ACCOUNT, keyOf(object)).map(keyOf)), whenTold(onRootCa, () => [...secrets.list()].filter(({ type }) => type === TOKEN_SECRET_TYPE).map(keyOf))],
     async reconcile(key, { signal }) {
       const secret = secrets.get(key);
       const before = gone.get(key);

@@ -8,6 +8,7 @@ import { type Store, StoreError } from "../../../storage/store.ts";
 import { Cached, deepFreeze, storedOf } from "./cached.ts";
 import { SharedParts } from "./shared-parts.ts";
 import type { StoredForm } from "./stored-resource.ts";
+import { unreadable } from "./unreadable.ts";
 import type { ResourceCache, WatchCache } from "./watch-cache.ts";
 
 interface Deps {
@@ -82,6 +83,18 @@ export class Commits {
     }
   }
 
+  /** What nobody can read goes as it is. False: it is another one by now. */
+  async removeUnreadable(key: string, revision: number, signal: AbortSignal): Promise<boolean> {
+    const { store, all } = this.#deps;
+    try {
+      await all.reach(await store.delete(key, revision, signal), signal);
+      return true;
+    } catch (error) {
+      if (error instanceof StoreError && error.code === "conflict") return false;
+      throw asStatus(error);
+    }
+  }
+
   /** What `put` would come to. */
   dryRun(key: string, object: ApiObject, exists: boolean): Cached {
     if (exists) throw alreadyExists(this.#deps.groupResource, object.metadata.name);
@@ -95,6 +108,7 @@ export function asStatus(error: unknown): unknown {
   if (error.code === "full") return statusError({ code: 507, reason: "", message: "the server's disk is full: free some space and try again", cause: error });
   if (error.code === "too-large") return statusError({ code: 500, reason: "", message: String(error.fields["reason"]), cause: error }); // in etcd's words, as upstream does
   if (error.code === "closed" || error.code === "unavailable") return serviceUnavailable("the store is not available");
+  if (error.code === "corrupt") return unreadable(error);
   return error;
 }
 

@@ -14,7 +14,7 @@ import { goQuote } from "../../api/meta/go-quote.ts";
 import type { GroupResource } from "../../api/meta/gvk.ts";
 import { pathSegmentName } from "../../api/meta/names.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
-import { badRequest, isAlreadyExists, notFound, resourceVersionTooOld } from "../../api/meta/status-error.ts";
+import { badRequest, conflict, isAlreadyExists, notFound, resourceVersionTooOld } from "../../api/meta/status-error.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import { type Revision, type Row, type Store, StoreError } from "../../../storage/store.ts";
@@ -30,6 +30,7 @@ import type { Resource } from "./resource.ts";
 import type { Selection } from "./selection.ts";
 import type { DeletingOptions, StoredResource, UpdateOptions, WriteOptions, Written } from "./stored-resource.ts";
 import type { Target } from "./target.ts";
+import { unlessUnreadable, unreadable } from "./unreadable.ts";
 import { updateOnce } from "./update.ts";
 import { ROOT, type ResourceCache, type WatchCache } from "./watch-cache.ts";
 
@@ -118,13 +119,28 @@ export class ResourceStore {
     const listing = await this.#deps.store.list({ ...rest, ...(after !== undefined ? { after } : {}) }).catch((error: unknown) => {
       throw error instanceof StoreError && error.code === "compacted" ? resourceVersionTooOld(options.revision, this.#deps.store.revision) : asStatus(error);
     });
-    return { entries: listing.rows.map((row) => this.#entryOf(row)), more: listing.more, remaining: listing.remaining, revision: listing.revision };
+    return { entries: listing.rows.map((row) => this.#readEntry(row)), more: listing.more, remaining: listing.remaining, revision: listing.revision };
   }
 
-  /** A row that has not changed since is in the cache, with its bytes. */
-  #entryOf(row: Row): Cached {
-    const entry = this.cache.get(row.key);
-    return entry?.revision === row.revision ? entry : this.cache.entryOf(row);
+  /** A row that has not changed since is in the cache, with its bytes. Throws 500 if it cannot be read. */
+  #readEntry(row: Row): Cached {
+    const entry = this.cache.unreadableRevision(row.key) === undefined ? this.cache.get(row.key) : undefined;
+    if (entry?.revision === row.revision) return entry;
+    const { value, error } = unlessUnreadable(() => this.cache.entryOf(row));
+    if (error) throw unreadable(error);
+    return value;
+  }
+
+  isUnreadable(namespace: string, name: string): boolean { return this.cache.unreadableRevision(this.keyOf(namespace, name)) !== undefined; }
+
+  /** Deletes what nobody can read, without asking anybody. False: it can be read, or is not there. */
+  async deleteUnreadable(namespace: string, name: string, { context, signal }: Pick<DeletingOptions, "context" | "signal">): Promise<boolean> {
+    const key = this.keyOf(namespace, name);
+    await this.#deps.cache.fresh(signal);
+    const revision = this.cache.unreadableRevision(key);
+    if (revision === undefined) return false;
+    if (!context.dryRun && !(await this.#commits.removeUnreadable(key, revision, signal))) throw conflict(this.#groupResource, name, "it was written meanwhile");
+    return true;
   }
 
   /** `object` is fresh and of the storage version; its metadata names it. Throws 409 AlreadyExists, 422, or what `validate` throws. */

@@ -6,6 +6,8 @@
  * Each resource keeps a window of its last events, so that a watch may start at a recent revision; an older one is told to list again
  * ("compacted"), as upstream's watch cache does.
  *
+ * A row that cannot be read is told of, and whoever asks for it or lists where it is gets an error (unreadable.ts). Where most cannot be read it is somebody else's store, and nothing begins.
+ *
  * Should the store lose events (etcd, when it cannot be reached for longer than it remembers), everything is read again, and what differs becomes events.
  */
 import type { ApiObject } from "../../api/meta/object-meta.ts";
@@ -20,6 +22,7 @@ import { EventWindow, type WindowBytes } from "./event-window.ts";
 import { LabelIndex } from "./label-index.ts";
 import { Overwritten } from "./overwritten.ts";
 import { insert, remove, sortedByKey, startingWith } from "./sorted-entries.ts";
+import { Unreadable, unlessUnreadable } from "./unreadable.ts";
 
 export const ROOT = "/registry/";
 
@@ -39,6 +42,7 @@ export class ResourceCache {
   readonly #overwritten: Overwritten;
   /** Of objects that are about to go, by key: what they are when they do. */
   readonly #endings = new Map<string, Ending>();
+  readonly #unreadable = new Unreadable();
   #read: Reading | undefined;
 
   constructor(prefix: string, revision: Revision, { clock, overwritten, windows }: { readonly clock: UptimeClock; readonly overwritten: Overwritten; readonly windows: WindowBytes }) {
@@ -57,9 +61,15 @@ export class ResourceCache {
     return this.#audience.listenersOf(key);
   }
 
+  /** Throws 500 for one that cannot be read. */
   get(key: string): Cached | undefined {
-    return this.#entries.get(key);
+    const found = this.#entries.get(key);
+    if (!found) this.#unreadable.refuse(key);
+    return found;
   }
+
+  /** That of a row that cannot be read. */
+  unreadableRevision(key: string): Revision | undefined { return this.#unreadable.get(key)?.revision; }
 
   /** Before anything is loaded: what readers are shown of what is stored. */
   readAs(read: Reading): void { this.#read = read; }
@@ -68,17 +78,20 @@ export class ResourceCache {
   /** A row as this resource shows it. */
   entryOf(row: Row, before?: Cached): Cached { return cachedOf(row, { before, read: this.#read }); }
 
-  /** Entries whose key starts with `prefix`, in key order: as they are now, whatever happens while they are read. */
+  /** Entries whose key starts with `prefix`, in key order: as they are now, whatever happens while they are read. Throws 500 if one of them cannot be read. */
   under(prefix: string): readonly Cached[] {
+    this.#unreadable.refuseUnder(prefix);
     const sorted = (this.#sorted ??= sortedByKey(this.#entries.values()));
     return prefix === this.prefix ? sorted.slice() : startingWith(sorted, prefix);
   }
 
   /** Those of `under` whose label `key` is `value`. */
   labelled(prefix: string, key: string, value: string): readonly Cached[] {
-    return startingWith(this.#byLabel.find(key, value, () => this.under(this.prefix)), prefix);
+    this.#unreadable.refuseUnder(prefix);
+    return startingWith(this.#byLabel.find(key, value, () => (this.#sorted ??= sortedByKey(this.#entries.values())).slice()), prefix);
   }
 
+  /** Of all that can be read. */
   values(): Iterable<Cached> {
     return this.#entries.values();
   }
@@ -110,16 +123,23 @@ export class ResourceCache {
     this.#window.begin(revision);
   }
 
-  load(row: Row): void {
-    const entry = this.entryOf(row);
+  /** Returns why it cannot be read. */
+  load(row: Row): StoreError | undefined {
+    const { value: entry, error } = unlessUnreadable(() => this.entryOf(row));
+    if (error) {
+      this.#unreadable.set(row.key, { revision: row.revision, error, last: undefined });
+      return error;
+    }
     this.#entries.set(row.key, entry);
     this.#sorted = undefined;
     this.#byLabel.replace(undefined, entry);
+    return undefined;
   }
 
   /** The events that make of what is here what the store has at `revision`. */
   *difference(rows: ReadonlyMap<string, Row>, revision: Revision): Iterable<StoreEvent> {
-    for (const row of rows.values()) if (this.#entries.get(row.key)?.revision !== row.revision) yield { type: "put", row };
+    for (const row of rows.values()) if ((this.#entries.get(row.key) ?? this.#unreadable.get(row.key))?.revision !== row.revision) yield { type: "put", row };
+    for (const key of this.#unreadable.keys()) if (!rows.has(key)) yield { type: "delete", row: { key, value: {}, revision } };
     for (const { key, stored } of this.#entries.values()) if (!rows.has(key)) yield { type: "delete", row: { key, value: stored as unknown as Row["value"], revision } };
   }
 
@@ -136,17 +156,28 @@ export class ResourceCache {
     return bytes;
   }
 
-  apply(event: StoreEvent): void {
+  /** Returns why what was written cannot be read. Who watches is told no more of such an object until it can be, or is gone. */
+  apply(event: StoreEvent): StoreError | undefined {
     this.counts.received++;
-    const { key } = event.row;
-    const previous = this.#entries.get(key);
+    const { key, revision } = event.row;
+    const broken = this.#unreadable.get(key);
+    const previous = this.#entries.get(key) ?? broken?.last;
+    this.#unreadable.delete(key);
     const ending = event.type === "delete" ? this.#endings.get(key) : undefined;
-    const entry = this.entryOf(ending && ending.revision === previous?.revision ? { ...event.row, value: ending.last } : event.row, previous);
+    const last = ending && ending.revision === previous?.revision ? ending.last : broken?.last?.stored as Row["value"] | undefined;
+    if (event.type === "delete" && !previous) return undefined;
+    const { value: entry, error } = unlessUnreadable(() => this.entryOf(event.type === "delete" && last ? { key, value: last, revision } : event.row, previous));
+    if (error) {
+      this.#unreadable.set(key, { revision, error, last: previous });
+      if (this.#entries.delete(key)) {
+        if (this.#sorted) remove(this.#sorted, key);
+        this.#byLabel.replace(previous, undefined);
+      }
+      return error;
+    }
     if (event.type === "delete") {
       this.#endings.delete(key);
-      if (!previous) return;
-      this.#entries.delete(key);
-      if (this.#sorted) remove(this.#sorted, key);
+      if (this.#entries.delete(key) && this.#sorted) remove(this.#sorted, key);
     } else {
       this.#entries.set(key, entry);
       if (this.#sorted) insert(this.#sorted, entry);
@@ -157,8 +188,11 @@ export class ResourceCache {
     this.counts.dispatched++;
     this.#audience.tell(change);
     if (previous) this.#overwritten.add(previous);
+    return undefined;
   }
 }
+
+function tellUnreadable(error: StoreError, log: Log): void { log.error("an object in the store cannot be read: nobody can list its resource until it is deleted with ignoreStoreReadErrorWithClusterBreakingPotential, or mended", error.fields); }
 
 interface Ending { readonly revision: Revision; readonly last: Row["value"] }
 
@@ -186,12 +220,14 @@ export class WatchCache {
     const { rows, revision } = await this.#store.list({ prefix: ROOT });
     this.#revision = revision;
     for (const cache of this.#resources.values()) cache.begin(revision); // those of the registry are there before anything is read
-    for (const row of rows) this.#of(row.key).load(row);
+    const errors = rows.flatMap((row) => this.#of(row.key).load(row) ?? []);
+    if (errors.length * 2 > rows.length) throw errors[0]!;
+    for (const error of errors) tellUnreadable(error, log);
     log.info("watch cache loaded", { objects: rows.length, revision });
     ready();
     for (;;) {
       try {
-        return await this.#follow(signal);
+        return await this.#follow(signal, log);
       } catch (error) {
         if (!(error instanceof StoreError) || (error.code !== "overrun" && error.code !== "compacted")) throw error;
         log.warn("events of the store are lost, reading it again", { error });
@@ -200,11 +236,16 @@ export class WatchCache {
     }
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
+  async #follow(signal: AbortSignal, log: Log): Promise<void> {
     for await (const batch of this.#store.watch({ prefix: ROOT, after: this.#revision }, signal)) {
-      for (const event of batch.events) this.#of(event.row.key).apply(event);
+      for (const event of batch.events) this.#apply(event, log);
       this.#reached(batch.revision);
     }
+  }
+
+  #apply(event: StoreEvent, log: Log): void {
+    const error = this.#of(event.row.key).apply(event);
+    if (error) tellUnreadable(error, log);
   }
 
   async #readAgain(signal: AbortSignal, log: Log): Promise<void> {
@@ -218,9 +259,9 @@ export class WatchCache {
           if (found) found.set(row.key, row);
           else byResource.set(cache, new Map([[row.key, row]]));
         }
-        const events = [...byResource].flatMap(([cache, found]) => [...cache.difference(found, revision)].map((event) => ({ cache, event })));
+        const events = [...byResource].flatMap(([cache, found]) => [...cache.difference(found, revision)]);
         for (const cache of byResource.keys()) cache.counts.loads++;
-        for (const { cache, event } of events.sort((a, b) => a.event.row.revision - b.event.row.revision)) cache.apply(event);
+        for (const event of events.sort((a, b) => a.row.revision - b.row.revision)) this.#apply(event, log);
         log.info("watch cache read again", { objects: rows.length, changes: events.length, revision });
         return this.#reached(revision);
       } catch (error) {

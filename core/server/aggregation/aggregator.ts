@@ -65,6 +65,8 @@ export interface AggregatorDeps extends ExtensionDeps {
   readonly apiServices: Informer<APIService>;
   readonly serviceCopies: Informer<Service>;
   readonly resource: ResourceClient<APIService>;
+  /** Headers no server behind this one gets: see ServerDeps. */
+  readonly isWithheld?: ((header: string) => boolean) | undefined;
   readonly log: Log;
   readonly metrics: Metrics;
 }

@@ -159,9 +159,9 @@ test("who asks a server behind this one what it serves is not kept waiting for l
 });
 
 /** What the server behind is asked by who asks ours. */
-async function passedOn({ method = "GET", path = "/apis/g/v1/things", rawQuery = "", headers = {}, body = "" }: { readonly method?: string; readonly path?: string; readonly rawQuery?: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }): Promise<unknown> {
+async function passedOn({ method = "GET", path = "/apis/g/v1/things", rawQuery = "", headers = {}, body = "", deps = {} }: { readonly deps?: object; readonly method?: string; readonly path?: string; readonly rawQuery?: string; readonly headers?: Readonly<Record<string, string>>; readonly body?: string }): Promise<unknown> {
   const apiServices = staticInformer<APIService>();
-  const aggregation = aggregator({ ...world({}), apiServices, registry: undefined as never, resource: undefined as never });
+  const aggregation = aggregator({ ...world({}), ...deps, apiServices, registry: undefined as never, resource: undefined as never });
   apiServices.put(apiService());
   const request = { method, path, query: new URLSearchParams(rawQuery), header: (name: string) => headers[name], headers: () => Object.entries(headers), remoteAddress: "192.0.2.1", signal, wire: { body: Readable.from(body === "" ? [] : [Buffer.from(body)]), rawQuery } } as unknown as ServerRequest;
   const answer = await aggregation.answer(request, { name: "jane", groups: ["g"] }, { auditId: "audit-7" });
@@ -231,6 +231,14 @@ test("a server behind this one is told where it was asked for, and how", async (
     host: "10.43.0.9:443", "x-forwarded-proto": "https", "x-forwarded-host": "10.43.0.9:443", "x-forwarded-uri": "/apis/g/v1/a/b/%28d%29", "x-forwarded-for": "192.0.2.1", "x-remote-user": "jane", "audit-id": "audit-7", te: "trailers",
   });
   expect(asked).toEqual({ url: "/apis/g/v1/a/b//c/../%28d%29?a=1&b=2", body: "" });
+});
+
+test("headers in which front proxies say who somebody is are told by this server alone, whatever they are called", async () => {
+  const headers = { host: "h", "x-remote-user": "root", "x-login": "root", "x-more-a": "b", "x-other": "c" };
+  await passedOn({ headers, deps: { isWithheld: (name: string) => name === "x-login" || name.startsWith("x-more-") } });
+  expect([got["x-remote-user"], got["x-login"], got["x-more-a"], got["x-other"]]).toEqual(["jane", undefined, undefined, "c"]);
+  await answered("forbidden", { ...ASKING, ...headers });
+  expect([got["x-login"], got["x-other"]]).toEqual(["root", "c"]); // whose settings name no other
 });
 
 test("a body goes on with whatever method it has, and where there is none it is said so as Go says it", async () => {

@@ -40,10 +40,10 @@ export function isUpgrade(request: Pick<ServerRequest, "header">): boolean { ret
 const GO_CLIENT = ["User-Agent", "Go-http-client/1.1"] as const;
 
 /** Joins the client's connection with the backend's, once that has accepted. Throws 400 if the request is no upgrade. */
-export async function forwardUpgrade({ request, signal, server: { clock } }: Forwarded, backend: Backend, target: string, { identity = [], host = request.header("host") ?? backend.host }: Pick<Forwarding, "identity" | "host"> = {}): Promise<UpgradeAnswer> {
+export async function forwardUpgrade({ request, signal, server: { clock, isWithheld = () => false } }: Forwarded, backend: Backend, target: string, { identity = [], host = request.header("host") ?? backend.host }: Pick<Forwarding, "identity" | "host"> = {}): Promise<UpgradeAnswer> {
   if (!asksForUpgrade(request)) throw badRequest("Upgrade request required");
   const connection = await backend.connect().catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
-  const headers: HeaderPairs = [["Host", host], ...(request.header("user-agent") === undefined ? [GO_CLIENT] : []), ...passedOn(request, ({ name }) => name !== "content-length" && !isIn(identity, name), true), ...identity];
+  const headers: HeaderPairs = [["Host", host], ...(request.header("user-agent") === undefined ? [GO_CLIENT] : []), ...passedOn(request, ({ name }) => name !== "content-length" && !isWithheld(name) && !isIn(identity, name), true), ...identity];
   const response = await http1Request(connection, { method: request.method, target: escapeIllegal(target), headers, isUpgrade: true }, signal).catch((error: Error) => { throw internalError(error); });
   const { upgraded } = response;
   if (!upgraded && response.status < 400) {
@@ -96,12 +96,12 @@ interface Forwarding {
 }
 
 /** What of a request's scope is needed here. */
-export type Forwarded = Pick<Scope, "request" | "signal"> & { readonly server: Pick<Scope["server"], "clock"> };
+export type Forwarded = Pick<Scope, "request" | "signal"> & { readonly server: Pick<Scope["server"], "clock" | "isWithheld"> };
 
-export async function forwardHttp({ request, signal }: Forwarded, { backend, path: wanted, prefix, origin, identity = [], query = request.wire?.rawQuery ?? request.query.toString(), host = request.header("host") ?? request.header(":authority") ?? backend.host }: Forwarding): Promise<RawAnswer> {
+export async function forwardHttp({ request, signal, server: { isWithheld = () => false } }: Forwarded, { backend, path: wanted, prefix, origin, identity = [], query = request.wire?.rawQuery ?? request.query.toString(), host = request.header("host") ?? request.header(":authority") ?? backend.host }: Forwarding): Promise<RawAnswer> {
   const path = escapeIllegal(wanted), hasBody = request.wire && mayHaveBody(request);
   const headers: HeaderPairs = [
-    ["Host", host], ...passedOn(request, ({ name }) => !HOP_BY_HOP.has(name) && (hasBody || name !== "content-length") && !isIn(identity, name)),
+    ["Host", host], ...passedOn(request, ({ name }) => !HOP_BY_HOP.has(name) && !isWithheld(name) && (hasBody || name !== "content-length") && !isIn(identity, name)),
     ...(hasBody || !SAID_TO_BE_EMPTY.has(request.method) ? [] : [["Content-Length", "0"] as const]), ...(/\btrailers\b/i.test(request.header("te") ?? "") ? [["Te", "trailers"] as const] : []),
     ["X-Forwarded-Uri", joinPath(prefix, path)], ...identity,
   ];

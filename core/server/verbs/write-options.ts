@@ -59,11 +59,21 @@ export interface DeleteQuery extends DeleteOptions {
 
 export interface RawDeleteOptions extends DeleteOptions {
   readonly dryRun?: readonly string[] | null | undefined;
+  readonly ignoreStoreReadErrorWithClusterBreakingPotential?: boolean | null | undefined;
 }
 
 /** Of the body if there is one, else of the query. Throws 400, 415, 422. */
 export async function deleteQueryOf(scope: Scope): Promise<DeleteQuery> {
-  return checkedDelete((await deleteBody(scope)) ?? deleteQuery(scope));
+  return (await deleteRequestOf(scope)).query;
+}
+
+/** `ignoresReadErrors`: what nobody can read is to go as it is. */
+export interface DeleteRequest { readonly query: DeleteQuery; readonly ignoresReadErrors: boolean }
+
+/** Throws as deleteQueryOf does. */
+export async function deleteRequestOf(scope: Scope): Promise<DeleteRequest> {
+  const asked = (await deleteBody(scope)) ?? deleteQuery(scope);
+  return { query: checkedDelete(asked), ignoresReadErrors: asked.ignoreStoreReadErrorWithClusterBreakingPotential ?? false };
 }
 
 /** Throws 422. */
@@ -86,6 +96,7 @@ function deleteQuery({ request: { query } }: Scope): RawDeleteOptions {
     orphanDependents: query.has("orphanDependents") ? isTrue(query.get("orphanDependents")) : undefined,
     preconditions: preconditionsIn(query),
     dryRun: query.getAll("dryRun"),
+    ignoreStoreReadErrorWithClusterBreakingPotential: isTrue(query.get("ignoreStoreReadErrorWithClusterBreakingPotential")),
   };
 }
 

@@ -1,0 +1,99 @@
+import { expect, test } from "vitest";
+import { apiServer } from "../../../test/api-server.ts";
+import { aesGcm } from "../../../storage/encryption/ciphers.ts";
+import { encryptedStore, providersOf } from "../../../storage/encryption/encryption.ts";
+import { identity } from "../../../storage/encryption/provider.ts";
+import { memoryStore } from "../../../storage/memory.ts";
+import { StoreError } from "../../../storage/store.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
+import { silentLog } from "../../observe/log.ts";
+import { WatchCache } from "./watch-cache.ts";
+
+const DAMAGED = { $encrypted: "k8s:enc:aesgcm:v1:key1:AAAA" };
+const keyOf = (namespace: string, name: string): string => `/registry/core/secrets/${namespace}/${name}`;
+const rules = [{ resources: ["secrets"], providers: [aesGcm({ name: "key1", secret: Buffer.alloc(32, 1) }), identity] }];
+
+async function stores() {
+  const beneath = await memoryStore();
+  return { beneath, store: encryptedStore(beneath, (key) => providersOf(rules, key)) };
+}
+
+const secret = (namespace: string, name: string) => ({ apiVersion: "v1", kind: "Secret", metadata: { name, namespace, uid: name, creationTimestamp: "2026-01-01T00:00:00Z" }, type: "Opaque" });
+
+test("a row that cannot be read costs what it stands in, and a delete that says so mends it: of one that was there at the start, and of one that was damaged later", async () => {
+  const { beneath, store } = await stores();
+  await store.put(keyOf("a", "whole"), secret("a", "whole"), 0);
+  await store.put(keyOf("b", "other"), secret("b", "other"), 0);
+  await beneath.put(keyOf("a", "damaged"), DAMAGED, 0);
+  const allowed = new Set<string>();
+  const asked: string[] = [];
+  await using api = await apiServer({ store, admit: ({ operation, name }) => void asked.push(`${operation} ${name}`), authorizer: { authorize: ({ verb }) => (verb === "unsafe-delete-ignore-read-errors" && !allowed.has(verb) ? { decision: "no-opinion", reason: "" } : { decision: "allow", reason: "" }), rulesFor: () => Promise.reject(new Error("nobody asks")) } });
+  const SECRETS = (namespace: string): string => `/api/v1/namespaces/${namespace}/secrets`;
+  const told = (key: string): object => ({ code: 500, reason: "InternalError", message: expect.stringMatching(`^Internal error occurred: unable to transform key "${key}": the value cannot be decrypted`) });
+  const codes = async (namespace: string): Promise<(number | string)[]> => await Promise.all([
+    ["GET", "/api/v1/secrets"], ["GET", SECRETS(namespace)], ["GET", `${SECRETS(namespace)}/damaged`], ["DELETE", `${SECRETS(namespace)}/damaged`], ["GET", "/api/v1/configmaps"],
+  ].map(async ([method, path]) => (await api.ask(method!, path!)).code));
+
+  expect((await api.ask("GET", SECRETS("a"))).body).toMatchObject(told(keyOf("a", "damaged")));
+  expect((await api.ask("GET", "/api/v1/secrets", { query: { labelSelector: "a=b" } })).body).toMatchObject(told(keyOf("a", "damaged")));
+  expect((await api.ask("GET", `${SECRETS("a")}/damaged`)).body).toMatchObject(told(keyOf("a", "damaged")));
+  expect(await codes("a")).toEqual([500, 500, 500, 500, 200]);
+  expect((await api.ask("GET", `${SECRETS("a")}/whole`)).body.metadata.name).toBe("whole");
+  expect((await api.ask("GET", SECRETS("b"))).body.items).toHaveLength(1);
+  expect((await api.ask("POST", SECRETS("a"), { body: secret("a", "new") })).code).toBe(201);
+
+  const ignore = { query: { ignoreStoreReadErrorWithClusterBreakingPotential: "true" } };
+  expect((await api.ask("DELETE", `${SECRETS("a")}/damaged`, ignore)).code).toBe(403);
+  allowed.add("unsafe-delete-ignore-read-errors");
+  expect((await api.ask("DELETE", `${SECRETS("a")}/damaged`, { body: { ignoreStoreReadErrorWithClusterBreakingPotential: true, dryRun: ["All"] } })).code).toBe(200);
+  expect(await codes("a")).toEqual([500, 500, 500, 500, 200]);
+  asked.splice(0);
+  expect((await api.ask("DELETE", `${SECRETS("a")}/damaged`, ignore)).body).toEqual({ kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", details: { name: "damaged", kind: "secrets" } });
+  expect(asked).toEqual([]);
+  expect(await codes("a")).toEqual([200, 200, 404, 404, 200]);
+  expect((await beneath.get(keyOf("a", "damaged")))).toBeUndefined();
+
+  const { revision } = (await beneath.get(keyOf("b", "other")))!;
+  const watched = api.events("/api/v1/secrets", 2, { query: { resourceVersion: String(beneath.revision) } });
+  const damagedAt = await beneath.put(keyOf("b", "other"), DAMAGED, revision);
+  await api.cache.fresh(api.signal);
+  expect((await api.ask("GET", `${SECRETS("b")}/other`)).body).toMatchObject(told(keyOf("b", "other")));
+  expect((await api.ask("PUT", `${SECRETS("b")}/other`, { body: secret("b", "other") })).code).toBe(500);
+  await store.put(keyOf("b", "next"), secret("b", "next"), 0);
+  expect(damagedAt).toBeGreaterThan(revision);
+  expect((await api.ask("DELETE", `${SECRETS("b")}/other`, ignore)).code).toBe(200);
+  expect((await watched).map(({ type, object }) => `${type} ${object.metadata.name}`)).toEqual(["ADDED next", "DELETED other"]); // as it was known
+  expect((await api.ask("DELETE", `${SECRETS("a")}/whole`, ignore)).code).toBe(200); // what can be read is deleted as ever
+  expect(asked.at(-1)).toBe("DELETE whole");
+});
+
+test("one that somebody mends is there again, one that goes elsewhere is gone", async () => {
+  const { beneath, store } = await stores();
+  const cache = new WatchCache(store, systemClock), stop = new AbortController(), ready = Promise.withResolvers<void>(), logs: unknown[] = [];
+  for (const name of ["a", "b", "c"]) await store.put(keyOf("x", name), secret("x", name), 0);
+  const first = await beneath.put(keyOf("x", "d"), DAMAGED, 0);
+  const life = cache.run(stop.signal, ready.resolve, { ...silentLog, error: (_, fields) => void logs.push(fields?.["key"]) });
+  await ready.promise;
+  const secrets = cache.resource("/registry/core/secrets/"), told: string[] = [];
+  secrets.listen(({ type, entry }) => told.push(`${type} ${entry.object.metadata.name}`));
+  const second = await beneath.put(keyOf("x", "a"), DAMAGED, (await beneath.get(keyOf("x", "a")))!.revision);
+  await cache.fresh(stop.signal);
+  expect(() => secrets.under("/registry/core/secrets/x/")).toThrow("unable to transform key");
+  expect([secrets.size, [...secrets.values()].length]).toEqual([2, 2]);
+  await store.put(keyOf("x", "d"), secret("x", "d"), first);
+  await beneath.delete(keyOf("x", "a"), second);
+  await cache.fresh(stop.signal);
+  expect(secrets.under("/registry/core/secrets/").map(({ object }) => object.metadata.name)).toEqual(["b", "c", "d"]);
+  expect([told, logs]).toEqual([["ADDED d", "DELETED a"], [keyOf("x", "d"), keyOf("x", "a")]]);
+  stop.abort();
+  await life;
+});
+
+test("where most cannot be read, it is the wrong store, or the keys are missing: nothing begins", async () => {
+  const { beneath, store } = await stores();
+  await beneath.put(keyOf("a", "one"), DAMAGED, 0);
+  await beneath.put("/registry/core/configmaps/a/one", { kind: "ConfigMap" }, 0);
+  await expect(new WatchCache(store, systemClock).run(new AbortController().signal, () => undefined, silentLog)).rejects.toThrow("the value cannot be decrypted");
+  const foreign = { ...(await memoryStore()), revision: 3, list: () => Promise.resolve({ rows: ["a", "b", "c"].map((name, i) => ({ key: keyOf("x", name), revision: i, get value(): never { throw new StoreError("corrupt", { key: name, reason: "the value is protobuf" }); } })), revision: 3, more: false, remaining: 0 }) };
+  await expect(new WatchCache(foreign as never, systemClock).run(new AbortController().signal, () => undefined, silentLog)).rejects.toThrow("the value is protobuf");
+});

@@ -1,0 +1,51 @@
+/**
+ * Rows of one resource that cannot be read: what somebody else has written into the store, or sealed with a key that nobody has any more. They cost what stands in them, not the server:
+ * whoever asks for such an object, or lists where it is, is told of its key, and nothing is taken for deleted. A DELETE with ignoreStoreReadErrorWithClusterBreakingPotential mends it.
+ *
+ * Source: kubernetes v1.36 apiserver/pkg/storage/etcd3/store.go, apiserver/pkg/storage/errors/storage.go
+ */
+import { internalError, type StatusError } from "../../api/meta/status-error.ts";
+import { type Revision, StoreError } from "../../../storage/store.ts";
+import type { Cached } from "./cached.ts";
+
+export interface UnreadableRow {
+  readonly revision: Revision;
+  readonly error: StoreError;
+  /** As it could last be read. */
+  readonly last: Cached | undefined;
+}
+
+export class Unreadable {
+  readonly #rows = new Map<string, UnreadableRow>();
+
+  get(key: string): UnreadableRow | undefined { return this.#rows.get(key); }
+  keys(): Iterable<string> { return this.#rows.keys(); }
+  set(key: string, row: UnreadableRow): void { this.#rows.set(key, row); }
+  delete(key: string): void { this.#rows.delete(key); }
+
+  /** Throws 500 if it is one. */
+  refuse(key: string): void {
+    const found = this.#rows.get(key);
+    if (found) throw unreadable(found.error);
+  }
+
+  /** Throws 500 if one of them is there. */
+  refuseUnder(prefix: string): void {
+    for (const [key, { error }] of this.#rows) if (key.startsWith(prefix)) throw unreadable(error);
+  }
+}
+
+/** What somebody is told of it. */
+export function unreadable(error: StoreError): StatusError {
+  return internalError(new Error(`unable to transform key ${JSON.stringify(error.fields["key"])}: ${String(error.fields["reason"])}`, { cause: error }));
+}
+
+/** The error of what was read, if a row is what cannot be; other errors are thrown. */
+export function unlessUnreadable<T>(read: () => T): { readonly value: T; readonly error?: undefined } | { readonly value?: undefined; readonly error: StoreError } {
+  try {
+    return { value: read() };
+  } catch (error) {
+    if (!(error instanceof StoreError) || error.code !== "corrupt" || error.fields["key"] === undefined) throw error;
+    return { error };
+  }
+}
