@@ -14,9 +14,15 @@ test("how long tasks wait, in nanoseconds, where the kernel counts it by group",
 
 test("what of a group is swapped, and what more may be, where it is limited and counted", () => {
   const group = (files: Record<string, string>, version: 1 | 2 = 2) => ({ version, text: (path: string, _: string, file: string) => (path === "/p" ? files[file] : undefined) });
-  expect(swapOf(group({ "memory.swap.current": "4096\n", "memory.swap.max": "10000\n" }), "/p", "T")).toEqual({ time: "T", swapAvailableBytes: 5904, swapUsageBytes: 4096 });
-  expect(swapOf(group({ "memory.swap.current": "4096\n", "memory.swap.max": "max\n" }), "/p", "T")).toEqual({ time: "T", swapUsageBytes: 4096 });
-  expect([swapOf(group({}), "/p", "T"), swapOf(group({ "memory.swap.current": "1\n" }, 1), "/p", "T"), swapOf(group({}), undefined, "T")]).toEqual([undefined, undefined, undefined]);
+  const stat = { "memory.stat": "anon 1\n" };
+  expect(swapOf(group({ ...stat, "memory.swap.current": "4096\n", "memory.swap.max": "10000\n" }), "/p", "T")).toEqual({ time: "T", swapAvailableBytes: 5904, swapUsageBytes: 4096 });
+  expect(swapOf(group({ ...stat, "memory.swap.current": "4096\n", "memory.swap.max": "max\n" }), "/p", "T")).toEqual({ time: "T", swapUsageBytes: 4096 });
+  const first = "swap 1\ntotal_swap 4096\n";
+  expect(swapOf(group({ "memory.stat": first, "memory.memsw.limit_in_bytes": "9223372036854771712\n" }, 1), "/p", "T")).toEqual({ time: "T", swapUsageBytes: 4096 });
+  expect(swapOf(group({ "memory.stat": first, "memory.memsw.limit_in_bytes": "10000\n" }, 1), "/p", "T")).toEqual({ time: "T", swapAvailableBytes: 5904, swapUsageBytes: 4096 });
+  const none = { time: "T", swapAvailableBytes: 0, swapUsageBytes: 0 }; // the kernel counts none
+  expect([swapOf(group(stat), "/p", "T"), swapOf(group(stat, 1), "/p", "T")]).toEqual([none, none]);
+  expect([swapOf(group({}), "/p", "T"), swapOf(group(stat), undefined, "T")]).toEqual([undefined, undefined]);
 });
 
 test("what is swapped is told of the node, its pods and their containers; where nothing is counted, nothing", () => {

@@ -1,5 +1,5 @@
 /**
- * How long tasks wait for processor, memory and disk (PSI), and what of them is swapped, as the kernel tells it of a control group; version 2 only. Undefined where it does not.
+ * How long tasks wait for processor, memory and disk (PSI; version 2 only), and what of them is swapped, as the kernel tells it of a control group. Undefined where it does not.
  *
  * API:    https://docs.kernel.org/accounting/psi.html
  * Source: kubernetes v1.36 pkg/kubelet/stats/helper.go (cadvisorInfoToSwapStats)
@@ -19,11 +19,18 @@ export function pressuresOf(cgroups: Pick<Cgroups, "text" | "version">, path: st
   return { cpu: of("cpu"), memory: of("memory"), io: of("io") };
 }
 
-/** What may still be swapped is told where there is a limit. */
+/** From here on a limit is none. */
+const UNLIMITED = 2 ** 62;
+
+/** What may still be swapped is told where there is a limit; a kernel that counts no swap lets nothing be swapped. In version 1 the limit is that of memory and swap together. */
 export function swapOf(cgroups: Pick<Cgroups, "text" | "version">, path: string | undefined, time: string): SwapStats | undefined {
-  const text = (file: string): string | undefined => (path === undefined || cgroups.version === 1 ? undefined : cgroups.text(path, "memory", file)?.trim());
-  const [used, limit = "max"] = [text("memory.swap.current"), text("memory.swap.max")];
-  return used === undefined ? undefined : { time, ...(limit === "max" ? {} : { swapAvailableBytes: Math.max(0, Number(limit) - Number(used)) }), swapUsageBytes: Number(used) };
+  const text = (file: string): string | undefined => (path === undefined ? undefined : cgroups.text(path, "memory", file)?.trim());
+  const counts = text("memory.stat");
+  if (counts === undefined) return undefined;
+  const isFirst = cgroups.version === 1;
+  const swapUsageBytes = Number((isFirst ? /^total_swap (\d+)$/m.exec(counts)?.[1] : text("memory.swap.current")) ?? 0);
+  const limit = text(isFirst ? "memory.memsw.limit_in_bytes" : "memory.swap.max") ?? "0";
+  return { time, ...(limit === "max" || Number(limit) >= UNLIMITED ? {} : { swapAvailableBytes: Math.max(0, Number(limit) - swapUsageBytes) }), swapUsageBytes };
 }
 
 /** The kernel counts microseconds, the API nanoseconds. */

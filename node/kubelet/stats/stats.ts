@@ -306,8 +306,8 @@ function ioStats({ io }: Pressures, time: string): { readonly io?: IoStats } {
 /** Of the machine; none where it has no swap. */
 function nodeSwap(time: string): { readonly swap?: SwapStats } {
   const memory = meminfo();
-  const [total = 0, free = 0] = [memory.get("SwapTotal"), memory.get("SwapFree")];
-  return total === 0 ? {} : { swap: { time, swapAvailableBytes: free, swapUsageBytes: total - free } };
+  const [total, free = 0] = [memory.get("SwapTotal"), memory.get("SwapFree")];
+  return total === undefined ? {} : { swap: { time, swapAvailableBytes: free, swapUsageBytes: total - free } };
 }
 
 /** What its containers have together, where the runtime tells. */
