@@ -60,7 +60,7 @@ export async function evaluate(autoscaler: Readonly<HorizontalPodAutoscaler>, ta
     try {
       const one = await deps.computed(spec.type, () => evaluation.of(spec));
       statuses.push(one.status);
-      if (most === undefined || one.replicas > most.replicas) most = one;
+      if (most === undefined || most.replicas === 0 || one.replicas > most.replicas) most = one; // of those that call for none, the last one is named
     } catch (error) {
       deps.signal.throwIfAborted();
       if (!(error instanceof MetricFailure)) throw error;

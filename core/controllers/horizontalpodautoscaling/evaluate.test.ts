@@ -1,0 +1,20 @@
+import { expect, test } from "vitest";
+import type { HorizontalPodAutoscaler } from "../../api/gen/autoscaling.v2.ts";
+import { evaluate } from "./evaluate.ts";
+import type { MetricsSource } from "./metrics-source.ts";
+import { AUTOSCALING } from "./settings.ts";
+
+const none = (): Promise<never> => Promise.reject(new Error("none of those"));
+
+test.each([
+  [{ a: 0, b: 0 }, 0, "external metric b(nil)"],
+  [{ a: 3_000, b: 3_000 }, 3, "external metric a(nil)"],
+  [{ a: 3_000, b: 0 }, 3, "external metric a(nil)"],
+  [{ a: 0, b: 3_000 }, 3, "external metric b(nil)"],
+])("of metrics that call for the same the first one counts, of those that call for none the last: %j", async (values: Readonly<Record<string, number>>, replicas, metric) => {
+  const source: MetricsSource = { resource: none, pods: none, object: none, external: async ({ metric: name }) => values[name]! };
+  const metrics = Object.keys(values).map((name) => ({ type: "External", external: { metric: { name }, target: { type: "AverageValue", averageValue: "1" } } }));
+  const autoscaler = { metadata: { name: "web", namespace: "ns" }, spec: { scaleTargetRef: { kind: "Deployment", name: "web" }, maxReplicas: 9, metrics } } as unknown as HorizontalPodAutoscaler;
+  const { signal } = new AbortController();
+  expect(await evaluate(autoscaler, { specReplicas: 2, statusReplicas: 2, selector: "app=web", pods: [] }, { source, settings: AUTOSCALING, nowMs: 0, computed: (_, work) => work(), signal })).toMatchObject({ replicas, metric });
+});
