@@ -22,12 +22,12 @@ const LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuratio
 const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 
 /** Undefined if there is no annotation, or none that helps. */
-export function allowedByLastApplied(schema: SchemaNode, live: JsonMap, apiVersion: string): FieldSet | undefined {
+export function allowedByLastApplied(schema: SchemaNode, live: JsonMap, { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): FieldSet | undefined {
   const text = annotationOf(live);
   if (text === undefined) return undefined;
   try {
     const last = parseJson(text).value;
-    if (!isMap(last) || last["apiVersion"] !== apiVersion || typeof last["kind"] !== "string" || last["kind"] === "") return undefined;
+    if (!isMap(last) || last["apiVersion"] !== apiVersion || last["kind"] !== kind) return undefined;
     validateTyped(schema, last);
     validateTyped(schema, live);
     const { modified, added, removed } = compareObjects(schema, last, live);
