@@ -283,7 +283,7 @@ function hasNoRoute(info: ResourceRequestInfo, { verbs, subresources, namespaced
   return name !== "" && !isCollection && !verbs.some((one) => NAMED.has(one));
 }
 
-function isElsewhere({ namespace, namesNoNamespace, resource }: ResourceRequestInfo, namespaced: boolean): boolean { return (namespace !== "" || namesNoNamespace) && !namespaced && resource !== "namespaces"; }
+function isElsewhere({ namespace, namesNoNamespace, resource, name }: ResourceRequestInfo, namespaced: boolean): boolean { return (namespace !== "" || namesNoNamespace) && !namespaced && !(resource === "namespaces" && name === namespace); }
 
 /** Where the namespace's place in the path is empty, those of all namespaces are listed and watched; for the rest there is none. Throws 400 and 405. */
 function refuseUnplaced(info: ResourceRequestInfo, { verbs, subresources }: ServedResource["row"]): void {

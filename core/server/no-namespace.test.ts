@@ -23,6 +23,8 @@ test.each([
   ["PUT", MAPS, 405, "the server does not allow this method on the requested resource"],
   ["POST", `${MAPS}/m`, 405, "the server does not allow this method on the requested resource"],
   ["GET", "/api/v1/namespaces//nodes", 404, "the server could not find the requested resource"],
+  ["GET", "/api/v1/namespaces/a/namespaces", 404, "the server could not find the requested resource"],
+  ["GET", "/api/v1/namespaces/a/namespaces/b/status", 404, "the server could not find the requested resource"],
   ["GET", "/api/v1/namespaces///configmaps", 404, "the server could not find the requested resource"],
   ["GET", "/api/v1//namespaces/a/configmaps", 404, "the server could not find the requested resource"],
 ])("%s %s", async (method, path, code, message) => {
