@@ -64,8 +64,8 @@ function otherShape(wanted: string, is: string, { apiVersion, kind }: Pick<ApiOb
 }
 
 /** What went wrong is told whatever the client asked for, to a person then (responsewriters WriteRawJSON); so is a Status that is an answer. */
-function outputFor({ status, object, stored, printedAs }: ObjectAnswer, request: ServerRequest): Output {
-  if (!isStatus(object)) return outputOf(request, stored?.served, (target, encoding) => convertibleToMeta(target, encoding) && (target.kind !== "Table" || printedAs !== undefined));
+function outputFor({ status, object, stored, printedAs, viewOf }: ObjectAnswer, request: ServerRequest): Output {
+  if (!isStatus(object)) return outputOf(request, stored?.served ?? viewOf, (target, encoding) => convertibleToMeta(target, encoding) && (target.kind !== "Table" || printedAs !== undefined));
   try {
     return outputOf(request, undefined, () => status < 400);
   } catch (error) {

@@ -34,7 +34,7 @@ export function refuseInvalid({ resource: { group: own, kind, form } }: Refusing
 export function namesVersion({ resource, definition, groupResource }: Refusing, next: Readonly<ApiObject>, old: Readonly<ApiObject>, { isReplacement = false }: { readonly isReplacement?: boolean }): boolean {
   const { resourceVersion } = next.metadata;
   if (!resourceVersion || resourceVersion === "0") {
-    if (isReplacement && definition.unconditionalUpdate === false)
+    if ((isReplacement || resourceVersion === "0") && definition.unconditionalUpdate === false)
       throw invalid({ group: resource.group, kind: resource.plural }, old.metadata.name, [invalidField("metadata.resourceVersion", 0, "must be specified for an update")]);
     return false;
   }
