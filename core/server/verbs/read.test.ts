@@ -159,6 +159,13 @@ test("without a version, a watch begins with what there is; a streaming list say
   }
 });
 
+test("a bookmark is an object of its kind, with what each of them must have", async () => {
+  for (const [path, kind, rest] of [["/api/v1/pods", "Pod", { spec: { containers: null }, status: {} }], [MAPS, "ConfigMap", {}]] as const) {
+    const events = await api.events(path, 1, { query: { allowWatchBookmarks: "1", labelSelector: "nobody=has" } });
+    expect(events).toEqual([{ type: "BOOKMARK", object: { kind, apiVersion: "v1", metadata: { resourceVersion: expect.stringMatching(/^\d+$/), annotations: { "k8s.io/initial-events-end": "true" } }, ...rest } }]);
+  }
+});
+
 test("a watch of less than no time is over before it begins", async () => {
   expect(await api.events(MAPS, 1, { query: { timeoutSeconds: "-5" } })).toEqual([]);
 });
