@@ -21,6 +21,8 @@ export interface ObjectAnswer {
   readonly printedAs?: GroupKind | undefined;
   /** Where its kind does not say how: the Scale of a custom resource. */
   readonly printer?: Printer | undefined;
+  /** The custom resource that it is a view of: it is written in what that can be written in. */
+  readonly viewOf?: ServedResource | undefined;
 }
 
 /** An object of a resource, as the request's version has it. */

@@ -295,7 +295,7 @@ function isNameless({ method, path, query }: ServerRequest, registry: ServerDeps
   return served !== undefined && !served.custom && !hasNoRoute(named, served.row);
 }
 
-function isElsewhere({ namespace, namesNoNamespace, resource }: ResourceRequestInfo, namespaced: boolean): boolean { return (namespace !== "" || namesNoNamespace) && !namespaced && resource !== "namespaces"; }
+function isElsewhere({ namespace, namesNoNamespace, resource, name }: ResourceRequestInfo, namespaced: boolean): boolean { return (namespace !== "" || namesNoNamespace) && !namespaced && !(resource === "namespaces" && name === namespace); }
 
 /** Where the namespace's place in the path is empty, those of all namespaces are listed and watched; for the rest there is none. Throws 400 and 405. */
 function refuseUnplaced(info: ResourceRequestInfo, { verbs, subresources }: ServedResource["row"]): void {

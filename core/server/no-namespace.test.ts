@@ -31,6 +31,8 @@ test.each([
   ["GET", "/api/v1/namespaces/a/pods///log", 404, "the server could not find the requested resource"],
   ["GET", "/api/v1/namespaces/a/pods//log//x", 404, "the server could not find the requested resource"],
   ["GET", "/api/v1/namespaces//nodes", 404, "the server could not find the requested resource"],
+  ["GET", "/api/v1/namespaces/a/namespaces", 404, "the server could not find the requested resource"],
+  ["GET", "/api/v1/namespaces/a/namespaces/b/status", 404, "the server could not find the requested resource"],
   ["GET", "/api/v1/namespaces///configmaps", 404, "the server could not find the requested resource"],
   ["GET", "/api/v1//namespaces/a/configmaps", 404, "the server could not find the requested resource"],
 ])("%s %s", async (method, path, code, message) => {

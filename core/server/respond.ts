@@ -11,6 +11,7 @@ import { encodeYaml } from "../api/codec/yaml.ts";
 import { type GroupKind, gvkOf, parseApiVersion } from "../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../api/meta/object-meta.ts";
 import { type StatusError, statusError, statusOf } from "../api/meta/status-error.ts";
+import { canonicalOwn } from "../api/schema/canonical.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
 import type { Cached } from "../registry/generic/cached.ts";
 import type { ServedResource } from "../registry/registry.ts";
@@ -64,8 +65,8 @@ function otherShape(wanted: string, is: string, { apiVersion, kind }: Pick<ApiOb
 }
 
 /** What went wrong is told whatever the client asked for, to a person then (responsewriters WriteRawJSON); so is a Status that is an answer. */
-function outputFor({ status, object, stored, printedAs }: ObjectAnswer, request: ServerRequest): Output {
-  if (!isStatus(object)) return outputOf(request, stored?.served, (target, encoding) => convertibleToMeta(target, encoding) && (target.kind !== "Table" || printedAs !== undefined));
+function outputFor({ status, object, stored, printedAs, viewOf }: ObjectAnswer, request: ServerRequest): Output {
+  if (!isStatus(object)) return outputOf(request, stored?.served ?? viewOf, (target, encoding) => convertibleToMeta(target, encoding) && (target.kind !== "Table" || printedAs !== undefined));
   try {
     return outputOf(request, undefined, () => status < 400);
   } catch (error) {
@@ -212,6 +213,12 @@ export interface WatchEncoder {
   encode(batch: WatchBatch): EventBatch;
 }
 
+/** A bookmark is an object of its kind that has nothing but metadata: what each must have, it has, too. */
+function withRequired(bookmark: ApiObject): ApiObject {
+  const type = builtInFacts.typeOf(gvkOf(bookmark));
+  return type ? canonicalOwn(type, bookmark) : bookmark;
+}
+
 /** What each event of a watch is sent as. Throws 406, and 400 for a Table of what there is not. */
 export function watchEncoder(answer: WatchAnswer, how: Presentation): WatchEncoder {
   const { served } = answer;
@@ -259,7 +266,7 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): WatchEncod
       if (item.type === "ERROR") return frame("ERROR", statusOf(item.error));
       if (item.type !== "BOOKMARK") return piecesOf(item);
       const object = bookmarkObject(served.apiVersion, served.row.kind, item.resourceVersion, item.initialEventsEnd);
-      return frame("BOOKMARK", isTable ? bookmarkTable(object, item.initialEventsEnd ?? false) : output.convert ? partialMetadata(object, output.convert.version) : object);
+      return frame("BOOKMARK", isTable ? bookmarkTable(object, item.initialEventsEnd ?? false) : output.convert ? partialMetadata(object, output.convert.version) : withRequired(object));
     });
   }
 

@@ -78,6 +78,8 @@ test("a version that exists but is not the endpoint's is refused", () => {
 
 test.each([
   [`{"apiVersion":"v1","kind":"Pod"}`, `no kind "Pod" is registered for version "v1" in scheme "pkg/apis/meta/internalversion/scheme/register.go:27"`],
+  [`{"kind":"Pod"}`, `no kind "Pod" is registered for version "meta.k8s.io/v1" in scheme "pkg/apis/meta/internalversion/scheme/register.go:27"`],
+  [`{"apiVersion":"v1","kind":"Status"}`, "converting (v1.Status) to (v1.DeleteOptions): unknown conversion"], [`{"kind":"CreateOptions"}`, "converting (v1.CreateOptions) to (v1.DeleteOptions): unknown conversion"],
   [`{"kind":1}`, "couldn't get version/kind; json parse error: json: cannot unmarshal number into Go struct field .kind of type string"],
   [`{"dryRun":"All"}`, "json: cannot unmarshal string into Go struct field DeleteOptions.dryRun of type []string"],
   ["{", "couldn't get version/kind; json parse error: unexpected end of JSON input"],

@@ -51,6 +51,9 @@ const SCHEMES: Readonly<Record<string, string>> = {
   "apiextensions.k8s.io": "pkg/apiserver/apiserver.go:55", "apiregistration.k8s.io": "pkg/apiserver/scheme/scheme.go:28",
 };
 const SCHEME_OPTIONS = "pkg/apis/meta/internalversion/scheme/register.go:27";
+const META = { group: "meta.k8s.io", version: "v1" } as const;
+/** Kinds that are registered beside the options of a delete. */
+const META_KINDS: ReadonlySet<string> = new Set(["Status", "ListOptions", "GetOptions", "DeleteOptions", "CreateOptions", "UpdateOptions", "PatchOptions"]);
 const SUMMARY_BYTES_MAX = 30;
 const KIND_TARGET = "struct { APIVersion string \"json:\\\"apiVersion,omitempty\\\"\"; Kind string \"json:\\\"kind,omitempty\\\"\" }";
 
@@ -98,18 +101,24 @@ export function withReset<T extends object>(source: T): T {
 export function decodeOptions({ bytes, encoding, expected }: Pick<BodyRequest, "bytes" | "encoding" | "expected">): JsonObject {
   let body: ReadBody;
   try {
-    body = readers[encoding](bytes, expected);
+    body = readers[encoding](bytes, { ...expected, ...META }); // what does not say of what version it is, is of this one
   } catch (error) {
     throw badRequest(error instanceof Error ? error.message : String(error), error);
   }
-  if (body.gvk.kind !== expected.kind) throw badRequest(notRegistered(body.gvk, SCHEME_OPTIONS));
+  const { gvk } = body;
+  if (gvk.kind !== expected.kind) throw badRequest(isOfMeta(gvk) ? `converting (v1.${gvk.kind}) to (v1.${expected.kind}): unknown conversion` : notRegistered(gvk, SCHEME_OPTIONS));
   return decodeRead({ bytes, encoding, expected, fieldValidation: "Ignore", accepts: () => true, isOptions: true }, body).object;
 }
 
+function isOfMeta({ group, version, kind }: GroupVersionKind): boolean { return version === META.version && (group === "" || group === META.group) && META_KINDS.has(kind); }
+
 /** For custom resources: any object with a kind. Throws a StatusError, 400. */
-export function decodeUntypedBody({ bytes, encoding, expected }: Pick<BodyRequest, "bytes" | "encoding" | "expected">): DecodedUntyped {
+export function decodeUntypedBody({ bytes, encoding, expected, fieldValidation }: Pick<BodyRequest, "bytes" | "encoding" | "expected"> & Partial<Pick<BodyRequest, "fieldValidation">>): DecodedUntyped {
   const body = readBody({ bytes, encoding, expected: { group: "", version: "", kind: "" } }, expected);
-  if (!body.object(undefined)["kind"]) throw unrecognized(expected, `Object 'Kind' is missing in '${decodeText(bytes)}'`, bytes);
+  if (!body.object(undefined)["kind"]) {
+    const why = `Object 'Kind' is missing in '${decodeText(bytes)}'`;
+    throw fieldValidation === "Ignore" ? unfit(expected, expected, why) : unrecognized(expected, why, bytes); // upstream has a decoder for each
+  }
   const endless = body.hasFractions ? endlessNumber(body.careful!()) : undefined;
   if (endless !== undefined) throw unfit(body.gvk, expected, endless);
   const strict = [...body.duplicatesText, ...(body.document ? diagnoseUntyped(body.document) : [])];

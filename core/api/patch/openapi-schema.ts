@@ -35,8 +35,8 @@ function nodeOf(definition: Definition, outer: boolean): SchemaNode {
   if (definition.type === "array") {
     const listType = definition["x-kubernetes-list-type"] ?? "atomic";
     const items = isMap(definition.items) ? nodeOf(definition.items as Definition, lax) : ANYTHING_ATOMIC;
-    const keys = listType === "map" ? (definition["x-kubernetes-list-map-keys"] ?? []).toSorted() : [];
-    return { scalar: undefined, map: undefined, list: { atomic: listType !== "map" && listType !== "set", keys, items } };
+    const keysAsDefined = listType === "map" ? definition["x-kubernetes-list-map-keys"] ?? [] : [];
+    return { scalar: undefined, map: undefined, list: { atomic: listType !== "map" && listType !== "set", keys: keysAsDefined.toSorted(), keysAsDefined, items } };
   }
   if (definition.type === "object") return mapNode(objectMap(definition, { resource: definition["x-kubernetes-embedded-resource"] === true, lax }));
   return preserves(definition) ? ANYTHING : ANYTHING_ATOMIC;

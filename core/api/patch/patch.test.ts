@@ -128,6 +128,7 @@ test("strategic merge of maps and primitive lists", () => {
 test("$retainKeys clears the other members of a union", () => {
   const live = frozen({ spec: { strategy: { type: "RollingUpdate", rollingUpdate: { maxSurge: 1 } } } });
   expect(applyStrategicMerge(live, { spec: { strategy: { $retainKeys: ["type"], type: "Recreate" } } }, DEPLOYMENT)).toEqual({ spec: { strategy: { type: "Recreate" } } });
+  expect(caught(() => applyStrategicMerge({ metadata: { finalizers: [] } }, { metadata: { finalizers: [{ a: 1 }] } }, POD)).message).toBe("cannot merge lists without merge key for string");
   const error = caught(() => applyStrategicMerge(live, { spec: { strategy: { $retainKeys: [], type: "Recreate" } } }, DEPLOYMENT));
   expect([error.message, (error as StatusError).code]).toEqual(["invalid patch format of retainKeys", 400]);
 });

@@ -22,6 +22,8 @@ export interface ListSchema {
   readonly atomic: boolean;
   /** What identifies an item, sorted; none in a list that is not atomic: a set of scalars. */
   readonly keys: readonly string[];
+  /** The keys in the definition's order, for errors; absent if that is the sorted one. */
+  readonly keysAsDefined?: readonly string[];
   readonly items: SchemaNode;
 }
 

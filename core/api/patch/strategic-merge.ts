@@ -176,7 +176,7 @@ function mergeList(original: List, patch: List, field: FieldSchema, deletes: boo
     return { list, liveOrder: original };
   }
   const { patchMergeKey } = field;
-  if (patchMergeKey === undefined) throw new Error("cannot merge lists without merge key for struct");
+  if (patchMergeKey === undefined) throw new Error(`cannot merge lists without merge key for ${items?.scalar ?? "struct"}`);
   return mergeItems(original, patch, { mergeKey: patchMergeKey, schema: items?.map });
 }
 

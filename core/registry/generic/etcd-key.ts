@@ -12,9 +12,9 @@ const PLACES: Readonly<Record<string, string>> = {
   customresourcedefinitions: "apiextensions.k8s.io/customresourcedefinitions", apiservices: "apiregistration.k8s.io/apiservices",
 };
 
-/** `path`: namespace/name, or the name. */
-export function etcdKey(resource: Keyed, path: string): string {
+/** `root`: where upstream's store begins. `path`: namespace/name, or the name. */
+export function etcdKey(root: "/registry" | "", resource: Keyed, path: string): string {
   const { group, plural } = resource;
   const place = builtInFacts.typeOf(resource) ? PLACES[plural] ?? plural : `${group}/${plural}`;
-  return `/registry/${place}/${path}`;
+  return `${root}/${place}/${path}`;
 }

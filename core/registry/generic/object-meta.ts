@@ -46,7 +46,6 @@ export function keepForUpdate(next: ApiObject, old: Readonly<ApiObject>): void {
   const meta = next.metadata as ObjectMeta;
   meta.uid ||= uid;
   meta.creationTimestamp = creationTimestamp;
-  delete meta.selfLink;
   if (deletionTimestamp !== undefined) meta.deletionTimestamp = deletionTimestamp;
   meta.deletionGracePeriodSeconds ??= deletionGracePeriodSeconds; // who says another is refused: validateMetaUpdate
   if (meta.deletionTimestamp === undefined) delete meta.deletionTimestamp;

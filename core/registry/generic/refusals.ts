@@ -34,14 +34,19 @@ export function refuseInvalid({ resource: { group: own, kind, form } }: Refusing
 export function namesVersion({ resource, definition, groupResource }: Refusing, next: Readonly<ApiObject>, old: Readonly<ApiObject>, { isReplacement = false }: { readonly isReplacement?: boolean }): boolean {
   const { resourceVersion } = next.metadata;
   if (!resourceVersion || resourceVersion === "0") {
-    if (isReplacement && definition.unconditionalUpdate === false)
+    if ((isReplacement || resourceVersion === "0") && definition.unconditionalUpdate === false)
       throw invalid({ group: resource.group, kind: resource.plural }, old.metadata.name, [invalidField("metadata.resourceVersion", 0, "must be specified for an update")]);
     return false;
   }
-  const why = versionProblem(resourceVersion);
-  if (why !== undefined) throw statusError({ code: 500, reason: "", message: `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: ${why}` });
+  refuseUnread(resourceVersion);
   if (resourceVersion !== old.metadata.resourceVersion) throw conflict(groupResource, old.metadata.name);
   return true;
+}
+
+/** Throws 500 for the version of a replacement that is none. */
+export function refuseUnread(resourceVersion: string | undefined): void {
+  const why = resourceVersion ? versionProblem(resourceVersion) : undefined;
+  if (why !== undefined) throw statusError({ code: 500, reason: "", message: `strconv.ParseUint: parsing ${JSON.stringify(resourceVersion)}: ${why}` });
 }
 
 /** In Go's words, why a text is no version. */
@@ -60,18 +65,18 @@ interface Meant {
   readonly object: { readonly metadata: Pick<ApiObject["metadata"], "namespace" | "name" | "uid" | "resourceVersion"> };
 }
 
-/** Throws 409 when the object is not the one that was meant. */
-export function refuseOthers({ resource, groupResource }: Refusing, { object: { metadata } }: Meant, preconditions: DeleteOptions["preconditions"]): void {
+/** Throws 409 when the object is not the one that was meant. A dry run does not know where upstream's store begins. */
+export function refuseOthers({ resource, groupResource }: Refusing, { object: { metadata } }: Meant, preconditions: DeleteOptions["preconditions"], { dryRun }: Pick<WriteContext, "dryRun">): void {
   for (const [name, field] of [["UID", "uid"], ["ResourceVersion", "resourceVersion"]] as const) {
     const wanted = preconditions?.[field];
     if (wanted === undefined || wanted === metadata[field]) continue;
     const why = `Precondition failed: ${name} in precondition: ${wanted}, ${name} in object meta: ${metadata[field]}`;
-    const key = etcdKey(resource, metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name);
+    const key = etcdKey(dryRun ? "" : "/registry", resource, metadata.namespace ? `${metadata.namespace}/${metadata.name}` : metadata.name);
     throw conflict(groupResource, metadata.name, `StorageError: invalid object, Code: 4, Key: ${key}, ResourceVersion: 0, AdditionalErrorMsg: ${why}`);
   }
 }
 
 /** A replacement of what is not there: of one object in particular it is refused. */
-export function refuseAny(target: Refusing, { namespace, name }: { readonly namespace: string; readonly name: string }, preconditions: DeleteOptions["preconditions"]): void {
-  refuseOthers(target, { object: { metadata: { namespace, name, uid: "", resourceVersion: "" } } }, preconditions);
+export function refuseAny(target: Refusing, { namespace, name }: { readonly namespace: string; readonly name: string }, preconditions: DeleteOptions["preconditions"], context: Pick<WriteContext, "dryRun">): void {
+  refuseOthers(target, { object: { metadata: { namespace, name, uid: "", resourceVersion: "" } } }, preconditions, context);
 }

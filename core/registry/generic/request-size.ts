@@ -13,7 +13,7 @@ export function refuseLargeObject(key: string, value: Value, expected: Revision)
   const { metadata: { resourceVersion: _, ...metadata }, ...rest } = value as unknown as ApiObject;
   const [, , group = "", plural = "", ...path] = key.split("/");
   const object = { ...rest, metadata } as unknown as ApiObject;
-  const place = etcdKey({ ...gvkOf(object), group: group === "core" ? "" : group, plural }, path.join("/"));
+  const place = etcdKey("/registry", { ...gvkOf(object), group: group === "core" ? "" : group, plural }, path.join("/"));
   refuseLarge({ keyBytes: Buffer.byteLength(place), valueBytes: bytesOf(object), expected });
 }
 

@@ -25,7 +25,7 @@ import { create } from "./create.ts";
 import { checkStoredPreconditions, type DeleteOptions, type DeletePlan, planDelete } from "./deletion.ts";
 import { ON_NODE } from "./label-index.ts";
 import { inOrder } from "./object-meta.ts";
-import { refuseAny, refuseOthers } from "./refusals.ts";
+import { refuseAny, refuseOthers, refuseUnread } from "./refusals.ts";
 import type { Resource } from "./resource.ts";
 import type { Selection } from "./selection.ts";
 import type { DeletingOptions, StoredResource, UpdateOptions, WriteOptions, Written } from "./stored-resource.ts";
@@ -165,9 +165,10 @@ export class ResourceStore {
       options.signal.throwIfAborted();
       if (!current) {
         if (!options.createMissing) throw notFound(this.#groupResource, name);
-        refuseAny(this.#target, { namespace, name }, options.preconditions);
+        refuseAny(this.#target, { namespace, name }, options.preconditions, options.context);
         try {
           const draft = await transform(undefined);
+          refuseUnread(draft.metadata.resourceVersion);
           if (!options.context.dryRun) draft.metadata.resourceVersion = ""; // of a version of what is not there it is a new object
           return { entry: await this.create(draft, options), created: true };
         } catch (error) {
@@ -178,7 +179,7 @@ export class ResourceStore {
           continue;
         }
       }
-      refuseOthers(this.#target, current, options.preconditions); // before anybody is asked what they think of the change
+      refuseOthers(this.#target, current, options.preconditions, options.context); // before anybody is asked what they think of the change
       const old = await this.#commits.shown(current, options.signal);
       const next = await transform(old);
       const outcome = await updateOnce(this.#target, current, next, options);

@@ -25,9 +25,10 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
   const { resource, definition, commits } = target;
   const { context, signal, subresource } = options;
   const old = await commits.shown(current, signal);
-  refuseOthers(target, current, { uid: options.isPatch ? undefined : draft.metadata.uid || undefined, ...options.preconditions });
+  refuseOthers(target, current, { uid: options.isPatch ? undefined : draft.metadata.uid || undefined, ...options.preconditions }, context);
   const named = namesVersion(target, draft, old, options);
   keepForUpdate(draft, old);
+  if (!context.dryRun) delete draft.metadata.selfLink; // it is forgotten by the storage, which a dry run does not come to
   const keepsStatus = resource.hasStatus && !subresource;
   if (keepsStatus) copyField(draft, old, "status");
   if (subresource) subresource.prepare(draft, old, context);

@@ -123,10 +123,10 @@ function readerOf(scope: Scope, body: RequestBody): () => ApiObject {
 interface Encoded { readonly bytes: Buffer; readonly encoding: Encoding; readonly expected: GroupVersionKind }
 
 function readUntyped(scope: Scope, { bytes, encoding, expected }: Encoded): ApiObject {
-  const { object: value, gvk, strict } = decodeUntypedBody({ bytes, encoding, expected });
+  const { object: value, gvk, strict } = decodeUntypedBody({ bytes, encoding, expected, fieldValidation: fieldValidationOf(scope) });
   const { object, error, strict: unknown } = readValue(scope, value);
   if (error !== undefined) throw unfit({ ...gvk, wanted: expected.kind }, error);
-  warn(scope, expected, [...strict, ...unknown]);
+  warn(scope, gvk, [...strict, ...unknown], expected);
   checkVersion(value, expected);
   return object;
 }
@@ -230,6 +230,6 @@ function fieldValidationOf({ request: { query } }: Scope): FieldValidation {
   return (query.get("fieldValidation") || "Warn") as FieldValidation;
 }
 
-function warn(scope: Scope, gvk: GroupVersionKind, strict: readonly string[]): void {
-  if (strict.length > 0) scope.warnings.push(...enforceFieldValidation({ strict, gvk, expected: gvk, fieldValidation: fieldValidationOf(scope) }));
+function warn(scope: Scope, gvk: GroupVersionKind, strict: readonly string[], expected = gvk): void {
+  if (strict.length > 0) scope.warnings.push(...enforceFieldValidation({ strict, gvk, expected, fieldValidation: fieldValidationOf(scope) }));
 }

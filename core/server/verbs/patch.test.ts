@@ -373,3 +373,8 @@ test("a list that is sent empty is empty for plug-ins, and none once it is store
 test("a value that an operation of a JSON patch has no use for is not looked at", async () => {
   expect((await patch("json", [{ op: "remove", path: "/spec/replicas", value: 1.5 }])).body).toMatchObject({ kind: "Deployment", spec: { replicas: 1 } });
 });
+
+test("a JSON patch that replaces all metadata names the version that is in it", async () => {
+  const named = (resourceVersion: string) => patch("json", [{ op: "add", path: "/metadata", value: { name: "d", resourceVersion } }]);
+  expect([(await named("1")).code, (await named("x")).body.message]).toEqual([409, 'strconv.ParseUint: parsing "x": invalid syntax']);
+});

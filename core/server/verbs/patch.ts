@@ -114,7 +114,8 @@ function changer(scope: Scope, query: WriteQuery, { body, type }: { readonly bod
       // a patch that does not speak of the version is not about one
       const named = versionNamed(patch, type);
       const object = patchedObject(scope, next, { shown, repeated, old, namesKind: type !== STRATEGIC_MERGE_PATCH });
-      if (!named) object.metadata.resourceVersion = "";
+      if (!named && object.metadata.resourceVersion === old.metadata.resourceVersion) object.metadata.resourceVersion = "";
+      else object.metadata.resourceVersion ||= "0"; // a patch that takes the version away asks for none
       return object;
     },
   };

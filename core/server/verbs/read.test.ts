@@ -37,6 +37,8 @@ test("pages are of one moment, whatever happens between them", async () => {
   expect([namesOf(second.body.items), second.body.metadata.resourceVersion, second.body.metadata.remainingItemCount]).toEqual([["m2", "m3"], first.body.metadata.resourceVersion, 1]);
   const third = await api.ask("GET", MAPS, { query: { limit: "2", continue: second.body.metadata.continue } });
   expect([namesOf(third.body.items), third.body.metadata.continue, third.body.metadata.remainingItemCount]).toEqual([["m4"], undefined, undefined]);
+  const rest = await api.ask("GET", MAPS, { query: { limit: "1", continue: first.body.metadata.continue, resourceVersion: "0" } });
+  expect([namesOf(rest.body.items), rest.body.metadata.continue]).toEqual([["m2", "m3", "m4"], undefined]); // who takes what there is gets all of it
   await api.ask("DELETE", `${MAPS}/m2a`);
   await create("m2", { parity: "even" });
 });
@@ -157,6 +159,13 @@ test("without a version, a watch begins with what there is; a streaming list say
   }
 });
 
+test("a bookmark is an object of its kind, with what each of them must have", async () => {
+  for (const [path, kind, rest] of [["/api/v1/pods", "Pod", { spec: { containers: null }, status: {} }], [MAPS, "ConfigMap", {}]] as const) {
+    const events = await api.events(path, 1, { query: { allowWatchBookmarks: "1", labelSelector: "nobody=has" } });
+    expect(events).toEqual([{ type: "BOOKMARK", object: { kind, apiVersion: "v1", metadata: { resourceVersion: expect.stringMatching(/^\d+$/), annotations: { "k8s.io/initial-events-end": "true" } }, ...rest } }]);
+  }
+});
+
 test("a watch of less than no time is over before it begins", async () => {
   expect(await api.events(MAPS, 1, { query: { timeoutSeconds: "-5" } })).toEqual([]);
 });
@@ -201,6 +210,21 @@ test("a list of custom resources says that it does not go on; one of built-in on
   while ((await api.ask("GET", "/apis/example.com/v1/ends")).code !== 200) await systemClock.sleep(5, api.signal);
   const told = async (path: string, query = {}) => (await api.ask("GET", path, { query })).body.metadata.continue;
   expect([await told("/apis/example.com/v1/ends"), await told("/apis/example.com/v1/ends", { pretty: "1" }), await told(MAPS)]).toEqual(["", "", undefined]);
+});
+
+test("custom resources: no version is none for an update, each decoder has its words, and their Scale is written as they are", async () => {
+  const spec = { type: "object", properties: { replicas: { type: "integer" } } };
+  const version = { name: "v1", served: true, storage: true, subresources: { scale: { specReplicasPath: ".spec.replicas", statusReplicasPath: ".status.replicas" } }, schema: { openAPIV3Schema: { type: "object", properties: { spec } } } };
+  const cogs = "/apis/example.com/v1/cogs", cog = { apiVersion: "example.com/v1", kind: "Cog", metadata: { name: "c" }, spec: { replicas: 1 } };
+  await api.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: { metadata: { name: "cogs.example.com" }, spec: { group: "example.com", scope: "Cluster", names: { plural: "cogs", kind: "Cog" }, versions: [version] } } });
+  while ((await api.ask("GET", cogs)).code !== 200) await systemClock.sleep(5, api.signal);
+  await api.ask("POST", cogs, { body: cog });
+  for (const resourceVersion of ["0", null])
+    expect((await api.ask("PATCH", `${cogs}/c`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { resourceVersion } } })).body.message).toBe('cogs.example.com "c" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update');
+  const said = async (fieldValidation: string, body: object): Promise<string> => (await api.ask("POST", cogs, { query: { fieldValidation }, body })).body.message;
+  expect(await said("Strict", { ...cog, apiVersion: "example.com/v2" })).toBe('Cog in version "v2" cannot be handled as a Cog: strict decoding error: unknown field "spec"');
+  expect([await said("Ignore", {}), await said("Warn", {})]).toEqual([`Cog in version "v1" cannot be handled as a Cog: Object 'Kind' is missing in '{}'`, "the object provided is unrecognized (must be of type Cog): Object 'Kind' is missing in '{}' ({})"]);
+  expect((await api.ask("GET", `${cogs}/c/scale`, { headers: { accept: "application/vnd.kubernetes.protobuf,application/json" } })).contentType).toBe("application/json");
 });
 
 test("a watch of nothing is no request, whoever asks", async () => {

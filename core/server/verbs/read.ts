@@ -49,7 +49,7 @@ export async function getObject(scope: Scope): Promise<Answer> {
 
 /** A view can be printed as what it is (Scale). */
 export function viewAnswer({ served }: Scope, object: ApiObject): Answer {
-  return { type: "object", status: 200, object: served.custom ? written(object) : object, printedAs: { group: parseApiVersion(object.apiVersion).group, kind: object.kind }, printer: served.custom?.scalePrinter };
+  return { type: "object", status: 200, object: served.custom ? written(object) : object, printedAs: { group: parseApiVersion(object.apiVersion).group, kind: object.kind }, printer: served.custom?.scalePrinter, viewOf: served.custom ? served : undefined };
 }
 
 /** As Go writes it: without what is zero. */
@@ -89,7 +89,7 @@ export async function listObjects(scope: Scope, { forDeletion = false }: { reado
     const { revision, after } = decodeContinue(options.continue, served.store!.prefixOf(selection.namespace));
     if (options.resourceVersion !== "" && options.resourceVersion !== "0") throw badRequest("specifying resource version is not allowed when using continue");
     await server.cache.fresh(signal);
-    return listFrom(scope, options, selection, { revision: revision < 0 ? server.cache.revision : revision, after });
+    return listFrom(scope, options.resourceVersion === "0" ? { ...options, limit: 0 } : options, selection, { revision: revision < 0 ? server.cache.revision : revision, after });
   }
   // pages of a list that names a version are of exactly that version, if nothing else is said; one object has no pages
   const isExact = options.versionMatch === "Exact" || (options.versionMatch === "" && options.limit > 0 && !isOne && Number(options.resourceVersion) > 0);

@@ -608,3 +608,20 @@ test("in what a new object is written is looked at before what is asked for", as
   const told = await api.ask("POST", MAPS, { query: { dryRun: "some" }, headers: { "content-type": "text/plain" }, body: "x" });
   expect([told.code, (await api.ask("PUT", `${MAPS}/x`, { query: { dryRun: "some" }, headers: { "content-type": "text/plain" }, body: "x" })).code]).toEqual([415, 422]);
 });
+
+test("a version of what is replaced that cannot be read is refused, also where nothing is to be replaced", async () => {
+  const leases = "/apis/coordination.k8s.io/v1/namespaces/a/leases";
+  for (const [path, wrong] of [[MAPS, "new"], [leases, "-1"]] as const) {
+    if (path === MAPS) await api.ask("POST", MAPS, { body: { metadata: { name: "unread" } } });
+    const { code, body } = await api.ask("PUT", `${path}/unread`, { body: { metadata: { name: "unread", resourceVersion: wrong } } });
+    expect([code, body.message]).toEqual([500, `strconv.ParseUint: parsing "${wrong}": invalid syntax`]);
+  }
+});
+
+test("a dry run says where an object is in the storage without where that begins, and keeps a selfLink", async () => {
+  await api.ask("POST", MAPS, { body: { metadata: { name: "where" } } });
+  const put = (metadata: object, query = {}) => api.ask("PUT", `${MAPS}/where`, { query, body: { metadata: { name: "where", ...metadata } } });
+  const dry = { dryRun: "All" };
+  expect([(await put({ uid: "x" })).body.message, (await put({ uid: "x" }, dry)).body.message]).toEqual([expect.stringContaining("Key: /registry/configmaps/a/where,"), expect.stringContaining("Key: /configmaps/a/where,")]);
+  expect([(await put({ selfLink: "/x" }, dry)).body.metadata.selfLink, (await put({ selfLink: "/x" })).body.metadata.selfLink]).toEqual(["/x", undefined]);
+});

@@ -93,7 +93,7 @@ function applyChecked<T extends object>(request: Apply<T>, applied: JsonMap): Ap
     result = mergeAndOwn(request, { before, applied, managers, versions, force });
   } catch (error) {
     if (!(error instanceof ConflictError) || manager !== KUBECTL || before === undefined) throw error;
-    const allowed = allowedByLastApplied(schema.root, before, request.apiVersion);
+    const allowed = allowedByLastApplied(schema.root, before, request);
     if (allowed === undefined) throw error;
     const beyond: readonly Conflict[] = conflictsBeyond(error.conflicts, allowed);
     if (beyond.length > 0) throw new ConflictError(beyond);

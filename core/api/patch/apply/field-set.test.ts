@@ -31,6 +31,18 @@ test("what a client wrote is put into upstream's form and order", () => {
   expect(() => parseFieldSet({ nonsense: {} })).toThrow("missing colon: nonsense");
 });
 
+test("a set that a client wrote in other words is the same set", () => {
+  const written = { ".": {}, "f:a": { ".": 1 }, "f:b": null, "f:c": { ".": {}, 'v:{"b":1,"a":2}': { ".": { "f:x": {} } } } };
+  expect(JSON.stringify(parseFieldSet(written))).toBe(JSON.stringify({ "f:a": {}, "f:b": {}, "f:c": { ".": {}, 'v:{"a":2,"b":1}': {} } }));
+  expect([parseFieldSet({ ".": {} }), parseFieldSet({ "v:1e-07": {} })]).toEqual([{}, { "v:1e-07": {} }]);
+});
+
+test("an item without its keys is told with the keys as the definition lists them", () => {
+  const { root } = customResourceSchema({ type: "object", properties: { list: { type: "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["zone", "name"], items: { type: "object", properties: { zone: { type: "string" }, name: { type: "string" } } } } } }, { apiVersion: "e.com/v1", kind: "E" });
+  expect(() => validateTyped(root, { list: [{}] })).toThrow('omits all key fields ["zone" "name"] (and');
+  expect(itemElement(root.map!.field("list")!.node.list!, { name: "a", zone: "b" })).toBe('k:{"name":"a","zone":"b"}');
+});
+
 test("keys that are numbers sort by size", () => {
   const tree = parseFieldSet({ 'k:{"port":443}': {}, 'k:{"port":80}': {}, "v:10": {}, "v:9": {}, "i:2": {}, "f:z": {} });
   expect(Object.keys(tree)).toEqual(["f:z", 'k:{"port":80}', 'k:{"port":443}', "v:9", "v:10", "i:2"]);
@@ -84,7 +96,7 @@ test("keyed items are in the order of their keys' values, however those are spel
   const ordered = ["", " a", "!", "a", "a b", "a-b", "a.b", "ab", "b\"c", "b\\c", "é"].map((name) => `k:${JSON.stringify({ name })}`);
   const shuffled = ordered.toSorted((a, b) => (Buffer.from(a).toString("hex") < Buffer.from(b).toString("hex") ? 1 : -1));
   expect(Object.keys(parseFieldSet(Object.fromEntries(shuffled.map((key) => [key, {}]))))).toEqual(ordered);
-  expect(Object.keys(parseFieldSet({ "k:{\"type\":\"a\"}": {}, "k:{\"name\":\"z\"}": {}, "f:x": {}, "k:{\"name\":\"a\",\"port\":9}": {}, "k:{\"name\":\"a\"}": {}, ".": {} }))).toEqual(
+  expect(Object.keys(parseFieldSet({ "f:list": { "k:{\"type\":\"a\"}": {}, "k:{\"name\":\"z\"}": {}, "f:x": {}, "k:{\"name\":\"a\",\"port\":9}": {}, "k:{\"name\":\"a\"}": {}, ".": {} } })["f:list"]!)).toEqual(
     [".", "f:x", "k:{\"name\":\"a\"}", "k:{\"name\":\"a\",\"port\":9}", "k:{\"name\":\"z\"}", "k:{\"type\":\"a\"}"]);
 });
 

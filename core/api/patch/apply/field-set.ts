@@ -185,15 +185,18 @@ export function sortKeys(set: FieldSet): FieldSet {
   return out;
 }
 
-/** A set as a client wrote it. Throws for what is none. */
-export function parseFieldSet(written: unknown): FieldSet {
-  if (typeof written !== "object" || written === null || Array.isArray(written)) throw new Error("not a set of fields");
+/** A set as a client wrote it; null is nothing, and that the whole object is in it says nothing. Throws for what is none. */
+export function parseFieldSet(written: unknown): FieldSet { return withoutSelf(parseNode(written)); }
+
+function parseNode(written: unknown): FieldSet {
+  if (written === null) return LEAF;
+  if (typeof written !== "object" || Array.isArray(written)) throw new Error("not a set of fields");
   const out: FieldSet = {};
   for (const [key, child] of Object.entries(written)) {
     const element = key === SELF ? SELF : canonicalElement(key);
     if (element === undefined) continue;
-    const parsed = element === SELF ? LEAF : parseFieldSet(child);
+    const parsed = element === SELF ? LEAF : parseNode(child);
     out[element] = out[element] === undefined ? parsed : unionNode(out[element], parsed);
   }
-  return sortKeys(out);
+  return hasChildren(out) ? sortKeys(out) : LEAF;
 }

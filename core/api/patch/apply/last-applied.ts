@@ -22,12 +22,12 @@ const LAST_APPLIED_ANNOTATION = "kubectl.kubernetes.io/last-applied-configuratio
 const ANNOTATIONS_BYTES_MAX = 256 * 1024;
 
 /** Undefined if there is no annotation, or none that helps. */
-export function allowedByLastApplied(schema: SchemaNode, live: JsonMap, apiVersion: string): FieldSet | undefined {
+export function allowedByLastApplied(schema: SchemaNode, live: JsonMap, { apiVersion, kind }: { readonly apiVersion: string; readonly kind: string }): FieldSet | undefined {
   const text = annotationOf(live);
   if (text === undefined) return undefined;
   try {
     const last = parseJson(text).value;
-    if (!isMap(last) || last["apiVersion"] !== apiVersion) return undefined;
+    if (!isMap(last) || last["apiVersion"] !== apiVersion || last["kind"] !== kind) return undefined;
     validateTyped(schema, last);
     validateTyped(schema, live);
     const { modified, added, removed } = compareObjects(schema, last, live);
@@ -58,7 +58,12 @@ export function withLastApplied(object: JsonMap, applied: JsonMap): JsonMap {
 function withoutAnnotation(applied: JsonMap): JsonMap {
   const metadata = applied["metadata"];
   const annotations = isMap(metadata) ? metadata["annotations"] : undefined;
-  if (!isMap(metadata) || !isMap(annotations) || valueAt(annotations, LAST_APPLIED_ANNOTATION) === undefined) return applied;
+  if (!isMap(metadata) || annotations === undefined) return applied;
+  if (!isMap(annotations)) { // null says the same as nothing
+    const { annotations: _, ...rest } = metadata;
+    return { ...applied, metadata: rest };
+  }
+  if (valueAt(annotations, LAST_APPLIED_ANNOTATION) === undefined) return applied;
   const { [LAST_APPLIED_ANNOTATION]: _, ...rest } = annotations;
   return { ...applied, metadata: { ...metadata, annotations: rest } };
 }

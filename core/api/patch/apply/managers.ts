@@ -41,8 +41,9 @@ const PLAIN = /^[\x20-\x7e]*$/;
 
 type Identity = Pick<Manager, "name" | "operation" | "apiVersion" | "subresource">;
 
+/** In upstream's form: managers of one name are sorted by it, in errors and when the oldest are put together. */
 export function identifierOf({ name, operation, apiVersion, subresource }: Identity): string {
-  return JSON.stringify([name, operation, operation === "Apply" ? "" : apiVersion, subresource]);
+  return JSON.stringify({ manager: name || undefined, operation, apiVersion: operation === "Apply" ? undefined : apiVersion || undefined, subresource: subresource || undefined });
 }
 
 /** Who a write is by: what the client says, or the program in its User-Agent. Empty for neither. */

@@ -26,7 +26,7 @@ export function itemElement(list: ListSchema, item: unknown): PathElement {
   return list.keys.length > 0 ? keyedElement(list, item) : setElement(item);
 }
 
-function keyedElement({ keys, items }: ListSchema, item: unknown): PathElement {
+function keyedElement({ keys, keysAsDefined = keys, items }: ListSchema, item: unknown): PathElement {
   if (item === null || item === undefined) throw new TypedError("associative list with keys may not have a null element");
   if (!isMap(item)) throw new TypedError("associative list with keys may not have non-map elements");
   let text = "";
@@ -36,7 +36,7 @@ function keyedElement({ keys, items }: ListSchema, item: unknown): PathElement {
     text += `${text === "" ? "" : ","}${quoteJson(key)}:${quoteJson(value)}`;
   }
   if (text === "") {
-    const named = `[${keys.map(goQuote).join(" ")}]`;
+    const named = `[${keysAsDefined.map(goQuote).join(" ")}]`;
     throw new TypedError(`associative list with keys has an element that omits all key fields ${named} (and doesn't have default values for any key fields)`);
   }
   return `k:{${text}}`;
@@ -69,7 +69,7 @@ export function canonicalElement(written: string): PathElement | undefined {
       if (!/^i:[+-]?\d+$/.test(written)) throw new Error(`strconv.Atoi: parsing ${goQuote(written.slice(2))}: invalid syntax`);
       return `i:${Number(written.slice(2))}`;
     }
-    case "v": return `v:${jsonText(parseJson(written.slice(2)).value)}`;
+    case "v": return `v:${quoteJson(inKeyOrder(parseJson(written.slice(2)).value))}`;
     case "k": {
       const key = parseJson(written.slice(2)).value;
       if (!isMap(key)) throw new Error(`not the key of a list item: ${written}`);
