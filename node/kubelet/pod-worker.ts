@@ -424,17 +424,22 @@ export class PodWorker {
     const { context, statuses } = this.#deps;
     this.#say();
     await this.#resize.written().catch(() => undefined); // what is not written by now is not needed any more, nor the pod's directory
-    await context.volumes.release(this.uid, signal);
+    const stays = !this.#removed && !isDeleting(this.#pod) && this.status.reason !== EVICTED; // its object, until someone deletes it; its containers and logs stay with it
+    await context.volumes.release(this.uid, { keepMessages: stays, signal });
     this.#volumes = undefined;
     if (!context.cgroups.remove(this.uid)) throw new Error("processes are left in the pod's cgroup");
     await context.userNamespaces.release(this.uid);
     context.objects.release(this.uid);
+    if (stays) {
+      this.#isReclaimed = true;
+      return context.settings.syncMs; // who deletes it meanwhile wakes us
+    }
     if (!this.#removed && isDeleting(this.#pod)) {
       await statuses.written(this.uid);
       await this.#deps.deleteObject(this.#pod, signal);
     }
     this.#isReclaimed = true;
-    if (!this.#removed && this.status.reason !== EVICTED) return context.settings.syncMs; // its object stays until someone deletes it; its logs stay with it
+    if (!this.#removed && this.status.reason !== EVICTED) return context.settings.syncMs; // until its object is gone its logs stay
     await removeGarbage(context, garbageOf(this.#runtime, undefined), signal);
     const { name, namespace = "" } = this.#pod.metadata;
     await removePodLogs(context, { name, namespace, uid: this.uid });
