@@ -510,6 +510,25 @@ test("a sandbox that was stopped when the kubelet was: the pod's end is told by 
   expect(node.cri.calls.filter((call) => call === "StartContainer c0")).toHaveLength(1);
 });
 
+test("what a container says at its end lies in its pod's directory until the pod is deleted, for a kubelet that starts anew", async () => {
+  await using node = await startNode();
+  await node.create("done", { restartPolicy: "Never" }, [{ terminationMessagePath: "/dev/termination-log" }]);
+  await node.until("done", isReady);
+  const [pod] = node.api.all<Pod>(PODS);
+  const said = join(dataDir, "pods", pod!.metadata.uid, "containers/c0");
+  for (const file of readdirSync(said)) writeFileSync(join(said, file), "last words");
+  node.cri.exit("c0", 0);
+  await node.until("done", (status) => status?.phase === "Succeeded");
+  await eventually(() => readdirSync(join(dataDir, "pods", pod!.metadata.uid)), (names) => names.join() === "containers");
+  await node.stopKubelet();
+  const ended = node.api.all<Pod>(PODS)[0]!;
+  await node.api.client.resource(PODS).updateStatus({ ...ended, status: pod!.status } as never, { signal: new AbortController().signal }); // as if nobody had been told
+  node.startKubelet();
+  expect(first(await node.until("done", hasExited))?.state?.terminated).toMatchObject({ message: "last words" });
+  await node.delete("done");
+  await eventually(() => readdirSync(join(dataDir, "pods")), (left) => left.length === 0);
+});
+
 test("the end of a pod that has claims is told once they are given back", async () => {
   await using node = await startNode();
   await node.create("done", { restartPolicy: "Never" });

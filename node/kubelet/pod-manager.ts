@@ -331,7 +331,7 @@ export class PodManager {
     let failed = 0;
     for (const uid of left) {
       try {
-        await volumes.release(uid, signal);
+        await volumes.release(uid, { keepMessages: false, signal });
         cgroups.remove(uid);
       } catch (error) {
         signal.throwIfAborted();

@@ -424,18 +424,24 @@ export class PodWorker {
     const { context, statuses } = this.#deps;
     this.#say();
     await this.#resize.written().catch(() => undefined); // what is not written by now is not needed any more, nor the pod's directory
-    await context.volumes.release(this.uid, signal);
+    const stays = !this.#removed && !isDeleting(this.#pod) && this.status.reason !== EVICTED; // its object, until someone deletes it; its containers and logs stay with it
+    const comesAgain = this.#deps.comesAgain(this.uid);
+    await context.volumes.release(this.uid, { keepMessages: stays || comesAgain, signal });
     this.#volumes = undefined;
     if (!context.cgroups.remove(this.uid)) throw new Error("processes are left in the pod's cgroup");
     await context.userNamespaces.release(this.uid);
     context.objects.release(this.uid);
+    if (stays) {
+      this.#isReclaimed = true;
+      return context.settings.syncMs; // who deletes it meanwhile wakes us
+    }
     if (!this.#removed && isDeleting(this.#pod)) {
       await statuses.written(this.uid);
       await this.#deps.deleteObject(this.#pod, signal);
     }
     this.#isReclaimed = true;
-    if (!this.#removed && this.status.reason !== EVICTED) return context.settings.syncMs; // its object stays until someone deletes it; its logs stay with it
-    if (!this.#deps.comesAgain(this.uid)) {
+    if (!this.#removed && this.status.reason !== EVICTED) return context.settings.syncMs; // until its object is gone its logs stay
+    if (!comesAgain) {
       await removeGarbage(context, garbageOf(this.#runtime, undefined), signal);
       const { name, namespace = "" } = this.#pod.metadata;
       await removePodLogs(context, { name, namespace, uid: this.uid });

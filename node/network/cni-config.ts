@@ -3,9 +3,9 @@
  *
  *   pod ── veth ── cni0 (gateway, hairpin) ── routed by the host
  *
- * Masquerading is not the plugin's business but masquerade.ts', which knows the whole cluster.
+ * The default routes are the bridge plug-in's to add: then its result names their gateway, and Multus writes that to the pod's network-status (of a route
+ * that is asked of the address plug-in it would write `<nil>`). Masquerading is not the plugin's business but masquerade.ts', which knows the whole cluster.
  */
-import { type Family, parseCidr } from "../../core/net/cidr.ts";
 
 export const BRIDGE = "cni0";
 /** The network's name, by which libcni files what it did. */
@@ -23,14 +23,13 @@ export interface CniOptions {
 }
 
 export function cniConfig({ podCidrs, mtu, ipamDir, ipam = "host-local" }: CniOptions): string {
-  const families = podCidrs.flatMap((cidr): Family[] => { const family = parseCidr(cidr)?.family; return family === undefined ? [] : [family]; });
   const config = {
     cniVersion: "1.0.0", name: CNI_NETWORK,
     plugins: [
       {
-        type: "bridge", bridge: BRIDGE, mtu, isGateway: true, hairpinMode: true, ipMasq: false,
+        type: "bridge", bridge: BRIDGE, mtu, isDefaultGateway: true, hairpinMode: true, ipMasq: false,
         forceAddress: true, // a node that was given another pod CIDR would otherwise never start a pod again
-        ipam: { type: ipam, dataDir: ipamDir, ranges: podCidrs.map((subnet) => [{ subnet }]), routes: families.map((family) => ({ dst: family === 4 ? "0.0.0.0/0" : "::/0" })) },
+        ipam: { type: ipam, dataDir: ipamDir, ranges: podCidrs.map((subnet) => [{ subnet }]) },
       },
       { type: "portmap", capabilities: { portMappings: true }, snat: true, backend: "nftables" },
     ],

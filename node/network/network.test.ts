@@ -55,7 +55,8 @@ test.skipIf(process.platform !== "linux")("a node with a pod CIDR gets its confi
   await eventually(() => network.problem(), (problem) => problem === undefined);
   expect(bridged[0]).toBe(false); // whoever serves pods there is ready before there are any
   const { plugins } = JSON.parse(readFileSync(config, "utf8")) as { plugins: [{ mtu: number; ipam: { ranges: unknown; dataDir: string } }, { backend: string }] };
-  expect(plugins[0]).toMatchObject({ type: "bridge", bridge: "cni0", mtu: 1450, hairpinMode: true, ipMasq: false, ipam: { type: "host-local", ranges: [[{ subnet: "10.42.1.0/24" }]], dataDir: join(dir.path, "state/ipam") } });
+  expect(plugins[0]).toMatchObject({ type: "bridge", bridge: "cni0", mtu: 1450, isDefaultGateway: true, hairpinMode: true, ipMasq: false, ipam: { type: "host-local", ranges: [[{ subnet: "10.42.1.0/24" }]], dataDir: join(dir.path, "state/ipam") } });
+  expect(plugins[0].ipam).not.toHaveProperty("routes"); // theirs would have no gateway in the result
   expect(plugins[1]).toMatchObject({ type: "portmap", backend: "nftables" });
   expect(scripts.map((text) => /table (.*)/.exec(text)![1])).toEqual(["ip coracle-masq", "inet coracle-tunnel"]);
 

@@ -10,6 +10,7 @@ import type { Random } from "../../../core/lifecycle/random.ts";
 import type { Device, Mount, MountPropagation } from "../../cri/gen/runtime.v1.ts";
 import type { OperatingSystem } from "../../os/machine.ts";
 import type { Mounts } from "../../os/mount.ts";
+import { messagesDirectory } from "../volumes/pod-directories.ts";
 import type { ReadyVolume } from "../volumes/ready-volume.ts";
 import { bindSubPath, resolveSubPath, SubPathNotMade } from "../volumes/subpath.ts";
 import { expandStrictly } from "./expansion.ts";
@@ -48,7 +49,7 @@ export async function containerMounts(facts: MountFacts): Promise<Mount[]> {
     result.push({ container_path: HOSTS_PATH[os], host_path: path });
   }
   if (container.terminationMessagePath) {
-    const directory = join(podDir, "containers", container.name);
+    const directory = join(messagesDirectory(podDir), container.name);
     await mkdir(directory, { recursive: true, mode: 0o750 });
     await removeUnmounted(directory, facts.mounted);
     const path = join(directory, Buffer.from(random.bytes(4)).toString("hex"));

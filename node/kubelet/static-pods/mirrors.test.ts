@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import { keyOf } from "../../../core/api/meta/object-meta.ts";
-import { StatusError } from "../../../core/api/meta/status-error.ts";
+import { forbidden } from "../../../core/api/meta/status-error.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { silentLog } from "../../../core/observe/log.ts";
 import { CONFIG_HASH, CONFIG_MIRROR } from "./manifest.ts";
@@ -11,7 +11,7 @@ const pod = (namespace: string, annotation: string): Pod => ({ apiVersion: "v1",
 
 test("a mirror whose namespace is not there keeps no other from being made, one that cannot be removed none from going", async () => {
   const done: string[] = [];
-  const refused = (namespace: string): void => { if (namespace.startsWith("gone")) throw new StatusError({ code: 403, reason: "Forbidden", message: "not now" }); };
+  const refused = (namespace: string): void => { if (namespace.startsWith("gone")) throw forbidden({ group: "", resource: "pods" }, "web-n1", "not now"); };
   const client = {
     resource: () => ({
       create: async (mirror: Pod) => { refused(mirror.metadata.namespace!); done.push(`made ${keyOf(mirror)}`); return mirror; },

@@ -84,7 +84,7 @@ function statusOfSeen(facts: StatusFacts, container: Container | EphemeralContai
   const { id, restartCount, image, imageRef, user, stopSignal, mounts } = newest!;
   const requests = container.resources?.requests;
   return {
-    name: container.name, state: stateOf(facts, newest!, old), lastState: previous ? stateOf(facts, previous, undefined) : lastOf(old, containerId(facts, id)),
+    name: container.name, state: stateOf(facts, newest!, old, old), lastState: previous ? stateOf(facts, previous, undefined, old) : lastOf(old, containerId(facts, id)),
     ready: false, restartCount: newest!.state === "unknown" && old?.state?.running ? old.restartCount + 1 : Math.max(restartCount, old?.restartCount ?? 0), image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(facts, id), started: false,
     ...(requests ? { allocatedResources: requests } : {}), ...(container.resources ? { resources: newest!.state === "running" ? actualResources(container.resources, newest!.resources) : container.resources } : {}),
     volumeMounts: mountStatuses(container, (path) => mounts.some((one) => one.recursive_read_only === true && (one.container_path === path || one.container_path === `/${path}`))), ...(stopSignal ? { stopSignal: stopSignal as never } : {}),
@@ -110,11 +110,16 @@ function clipped(message: string, { spec }: Pod): string {
   return bytes.length <= share ? message : bytes.toString("utf8", 0, share);
 }
 
-function stateOf(facts: StatusFacts, seen: RuntimeContainer, old: ContainerStatus | undefined): ContainerState {
+/** Of an ended container, if told before: what it wrote lies in the pod's directory, which an ended pod has no more, and a kubelet that starts anew finds the container without it. */
+function toldMessage(told: ContainerStatus | undefined, containerID: string): string | undefined {
+  return [told?.state?.terminated, told?.lastState?.terminated].find((ended) => ended?.containerID === containerID)?.message;
+}
+
+function stateOf(facts: StatusFacts, seen: RuntimeContainer, old: ContainerStatus | undefined, told: ContainerStatus | undefined): ContainerState {
   switch (seen.state) {
     case "running": return { running: { startedAt: timestamp(seen.startedAtMs) } };
     case "exited": {
-      const message = clipped(facts.terminationMessages.get(seen.id) ?? seen.message, facts.pod);
+      const message = toldMessage(told, containerId(facts, seen.id)) ?? clipped(facts.terminationMessages.get(seen.id) ?? seen.message, facts.pod);
       return { terminated: {
         exitCode: seen.exitCode, ...(seen.reason ? { reason: seen.reason } : {}), ...(message ? { message } : {}), startedAt: timestamp(seen.startedAtMs), finishedAt: timestamp(seen.finishedAtMs), containerID: containerId(facts, seen.id),
       } };

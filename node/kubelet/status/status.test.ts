@@ -219,6 +219,18 @@ test("a container that ends is counted once, however often its pod's status is s
   expect(terminations({}, both).map(({ kind }) => kind)).toEqual(["init", "container"]);
 });
 
+test("what an ended container has said stays told when a kubelet that starts anew finds the pod's directory gone", () => {
+  const seen = runtime("app=running app=exited:1 init=exited:0");
+  const spec = { initContainers: [container("init")] };
+  const before = statusOf(spec, seen, { messages: [["app-1", "last words"], ["init-2", "done"]] });
+  const after = statusOf(spec, seen, { messages: [["app-1", ""], ["init-2", ""]], before });
+  expect(after.containerStatuses?.[0]?.lastState?.terminated).toMatchObject({ containerID: "containerd://app-1", message: "last words" });
+  expect(after.initContainerStatuses?.[0]?.state?.terminated).toMatchObject({ message: "done" });
+  const ended = statusOf(spec, runtime("app=exited:0 app=exited:1"), { before }); // the one that ran has ended, too, and says nothing
+  expect(ended.containerStatuses?.[0]?.state?.terminated).not.toHaveProperty("message");
+  expect(ended.containerStatuses?.[0]?.lastState?.terminated).toMatchObject({ message: "last words" });
+});
+
 test("last words of the containers of a pod are no longer than 12 KiB together: each has the same share", () => {
   const words = (count: number): string | undefined => statusOf({ containers: Array.from({ length: count }, (_, i) => container(i === 0 ? "app" : `c${i}`)) }, runtime("app=exited:1"), { messages: [["app-0", "é".repeat(2048)]] }).containerStatuses?.find(({ name }) => name === "app")?.state?.terminated?.message;
   expect([3, 4, 12].map((count) => words(count)?.length)).toEqual([2048, 1536, 512]);

@@ -10,6 +10,11 @@ export function volumeDirectory(podDir: string, plugin: string, name: string): s
   return join(podDir, "volumes", plugin.replace("/", "~"), name);
 }
 
+/** In it a directory for each container, with the files that it leaves its last words in. */
+export function messagesDirectory(podDir: string): string {
+  return join(podDir, "containers");
+}
+
 export function podLogDirectory(podLogsDir: string, { namespace, name, uid }: { readonly namespace: string; readonly name: string; readonly uid: string }): string {
   return join(podLogsDir, `${namespace}_${name}_${uid}`);
 }

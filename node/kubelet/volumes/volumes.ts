@@ -18,6 +18,7 @@ import { AttachLimitReached, MountFailure, mountErrorText, UnusableVolume, Volum
 import { unmountNfs } from "./nfs.ts";
 import { podDirectories, podDirectory } from "./pod-directories.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
+import { removeButMessages } from "./remove-but-messages.ts";
 import { removeTree } from "./remove-tree.ts";
 import { setUpVolume, tmpfsMounter } from "./set-up.ts";
 import type { VolumeDeps } from "./volume-deps.ts";
@@ -44,8 +45,8 @@ export class AttachLimitExceeded extends Error {
 export interface Volumes {
   /** By name. Throws VolumesNotReady, AttachLimitExceeded. */
   prepare(pod: Pod, signal: AbortSignal): Promise<ReadonlyMap<string, ReadyVolume>>;
-  /** Unmounts and removes everything of the pod: its containers must be gone. Throws when something is still held. */
-  release(podUid: string, signal: AbortSignal): Promise<void>;
+  /** Unmounts and removes everything of the pod: its containers must be gone. `keepMessages`: but for what they said at their end. Throws when something is still held. */
+  release(podUid: string, options: { readonly keepMessages: boolean; readonly signal: AbortSignal }): Promise<void>;
   /** Ends what volumes without a pod have left on the node. */
   sweep(signal: AbortSignal): Promise<void>;
   /** Uids of pods that left something behind on this machine. */
@@ -113,7 +114,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     return new VolumesNotReady(cause.message, backoffMs(count + 1, PENDING));
   }
 
-  async function release(podUid: string, signal: AbortSignal): Promise<void> {
+  async function release(podUid: string, keepMessages: boolean, signal: AbortSignal): Promise<void> {
     const podDir = podDirectory(dataDir, podUid);
     for (const table of [failures, pending, known]) for (const key of table.keys()) if (key.startsWith(`${podUid}/`)) table.delete(key);
     await deps.csi?.tearDown(podUid, signal);
@@ -123,7 +124,7 @@ export function volumeManager(deps: VolumeDeps): Volumes {
     mounts.unmountAll(podDir);
     const left = mounts.list().filter(({ target }) => target.startsWith(`${podDir}/`));
     if (left.length > 0) throw new Error(`still mounted: ${left.map(({ target }) => target).join(", ")}`); // never delete through a mount
-    await removeTree(podDir);
+    await (keepMessages ? removeButMessages(podDir) : removeTree(podDir));
     await devices.sweep();
     await iscsi.sweep(signal);
   }
@@ -154,11 +155,11 @@ export function volumeManager(deps: VolumeDeps): Volumes {
       await iscsi.sweep(signal);
     },
 
-    async release(podUid, signal) {
+    async release(podUid, { keepMessages, signal }) {
       const startMs = clock.uptimeMs();
       let failed = true;
       try {
-        await release(podUid, signal);
+        await release(podUid, keepMessages, signal);
         failed = false;
       } finally {
         metrics.released(podUid, { seconds: (clock.uptimeMs() - startMs) / 1000, failed });

@@ -122,7 +122,7 @@ export function iscsiVolumes({ dataDir, nodeName, client, mounts, exec, clock, l
   }
 
   async function isUsed({ directory, block }: Here): Promise<boolean> {
-    if (block) return (await namesIn(directory)).some((name) => name !== NOTE && existsSync(podDirectory(dataDir, name)));
+    if (block) return (await namesIn(directory)).some((name) => name !== NOTE && existsSync(join(podDirectory(dataDir, name), "volumes")));
     const table = mounts.list();
     const mounted = table.findLast(({ target }) => target === directory);
     return mounted !== undefined && table.some(({ source, target }) => source === mounted.source && target.startsWith(`${podDirectories(dataDir)}/`));

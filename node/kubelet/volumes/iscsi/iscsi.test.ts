@@ -144,10 +144,10 @@ test("who logs out of a target is the last one of all its LUNs", async () => {
   expect(take()).toContain("iscsiadm -m node -p 10.0.0.1:3260 -T IQN -I default --logout");
 });
 
-test("a device stays while its pod has a directory; a name that is another disk's by now is not believed", async () => {
+test("a device stays while its pod has volumes; a name that is another disk's by now is not believed", async () => {
   const { dataDir, sys, loggedIn, take, start } = machine({ "10.0.0.1:3260": 1 });
   const disk = iscsiDisk(source, { ...use, block: true });
-  mkdirSync(join(dataDir, "pods/a"), { recursive: true });
+  for (const name of ["volumes", "containers"]) mkdirSync(join(dataDir, "pods/a", name), { recursive: true });
   expect(await start().map(disk, "a", signal)).toBe("/dev/sdi");
   take();
   expect([await start().map(disk, "a", signal), take()]).toEqual(["/dev/sdi", []]);
@@ -156,7 +156,7 @@ test("a device stays while its pod has a directory; a name that is another disk'
   expect([await start().map(disk, "a", signal), take().filter((line) => line.includes("--login"))]).toEqual(["/dev/sdi", ["iscsiadm -m node -p 10.0.0.1:3260 -T IQN -I default --login"]]);
   await start().sweep(signal);
   expect(loggedIn.size).toBe(1);
-  rmSync(join(dataDir, "pods/a"), { recursive: true });
+  rmSync(join(dataDir, "pods/a/volumes"), { recursive: true }); // it has ended; what it said at its end stays
   await start().sweep(signal);
   expect([loggedIn.size, readdirSync(join(dataDir, "plugins/kubernetes.io/iscsi/volumeDevices"))]).toEqual([0, []]);
 });
