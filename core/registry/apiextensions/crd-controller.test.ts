@@ -107,6 +107,14 @@ test("unknown fields in the metadata of an object inside are told last", async (
   expect(warnings).toEqual(['unknown field "spec.inner.a"', 'unknown field "spec.z"', 'unknown field "spec.inner.metadata.odd"']);
 });
 
+test("what a default adds to the metadata of an object inside is in form when it is answered, too", async () => {
+  const embedded = { type: "object", "x-kubernetes-embedded-resource": true, properties: { apiVersion: { type: "string" }, kind: { type: "string" }, metadata: { type: "object", properties: { name: { type: "string", default: "p" }, odd: { type: "string", default: "odd" } } } } };
+  await define({ ...crd("crates"), spec: { ...crd("crates").spec, versions: [version({ schema: { openAPIV3Schema: { type: "object", properties: { spec: { type: "object", properties: { inner: embedded } } } } } })] } });
+  const crates = WIDGETS.replace("widgets", "crates"), inner = { apiVersion: "v1", kind: "Pod", metadata: {} };
+  const { body } = await api.ask("POST", crates, { body: { ...widget("c"), kind: "Crate", spec: { inner } } });
+  expect([body.spec, (await api.ask("GET", `${crates}/c`)).body.spec]).toEqual([{ inner: { ...inner, metadata: { name: "p" } } }, { inner: { ...inner, metadata: { name: "p" } } }]);
+});
+
 test("a body must say what it is", async () => {
   expect((await api.ask("POST", WIDGETS, { body: { metadata: { name: "c" } } })).body.message).toMatch(/^the object provided is unrecognized \(must be of type Widget\): Object 'Kind' is missing/);
   expect((await api.ask("POST", WIDGETS, { body: { ...widget("c"), apiVersion: "example.com/v2" } })).body.message).toBe("the API version in the data (example.com/v2) does not match the expected API version (example.com/v1)");
