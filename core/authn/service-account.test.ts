@@ -22,7 +22,7 @@ const signal = new AbortController().signal;
 const key = generateKeyPairSync("ec", { namedCurve: "P-256" }).privateKey;
 const random: Random = { next: () => 0, uuid: () => "jti-1", bytes: (length) => new Uint8Array(length) };
 
-function world() {
+function world(options: Partial<Parameters<typeof tokenIssuer>[0]> = {}) {
   let nowMs = START_MS;
   const clock: Clock = { ...systemClock, nowMs: () => nowMs };
   const meta = (name: string, uid: string, namespace?: string) => ({ name, uid, resourceVersion: "1", creationTimestamp: "", ...(namespace === undefined ? {} : { namespace }) });
@@ -35,7 +35,7 @@ function world() {
   const used: string[] = [];
   const keys = verifyingKeys([key]);
   const tokens = serviceAccountTokenAuthenticator({ ...lookups, keys: () => keys, issuers: [ISSUER], apiAudiences: [ISSUER], clock, markUsed: async ({ metadata }) => void used.push(metadata.name) });
-  const issuer = tokenIssuer({ ...lookups, key: () => key, issuer: ISSUER, apiAudiences: [ISSUER], clock, random });
+  const issuer = tokenIssuer({ ...lookups, key: () => key, issuer: ISSUER, apiAudiences: [ISSUER], clock, random, ...options });
   const notes: string[] = [];
   const request = (spec: Partial<TokenRequest["spec"]> = {}, metadata = {}, name = "web"): Promise<TokenRequest> =>
     issuer.tokenRequest({ namespace: "default", name }, { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", metadata, spec } as TokenRequest, { signal, warn: (text) => notes.push(text), annotate: (name, value) => notes.push(`${name}=${value}`) });
@@ -113,6 +113,15 @@ describe("tokens bound to a pod", () => {
     expect([claims.exp - claims.iat, claims["kubernetes.io"].warnafter - claims.iat, status?.expirationTimestamp]).toEqual([31_536_000, 3607, "2026-07-01T01:00:07Z"]);
     const other = parseJwt((await w.request({ expirationSeconds: 3607, audiences: ["vault"], ...bound("Pod", "web-0") })).status!.token)!.claims as { exp: number; iat: number };
     expect(other.exp - other.iat).toBe(3607);
+  });
+
+  test("what admission adds lives a year even if others may not live so long", async () => {
+    const w = world({ expirationSecondsMax: 7_200 });
+    const expiresAfter = async (expirationSeconds: number): Promise<number> => {
+      const { exp, iat } = parseJwt((await w.request({ expirationSeconds, ...bound("Pod", "web-0") })).status!.token)!.claims as { exp: number; iat: number };
+      return exp - iat;
+    };
+    expect([await expiresAfter(3607), await expiresAfter(90_000)]).toEqual([31_536_000, 7_200]);
   });
 });
 

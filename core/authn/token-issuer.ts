@@ -106,9 +106,8 @@ export function tokenIssuer(options: TokenIssuerOptions): TokenIssuer {
         expirationSeconds = expirationSecondsMax;
       }
       const extend = extendExpiration && bound.pod !== undefined && expirationSeconds === EXTENDED_IF_SECONDS && audiences.every((audience) => apiAudiences.includes(audience));
-      const extended = expirationSecondsMax > 0 ? expirationSecondsMax : EXTENDED_SECONDS;
       const { token, id, issuedAtMs } = issueToken({
-        serviceAccount, audiences, bound, expirationSeconds: extend ? extended : expirationSeconds, warnAfterSeconds: extend ? expirationSeconds : undefined,
+        serviceAccount, audiences, bound, expirationSeconds: extend ? EXTENDED_SECONDS : expirationSeconds, warnAfterSeconds: extend ? expirationSeconds : undefined,
       });
       call.annotate("authentication.kubernetes.io/issued-credential-id", credentialIdOf(id));
       const status = { token, expirationTimestamp: timestamp(Math.floor(issuedAtMs / 1000) * 1000 + expirationSeconds * 1000) };
