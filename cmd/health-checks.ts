@@ -51,6 +51,7 @@ export function healthChecks({ steps, storeTrouble, isStopping }: OwnChecks): He
   return [
     { name: "ping", endpoints: both, check: () => undefined },
     { name: "log", endpoints: both, check: () => undefined },
+    { name: "loopback-serving-certificate", endpoints: ["livez"], check: () => undefined }, // it talks to itself without one
     { name: "etcd", endpoints: both, check: async () => (steps.store() ? await storeTrouble() : "the store has not been read yet") },
     { name: "informer-sync", endpoints: ["readyz"], check: () => (steps.informers() ? undefined : "informers not synced") },
     ...(Object.keys(HOOKS) as (keyof StartSteps)[]).flatMap((key) => HOOKS[key].map((name) => step(`poststarthook/${name}`, steps[key]))),
