@@ -39,11 +39,10 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
       };
       await untilMade({ clock, log, ready }, signal, async () => {
         await ensureBootstrapPolicy(client, { signal, log });
-        await ensureBootstrapObjects(client, options, signal);
+        await ensureBootstrapObjects(client, options, signal, () => { done = true; });
         await ensureJoinObjects(client, { server: url, serverCa: bundle("server-ca"), clientCa: bundle("client-ca"), settings: sharedSettings(settings) }, signal);
       });
       if (signal.aborted) return;
-      done = true;
       await standingObjects({ client, clock, log, options }).run(signal, ready);
     },
   };

@@ -57,7 +57,9 @@ test("what is as it should be is not written again: nobody who would refuse it i
   await ensureJoinObjects(client, join, api.signal);
   expect(refused).toBe(0);
   await expect(ensureJoinObjects(client, { ...join, server: "https://b:6443" }, api.signal)).rejects.toThrow("a broken webhook");
-  await expect(ensureBootstrapObjects(client, { ...OPTIONS, clientCa: () => "another ca" }, api.signal)).rejects.toThrow("a broken webhook");
+  let made = false;
+  await expect(ensureBootstrapObjects(client, { ...OPTIONS, clientCa: () => "another ca" }, api.signal, () => { made = true; })).rejects.toThrow("a broken webhook");
+  expect(made).toBe(true);
   expect(await ensure({ server: "https://b:6443" })).toBe(1);
 });
 

@@ -70,13 +70,15 @@ const serviceRanges: ResourceRef<ServiceCIDR> = { group: "networking.k8s.io", ve
 const ingressClasses: ResourceRef<IngressClass> = { group: "networking.k8s.io", version: "v1", plural: "ingressclasses", kind: "IngressClass", namespaced: false };
 const storageClasses: ResourceRef<StorageClass> = { group: "storage.k8s.io", version: "v1", plural: "storageclasses", kind: "StorageClass", namespaced: false };
 
-export async function ensureBootstrapObjects(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<void> {
+/** `made` is told once all is there; what follows is only news for extension servers, which nobody waits for. */
+export async function ensureBootstrapObjects(client: Client, options: BootstrapOptions, signal: AbortSignal, made: () => void = () => undefined): Promise<void> {
   await ensureStandingObjects(client, options, signal);
   for (const { name, value, description } of PRIORITY_CLASSES)
     await ensure(client, priorityClasses, { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: { name }, value, description }, signal);
   if (options.localStorage) await ensure(client, storageClasses, LOCAL_PATH, signal);
   if (options.ingress) await ensure(client, ingressClasses, INGRESS_CLASS, signal);
   if (options.clusterDns !== undefined) await ensure(client, services, dnsService(options.clusterDns), signal);
+  made();
   await replaceAuthenticationConfig(client, options, signal);
 }
 
