@@ -14,7 +14,7 @@ test("while the disk hangs all is read and watched, writes wait, /readyz names t
   const watch = diskWatch({ path: "/db", clock, log: { error: tell, info: tell } as unknown as Log });
   const store = await memoryStore({ disk, clock, onDisk: watch.onDisk });
   const yes = (): boolean => true;
-  const health = healthPaths(healthChecks({ steps: { store: yes, informers: yes, webhooks: yes, fairness: yes, customResources: yes, bootstrap: yes, aggregation: yes }, storeTrouble: () => watch.trouble(), isStopping: () => false }));
+  const health = healthPaths(healthChecks({ steps: { store: yes, informers: yes, webhooks: yes, fairness: yes, customResources: yes, bootstrap: yes, aggregation: yes, registration: yes }, storeTrouble: () => watch.trouble(), isStopping: () => false }));
   const readyz = async (): Promise<string> => {
     const answer = (await health({ path: "/readyz", method: "GET", query: new URLSearchParams("verbose"), header: () => undefined } as never, {} as never)) as unknown as { status: number; body: string };
     return `${answer.status} ${/^.*etcd.*$/m.exec(String(answer.body))![0]}`;

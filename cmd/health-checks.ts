@@ -20,9 +20,11 @@ export interface StartSteps {
   /** The objects a cluster is born with are there. */
   readonly bootstrap: Step;
   readonly aggregation: Step;
+  /** APIServices say what is served here. */
+  readonly registration: Step;
 }
 
-const HOOKS: Readonly<Record<keyof StartSteps, readonly string[]>> = {
+const HOOKS: Readonly<Record<Exclude<keyof StartSteps, "registration">, readonly string[]>> = {
   store: ["storage-readiness"],
   informers: ["generic-apiserver-start-informers"],
   webhooks: ["start-apiserver-admission-initializer"],
@@ -51,10 +53,11 @@ export function healthChecks({ steps, storeTrouble, isStopping }: OwnChecks): He
   return [
     { name: "ping", endpoints: both, check: () => undefined },
     { name: "log", endpoints: both, check: () => undefined },
+    { name: "loopback-serving-certificate", endpoints: ["livez"], check: () => undefined }, // it talks to itself without one
     { name: "etcd", endpoints: both, check: async () => (steps.store() ? await storeTrouble() : "the store has not been read yet") },
     { name: "informer-sync", endpoints: ["readyz"], check: () => (steps.informers() ? undefined : "informers not synced") },
-    ...(Object.keys(HOOKS) as (keyof StartSteps)[]).flatMap((key) => HOOKS[key].map((name) => step(`poststarthook/${name}`, steps[key]))),
-    step("autoregister-completion", steps.aggregation),
+    ...(Object.keys(HOOKS) as (keyof typeof HOOKS)[]).flatMap((key) => HOOKS[key].map((name) => step(`poststarthook/${name}`, steps[key]))),
+    step("autoregister-completion", steps.registration),
     { name: "shutdown", endpoints: ["readyz"], check: () => (isStopping() ? "process is shutting down" : undefined) },
   ];
 }

@@ -202,7 +202,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       steps: {
         store: () => cache.revision > 0, bootstrap: () => bootstrap.done, customResources: () => customResourcesServed,
         informers: permission.synced, webhooks: () => known(webhooks.mutating, webhooks.validating),
-        fairness: () => known(informers.of(refs.FLOW_SCHEMAS), informers.of(refs.PRIORITY_LEVEL_CONFIGURATIONS)), aggregation: () => known(informers.of(refs.API_SERVICES)),
+        fairness: () => known(informers.of(refs.FLOW_SCHEMAS), informers.of(refs.PRIORITY_LEVEL_CONFIGURATIONS)), aggregation: () => known(informers.of(refs.API_SERVICES)), registration: () => aggregation.registered,
       },
     }),
     ...(encryption.trouble ? [{ name: "kms-providers", endpoints: ["livez", "readyz"] as const, check: encryption.trouble }] : []),

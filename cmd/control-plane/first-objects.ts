@@ -36,19 +36,41 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
     get done() { return done; },
     async run(signal, ready) {
       const bundle = (name: "server-ca" | "client-ca" | "request-header-ca"): string => pki.authority(name).bundlePem;
-      await ensureBootstrapPolicy(client, { signal, log });
       const options: BootstrapOptions = {
         serviceCidrs: settings.serviceCidr.split(","), apiServiceIp, apiServicePort: 443, apiServerPort: advertisePort, clusterDns: enabled("dns") ? settings.clusterDns : undefined, localStorage: controlled("local-storage"), ingress: controlled("ingress"),
         clientCa: () => [bundle("client-ca"), ...extraCas.clients()].join("\n"), requestHeaderCa: () => [bundle("request-header-ca"), ...extraCas.proxies()].join("\n"), proxyNames, proxyHeaders, today: () => timestamp(clock.nowMs()).slice(0, 10),
       };
-      await ensureBootstrapObjects(client, options, signal);
       const joining: Rewritten = {
         of: () => bundle("server-ca") + bundle("client-ca"),
         write: (signal) => ensureJoinObjects(client, { server: url, serverCa: bundle("server-ca"), clientCa: bundle("client-ca"), settings: sharedSettings(settings) }, signal),
       };
-      await joining.write(signal);
-      done = true;
+      await untilMade({ clock, log, ready }, signal, async () => {
+        await ensureBootstrapPolicy(client, { signal, log });
+        await ensureBootstrapObjects(client, options, signal, () => { done = true; });
+        await joining.write(signal);
+      });
+      if (signal.aborted) return;
       await standingObjects({ client, clock, log, options, rewritten: [joining], recorder: events().from({ component: "kubernetes-service-cidr-controller" }) }).run(signal, ready);
     },
   };
+}
+
+/** How soon it is tried again. */
+const RETRY_MS = 1_000; // kubernetes v1.36 pkg/registry/rbac/rest/storage_rbac.go
+
+/**
+ * Until `make` succeeds, or the signal. After the first failure the parts of the server that wait for this one start as well: the webhook that refuses what is to be made may be a pod
+ * of this very node, and whoever wants to take the webhook away needs a server.
+ */
+export async function untilMade({ clock, log, ready }: { readonly clock: Clock; readonly log: Log; readonly ready: () => void }, signal: AbortSignal, make: () => Promise<void>): Promise<void> {
+  for (let told = ""; !signal.aborted; await clock.sleep(RETRY_MS, signal)) {
+    try {
+      return await make();
+    } catch (error) {
+      const { message } = error as Error;
+      if (!signal.aborted && message !== told) log.warn("what every cluster has could not be made; trying again", { error }); // one trouble is logged once
+      told = message;
+      ready();
+    }
+  }
 }

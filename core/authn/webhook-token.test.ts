@@ -19,6 +19,7 @@ const server = createServer((request, response) => {
       return;
     }
     const status = spec.token === "good" ? { authenticated: true, user: { username: "jane", uid: "1", groups: ["g"], extra: { k: ["v"] } } }
+      : spec.token === "nulls" ? { authenticated: true, user: { username: "jo", uid: null, groups: null, extra: null }, audiences: null, error: null } : spec.token === "texts" ? { authenticated: "false", user: { username: "root" } }
       : spec.token === "other" ? { authenticated: true, user: { username: "x" }, audiences: ["elsewhere"] } : { authenticated: false, ...(spec.token === "odd" ? { error: "no such token" } : {}) };
     response.end(JSON.stringify({ ...review, spec, status }));
   });
@@ -44,6 +45,11 @@ test("is asked once, however many come with the token, and again when what it sa
 
 test("what it does not know is somebody else's; what it refuses is refused", async () => {
   expect([await ask("unknown"), await ask("odd"), await ask("other")]).toEqual([undefined, "no such token", undefined]);
+});
+
+test("what it says is read as Go reads it: null is nothing, and \"false\" is no yes", async () => {
+  expect(await ask("nulls")).toEqual({ name: "jo", groups: [], audiences: ["api"] });
+  expect(await ask("texts")).toBe("webhook: json: cannot unmarshal string into Go struct field TokenReviewStatus.status.authenticated of type bool");
 });
 
 test("that it does not know a token is remembered, that it has an error to tell of one is not", async () => {

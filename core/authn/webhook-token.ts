@@ -4,7 +4,8 @@
  * Source: kubernetes v1.36 apiserver/plugin/pkg/authenticator/token/webhook/webhook.go, apiserver/pkg/authentication/token/cache
  */
 import { createHash } from "node:crypto";
-import type { TokenReview } from "../api/gen/authentication.v1.ts";
+import type { TokenReview, TokenReviewStatus } from "../api/gen/authentication.v1.ts";
+import { reviewStatus } from "../api/schema/review-status.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { AnswerCache, reviewCall, type ReviewServer } from "../net/review-call.ts";
 import type { Metrics } from "../observe/metrics.ts";
@@ -26,6 +27,8 @@ export interface WebhookTokenOptions {
 const CACHE_MS = 120_000;
 const CACHED_MAX = 4_096;
 const TIMEOUT_MS = 10_000;
+/** Its status is the same in all versions. */
+const REVIEW = { group: "authentication.k8s.io", version: "v1", kind: "TokenReview" };
 
 type Answer = { readonly found: Authenticated | undefined } | { readonly refused: string };
 
@@ -36,7 +39,8 @@ export function webhookTokens({ server, version = "v1beta1", cacheMs = CACHE_MS,
 
   async function ask(token: string, audiences: readonly string[]): Promise<Answer> {
     const review = { apiVersion: `authentication.k8s.io/${version}`, kind: "TokenReview", metadata: {}, spec: { token, ...(audiences.length > 0 ? { audiences: [...audiences] } : {}) } } as unknown as TokenReview;
-    const { status } = await reviewCall({ server, review, timeoutMs: TIMEOUT_MS, clock, onAnswer: (code) => requests?.inc({ code: String(code ?? "<error>") }) }, new AbortController().signal);
+    const answer = await reviewCall({ server, review, timeoutMs: TIMEOUT_MS, clock, onAnswer: (code) => requests?.inc({ code: String(code ?? "<error>") }) }, new AbortController().signal);
+    const status = reviewStatus<TokenReviewStatus>(REVIEW, answer);
     const told = status?.audiences?.length ? status.audiences : apiAudiences;
     const shared = audiences.filter((audience) => told.includes(audience));
     if (audiences.length > 0 && shared.length === 0) return { found: undefined };

@@ -223,6 +223,21 @@ describe("bootstrap policy", () => {
     expect((await bindings.get({ metadata: { name: "system:monitoring" } }, { signal })).roleRef.name).toBe("system:monitoring");
   });
 
+  test("what anybody may see is as narrow as what was made narrower, if its binding is not there", async () => {
+    const api = fakeApi();
+    const signal = new AbortController().signal;
+    const ensure = (): Promise<void> => ensureBootstrapPolicy(api.client, { signal, log: silentLog });
+    await ensure();
+    const bindings = api.client.resource(CLUSTER_ROLE_BINDINGS);
+    const get = (name: string) => bindings.get({ metadata: { name } }, { signal });
+    const discovery = await get("system:discovery");
+    const annotations = { "rbac.authorization.kubernetes.io/autoupdate": "false", why: "narrow" }, subjects = [{ kind: "User", apiGroup: "rbac.authorization.k8s.io", name: "jane" }];
+    await bindings.update({ ...discovery, metadata: { ...discovery.metadata, annotations }, subjects }, { signal });
+    await bindings.delete({ metadata: { name: "system:public-info-viewer" } }, {}, { signal });
+    await ensure();
+    expect(await get("system:public-info-viewer")).toMatchObject({ metadata: { annotations }, roleRef: { name: "system:public-info-viewer" }, subjects });
+  });
+
   test("another role, another binding", () => {
     const expected = POLICY.clusterRoleBindings.find(({ metadata }) => metadata.name === "system:monitoring")!;
     const existing = stored<ClusterRoleBinding>(API, "ClusterRoleBinding", "system:monitoring", { ...expected, roleRef: { ...expected.roleRef, name: "cluster-admin" } });

@@ -64,12 +64,29 @@ const ATTEMPTS_MAX = 5;
 /** Call at every start. Makes the namespaces its roles are in, if it is the first to need them. */
 export async function ensureBootstrapPolicy(client: Client, { signal, log, policy = bootstrapPolicy() }: { readonly signal: AbortSignal; readonly log: Log; readonly policy?: BootstrapPolicy }): Promise<void> {
   await ensureNamespaces(client, policy, signal);
+  await splitBinding(client, policy, signal);
   const counts = [
     await ensureAll(client, CLUSTER_ROLES, policy.clusterRoles, reconcileRole<ClusterRole>, signal), await ensureAll(client, CLUSTER_ROLE_BINDINGS, policy.clusterRoleBindings, reconcileBinding<ClusterRoleBinding>, signal),
     await ensureAll(client, ROLES, policy.roles, reconcileRole<Role>, signal), await ensureAll(client, ROLE_BINDINGS, policy.roleBindings, reconcileBinding<RoleBinding>, signal),
   ];
   const written = counts.reduce((sum, count) => sum + count, 0);
   if (written > 0) log.info("bootstrap policy written", { objects: written });
+}
+
+/** What anybody may see was once part of another binding: who made that one narrower finds the new one as narrow. Source: storage_rbac.go primeSplitClusterRoleBindings */
+const SPLIT = { from: "system:discovery", to: "system:public-info-viewer" };
+
+async function splitBinding(client: Client, { clusterRoleBindings }: BootstrapPolicy, signal: AbortSignal): Promise<void> {
+  const bindings = client.resource(CLUSTER_ROLE_BINDINGS);
+  const { items } = await bindings.list({}, { signal });
+  const from = items.find(({ metadata }) => metadata.name === SPLIT.from);
+  const expected = clusterRoleBindings.find(({ metadata }) => metadata.name === SPLIT.to);
+  if (!from || !expected || items.some(({ metadata }) => metadata.name === SPLIT.to)) return;
+  const { labels, annotations } = from.metadata;
+  const metadata = { name: SPLIT.to, ...(labels && { labels }), ...(annotations && { annotations }) };
+  await bindings.create({ ...expected, metadata, subjects: from.subjects ?? [] }, { signal }).catch((problem: unknown) => {
+    if (!isAlreadyExists(problem)) throw problem; // another server was first
+  });
 }
 
 async function ensureNamespaces(client: Client, { roles, roleBindings }: BootstrapPolicy, signal: AbortSignal): Promise<void> {

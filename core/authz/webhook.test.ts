@@ -63,6 +63,14 @@ test("yes and no at once is no, and an error", async () => {
   status = { allowed: false, denied: true, reason: "no" };
 });
 
+test("what it says is read as Go reads it: null is nothing, and \"false\" is no answer", async () => {
+  status = { allowed: true, denied: null, reason: null };
+  expect(await webhook().authorize(get({ name: "nulls" }))).toEqual({ decision: "allow", reason: "" });
+  status = { allowed: "false" };
+  expect(await webhook().authorize(get({ name: "texts" }))).toEqual({ decision: "no-opinion", reason: "", error: "json: cannot unmarshal string into Go struct field SubjectAccessReviewStatus.status.allowed of type bool" });
+  status = { allowed: false, denied: true, reason: "no" };
+});
+
 test("is sent what upstream's client sends: nothing that is empty, and groups by the name of the version", async () => {
   sent.length = 0;
   for (const version of ["v1", "v1beta1"] as const) await webhook({ version }).authorize(get());

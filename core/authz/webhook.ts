@@ -9,6 +9,7 @@ import { parseFieldSelector } from "../api/meta/field-selector.ts";
 import { serverSaid } from "../api/meta/generic-response.ts";
 import { parseLabelSelector } from "../api/meta/label-selector.ts";
 import type { Attributes, ResourceAttributes } from "../api/request/attributes.ts";
+import { reviewStatus } from "../api/schema/review-status.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { AnswerCache, AnswerError, reviewCall, type ReviewServer } from "../net/review-call.ts";
 import type { Log } from "../observe/log.ts";
@@ -27,6 +28,8 @@ export interface WebhookAuthorizerDeps {
   readonly metrics?: WebhookMetrics | undefined;
 }
 
+/** Its status is the same in all versions. */
+const REVIEW = { group: "authorization.k8s.io", version: "v1", kind: "SubjectAccessReview" };
 const CACHED_MAX = 8_192;
 /** What is larger is asked about each time. */
 const CACHED_BYTES_MAX = 10_000;
@@ -64,7 +67,7 @@ export function webhookAuthorizer({ name, settings, server, clock, log, metrics 
       metrics?.durations.observe((clock.uptimeMs() - startMs) / 1000, { name, result });
     };
     try {
-      const { status } = await reviewCall({ server, review, timeoutMs, clock }, new AbortController().signal);
+      const status = reviewStatus<SubjectAccessReviewStatus>(REVIEW, await reviewCall({ server, review, timeoutMs, clock }, new AbortController().signal));
       measured("success");
       return status ?? { allowed: false };
     } catch (error) {

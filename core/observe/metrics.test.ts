@@ -57,6 +57,17 @@ test("label values that are not on the list are counted together", () => {
     expect(text.split("\n")).toContain(line);
 });
 
+test("labels of what is read when it is scraped are told apart as little", () => {
+  const metrics = metricsRegistry();
+  const kinds = new Map([["kind", new Set(["a"])]]);
+  metrics.allowLabels(new Map([["now", kinds], ["ever_total", kinds]]));
+  const read = () => [[{ kind: "a" }, 1], [{ kind: "b" }, 2], [{ kind: "c" }, 3]] as const;
+  metrics.gaugeFrom("now", "[STABLE] Now.", read);
+  metrics.counterFrom("ever_total", "[STABLE] Ever.", read);
+  const samples = metrics.render().split("\n").filter((line) => /^(now|ever)/.test(line));
+  expect(samples).toEqual(['ever_total{kind="a"} 1', 'ever_total{kind="unexpected"} 5', 'now{kind="a"} 1', 'now{kind="unexpected"} 3']);
+});
+
 test("what is deprecated says since when, and is counted as such", () => {
   const metrics = metricsRegistry();
   metrics.gauge("old", "[STABLE] (Deprecated since 1.34.0) Old.").set(1);

@@ -106,7 +106,17 @@ export function metricsRegistry(): Metrics {
   }
 
   function from(type: string): Metrics["gaugeFrom"] {
-    return (name, help, read) => register({ name, help, type, *lines() { for (const [labels, value] of read()) yield `${name}${format(inOrder(labels))} ${sample(value)}`; } });
+    return (name, help, read) => register({ name, help, type, *lines() { for (const [labels, value] of allowLists.has(name) ? together(name, type, read()) : read()) yield `${name}${format(inOrder(labels))} ${sample(value)}`; } });
+  }
+
+  /** Samples whose labels are the same once they are folded: what counts is added up, of all else the last one is shown. */
+  function together(name: string, type: string, samples: ReturnType<ReadSamples>): ReturnType<ReadSamples> {
+    const all = new Map<string, readonly [Labels, number]>();
+    for (const [labels, value] of samples) {
+      const kept = folded(name, labels)!, key = format(kept);
+      all.set(key, [kept, type === "counter" ? value + (all.get(key)?.[1] ?? 0) : value]);
+    }
+    return all.values();
   }
 
   return {

@@ -61,6 +61,9 @@ export class Registry {
   /** Versions of custom resources that are not served. */
   readonly #withheld = new Map<string, ServedResource>();
   readonly #stores = new Map<string, ResourceStore>();
+  readonly #builtInGroups: ReadonlySet<string>;
+  /** Of group/resource. */
+  readonly #builtInStores: ReadonlySet<string>;
   readonly #custom = new Map<string, { readonly keys: readonly string[]; readonly retire: AbortController }>();
   #changes = 0;
   readonly #listeners = new Set<() => void>();
@@ -73,6 +76,8 @@ export class Registry {
       const storage = kin.filter((other) => other.group === row.group && other.plural === row.plural).toSorted(byStability)[0]!;
       this.#add(row, storage, byName.get(`${row.group}/${row.plural}`));
     }
+    this.#builtInGroups = new Set(rows.map(({ group }) => group));
+    this.#builtInStores = new Set(this.#stores.keys());
   }
 
   /** Grows whenever a resource is added or removed: what is derived from the table (discovery, OpenAPI) is made again then. */
@@ -118,7 +123,10 @@ export class Registry {
     return this.#stores.get(`${group}/${plural}`);
   }
 
-  /** Serves a custom resource in all its versions, in place of what was served under its name. Built-in resources keep theirs. */
+  /** Whether the objects that are stored under this name are of a resource of ours, whatever definition there is. */
+  isBuiltIn(group: string, plural: string): boolean { return this.#builtInStores.has(`${group}/${plural}`); }
+
+  /** Serves a custom resource in all its versions, in place of what was served under its name. Built-in resources keep theirs, and in their groups nothing else is served: such a definition is there for nothing. */
   setCustom(kind: CustomKind, names: CustomResourceDefinitionNames, { isEnding = false }: { /** Nothing else of it has changed: its watches go on, to tell of the end of its objects. */ readonly isEnding?: boolean } = {}): void {
     const { group } = kind;
     const before = this.#withdraw(group, names.plural);
@@ -141,9 +149,9 @@ export class Registry {
           stored: (object, signal) => kind.stored(object, signal),
         },
       }, definition, this.#deps);
-      if (version.storage) this.#stores.set(`${group}/${names.plural}`, store);
+      if (version.storage && !this.isBuiltIn(group, names.plural)) this.#stores.set(`${group}/${names.plural}`, store);
       keys.push(key);
-      (version.served ? this.#served : this.#withheld).set(key, {
+      (version.served && !this.#builtInGroups.has(group) ? this.#served : this.#withheld).set(key, {
         row, apiVersion, definition, store, custom,
         toStorage: (object) => object,
         keepsSpec: false,
@@ -172,7 +180,7 @@ export class Registry {
       this.#served.delete(key);
       this.#withheld.delete(key);
     }
-    this.#stores.delete(`${group}/${plural}`);
+    if (!this.isBuiltIn(group, plural)) this.#stores.delete(`${group}/${plural}`);
     this.#custom.delete(`${group}/${plural}`);
     return known.retire;
   }

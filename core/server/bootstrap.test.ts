@@ -4,6 +4,7 @@ import { badRequest } from "../api/meta/status-error.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
 import { type BootstrapOptions, ensureBootstrapObjects, standingObjects } from "./bootstrap.ts";
+import { ensureJoinObjects } from "./join-objects.ts";
 
 const OPTIONS: BootstrapOptions = {
   serviceCidrs: ["10.43.0.0/16"], apiServiceIp: "10.43.0.1", apiServicePort: 443, apiServerPort: 6443, clusterDns: "10.43.0.10", localStorage: true, ingress: true,
@@ -34,6 +35,32 @@ test("what users changed of them stays at the next start, what they removed come
   expect((await api.ask("GET", "/apis/storage.k8s.io/v1/storageclasses/local-path")).body.metadata.annotations).toEqual({ "storageclass.kubernetes.io/is-default-class": "false" });
   expect((await api.ask("GET", "/apis/networking.k8s.io/v1/ingressclasses/coracle")).code).toBe(200);
   expect((await api.ask("GET", "/api/v1/namespaces/kube-system/configmaps/kube-apiserver-legacy-service-account-token-tracking")).body.data).toEqual({ since: "2026-01-01" });
+});
+
+test("what is as it should be is not written again: nobody who would refuse it is asked", async () => {
+  await using api = await apiServer();
+  const join = { server: "https://a:6443", serverCa: "server ca", clientCa: "client ca", settings: { "cluster-cidr": "10.42.0.0/16" } };
+  const ensure = async (more: object = {}): Promise<number> => {
+    const before = Number((await api.ask("GET", "/api/v1/configmaps")).body.metadata.resourceVersion);
+    await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
+    await ensureJoinObjects(api.client, { ...join, ...more }, api.signal);
+    return Number((await api.ask("GET", "/api/v1/configmaps")).body.metadata.resourceVersion) - before;
+  };
+  expect(await ensure()).toBeGreaterThan(0);
+  let refused = 0;
+  const client: typeof api.client = { ...api.client, resource: (ref) => {
+    const resource = api.client.resource(ref);
+    const refuse = (): never => { refused++; throw badRequest("a broken webhook"); };
+    return { ...resource, create: refuse, update: refuse, patch: refuse, apply: refuse } as never;
+  } };
+  await ensureBootstrapObjects(client, OPTIONS, api.signal);
+  await ensureJoinObjects(client, join, api.signal);
+  expect(refused).toBe(0);
+  await expect(ensureJoinObjects(client, { ...join, server: "https://b:6443" }, api.signal)).rejects.toThrow("a broken webhook");
+  let made = false;
+  await expect(ensureBootstrapObjects(client, { ...OPTIONS, clientCa: () => "another ca" }, api.signal, () => { made = true; })).rejects.toThrow("a broken webhook");
+  expect(made).toBe(true);
+  expect(await ensure({ server: "https://b:6443" })).toBe(1);
 });
 
 test("a cluster of one family of addresses becomes one of both when its server is given a second range, unless that is forbidden or the first is another one", async () => {

@@ -78,13 +78,15 @@ const serviceRanges: ResourceRef<ServiceCIDR> = { group: "networking.k8s.io", ve
 const ingressClasses: ResourceRef<IngressClass> = { group: "networking.k8s.io", version: "v1", plural: "ingressclasses", kind: "IngressClass", namespaced: false };
 const storageClasses: ResourceRef<StorageClass> = { group: "storage.k8s.io", version: "v1", plural: "storageclasses", kind: "StorageClass", namespaced: false };
 
-export async function ensureBootstrapObjects(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<void> {
+/** `made` is told once all is there; what follows is only news for extension servers, which nobody waits for. */
+export async function ensureBootstrapObjects(client: Client, options: BootstrapOptions, signal: AbortSignal, made: () => void = () => undefined): Promise<void> {
   await ensureStandingObjects(client, options, signal);
   for (const { name, value, description } of PRIORITY_CLASSES)
     await ensure(client, priorityClasses, { apiVersion: "scheduling.k8s.io/v1", kind: "PriorityClass", metadata: { name }, value, description }, signal);
   if (options.localStorage) await ensure(client, storageClasses, LOCAL_PATH, signal);
   if (options.ingress) await ensure(client, ingressClasses, INGRESS_CLASS, signal);
   if (options.clusterDns !== undefined) await ensure(client, services, dnsService(options.clusterDns), signal);
+  made();
   await replaceAuthenticationConfig(client, options, signal);
 }
 
@@ -155,12 +157,20 @@ async function ensure<T extends ApiObject>(client: Client, ref: ResourceRef<T>, 
   }
 }
 
-/** For what this server knows better than any earlier one: where it is. `data`: of whose keys those that are null go. */
+/** For what this server knows better than any earlier one: where it is. `data`: of whose keys those that are null go. What is so already is not written: a webhook that would refuse it is not asked. */
 async function replace<T extends ApiObject>(client: Client, ref: ResourceRef<T>, object: NewObject<T>, signal: AbortSignal, data: Readonly<Record<string, null>> = {}): Promise<void> {
   await ensure(client, ref, object, signal);
   const { apiVersion: _, kind: __, metadata, ...content } = object as NewObject<T> & { apiVersion: string; kind: string };
   const name = { metadata: { name: metadata.name!, namespace: metadata.namespace } };
-  await client.resource(ref).patch(name, "application/merge-patch+json", { metadata: { labels: metadata.labels }, ...content, ...("data" in content ? { data: { ...data, ...(content.data as object) } } : {}) }, { signal });
+  const wanted = { metadata: { labels: metadata.labels }, ...content, ...("data" in content ? { data: { ...data, ...(content.data as object) } } : {}) };
+  if (holds(await client.resource(ref).get(name, { signal }), wanted)) return;
+  await client.resource(ref).patch(name, "application/merge-patch+json", wanted, { signal });
+}
+
+/** Whether a merge patch changes nothing of `value`. */
+function holds(value: unknown, patch: unknown): boolean {
+  if (typeof patch !== "object" || patch === null || Array.isArray(patch)) return patch === undefined || (patch === null ? value === undefined : Bun.deepEquals(value, patch));
+  return Object.entries(patch).every(([key, wanted]) => holds((value as Readonly<Record<string, unknown>> | undefined)?.[key], wanted));
 }
 
 /** The range that was configured, which is ready from the start. Where there was one and now is one of the other family too, it is both. Source: kubernetes v1.36 pkg/controlplane/controller/defaultservicecidr */

@@ -98,7 +98,7 @@ const NO_SNIFFING = { "x-content-type-options": "nosniff" };
 export function zpagesPath(pages: ZPages): PathHandler {
   return (request) => {
     const page = pages(request.path, request.header("accept"));
-    return page && raw(page.body, page.contentType);
+    return page && raw(page.body, page.contentType, 200, page.warning === undefined ? {} : { warning: page.warning });
   };
 }
 

@@ -2,6 +2,7 @@
 import { rmSync } from "node:fs";
 import { type IncomingMessage, type OutgoingHttpHeaders, request as ask } from "node:http";
 import * as http2 from "node:http2";
+import { Readable } from "node:stream";
 import { afterEach, expect, test } from "vitest";
 import { servingMaterial, testPki } from "../../test/certificates.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
@@ -154,30 +155,37 @@ test("a body is read whole, one that is too large is refused, and the client tha
   large.destroy();
 });
 
-test("what waits for a request is told when its client goes, and when the server stops", async () => {
+test("what waits for a request is told when its client goes; when the server stops, what was begun is brought to its end, and what has none ends", async () => {
   const stopping = new AbortController();
   const ended: string[] = [];
+  const waits = Promise.withResolvers<void>();
   const front = httpFront({
-    handler: ({ path, signal }) => new Promise<Answer>((resolve) => {
-      const end = (): void => { ended.push(`${path} ${(signal.reason as Error).message}`); resolve({ type: "raw", status: 200, headers: {}, body: "" }); };
-      if (signal.aborted) end();
-      else signal.addEventListener("abort", end, { once: true });
-    }),
+    async handler({ path, signal }) {
+      signal.addEventListener("abort", () => ended.push(`${path} ${(signal.reason as Error).message}`), { once: true });
+      if (path === "/log") return { type: "raw", status: 200, headers: {}, body: new Readable({ read() {} }) };
+      if (path === "/gone") await new Promise((resolve) => { signal.addEventListener("abort", resolve, { once: true }); });
+      if (path === "/waits") await waits.promise;
+      return { type: "raw", status: 200, headers: {}, body: path };
+    },
     clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts: () => Promise.resolve(undefined),
   });
-  const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
-  const stop = new AbortController();
-  await new Promise<void>((ready) => { const run = server.run(stop.signal, ready); ending.push(() => { stop.abort(); return run; }); });
-  const begin = (path: string) => ask({ port: server.address()!.port, path }, () => undefined).on("error", () => undefined).end();
+  const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 5_000 } });
+  let running = Promise.resolve();
+  await new Promise<void>((ready) => { running = server.run(stopping.signal, ready); });
+  const begin = (path: string, told: (response: IncomingMessage) => void = () => undefined) => ask({ port: server.address()!.port, path }, told).on("error", () => undefined).end();
   const gone = begin("/gone");
-  begin("/waits");
+  let text = "";
+  begin("/waits", (response) => response.setEncoding("utf8").on("data", (chunk: string) => { text += chunk; }));
+  begin("/log", (response) => response.on("error", () => undefined).resume());
   await systemClock.sleep(100, new AbortController().signal);
   gone.destroy();
   await expect.poll(() => ended).toEqual(["/gone the request is over"]);
   stopping.abort();
-  expect(ended.slice(1)).toEqual(["/waits the server is stopping"]);
-  begin("/late");
-  await expect.poll(() => ended.slice(2)).toEqual(["/late the server is stopping"]);
+  expect(ended.slice(1)).toEqual(["/log the server is stopping"]);
+  await systemClock.sleep(100, new AbortController().signal);
+  waits.resolve();
+  await running;
+  expect(text).toBe("/waits");
 });
 
 test("over HTTP/2, too, an answer has its head and its body, or none", async () => {

@@ -16,7 +16,7 @@ import type { Answer } from "./answer.ts";
 import { BodySender } from "./body-sender.ts";
 import type { ColumnTexts } from "./column-texts.ts";
 import { EventBytes } from "./event-bytes.ts";
-import { RequestSignals } from "./request-signals.ts";
+import { type RequestSignal, RequestSignals } from "./request-signals.ts";
 import type { ServerRequest } from "./request.ts";
 import { BrokenOff, earlyTeller, sendPassedOn } from "./passed-on.ts";
 import { encodeList, encodeObject, type Presentation, watchEncoder } from "./respond.ts";
@@ -49,13 +49,13 @@ export function httpFront(given: Deps): HttpFront {
   const requests = new RequestSignals(given.stopping);
   return {
     request(request, response, connection) {
-      const { signal, end } = requests.begin();
+      const under = requests.begin();
       let isGone = false;
       response.on("close", () => {
         isGone = true;
-        end();
+        under.end();
       });
-      void serve(deps, { request, response, connection }, signal).catch((error: unknown) => {
+      void serve(deps, { request, response, connection }, under).catch((error: unknown) => {
         if (!isGone) deps.log.error("a response failed", { path: request.url, error });
         cutOff(response);
       });
@@ -74,10 +74,16 @@ export function httpFront(given: Deps): HttpFront {
 
 interface Exchange { readonly request: IncomingMessage; readonly response: ServerResponse; readonly connection: Connection }
 
-async function serve(deps: Front, { request, response, connection }: Exchange, signal: AbortSignal): Promise<void> {
+async function serve(deps: Front, { request, response, connection }: Exchange, { signal, lasts }: RequestSignal): Promise<void> {
   const asked = serverRequest(request, connection, signal, { setHeader: headerSetter(response), tellEarly: earlyTeller(response) });
   const answer = await deps.handler(asked);
+  if (isEndless(answer)) lasts();
   if (!signal.aborted) await respond(deps, { request, response }, { asked, answer }, signal);
+}
+
+/** What ends only when somebody ends it. */
+function isEndless(answer: Answer): boolean {
+  return answer.type === "watch" || (answer.type === "raw" && (answer.passedOn !== undefined || !(typeof answer.body === "string" || answer.body instanceof Uint8Array)));
 }
 
 function headerSetter(response: ServerResponse): NonNullable<ServerRequest["setHeader"]> {

@@ -1,4 +1,14 @@
-/** The signals of all requests under way: each aborts when its request is over, and all of them when the server stops. One controller each, because AbortSignal.any costs as much again. */
+export interface RequestSignal {
+  readonly signal: AbortSignal;
+  /** Its answer has no end of its own. */
+  lasts(): void;
+  end(): void;
+}
+
+/**
+ * The signals of all requests under way: each aborts when its request is over, and when the server stops those of requests whose answers have no end of their own: what others
+ * began is brought to its end. One controller each, because AbortSignal.any costs as much again.
+ */
 export class RequestSignals {
   readonly #controllers = new Set<AbortController>();
   readonly #stopping: () => AbortSignal;
@@ -8,13 +18,15 @@ export class RequestSignals {
     this.#stopping = stopping;
   }
 
-  begin(): { readonly signal: AbortSignal; end(): void } {
-    if (!this.#follows) this.#follow();
+  begin(): RequestSignal {
     const controller = new AbortController();
-    if (this.#stopping().aborted) controller.abort(STOPPING);
-    else this.#controllers.add(controller);
     return {
       signal: controller.signal,
+      lasts: () => {
+        if (!this.#follows) this.#follow();
+        if (this.#stopping().aborted) controller.abort(STOPPING);
+        else this.#controllers.add(controller);
+      },
       end: () => {
         this.#controllers.delete(controller);
         controller.abort(OVER);

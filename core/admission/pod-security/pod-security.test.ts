@@ -6,6 +6,7 @@ import { metricsRegistry } from "../../observe/metrics.ts";
 import type { AdmissionRequest } from "../plugin.ts";
 import { podSecurityConfiguration } from "./configuration.ts";
 import { detailOf, violationsOf } from "./evaluate.ts";
+import { podSecurityMetrics } from "./measure.ts";
 import { parseVersion } from "./policy.ts";
 import { podSecurity } from "./pod-security.ts";
 
@@ -126,4 +127,13 @@ describe("the plug-in", () => {
   ])("a configuration that cannot be: %j", (rest, told) => {
     expect(() => podSecurityConfiguration({ apiVersion: "pod-security.admission.config.k8s.io/v1", kind: "PodSecurityConfiguration", ...rest })).toThrow(told);
   });
+});
+
+test("what is counted most is shown before there was any", () => {
+  const metrics = metricsRegistry();
+  podSecurityMetrics(metrics);
+  expect(metrics.render().split("\n").filter((line) => line.startsWith("pod_security_"))).toEqual([
+    ...["create", "update"].map((operation) => `pod_security_evaluations_total{decision="allow",mode="enforce",policy_level="privileged",policy_version="latest",request_operation="${operation}",resource="pod",subresource=""} 0`),
+    ...["create", "update"].flatMap((operation) => ["pod", "controller"].map((resource) => `pod_security_exemptions_total{request_operation="${operation}",resource="${resource}",subresource=""} 0`)),
+  ]);
 });

@@ -10,6 +10,12 @@ test.each(["json", "yaml"])("who asks for a page by name is told in %s which one
     expect(pages(path, `application/${encoding};v=v1beta1;g=config.k8s.io;as=${kind}`)!.contentType).toBe(`application/${encoding};g=config.k8s.io;v=v1beta1;as=${kind}`);
 });
 
+test("who asks for an old version of a page is warned", () => {
+  const warningOf = (path: string, kind: string, version: string) => pages(path, `application/json;v=${version};g=config.k8s.io;as=${kind}`)!.warning;
+  expect(["v1alpha1", "v1beta1"].map((version) => warningOf("/flagz", "Flagz", version))).toEqual(['299 - "This version of the flagz endpoint is deprecated. Please use a newer version."', undefined]);
+  expect(warningOf("/statusz", "Statusz", "v1alpha1")).toBe('299 - "This version of the statusz endpoint is deprecated. Please use a newer version."');
+});
+
 test("the time of the start and the versions stand as Go writes them", () => {
   const clock = { nowMs: () => Date.UTC(2026, 10, 7, 1, 2, 3), uptimeMs: () => 0 } as Clock;
   const statusz = zpages({ component: "kubelet", flags: {}, version: { major: "1", minor: "36", gitVersion: "v1.36.0+own", goVersion: "x" }, paths: [], clock });

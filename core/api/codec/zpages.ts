@@ -19,13 +19,14 @@ interface Options {
   readonly clock: Clock;
 }
 
-export interface ZPage { readonly contentType: string; readonly body: string | Uint8Array }
+export interface ZPage { readonly contentType: string; readonly body: string | Uint8Array; /** The Warning header of a version that is deprecated. */ readonly warning?: string | undefined }
 /** Undefined for other paths. Throws a StatusError for what cannot be given as it is asked for. */
 export type ZPages = (path: string, accept: string | undefined) => ZPage | undefined;
 
 const WARNING = "Warning: This endpoint is not meant to be machine parseable, has no formatting compatibility guarantees and is for debugging purposes only.";
 const GROUP = "config.k8s.io";
 const VERSIONS = ["v1beta1", "v1alpha1"];
+const DEPRECATED = "v1alpha1";
 
 export function zpages({ component, flags, version, paths, clock }: Options): ZPages {
   const startedMs = clock.nowMs();
@@ -46,7 +47,8 @@ export function zpages({ component, flags, version, paths, clock }: Options): ZP
     if (!output.convert) throw notAcceptable();
     const document = { kind, apiVersion: `${GROUP}/${output.convert.version}`, metadata: { name: component }, ...content };
     const parameters = `;g=${GROUP};v=${output.convert.version};as=${kind}`;
-    return output.encoding === "yaml" ? { contentType: `application/yaml${parameters}`, body: encodeYaml(document) } : { contentType: `application/json${parameters}`, body: encodeJson(document) };
+    const warning = output.convert.version === DEPRECATED ? `299 - "This version of the ${kind.toLowerCase()} endpoint is deprecated. Please use a newer version."` : undefined;
+    return output.encoding === "yaml" ? { contentType: `application/yaml${parameters}`, body: encodeYaml(document), warning } : { contentType: `application/json${parameters}`, body: encodeJson(document), warning };
   }
 
   return (path, given) => {

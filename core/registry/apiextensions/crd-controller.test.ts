@@ -107,6 +107,14 @@ test("unknown fields in the metadata of an object inside are told last", async (
   expect(warnings).toEqual(['unknown field "spec.inner.a"', 'unknown field "spec.z"', 'unknown field "spec.inner.metadata.odd"']);
 });
 
+test("what a default adds to the metadata of an object inside is in form when it is answered, too", async () => {
+  const embedded = { type: "object", "x-kubernetes-embedded-resource": true, properties: { apiVersion: { type: "string" }, kind: { type: "string" }, metadata: { type: "object", properties: { name: { type: "string", default: "p" }, odd: { type: "string", default: "odd" } } } } };
+  await define({ ...crd("crates"), spec: { ...crd("crates").spec, versions: [version({ schema: { openAPIV3Schema: { type: "object", properties: { spec: { type: "object", properties: { inner: embedded } } } } } })] } });
+  const crates = WIDGETS.replace("widgets", "crates"), inner = { apiVersion: "v1", kind: "Pod", metadata: {} };
+  const { body } = await api.ask("POST", crates, { body: { ...widget("c"), kind: "Crate", spec: { inner } } });
+  expect([body.spec, (await api.ask("GET", `${crates}/c`)).body.spec]).toEqual([{ inner: { ...inner, metadata: { name: "p" } } }, { inner: { ...inner, metadata: { name: "p" } } }]);
+});
+
 test("a body must say what it is", async () => {
   expect((await api.ask("POST", WIDGETS, { body: { metadata: { name: "c" } } })).body.message).toMatch(/^the object provided is unrecognized \(must be of type Widget\): Object 'Kind' is missing/);
   expect((await api.ask("POST", WIDGETS, { body: { ...widget("c"), apiVersion: "example.com/v2" } })).body.message).toBe("the API version in the data (example.com/v2) does not match the expected API version (example.com/v1)");
@@ -156,6 +164,36 @@ test("a definition waits for its objects, and takes no new ones", async () => {
   expect([late.code, late.body.message]).toEqual([403, 'holders.example.com "late" is forbidden: create not allowed while custom resource definition is terminating']);
   await api.ask("PATCH", `${HOLDERS}/held`, { headers: MERGE, body: { metadata: { finalizers: null } } });
   await until(() => api.ask("GET", `${CRDS}/holders.example.com`), ({ code }) => code === 404);
+});
+
+test("who watches a definition sees it end, never that it has stopped ending", async () => {
+  await define(crd("leavers"));
+  const { body } = await api.ask("GET", `${CRDS}/leavers.example.com`);
+  const watched = api.events(CRDS, 3, { query: { resourceVersion: body.metadata.resourceVersion, fieldSelector: "metadata.name=leavers.example.com" } });
+  await api.ask("DELETE", `${CRDS}/leavers.example.com`);
+  const terminating = ({ status }: { status: { conditions: { type: string; status: string; reason: string }[] } }) => status.conditions.find(({ type }) => type === "Terminating")!;
+  expect((await watched).map(({ type, object }) => [type, terminating(object as never).status, terminating(object as never).reason])).toEqual([
+    ["MODIFIED", "True", "InstanceDeletionPending"], ["MODIFIED", "True", "InstanceDeletionInProgress"], ["DELETED", "True", "InstanceDeletionInProgress"],
+  ]);
+});
+
+test("in a group of ours no definition serves anything, and what is ours outlives one of its name", async () => {
+  const ofOurs = (plural: string, more: object) => ({ ...crd(plural, { group: "networking.k8s.io", ...more }), metadata: { name: `${plural}.networking.k8s.io`, annotations: { "api-approved.kubernetes.io": "unapproved, a test" } } });
+  const policies = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies";
+  const policy = { apiVersion: "networking.k8s.io/v1", kind: "NetworkPolicy", metadata: { name: "ours" }, spec: { podSelector: {} } };
+  expect((await api.ask("POST", policies, { body: policy })).code).toBe(201);
+  await define(ofOurs("strangers", { versions: [version({ name: "v1" }), version({ name: "v9", storage: false })] }));
+  await define(ofOurs("networkpolicies", { versions: [version({ name: "v9" })] }));
+  expect(await Promise.all(["v1/strangers", "v9/strangers", "v9/networkpolicies"].map(async (path) => (await api.ask("GET", `/apis/networking.k8s.io/${path}`)).code))).toEqual([404, 404, 404]);
+  for (const name of ["strangers.networking.k8s.io", "networkpolicies.networking.k8s.io"]) {
+    await api.ask("DELETE", `${CRDS}/${name}`);
+    await until(() => api.ask("GET", `${CRDS}/${name}`), ({ code }) => code === 404);
+  }
+  expect((await api.ask("GET", policies)).body.items).toHaveLength(1);
+  await define(ofOurs("networkpolicies", { versions: [version({ name: "v9" })] }));
+  await api.ask("DELETE", `${CRDS}/networkpolicies.networking.k8s.io`);
+  await until(() => api.ask("GET", `${CRDS}/networkpolicies.networking.k8s.io`), ({ code }) => code === 404);
+  expect((await api.ask("GET", policies)).body.items).toHaveLength(1);
 });
 
 test("who watches the objects of a definition that is deleted hears of the end of each", async () => {

@@ -154,14 +154,19 @@ class CrdController {
     if (!crd?.metadata.deletionTimestamp || !crd.metadata.finalizers?.includes(CLEANUP_FINALIZER)) return;
     await this.#say(name, "True", "InstanceDeletionInProgress", "CustomResource deletion is in progress", signal);
     const { group, names } = crd.spec;
+    if (this.#deps.registry.isBuiltIn(group, names.plural)) return this.#release(name, "OverlappingBuiltInResource", "instances overlap with built-in resources in storage", signal);
     const store = this.#deps.registry.storeOf(group, names.plural);
-    if (store && !findCustom(this.#deps.registry, crd)) await this.#say(name, "False", "OverlappingBuiltInResource", "instances overlap with built-in resources in storage", signal);
-    else if (!store || !isTrue(crd.status, "Established")) await this.#say(name, "False", "NeverEstablished", "resource was never established", signal);
-    else {
-      await this.#deleteAll(name, store, signal);
-      await this.#say(name, "False", "InstanceDeletionCompleted", "removed all instances", signal);
-    }
-    await this.#write(name, (old) => ({ ...old, metadata: { ...old.metadata, finalizers: (old.metadata.finalizers ?? []).filter((one) => one !== CLEANUP_FINALIZER) } }), signal);
+    if (!store || !isTrue(crd.status, "Established")) return this.#release(name, "NeverEstablished", "resource was never established", signal);
+    await this.#deleteAll(name, store, signal);
+    await this.#release(name, "InstanceDeletionCompleted", "removed all instances", signal);
+  }
+
+  /** The last word of it, and with it the finalizer goes: nobody sees a definition that is no longer ending and still there for this. */
+  async #release(name: string, reason: string, message: string, signal: AbortSignal): Promise<void> {
+    await this.#write(name, (old) => ({
+      ...old, metadata: { ...old.metadata, finalizers: (old.metadata.finalizers ?? []).filter((one) => one !== CLEANUP_FINALIZER) },
+      status: withCondition(statusOf(old), { type: "Terminating", status: "False", reason, message }, this.#deps.clock.nowMs()),
+    }), signal);
   }
 
   async #deleteAll(name: string, store: ResourceStore, signal: AbortSignal): Promise<void> {
@@ -229,8 +234,3 @@ const STATUS = statusPart();
 function crdSchema(): ObjectSchema { return builtInSchemas.schemaOf({ group: "apiextensions.k8s.io", version: "v1", kind: "CustomResourceDefinition" })!; }
 
 export function asDefinition(object: Readonly<ApiObject>): Definition { return object as unknown as Definition; }
-
-/** Whether what is served under the definition's name is its own. */
-function findCustom(registry: Registry, { spec }: Definition): boolean {
-  return spec.versions.some(({ name }) => registry.find(spec.group, name, spec.names.plural)?.custom !== undefined) || !spec.versions.some(({ name }) => registry.find(spec.group, name, spec.names.plural));
-}

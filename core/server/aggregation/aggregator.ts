@@ -40,6 +40,8 @@ import { mergeOpenApi } from "./merge-openapi.ts";
 import { RemoteCatalog } from "./remote-documents.ts";
 
 export interface Aggregation {
+  /** What this server serves itself is known by its APIServices. */
+  readonly registered: boolean;
   readonly parts: readonly Runnable[];
   /** What the server behind the request's path answers; undefined if there is none. */
   answer(request: ServerRequest, user: UserInfo, known?: Known): Promise<Answer> | undefined;
@@ -75,6 +77,7 @@ export function aggregator(deps: AggregatorDeps): Aggregation {
   const { apiServices } = deps;
   const remote = new Map<string, Readonly<APIService>>(); // by "group/version"
   const catalog = new RemoteCatalog(deps);
+  const local = localServices(deps);
   let changes = 0;
   apiServices.onChange(({ object, deleted }) => {
     const key = `${object.spec.group ?? ""}/${object.spec.version ?? ""}`;
@@ -97,7 +100,8 @@ export function aggregator(deps: AggregatorDeps): Aggregation {
   }
 
   return {
-    parts: [localServices(deps), availability(deps), catalog],
+    parts: [local, availability(deps), catalog],
+    get registered() { return local.done; },
     answer(request, user, { traceparent = "", auditId = "", unavailable } = {}) {
       const found = find(request.path);
       return found && forward({ ...deps, unavailable }, found, request, [...(auditId ? [["Audit-Id", auditId] as const] : []), ...identityHeaders(user), ...(traceparent ? [["Traceparent", traceparent] as const] : [])]);

@@ -24,7 +24,9 @@ const GATHER_MS = 1_000;
 /** Source: pkg/controlplane/controller/crdregistration */
 const CUSTOM_PRIORITY = { groupPriority: 1000, versionPriority: 100 };
 
-export function localServices({ registry, apiServices, resource, clock, log }: Deps): Runnable {
+/** `done` once all of the start are there. */
+export function localServices({ registry, apiServices, resource, clock, log }: Deps): Runnable & { readonly done: boolean } {
+  let done = false;
   async function act(action: LocalAction, signal: AbortSignal): Promise<void> {
     try {
       switch (action.type) {
@@ -39,6 +41,7 @@ export function localServices({ registry, apiServices, resource, clock, log }: D
 
   return {
     name: "APIService registration",
+    get done() { return done; },
     async run(signal, ready) {
       let stale = true;
       const seen = new Set<string>();
@@ -57,6 +60,7 @@ export function localServices({ registry, apiServices, resource, clock, log }: D
           const wanted = wantedOf(registry);
           for (const action of planLocal(wanted, existing, seen)) await act(action, signal);
           for (const one of wanted) seen.add(apiServiceName(one));
+          done = true;
         } catch (error) {
           if (signal.aborted) break;
           stale = true;

@@ -143,7 +143,7 @@ export class CustomKind {
   /** In its own version, as that is today. */
   #current(stored: Readonly<ApiObject>): Readonly<ApiObject> {
     const structure = this.structure(parseApiVersion(stored.apiVersion).version);
-    return defaulted(this.#inForm(stored as unknown as JsonMap, structure, { repair: true }), structure) as unknown as ApiObject;
+    return this.defaulted(this.#inForm(stored as unknown as JsonMap, structure, { repair: true }) as unknown as ApiObject);
   }
 
   /** The strategy None: the fields of one version are those of the other, but for those it does not have. */
