@@ -203,14 +203,24 @@ test("a node tells when nothing is to be scheduled on it, and when it is again",
   expect(await eventually(told, (names) => names.length === 2)).toEqual(["NodeNotSchedulable", "NodeSchedulable"]);
 });
 
-test("a node that does not register itself waits until somebody has made it, and leaves its labels alone", async () => {
+test("a node puts its system and processor right while it runs", async () => {
+  await using node = await startNode();
+  await eventually(() => node.api.all(NODES)[0], (one) => one?.status?.conditions?.at(-1)?.reason === "KubeletReady");
+  const labels = (): Record<string, string> => node.api.all(NODES)[0]?.metadata.labels ?? {};
+  const { "kubernetes.io/os": os, "kubernetes.io/arch": architecture } = labels();
+  await node.api.client.resource(NODES).patch({ metadata: { name: "n1" } }, "application/merge-patch+json", { metadata: { labels: { "kubernetes.io/os": "beos", "kubernetes.io/arch": null, shed: "7" } } }, { signal: new AbortController().signal });
+  const right = await eventually(labels, (now) => now["kubernetes.io/os"] === os);
+  expect([right["kubernetes.io/arch"], right["shed"]]).toEqual([architecture, "7"]);
+});
+
+test("a node that does not register itself waits until somebody has made it, and leaves its labels alone but for its system and processor", async () => {
   await using node = await startNode({ registers: false, labels: { mine: "1" } });
   await node.create("web", {});
   await eventually(() => node.cri.running(), (names) => names.includes("c0"));
   expect(node.api.all(NODES)).toEqual([]);
   await node.api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1", labels: { theirs: "2" } }, spec: {} }, { signal: new AbortController().signal });
   const found = await eventually(() => node.api.all(NODES)[0], (one) => one?.status?.conditions?.at(-1)?.reason === "KubeletReady");
-  expect(found?.metadata.labels).toEqual({ theirs: "2" });
+  expect(found?.metadata.labels).toEqual({ theirs: "2", "kubernetes.io/os": expect.any(String), "kubernetes.io/arch": expect.any(String) });
 });
 
 test("a container that keeps failing waits longer and longer", async () => {

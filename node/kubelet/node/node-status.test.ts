@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { NodeStatus } from "../../../core/api/gen/core.v1.ts";
-import { isSameStatus, newNode, type NodeFacts, nodeStatusOf, nodeStatusPatch } from "./node-status.ts";
+import { changedFacts, isSameStatus, newNode, type NodeFacts, nodeStatusOf, nodeStatusPatch } from "./node-status.ts";
 
 const facts = (before: NodeStatus | undefined): NodeFacts => ({
   before, problems: [], pressures: new Set(), runtimeVersion: undefined, runtimeStatus: undefined, images: [], nowMs: 0,
@@ -63,4 +63,11 @@ test("of so many images as are wanted the largest are told, or all", () => {
 
 test("a runtime that does not say which version it is of is of an unknown one", () => {
   expect(nodeStatusOf(facts(undefined)).nodeInfo?.containerRuntimeVersion).toBe("containerd://Unknown");
+});
+
+test("what somebody has made of the node's system and processor is put right, other labels are theirs", () => {
+  const machine = { os: "linux", architecture: "arm64" } as const;
+  expect(changedFacts({ "kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64", "beta.kubernetes.io/os": "beos" }, machine)).toBeUndefined();
+  expect(changedFacts({ "kubernetes.io/os": "beos", "kubernetes.io/arch": "arm64" }, machine)).toEqual({ "kubernetes.io/os": "linux" });
+  expect(changedFacts(undefined, machine)).toEqual({ "kubernetes.io/os": "linux", "kubernetes.io/arch": "arm64" });
 });

@@ -96,6 +96,12 @@ export function isSameStatus(a: NodeStatus | undefined, b: NodeStatus): boolean 
 
 const OURS: ReadonlySet<string> = new Set([...PRESSURES.map(([type]) => type), "Ready"]);
 
+/** Of the labels that pods choose a machine by those that somebody has changed, as they are; undefined: none. Source: kubernetes v1.36 pkg/kubelet/kubelet_node_status.go (updateNode) */
+export function changedFacts(labels: Readonly<Record<string, string>> | undefined, { os, architecture }: Pick<MachineInfo, "os" | "architecture">): Record<string, string> | undefined {
+  const changed = Object.entries({ "kubernetes.io/os": os, "kubernetes.io/arch": architecture }).filter(([name, value]) => labels?.[name] !== value);
+  return changed.length === 0 ? undefined : Object.fromEntries(changed);
+}
+
 /** As a strategic merge patch of …/nodes/<name>/status. */
 export function nodeStatusPatch(before: NodeStatus | undefined, after: NodeStatus): object {
   const changed = Object.entries(after).filter(([key, value]) => key !== "conditions" && !same(before?.[key as keyof NodeStatus], value));

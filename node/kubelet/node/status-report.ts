@@ -18,7 +18,7 @@ import type { Log } from "../../../core/observe/log.ts";
 import type { MachineInfo } from "../../os/machine.ts";
 import type { KubeletSettings } from "../settings.ts";
 import { nodeReference } from "./node-reference.ts";
-import { isSameStatus, newNode, nodeStatusPatch } from "./node-status.ts";
+import { changedFacts, isSameStatus, newNode, nodeStatusPatch } from "./node-status.ts";
 import { registerNode } from "./register-node.ts";
 import type { StartupLatency } from "./startup-latency.ts";
 
@@ -119,8 +119,9 @@ export class StatusReport implements Runnable {
     const before = current.status;
     const after = await this.#deps.statusAfter(before);
     this.#known = current;
-    if (isSameStatus(before, after) && clock.uptimeMs() - this.#reportedMs < settings.reportMs) return this.#deps.onReported?.(after);
-    this.#known = await this.#nodes.patch({ metadata: { name: settings.nodeName } }, "application/strategic-merge-patch+json", nodeStatusPatch(before, after), { subresource: "status", signal });
+    const labels = changedFacts(current.metadata.labels, machine);
+    if (!labels && isSameStatus(before, after) && clock.uptimeMs() - this.#reportedMs < settings.reportMs) return this.#deps.onReported?.(after);
+    this.#known = await this.#nodes.patch({ metadata: { name: settings.nodeName } }, "application/strategic-merge-patch+json", { ...(labels && { metadata: { labels } }), ...nodeStatusPatch(before, after) }, { subresource: "status", signal });
     this.#reportedMs = clock.uptimeMs();
     if (isReady(after)) this.#deps.startup?.ready();
     this.#deps.onReported?.(after);
