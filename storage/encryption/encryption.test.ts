@@ -148,12 +148,21 @@ describe("a key service", () => {
     Encrypt: ({ request }: { request: { plaintext: Buffer } }, answer: (error: unknown, value?: unknown) => void) => { calls.push("Encrypt"); answer(null, { ciphertext: flip(request.plaintext), keyID, annotations: [{ key: "version.example.com", value: Buffer.from("1") }] }); },
     Decrypt: ({ request }: { request: { ciphertext: Buffer } }, answer: (error: unknown, value?: unknown) => void) => { calls.push("Decrypt"); well ? answer(null, { plaintext: flip(request.ciphertext) }) : answer({ code: grpcStatus.INTERNAL, details: "sealed" }); },
   } as never);
-  const listening = new Promise<void>((resolve, reject) => server.bindAsync(endpoint.replace("unix://", "unix:"), ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve())));
+  const abstract = `coracle-kms-${process.pid}`;
+  const listening = Promise.all([endpoint.replace("unix://", "unix:"), ...(process.platform === "linux" ? [`unix:\0${abstract}`] : [])].map((at) => new Promise<void>((resolve, reject) => server.bindAsync(at, ServerCredentials.createInsecure(), (error) => (error ? reject(error) : resolve())))));
   afterAll(() => {
     server.forceShutdown();
     rmSync(directory, { recursive: true });
   });
-  const rules = async () => await encryptionRules(encryptionSettings({ apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources: ["secrets"], providers: [{ kms: { apiVersion: "v2", name: "vault", endpoint } }] }] }), { clock });
+  const rules = async (at = endpoint) => await encryptionRules(encryptionSettings({ apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources: ["secrets"], providers: [{ kms: { apiVersion: "v2", name: "vault", endpoint: at } }] }] }), { clock });
+
+  test.runIf(process.platform === "linux")("may have an abstract address", async () => {
+    await listening;
+    const { providers: [provider] } = (await rules(`unix:///@${abstract}`))[0]!;
+    expect((await provider!.open(await provider!.seal(Buffer.from("text"), context), context)).toString()).toBe("text");
+    provider!.close?.();
+    calls.splice(0);
+  });
 
   test("is asked once for a seed, not for a value; a new key of its makes values stale", async () => {
     await listening;

@@ -44,7 +44,7 @@ interface Seed { readonly source: Buffer; readonly keyID: string; readonly annot
 
 export interface KmsOptions {
   readonly name: string;
-  /** unix:///path */
+  /** unix:///path, or unix:///@name of an abstract socket. */
   readonly endpoint: string;
   readonly timeoutMs: number;
   readonly clock: StoreClock;
@@ -76,7 +76,7 @@ class KmsProvider implements Provider {
   constructor(options: KmsOptions) {
     this.#options = options;
     this.prefix = `k8s:enc:kms:v2:${options.name}:`;
-    this.#client = new Client(options.endpoint.replace(/^unix:\/\//, "unix:"), credentials.createInsecure(), { "grpc.service_config_disable_resolution": 1, "grpc.enable_http_proxy": 0, "grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": 5_000 });
+    this.#client = new Client(options.endpoint.replace(/^unix:\/\/(\/@)?/, (_, abstract: string | undefined) => (abstract ? "unix:\0" : "unix:")), credentials.createInsecure(), { "grpc.service_config_disable_resolution": 1, "grpc.enable_http_proxy": 0, "grpc.initial_reconnect_backoff_ms": 100, "grpc.max_reconnect_backoff_ms": 5_000 });
   }
 
   trouble(): string | undefined { return this.#trouble; }
