@@ -11,6 +11,7 @@ import type { Event } from "../api/gen/core.v1.ts";
 import { type FieldError, formatFieldErrors, invalid, notSupported } from "../api/meta/field-error.ts";
 import { statusError } from "../api/meta/status-error.ts";
 import type { Clock } from "../lifecycle/clock.ts";
+import { tokenBucket } from "../lifecycle/token-bucket.ts";
 import { fieldsOf } from "../api/codec/strict-fields.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 import { joinErrors } from "./refuse.ts";
@@ -66,17 +67,12 @@ export function eventRateLimit({ limits, clock }: { readonly limits: readonly Li
 
 /** Token buckets by key; those not used for longest are forgotten, and full when they come again. */
 function buckets({ qps, burst, size, clock }: { readonly qps: number; readonly burst: number; readonly size: number; readonly clock: Pick<Clock, "uptimeMs"> }): (key: string) => boolean {
-  const byKey = new Map<string, { tokens: number; atMs: number }>();
+  const byKey = new Map<string, () => boolean>();
   return (key) => {
-    const nowMs = clock.uptimeMs();
-    const bucket = byKey.get(key) ?? { tokens: burst, atMs: nowMs };
+    const take = byKey.get(key) ?? tokenBucket({ perSecond: qps, burst, clock });
     byKey.delete(key);
-    byKey.set(key, bucket);
+    byKey.set(key, take);
     if (byKey.size > size) byKey.delete(byKey.keys().next().value!);
-    bucket.tokens = Math.min(burst, bucket.tokens + ((nowMs - bucket.atMs) / 1000) * qps);
-    bucket.atMs = nowMs;
-    if (bucket.tokens < 1) return false;
-    bucket.tokens--;
-    return true;
+    return take();
   };
 }

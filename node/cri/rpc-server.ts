@@ -30,21 +30,23 @@ export interface RpcServerOptions<M extends MethodTypes<M>> {
   readonly socket: string;
   readonly methods: ReadonlyMap<string, Method>;
   readonly calls: { readonly [N in UnaryOf<M>]?: (request: M[N]["request"]) => Promise<M[N]["response"]> | M[N]["response"] };
-  /** Methods that say one thing after another; `signal` aborts when the caller has gone. */
+  /** Asked before each call: whether it is answered. Absent: always. */
+  readonly allow?: (() => boolean) | undefined;
   /** Of an older version of the service, with messages that are part of the newer one's. */
   readonly older?: { readonly methods: ReadonlyMap<string, Method>; readonly calls: { readonly [N in UnaryOf<M>]?: (request: M[N]["request"]) => Promise<M[N]["response"]> | M[N]["response"] } } | undefined;
+  /** Methods that say one thing after another; `signal` aborts when the caller has gone. */
   readonly streams?: { readonly [N in StreamOf<M>]?: (request: M[N]["request"], signal: AbortSignal) => AsyncIterable<M[N]["response"]> };
   readonly log: Log;
 }
 
 /** Takes the socket over from whoever left it behind. */
-export function rpcServer<M extends MethodTypes<M>>({ name, socket, methods, calls, older, streams = {}, log }: RpcServerOptions<M>): Runnable {
+export function rpcServer<M extends MethodTypes<M>>({ name, socket, methods, calls, allow = () => true, older, streams = {}, log }: RpcServerOptions<M>): Runnable {
   function serveCalls(server: Server, known: ReadonlyMap<string, Method>, answers: object): void {
     const named = Object.entries(answers) as [string, (request: object) => Promise<object> | object][];
     if (named.length > 0) server.addService(
       Object.fromEntries(named.map(([method]) => [method, definitionOf(known.get(method)!)])),
       Object.fromEntries(named.map(([method, answer]) => [method, (call: ServerUnaryCall<object, object>, done: sendUnaryData<object>) => {
-        Promise.resolve(call.request).then(answer).then((response) => done(null, response), (error: Error) => {
+        Promise.resolve(call.request).then(allow() ? answer : refuse).then((response) => done(null, response), (error: Error) => {
           log.debug("a call was answered with an error", { server: name, method, error });
           done({ name: error.name, message: error.message, details: error.message, code: error instanceof RpcFailure ? NUMBERS[error.code] ?? status.UNKNOWN : status.UNKNOWN }, null);
         });
@@ -73,6 +75,8 @@ export function rpcServer<M extends MethodTypes<M>>({ name, socket, methods, cal
     },
   };
 }
+
+function refuse(): never { throw new RpcFailure("ResourceExhausted", "rejected by rate limit"); }
 
 async function relay(call: ServerWritableStream<object, object>, answers: (request: object, signal: AbortSignal) => AsyncIterable<object>): Promise<void> {
   const gone = new AbortController();

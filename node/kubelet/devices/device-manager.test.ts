@@ -61,7 +61,7 @@ test("a plugin registers, its devices are counted, given to containers, and know
   const first = deviceManager({ dataDir, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => undefined });
   const stop = new AbortController();
   const counts = metricsRegistry();
-  const api = podResourcesApi({ dataDir, log: silentLog, metrics: counts, pods: () => [pod("u1", [1])], devicesOf: first.devicesOf, claimsOf: () => [], allDevices: first.all, cpuIds: () => [0, 1], exclusiveCpus: () => [], memoryOf: () => [{ type: "memory", size: 4096, numaAffinity: [1] }], allocatableMemory: () => [] });
+  const api = podResourcesApi({ dataDir, clock: { uptimeMs: () => 0 }, log: silentLog, metrics: counts, pods: () => [pod("u1", [1])], devicesOf: first.devicesOf, claimsOf: () => [], allDevices: first.all, cpuIds: () => [0, 1], exclusiveCpus: () => [], memoryOf: () => [{ type: "memory", size: 4096, numaAffinity: [1] }], allocatableMemory: () => [] });
   const { promise: changed, resolve: fallIll } = Promise.withResolvers<void>();
   const ended = runAll([...first.parts, plugin(calls, changed), api], stop.signal);
   const socket = join(dataDir, "device-plugins", "kubelet.sock");
@@ -91,6 +91,10 @@ test("a plugin registers, its devices are counted, given to containers, and know
   expect(await older.call("PodResourcesLister/List", {})).toEqual({ pod_resources: [{ name: "pod-u1", namespace: "d", containers: [{ name: "c0", devices: [{ resource_name: RESOURCE, device_ids: ["b"] }] }] }] });
   older.close();
   for (const line of ['requests_total{server_api_version="v1"} 3', 'requests_total{server_api_version="v1alpha1"} 1', 'requests_list{server_api_version="v1"} 1', 'errors_get{server_api_version="v1"} 1']) expect(counts.render()).toContain(`kubelet_pod_resources_endpoint_${line}\n`);
+  const eager = rpcClient<PodResources>({ socket: join(dataDir, "pod-resources", "kubelet.sock"), methods: serviceMethods(podResourcesText, "v1"), nowMs: Date.now });
+  for (let answered = 4; answered < 10; answered++) await eager.call("PodResourcesLister/List", {}); // no time goes by
+  await expect(eager.call("PodResourcesLister/List", {})).rejects.toThrow("rpc error: code = ResourceExhausted desc = rejected by rate limit");
+  eager.close();
   expect(first.healthOf("u1", "c0")).toEqual([{ name: RESOURCE, resources: [{ resourceID: "b", health: "Healthy" }] }]);
   fallIll();
   await eventually(() => first.healthOf("u1", "c0"), ([of]) => of?.resources?.[0]?.health === "Unhealthy");

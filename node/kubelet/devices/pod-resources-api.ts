@@ -5,7 +5,9 @@
  */
 import { join } from "node:path";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import { tokenBucket } from "../../../core/lifecycle/token-bucket.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import { serviceMethods } from "../../cri/facts.ts";
@@ -18,6 +20,7 @@ import type { ContainerDevice } from "./device-manager.ts";
 
 interface Deps {
   readonly dataDir: string;
+  readonly clock: Pick<Clock, "uptimeMs">;
   readonly log: Log;
   readonly metrics: Metrics;
   /** Those that run or will, and those that are ending. */
@@ -32,10 +35,13 @@ interface Deps {
   readonly allocatableMemory: () => readonly Block[];
 }
 
+/** Who asks in a loop is told to wait. Source: kubernetes v1.36 pkg/kubelet/apis/podresources/constants.go */
+const LIMIT = { perSecond: 100, burst: 10 };
+
 const ENDPOINT = "kubelet_pod_resources_endpoint";
 const BY_VERSION = "Broken down by server api version.";
 
-export function podResourcesApi({ dataDir, log, metrics, pods, devicesOf, claimsOf, allDevices, cpuIds, exclusiveCpus, memoryOf, allocatableMemory }: Deps): Runnable {
+export function podResourcesApi({ dataDir, clock, log, metrics, pods, devicesOf, claimsOf, allDevices, cpuIds, exclusiveCpus, memoryOf, allocatableMemory }: Deps): Runnable {
   const counter = (name: string, help: string) => metrics.counter(`${ENDPOINT}_${name}`, `[ALPHA] ${help} ${BY_VERSION}`);
   const asked = counter("requests_total", "Cumulative number of requests to the PodResource endpoint.");
   const listed = counter("requests_list", "Number of requests to the PodResource List endpoint.");
@@ -56,7 +62,7 @@ export function podResourcesApi({ dataDir, log, metrics, pods, devicesOf, claims
   }
 
   return rpcServer<Methods>({
-    name: "pod-resources", socket: join(dataDir, "pod-resources", "kubelet.sock"), methods: serviceMethods(text, "v1"), log,
+    name: "pod-resources", socket: join(dataDir, "pod-resources", "kubelet.sock"), methods: serviceMethods(text, "v1"), log, allow: tokenBucket({ ...LIMIT, clock }),
     calls: {
       "PodResourcesLister/List"() {
         asked.inc(v1);
