@@ -956,6 +956,16 @@ test("what somebody else takes from the runtime is made anew: a container, a san
   await node.until("web", isReady);
 });
 
+test("a pod of the API server's is no static one because it says so", async () => {
+  await using node = await startNode();
+  const metadata = { name: "forged", namespace: "d", annotations: { "kubernetes.io/config.source": "file" } };
+  await node.api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata, spec: { nodeName: "n1", containers: [{ name: "c0", image: "busybox:1" }] } }, { signal: new AbortController().signal });
+  await node.until("forged", isReady);
+  expect(node.kubelet.pods().map((pod) => pod.metadata.annotations)).toEqual([{ "kubernetes.io/config.source": "api" }]);
+  await node.delete("forged", 0);
+  await eventually(() => node.kubelet.pods(), (left) => left.length === 0);
+});
+
 test("a manifest in a directory runs without an API server, and is mirrored when there is one", async () => {
   const manifest = (image: string) => `apiVersion: v1\nkind: Pod\nmetadata: {name: proxy, namespace: kube-system}\nspec:\n  terminationGracePeriodSeconds: 5\n  containers: [{name: main, image: "${image}"}]\n`;
   await using node = await startNode();

@@ -15,7 +15,7 @@ import type { ResizeTrigger } from "./context.ts";
 import { removePodLogs } from "./garbage.ts";
 import { notedLogDirectories } from "./logs/log-directories.ts";
 import { AllocationRefused } from "./placement/allocation-refused.ts";
-import { isCriticalPod, isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
+import { fromApi, isCriticalPod, isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
 import { PodWorker, refusedAllocation } from "./pod-worker.ts";
 import { podsToPreempt } from "./preemption.ts";
 import { othersBefore, type ResizeWish } from "./resources/resize-order.ts";
@@ -81,8 +81,8 @@ export class PodManager {
     this.#started = true;
     const running = [...this.#inRuntime.values()].flatMap((one) => (one.running ? [one.uid] : [])); // what it had is its own until it has ended
     this.#deps.worker.context.placement.retain(new Set([...[...this.#deps.pods.list(), ...this.#static].map(({ metadata }) => metadata.uid), ...running]));
-    for (const pod of [...this.#deps.pods.list()].toSorted(byAge)) this.#onPod(pod); // the oldest have the best claim to what there is
-    const stop = this.#deps.pods.onChange(({ object, deleted }) => (deleted ? this.#onGone(object) : this.#onPod(object)));
+    for (const pod of [...this.#deps.pods.list()].toSorted(byAge)) this.#onPod(fromApi(pod)); // the oldest have the best claim to what there is
+    const stop = this.#deps.pods.onChange(({ object, deleted }) => (deleted ? this.#onGone(fromApi(object)) : this.#onPod(fromApi(object))));
     await this.#sweep();
     const claims = this.#retainClaims(signal);
     for await (const _ of this.#deps.clock.every(MIRROR_MS, signal)) await this.#reconcileMirrors();
@@ -295,7 +295,7 @@ export class PodManager {
     const again = this.#deps.pods.get(keyOf({ metadata }));
     if (again?.metadata.uid !== uid) return;
     metrics.podRestarted(false);
-    this.#onPod(again);
+    this.#onPod(fromApi(again));
   }
 
   #balance(): void {

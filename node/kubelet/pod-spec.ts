@@ -71,10 +71,17 @@ export function isTerminalPhase(phase: string | undefined): boolean {
   return phase === "Succeeded" || phase === "Failed";
 }
 
+const CONFIG_SOURCE = "kubernetes.io/config.source";
+
 /** Read from a manifest on this machine, not from the API server. */
 export function isStaticPod(pod: Pod): boolean {
-  const source = pod.metadata.annotations?.["kubernetes.io/config.source"];
+  const source = pod.metadata.annotations?.[CONFIG_SOURCE];
   return source !== undefined && source !== "api";
+}
+
+/** A pod of the API server's, wherever it claims to be from: what manifests of this machine may, it may not. Source: kubernetes v1.36 pkg/kubelet/config/config.go (merge) */
+export function fromApi(pod: Pod): Pod {
+  return isStaticPod(pod) ? { ...pod, metadata: { ...pod.metadata, annotations: { ...pod.metadata.annotations, [CONFIG_SOURCE]: "api" } } } : pod;
 }
 
 /** The API server's image of a static pod. */
