@@ -2,8 +2,10 @@
  * A server that machines can join, for tests: TLS with a CA of its own, the objects that tell what is joined, one token, and somebody who signs every
  * certificate request. It authorizes nothing; `seen` tells who asked for what.
  */
+import type { ServerResponse } from "node:http";
 import type { CertificateSigningRequest } from "../core/api/gen/certificates.v1.ts";
 import { StatusError, unauthorized } from "../core/api/meta/status-error.ts";
+import type { ApiWatchEvent } from "../core/client/transport.ts";
 import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS } from "../core/client/resources.ts";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { httpsServer } from "../core/net/http-server.ts";
@@ -36,7 +38,9 @@ export async function joinServer({ token = "abcdef.0123456789abcdef", lifeMs = 3
         const body = chunks.length > 0 ? JSON.parse(Buffer.concat(chunks).toString()) as unknown : undefined;
         try {
           if (user === "") throw unauthorized();
-          const answer = await api.call({ method: request.method as "GET", path: url.pathname, query: Object.fromEntries(url.searchParams), body, signal: stop.signal });
+          const asked = { method: request.method as "GET", path: url.pathname, query: Object.fromEntries(url.searchParams), body, signal: stop.signal };
+          if (url.searchParams.has("watch")) return await tell(response, api.watch(asked));
+          const answer = await api.call(asked);
           response.setHeader("content-type", "application/json").end(JSON.stringify(answer));
         } catch (error) {
           if (!(error instanceof StatusError)) throw error;
@@ -51,6 +55,12 @@ export async function joinServer({ token = "abcdef.0123456789abcdef", lifeMs = 3
   await ensureJoinObjects({ ...api.client, resource: (ref) => ({ ...api.client.resource(ref), apply: apply as never }) }, { server: url, serverCa: ca(pki), clientCa: "client ca", settings: { "cluster-cidr": "10.1.0.0/16" } }, stop.signal);
   void sign(pki, api, state, lifeMs, stop.signal);
   return { pki, api, url, state, stop, token: formatJoinToken(ca(pki), token) };
+}
+
+async function tell(response: ServerResponse, events: AsyncIterable<ApiWatchEvent>): Promise<void> {
+  response.writeHead(200, { "content-type": "application/json" }).flushHeaders();
+  for await (const event of events) response.write(`${JSON.stringify(event)}\n`);
+  response.end();
 }
 
 export const ca = (pki: Pki): string => pki.authority("server-ca").bundlePem;

@@ -12,12 +12,15 @@ import { clientOver } from "../../core/client/resource-client.ts";
 import { type Clock, systemClock } from "../../core/lifecycle/clock.ts";
 import { systemRandom } from "../../core/lifecycle/random.ts";
 import { silentLog } from "../../core/observe/log.ts";
+import { altNamesOf } from "../../core/pki/alt-names.ts";
+import { kubeletSubject } from "../../core/pki/identities.ts";
 import { certificateHash, formatJoinToken, parseJoinToken } from "../../core/pki/join-token.ts";
 import { machineName, machineOf } from "../../core/pki/machine-key.ts";
 import { readCertificatePems } from "../../core/pki/pem.ts";
 import { followAuthorities } from "./authorities.ts";
 import { joinCluster, type JoinOptions } from "./join.ts";
 import { nodeCertificates } from "./node-certificates.ts";
+import { KUBELET_SERVING_SIGNER, requestCertificate } from "./request-certificate.ts";
 import { connectionError, describeSkew, discoverTrust } from "./trust.ts";
 
 const DAY_MS = 86_400_000;
@@ -140,6 +143,20 @@ test("that a token does not name the CA is told once, however often it is tried"
   const clock: Clock = { ...systemClock, sleep: () => Promise.resolve() };
   await expect(joinCluster(options(machine(), { servers: ["https://127.0.0.1:1"], token: "abcdef.0123456789abcdef", log, clock }), stop.signal)).rejects.toThrow();
   expect(told.map((line) => line.startsWith("not joined yet"))).toEqual([false, true, true, true]);
+});
+
+test("a certificate is there as soon as it is signed: the server tells, nobody looks again and again; one that does not tell is looked at", async () => {
+  const { api } = await serve();
+  const never: Clock = { ...systemClock, sleep: (_, signal) => systemClock.sleep(10 * DAY_MS, signal) };
+  const untold = new Error("watching is not for you");
+  const silent = clientOver({ call: (request) => api.call(request), async *watch() { await Promise.reject(untold); yield undefined as never; } });
+  const reads: string[] = [];
+  api.fail = ({ method, path }) => void (method === "GET" && reads.push(path.split("/").at(-1)!));
+  const wanted = { signerName: KUBELET_SERVING_SIGNER, subject: kubeletSubject("edge-1"), altNames: altNamesOf(["edge-1"]), usages: ["digital signature", "server auth"] as const };
+  expect((await requestCertificate({ client: api.client, clock: never, log: silentLog }, wanted, soon())).certificate.altNames.dnsNames).toEqual(["edge-1"]);
+  expect(reads).toEqual([]);
+  await requestCertificate({ client: silent, clock: systemClock, log: silentLog }, wanted, soon());
+  expect(reads.length).toBeGreaterThan(0);
 });
 
 test("certificates are had and renewed: serving for the node's names, both long before their end", async () => {

@@ -35,9 +35,10 @@ export interface WantedCertificate {
 
 interface Deps { readonly client: Client; readonly clock: Clock; readonly log: Log }
 
-const POLL = { minMs: 50, maxMs: 500 };
-/** When it takes a person. */
-const POLL_SLOW_MS = 5_000;
+/** Of a server that does not say when the request has changed. */
+const POLL = { minMs: 50, maxMs: 5_000 };
+/** A watch that has told nothing for so long may have been lost on the way. */
+const WATCH_MS = 30_000;
 /** After this long somebody should be told that a request waits for them. */
 const TELL_MS = 10_000;
 const TELL_AGAIN_MS = 300_000;
@@ -55,7 +56,7 @@ export async function requestCertificate({ client, clock, log }: Deps, { signerN
   }, { signal });
   const sinceMs = clock.uptimeMs();
   let tellMs = sinceMs + TELL_MS;
-  for (let polls = 1, csr = created; ; polls++) {
+  for (let failures = 0, csr = created; ;) {
     const certificatePem = issued(csr);
     if (certificatePem !== undefined) {
       const certificate = parseCertificate(readCertificatePems(certificatePem)[0]!);
@@ -66,9 +67,29 @@ export async function requestCertificate({ client, clock, log }: Deps, { signerN
       log.info("a certificate request waits to be approved", { request: name, signer: signerName, command: `kubectl certificate approve ${name}` });
       tellMs = clock.uptimeMs() + TELL_AGAIN_MS;
     }
-    await clock.sleep(clock.uptimeMs() - sinceMs < TELL_MS ? backoffMs(polls, POLL) : POLL_SLOW_MS, signal);
+    const next = await changed(csr, Math.max(0, Math.min(WATCH_MS, tellMs - clock.uptimeMs())));
     signal.throwIfAborted();
-    csr = await look(created, csr);
+    failures = next === "not told" ? failures + 1 : 0;
+    if (next === "not told") await clock.sleep(backoffMs(failures, POLL), signal);
+    signal.throwIfAborted();
+    csr = typeof next === "object" ? next : await look(created, csr);
+  }
+
+  /** As it is after the next change, "the same" when there is none for so long, "not told" when the server does not say. */
+  async function changed({ metadata }: Readonly<CertificateSigningRequest>, ms: number): Promise<Readonly<CertificateSigningRequest> | "the same" | "not told"> {
+    const late = new AbortController();
+    const alarm = clock.after(ms, () => late.abort());
+    try {
+      const { resourceVersion } = metadata;
+      for await (const { type, object } of requests.watch({ fieldSelector: `metadata.name=${name}`, resourceVersion }, { signal: AbortSignal.any([signal, late.signal]) }))
+        if (type === "MODIFIED") return object;
+        else if (type === "DELETED") return "the same"; // the look tells
+    } catch (error) {
+      log.debug("a certificate request cannot be watched: it is looked at", { request: name, error });
+    } finally {
+      alarm.cancel();
+    }
+    return late.signal.aborted ? "the same" : "not told";
   }
 
   /** A server that is away for a moment has not answered. */
