@@ -80,7 +80,7 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
   const { log: partsLog, heard } = refusals({ log, clock: systemClock });
   const metrics = metricsRegistry();
   const base = { clock: systemClock, random: systemRandom, log: partsLog };
-  kubeletSettings(settings, node, where); // what cannot be used is told now, not when the machine has joined with it
+  const kubelet = kubeletSettings(settings, node, where); // what cannot be used is told now, not when the machine has joined with it
   log.info("coracle agent starts", { node: node.name, addresses: node.ips, dataDir: settings.dataDir, servers });
 
   let identity: JoinedIdentity;
@@ -113,7 +113,7 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
     debug: debugPages({ profiler: cpuProfiler(systemClock), verbosity: log.verbosity }),
     kubeletTls: kubeletTls(identity, temporary, (call) => { reload = call; }), shutdownNotices,
   });
-  const tunnel = nodeTunnel({ ...base, node, kubeletPort: settings.kubeletPort, informers, servers: allServers, credentials: inOwnName, metrics, log: partsLog.with({ part: "tunnel" }) });
+  const tunnel = nodeTunnel({ ...base, node, kubelet, informers, servers: allServers, credentials: inOwnName, metrics, log: partsLog.with({ part: "tunnel" }) });
   const authorities = followAuthorities({ ...base, identity, client: clientOver(overTheWire), onClientCa: () => reload() });
   const others = learnServers({ slices: informers.of(ENDPOINT_SLICES), identity, log: partsLog });
   await runAll([...early, journal, reach, transport, certificates, ...parts, tunnel, others, authorities, ...(isAtGivenAddress(settings) ? [] : [addressWatch({ own: node, clock: systemClock })]), serviceManager({ systemd, send: sendDatagram, clock: systemClock, log }), giveBack({ clock: systemClock, ...engineMemory, forget: () => 0 })], signal);

@@ -63,6 +63,20 @@ test.each([
   else expect(() => settings(`feature-gates=${gate}`)).toThrow(why);
 });
 
+test("where the kubelet listens, and what it shows, is said by flags or by a file, whose paths begin where it is", () => {
+  const shown = { certFile: "/tls/k.crt", keyFile: "/tls/k.key" };
+  expect([settings().address, settings().servingFiles, settings("address=0.0.0.0").address]).toEqual(["::", undefined, "::"]);
+  expect(settings("address=10.0.0.7", "tls-cert-file=/tls/k.crt", "tls-private-key-file=/tls/k.key")).toMatchObject({ address: "10.0.0.7", servingFiles: shown });
+  expect(settings("rotate-server-certificates=true", "tls-cert-file=/tls/k.crt", "tls-private-key-file=/tls/k.key").servingFiles, "the cluster's are asked for").toBeUndefined();
+  const directory = mkdtempSync(join(tmpdir(), "kubelet-file-"));
+  try {
+    writeFileSync(join(directory, "kubelet.yaml"), "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\ntlsCertFile: k.crt\ntlsPrivateKeyFile: ../k.key\nstaticPodPath: /manifests\nclusterDomain: k.crt\n");
+    expect(settings(`config=${join(directory, "kubelet.yaml")}`)).toMatchObject({ servingFiles: { certFile: join(directory, "k.crt"), keyFile: join(directory, "../k.key") }, staticPodDir: "/manifests", clusterDomain: "k.crt" });
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
 test("drop-ins are laid over one another in the order of their names, those of a directory in its place; other files are none", () => {
   const directory = mkdtempSync(join(tmpdir(), "drop-ins-"));
   try {

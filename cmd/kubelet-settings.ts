@@ -1,6 +1,6 @@
 /** The kubelet's settings from ours: flags of our own, and --kubelet-arg k=v under upstream's names. */
 import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { parseQuantity } from "../core/api/meta/quantity.ts";
 import { parse } from "yaml";
 import { applyConfiguration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
@@ -148,7 +148,8 @@ function withConfiguration(settings: KubeletSettings, { file, directory, flags }
   if (file === undefined && directory === undefined && flags === undefined) return settings;
   try {
     const dropIns = directory === undefined ? [] : filesBelow(directory).filter((path) => path.endsWith(".conf"));
-    const documents = [...(file === undefined ? [] : [file]), ...dropIns].map((path) => ({ path, value: parse(readFileSync(path, "utf8")) as unknown }));
+    const read = (path: string): unknown => parse(readFileSync(path, "utf8"));
+    const documents = [...(file === undefined ? [] : [{ path: file, value: besideFile(read(file), dirname(file)) }]), ...dropIns.map((path) => ({ path, value: read(path) }))];
     const all = flags === undefined ? documents : [...documents, { path: "flags", value: flags }];
     const configured = applyConfiguration(settings, mergeConfigurations(all), { os: process.platform === "win32" ? "windows" : "linux" });
     checkGates(configured.configuration["featureGates"] as Readonly<Record<string, boolean>> | undefined);
@@ -157,6 +158,14 @@ function withConfiguration(settings: KubeletSettings, { file, directory, flags }
     throw new ConfigError(`--kubelet-arg${file === undefined ? directory === undefined ? "" : " config-dir" : " config"}: ${(cause as Error).message}`, { cause });
   }
 }
+
+/** Paths of the one file that --config names are meant from where it is; those of others from where we run. Source: kubernetes v1.36 pkg/kubelet/kubeletconfig/configfiles/configfiles.go, apis/config/helpers.go */
+function besideFile(value: unknown, directory: string): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]: [string, unknown]) => [name, PATHS.includes(name) && typeof one === "string" && one !== "" && !isAbsolute(one) ? resolve(directory, one) : one]));
+}
+
+const PATHS: readonly string[] = ["staticPodPath", "tlsCertFile", "tlsPrivateKeyFile", "resolvConf", "volumePluginDir", "podLogsDir"];
 
 /** In the order of their names, those of a directory in its place. */
 function filesBelow(directory: string): string[] {

@@ -37,6 +37,7 @@ import { podDirectory } from "../node/kubelet/volumes/pod-directories.ts";
 import { tracedCri } from "../node/cri/traced.ts";
 import { measuredCri } from "../node/cri/measured.ts";
 import { certificateMetrics } from "../node/kubelet/server/certificate-metrics.ts";
+import { givenCertificate } from "../node/kubelet/server/given-certificate.ts";
 import { healthzServer } from "../node/kubelet/server/healthz.ts";
 import { withoutEffect } from "../node/kubelet/configuration/without-effect.ts";
 import { readOnlyServer } from "../node/kubelet/server/read-only.ts";
@@ -135,9 +136,11 @@ export function nodeParts(options: NodeOptions): NodeParts {
   });
   const { access } = agentSettings;
   const counts = requestCounts({ metrics, clock });
-  const readOnly = access.readOnlyPort === 0 ? [] : [readOnlyServer({ api: agent.api, counts, host: "::", port: access.readOnlyPort, clock, exec, metrics, log: log.with({ part: "kubelet server" }) })];
+  const readOnly = access.readOnlyPort === 0 ? [] : [readOnlyServer({ api: agent.api, counts, host: agentSettings.address, port: access.readOnlyPort, clock, exec, metrics, log: log.with({ part: "kubelet server" }) })];
+  const ownTls = (): TlsMaterial => ({ ...options.kubeletTls.material(), policy: agentSettings.tls });
+  const given = agentSettings.servingFiles && givenCertificate(agentSettings.servingFiles, { changed: () => agentServer.reloadCertificates(), clock, log: log.with({ part: "kubelet server" }) });
   const agentServer = kubeletServer({
-    api: agent.api, access, counts, host: "::", port: agentSettings.port, tls: () => ({ ...options.kubeletTls.material(), policy: agentSettings.tls }), clientCa: options.kubeletTls.clientCa, client,
+    api: agent.api, access, counts, host: agentSettings.address, port: agentSettings.port, tls: () => ({ ...ownTls(), ...given?.current() }), tlsForApiServer: given && ownTls, clientCa: options.kubeletTls.clientCa, client,
     localPath: localPathDirectories({ root: settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage"), mounts }),
     zpages: zpages({ component: "kubelet", flags: shownFlags(settings), version: versionInfo(), paths: KUBELET_PATHS, clock }), debug: options.debug,
     configz: () => (kubeletConfiguration(agentSettings)), clock, exec, metrics, log: log.with({ part: "kubelet server" }),
@@ -158,7 +161,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
     parts: [
       ...traces.parts, informers, events, ...early.map(([, ready]) => ready),
       ...(enabled("network") ? [network] : []), ...policies, ...(enabled("proxy") ? [proxy] : []), ...(enabled("dns") ? [dns] : []), ...(enabled("ingress") && process.platform !== "win32" ? [ingress] : []),
-      agent, agentServer, ...readOnly, healthzServer({ address: agentSettings.healthzAddress, port: agentSettings.healthzPort, clock, log: log.with({ part: "kubelet server" }) }), // after the network, which forgets the addresses of before a reboot
+      agent, agentServer, ...(given ? [given] : []), ...readOnly, healthzServer({ address: agentSettings.healthzAddress, port: agentSettings.healthzPort, clock, log: log.with({ part: "kubelet server" }) }), // after the network, which forgets the addresses of before a reboot
     ],
   };
 }

@@ -15,6 +15,7 @@ import type { Metrics } from "../core/observe/metrics.ts";
 import { directDialer, type NodeDialer } from "../core/server/node-proxy/dialer.ts";
 import { tunnelDialer } from "../core/tunnel/dialer.ts";
 import { tunnelServer } from "../core/tunnel/tunnel.ts";
+import type { KubeletSettings } from "../node/kubelet/settings.ts";
 import { allowedAddress } from "../node/tunnel/allow-list.ts";
 import type { TunnelCredentials } from "../node/tunnel/open-stream.ts";
 import { type TunnelAgent, tunnelAgent } from "../node/tunnel/tunnel.ts";
@@ -76,19 +77,19 @@ const NODE_USER = "system:node:";
 
 export interface NodeTunnelOptions extends Base {
   readonly node: ThisNode;
-  readonly kubeletPort: number;
+  readonly kubelet: Pick<KubeletSettings, "address" | "port">;
   readonly informers: Informers;
   /** https://host:port of every server. */
   readonly servers: () => readonly string[];
   readonly credentials: () => TunnelCredentials;
 }
 
-export function nodeTunnel({ node, kubeletPort, informers, ...rest }: NodeTunnelOptions): TunnelAgent {
+export function nodeTunnel({ node, kubelet, informers, ...rest }: NodeTunnelOptions): TunnelAgent {
   const nodes = informers.of(NODES);
   const pods = informers.of(PODS, { fieldSelector: `spec.nodeName=${node.name}` });
   const self = () => nodes.get(objectKey("", node.name));
   const list = {
-    kubeletPort,
+    kubelet: { host: kubelet.address === "::" ? "127.0.0.1" : kubelet.address, port: kubelet.port },
     nodeHosts: () => [node.name, ...node.ips, ...(self()?.status?.addresses ?? []).map(({ address }) => address)],
     podCidrs: () => self()?.spec?.podCIDRs ?? [],
     hostPorts: () => new Set([...pods.list()].flatMap(tcpHostPorts)),

@@ -7,7 +7,8 @@ import { cidrContains, parseCidr, parseIp } from "../../core/net/cidr.ts";
 export interface AllowList {
   /** Names and addresses of this node. */
   readonly nodeHosts: () => readonly string[];
-  readonly kubeletPort: number;
+  /** Where the kubelet listens. */
+  readonly kubelet: Address;
   readonly podCidrs: () => readonly string[];
   /** TCP ports that pods on the host's network say they have. */
   readonly hostPorts: () => ReadonlySet<number>;
@@ -16,12 +17,12 @@ export interface AllowList {
 export interface Address { readonly host: string; readonly port: number }
 
 /** What to dial for "host:port"; undefined: nothing. */
-export function allowedAddress(address: string, { nodeHosts, kubeletPort, podCidrs, hostPorts }: AllowList): Address | undefined {
+export function allowedAddress(address: string, { nodeHosts, kubelet, podCidrs, hostPorts }: AllowList): Address | undefined {
   const asked = parseAddress(address);
   if (!asked) return undefined;
   const { host, port } = asked;
   if (nodeHosts().includes(host) || LOOPBACK.has(host)) {
-    if (port === kubeletPort) return { host: "127.0.0.1", port }; // however the server calls us: the address it knows may be one that only others have
+    if (port === kubelet.port) return kubelet; // however the server calls us: the address it knows may be one that only others have
     return hostPorts().has(port) ? asked : undefined;
   }
   const ip = parseIp(host);

@@ -59,10 +59,15 @@ async function startServer({ port = 0, serverId = "server-1", serverCount = 1, c
   return { tunnel, metrics, https, url: `https://127.0.0.1:${https.address()!.port}`, port: https.address()!.port, ...running };
 }
 
+test("the kubelet is dialled where it listens, however it is called; nothing else of the node is", () => {
+  const list = { nodeHosts: () => ["n1", "10.0.0.7"], kubelet: { host: "10.9.9.9", port: 10250 }, podCidrs: () => [], hostPorts: () => new Set<number>() };
+  expect(["n1:10250", "127.0.0.1:10250", "10.0.0.7:10250", "10.0.0.7:22"].map((address) => allowedAddress(address, list))).toEqual([list.kubelet, list.kubelet, list.kubelet, undefined]);
+});
+
 interface Given { nodeName?: string; as?: string; kubeletPort?: number; hostPorts?: number[]; log?: Log; ca?: string; clock?: Clock }
 
 function agentOf(servers: string[], { nodeName = "node-1", as = nodeName, kubeletPort = 1, hostPorts = [], log = silentLog, ca, clock = systemClock }: Given = {}): TunnelAgent {
-  const list = { nodeHosts: () => ["127.0.0.2", nodeName], kubeletPort, podCidrs: () => ["10.42.7.0/24"], hostPorts: () => new Set(hostPorts) };
+  const list = { nodeHosts: () => ["127.0.0.2", nodeName], kubelet: { host: "127.0.0.1", port: kubeletPort }, podCidrs: () => ["10.42.7.0/24"], hostPorts: () => new Set(hostPorts) };
   return tunnelAgent({
     nodeName, identifiers: { ipv4: ["127.0.0.2"], ipv6: [], host: [nodeName] }, servers: () => servers, credentials: () => ({ ...credentials.get(as)!, ...(ca === undefined ? {} : { ca }) }),
     allowed: (address) => allowedAddress(address, list), clock, random: systemRandom, log, metrics: metricsRegistry(),

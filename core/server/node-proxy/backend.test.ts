@@ -2,7 +2,11 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { apiServer } from "../../../test/api-server.ts";
+import { testPki } from "../../../test/certificates.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
+import { httpsServer } from "../../net/http-server.ts";
+import { silentLog } from "../../observe/log.ts";
+import { KUBELET_SERVER_NAME } from "../../pki/identities.ts";
 import type { ServerRequest } from "../request.ts";
 import { nodeProxyHandlers } from "../special/node-proxy.ts";
 import { forwardHttp, forwardUpgrade, isUpgrade } from "./forward.ts";
@@ -21,6 +25,28 @@ test.each([
   expect(body.metadata.name).toBe("p");
   const told = await api.ask("GET", `${path}/p:80/proxy/`);
   expect([told.code, dialled]).toEqual(asked ? [503, [ip]] : [400, []]);
+});
+
+test("a kubelet is told that it is the API server that comes, and must be the node that is meant by the cluster's own word", async () => {
+  const pki = await testPki();
+  const { keyPem: key, certificatePem: cert } = pki.leaf("serving-kubelet");
+  const { keyPem, certificatePem } = pki.leaf("client-kube-apiserver");
+  const called: unknown[] = [];
+  const kubelet = httpsServer({ host: "127.0.0.1", port: 0, portFlag: "--port", tls: () => ({ key, cert, clientCas: [] }), upgrade() {}, log: silentLog, clock: systemClock, handler(_, response, { serverName }) { called.push(serverName); response.end("ok"); } });
+  const stop = new AbortController();
+  let running = Promise.resolve();
+  await new Promise<void>((ready) => { running = kubelet.run(stop.signal, ready); });
+  const dialer = { connect: async () => connect(kubelet.address()!.port, "127.0.0.1") };
+  await using api = await apiServer({ special: { connections: nodeProxyHandlers({ dialer, kubeletTls: () => ({ ca: pki.authority("server-ca").bundlePem, cert: certificatePem, key: keyPem }) }) } });
+  for (const name of ["node-1", "node-2"]) {
+    await api.ask("POST", "/api/v1/nodes", { body: { metadata: { name } } });
+    await api.ask("PATCH", `/api/v1/nodes/${name}/status`, { headers: { "content-type": "application/merge-patch+json" }, body: { status: { addresses: [{ type: "InternalIP", address: "10.0.0.7" }] } } });
+  }
+  await expect(api.ask("GET", "/api/v1/nodes/node-1/proxy/pods"), "passed on as it is").rejects.toThrow("a raw is not for ask()");
+  expect(called).toEqual([KUBELET_SERVER_NAME]);
+  expect((await api.ask("GET", "/api/v1/nodes/node-2/proxy/pods")).body.message).toMatch(/x509: certificate is valid for .*node-1.*, not node-2/);
+  stop.abort();
+  await running;
 });
 
 test("what may not stand in a path is escaped for the pod, and in where it sends the client", async () => {

@@ -6,6 +6,7 @@ import type { Endpoints, Node, Pod, Service } from "../../api/gen/core.v1.ts";
 import { badRequest, isNotFound, notFound, serviceUnavailable, statusError } from "../../api/meta/status-error.ts";
 import { parseIp } from "../../net/cidr.ts";
 import { hostPort } from "../../net/dial-tcp.ts";
+import { KUBELET_SERVER_NAME } from "../../pki/identities.ts";
 import type { Held } from "../../net/kept-connections.ts";
 import type { Scope } from "../scope.ts";
 import { type NodeDialer, secure } from "./dialer.ts";
@@ -63,7 +64,7 @@ export async function kubeletBackend(deps: NodeProxyDeps, scope: Scope, nodeName
     host: hostPort(host, port), scheme: "https",
     async connect() {
       const { ca, cert, key, releasedMs } = deps.kubeletTls();
-      return await secure(await deps.dialer.connect({ nodeName, host, port, signal }), { ca: verify ? ca : undefined, client: { cert, key }, serverName: nodeName, releasedMs }, { clock, signal });
+      return await secure(await deps.dialer.connect({ nodeName, host, port, signal }), { ca: verify ? ca : undefined, client: { cert, key }, serverName: KUBELET_SERVER_NAME, names: [{ type: "DNS", value: nodeName }], releasedMs }, { clock, signal });
     },
   };
 }

@@ -21,6 +21,6 @@ export function directDialer(clock: Clock): NodeDialer {
 }
 
 /** TLS over a connection. Without `ca` any certificate will do. Closes the connection when that fails. */
-export function secure(connection: Duplex, { ca, client, serverName, releasedMs }: Pick<Verification, "ca" | "client" | "serverName" | "releasedMs">, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<Duplex> {
-  return dialTls(connection, { ca, client, serverName, releasedMs, insecure: ca === undefined, signal, limit: { clock, ms: CONNECT_MS } });
+export function secure(connection: Duplex, { ca, client, serverName, names, releasedMs }: Pick<Verification, "ca" | "client" | "serverName" | "names" | "releasedMs">, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<Duplex> {
+  return dialTls(connection, { ca, client, serverName, names, releasedMs, insecure: ca === undefined, signal, limit: { clock, ms: CONNECT_MS } });
 }

@@ -103,6 +103,9 @@ export function applyConfiguration(base: KubeletSettings, given: Configuration, 
   const has = (name: string): boolean => configuration[name] !== undefined;
   const read = <T>(name: string, set: (value: T) => void): void => { if (has(name)) set(configuration[name] as T); };
   const ms = (name: string, set: (value: number) => void): void => read<string>(name, (text) => set(parseGoDuration(text)));
+  read<string>("address", (value) => { result.address = value === "0.0.0.0" ? "::" : value; }); // as Go listens: where one family is meant, both are
+  const { tlsCertFile: certFile = "", tlsPrivateKeyFile: keyFile = "", serverTLSBootstrap: asks } = configuration as { readonly tlsCertFile?: string; readonly tlsPrivateKeyFile?: string; readonly serverTLSBootstrap?: boolean };
+  if (certFile !== "" && asks !== true) result.servingFiles = { certFile, keyFile };
   read<number>("port", (value) => { result.port = value; });
   read<string>("healthzBindAddress", (value) => { result.healthzAddress = value; });
   read<number>("healthzPort", (value) => { result.healthzPort = value; });

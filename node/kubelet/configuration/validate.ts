@@ -1,4 +1,5 @@
 /** What is wrong with a KubeletConfiguration, in upstream's words; and what it asks that we do not do. Pure. Source: kubernetes v1.36 pkg/kubelet/apis/config/validation/validation.go */
+import { isIP } from "node:net";
 import { isAbsolute, normalize } from "node:path";
 import type { Taint } from "../../../core/api/gen/core.v1.ts";
 import { labelValue, qualifiedName } from "../../../core/api/meta/names.ts";
@@ -95,6 +96,8 @@ export function validate(given: Values): string[] {
   check(allowlist.length === 0 || verification === "NeverVerifyAllowlistedImages", 'can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"');
   const badPattern = allowlist.map(allowlistProblem).find((problem) => problem !== undefined);
   check(badPattern === undefined, `invalid image pattern in \`preloadedImagesVerificationAllowlist\`: ${badPattern}`);
+  check(isIP(value<string>("address")) !== 0, `address (--address) ${JSON.stringify(value<string>("address"))} must be an IP address`);
+  check((value<string | undefined>("tlsCertFile") ?? "") === "" === ((value<string | undefined>("tlsPrivateKeyFile") ?? "") === ""), "tlsCertFile (--tls-cert-file) and tlsPrivateKeyFile (--tls-private-key-file) go together");
   checkEnforced(value, check);
   const { endpoint, samplingRatePerMillion: rate } = value<{ readonly endpoint?: string; readonly samplingRatePerMillion?: number } | undefined>("tracing") ?? {};
   check(rate === undefined || rate >= 0, `tracing.samplingRatePerMillion: Invalid value: ${rate}: sampling rate must be positive`);
@@ -178,10 +181,10 @@ function checkPlacement(value: <T>(name: string) => T, check: (good: boolean, me
 const ONLY: Readonly<Record<string, readonly unknown[]>> = {
   qosReserved: [], // upstream's gate QOSReserved is off
   memoryReservationPolicy: ["None"], cgroupDriver: ["cgroupfs"], cgroupsPerQOS: [true], enableServer: [true], enableControllerAttachDetach: [true],
-  tlsCertFile: [""], tlsPrivateKeyFile: [""], staticPodURL: [""], runOnce: [false],
+  staticPodURL: [""], runOnce: [false],
   configMapAndSecretChangeDetectionStrategy: ["Watch", "Cache" /* a watch is never older than what a cache may hold */, "Get"],
   containerRuntimeEndpoint: [""],
-  address: ["0.0.0.0", "::"], localStorageCapacityIsolation: [true],
+  localStorageCapacityIsolation: [true],
 };
 
 function notDone(given: Values): string[] {

@@ -2,10 +2,12 @@ import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer as createHttpServer } from "node:http";
 import { connect as connectHttp2 } from "node:http2";
 import { request as httpsRequest } from "node:https";
+import { X509Certificate } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
+import { connect as connectTls } from "node:tls";
 import { createGunzip } from "node:zlib";
 import { afterAll, beforeAll, expect, test, vi } from "vitest";
 import { zpages } from "../../../core/api/codec/zpages.ts";
@@ -17,10 +19,12 @@ import { systemRandom } from "../../../core/lifecycle/random.ts";
 import type { HttpsServer } from "../../../core/net/http-server.ts";
 import { silentLog } from "../../../core/observe/log.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
+import { KUBELET_SERVER_NAME } from "../../../core/pki/identities.ts";
 import { openPki, type Pki } from "../../../core/pki/pki.ts";
 import { CriError } from "../../cri/client.ts";
 import { KubeletApiError, type KubeletApi } from "../kubelet-api.ts";
 import { KUBELET_DEFAULTS } from "../settings.ts";
+import { givenCertificate } from "./given-certificate.ts";
 import { requestCounts } from "./requests.ts";
 import { type Routed, route } from "./routes.ts";
 import { readOnlyServer } from "./read-only.ts";
@@ -96,6 +100,39 @@ async function served(one: HttpsServer, work: () => Promise<void>): Promise<void
     await running;
   }
 }
+
+test("a certificate of somebody else's is shown to all but the API server, and read again when its files change; one that cannot be used changes nothing", async () => {
+  const files = { certFile: join(dir, "given.crt"), keyFile: join(dir, "given.key") };
+  const write = (from: Pki, key = from): void => {
+    writeFileSync(files.certFile, from.leaf("serving-kubelet").certificatePem);
+    writeFileSync(files.keyFile, key.leaf("serving-kubelet").keyPem);
+  };
+  const told: string[] = [];
+  let one: HttpsServer | undefined;
+  const given = givenCertificate(files, { changed: () => one!.reloadCertificates(), clock: { ...systemClock, every: (_, signal) => systemClock.every(20, signal) }, log: { ...silentLog, error: (message) => void told.push(message) } });
+  expect([given.current(), told.length]).toEqual([undefined, 1]);
+  const { tls: own } = options();
+  one = kubeletServer({ ...options(), metrics: metricsRegistry(), tls: () => ({ ...own(), ...given.current() }), tlsForApiServer: own });
+  const stop = new AbortController();
+  await served(one, async () => {
+    const shown = (servername?: string): Promise<string> => new Promise((resolve, reject) => {
+      const socket = connectTls({ port: one!.address()!.port, host: "127.0.0.1", rejectUnauthorized: false, ...(servername === undefined ? {} : { servername }) }, () => { resolve(new X509Certificate(socket.getPeerCertificate().raw).fingerprint256); socket.destroy(); }).on("error", reject);
+    });
+    const of = (from: Pki): string => new X509Certificate(from.leaf("serving-kubelet").certificatePem).fingerprint256;
+    expect([await shown(), await shown("n1"), await shown(KUBELET_SERVER_NAME)]).toEqual([of(pki), of(pki), of(pki)]);
+    const reading = given.run(stop.signal, () => {});
+    write(stranger);
+    await expect.poll(() => shown()).toBe(of(stranger));
+    expect([await shown("n1"), await shown(KUBELET_SERVER_NAME)]).toEqual([of(stranger), of(pki)]);
+    write(pki, stranger);
+    await expect.poll(() => told.length).toBe(2);
+    expect(await shown()).toBe(of(stranger));
+    write(pki);
+    await expect.poll(() => shown()).toBe(of(pki));
+    stop.abort();
+    await reading;
+  });
+});
 
 afterAll(async () => {
   quit.abort();

@@ -10,15 +10,17 @@
  * Source: kubernetes v1.36 pkg/kubelet/server/server.go
  */
 import type { IncomingMessage } from "node:http";
+import { createSecureContext, type SecureContext } from "node:tls";
 import type { ZPages } from "../../../core/api/codec/zpages.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Connection } from "../../../core/net/connections.ts";
 import { type HttpsServer, httpsServer } from "../../../core/net/http-server.ts";
-import type { TlsMaterial } from "../../../core/net/tls.ts";
+import { type TlsMaterial, tlsOptions } from "../../../core/net/tls.ts";
 import type { DebugPages } from "../../../core/observe/debug-pages.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
+import { KUBELET_SERVER_NAME } from "../../../core/pki/identities.ts";
 import type { Certificate } from "../../../core/pki/x509.ts";
 import type { Exec } from "../../os/exec.ts";
 import type { KubeletApi } from "../kubelet-api.ts";
@@ -41,6 +43,8 @@ export interface KubeletServerOptions {
   readonly port: number;
   /** The serving certificate; clientCas: the client CA. Asked again by `reloadCertificates`. */
   readonly tls: () => TlsMaterial;
+  /** What the API server is shown, which believes nobody but the cluster's CA. Absent: what everybody is. */
+  readonly tlsForApiServer?: (() => TlsMaterial) | undefined;
   /** Certificates that may have signed a caller's. */
   readonly clientCa: () => readonly Certificate[];
   /** In the name of this node: TokenReviews and SubjectAccessReviews. */
@@ -62,7 +66,7 @@ export interface KubeletServerOptions {
 
 const UPGRADED: ReadonlySet<string> = new Set(["exec", "attach", "portForward"]);
 
-export function kubeletServer({ api, access, counts, host, port, tls, clientCa, client, localPath, configz, zpages, debug, clock, exec, log, metrics }: KubeletServerOptions): HttpsServer {
+export function kubeletServer({ api, access, counts, host, port, tls, tlsForApiServer, clientCa, client, localPath, configz, zpages, debug, clock, exec, log, metrics }: KubeletServerOptions): HttpsServer {
   const authenticate = authentication({ client, roots: clientCa, access, clock });
   const authorize = authorization({ client, nodeName: api.nodeName, access, clock });
   const health = checkedHealth(() => api.unhealthyReason());
@@ -109,8 +113,10 @@ export function kubeletServer({ api, access, counts, host, port, tls, clientCa, 
     }
   }
 
+  let forApiServer: SecureContext | undefined; // until a certificate changes
   const server: HttpsServer = httpsServer({
     host, port, portFlag: "--kubelet-port", tls, log, clock,
+    certificateFor: tlsForApiServer && ((name) => (name === KUBELET_SERVER_NAME ? (forApiServer ??= createSecureContext(tlsOptions(tlsForApiServer()))) : undefined)),
     handler: answering({ counts, serverType: "readwrite", answer: answerTo, stopping: () => server.stopping, log }),
     upgrade(request, socket, how) { void serveUpgrade(request, socket, how).finally(counts.began(request, "readwrite")); },
   });
@@ -119,6 +125,7 @@ export function kubeletServer({ api, access, counts, host, port, tls, clientCa, 
     name: "kubelet server",
     stopping: server.stopping,
     get connectionCount() { return server.connectionCount; },
+    reloadCertificates,
     async run(signal, ready) {
       const renewing = watchCertificate(signal);
       await server.run(signal, ready);
@@ -126,13 +133,19 @@ export function kubeletServer({ api, access, counts, host, port, tls, clientCa, 
     },
   };
 
+  function reloadCertificates(): void {
+    forApiServer = undefined;
+    server.reloadCertificates();
+  }
+
   async function watchCertificate(signal: AbortSignal): Promise<void> {
     const rotated = servingRotation({ metrics, clock });
-    let used = tls().cert;
+    const own = tlsForApiServer ?? tls;
+    let used = own().cert;
     for await (const _ of clock.every(CERTIFICATE_CHECK_MS, signal)) {
-      const { cert } = tls();
+      const { cert } = own();
       if (cert !== used) {
-        server.reloadCertificates();
+        reloadCertificates();
         rotated(used);
       }
       used = cert;
