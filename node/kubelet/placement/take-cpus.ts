@@ -93,7 +93,8 @@ class Taking {
 
   takeWhole(level: Level): void {
     const wholes = this.units(level).map((id) => ({ free: this.freeIn(level, id), whole: cpusIn(this.#machine, this.#machine.all, level, [id]) }));
-    const isFree = (free: number, whole: number): boolean => free === (level === "socket" ? this.#machine.cpusPerSocket : level === "core" ? this.#machine.cpusPerCore : whole);
+    // Units are taken to be alike, as upstream takes them; where they are not, one with a processor of somebody else's may look free, and is not.
+    const isFree = (free: number, whole: number): boolean => free === whole && free === (level === "socket" ? this.#machine.cpusPerSocket : level === "core" ? this.#machine.cpusPerCore : whole);
     for (const { whole } of wholes.filter((one) => isFree(one.free.size, one.whole.size))) if (this.#needed >= whole.size) this.take(whole);
   }
 
