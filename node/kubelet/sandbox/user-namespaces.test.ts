@@ -73,4 +73,5 @@ test("subordinate ids are asked for where the user exists and the tool does", as
   expect(await subordinateIds({ exec: async () => { throw new ExecError("not-found", "no such program"); }, passwd, signal })).toBeUndefined();
   await expect(subordinateIds({ exec: says("0: kubelet 1 2\n", "0: kubelet 3 4\n"), passwd, signal })).rejects.toThrow('mismatched subuids and subgids for user "kubelet"');
   await expect(subordinateIds({ exec: says("0: kubelet 1 2\n1: kubelet 3 4\n"), passwd, signal })).rejects.toThrow("it must contain only one line");
+  for (const line of ["0: kubelet 65536", "0: kubelet Foo 65536", "0: kubelet 0 Bar", "0: kubelet 4294967296 65536", "0: kubelet 65536 4294967296", "0: kubelet -1 65536", "0: kubelet 65536 -1"]) await expect(subordinateIds({ exec: says(line), passwd, signal }), line).rejects.toThrow("invalid line");
 });

@@ -119,6 +119,7 @@ function parseSubordinateIds(text: string): IdRange {
   const lines = text.replace(/^\n+|\n+$/g, "").split("\n");
   if (lines.length !== 1) throw new Error(`kubelet mappings: error parsing line ${JSON.stringify(text)}: it must contain only one line`);
   const words = lines[0]!.trim().split(/\s+/);
-  if (words.length !== 4 || !words.slice(2).every((word) => /^\d+$/.test(word))) throw new Error(`kubelet mappings: invalid line ${JSON.stringify(text)}`);
-  return { hostId: Number(words[2]), length: Number(words[3]) };
+  const [hostId = 0, length = 0] = words.slice(2).map(Number);
+  if (words.length !== 4 || !words.slice(2).every((word) => /^\d+$/.test(word)) || hostId >= IDS_END || hostId + length > IDS_END) throw new Error(`kubelet mappings: invalid line ${JSON.stringify(text)}`);
+  return { hostId, length };
 }
