@@ -70,7 +70,11 @@ export function housekeeping({ settings, machine, cri, cgroups, podCgroups, mana
     counted.imageRemoved(reason);
     await records?.forget(id);
   };
-  const images = imageGc({ cri, disk: stats.imageDisk, mounted: () => mountedImages(manager.workers()), clock, log, events, node: reference, onRemoved: imageRemoved }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
+  const tidyRecords = records && (async (signal: AbortSignal): Promise<void> => await records.tidy({
+    all: async () => ((await cri.call("ImageService/ListImages", {}, { signal })).images ?? []).map(({ id = "" }) => id),
+    idOf: async (image) => (await cri.call("ImageService/ImageStatus", { image: { image } }, { signal })).image?.id || undefined,
+  }).catch((error: unknown) => { if (!signal.aborted) log.warn("what is noted of images is not tidied up, next try in one period", { error }); }));
+  const images = imageGc({ cri, disk: stats.imageDisk, mounted: () => mountedImages(manager.workers()), clock, log, events, node: reference, onLooked: tidyRecords, onRemoved: imageRemoved }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
   const guard = eviction({
     stats, machine, settings: settings.eviction, clock, log, events, metrics, podsMemory, onPressure: onNode, pods: running,
     reclaim: async (what, quit) => await (what === "images" ? images.removeUnused(quit) : settleAll([...manager.workers()].map((worker) => worker.discardDead(quit)))),

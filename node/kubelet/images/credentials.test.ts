@@ -162,6 +162,39 @@ describe("of an image on the node", () => {
     expect(await mayUse(start(), secret("third", "y"))).toBe(true); // likewise
   });
 
+  test("whose pull was cut off is a pulled one under each of its names, once it is here; what is noted of one that is here no more goes", async () => {
+    const here = (...ids: string[]) => ({ all: async () => ids, idOf: async (name: string) => (name === image && ids.includes(imageRef) ? imageRef : undefined) });
+    await start().begin(image); // and the power goes
+    const records = start();
+    const asOther = () => records.mayUse("alias:1", imageRef, async () => []);
+    await records.tidy(here("another"));
+    expect([await asOther(), await mayUse(records)]).toEqual([true, false]);
+    await records.tidy(here(imageRef, "another"));
+    expect([await asOther(), await mayUse(records), readdirSync(join(directory, "image_manager/pulling"))]).toEqual([false, false, []]);
+    await records.begin(image);
+    await records.tidy(here(imageRef));
+    expect(readdirSync(join(directory, "image_manager/pulling")), "it is being pulled").toHaveLength(1);
+    await records.pulled(image, imageRef, secret("first", "x"));
+    expect(await mayUse(records, secret("first", "x"))).toBe(true);
+    const late = Promise.withResolvers<string[]>();
+    const tidied = records.tidy({ ...here(), all: () => late.promise });
+    await Bun.sleep(1);
+    await records.begin(image);
+    await records.pulled(image, imageRef, secret("first", "x")); // after the images were listed
+    late.resolve([]);
+    await tidied;
+    expect(readdirSync(join(directory, "image_manager/pulled"))).toHaveLength(1);
+    await records.tidy(here());
+    expect(readdirSync(join(directory, "image_manager/pulled"))).toEqual([]);
+  });
+
+  test("a hundred Secrets are known by name; those of the same name with another content then prove themselves", async () => {
+    const records = start();
+    await records.begin(image);
+    for (let i = 0; i < 100; i++) await records.pulled(image, imageRef, secret(`s${i}`, "x"));
+    expect([await mayUse(records, secret("s7", "y")), await mayUse(records, secret("s7", "x"))]).toEqual([false, true]);
+  });
+
   test("what is known already is not written again", async () => {
     const records = start();
     for (const name of ["b", "a", "b"]) {

@@ -30,23 +30,24 @@ const MINUTE_MS = 60_000;
 function collecting({ images, containers = [], mounted = [], availableBytes = 100, capacityBytes = 1000 }: { readonly images: readonly { readonly id: string; readonly size: number }[]; readonly containers?: readonly { readonly image_id: string }[]; readonly mounted?: readonly string[]; readonly availableBytes?: number; readonly capacityBytes?: number }, options = IMAGE_GC_DEFAULTS) {
   const removed: (string | undefined)[] = [];
   const told: string[] = [];
-  let nowMs = 0, setMs = 0; // the clock was set by so much
+  let nowMs = 0, setMs = 0, looks = 0; // the clock was set by so much
   const cri = { call: async (method: string, request: { image?: { image?: string } }) => {
     if (method === "ImageService/RemoveImage" && request.image?.image === "stuck") throw new Error("device or resource busy");
     if (method === "ImageService/RemoveImage") removed.push(request.image?.image);
     return method === "ImageService/ListImages" ? { images: images.filter(({ id }) => !removed.includes(id)) } : { containers };
   } } as unknown as Cri;
   const gc = imageGc({
-    cri, disk: async () => ({ availableBytes, capacityBytes }), mounted: () => mounted, log: silentLog, node: {}, events: { event: (_, __, reason, text) => void told.push(`${reason}: ${text}`) },
+    cri, disk: async () => ({ availableBytes, capacityBytes }), mounted: () => mounted, log: silentLog, node: {}, onLooked: async () => void looks++, events: { event: (_, __, reason, text) => void told.push(`${reason}: ${text}`) },
     clock: { ...systemClock, nowMs: () => nowMs + setMs, uptimeMs: () => nowMs, async *every() { for (; nowMs < 3 * MINUTE_MS; nowMs += MINUTE_MS) yield; } },
   }, options);
-  return { gc, removed, told, wait: (ms: number) => { nowMs += ms; }, set: (ms: number) => { setMs += ms; }, run: async () => await gc.run(new AbortController().signal, () => undefined) };
+  return { gc, removed, told, looks: () => looks, wait: (ms: number) => { nowMs += ms; }, set: (ms: number) => { setMs += ms; }, run: async () => await gc.run(new AbortController().signal, () => undefined) };
 }
 
 test("a full disk is brought down to the low mark, on the third tick when images are old enough; images of containers and of their volumes stay", async () => {
-  const { run, removed, told } = collecting({ images: [{ id: "a", size: 60 }, { id: "b", size: 60 }, { id: "volume", size: 60 }, { id: "c", size: 60 }], containers: [{ image_id: "b" }], mounted: ["volume"] });
+  const { run, removed, told, looks } = collecting({ images: [{ id: "a", size: 60 }, { id: "b", size: 60 }, { id: "volume", size: 60 }, { id: "c", size: 60 }], containers: [{ image_id: "b" }], mounted: ["volume"] });
   await run();
   expect(removed).toEqual(["a", "c"]);
+  expect(looks()).toBeGreaterThan(0); // what is noted of images is tidied up
   const failed = "Insufficient free disk space on the node's image filesystem (90% of 1000 B used). Failed to free sufficient space by deleting unused images (freed 0 bytes). Investigate disk usage, as it could be used by active images, logs, volumes, or other data.";
   expect(told).toEqual([`FreeDiskSpaceFailed: ${failed}`, `FreeDiskSpaceFailed: ${failed}`, `ImageGCFailed: ${failed}`]);
 });

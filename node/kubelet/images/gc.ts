@@ -25,6 +25,8 @@ interface Deps {
   readonly log: Log;
   readonly events: EventRecorder;
   readonly node: ObjectReference;
+  /** Each time that images have been looked at. */
+  readonly onLooked?: ((signal: AbortSignal) => Promise<void>) | undefined;
   readonly onRemoved?: ((id: string, reason: "age" | "space") => Promise<void>) | undefined;
 }
 
@@ -33,7 +35,7 @@ export interface ImageGc extends Runnable {
   removeUnused(signal: AbortSignal): Promise<number>;
 }
 
-export function imageGc({ cri, disk, mounted, clock, log, events, node, onRemoved }: Deps, options = IMAGE_GC_DEFAULTS): ImageGc {
+export function imageGc({ cri, disk, mounted, clock, log, events, node, onLooked, onRemoved }: Deps, options = IMAGE_GC_DEFAULTS): ImageGc {
   let seen: Seen = new Map(); // by uptime: a clock that is set makes no image old
   let firstLookMs: number | undefined; // what was there then nobody has just pulled
 
@@ -105,6 +107,7 @@ export function imageGc({ cri, disk, mounted, clock, log, events, node, onRemove
       for await (const _ of clock.every(options.periodMs, signal)) {
         try {
           await collect(signal);
+          await onLooked?.(signal);
           hasFailed = false;
         } catch (error) {
           if (signal.aborted) return;

@@ -8,7 +8,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/images/pullmanager
  */
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -51,6 +51,15 @@ export interface PullRecords {
   mayUse(image: string, imageRef: string, credentials: () => Promise<readonly PullCredential[]>): Promise<boolean>;
   /** The image was removed. */
   forget(imageRef: string): Promise<void>;
+  /** What is noted of images that are no more here goes. One whose pull was cut off, and that is here, was pulled, nobody knows with what. */
+  tidy(runtime: ImagesHere): Promise<void>;
+}
+
+export interface ImagesHere {
+  /** Ids of all. */
+  all(): Promise<readonly string[]>;
+  /** Undefined: it is not here. */
+  idOf(image: string): Promise<string | undefined>;
 }
 
 export interface PullRecordOptions {
@@ -62,9 +71,10 @@ export interface PullRecordOptions {
 }
 
 export function pullRecords({ root, nowMs, verification, onChecked }: PullRecordOptions): PullRecords {
-  const pulling = (image: string): string => join(root, PULLING, `sha256-${hash(image)}`);
-  const pulledPath = (imageRef: string): string => join(root, PULLED, `sha256-${hash(imageRef)}`);
+  const pulling = (image: string): string => join(root, PULLING, fileOf(image));
+  const pulledPath = (imageRef: string): string => join(root, PULLED, fileOf(imageRef));
   const underWay = new Map<string, number>(); // pulls that have begun, by image
+  const noted = new Set<string>(); // names of records that were written since the images were listed last
 
   /** What the last pull of an image leaves is no sign of one that was cut off. */
   async function ended(image: string): Promise<void> {
@@ -91,8 +101,32 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
     const name = withoutTag(image);
     const old = before[name] ?? {};
     const mapping = old.nodePodsAccessible ? old : withCredential(old, credential);
+    noted.add(fileOf(imageRef));
     if (isDeepStrictEqual(mapping, before[name])) return;
-    await writeStateFile(pulledPath(imageRef), { kind: "ImagePulledRecord", apiVersion: API_VERSION, lastUpdatedTime: new Date(nowMs()).toISOString(), imageRef, credentialMapping: { ...before, [name]: mapping } } satisfies Pulled);
+    await write(imageRef, { ...before, [name]: mapping });
+  }
+
+  /** A former life of the kubelet has begun to pull these, or their pods went meanwhile. */
+  async function settle(idOf: ImagesHere["idOf"]): Promise<void> {
+    for (const file of filesIn(join(root, PULLING))) {
+      const image = intended(join(root, PULLING, file));
+      if (image === undefined || underWay.has(image)) continue;
+      const imageRef = await idOf(image);
+      if (imageRef === undefined || underWay.has(image)) continue;
+      noted.add(fileOf(imageRef));
+      if (!existsSync(pulledPath(imageRef))) await write(imageRef, {});
+      if (!underWay.has(image)) rmSync(pulling(image), { force: true });
+    }
+  }
+
+  async function prune(all: ImagesHere["all"]): Promise<void> {
+    noted.clear();
+    const here = new Set((await all()).map(fileOf));
+    for (const file of filesIn(join(root, PULLED))) if (!here.has(file) && !noted.has(file)) rmSync(join(root, PULLED, file), { force: true });
+  }
+
+  async function write(imageRef: string, credentialMapping: Pulled["credentialMapping"]): Promise<void> {
+    await writeStateFile(pulledPath(imageRef), { kind: "ImagePulledRecord", apiVersion: API_VERSION, lastUpdatedTime: new Date(nowMs()).toISOString(), imageRef, credentialMapping } satisfies Pulled);
   }
 
   async function check(image: string, imageRef: string, credentials: () => Promise<readonly PullCredential[]>): Promise<PullCheck> {
@@ -117,6 +151,10 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
     },
     failed: ended,
     forget: (imageRef) => rm(pulledPath(imageRef), { force: true }),
+    async tidy({ all, idOf }) {
+      await settle(idOf);
+      await prune(all);
+    },
 
     async pulled(image, imageRef, credential) {
       await note(image, imageRef, credential);
@@ -135,6 +173,24 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
   };
 }
 
+function fileOf(name: string): string {
+  return `sha256-${hash(name)}`;
+}
+
+function filesIn(directory: string): string[] {
+  return existsSync(directory) ? readdirSync(directory).filter((name) => name.startsWith("sha256-") && !name.endsWith(".tmp")) : [];
+}
+
+/** Which image was to be pulled; undefined: nobody can tell. */
+function intended(path: string): string | undefined {
+  try {
+    return parseStateFile<{ readonly image?: string }>(path)?.image;
+  } catch (error) {
+    if (error instanceof CorruptStateError) return undefined;
+    throw error;
+  }
+}
+
 function hash(text: string): string {
   return createHash("sha256").update(text).digest("hex");
 }
@@ -149,7 +205,8 @@ function withCredential(old: Mapping, credential: PullCredential | undefined): M
 
 function isKnown({ kubernetesSecrets = [], kubernetesServiceAccounts = [] }: Mapping, { auth, secret, serviceAccount }: PullCredential): boolean {
   if (serviceAccount) return kubernetesServiceAccounts.some((known) => isSame(known, serviceAccount));
-  return kubernetesSecrets.some((known) => (secret && isSame(known, secret)) || known.credentialHash === hash(JSON.stringify(auth)));
+  const learns = kubernetesSecrets.length < SECRETS_LEARNED_MAX;
+  return kubernetesSecrets.some((known) => (learns && secret && isSame(known, secret)) || known.credentialHash === hash(JSON.stringify(auth)));
 }
 
 /** It is known by its name or by its content alone. */
