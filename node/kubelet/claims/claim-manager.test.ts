@@ -65,6 +65,11 @@ test("a claim is prepared once for all its pods, given to the containers that as
   await expect(first.prepare(pod("u9"), signal)).rejects.toThrow("pod pod-u9 (u9) is not allowed to use ResourceClaim shared");
   expect(() => first.handler.validate({ name: DRIVER, endpoint: socket, versions: ["v7.DRAPlugin"] })).toThrow(`invalid supported gRPC versions of DRA driver plugin ${DRIVER} at endpoint ${socket}: none of services supported by the plugin (["v7.DRAPlugin"]) are supported by the kubelet (["v1.DRAPlugin" "v1beta1.DRAPlugin"])`);
   await first.handler.register({ name: DRIVER, endpoint: socket, versions: ["v1beta1.DRAPlugin", "v1.DRAPlugin"] }, signal);
+  const both = { ...pod("u1"), spec: { ...pod("u1").spec, resourceClaims: [{ name: "gpu", resourceClaimName: "shared" }, { name: "late", resourceClaimName: "late" }] } };
+  await expect(first.prepare(both, signal)).rejects.toThrow("fetch ResourceClaim late: ");
+  await api.client.resource(RESOURCE_CLAIMS).create({ ...claim, metadata: { name: "late", namespace: "d" }, status: { ...claim.status, allocation: { devices: { results: [{ driver: "nic.example.com" }] } } } } as unknown as NewObject<ResourceClaim>, { signal });
+  await expect(first.prepare(both, signal)).rejects.toThrow("DRA driver nic.example.com is not registered");
+  expect(calls, "nothing is begun where one of a pod's claims cannot be").toEqual([]);
   await first.prepare(pod("u1"), signal);
   await first.prepare(pod("u2"), signal);
   const given = (container: string) => first.devicesOf(pod("u1"), container).flatMap(({ devices }) => devices.flatMap(({ cdiIds }) => cdiIds));
@@ -72,7 +77,7 @@ test("a claim is prepared once for all its pods, given to the containers that as
   await first.release("u1", signal);
   expect(calls).toEqual(["prepare"]);
 
-  expect([counted("dra_operations_duration_seconds", 'is_error="false",operation_name="PrepareResources"'), counted("dra_operations_duration_seconds", 'is_error="true",operation_name="PrepareResources"')]).toEqual([2, 2]);
+  expect([counted("dra_operations_duration_seconds", 'is_error="false",operation_name="PrepareResources"'), counted("dra_operations_duration_seconds", 'is_error="true",operation_name="PrepareResources"')]).toEqual([2, 4]);
   expect(counted("dra_grpc_operations_duration_seconds", `driver_name="${DRIVER}",grpc_status_code="OK",method_name="/k8s.io.kubelet.pkg.apis.dra.v1.DRAPlugin/NodePrepareResources"`)).toBe(1);
 
   expect(metrics.render()).toContain('dra_resource_claims_in_use{driver_name="<any>"} 1\n');

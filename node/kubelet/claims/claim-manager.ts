@@ -106,6 +106,7 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
   }
 
   async function prepareAll(pod: Pod, signal: AbortSignal): Promise<void> {
+    const wanted: Readonly<ResourceClaim>[] = [];
     try {
       for (const { name, isMade } of claimsOfPod(pod)) {
         const namespace = pod.metadata.namespace ?? "";
@@ -113,8 +114,10 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
         if (known?.devices && known.pods.includes(pod.metadata.uid)) continue;
         const claim = await client.resource(RESOURCE_CLAIMS).get({ metadata: { namespace, name } }, { signal }).catch((cause: Error) => { throw new Error(`fetch ResourceClaim ${name}: ${cause.message}`, { cause }); });
         checkClaim(pod, claim, { isMade });
-        await inTurn(`${namespace}/${name}`, () => prepareClaim(pod, claim, signal));
+        for (const one of known?.devices ? [] : driversOf(claim)) drivers.driver(one);
+        wanted.push(claim);
       }
+      for (const claim of wanted) await inTurn(`${claim.metadata.namespace ?? ""}/${claim.metadata.name}`, () => prepareClaim(pod, claim, signal)); // none where one of them cannot be
     } catch (cause) {
       signal.throwIfAborted();
       const message = `Failed to prepare dynamic resources: prepare dynamic resources: ${(cause as Error).message}`;
