@@ -49,6 +49,8 @@ test.each<[string, Partial<Pod["spec"]>, RuntimePod, string]>([
   ["first init container done", { initContainers: init }, runtime("i1=exited:0"), "start i2"],
   ["init container failed", { initContainers: init }, runtime("i1=exited:1"), "start i1"],
   ["init container failed for good", { initContainers: init, restartPolicy: "Never" }, runtime("i1=exited:1"), "kill-pod"],
+  ["an init container that nobody knows the end of has no exit code for a rule", { initContainers: [container("i1", { restartPolicy: "Never", restartPolicyRules: [{ action: "Restart", exitCodes: { operator: "NotIn", values: [42] } }] })] }, runtime("i1=unknown"), "kill-pod"],
+  ["… and one that has ended has", { initContainers: [container("i1", { restartPolicy: "Never", restartPolicyRules: [{ action: "Restart", exitCodes: { operator: "NotIn", values: [42] } }] })] }, runtime("i1=exited:1"), "start i1"],
   ["init done", { initContainers: init }, runtime("i2=exited:0 i1=exited:0"), "start app"],
   ["init records gone, app runs", { initContainers: init }, runtime("app=running"), ""],
   ["the sidecar has started", { initContainers: sidecar }, runtime("side=running"), "start i2"],

@@ -141,7 +141,7 @@ function planInit({ pod, runtime, probes, resize }: Required<PlanFacts>, draft: 
       continue;
     }
     if (later && !sidecar) continue;
-    const restarts = restartsAfter(spec, pod.spec, seen.exitCode) || policyOf(spec, pod) !== "Never";
+    const restarts = policyOf(spec, pod) !== "Never" || (seen.state === "exited" && restartsAfter(spec, pod.spec, seen.exitCode)); // what is unknown has no exit code
 
     if (seen.state === "created") start.push(i);
     else if (seen.state === "running") {
