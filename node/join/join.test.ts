@@ -6,6 +6,7 @@ import { afterEach, expect, test } from "vitest";
 import { servingMaterial, testPki } from "../../test/certificates.ts";
 import { eventually } from "../../test/fake-api.ts";
 import { ca, joinServer } from "../../test/join-server.ts";
+import { forbidden, serviceUnavailable, type StatusError } from "../../core/api/meta/status-error.ts";
 import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, NODES } from "../../core/client/resources.ts";
 import { httpTransport } from "../../core/client/http-transport.ts";
 import { clientOver } from "../../core/client/resource-client.ts";
@@ -157,6 +158,25 @@ test("a certificate is there as soon as it is signed: the server tells, nobody l
   expect(reads).toEqual([]);
   await requestCertificate({ client: silent, clock: systemClock, log: silentLog }, wanted, soon());
   expect(reads.length).toBeGreaterThan(0);
+});
+
+test("a server that stumbles once does not leave a node without its serving certificate for a minute; one that refuses is asked at the next look", async () => {
+  const { url, token, api } = await serve();
+  const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());
+  const clock: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(ms / 50, signal) };
+  const trying = async (error: StatusError): Promise<number> => {
+    let posts = 0;
+    api.fail = ({ method }) => (method === "POST" && posts++ === 0 ? error : undefined);
+    const stop = new AbortController();
+    const life = nodeCertificates({ identity, client: api.client, bootstrap: undefined, nodeIps: () => [`10.0.0.${error.code % 256}`], onServing: () => undefined, clock, random: systemRandom, log: silentLog }).run(stop.signal, () => {});
+    await eventually(() => posts, (count) => count > 0);
+    await Bun.sleep(500);
+    stop.abort();
+    await life;
+    return posts;
+  };
+  expect([await trying(forbidden({ group: "", resource: "x" }, "", "not yet")), await trying(serviceUnavailable("not now"))]).toEqual([1, 2]);
+  expect(identity.serving).toBeDefined();
 });
 
 test("certificates are had and renewed: serving for the node's names, both long before their end", async () => {

@@ -7,6 +7,7 @@
 import { StatusError } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
 import { CLIENT_CA_KEY, SERVER_CA_KEY } from "../../core/client/cluster-objects.ts";
+import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
@@ -39,6 +40,9 @@ export interface NodeCertificatesOptions {
 }
 
 const CHECK_MS = 60_000;
+/** Until the next look, where a server has not answered. Source: client-go certificate_manager.go (rotateCerts) */
+const HASTY = { minMs: 2_000, maxMs: 32_000 };
+const HASTY_TRIES = 4;
 const LIFE_FRACTION = { min: 0.7, spread: 0.2 };
 /** A certificate that was due when it was issued shows that it is our clock that is wrong, or that servers do not agree on who signs: others would be no better, and each is an object of the cluster's and a write to flash. */
 const AGAIN_MS = 12 * 3_600_000;
@@ -121,25 +125,32 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
     return error instanceof JoinError || (error instanceof StatusError && (error.code === 401 || error.code === 403));
   }
 
+  /** False: some server may be there in a moment. */
+  async function keepBoth(signal: AbortSignal): Promise<boolean> {
+    let isOver = true;
+    for (const [whose, keep] of [["client", keepClient], ["serving", keepServing]] as const) {
+      const late = new AbortController();
+      const alarm = clock.after(ANSWER_MS_MAX, () => late.abort(new Error("nobody has answered the certificate request")));
+      try {
+        await keep(AbortSignal.any([signal, late.signal]));
+      } catch (error) {
+        if (signal.aborted) return true;
+        failed?.(whose);
+        log.warn("no new certificate yet, next try soon", { error });
+        if (!isRefused(error) && !late.signal.aborted) isOver = false;
+      } finally {
+        alarm.cancel();
+      }
+    }
+    return isOver;
+  }
+
   return {
     name: "node certificates",
     async run(signal, ready) {
       ready();
-      for await (const _ of clock.every(CHECK_MS, signal)) {
-        for (const [whose, keep] of [["client", keepClient], ["serving", keepServing]] as const) {
-          const late = new AbortController();
-          const alarm = clock.after(ANSWER_MS_MAX, () => late.abort(new Error("nobody has answered the certificate request")));
-          try {
-            await keep(AbortSignal.any([signal, late.signal]));
-          } catch (error) {
-            if (signal.aborted) return;
-            failed?.(whose);
-            log.warn("no new certificate yet, next try soon", { error });
-          } finally {
-            alarm.cancel();
-          }
-        }
-      }
+      for await (const _ of clock.every(CHECK_MS, signal))
+        for (let failures = 1; !(await keepBoth(signal)) && !signal.aborted && failures <= HASTY_TRIES; failures++) await clock.sleep(backoffMs(failures, HASTY), signal);
     },
   };
 }
