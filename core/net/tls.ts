@@ -12,6 +12,9 @@ export interface TlsMaterial {
   readonly policy?: TlsPolicy | undefined;
 }
 
+/** What the API server calls every kubelet when it connects (SNI): one that shows others a certificate of somebody else's shows it the cluster's. */
+export const KUBELET_SERVER_NAME = "kubelet.node.internal";
+
 /** Whoever a bundle names is trusted: a root, an intermediate, or the very certificate that is shown. As in Go, where a pool has no other kind. */
 export const ANCHORS = { allowPartialTrustChain: true } as const;
 

@@ -34,9 +34,6 @@ const SERVER: readonly Usage[] = ["digital signature", "server auth"];
  */
 export const EXPIRED_NODES = "coracle:expired-nodes";
 
-/** What the API server calls every kubelet when it connects (SNI): one that shows others a certificate of somebody else's shows it the cluster's. */
-export const KUBELET_SERVER_NAME = "kubelet.node.internal";
-
 function client(name: string, commonName: string, organizations: readonly string[] = []): LeafSpec {
   return { name, authority: "client-ca", subject: { commonName, organizations }, usages: CLIENT, altNames: NO_ALT_NAMES };
 }

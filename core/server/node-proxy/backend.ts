@@ -6,8 +6,8 @@ import type { Endpoints, Node, Pod, Service } from "../../api/gen/core.v1.ts";
 import { badRequest, isNotFound, notFound, serviceUnavailable, statusError } from "../../api/meta/status-error.ts";
 import { parseIp } from "../../net/cidr.ts";
 import { hostPort } from "../../net/dial-tcp.ts";
-import { KUBELET_SERVER_NAME } from "../../pki/identities.ts";
 import type { Held } from "../../net/kept-connections.ts";
+import { KUBELET_SERVER_NAME } from "../../net/tls.ts";
 import type { Scope } from "../scope.ts";
 import { type NodeDialer, secure } from "./dialer.ts";
 
