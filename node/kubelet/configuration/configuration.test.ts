@@ -152,6 +152,8 @@ test.each([
   [{ eventRecordQPS: -1 }, "invalid configuration: eventRecordQPS (--event-qps) -1 must not be a negative number"],
   [{ preloadedImagesVerificationAllowlist: ["a/b"] }, 'invalid configuration: can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"'],
   [{ imagePullCredentialsVerificationPolicy: "NeverVerifyAllowlistedImages", preloadedImagesVerificationAllowlist: ["a/b:1"] }, "invalid configuration: invalid image pattern in `preloadedImagesVerificationAllowlist`: neither tag nor digest is accepted in an image reference: a/b:1"],
+  [{ imagePullCredentialsVerificationPolicy: "NeverVerifyAllowlistedImages", preloadedImagesVerificationAllowlist: ["image.repo/"] }, "invalid configuration: invalid image pattern in `preloadedImagesVerificationAllowlist`: failed to parse as an image name: invalid reference format"],
+  [{ imagePullCredentialsVerificationPolicy: "NeverVerifyAllowlistedImages", preloadedImagesVerificationAllowlist: ["image.repo/Tool"] }, "failed to parse as an image name: repository name must be lowercase"],
   [{ reservedSystemCPUs: "0", kubeReservedCgroup: "/kube" }, "invalid configuration: can't use reservedSystemCPUs (--reserved-cpus) with systemReservedCgroup (--system-reserved-cgroup) or kubeReservedCgroup (--kube-reserved-cgroup)"],
   [{ systemReserved: { "hugepages-2Mi": "2Mi" } }, 'cannot reserve "hugepages-2Mi" resource'],
   [{ kubeReserved: { cpu: "much" } }, 'failed to parse quantity "much" for "cpu" resource'],

@@ -26,6 +26,13 @@ export function withDefaultTag(image: string): string {
   return tag === undefined && digest === undefined ? `${image}:latest` : image;
 }
 
+/** Why it is no name of an image, in the words of who parses it; undefined: it is one. */
+export function nameProblem(image: string): string | undefined {
+  const parts = image.length > LENGTH_MAX ? null : REFERENCE.exec(image);
+  if (!parts) return image.length <= LENGTH_MAX && REFERENCE.test(image.toLowerCase()) ? "repository name must be lowercase" : "invalid reference format";
+  return parts[1]!.length > NAME_BYTES_MAX ? `repository name must not be more than ${NAME_BYTES_MAX} characters` : undefined;
+}
+
 /** host/path, with Docker's host and "library/" where they are understood. */
 export function repositoryOf(image: string): string {
   const { domain, remote } = domainAndRemote(REFERENCE.exec(image)?.[1] ?? image);

@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/images/pullmanager/image_pull_policies.go
  */
-import { withoutTag } from "./image-name.ts";
+import { nameProblem, withoutTag } from "./image-name.ts";
 
 export const PULL_POLICIES = ["NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages", "AlwaysVerify"] as const;
 export type PullPolicy = (typeof PULL_POLICIES)[number];
@@ -26,5 +26,7 @@ export function allowlistProblem(pattern: string): string | undefined {
   if (name === "") return `the supplied pattern is too short: ${pattern}`;
   if (name.includes("*")) return `not a valid wildcard pattern, only patterns ending with '/*' are allowed: ${pattern}`;
   if (isWildcard) return name === "/" ? "at least registry hostname is required" : undefined;
+  const problem = nameProblem(name);
+  if (problem !== undefined) return `failed to parse as an image name: ${problem}`;
   return withoutTag(name) === name ? undefined : `neither tag nor digest is accepted in an image reference: ${pattern}`;
 }
