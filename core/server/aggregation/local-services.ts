@@ -19,8 +19,8 @@ interface Deps {
   readonly log: Log;
 }
 
-/** How soon a new custom resource is registered, and many with it. It is served before. */
-const GATHER_MS = 1_000;
+/** Before the next try, and before what was put right a moment ago is put right again: somebody else wants it otherwise. */
+const AGAIN_MS = 1_000;
 /** Source: pkg/controlplane/controller/crdregistration */
 const CUSTOM_PRIORITY = { groupPriority: 1000, versionPriority: 100 };
 
@@ -46,6 +46,7 @@ export function localServices({ registry, apiServices, resource, clock, log }: D
       let stale = true;
       const seen = new Set<string>();
       let wake = (): void => {};
+      let mended: readonly string[] = [];
       const noted = (): void => {
         stale = true;
         wake();
@@ -55,18 +56,23 @@ export function localServices({ registry, apiServices, resource, clock, log }: D
       await apiServices.whenSynced(signal);
       while (!signal.aborted) {
         stale = false;
+        let wait = false;
         try {
           const existing = new Map([...apiServices.list()].map((one) => [one.metadata.name, one]));
           const wanted = wantedOf(registry);
-          for (const action of planLocal(wanted, existing, seen)) await act(action, signal);
+          const actions = planLocal(wanted, existing, seen);
+          for (const action of actions) await act(action, signal);
+          const updated = actions.flatMap((action) => (action.type === "update" ? [action.apiService.metadata.name] : []));
+          wait = updated.some((name) => mended.includes(name));
+          mended = updated;
           for (const one of wanted) seen.add(apiServiceName(one));
           done = true;
         } catch (error) {
           if (signal.aborted) break;
-          stale = true;
+          stale = wait = true;
           log.warn("an APIService could not be registered, next try soon", { error });
         }
-        await clock.sleep(GATHER_MS, signal);
+        if (wait) await clock.sleep(AGAIN_MS, signal);
         if (!stale) await until(signal, (done) => { wake = done; });
       }
       for (const end of ends) end();
