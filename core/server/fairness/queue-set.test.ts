@@ -64,3 +64,12 @@ test("a queue that is never empty saves nothing up from before its first request
   enter("late", 0n);
   expect([set.waiting, set.currentR > 0, set.queues[0]!.nextDispatchR >= set.currentR]).toEqual([1, true, true]);
 });
+
+test("who is answered may ask again at once: a queue is not full while the seat of one that is done waits for the turn's end", () => {
+  const { set, enter } = queues(1);
+  const { seating } = enter("first", 0n);
+  for (const name of ["second", "third"]) expect(enter(name, 0n).entered).toBeInstanceOf(Promise);
+  expect(enter("too many", 0n).entered).toBe("queue-full");
+  set.leave(seating, 10);
+  expect(enter("again", 0n).entered).toBeInstanceOf(Promise);
+});

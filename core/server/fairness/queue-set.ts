@@ -115,7 +115,7 @@ export class QueueSet {
       this.#seat(seating, queue);
       return "seated";
     }
-    if (this.#seatsInUse >= this.#limit && queue.waiting.length >= (queuing.queueLengthLimit ?? 50)) return "queue-full";
+    if (this.#seatsInUse - this.#doneSeats >= this.#limit && queue.waiting.length >= (queuing.queueLengthLimit ?? 50)) return "queue-full";
     this.#wake(queue);
     return this.#wait(seating, { queue, ms: waitMs() }, signal);
   }
