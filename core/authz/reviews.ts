@@ -7,6 +7,7 @@ import type {
   FieldSelectorAttributes, LabelSelectorAttributes, LocalSubjectAccessReview, ResourceAttributes as ResourceAttributesV1, SelfSubjectAccessReview, SelfSubjectRulesReview,
   SubjectAccessReview, SubjectAccessReviewSpec, SubjectAccessReviewStatus,
 } from "../api/gen/authorization.v1.ts";
+import type { FieldSelectorRequirement, LabelSelectorRequirement } from "../api/gen/meta.v1.ts";
 import { type FieldError, forbidden, index, invalid as invalidField, required } from "../api/meta/field-error.ts";
 import { escapeFieldValue, parseFieldSelector } from "../api/meta/field-selector.ts";
 import { parseLabelSelector, validateRequirement } from "../api/meta/label-selector.ts";
@@ -56,19 +57,27 @@ async function statusOf(authorizer: Authorizer, spec: SubjectAccessReviewSpec, u
 function attributesOf({ resourceAttributes, nonResourceAttributes }: SubjectAccessReviewSpec, user: UserInfo, errors: string[]): Attributes {
   if (!resourceAttributes) return { isResource: false, verb: nonResourceAttributes?.verb ?? "", path: nonResourceAttributes?.path ?? "", user };
   const { verb = "", group = "", version = "", resource = "", subresource = "", namespace = "", name = "" } = resourceAttributes;
+  const [fields, labels] = [selectorOf("fieldSelector", resourceAttributes, errors), selectorOf("labelSelector", resourceAttributes, errors)];
   return {
-    isResource: true, verb, group, version: version === "" ? "*" : version, resource, subresource, namespace, name, path: "", user,
-    fieldSelector: selectorOf("fieldSelector", resourceAttributes, errors), labelSelector: selectorOf("labelSelector", resourceAttributes, errors),
+    isResource: true, verb, group, version: version === "" ? "*" : version, resource, subresource, namespace, name, path: "", user, fieldSelector: fields.text, labelSelector: labels.text,
+    requirements: { ...(fields.given && { fields: fields.given as FieldSelectorRequirement[] }), ...(labels.given && { labels: labels.given as LabelSelectorRequirement[] }) },
   };
 }
 
+interface Selected {
+  readonly text: string | undefined;
+  /** The requirements themselves, if they were given as such. */
+  readonly given?: readonly Requirement[];
+}
+
 /** As text. What cannot be read is left out: selectors are joined by "and", so the question becomes a broader one, never a narrower. */
-function selectorOf(which: "fieldSelector" | "labelSelector", attributes: ResourceAttributesV1, errors: string[]): string | undefined {
+function selectorOf(which: "fieldSelector" | "labelSelector", attributes: ResourceAttributesV1, errors: string[]): Selected {
   const selector = attributes[which];
-  if (!selector) return undefined;
+  if (!selector) return { text: undefined };
   const parse = which === "fieldSelector" ? parseFieldSelector : parseLabelSelector;
-  const terms = selector.requirements?.length ? selector.requirements.map((one) => (which === "fieldSelector" ? fieldTerm(one) : labelTerm(one))) : [selector.rawSelector ?? ""];
-  const good = terms.filter((term): term is string => {
+  const { requirements = [], rawSelector = "" } = selector;
+  const terms = requirements.length > 0 ? requirements.map((of: Requirement) => ({ of, term: which === "fieldSelector" ? fieldTerm(of) : labelTerm(of) })) : [{ of: undefined, term: rawSelector }];
+  const good = terms.filter(({ term }) => {
     try {
       if (term !== undefined) parse(term);
       return term !== undefined;
@@ -77,7 +86,8 @@ function selectorOf(which: "fieldSelector" | "labelSelector", attributes: Resour
     }
   });
   if (good.length < terms.length) errors.push(`spec.resourceAttributes.${which} ${good.length > 0 ? "partially ignored" : "ignored"} due to parse error`);
-  return good.length > 0 ? good.join(",") : undefined;
+  if (good.length === 0) return { text: undefined };
+  return { text: good.map(({ term }) => term).join(","), ...(requirements.length > 0 && { given: good.map(({ of }) => ({ key: of!.key, operator: of!.operator, ...(of!.values?.length ? { values: of!.values } : {}) })) }) };
 }
 
 type Requirement = NonNullable<FieldSelectorAttributes["requirements"]>[number] | NonNullable<LabelSelectorAttributes["requirements"]>[number];

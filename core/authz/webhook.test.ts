@@ -7,6 +7,7 @@ import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
 import { authorizerUnion, countedAuthorizer, decisionsCounter, superuserAuthorizer } from "./authz.ts";
+import type { Authorizer } from "./authorizer.ts";
 import { authorizationConfiguration, type WebhookSettings } from "./configuration.ts";
 import { matchCondition } from "./match-conditions.ts";
 import { evaluateReview } from "./reviews.ts";
@@ -141,6 +142,20 @@ test("what is asked: selectors as requirements, others by their path", () => {
     labelSelector: { requirements: [{ key: "app", operator: "In", values: ["a", "b"] }, { key: "old", operator: "DoesNotExist" }] },
   });
   expect(reviewSpec({ isResource: false, verb: "get", path: "/metrics", user: { name: "jane", uid: "1", groups: [], extra: { k: ["v"] } } })).toEqual({ user: "jane", uid: "1", groups: [], extra: { k: ["v"] }, nonResourceAttributes: { path: "/metrics", verb: "get" } });
+});
+
+test("what a review asks about reaches a webhook in the review's order, what a selector says in a selector's", async () => {
+  const seen: unknown[] = [];
+  const authorizer: Authorizer = { authorize: async (attributes) => (seen.push(reviewSpec(attributes).resourceAttributes), { decision: "allow", reason: "" }), rulesFor: async () => { throw new Error("not asked"); } };
+  const fields = [{ key: "spec.nodeName", operator: "In", values: ["n"] }, { key: "metadata.name", operator: "NotIn", values: ["b"] }];
+  const labels = [{ key: "test", operator: "In", values: ["b", "a"] }, { key: "allow", operator: "Exists" }];
+  const ask = (fieldSelector: object, labelSelector: object) => evaluateReview("SelfSubjectAccessReview", { apiVersion: "authorization.k8s.io/v1", kind: "SelfSubjectAccessReview", metadata: {}, spec: { resourceAttributes: { verb: "list", resource: "pods", fieldSelector, labelSelector } } } as never, authorizer, { user: { name: "x", groups: [] } });
+  await ask({ requirements: [...fields, { key: "x", operator: "Unknown" }] }, { requirements: [...labels, { key: "x", operator: "Unknown" }] });
+  await ask({ rawSelector: "spec.nodeName=n,metadata.name!=b" }, { rawSelector: "test in (b,a),allow" });
+  expect(seen).toMatchObject([
+    { fieldSelector: { requirements: fields }, labelSelector: { requirements: labels } },
+    { fieldSelector: { requirements: [fields[1], fields[0]] }, labelSelector: { requirements: [{ key: "allow" }, { key: "test", values: ["a", "b"] }] } },
+  ]);
 });
 
 describe("an AuthorizationConfiguration", () => {

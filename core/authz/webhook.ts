@@ -134,7 +134,8 @@ export function reviewSpec(attributes: Attributes): SubjectAccessReviewSpec {
 }
 
 /** Without what cannot be read: the question becomes a broader one, never a narrower. */
-function fieldRequirements({ fieldSelector = "" }: ResourceAttributes): FieldSelectorRequirement[] {
+function fieldRequirements({ fieldSelector = "", requirements }: ResourceAttributes): FieldSelectorRequirement[] {
+  if (requirements?.fields) return [...requirements.fields];
   try {
     return parseFieldSelector(fieldSelector).requirements.map(({ field, operator, value }) => ({ key: field, operator: operator === "=" ? "In" : "NotIn", values: [value] }));
   } catch {
@@ -142,7 +143,8 @@ function fieldRequirements({ fieldSelector = "" }: ResourceAttributes): FieldSel
   }
 }
 
-function labelRequirements({ labelSelector = "" }: ResourceAttributes): LabelSelectorRequirement[] {
+function labelRequirements({ labelSelector = "", requirements }: ResourceAttributes): LabelSelectorRequirement[] {
+  if (requirements?.labels) return [...requirements.labels];
   const OPERATORS: Readonly<Record<string, LabelSelectorRequirement["operator"]>> = { "=": "In", "==": "In", in: "In", "!=": "NotIn", notin: "NotIn", exists: "Exists", "!": "DoesNotExist" };
   try {
     return parseLabelSelector(labelSelector).requirements.flatMap(({ key, operator, values }) => {

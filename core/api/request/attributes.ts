@@ -1,4 +1,5 @@
 /** What a request asks for, as authorization, admission, flow control and audit see it. */
+import type { FieldSelectorRequirement, LabelSelectorRequirement } from "../gen/meta.v1.ts";
 import type { UserInfo } from "./user.ts";
 
 export type Verb =
@@ -19,6 +20,8 @@ export interface ResourceAttributes {
   readonly name: string;
   readonly labelSelector?: string | undefined;
   readonly fieldSelector?: string | undefined;
+  /** What the selectors say, where a review gave it in an order of its own. */
+  readonly requirements?: { readonly labels?: readonly LabelSelectorRequirement[]; readonly fields?: readonly FieldSelectorRequirement[] } | undefined;
   readonly path: string;
 }
 
