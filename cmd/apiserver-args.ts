@@ -14,7 +14,7 @@ const NAMES = [
   "oidc-issuer-url", "oidc-client-id", "oidc-ca-file", "oidc-username-claim", "oidc-username-prefix", "oidc-groups-claim", "oidc-groups-prefix", "oidc-required-claim", "oidc-signing-algs",
   "api-audiences", "service-account-issuer", "service-account-jwks-uri", "service-account-key-file", "service-account-signing-key-file", "service-account-max-token-expiration", "service-account-extend-token-expiration",
   // authorization
-  "authorization-mode", "authorization-config", "authorization-webhook-config-file", "authorization-webhook-version", "authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl",
+  "authorization-mode", "authorization-policy-file", "authorization-config", "authorization-webhook-config-file", "authorization-webhook-version", "authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl",
   // encryption at rest
   "encryption-provider-config", "encryption-provider-config-automatic-reload",
   // what is kept, and how long

@@ -106,7 +106,29 @@ test.each<[() => unknown, string]>([
   [() => authentication(`authentication-config=${file("d.yaml", "kind: Pod")}`), "d.yaml: no kind"],
   [() => authorization("authorization-mode=Node,Magic"), 'authorization-mode "Magic" is not a valid mode'], [() => authorization("authorization-mode=RBAC,RBAC"), "given twice"],
   [() => authorization("authorization-mode=Webhook"), "authorization-webhook-config-file is required"],
+  [() => authorization("authorization-mode=ABAC"), "authorization-mode ABAC's authorization policy file not passed"],
+  [() => authorization("authorization-mode=RBAC", "authorization-policy-file=/x"), "cannot specify authorization-policy-file without mode ABAC"],
+  [() => authorization("authorization-mode=ABAC", "authorization-policy-file=/nowhere"), "open /nowhere: no such file or directory"],
+  [() => authorization("authorization-mode=ABAC", `authorization-policy-file=${file("bad.jsonl", "{")}`), "line 1: {: couldn't get version/kind"],
 ])("cannot be: %#", (make, told) => expect(make).toThrow(told));
+
+test("policies of a file authorize, by mode and by configuration; a file that is read again adds none", async () => {
+  const policies = `authorization-policy-file=${file("good.jsonl", '{"user":"jane"}')}`;
+  const decide = async ({ authorizer }: ReturnType<typeof authorization>) => (await authorizer.authorize({ isResource: false, verb: "get", path: "/", user: { name: "jane", groups: [] } })).decision;
+  const configured = (authorizers: string) => `apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers: ${authorizers}\n`;
+  const path = file("abac.yaml", configured("[{type: ABAC, name: abac}]"));
+  expect([await decide(authorization("authorization-mode=ABAC", policies)), await decide(authorization(`authorization-config=${path}`, policies))]).toEqual(["allow", "allow"]);
+  expect(() => authorization(`authorization-config=${path}`)).toThrow("authorization-policy-file: open : no such file or directory");
+  const later = file("later.yaml", configured("[{type: AlwaysDeny, name: alwaysdeny}]"));
+  const stop = new AbortController();
+  const told: unknown[] = [];
+  const log = { ...silentLog, error: (_: string, { error }: { error: Error }) => { told.push(error.message); stop.abort(); } } as unknown as typeof silentLog;
+  const clock = { ...systemClock, every: (_: number, signal: AbortSignal) => systemClock.every(5, signal) };
+  const { parts } = authorizationSettings({ ...common(), clock, log, args: apiServerArgs([`authorization-config=${later}`, policies]), node: says("no-opinion"), rbac: says("allow") });
+  file("later.yaml", configured("[{type: AlwaysDeny, name: alwaysdeny}, {type: ABAC, name: abac}]"));
+  await parts[0]!.run(stop.signal, () => undefined);
+  expect(told).toEqual([expect.stringContaining("authorizer type ABAC is not allowed if it was not enabled at initial server startup")]);
+});
 
 test("modes of authorization", async () => {
   const decide = async (...args: string[]) => (await authorization(...args).authorizer.authorize({ isResource: false, verb: "get", path: "/", user: { name: "jane", groups: [] } })).decision;

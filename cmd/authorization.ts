@@ -1,5 +1,6 @@
 /** Who decides what callers may do, by kube-apiserver's settings: --authorization-mode, or --authorization-config. Without either: Node, RBAC. */
 import { statSync } from "node:fs";
+import { abacAuthorizer, readPolicies } from "../core/authz/abac.ts";
 import { authorizerUnion, countedAuthorizer, decisionsCounter, superuserAuthorizer } from "../core/authz/authz.ts";
 import type { Authorizer } from "../core/authz/authorizer.ts";
 import { authorizationConfiguration, AUTHORIZER_TYPES, type AuthorizerSettings, type AuthorizerType, type WebhookSettings } from "../core/authz/configuration.ts";
@@ -11,7 +12,7 @@ import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
 import { reviewServer } from "./authentication.ts";
-import { ConfigError } from "./config/config.ts";
+import { ConfigError, readText } from "./config/config.ts";
 import { reloadMeter } from "./reload-meter.ts";
 import { reloadedFile } from "./reloaded-file.ts";
 
@@ -28,6 +29,9 @@ interface Options {
 
 const WEBHOOK_FLAGS = ["authorization-webhook-config-file", "authorization-webhook-version", "authorization-webhook-cache-authorized-ttl", "authorization-webhook-cache-unauthorized-ttl"] as const;
 
+/** Those that are made when the server starts, or not at all. */
+const NOT_ADDED: readonly AuthorizerType[] = ["Node", "RBAC", "ABAC"];
+
 interface Order { readonly types: readonly AuthorizerType[]; readonly authorizer: Authorizer }
 
 /** Throws ConfigError. */
@@ -35,10 +39,12 @@ export function authorizationSettings({ args, node, rbac, serverId, clock, log, 
   const measured = webhookMetrics(metrics);
   const decisions = decisionsCounter(metrics);
   const made = (settings: readonly AuthorizerSettings[]): Authorizer => authorizerUnion([superuserAuthorizer, ...settings.map((one) => countedAuthorizer(authorizerOf(one), { ...one, decisions }))]);
+  const abac = once(() => readAbac(args.text("authorization-policy-file") ?? "", log));
   const authorizerOf = ({ type, name, webhook }: AuthorizerSettings): Authorizer => {
     switch (type) {
       case "Node": return node;
       case "RBAC": return rbac;
+      case "ABAC": return abac();
       case "AlwaysAllow": return constant("allow", { verbs: ["*"], apiGroups: ["*"], resources: ["*"], resourceNames: [] });
       case "AlwaysDeny": return constant("no-opinion");
       case "Webhook": return webhookAuthorizer({ name, settings: webhook!, server: serverOf(webhook!), clock, log, metrics: measured });
@@ -52,6 +58,8 @@ export function authorizationSettings({ args, node, rbac, serverId, clock, log, 
     setting: "authorization-config", path, clock, log,
     read(text, before) {
       const settings = authorizationConfiguration(text, { required: before?.types, fileProblem });
+      const added = before && settings.find(({ type }) => NOT_ADDED.includes(type) && !before.types.includes(type));
+      if (added) throw new Error(`authorizer type ${added.type} is not allowed if it was not enabled at initial server startup`);
       return { types: settings.map(({ type }) => type), authorizer: made(settings) };
     },
     meter: reloadMeter(metrics, "authorization", { serverId, clock }),
@@ -61,10 +69,13 @@ export function authorizationSettings({ args, node, rbac, serverId, clock, log, 
 
 function fromFlags(args: ApiServerArgs, modes: readonly string[]): readonly AuthorizerSettings[] {
   const file = args.text("authorization-webhook-config-file");
+  const policies = args.text("authorization-policy-file") ?? "";
+  if (policies !== "" && !modes.includes("ABAC")) throw new ConfigError("cannot specify authorization-policy-file without mode ABAC");
   if (file !== undefined && !modes.includes("Webhook")) throw new ConfigError("cannot specify authorization-webhook-config-file without mode Webhook");
   return (modes.length > 0 ? modes : ["Node", "RBAC"]).map((mode, i, all): AuthorizerSettings => {
     if (!AUTHORIZER_TYPES.includes(mode as AuthorizerType)) throw new ConfigError(`authorization-mode ${JSON.stringify(mode)} is not a valid mode; there are ${AUTHORIZER_TYPES.join(", ")}`);
     if (all.indexOf(mode) < i) throw new ConfigError(`authorization-mode ${JSON.stringify(mode)} is given twice`);
+    if (mode === "ABAC" && policies === "") throw new ConfigError("authorization-mode ABAC's authorization policy file not passed");
     if (mode !== "Webhook") return { type: mode as AuthorizerType, name: mode.toLowerCase() };
     if (file === undefined) throw new ConfigError("authorization-mode Webhook's authorization-webhook-config-file is required");
     const version = args.text("authorization-webhook-version") ?? "v1beta1";
@@ -77,6 +88,24 @@ function fromFlags(args: ApiServerArgs, modes: readonly string[]): readonly Auth
       },
     };
   });
+}
+
+/** Throws ConfigError. */
+function readAbac(path: string, log: Log): Authorizer {
+  const text = readText(path);
+  if (text === undefined) throw new ConfigError(`authorization-policy-file: open ${path}: no such file or directory`);
+  try {
+    const { policies, old } = readPolicies(text, path);
+    if (old) log.warn("a policy file has lines without a version, which are of the first format", { path });
+    return abacAuthorizer(policies);
+  } catch (error) {
+    throw new ConfigError(`authorization-policy-file: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: { readonly value: T } | undefined;
+  return () => (made ??= { value: make() }).value;
 }
 
 function fileProblem(path: string): string | undefined {

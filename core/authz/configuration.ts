@@ -26,7 +26,7 @@ import { dns1123Subdomain } from "../api/meta/names.ts";
 import { aggregate } from "./authz.ts";
 import { type MatchCondition, matchCondition } from "./match-conditions.ts";
 
-export const AUTHORIZER_TYPES = ["AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"] as const;
+export const AUTHORIZER_TYPES = ["ABAC", "AlwaysAllow", "AlwaysDeny", "Node", "RBAC", "Webhook"] as const;
 export type AuthorizerType = (typeof AUTHORIZER_TYPES)[number];
 
 export interface WebhookSettings {
