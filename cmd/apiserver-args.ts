@@ -22,7 +22,7 @@ const NAMES = [
   // TLS
   "tls-min-version", "tls-cipher-suites", "tls-cert-file", "tls-private-key-file", "tls-sni-cert-key", "strict-transport-security-directives", "cors-allowed-origins", "http2-max-streams-per-connection",
   // overload
-  "max-requests-inflight", "max-mutating-requests-inflight", "enable-priority-and-fairness", "request-timeout", "min-request-timeout", "goaway-chance", "shutdown-delay-duration",
+  "max-requests-inflight", "max-mutating-requests-inflight", "enable-priority-and-fairness", "request-timeout", "min-request-timeout", "goaway-chance", "shutdown-delay-duration", "livez-grace-period",
   // audit
   "audit-policy-file", "audit-log-path", "audit-log-format", "audit-log-maxage", "audit-log-maxbackup", "audit-log-maxsize", "audit-log-compress", "audit-webhook-config-file", "audit-webhook-initial-backoff", "audit-webhook-batch-initial-backoff",
   "audit-log-mode", "audit-log-batch-max-size", "audit-log-batch-buffer-size", "audit-log-batch-max-wait", "audit-log-batch-throttle-enable", "audit-log-batch-throttle-qps", "audit-log-batch-throttle-burst",

@@ -43,13 +43,15 @@ const HOOKS: Readonly<Record<Exclude<keyof StartSteps, "registration">, readonly
 interface OwnChecks {
   readonly steps: StartSteps;
   /** Why the store cannot be used. */
-  readonly storeTrouble: HealthCheck["check"];
+  readonly storeTrouble: () => ReturnType<HealthCheck["check"]>;
   readonly isStopping: () => boolean;
+  /** It may still be starting: what is not finished does not make it dead. */
+  readonly inGrace?: () => boolean;
 }
 
-export function healthChecks({ steps, storeTrouble, isStopping }: OwnChecks): HealthCheck[] {
+export function healthChecks({ steps, storeTrouble, isStopping, inGrace = () => false }: OwnChecks): HealthCheck[] {
   const both = ["livez", "readyz"] as const;
-  const step = (name: string, done: Step): HealthCheck => ({ name, endpoints: both, check: () => (done() ? undefined : "not finished") });
+  const step = (name: string, done: Step): HealthCheck => ({ name, endpoints: both, check: (endpoint) => (done() || (endpoint === "livez" && inGrace()) ? undefined : "not finished") });
   return [
     { name: "ping", endpoints: both, check: () => undefined },
     { name: "log", endpoints: both, check: () => undefined },

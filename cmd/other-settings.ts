@@ -107,7 +107,7 @@ export const OTHER_API_SERVER_SETTINGS: OtherSettings = {
   ...several(["emulation-forward-compatible", "runtime-config-emulation-forward-compatible"], nothing("this server is v1.36 and emulates no other version", "false")),
   ...several(["etcd-count-metric-poll-period", "etcd-db-metric-poll-interval"], nothing("what metrics tell of the store is counted when they are asked for", "*")),
   ...several(["etcd-healthcheck-timeout", "etcd-readycheck-timeout"], always("2s")), "lease-reuse-duration-seconds": nothing("events are kept without leases of etcd", "60"),
-  "storage-initialization-timeout": nothing("the store is open before anything is answered", "*"), "livez-grace-period": always("0s", "0"),
+  "storage-initialization-timeout": nothing("the store is open before anything is answered", "*"),
   ...several(["peer-advertise-ip", "peer-advertise-port", "peer-ca-file"], nothing("all servers serve the same, and send nobody on to another", "")),
   ...several(["send-retry-after-while-not-ready-once", "shutdown-send-retry-after"], always("false")), "shutdown-watch-termination-grace-period": always("0s", "0"),
   "service-account-signing-endpoint": { instead: "tokens are signed with the cluster's own key, or with service-account-signing-key-file" },

@@ -195,10 +195,11 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock });
   const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyHeaders: identity.proxyHeaders, events: () => events, clock, log });
   let customResourcesServed = false;
+  const aliveUntilMs = clock.uptimeMs() + (args.durationMs("livez-grace-period") ?? 0);
   const known = (...all: readonly { readonly synced: boolean }[]): boolean => all.every(({ synced }) => synced);
   const checks: HealthCheck[] = [
     ...healthChecks({
-      storeTrouble: datastore.trouble, isStopping: () => options.stop.isLeaving() || listener.server.stopping.aborted,
+      storeTrouble: datastore.trouble, isStopping: () => options.stop.isLeaving() || listener.server.stopping.aborted, inGrace: () => clock.uptimeMs() <= aliveUntilMs,
       steps: {
         store: () => cache.revision > 0, bootstrap: () => bootstrap.done, customResources: () => customResourcesServed,
         informers: permission.synced, webhooks: () => known(webhooks.mutating, webhooks.validating),

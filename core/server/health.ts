@@ -19,8 +19,8 @@ export interface HealthCheck {
   readonly name: string;
   /** Which of the endpoints ask it. /healthz asks what /livez does. */
   readonly endpoints: readonly ("livez" | "readyz")[];
-  /** Why it fails; undefined: it does not. */
-  check(): string | undefined | Promise<string | undefined>;
+  /** Why it fails at that endpoint; undefined: it does not. */
+  check(endpoint: Endpoint): string | undefined | Promise<string | undefined>;
 }
 
 export interface VersionInfo {
@@ -36,7 +36,7 @@ export interface VersionInfo {
 }
 
 const ENDPOINTS = ["healthz", "livez", "readyz"] as const;
-type Endpoint = (typeof ENDPOINTS)[number];
+export type Endpoint = (typeof ENDPOINTS)[number];
 
 function isEndpoint(name: string): name is Endpoint { return (ENDPOINTS as readonly string[]).includes(name); }
 
@@ -52,7 +52,7 @@ export function healthPathsOf(checksOf: (endpoint: Endpoint) => readonly Pick<He
   const count = slis ? sliCounts(slis) : () => undefined;
 
   async function ask(endpoint: Endpoint, { name, check }: Pick<HealthCheck, "name" | "check">): Promise<string | undefined> {
-    const problem = await check();
+    const problem = await check(endpoint);
     count(endpoint, name, problem === undefined);
     return problem;
   }
