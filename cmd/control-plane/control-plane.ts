@@ -51,7 +51,7 @@ import { inCohorts } from "../../core/server/cohorts.ts";
 import { columnTexts } from "../../core/server/column-texts.ts";
 import { debugPath } from "../../core/server/debug.ts";
 import { discoveryPaths } from "../../core/server/discovery.ts";
-import { featureGateProblem, featureMetrics } from "../../core/server/feature-gates.ts";
+import { featureGateProblem, featureGateWarning, featureMetrics } from "../../core/server/feature-gates.ts";
 import { apiHandler } from "../../core/server/handler.ts";
 import { type HealthCheck, healthPaths, metricsPath, versionPath, zpagesPath } from "../../core/server/health.ts";
 import { inProcessTransport } from "../../core/server/in-process.ts";
@@ -146,7 +146,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const url = `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`;
   const args = apiServerArgs(settings.kubeApiserverArg);
   applyMetricsSettings(args, metrics);
-  checkGates(args);
+  checkGates(args, log);
   featureMetrics(metrics);
 
   const { store, datastore, encryption, pki, joinSecret, tellToken, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
@@ -303,12 +303,13 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 }
 
 /** Throws ConfigError for gates and API versions that are not as they are said to be. */
-function checkGates(args: ApiServerArgs): void {
+function checkGates(args: ApiServerArgs, log: Log): void {
   for (const [name, check] of [["feature-gates", featureGateProblem], ["runtime-config", runtimeConfigProblem]] as const)
     for (const one of args.list(name)) {
       const problem = check(one);
       if (problem !== undefined) throw new ConfigError(`--kube-apiserver-arg ${name}: ${problem}`);
     }
+  for (const gate of args.list("feature-gates").map(featureGateWarning)) if (gate) log.warn("a GA feature gate is set; it will be removed in a future release, and the feature is as it is with or without it", gate);
 }
 
 /** None for a time of nothing. */

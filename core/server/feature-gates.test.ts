@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { metricsRegistry } from "../observe/metrics.ts";
-import { featureGateProblem, featureGates, featureMetrics } from "./feature-gates.ts";
+import { featureGateProblem, featureGates, featureGateWarning, featureMetrics } from "./feature-gates.ts";
 
 test.each<[string, string | undefined]>([
   ["WatchList=true", undefined], ["CBORServingAndStorage=false", undefined], ["AllAlpha=false", undefined], ["NodeSwap = True", undefined], ["kube:WatchList=true", undefined],
@@ -8,8 +8,14 @@ test.each<[string, string | undefined]>([
   ["NodeSwap=false", "cannot set feature gate NodeSwap to false, feature is locked to true"],
   ["CronJobTimeZone=true", "unrecognized feature gate: CronJobTimeZone"],
   ["WatchList", "missing bool value for WatchList"],
+  ["MutatingAdmissionPolicy=false", undefined], ["WatchList=tRue", 'invalid value of WatchList=tRue, err: strconv.ParseBool: parsing "tRue": invalid syntax'],
+  ["WatchList=true=x", 'invalid value of WatchList=true=x, err: strconv.ParseBool: parsing "true=x": invalid syntax'],
   ["WatchList=maybe", 'invalid value of WatchList=maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax'],
 ])("%s: %s", (text, problem) => expect(featureGateProblem(text)).toBe(problem));
+
+test("of a gate that is settled it is told that it will go, and whether it is on", () => {
+  expect(["MutatingAdmissionPolicy=false", "NodeSwap=1", "WatchList=true", "AllBeta=false"].map(featureGateWarning)).toEqual([{ featureGate: "MutatingAdmissionPolicy", value: false, enabled: true }, { featureGate: "NodeSwap", value: true, enabled: true }, undefined, undefined]);
+});
 
 test("each feature is shown with its stage, and whether it is on", () => {
   const metrics = metricsRegistry();

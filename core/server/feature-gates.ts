@@ -1,6 +1,7 @@
 /**
  * Feature gates: which of upstream's features there are in v1.36, and whether they are on. Coracle behaves as upstream does with its defaults; a gate
- * that says so is accepted, one that asks for something else is refused, because it would change nothing.
+ * that says so is accepted, one that asks for something else is refused, because it would change nothing. One that is GA and not locked is taken all the same, with a warning: files that set
+ * it must not keep a server from starting.
  *
  * Source: kubernetes v1.36 component-base/featuregate/feature_gate.go, component-base/metrics/prometheus/feature/metrics.go
  */
@@ -27,17 +28,33 @@ export function featureGates(): readonly FeatureGate[] {
   })];
 }
 
-/** What is wrong with "Name=true", or "kube:Name=true"; undefined: that is how it is. */
+const BOOLEANS: Readonly<Record<string, boolean>> = Object.fromEntries([...["1", "t", "T", "TRUE", "true", "True"].map((text) => [text, true] as const), ...["0", "f", "F", "FALSE", "false", "False"].map((text) => [text, false] as const)]);
+
+/** "Name=true", or "kube:Name=true". */
+function parsed(text: string): { readonly name: string; readonly value: string | undefined } {
+  const whole = text.replace(/^(?:kube)?:/, ""), at = whole.indexOf("=");
+  return at < 0 ? { name: whole.trim(), value: undefined } : { name: whole.slice(0, at).trim(), value: whole.slice(at + 1).trim() };
+}
+
+/** What is wrong with it; undefined: that is how it is, or upstream says no more to it than featureGateWarning. */
 export function featureGateProblem(text: string): string | undefined {
-  const [name = "", value, ...more] = text.replace(/^(?:kube)?:/, "").split("=").map((part) => part.trim());
-  if (value === undefined || more.length > 0) return `missing bool value for ${name}`;
-  const wanted = { true: true, "1": true, t: true, false: false, "0": false, f: false }[value.toLowerCase()];
+  const { name, value } = parsed(text);
+  if (value === undefined) return `missing bool value for ${name}`;
+  const wanted = BOOLEANS[value];
   if (wanted === undefined) return `invalid value of ${name}=${value}, err: strconv.ParseBool: parsing ${JSON.stringify(value)}: invalid syntax`;
   const gate = featureGates().find((one) => one.name === name);
   if (!gate) return `unrecognized feature gate: ${name}`;
   if (gate.enabled === wanted) return undefined;
   if (gate.locked) return `cannot set feature gate ${name} to ${wanted}, feature is locked to ${gate.enabled}`;
+  if (gate.stage === "GA") return undefined;
   return `cannot set feature gate ${name} to ${wanted}: Coracle behaves as v1.36 does with it ${gate.enabled ? "on" : "off"}`;
+}
+
+/** What is to be told of one that there is nothing wrong with: a feature that is settled has its gate only for a while, and here it stays as it is. */
+export function featureGateWarning(text: string): { readonly featureGate: string; readonly value: boolean; readonly enabled: boolean } | undefined {
+  const { name, value = "" } = parsed(text);
+  const gate = featureGates().find((one) => one.name === name && one.stage === "GA");
+  return gate && { featureGate: name, value: BOOLEANS[value]!, enabled: gate.enabled };
 }
 
 export function featureMetrics(metrics: Pick<Metrics, "gaugeFrom">): void {
