@@ -71,7 +71,7 @@ export function components(deps: Deps): Components {
     })]),
     ...(scheduler === undefined ? [] : [listener(deps, {
       name: "kube-scheduler", ...scheduler, paths: ["/configz", "/flagz", "/healthz", "/livez", "/metrics", "/metrics/resources", "/readyz"], configName: "componentconfig",
-      handlers: [healthPathsOf((endpoint) => schedulerChecks(deps, leading, endpoint), metricsRegistry()), metricsOf(metrics, isOfScheduler, state.schedulerRequests), scheduler.resources],
+      handlers: [healthPathsOf((endpoint) => schedulerChecks(deps, leading, endpoint), metricsRegistry()), metricsOf(metrics, isOfScheduler, state.schedulerRequests, { canReset: true }), scheduler.resources],
     })]),
   ];
   return { parts: listeners.map(({ part }) => part), reloadCertificates: () => { for (const one of listeners) one.reloadCertificates(); } };
@@ -89,10 +89,10 @@ function schedulerChecks({ state, isStopping }: Pick<Deps, "state" | "isStopping
 /** Upstream's controllers cannot be asked about one by one. */
 function withoutSingle(health: PathHandler): PathHandler { return (request, user) => (request.path.startsWith("/healthz/") ? undefined : health(request, user)); }
 
-/** What is counted for all of the process, and the component's own requests after it. */
-function metricsOf(metrics: Metrics, isShown: (family: string) => boolean, requests: Metrics): PathHandler {
+/** What is counted for all of the process, and the component's own requests after it. Upstream's controllers count on whoever asks. */
+function metricsOf(metrics: Metrics, isShown: (family: string) => boolean, requests: Metrics, { canReset = false }: { readonly canReset?: boolean } = {}): PathHandler {
   const isRequest = (family: string): boolean => family.startsWith("rest_client_");
-  const all = { render: () => `${metrics.render(isShown)}${requests.render(isRequest).trimStart()}` };
+  const all = { render: () => `${metrics.render(isShown)}${requests.render(isRequest).trimStart()}`, ...(canReset && { reset: () => (metrics.reset(isShown), requests.reset(isRequest)) }) };
   return (request) => (request.path === "/metrics" ? shown(all, request) : undefined);
 }
 

@@ -210,6 +210,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   ];
 
   const describe = columnTexts(loadDescriptions);
+  const profiling = args.boolean("profiling", true);
   const debug = debugPath(options.debug);
   const podResources = podResourceMetrics(() => informers.of(refs.PODS).list());
   const lastModes = new LastModes();
@@ -224,11 +225,11 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
       return wanted ? await impersonations.measured(() => impersonate(wanted, attributes, { authorizer: mayImpersonate, lastModes })) : { user: attributes.user, constraint: "" };
     },
     paths: [
-      healthPaths(checks, metricsRegistry()), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics), podResources, discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
+      healthPaths(checks, metricsRegistry(), { canReset: profiling }), zpagesPath(zpages({ component: "apiserver", flags: shownFlags(settings), version: versionInfo(), paths: ["/flagz", "/healthz", "/livez", "/metrics", "/readyz", "/statusz", "/version"], clock })), versionPath(versionInfo()), metricsPath(metrics, { canReset: profiling }), podResources, discoveryPaths(registry, `${advertise.address}:${advertise.port}`, aggregation),
       openApiPaths({ clock, registry, version: apiVersion(), descriptions: loadDescriptions, foreign: aggregation }),
       ...fairness.paths, indexPaths({ registry, foreign: aggregation, checks }),
       identity.paths, explainSchedulingPath(explainer),
-      snapshotPath(snapshots), installerPaths({ script: installScripts()["join.sh"], url, directory: paths.executables, own: ownExecutable() }), ...(args.boolean("profiling", true) ? [debug] : []),
+      snapshotPath(snapshots), installerPaths({ script: installScripts()["join.sh"], url, directory: paths.executables, own: ownExecutable() }), ...(profiling ? [debug] : []),
     ],
     special: specialHandlers({
       tokens: identity.tokenIssuer,

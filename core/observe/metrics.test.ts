@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { exponential, metricsRegistry } from "./metrics.ts";
+import { exponential, metricsRegistry, Observations } from "./metrics.ts";
 
 test("samples in the text format: series kept or named each time are the same, buckets add up, what has no sample is not shown", () => {
   const metrics = metricsRegistry();
@@ -98,4 +98,28 @@ test("families and labels are shown by name, in whichever order they were counte
 
 test("bounds that grow by a factor have the errors of growing so, which are in upstream's labels", () => {
   expect(exponential(1e-8, 10, 5)).toEqual([1e-8, 1e-7, 1e-6, 9.999999999999999e-6, 9.999999999999999e-5]);
+});
+
+test("what was counted begins anew: not shown until it is counted again, by whoever kept its series, too; gauges and what has no labels stay", () => {
+  const metrics = metricsRegistry();
+  const counter = metrics.counter("a_total", ""), kept = counter.with({ x: "1" }), plain = metrics.counter("b_total", ""), histogram = metrics.histogram("c_seconds", "", [1]).with({ x: "1" }), gauge = metrics.gauge("d", "");
+  let elsewhere = 5;
+  const own = new Observations({ x: "2" }, [1]);
+  metrics.counterFrom("e_total", "", () => [[{ x: "1" }, elsewhere]]);
+  metrics.histogramFrom("f_seconds", "", () => [own]);
+  const count = (): void => {
+    kept.inc(2);
+    plain.inc();
+    histogram.observe(0.5);
+    own.observe(0.5);
+  };
+  const lines = (): string[] => metrics.render().split("\n").filter((line) => /^[a-f]_?[a-z]* ?/.test(line) && !/^(#|registered|disabled|.*_bucket|.*_sum)/.test(line) && line !== "");
+  count();
+  gauge.set(3, { x: "1" });
+  metrics.reset((family) => family !== "f_seconds");
+  expect(lines()).toEqual(["b_total 1", 'd{x="1"} 3', 'f_seconds_count{x="2"} 1']);
+  metrics.reset();
+  count();
+  elsewhere += 2;
+  expect(lines()).toEqual(['a_total{x="1"} 2', "b_total 2", 'c_seconds_count{x="1"} 1', 'd{x="1"} 3', 'e_total{x="1"} 2', 'f_seconds_count{x="2"} 1']);
 });

@@ -37,6 +37,8 @@ export interface Metrics {
   disable(names: Iterable<string>): void;
   /** By metric, then by label, the values that are told apart; all others are counted together, as "unexpected". To be said before anything is counted. */
   allowLabels(lists: LabelAllowLists): void;
+  /** What was counted with labels begins anew, in the families that are `shown`, and is not shown before it is counted again. Gauges stay: what they tell of is still so. */
+  reset(shown?: (family: string) => boolean): void;
   /** All samples, or those of the families that are `shown`, in the text exposition format 0.0.4. */
   render(shown?: (family: string) => boolean): string;
 }
@@ -73,7 +75,7 @@ const SERIES_MAX = 10_000;
 /** Source: component-base/metrics/options.go */
 const UNEXPECTED = "unexpected";
 
-interface Family { readonly name: string; readonly help: string; readonly type: string; lines(): Iterable<string> }
+interface Family { readonly name: string; readonly help: string; readonly type: string; lines(): Iterable<string>; reset?(): void }
 
 export function metricsRegistry(): Metrics {
   const families = new Map<string, Family>();
@@ -101,12 +103,25 @@ export function metricsRegistry(): Metrics {
 
   function values(name: string, help: string, type: string): Series {
     const series = new Series((labels) => folded(name, labels));
-    register({ name, help, type, *lines() { for (const { text, value } of series.all.values()) yield `${name}${text} ${sample(value)}`; } });
+    register({ name, help, type, *lines() { for (const one of series.all.values()) if (!(one.isReset && one.value === 0)) yield `${name}${one.text} ${sample(one.value)}`; }, ...(type === "counter" && { reset: () => series.reset() }) });
     return series;
   }
 
   function from(type: string): Metrics["gaugeFrom"] {
-    return (name, help, read) => register({ name, help, type, *lines() { for (const [labels, value] of allowLists.has(name) ? together(name, type, read()) : read()) yield `${name}${format(inOrder(labels))} ${sample(value)}`; } });
+    return (name, help, read) => {
+      const samples = (): ReturnType<ReadSamples> => (allowLists.has(name) ? together(name, type, read()) : read());
+      let before = new Map<string, number>(); // what was counted until the reset
+      register({
+        name, help, type,
+        *lines() {
+          for (const [labels, value] of samples()) {
+            const text = format(inOrder(labels)), since = before.get(text) ?? 0;
+            if (since === 0 || value !== since) yield `${name}${text} ${sample(value < since ? value : value - since)}`; // less: who counts has begun anew
+          }
+        },
+        ...(type === "counter" && { reset() { before = new Map([...samples()].flatMap(([labels, value]) => (Object.keys(labels).length > 0 ? [[format(inOrder(labels)), value] as const] : []))); } }),
+      });
+    };
   }
 
   /** Samples whose labels are the same once they are folded: what counts is added up, of all else the last one is shown. */
@@ -139,7 +154,7 @@ export function metricsRegistry(): Metrics {
     counterFrom: from("counter"),
     histogram(name, help, buckets) {
       const series = new Map<string, Observations>();
-      register({ name, help, type: "histogram", *lines() { for (const one of series.values()) yield* one.lines(name); } });
+      register({ name, help, type: "histogram", *lines() { for (const one of series.values()) yield* one.lines(name); }, reset() { for (const one of series.values()) one.reset(); } });
       function of(given: Labels): Observations {
         const labels = folded(name, given)!;
         const key = format(labels);
@@ -152,7 +167,7 @@ export function metricsRegistry(): Metrics {
       return { observe: (value, labels = {}) => of(labels).observe(value), with: of, remove: (labels) => void series.delete(format(folded(name, labels))) };
     },
     histogramFrom(name, help, read) {
-      register({ name, help, type: "histogram", *lines() { for (const one of read()) yield* one.lines(name); } });
+      register({ name, help, type: "histogram", *lines() { for (const one of read()) yield* one.lines(name); }, reset() { for (const one of read()) one.reset(); } });
     },
     disable(names) {
       for (const name of names) disabled.add(name);
@@ -160,6 +175,9 @@ export function metricsRegistry(): Metrics {
     allowLabels(lists) {
       allowLists = lists;
       register({ name: "cardinality_enforcement_unexpected_categorizations_total", help: "[ALPHA] The count of unexpected categorizations during cardinality enforcement.", type: "counter", *lines() { yield `cardinality_enforcement_unexpected_categorizations_total ${unexpected}`; } });
+    },
+    reset(shown) {
+      for (const { name, reset } of families.values()) if (shown?.(name) !== false) reset?.();
     },
     render(shown) {
       const out: string[] = [];
@@ -195,7 +213,7 @@ function meta(families: Iterable<Family>, disabled: ReadonlySet<string>, shown: 
 }
 
 class Series {
-  readonly all = new Map<string, { value: number; readonly text: string }>();
+  readonly all = new Map<string, { value: number; isReset: boolean; readonly text: string }>();
   readonly #fold: (labels: Labels | undefined) => Labels | undefined;
 
   constructor(fold: (labels: Labels | undefined) => Labels | undefined) { this.#fold = fold; }
@@ -205,13 +223,18 @@ class Series {
     const key = format(labels);
     const known = this.all.get(key);
     if (known) return known;
-    const made = { value: 0, text: format(inOrder(labels)) };
+    const made = { value: 0, isReset: false, text: format(inOrder(labels)) };
     if (this.all.size < SERIES_MAX) this.all.set(key, made);
     return made;
   }
 
   remove(labels: Labels): void {
     this.all.delete(format(this.#fold(labels)));
+  }
+
+  /** Whoever has kept one goes on counting in it. */
+  reset(): void {
+    for (const one of this.all.values()) if (one.text !== "") Object.assign(one, { value: 0, isReset: true });
   }
 }
 
@@ -221,6 +244,7 @@ export class Observations {
   readonly #buckets: readonly number[];
   readonly #counts: number[];
   #sum = 0;
+  #isReset = false;
 
   constructor(labels: Labels, buckets: readonly number[]) {
     this.#labels = inOrder(labels);
@@ -235,9 +259,17 @@ export class Observations {
     this.#sum += value * weight;
   }
 
+  reset(): void {
+    if (Object.keys(this.#labels).length === 0) return;
+    this.#counts.fill(0);
+    this.#sum = 0;
+    this.#isReset = true;
+  }
+
   get isEmpty(): boolean { return this.#counts.every((count) => count === 0); }
 
   *lines(name: string): Iterable<string> {
+    if (this.#isReset && this.isEmpty) return;
     let below = 0;
     for (const [i, le] of this.#buckets.entries()) yield `${name}_bucket${format({ ...this.#labels, le: bound(le) })} ${(below += this.#counts[i]!)}`;
     const count = below + this.#counts.at(-1)!;

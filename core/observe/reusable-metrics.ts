@@ -36,6 +36,7 @@ export function reusableMetrics(metrics: Metrics): Metrics {
     },
     disable: (names) => metrics.disable(names),
     allowLabels: (lists) => metrics.allowLabels(lists),
+    reset: (shown) => metrics.reset(shown),
     render: (shown) => metrics.render(shown),
   };
 }

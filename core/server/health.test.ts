@@ -3,7 +3,7 @@ import { ANONYMOUS } from "../api/request/user.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { RawAnswer } from "./answer.ts";
-import { type HealthCheck, healthPaths, versionPath } from "./health.ts";
+import { type HealthCheck, healthPaths, metricsPath, versionPath } from "./health.ts";
 import { indexPaths } from "./index-paths.ts";
 import type { ServerRequest } from "./request.ts";
 
@@ -58,4 +58,16 @@ test("the version: what was built, what it behaves as, and the oldest it gets al
   ]);
   expect(ask("application/yaml, application/json;q=0.5").status).toBe(200);
   expect(() => ask("application/yaml")).toThrow("406: Not Acceptable\n\nAvailable representations: application/json");
+});
+
+test("who may delete what was counted, may, unless nothing is to be profiled", async () => {
+  const metrics = metricsRegistry();
+  metrics.counter("apiserver_request_total", "x").inc({ verb: "GET" });
+  const ask = async (method: string, canReset: boolean) => {
+    const { status, headers, body } = (await metricsPath(metrics, { canReset })({ method, path: "/metrics", header: () => undefined } as unknown as ServerRequest, ANONYMOUS)) as RawAnswer;
+    return [status, headers["content-type"], String(body).includes('apiserver_request_total{verb="GET"} 1') ? "counted" : body] as const;
+  };
+  expect((await ask("DELETE", false))[2]).toBe("counted");
+  expect(await ask("DELETE", true)).toEqual([200, "text/plain; charset=utf-8", "metrics reset\n"]);
+  expect((await ask("GET", true))[2]).not.toBe("counted");
 });

@@ -42,13 +42,18 @@ function isEndpoint(name: string): name is Endpoint { return (ENDPOINTS as reado
 
 export function endpointsOf({ endpoints }: Pick<HealthCheck, "endpoints">): readonly Endpoint[] { return endpoints.includes("livez") ? ["healthz", ...endpoints] : endpoints; }
 
+interface Resetting {
+  /** Who may delete what was counted, may. */
+  readonly canReset?: boolean;
+}
+
 /** `slis` counts what the checks found, and is shown at /metrics/slis. */
-export function healthPaths(checks: readonly HealthCheck[], slis?: Metrics): PathHandler {
-  return healthPathsOf((endpoint) => checks.filter((check) => endpointsOf(check).includes(endpoint)), slis);
+export function healthPaths(checks: readonly HealthCheck[], slis?: Metrics, resetting?: Resetting): PathHandler {
+  return healthPathsOf((endpoint) => checks.filter((check) => endpointsOf(check).includes(endpoint)), slis, resetting);
 }
 
 /** The same for checks that come and go. Undefined: there is no such endpoint. */
-export function healthPathsOf(checksOf: (endpoint: Endpoint) => readonly Pick<HealthCheck, "name" | "check">[] | undefined, slis?: Metrics): PathHandler {
+export function healthPathsOf(checksOf: (endpoint: Endpoint) => readonly Pick<HealthCheck, "name" | "check">[] | undefined, slis?: Metrics, { canReset = true }: Resetting = {}): PathHandler {
   const count = slis ? sliCounts(slis) : () => undefined;
 
   async function ask(endpoint: Endpoint, { name, check }: Pick<HealthCheck, "name" | "check">): Promise<string | undefined> {
@@ -61,7 +66,7 @@ export function healthPathsOf(checksOf: (endpoint: Endpoint) => readonly Pick<He
     const { path, query } = request;
     if (slis && path === "/metrics/slis") {
       for (const endpoint of ENDPOINTS) for (const one of checksOf(endpoint) ?? []) await ask(endpoint, one); // nobody may have asked for long
-      return shown(slis, request, isOfSlis);
+      return shown(countable(slis, canReset), request, isOfSlis);
     }
     const [, endpoint = "", ...rest] = path.split("/");
     if (!isEndpoint(endpoint) || path.endsWith("/")) return undefined;
@@ -113,11 +118,20 @@ export function versionPath({ major, minor, ...build }: VersionInfo): PathHandle
   };
 }
 
-export function metricsPath(metrics: Metrics): PathHandler {
-  return (request) => (request.path === "/metrics" ? shown(metrics, request, isOfControlPlane) : undefined);
+export function metricsPath(metrics: Metrics, { canReset = true }: Resetting = {}): PathHandler {
+  return (request) => (request.path === "/metrics" ? shown(countable(metrics, canReset), request, isOfControlPlane) : undefined);
 }
 
-export function shown(metrics: Pick<Metrics, "render">, request: ServerRequest, isShown: (family: string) => boolean = () => true): RawAnswer {
+function countable(metrics: Metrics, canReset: boolean): Countable { return canReset ? metrics : { render: (shown) => metrics.render(shown) }; }
+
+type Countable = Pick<Metrics, "render"> & Partial<Pick<Metrics, "reset">>;
+
+/** Or what was counted begins anew. Source: kubernetes v1.36 component-base/metrics/http.go HandlerWithReset */
+export function shown(metrics: Countable, request: ServerRequest, isShown: (family: string) => boolean = () => true): RawAnswer {
+  if (request.method === "DELETE" && metrics.reset) {
+    metrics.reset(isShown);
+    return raw("metrics reset\n", "text/plain; charset=utf-8");
+  }
   const { body, contentType } = expose(metrics.render(isShown), request.header("accept"));
   return raw(body, contentType, 200, { "process-start-time-unix": String(Math.floor(startedSeconds())) });
 }
