@@ -23,6 +23,7 @@ import { Cached, deepFreeze } from "./cached.ts";
 import { asStatus, Commits } from "./commits.ts";
 import { create } from "./create.ts";
 import { checkStoredPreconditions, type DeleteOptions, type DeletePlan, planDelete } from "./deletion.ts";
+import { KeyTurns, type Turn } from "./key-turns.ts";
 import { ON_NODE } from "./label-index.ts";
 import { inOrder } from "./object-meta.ts";
 import { refuseAny, refuseOthers, refuseUnread } from "./refusals.ts";
@@ -41,6 +42,12 @@ interface Deps {
   readonly random: Random;
 }
 
+interface Updating extends UpdateOptions {
+  readonly createMissing?: boolean;
+  /** Somebody else was first: waits until it is our turn. */
+  lost(signal: AbortSignal): Promise<void>;
+}
+
 type Updated = (now: Readonly<ApiObject>, old: Readonly<ApiObject>) => void;
 
 export class ResourceStore {
@@ -53,6 +60,7 @@ export class ResourceStore {
   readonly #commits: Commits;
   readonly #target: Target;
   readonly #told: Updated[] = [];
+  readonly #turns: KeyTurns;
 
   constructor(resource: StoredResource, definition: Resource, deps: Deps) {
     this.resource = resource;
@@ -62,7 +70,8 @@ export class ResourceStore {
     this.#groupResource = { group: resource.askedIn ?? resource.group, resource: resource.plural };
     this.cache = deps.cache.resource(this.#prefix);
     if (definition.onRead) this.cache.readAs(definition.onRead);
-    const { store, cache: all, random } = deps;
+    const { store, cache: all, random, clock } = deps;
+    this.#turns = new KeyTurns(clock);
     this.#commits = new Commits({ store, all, cache: this.cache, form: resource.form, groupResource: this.#groupResource });
     this.#target = { resource, definition, groupResource: this.#groupResource, cache: this.cache, commits: this.#commits, random, keyOf: (namespace, name) => this.keyOf(namespace, name) };
   }
@@ -160,6 +169,16 @@ export class ResourceStore {
   ): Promise<Written> {
     const key = this.keyOf(namespace, name);
     await this.#deps.cache.fresh(options.signal);
+    const turns = this.#turns;
+    let turn: Turn | undefined;
+    try {
+      return await this.#update({ namespace, name, key }, transform, { ...options, async lost(signal) { if (turn?.isOver !== false) turn = await turns.take(key, signal); } });
+    } finally {
+      turn?.end();
+    }
+  }
+
+  async #update({ namespace, name, key }: { readonly namespace: string; readonly name: string; readonly key: string }, transform: (old: Readonly<ApiObject> | undefined) => Promise<ApiObject>, options: Updating): Promise<Written> {
     let current = this.cache.get(key);
     for (;;) {
       options.signal.throwIfAborted();
@@ -190,8 +209,15 @@ export class ResourceStore {
         }
         return { entry: outcome.entry, created: false };
       }
-      current = outcome.newer;
+      if (outcome.newer) await options.lost(options.signal);
+      current = this.#newest(key, outcome.newer);
     }
+  }
+
+  /** What somebody else has written while we waited, too. */
+  #newest(key: string, found: Cached | undefined): Cached | undefined {
+    const now = this.cache.get(key);
+    return now && found && now.revision > found.revision ? now : found;
   }
 
   /** Deletes, or marks for deletion when grace or finalizers hold the object. `done`: it is gone. */
