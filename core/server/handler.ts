@@ -137,10 +137,13 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     }
     flight.warnings = scope.warnings;
     flight.metered.served();
-    if (!flight.span) return await handler(scope);
-    const part = flight.span.child(handlerName(info.verb), 1, requestFields({ request, info, auditId: flight.auditId }));
+    const name = flight.span && handlerName(info.verb, request.query);
+    if (!flight.span || name === undefined) return await handler(scope);
+    const part = flight.span.child(name, 1, requestFields({ request, info, auditId: flight.auditId }));
     try {
-      return await handler({ ...scope, span: part });
+      const answer = await handler({ ...scope, span: part });
+      if (!isListing(info.verb)) part.event("About to write a response");
+      return answer;
     } finally {
       part.end();
     }
@@ -198,6 +201,8 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     return metered.sized && !request.user && (found.type === "object" || found.type === "list") ? { ...found, sized: metered.sized, brokenOff: () => metered.brokenOff() } : found;
   };
 }
+
+function isListing(verb: string): boolean { return verb === "list" || verb === "watch"; }
 
 /** Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/requestinfo.go */
 function incomplete({ path, wire }: ServerRequest): Answer {

@@ -78,8 +78,9 @@ export interface Scope {
 export type Handler = (request: ServerRequest) => Promise<Answer>;
 
 /** What the request brings with it. Throws 413 when it is too large. */
-export async function bodyOf({ request, metered }: Scope): Promise<RequestBody> {
+export async function bodyOf({ request, metered, span }: Scope): Promise<RequestBody> {
   const body = await request.body();
+  span?.event("limitedReadBody succeeded");
   if (body.type === "bytes") metered?.sent(body.bytes.length);
   return body;
 }

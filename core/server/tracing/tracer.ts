@@ -10,7 +10,7 @@ import type { Clock } from "../../lifecycle/clock.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import type { SpanAttributes, SpanStart } from "../../observe/spans.ts";
 import type { ServerRequest } from "../request.ts";
-import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
+import { isTrue, type RequestInfo, type ResourceRequestInfo } from "../request-info.ts";
 import { scopeOf, verbOf } from "../request-labels.ts";
 
 export type AttributeValue = string | number | boolean;
@@ -84,10 +84,13 @@ export function requestFields({ request, info, auditId }: { readonly request: Se
   };
 }
 
-const HANDLERS: Readonly<Record<string, string>> = { get: "Get", list: "List", watch: "List", create: "Create", update: "Update", patch: "Patch", delete: "Delete", deletecollection: "Delete" };
+const HANDLERS: Readonly<Record<string, string>> = { get: "Get", list: "List", create: "Create", update: "Update", patch: "Patch", delete: "Delete", deletecollection: "Delete" };
 
-/** What upstream calls who answers it. */
-export function handlerName(verb: string): string { return HANDLERS[verb] ?? verb; }
+/** What upstream calls who answers it. Undefined: a watch, unless it begins with what is there. */
+export function handlerName(verb: string, query: URLSearchParams): string | undefined {
+  if (verb !== "watch") return HANDLERS[verb] ?? verb;
+  return query.has("sendInitialEvents") && isTrue(query.get("sendInitialEvents")) && isTrue(query.get("allowWatchBookmarks")) ? "WatchList" : undefined;
+}
 
 /** Traces that begin on our side. Undefined: not this one. */
 export function rootSpans({ samplingRatePerMillion, ...deps }: SpanDeps & { readonly samplingRatePerMillion: number }): (name: string, start: SpanStart) => Span | undefined {

@@ -4,6 +4,7 @@ import { WireReader } from "../../protobuf/wire.ts";
 import { systemClock } from "../../lifecycle/clock.ts";
 import { systemRandom } from "../../lifecycle/random.ts";
 import { silentLog } from "../../observe/log.ts";
+import { apiServer } from "../../../test/api-server.ts";
 import { requestInfo } from "../request-info.ts";
 import type { ServerRequest } from "../request.ts";
 import { OtlpExporter } from "./exporter.ts";
@@ -105,4 +106,27 @@ test("a collector that says nothing does not keep the process from ending", asyn
   stop.abort();
   await asked.promise;
   await running;
+});
+
+test("what is done for a request is told as it happens; a watch has a part only if it begins with what is there", async () => {
+  const spans: SpanData[] = [];
+  await using api = await apiServer({ tracer: tracer({ samplingRatePerMillion: 1_000_000, clock: systemClock, random: systemRandom, record: (span) => void spans.push(span) }) });
+  const maps = "/api/v1/namespaces/a/configmaps", one = `${maps}/m`;
+  await api.ask("POST", maps, { body: { metadata: { name: "m" } } });
+  await api.ask("GET", one);
+  await api.ask("PUT", one, { body: { metadata: { name: "m" }, data: { a: "1" } } });
+  await api.ask("PATCH", one, { body: { data: { a: "2" } }, headers: { "content-type": "application/merge-patch+json" } });
+  await api.ask("GET", maps);
+  await api.events(maps, 1);
+  await api.events(maps, 1, { query: { sendInitialEvents: "true", allowWatchBookmarks: "true", resourceVersionMatch: "NotOlderThan" } });
+  await api.ask("DELETE", one);
+  const parts = spans.filter(({ name }) => /^[A-Z][A-Za-z]+$/.test(name) && name !== "GET");
+  expect(parts.map(({ name, events }) => [name, events.map((event) => event.name)])).toEqual([
+    ["Create", ["limitedReadBody succeeded", "About to convert to expected version", "Conversion done", "About to store object in database", "Write to database call succeeded", "About to write a response"]],
+    ["Get", ["About to Get from storage", "About to write a response"]],
+    ["Update", ["limitedReadBody succeeded", "About to convert to expected version", "Conversion done", "About to store object in database", "Write to database call succeeded", "About to write a response"]],
+    ["Patch", ["limitedReadBody succeeded", "Recorded the audit event", "About to apply patch", "About to check admission control", "Object stored in database", "About to write a response"]],
+    ["List", []], ["WatchList", []],
+    ["Delete", ["limitedReadBody succeeded", "About to delete object from database", "Object deleted from database", "About to write a response"]],
+  ]);
 });

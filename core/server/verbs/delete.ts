@@ -22,13 +22,15 @@ import { writeOptions } from "./write.ts";
 import { type DeleteQuery, deleteQueryOf, deleteRequestOf } from "./write-options.ts";
 
 export async function deleteObject(scope: Scope): Promise<Answer> {
-  const { served, info } = scope;
+  const { served, info, span } = scope;
   const { query, ignoresReadErrors } = await deleteRequestOf(scope);
   warnOfDependents(scope, query);
   if (ignoresReadErrors && (await deletedUnread(scope, query))) return gone(scope, 200, {});
   const kept = served.definition.undeletable?.(info.name);
   if (kept !== undefined) throw forbidden({ group: served.row.group, resource: served.row.plural }, info.name, kept);
+  span?.event("About to delete object from database");
   const { entry, done } = await served.store!.delete(info.namespace, info.name, query, deletingOptions(scope, query, (found) => withUid(served.definition, found, withGrace(served.definition, found, query))));
+  span?.event("Object deleted from database");
   const status = !done && query.orphanDependents === false ? 202 : 200;
   if (!done || served.row.returnsDeleted) await served.ready([entry.object], scope.signal);
   if (!done || served.row.returnsDeleted) return stored(status, served, entry);

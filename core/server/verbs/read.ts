@@ -39,6 +39,7 @@ export async function getObject(scope: Scope): Promise<Answer> {
   const resourceVersion = request.query.get("resourceVersion") ?? "";
   const wrong = versionError(resourceVersion);
   if (wrong) throw badVersion(wrong);
+  scope.span?.event("About to Get from storage");
   await reach(scope, resourceVersion);
   const entry = served.store!.known(info.namespace, info.name);
   const view = subresourceOf(scope);

@@ -25,26 +25,30 @@ import { subresourceOf, viewAnswer } from "./read.ts";
 import { type DeleteQuery, type WriteQuery, writeQueryOf } from "./write-options.ts";
 
 export async function createObject(scope: Scope): Promise<Answer> {
-  const { served } = scope;
+  const { served, span } = scope;
   const read = await bodyReader(scope); // in what it is written is looked at before what is asked for
   const query = writeQueryOf(scope, "CreateOptions");
+  span?.event("About to convert to expected version");
   const object = read();
+  span?.event("Conversion done");
   wipeSystemFields(object.metadata);
   placeInNamespace(scope, object);
   dropRepeatedOwners(scope, object, "request");
   const { admit, ...options } = writeOptions(scope, "CREATE", query);
   await recordOwner(scope, object, undefined, options.context.nowMs);
+  span?.event("About to store object in database");
   await admit(object, undefined);
   const entry = await roomMade((owned) => {
     if (!owned) delete object.metadata.managedFields;
     return traced(scope, "Create etcd3", () => served.store!.create(object, options));
   });
+  span?.event("Write to database call succeeded");
   await served.ready([entry.object], scope.signal);
   return stored(201, served, entry);
 }
 
 export async function updateObject(scope: Scope): Promise<Answer> {
-  const { served, info } = scope;
+  const { served, info, span } = scope;
   requireName(scope);
   const subresource = subresourceOf(scope);
   const query = writeQueryOf(scope, "UpdateOptions");
@@ -56,7 +60,9 @@ export async function updateObject(scope: Scope): Promise<Answer> {
     dropRepeatedOwners(scope, object, "request");
     return object;
   };
+  span?.event("About to convert to expected version");
   let prepared: ApiObject | undefined = replacement(); // what is wrong with it is said before anything else is looked at
+  span?.event("Conversion done");
   const preconditions = { uid: prepared.metadata.uid || undefined };
   const next = (): ApiObject => {
     const object = prepared ?? replacement();
@@ -64,6 +70,7 @@ export async function updateObject(scope: Scope): Promise<Answer> {
     return object;
   };
   if (subresource?.type === "view") return writeView(scope, query, { change: next, ownsFields: false, preconditions });
+  span?.event("About to store object in database");
   const { admit, ...options } = writeOptions(scope, "UPDATE", query);
   const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate etcd3", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
@@ -73,28 +80,33 @@ export async function updateObject(scope: Scope): Promise<Answer> {
     if (!owned) delete object.metadata.managedFields;
     return object;
   }, { ...options, preconditions, isReplacement: true, createMissing: served.definition.createOnUpdate === true && info.subresource === "" })));
+  span?.event("Write to database call succeeded");
   await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);
 }
 
 export async function patchObject(scope: Scope): Promise<Answer> {
-  const { served, info } = scope;
+  const { served, info, span } = scope;
   const subresource = subresourceOf(scope);
   const patcher = await patcherOf(scope);
+  span?.event("Recorded the audit event");
   if (subresource?.type === "view") return writeView(scope, patcher.query, { change: patcher.patch, ownsFields: patcher.ownsFields, isPatch: true });
   const { admit, ...options } = writeOptions(scope, "UPDATE", patcher.query);
   const { entry, created } = await roomMade((owned) => traced(scope, "GuaranteedUpdate etcd3", () => served.store!.update(info.namespace, info.name, async (old) => {
     if (!old) await authorizeCreate(scope);
+    span?.event("About to apply patch");
     const next = await patcher.patch(old && (served.custom ? old : served.fromStorage(old))); // the store shows custom resources in the request's version
     if (!old && next.metadata.uid)
       throw conflict({ group: info.group, resource: info.resource }, info.name, `uid mismatch: the provided object specified uid ${next.metadata.uid}, and no existing object was found`);
     placeInNamespace(scope, next);
     checkName(scope, next);
     if (!patcher.ownsFields) await recordOwner(scope, next, old, options.context.nowMs);
+    span?.event("About to check admission control");
     await withVersion(next, old, () => admit(next, old));
     if (!owned) delete next.metadata.managedFields;
     return next;
   }, { ...options, isPatch: true, createMissing: patcher.creates && info.subresource === "" })), patcher.ownsFields);
+  span?.event("Object stored in database");
   await served.ready([entry.object], scope.signal);
   return stored(created ? 201 : 200, served, entry);
 }
