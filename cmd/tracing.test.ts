@@ -52,11 +52,20 @@ test("without the field of the configuration nothing is traced; with it spans ar
   expect([await recorded(), await recorded(1_000_000)]).toEqual([[["traces"], false], [["traces"], true]]);
 });
 
+const KIND = "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\n";
+/** As upstream reads it: strictly. */
+const WRONG = [
+  [`${KIND}foo: bar\n`, 'unknown field "foo"'], [`${KIND}endpoint: a\nendpoint: b\n`, "endpoint"], [`${KIND}samplingRatePerMillion: "10"\n`, "samplingRatePerMillion"],
+  [`${KIND}samplingRatePerMillion: -1\n`, "failed to validate tracing configuration: samplingRatePerMillion: Invalid value: -1: sampling rate must be positive"],
+  [`${KIND}samplingRatePerMillion: 1000001\nendpoint: http://localhost:4317\n`, '[samplingRatePerMillion: Invalid value: 1000001: sampling rate per million must be less than or equal to one million, endpoint: Invalid value: "http://localhost:4317": unsupported scheme: http.  Options are none, dns, unix, or unix-abstract.  See https://github.com/grpc/grpc/blob/master/doc/naming.md]'],
+  [`${KIND}endpoint: "dn%2s://localhost:4317"\n`, 'endpoint: Invalid value: "dn%2s://localhost:4317": parse "dn%2s://localhost:4317": first path segment in URL cannot contain colon'],
+] as const;
+
 test("a file that cannot be read is refused by its name, and a stray percent sign in the environment stays one", () => {
   const directory = mkdtempSync(join(tmpdir(), "tracing-")), path = join(directory, "tracing.yaml");
   onTestFinished(() => rmSync(directory, { recursive: true }));
   const given = (env: Record<string, string> = {}) => tracingOf(apiServerArgs([`tracing-config-file=${path}`]), { instance: "n", env, clock, random, log });
-  for (const [text, why] of [["a: [", "tracing.yaml: "], ["kind: Pod", "must be a TracingConfiguration"]] as const) {
+  for (const [text, why] of [["a: [", "tracing.yaml: "], ["kind: Pod", 'no kind "Pod" is registered for version ""'], ...WRONG] as const) {
     writeFileSync(path, text);
     expect(given).toThrow(ConfigError);
     expect(given).toThrow(why);

@@ -1,5 +1,9 @@
 /** Traces of the API server, as a TracingConfiguration file asks for them, and of the kubelet, as its configuration does. */
-import { parse } from "yaml";
+import { joinErrors } from "../core/admission/refuse.ts";
+import { fieldsOf } from "../core/api/codec/strict-fields.ts";
+import { parseStrictYaml } from "../core/api/codec/yaml.ts";
+import { type FieldError, formatFieldError, invalid } from "../core/api/meta/field-error.ts";
+import { parseUrl } from "../core/cel/go-url.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
@@ -9,13 +13,12 @@ import { OtlpExporter } from "../core/server/tracing/exporter.ts";
 import { rootSpans, tracer, type Tracer } from "../core/server/tracing/tracer.ts";
 import type { Configuration as KubeletConfiguration } from "../node/kubelet/configuration/decode.ts";
 import type { ApiServerArgs } from "./apiserver-args.ts";
-import { ConfigError, fromFile } from "./config/config.ts";
+import { fromFile } from "./config/config.ts";
 
 const VERSIONS = ["apiserver.config.k8s.io/v1", "apiserver.config.k8s.io/v1beta1", "apiserver.config.k8s.io/v1alpha1"];
 const ENDPOINT = "localhost:4317";
 const PER_MILLION = 1_000_000;
 
-interface TracingConfiguration { readonly apiVersion?: unknown; readonly kind?: unknown; readonly endpoint?: unknown; readonly samplingRatePerMillion?: unknown }
 interface Deps { readonly instance: string; readonly env: Readonly<Record<string, string | undefined>>; readonly clock: Clock; readonly random: Random; readonly log: Log }
 
 /** Throws ConfigError. */
@@ -29,14 +32,33 @@ export function tracingOf(args: ApiServerArgs, { instance, env, clock, random, l
 }
 
 function configurationIn(path: string): { readonly endpoint: string; readonly samplingRatePerMillion: number } {
-  const setting = "kube-apiserver-arg tracing-config-file";
-  const refuse = (why: string): never => { throw new ConfigError(`--${setting} ${path}: ${why}`); };
-  const { apiVersion, kind, endpoint = ENDPOINT, samplingRatePerMillion = 0 } = (fromFile(setting, path, parse) ?? {}) as TracingConfiguration;
-  if (!VERSIONS.includes(String(apiVersion)) || kind !== "TracingConfiguration") refuse(`must be a TracingConfiguration of ${VERSIONS[0]}`);
-  if (typeof endpoint !== "string" || endpoint === "") return refuse("endpoint must be host:port");
-  const rate = Number(samplingRatePerMillion);
-  if (!Number.isInteger(rate) || rate < 0 || rate > PER_MILLION) refuse("sampling rate must be a whole number of at most 1000000");
-  return { endpoint, samplingRatePerMillion: rate };
+  return fromFile("kube-apiserver-arg tracing-config-file", path, (text) => {
+    const fields = fieldsOf(parseStrictYaml(text), { kind: "TracingConfiguration", apiVersions: VERSIONS });
+    const endpoint = fields.has("endpoint") ? fields.text("endpoint") : ENDPOINT;
+    const samplingRatePerMillion = fields.number("samplingRatePerMillion") ?? 0;
+    fields.end();
+    if (!Number.isInteger(samplingRatePerMillion)) throw new Error(`json: cannot unmarshal number ${samplingRatePerMillion} into Go struct field TracingConfiguration.samplingRatePerMillion of type int32`);
+    const problems = [...rateProblems(samplingRatePerMillion), ...endpointProblems(endpoint)];
+    if (problems.length > 0) throw new Error(`failed to validate tracing configuration: ${joinErrors(problems.map(formatFieldError))}`);
+    return { endpoint, samplingRatePerMillion };
+  });
+}
+
+function rateProblems(rate: number): FieldError[] {
+  if (rate < 0) return [invalid("samplingRatePerMillion", rate, "sampling rate must be positive")];
+  return rate > PER_MILLION ? [invalid("samplingRatePerMillion", rate, "sampling rate per million must be less than or equal to one million")] : [];
+}
+
+/** Source: kubernetes v1.36 component-base/tracing/api/v1/config.go */
+function endpointProblems(given: string): FieldError[] {
+  const endpoint = given.includes("//") ? given : `dns://${given}`;
+  let scheme: string;
+  try {
+    ({ scheme } = parseUrl(endpoint));
+  } catch (error) {
+    return [invalid("endpoint", endpoint, (error as Error).message)];
+  }
+  return ["dns", "unix", "unix-abstract"].includes(scheme) ? [] : [invalid("endpoint", endpoint, `unsupported scheme: ${scheme}.  Options are none, dns, unix, or unix-abstract.  See https://github.com/grpc/grpc/blob/master/doc/naming.md`)];
 }
 
 /** Those of the kubelet, as `tracing` of its configuration asks for them: looks at pods, and calls of the runtime within them. */

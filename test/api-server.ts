@@ -75,7 +75,7 @@ export interface ApiServer extends AsyncDisposable {
 
 const ADMIN: UserInfo = { name: "admin", groups: ["system:masters"] };
 
-export async function apiServer({ admit, validate, audit, clock = systemClock, random = systemRandom, remoteConversion = () => undefined, special = {}, times = {}, store: given, authorizer, tracer }: { readonly tracer?: ServerDeps["tracer"]; readonly store?: Store; readonly authorizer?: ServerDeps["authorizer"]; readonly times?: Pick<ServerDeps, "requestMs" | "watchMsMin">;  readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly validate?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random; readonly remoteConversion?: (crd: Readonly<CustomResourceDefinition>) => RemoteConversion | undefined; readonly special?: Partial<SpecialDeps> } = {}): Promise<ApiServer> {
+export async function apiServer({ admit, validate, audit, clock = systemClock, random = systemRandom, remoteConversion = () => undefined, special = {}, times = {}, store: given, authorizer, tracer, impersonate }: { readonly tracer?: ServerDeps["tracer"]; readonly impersonate?: ServerDeps["impersonate"]; readonly store?: Store; readonly authorizer?: ServerDeps["authorizer"]; readonly times?: Pick<ServerDeps, "requestMs" | "watchMsMin">;  readonly admit?: (request: AdmissionRequest) => void | Promise<void>; readonly validate?: (request: AdmissionRequest) => void | Promise<void>; readonly audit?: Auditor; readonly clock?: Clock; readonly random?: Random; readonly remoteConversion?: (crd: Readonly<CustomResourceDefinition>) => RemoteConversion | undefined; readonly special?: Partial<SpecialDeps> } = {}): Promise<ApiServer> {
   const stop = new AbortController();
   const { signal } = stop;
   const store = given ?? (await memoryStore({ refuseLarge: refuseLargeObject }));
@@ -95,7 +95,7 @@ export async function apiServer({ admit, validate, audit, clock = systemClock, r
     registry, cache, clock, random, log: silentLog, metrics, paths: [], ...times,
     authenticator: { authenticate: () => Promise.resolve(undefined) },
     authorizer: authorizer ?? { authorize: () => ({ decision: "allow", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) },
-    impersonate: ({ user }) => Promise.resolve({ user, constraint: "" }),
+    impersonate: impersonate ?? (({ user }) => Promise.resolve({ user, constraint: "" })),
     ...(audit && { audit }), ...(tracer && { tracer }),
     admission: { admit: (request) => Promise.resolve(admit?.(request)), validate: (request) => Promise.resolve(validate?.(request)) },
     special: specialHandlers({ tokens: undefined as never, tokenReviews: undefined as never, review: ({ object }) => Promise.resolve(object), connections: () => undefined, ...special }),

@@ -94,7 +94,10 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     if (!request.user) flight.audit?.took("authentication", authenticationMs);
     if (shown?.annotations) for (const [key, value] of Object.entries(shown.annotations)) flight.audit?.annotate(key, value);
     const impersonatingMs = server.clock.uptimeMs();
-    const { user, constraint } = request.user ? { user: caller, constraint: "" } : await server.impersonate(asCaller, request).catch((error: unknown) => { throw unsniffed(request, error); });
+    const { user, constraint } = request.user ? { user: caller, constraint: "" } : await server.impersonate(asCaller, request).catch((error: unknown) => {
+      flight.audit?.took("impersonation", server.clock.uptimeMs() - impersonatingMs);
+      throw unsniffed(request, error);
+    });
     if (user !== caller) {
       flight.audit?.impersonated(user, constraint);
       flight.audit?.took("impersonation", server.clock.uptimeMs() - impersonatingMs);

@@ -180,6 +180,19 @@ test("a request that took more than half a second says where its time went, if i
   ]);
 });
 
+test("how long it took to find out that somebody may not act as another is told, too", async () => {
+  const events: AuditEvent[] = [];
+  let uptimeMs = 0;
+  const clock = { ...systemClock, uptimeMs: () => uptimeMs };
+  const impersonate = async () => {
+    uptimeMs += 600;
+    throw new Error("no");
+  };
+  await using api = await apiServer({ impersonate, clock, audit: auditor({ policy: readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\nomitStages: [RequestReceived]"), sinks: [{ write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } }], clock, metrics: metricsRegistry() }) });
+  await api.handler({ method: "GET", path: "/api/v1/pods", query: new URLSearchParams(), header: () => undefined, headers: () => [], webSocketProtocols: [], remoteAddress: "", signal: api.signal, body: () => Promise.reject(new Error("none")) } as unknown as Parameters<typeof api.handler>[0]);
+  expect(events.at(-1)!.annotations).toMatchObject({ "apiserver.latency.k8s.io/impersonation": "600ms" });
+});
+
 test("what is answered is recorded in the form it was asked for, and what might last has begun even if it comes to nothing", async () => {
   const events: AuditEvent[] = [];
   const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };
