@@ -35,3 +35,11 @@ test.each<[string, JSONSchemaProps, unknown, string]>([
 ])("what cannot be read as %s is no equal of anything", (_, schema, value, problem) => {
   expect(told(object({ a: schema }, { rule: "self == oldSelf" }), { a: value }, { a: value })).toEqual([`v: Invalid value: "object": ${problem} evaluating rule: self == oldSelf`]);
 });
+
+test("rules of a list's items cannot be asked where the schema says object, and those further in are not", () => {
+  const inner = object({ n: { type: "integer", "x-kubernetes-validations": [{ rule: "self < 5" }] } }, { rule: "self.n >= 0" });
+  const misplaced = (type: string): JSONSchemaProps => object({ list: { type, items: inner } as JSONSchemaProps });
+  const value = { list: [{ n: 8 }] };
+  expect(told(misplaced("object"), value, value)).toEqual(['v.list[0]: Invalid value: "object": rule compiler initialization error: failed to convert to declType for CEL validation rules']);
+  expect(told(misplaced("array"), value, value)).toEqual(["v.list[0].n: Invalid value: 8: failed rule: self < 5"]);
+});

@@ -91,7 +91,15 @@ class RuleNode {
   #compiled: readonly CompiledRule[] | UndeclaredError | undefined;
   readonly #below = new Map<Structure, RuleNode>();
 
-  constructor(structure: Structure, root: boolean, how: Compiling) { this.#structure = structure; this.#root = root; this.#how = how; }
+  /** No type can be declared for what is here, as it is not where its schema says: in a list that is to be an object. */
+  readonly #misplaced: boolean;
+
+  constructor(structure: Structure, root: boolean, { misplaced = false, ...how }: Compiling & { readonly misplaced?: boolean }) {
+    this.#structure = structure;
+    this.#root = root;
+    this.#how = how;
+    this.#misplaced = misplaced;
+  }
 
   check(place: Place, round: Round): void {
     const { value } = place;
@@ -107,7 +115,7 @@ class RuleNode {
     for (const [name, below] of Object.entries(value)) {
       const property = properties.get(name);
       const structure = property ?? additional;
-      if (!structure?.has.rules) continue;
+      if (!structure?.has.rules || (property && this.#misplaced)) continue;
       const before = isMap(old) && Object.hasOwn(old, name) ? old[name] : undefined;
       this.#node(structure).check({ path: property ? child(path, name) : key(path, name), value: below, old: before, past: pastOfField(past, name) }, round);
       if (round.budget < 0) return;
@@ -118,7 +126,7 @@ class RuleNode {
     const { items, listType, listMapKeys } = this.#structure;
     if (!items?.has.rules) return;
     const before = new Map(listType === "map" && Array.isArray(old) ? old.toReversed().map((item) => [itemKey(item, listMapKeys), item]) : []);
-    const node = this.#node(items);
+    const node = this.#node(items, this.#structure.type !== "array");
     for (const [i, item] of value.entries()) {
       const itsKey = itemKey(item, listMapKeys);
       node.check({ path: index(path, i), value: item, old: itsKey === undefined ? undefined : before.get(itsKey), past: past.current ? { current: past.current.item(i), parent: past.current } : past }, round);
@@ -126,16 +134,17 @@ class RuleNode {
     }
   }
 
-  #node(structure: Structure): RuleNode {
+  #node(structure: Structure, misplaced = false): RuleNode {
     const known = this.#below.get(structure);
     if (known) return known;
-    const node = new RuleNode(structure, structure.embedded, this.#how);
+    const node = new RuleNode(structure, structure.embedded, { ...this.#how, misplaced: misplaced || this.#misplaced });
     this.#below.set(structure, node);
     return node;
   }
 
   #rules(): readonly CompiledRule[] | UndeclaredError {
     if (this.#compiled) return this.#compiled;
+    if (this.#misplaced) return (this.#compiled = new UndeclaredError());
     try {
       return (this.#compiled = this.#how.meter.compiled(() => compileRules(this.#structure.schema, { root: this.#root, environment: this.#how.environment }).rules));
     } catch (error) {
