@@ -64,6 +64,7 @@ export interface EncryptionState extends Rewritten { readonly file: string; read
 export async function openEncryption(options: Options): Promise<Encryption> {
   const { beneath, given, own, reload, clock, log, metrics } = options;
   if (given !== undefined && options.on) throw new ConfigError("--secrets-encryption and encryption-provider-config cannot be given together: the file says what is encrypted");
+  if (reload && given === undefined && !options.on) throw new ConfigError("--kube-apiserver-arg encryption-provider-config-automatic-reload must be set with --encryption-provider-config");
   if (options.on) await ensureOwnFile(options);
   const path = given ?? ((await readIfExists(own)) === undefined ? undefined : own);
   const metered = transformationMeter(metrics, clock);
