@@ -18,8 +18,6 @@ import { planVolumes, podClaims, podVolumes } from "./volume-plan.ts";
 /** Why a pod stops waiting for its volumes. */
 const DELETED = Object.freeze(new Error("pod deleted"));
 const PREEMPTED = Object.freeze(new Error("preempted by DefaultPreemption"));
-/** What plugins say of that: their contexts end. */
-const CANCELED = { VolumeBinding: "binding volumes: context canceled", DynamicResources: "context canceled" } as const;
 
 interface Binding extends Tried {
   readonly node: string;
@@ -47,11 +45,14 @@ export class Binder {
     const devices = plan instanceof DevicePlan ? this.#reserveDevices(candidate.pod, plan, node) : undefined;
     const reservation = profile.bindsVolumes ? this.#reserve(candidate.pod, node) : undefined;
     metrics.point("Reserve", profile.schedulerName, clock.uptimeMs() - startMs);
+    metrics.point("Permit", profile.schedulerName, 0); // nobody is asked
+    metrics.point("PreBindPreFlight", profile.schedulerName, 0, reservation || plan ? "Success" : "Skip");
     snapshot.assume(candidate, node);
     queue.done(attempt);
     const binding = { ...tried, node, reservation, devices };
-    if (reservation || plan) waits.add(this.#prepareAndBind(binding));
-    else writes.add(this.#bind(binding, signal));
+    if (reservation || plan) return waits.add(this.#prepareAndBind(binding));
+    metrics.point("PreBind", profile.schedulerName, 0); // there is nothing to prepare
+    writes.add(this.#bind(binding, signal));
   }
 
   /** Whether the pod waits for its volumes still. */
@@ -85,8 +86,9 @@ export class Binder {
     const gone = new AbortController();
     this.#waiting.set(pod.metadata.uid, gone);
     const signal = AbortSignal.any([binding.signal, gone.signal]);
-    let plugin: keyof typeof CANCELED = "VolumeBinding";
+    let plugin = "VolumeBinding";
     const startMs = clock.uptimeMs();
+    const took = (status: "Success" | "Error"): void => metrics.point("PreBind", profile.schedulerName, clock.uptimeMs() - startMs, status);
     try {
       await tryWritePodStatus(pod, { nominatedNodeName: node }, { ...deps, signal }); // others are told where it will be: this may take long
       if (reservation) await volumes.bind(reservation, profile.bindTimeoutMs, signal);
@@ -94,13 +96,16 @@ export class Binder {
       const waiting = (): void => this.#parts.reporter(profile).report(pod, { type: "Normal", reason: "BindingConditionsPending", action: "Scheduling", note: `waiting for binding conditions for device on node ${node}` });
       if (devices) await claims.bind(devices, { timeoutMs: profile.deviceBindingTimeoutMs, waiting, signal });
     } catch (error) {
-      const message = signal.reason === PREEMPTED ? CANCELED[plugin] : error instanceof Error ? error.message : String(error);
-      if (plugin === "VolumeBinding" && gone.signal.reason === DELETED) this.#parts.tellUnscheduled(pod, profile, `running PreBind plugin "VolumeBinding": binding volumes: pod does not exist any more: pod "${pod.metadata.name}" not found`);
-      return this.#failed({ ...binding, isNominated: true }, new Error(`running PreBind plugin "${plugin}": ${message}`, { cause: error }), signal.aborted && signal.reason !== PREEMPTED);
+      took("Error");
+      const cause = signal.reason === PREEMPTED ? PREEMPTED : error;
+      const message = cause instanceof Error ? cause.message : String(cause);
+      const isGone = gone.signal.reason === DELETED;
+      const why = isGone && plugin === "VolumeBinding" ? `binding volumes: pod does not exist any more: pod "${pod.metadata.name}" not found` : message;
+      return this.#failed({ ...binding, isNominated: true }, new Error(`running PreBind plugin "${plugin}": ${why}`, { cause: error }), isGone);
     } finally {
       this.#waiting.delete(pod.metadata.uid);
     }
-    metrics.point("PreBind", profile.schedulerName, clock.uptimeMs() - startMs);
+    took("Success");
     await this.#bind({ ...binding, isNominated: true }, signal);
   }
 
@@ -110,6 +115,9 @@ export class Binder {
     const { name, namespace, uid } = pod.metadata;
     const bindMs = clock.uptimeMs();
     let whose = "";
+    const took = (status: "Success" | "Error"): void => {
+      if (whose !== "") metrics.point("Bind", profile.schedulerName, clock.uptimeMs() - bindMs, status); // an extender is no plugin
+    };
     try {
       if (!(await this.#boundByExtender(pod, node, signal))) {
         whose = 'running Bind plugin "DefaultBinder": ';
@@ -117,13 +125,15 @@ export class Binder {
         await client.resource(PODS).createSubresource(pod, "binding", body, { signal });
       }
     } catch (error) {
-      return this.#failed(binding, new Error(`${whose}${error instanceof Error ? error.message : String(error)}`, { cause: error }), signal.aborted || isNotFound(error));
+      took("Error");
+      return this.#failed(binding, new Error(`${whose}${error instanceof Error ? error.message : String(error)}`, { cause: error }), isNotFound(error));
     }
-    metrics.point("Bind", profile.schedulerName, clock.uptimeMs() - bindMs);
+    took("Success");
     log.info("pod bound", { pod: keyOf(pod), node });
     this.#parts.reporter(profile).report(pod, { type: "Normal", reason: "Scheduled", action: "Binding", note: `Successfully assigned ${namespace}/${name} to ${node}` });
     metrics.attempt("scheduled", profile.schedulerName, clock.uptimeMs() - startMs);
     metrics.scheduled(attempt.attempts, clock.uptimeMs() - attempt.addedMs, attempt.isFlushed);
+    metrics.point("PostBind", profile.schedulerName, 0); // nobody is told
   }
 
   /** Whether there is one that has. One that fails and may be passed over has not. */
@@ -141,14 +151,22 @@ export class Binder {
     }
   }
 
-  /** `gone`: the pod does not want a node any more, or we stop. */
-  async #failed({ attempt, candidate: { pod }, profile, startMs, node, reservation, devices, isNominated, signal }: Binding, error: Error, gone: boolean): Promise<void> {
-    const { deps: { log }, snapshot, volumes, claims, queue } = this.#parts;
+  /** `isGone`: the pod does not exist any more. Another of its name is none of this one's business. */
+  async #failed({ attempt, candidate: { pod }, profile, startMs, node, reservation, devices, isNominated, signal }: Binding, error: Error, isGone: boolean): Promise<void> {
+    const { deps: { clock, informers, log }, snapshot, volumes, claims, queue, metrics } = this.#parts;
+    const unreserveMs = clock.uptimeMs();
     snapshot.forget(pod);
     if (reservation) volumes.takeBack(reservation);
     if (devices) await claims.takeBack(devices, signal);
+    metrics.point("Unreserve", profile.schedulerName, clock.uptimeMs() - unreserveMs);
     this.#parts.changed({ of: "placed pod", object: pod, deleted: true });
-    if (gone || signal.aborted) return;
+    if (signal.aborted) return;
+    const isAnother = (informers.of(PODS).get(attempt.key)?.metadata.uid ?? pod.metadata.uid) !== pod.metadata.uid;
+    if (isGone || isAnother) {
+      metrics.attempt("error", profile.schedulerName, clock.uptimeMs() - startMs);
+      if (!isAnother) this.#parts.tellUnscheduled(pod, profile, error.message);
+      return;
+    }
     log.warn("binding failed, the pod is tried again", { pod: keyOf(pod), node, error });
     queue.fail(attempt, "error");
     await this.#parts.tellError({ pod: isNominated ? { ...pod, status: { ...pod.status, nominatedNodeName: node } } : pod, profile, startMs, signal }, error.message);

@@ -80,7 +80,7 @@ function letGo(parts: Parts, pod: Readonly<Pod>): void {
 
 function podChanged(parts: Parts, pod: Readonly<Pod>, old: Readonly<Pod> | undefined): void {
   const { snapshot, queue } = parts;
-  snapshot.setPod(pod);
+  snapshot.setPod(pod, old);
   if (parts.isWaiting(pod)) {
     if (snapshot.isAssumed(pod)) return void (isDeleting(pod) && letGo(parts, pod));
     queue.add(pod);

@@ -20,7 +20,7 @@ export interface SchedulerMetrics extends BatchMetrics {
   /** How often each plugin was asked: by filters and scores, once for each node. */
   evaluated(point: PluginPoint, plugins: Iterable<readonly [plugin: string, times: number]>, profile: string): void;
   /** How long all plugins of an extension point took. */
-  point(name: PluginPoint | "PostFilter" | "Reserve" | "PreBind" | "Bind", profile: string, ms: number, status?: PluginStatus | "Error"): void;
+  point(name: PluginPoint | "PreEnqueue" | "Sign" | "PostFilter" | "Reserve" | "Unreserve" | "Permit" | "PreBindPreFlight" | "PreBind" | "Bind" | "PostBind", profile: string, ms: number, status?: PluginStatus | "Error"): void;
   handled(event: string, ms: number): void;
   /** How long one plugin took. */
   pluginTook: PluginTimes["took"];

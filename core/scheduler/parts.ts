@@ -88,7 +88,7 @@ export class Parts {
     this.times = { nowMs: () => clock.uptimeMs(), took: pluginTook };
     this.queue = new SchedulingQueue({
       clock, backoff: deps.backoff,
-      gateOf: (pod) => this.#gateOf(pod),
+      gateOf: (pod) => this.#timedGateOf(pod),
       mayHelp: (pod, filters, change, event) => filters.has(EXTENDER) || (this.profileOf(pod)?.filters.some(({ name, mayHelp, judgesTaints }) => filters.has(name) && ((event === NODE_TAINT && !judgesTaints) || mayHelp(pod, change, this.cluster))) ?? false),
       onQueued: (queue, event) => this.metrics.queued(queue, event),
     });
@@ -124,6 +124,14 @@ export class Parts {
     this.metrics.attempt("error", profile.schedulerName, this.deps.clock.uptimeMs() - startMs);
     this.tellUnscheduled(pod, profile, message);
     await tryWritePodStatus(pod, { condition: { type: "PodScheduled", status: "False", reason: "SchedulerError", message }, nominatedNodeName: "" }, { ...this.deps, signal });
+  }
+
+  #timedGateOf(pod: Readonly<Pod>): string | undefined {
+    const { clock } = this.deps;
+    const startMs = clock.uptimeMs();
+    const gate = this.#gateOf(pod);
+    this.metrics.point("PreEnqueue", pod.spec.schedulerName || DEFAULT_SCHEDULER, clock.uptimeMs() - startMs); // upstream counts what is held back as a success, too
+    return gate;
   }
 
   /** Its scheduling gates are closed, or claims it names do not exist yet. */

@@ -5,6 +5,7 @@ import { candidate, first, node, pod, schedulingCluster, stored } from "../../te
 import { place } from "./place.ts";
 import { DEFAULT_PROFILE } from "./plugins.ts";
 import { preempt } from "./preempt.ts";
+import { resolvable } from "./rejection.ts";
 
 type Placed = readonly (readonly [Pod, string])[];
 
@@ -60,4 +61,26 @@ test("while victims leave, nobody else is evicted", () => {
   const leaving = at("x", 1, "2", { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" }, status: { conditions: [{ type: "DisruptionTarget", status: "True", reason: "PreemptionByScheduler" }] } });
   expect(preempted(pod("p", { priority: 10, cpu: "2", status: { nominatedNodeName: "a" } }), ["a", "b"], [[leaving, "a"], [at("y", 1, "2"), "b"]]))
     .toBe("preemption: not eligible due to a terminating pod on the nominated node.");
+});
+
+/** What comes of it when an extender has turned down `refused`, with or without a word, on which the filters would have the pod. */
+function turnedDown(wanted: Pod, { refused, placed, silent = false }: { readonly refused: readonly string[]; readonly placed: Placed; readonly silent?: boolean }): unknown {
+  const cluster = schedulingCluster({ nodes: refused.map((name) => node(name)), placed });
+  const one = candidate(wanted);
+  const { evaluation } = place(one, cluster, DEFAULT_PROFILE, { random: first, start: { next: 0 } });
+  const rejections = new Map(silent ? [] : refused.map((name) => [name, { filter: "Extender", ...resolvable("no") }] as const));
+  return preempt(one, { type: "none", message: "", filters: new Set(["Extender"]), rejections, evaluation }, { cluster, budgets: [], random: first, enough: DEFAULT_PROFILE.preemption! });
+}
+
+test("where nobody would have to go, it is not known why preemption would not help, and a nomination stands", () => {
+  const placed: Placed = [[at("x", 1), "a"], [at("y", 1), "b"]];
+  const unknown = (message: string): unknown => ({ type: "none", message, keepNomination: true, isError: true });
+  expect(turnedDown(at("p", 10), { refused: ["a"], placed })).toEqual(unknown('preemption: expected at least one victim pod on node "a"'));
+  expect(turnedDown(at("p", 10), { refused: ["a", "b"], placed })).toEqual(unknown('preemption: [expected at least one victim pod on node "a", expected at least one victim pod on node "b"]'));
+});
+
+test("a pod does not wait for those who leave a node that an extender has turned down without a word", () => {
+  const leaving = at("x", 1, "1", { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" }, status: { conditions: [{ type: "DisruptionTarget", status: "True", reason: "PreemptionByScheduler" }] } });
+  const wanted = at("p", 10, "1", { status: { nominatedNodeName: "a" } });
+  expect(turnedDown(wanted, { refused: ["a"], placed: [[leaving, "a"]], silent: true })).toMatchObject({ keepNomination: false, message: "preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling." });
 });

@@ -19,8 +19,8 @@ import type { Profile } from "./plugins.ts";
 export type Preemption =
   /** `victims`: the most important first. */
   | { readonly type: "node"; readonly node: string; readonly victims: readonly Readonly<Pod>[] }
-  /** `keepNomination`: what it was nominated to still stands. */
-  | { readonly type: "none"; readonly message: string; readonly keepNomination: boolean };
+  /** `keepNomination`: what it was nominated to still stands. `isError`: nobody knows why it would not help. */
+  | { readonly type: "none"; readonly message: string; readonly keepNomination: boolean; readonly isError?: true };
 
 export interface Choice { readonly node: string; readonly victims: readonly Readonly<Pod>[]; readonly violations: number }
 
@@ -55,15 +55,18 @@ export function candidatesFor(candidate: Candidate, failure: NoPlacement, { clus
   const harmless: Choice[] = [];
   const violating: Choice[] = [];
   const reasons = new Map<string, { readonly reasons: readonly string[] }>();
+  const errors = new Set<string>();
   const offset = Math.floor(random.next() * hopeful.length);
   for (let i = 0; i < hopeful.length && evaluation; i++) {
     if (harmless.length > 0 && harmless.length + violating.length >= enough) break;
     const node = hopeful[(offset + i) % hopeful.length]!;
     const found = victimsOn(node, candidate, evaluation, budgets);
-    if ("reasons" in found) reasons.set(node.name, found);
+    if ("error" in found) errors.add(found.error);
+    else if ("reasons" in found) reasons.set(node.name, found);
     else (found.violations === 0 ? harmless : violating).push(found);
   }
   if (harmless.length + violating.length > 0) return { type: "candidates", choices: [...harmless, ...violating] };
+  if (errors.size > 0) return { ...none(errors.size === 1 ? [...errors][0]! : `[${[...errors].join(", ")}]`), isError: true };
   return { type: "none", message: `preemption: ${explain(total, reasonsOf(reasons, total, "Preemption is not helpful for scheduling"))}`, keepNomination: false };
 }
 
@@ -76,8 +79,7 @@ function isWaitingForVictims(candidate: Candidate, { rejections, evaluation }: N
   const name = candidate.pod.status?.nominatedNodeName;
   const node = name ? cluster.node(name) : undefined;
   if (!node || !evaluation || evaluation.refusal) return false;
-  const rejection = rejections.get(node.name);
-  if (rejection ? !rejection.resolvable : evaluation.onlyNodes) return false;
+  if (!rejections.get(node.name)?.resolvable) return false; // it need not wait for what would not help
   return [...node.pods.values()].some((placed) => priorityOf(placed) < priorityOf(candidate) && isPreempted(placed.pod));
 }
 
@@ -88,7 +90,7 @@ function isPreempted({ metadata, status }: Readonly<Pod>): boolean {
 }
 
 /** Without all pods of lower priority the pod must fit; then as many as possible stay, the protected and the important first. */
-function victimsOn(original: LiveNode, candidate: Candidate, evaluation: Evaluation, budgets: readonly Readonly<PodDisruptionBudget>[]): Choice | { readonly reasons: readonly string[] } {
+function victimsOn(original: LiveNode, candidate: Candidate, evaluation: Evaluation, budgets: readonly Readonly<PodDisruptionBudget>[]): Choice | { readonly reasons: readonly string[] } | { readonly error: string } {
   const lower = [...original.pods.values()].filter((placed) => priorityOf(placed) < priorityOf(candidate)).sort(moreImportant);
   if (lower.length === 0) return { reasons: ["No preemption victims found for incoming pod"] };
   const node = original.copy() as LiveNode;
@@ -110,7 +112,7 @@ function victimsOn(original: LiveNode, candidate: Candidate, evaluation: Evaluat
   }
   for (const placed of rejection ? lower : victims) evaluation.move(placed, node, 1); // think of all as they are
   if (rejection) return { reasons: rejection.reasons };
-  if (victims.length === 0) return { reasons: [`expected at least one victim pod on node "${node.name}"`] };
+  if (victims.length === 0) return { error: `expected at least one victim pod on node "${node.name}"` }; // it is others than filters that keep the pod off
   return { node: node.name, victims: victims.sort(moreImportant).map(({ pod }) => pod), violations };
 }
 

@@ -160,6 +160,29 @@ test("gates hold a pod back until they are all open", () => {
   expect(queue.sizes()).toMatchObject({ gated: 0, active: 1 });
 });
 
+test("a pod that was tried is held back while a gate has closed again, and then waits for what is left of its back-off", async () => {
+  const clock = stoppedClock();
+  let gate: string | undefined;
+  const queue = new SchedulingQueue({ clock, mayHelp: (_pod, filters, change) => filters.has(change.of), gateOf: () => gate });
+  const take = async (): Promise<Attempt> => (await queue.take(new AbortController().signal))!;
+  queue.add(pod("p", { schedulerName: "s" }));
+  queue.fail(await take(), new Set(["node"]));
+  gate = "Claims";
+  queue.changed(newNode, "NodeAdd");
+  expect([queue.sizes(), queue.heldBy().map(({ plugin }) => plugin)]).toEqual([{ active: 0, backoff: 0, unschedulable: 0, gated: 1 }, ["node", "Claims"]]);
+  gate = undefined;
+  queue.regate("ResourceClaimAdd");
+  expect(queue.sizes()).toEqual({ active: 0, backoff: 1, unschedulable: 0, gated: 0 });
+  const again = await take();
+  gate = "Claims";
+  queue.fail(again, "error");
+  expect(queue.sizes()).toMatchObject({ backoff: 0, gated: 1 });
+  clock.advance(60_000);
+  gate = undefined;
+  queue.regate("ResourceClaimAdd");
+  expect(queue.sizes()).toMatchObject({ active: 1, gated: 0 });
+});
+
 test("the wait behind gates does not count as waiting to be tried, and what holds a pod back counts until it is tried", async () => {
   const { clock, queue, take } = setUp();
   queue.add(pod("p", { schedulingGates: [{ name: "x" }], schedulerName: "s" }));

@@ -239,7 +239,7 @@ export class SchedulingQueue {
   /** Something changed that gates may depend on. */
   regate(event: string): void {
     if (this.#sizes.gated === 0) return;
-    for (const entry of [...this.#entries.values()]) if (entry.state === "gated" && this.#gateOf(entry.pod) === undefined) this.#activate(entry, event);
+    for (const entry of [...this.#entries.values()]) if (entry.state === "gated" && this.#gateOf(entry.pod) === undefined) this.#opened(entry, event);
   }
 
   #update(entry: Entry, pod: Readonly<Pod>): void {
@@ -248,7 +248,7 @@ export class SchedulingQueue {
     const change: ClusterChange = { of: "pod", object: pod, old, deleted: false };
     if (entry.state === "gated") {
       const gate = this.#gateOf(pod);
-      if (gate === undefined) return this.#activate(entry, eventsOf(change).find((event) => GATE_OPENED.has(event)) ?? "UnschedulablePodUpdate");
+      if (gate === undefined) return this.#opened(entry, eventsOf(change).find((event) => GATE_OPENED.has(event)) ?? "UnschedulablePodUpdate");
       entry.rejectedBy = new Set([...entry.rejectedBy, gate]);
       return;
     }
@@ -276,6 +276,12 @@ export class SchedulingQueue {
     this.#enter(entry, "gated", event);
   }
 
+  /** Nothing holds it back any more: one that was tried before still has its back-off to wait. */
+  #opened(entry: Entry, event: string): void {
+    if (entry.attempts === 0) this.#activate(entry, event);
+    else this.#backOff(entry, event);
+  }
+
   #record(change: ClusterChange, event: string): void {
     if (this.#inFlight.size === 0) return;
     this.#changes.push({ at: this.#changeCount++, change, event });
@@ -290,7 +296,13 @@ export class SchedulingQueue {
     return early;
   }
 
+  /** It is tried again after a while, unless it may not be meanwhile. */
   #backOff(entry: Entry, event: string): void {
+    const gate = this.#gateOf(entry.pod);
+    if (gate !== undefined) {
+      entry.rejectedBy = new Set([...entry.rejectedBy, gate]);
+      return this.#enter(entry, "gated", event);
+    }
     const now = this.#deps.clock.uptimeMs();
     const waitMs = backoffMs(Math.max(1, entry.errors || entry.failures), this.#deps.backoff ?? BACKOFF);
     entry.backoffUntilMs = (Math.floor((entry.sinceMs + waitMs) / WINDOW_MS) + 1) * WINDOW_MS;

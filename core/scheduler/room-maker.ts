@@ -30,7 +30,7 @@ const NO_ROOM: Room = { message: "", nominatedNodeName: undefined, victims: [] }
 /** There are no nodes, or nobody to ask who could go. Source: schedule_one.go schedulingAlgorithm, clearNominatedNode */
 const NOWHERE: Room = { ...NO_ROOM, nominatedNodeName: "" };
 /** A filter before DynamicResources has refused all nodes: that plugin does not find what it would have noted, says so, and nobody is asked after it. Source: dynamicresources.go PostFilter, getStateData */
-const UNNOTED: Room = { ...NO_ROOM, message: "not found" };
+const UNNOTED: Room = { ...NO_ROOM, message: "not found", isError: true };
 
 export class RoomMaker {
   readonly #parts: Parts;
@@ -43,11 +43,23 @@ export class RoomMaker {
 
   /** The pod fits nowhere, and whoever would have to go is told to. */
   makeRoom(tried: Tried, failure: NoPlacement): void {
-    this.#nowhere(tried, failure, isUnnoted(tried.profile, failure) ? UNNOTED : this.#withDevices(tried, failure, this.#preempt(tried, failure)));
+    const startMs = this.#parts.deps.clock.uptimeMs();
+    const room = isUnnoted(tried.profile, failure) ? UNNOTED : this.#withDevices(tried, failure, this.#preempt(tried, failure));
+    this.#took(tried, failure, room, startMs);
+    this.#nowhere(tried, failure, room);
   }
 
   async makeRoomWithExtenders(tried: Tried, failure: NoPlacement): Promise<void> {
-    this.#nowhere(tried, failure, isUnnoted(tried.profile, failure) ? UNNOTED : this.#withDevices(tried, failure, await this.#preemptWithExtenders(tried, failure)));
+    const startMs = this.#parts.deps.clock.uptimeMs();
+    const room = isUnnoted(tried.profile, failure) ? UNNOTED : this.#withDevices(tried, failure, await this.#preemptWithExtenders(tried, failure));
+    this.#took(tried, failure, room, startMs);
+    this.#nowhere(tried, failure, room);
+  }
+
+  /** Where there is somebody to ask at all. */
+  #took({ profile: { schedulerName, preemption, freesDevices } }: Tried, { evaluation }: NoPlacement, { nominatedNodeName, isError }: Room, startMs: number): void {
+    const { deps: { clock }, metrics } = this.#parts;
+    if (evaluation && (preemption || freesDevices)) metrics.point("PostFilter", schedulerName, clock.uptimeMs() - startMs, nominatedNodeName ? "Success" : isError ? "Error" : "Unschedulable");
   }
 
   #nowhere({ attempt, candidate: { pod }, profile, startMs, signal }: Tried, failure: NoPlacement, room: Room): void {
@@ -89,14 +101,10 @@ export class RoomMaker {
   }
 
   #preempt({ candidate, profile }: Tried, failure: NoPlacement): Room {
-    const { deps: { clock }, metrics } = this.#parts;
     if (!failure.evaluation) return NOWHERE;
     if (!profile.preemption) return profile.freesDevices ? NO_ROOM : NOWHERE;
-    metrics.preemptionTried();
-    const startMs = clock.uptimeMs();
-    const found = preempt(candidate, failure, this.#surroundings(profile.preemption));
-    metrics.point("PostFilter", profile.schedulerName, clock.uptimeMs() - startMs, found.type === "node" ? "Success" : "Unschedulable");
-    return this.#room(found);
+    this.#parts.metrics.preemptionTried();
+    return this.#room(preempt(candidate, failure, this.#surroundings(profile.preemption)));
   }
 
   async #preemptWithExtenders({ candidate, profile, signal }: Tried, failure: NoPlacement): Promise<Room> {
@@ -137,7 +145,7 @@ export class RoomMaker {
   }
 
   #room(preemption: Preemption): Room {
-    if (preemption.type === "none") return { message: preemption.message, nominatedNodeName: preemption.keepNomination ? undefined : "", victims: [] };
+    if (preemption.type === "none") return { message: preemption.message, nominatedNodeName: preemption.keepNomination ? undefined : "", victims: [], isError: preemption.isError ?? false };
     if (!preemption.victims.every(isDeleting)) this.#parts.metrics.preempted(preemption.victims.length);
     return { message: "", nominatedNodeName: preemption.node, victims: preemption.victims };
   }

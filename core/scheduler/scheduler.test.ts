@@ -308,14 +308,61 @@ test("when a binding is refused, the pod is told and tried again, and its place 
     ...client,
     resource: (ref) => ({ ...client.resource(ref), createSubresource: (...args) => (refusals-- > 0 ? Promise.reject(new Error("no luck")) : client.resource(ref).createSubresource(...args)) }),
   });
-  return withScheduler(async ({ node, pod, until, events }) => {
+  return withScheduler(async ({ node, pod, until, events, metrics }) => {
     await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
     await pod("p", {}, "1");
     await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "SchedulerError") ?? false);
     await until("p", on("a"));
     expect(await events("FailedScheduling")).toEqual([`running Bind plugin "DefaultBinder": no luck`]);
+    const steps = [...metrics().matchAll(/extension_point_duration_seconds_count\{extension_point="(\w+)",profile="default-scheduler",status="(\w+)"\} (\d+)/g)].map(([, point, status, count]) => `${point} ${status} ${count}`);
+    expect(steps.filter((step) => /^(Reserve|Unreserve|Permit|PreBind|PreBindPreFlight|Bind|PostBind) /.test(step)).sort()).toEqual([
+      "Bind Error 1", "Bind Success 1", "Permit Success 2", "PostBind Success 1", "PreBind Success 2", "PreBindPreFlight Skip 2", "Reserve Success 2", "Unreserve Success 1",
+    ]);
+    for (const point of ["PreEnqueue", "Sign"]) expect(steps.some((step) => step.startsWith(`${point} Success `))).toBe(true);
   }, { through });
 });
+
+/** What happens to the pod between the decision and its binding. */
+const justBefore = (binding: (real: Client) => Promise<unknown>): ((client: Client) => Client) => {
+  let happened = false;
+  return (client) => ({
+    ...client,
+    resource: (ref) => ({
+      ...client.resource(ref),
+      async createSubresource(...args) {
+        if (!happened) await binding(client);
+        happened = true;
+        return await client.resource(ref).createSubresource(...args);
+      },
+    }),
+  });
+};
+const P = { metadata: { name: "p", namespace: "default" } };
+const untilCounted = async (metrics: () => string): Promise<void> => {
+  while (!metrics().includes('scheduler_schedule_attempts_total{profile="default-scheduler",result="error"} 1')) await Bun.sleep(5);
+};
+
+test("of a pod that is deleted when it is to be bound an event tells", () => withScheduler(async ({ node, pod, events, metrics }) => {
+  await node("a");
+  await pod("p");
+  await untilCounted(metrics);
+  expect(await events("FailedScheduling")).toEqual(['running Bind plugin "DefaultBinder": pods "p" not found']);
+}, { through: justBefore((client) => client.resource(PODS).delete(P, { gracePeriodSeconds: 0 }, { signal: AbortSignal.timeout(5000) })) }));
+
+test("when another pod has come in its place, nothing is told of one that could not be bound", () => withScheduler(async ({ node, pod, until, events, metrics }) => {
+  await node("a");
+  await pod("p");
+  await untilCounted(metrics);
+  await until("p", on("a"));
+  expect(await events("FailedScheduling")).toEqual([]);
+}, {
+  through: justBefore(async (client) => {
+    const call = { signal: AbortSignal.timeout(5000) };
+    await client.resource(PODS).delete(P, { gracePeriodSeconds: 0 }, call);
+    await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: P.metadata, spec: { terminationGracePeriodSeconds: 0, containers: [{ name: "c", image: "i" }] } } as unknown as NewObject<Pod>, call);
+    await Bun.sleep(100); // that the scheduler hears of it
+  }),
+}));
 
 test("a nomination ends when there are no nodes any more", () => withScheduler(async ({ client, call, node, pod, until }) => {
   await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
@@ -425,7 +472,7 @@ test("a pod that waits for its volumes makes room without being deleted", () => 
   await lab.pod("important", { priority: 10 }, "800m");
   await lab.until("important", on("a"));
   expect((await lab.get("p")).metadata.deletionTimestamp).toBeUndefined();
-  expect(await lab.events("FailedScheduling")).toContain('running PreBind plugin "VolumeBinding": binding volumes: context canceled');
+  expect(await lab.events("FailedScheduling")).toContain('running PreBind plugin "VolumeBinding": preempted by DefaultPreemption');
   expect((await lab.events("Preempted"))[0]).toMatch(/^Preempted by pod \S+ on node a \(in kube-scheduler memory\)\.$/);
 }));
 

@@ -118,8 +118,10 @@ class Scheduler {
 
   /** As the last one like it was placed, if that still tells. */
   #place(candidate: PlacedPod, profile: Profile): Placement {
-    const { deps: { random, clock }, cluster } = this.#parts;
+    const { deps: { random, clock }, cluster, metrics } = this.#parts;
+    const startMs = clock.uptimeMs();
     const signature = signatureOf(candidate, cluster, profile);
+    metrics.point("Sign", profile.schedulerName, clock.uptimeMs() - startMs);
     const hint = this.#batch.hint(candidate, signature, { cluster, profile, nowMs: clock.uptimeMs() });
     const placement = hint ? { type: "node" as const, ...hint, feasible: 1, evaluated: 1 } : place(candidate, cluster, profile, { random, start: this.#start, ranks: signature !== undefined, kind: this.#kinds.of(candidate), steps: this.#stepsOf(profile), times: this.#tried++ % TIMED_EVERY === 0 ? this.#parts.times : undefined });
     const others = hint || placement.type === "none" ? undefined : placement.others ?? [];

@@ -107,3 +107,32 @@ test("what a pod asks for in vain is free again once it is said to be infeasible
   };
   expect([requested("Deferred"), requested("Infeasible"), requested("Deferred")]).toEqual([1900, 500, 1900]);
 });
+
+test("zones take turns, and zones of one name in two regions are two", () => {
+  const snapshot = new Snapshot();
+  const at = (name: string, region: string, zone: string): void => snapshot.setNode(node(name, { labels: { "topology.kubernetes.io/region": region, "topology.kubernetes.io/zone": zone } }));
+  at("a1", "eu", "1");
+  at("a2", "eu", "1");
+  at("b1", "us", "1");
+  snapshot.setNode(node("c1", { labels: { "failure-domain.beta.kubernetes.io/region": "eu", "failure-domain.beta.kubernetes.io/zone": "1", "topology.kubernetes.io/zone": "other" } }));
+  const order = (): string[] => snapshot.nodes().map(({ name }) => name);
+  expect(order()).toEqual(["a1", "b1", "a2", "c1"]);
+  at("a2", "us", "1");
+  expect(order()).toEqual(["a1", "a2", "c1", "b1"]);
+});
+
+test("a nomination that the API has not heard of yet survives what else happens to the pod, and ends when the API says so", () => {
+  const snapshot = new Snapshot();
+  const nominated = (nominatedNodeName?: string, labels: Record<string, string> = {}): Pod => pod("p", { labels, metadata: { generation: 1 }, ...(nominatedNodeName && { status: { nominatedNodeName } }) });
+  const plain = nominated();
+  snapshot.setPod(plain);
+  snapshot.nominate(plain, "n");
+  const changed = nominated(undefined, { app: "web" });
+  snapshot.setPod(changed, plain);
+  expect(snapshot.nominatedTo("n").map((one) => one.pod.metadata.labels)).toEqual([{ app: "web" }]);
+  const told = nominated("n", { app: "web" });
+  snapshot.setPod(told, changed);
+  expect(snapshot.nominatedNodeOf(plain)).toBe("n");
+  snapshot.setPod(nominated(), told);
+  expect(snapshot.nominatedNodeOf(plain)).toBeUndefined();
+});

@@ -9,7 +9,9 @@ import { PodIndex } from "./pod-index.ts";
 import { isResizeInfeasible } from "./pod-requests.ts";
 
 const NOBODY: readonly PlacedPod[] = Object.freeze([]);
-const ZONE = "topology.kubernetes.io/zone";
+/** Where a node is; of the two names of each label the old one says more. Source: component-helpers node/topology GetZoneKey */
+const ZONE = ["failure-domain.beta.kubernetes.io/zone", "topology.kubernetes.io/zone"] as const;
+const REGION = ["failure-domain.beta.kubernetes.io/region", "topology.kubernetes.io/region"] as const;
 
 /** An image: on how many nodes it is, and its size as the first of them told it, which counts for all. Source: backend/cache/cache.go addNodeImageStates */
 interface ImageState { readonly bytes: number; nodes: number }
@@ -56,7 +58,7 @@ export class Snapshot {
 
   setNode(node: Readonly<Node>): void {
     const info = this.#info(node.metadata.name);
-    if (!info.node || labelsOf(info.node)[ZONE] !== labelsOf(node)[ZONE]) this.#ordered = undefined;
+    if (!info.node || zoneOf(info.node) !== zoneOf(node)) this.#ordered = undefined;
     const { images, node: old } = info;
     info.set(node);
     if (!old || !Bun.deepEquals(labelsOf(old), labelsOf(node))) this.pods.nodesChanged();
@@ -73,12 +75,13 @@ export class Snapshot {
     this.pods.nodesChanged();
   }
 
-  /** A pod as the API tells it: counted where it is bound, unless it has ended. */
-  setPod(pod: Readonly<Pod>): void {
+  /** A pod as the API tells it, and as it told before: counted where it is bound, unless it has ended. */
+  setPod(pod: Readonly<Pod>, old?: Readonly<Pod>): void {
     const { uid } = pod.metadata;
     const { nodeName } = pod.spec;
     if (!nodeName) {
-      const nominated = pod.status?.nominatedNodeName;
+      const unheard = old && !old.status?.nominatedNodeName ? this.#nominated.get(uid)?.node : undefined; // decided here a moment ago
+      const nominated = pod.status?.nominatedNodeName || unheard;
       if (nominated && !isEnded(pod)) this.nominate(pod, nominated);
       else this.#nominated.delete(uid);
       return;
@@ -115,7 +118,7 @@ export class Snapshot {
 
   nominate(pod: Readonly<Pod>, node: string): void {
     const known = this.#nominated.get(pod.metadata.uid);
-    if (known?.node === node && known.placed.pod.metadata.generation === pod.metadata.generation) return;
+    if (known?.node === node && countsTheSame(known.placed.pod, pod)) return;
     this.#nominated.set(pod.metadata.uid, { node, placed: placedPod(pod) });
   }
 
@@ -185,9 +188,16 @@ function resizing({ spec, status }: Readonly<Pod>): unknown {
   return [isResizeInfeasible(status), held];
 }
 
+/** Zones of one name in two regions are two. */
+function zoneOf(node: Readonly<Node>): string {
+  const labels = labelsOf(node);
+  const [region, zone] = [REGION, ZONE].map(([old, name]) => labels[old] ?? labels[name] ?? "");
+  return `${region}/${zone}`;
+}
+
 /** Z1: a b c, Z2: d e → a d b e c. Source: backend/cache/node_tree.go */
 function inTurn(nodes: readonly LiveNode[]): LiveNode[] {
-  const zones = [...Map.groupBy(nodes, ({ node }) => labelsOf(node)[ZONE] ?? "").values()];
+  const zones = [...Map.groupBy(nodes, ({ node }) => zoneOf(node)).values()];
   if (zones.length < 2) return [...nodes];
   const longest = Math.max(...zones.map(({ length }) => length));
   return Array.from({ length: longest }, (_, i) => zones.flatMap((zone) => zone.slice(i, i + 1))).flat();
