@@ -18,7 +18,7 @@ const alone: Parameters<typeof pod>[1] = { container: { ports: [{ containerPort:
 function run(pods: readonly Pod[], nodes: number, { batches = true, profile = BATCHING, msBetween = 1, seed = 1 }: { readonly batches?: boolean; readonly profile?: Profile; readonly msBetween?: number; readonly seed?: number } = {}) {
   const random = seededRandom(seed);
   const told: string[] = [];
-  const batch = new Batch({ batchAttempt: (result) => void told.push(result), batchFlushed: (reason: FlushReason) => void told.push(`flushed: ${reason}`) });
+  const batch = new Batch(profile, { batchAttempt: (result) => void told.push(result), batchFlushed: (reason: FlushReason) => void told.push(`flushed: ${reason}`) });
   const all = Array.from({ length: nodes }, (_, i) => node(`n${i}`, { cpu: "8" }));
   const used = all.map((one, i): [Pod, string] => [pod(`used-${i}`, { cpu: `${random.integer(1, 6000)}m` }), one.metadata.name]);
   const placed: [Pod, string][] = [...used];
@@ -27,10 +27,11 @@ function run(pods: readonly Pod[], nodes: number, { batches = true, profile = BA
     const wanted = candidate(one);
     const nowMs = i * msBetween;
     const signature = batches ? signatureOf(wanted, cluster, profile) : undefined;
-    const hint = batches ? batch.hint(wanted, signature, { cluster, profile, nowMs }) : undefined;
-    const placement = hint ? { type: "node" as const, node: hint.node, others: undefined } : place(wanted, cluster, profile, { random: first, start: { next: 0 }, ranks: signature !== undefined });
+    const turn = { candidate: wanted, signature, cycle: i + 1, nowMs };
+    const hint = batches ? batch.hint(turn, cluster) : undefined;
+    const placement = hint ? { type: "node" as const, ...hint, feasible: 1, others: undefined } : place(wanted, cluster, profile, { random: first, start: { next: 0 }, ranks: signature !== undefined });
     const on = placement.type === "node" ? placement.node : undefined;
-    if (batches) batch.decided(on, hint || placement.type === "none" ? undefined : placement.others ?? [], { signature, profile, nowMs });
+    if (batches) batch.decided(placement.type === "node" ? { ...placement, isPrepared: true } : { node: undefined, feasible: 0, isPrepared: true }, turn);
     if (on) placed.push([one, on]);
     return on;
   });
@@ -48,16 +49,23 @@ test("pods that are alike, one to a node, go where they would have gone anyhow, 
 });
 
 test.each<[what: string, pods: readonly Pod[], options: Parameters<typeof run>[2], told: string]>([
-  ["the node could take another", [pod("a"), pod("b")], {}, "flushed: node_not_full,no_hint"],
-  ["another kind of pod", [pod("a", alone), pod("b", { ...alone, cpu: "1" })], {}, "flushed: pod_incompatible,no_hint"],
-  ["other labels", [pod("a", alone), pod("b", { ...alone, labels: { x: "y" } })], {}, "flushed: pod_incompatible,no_hint"],
-  ["other labels, where those of others' wishes are not weighed", [pod("a", alone), pod("b", { ...alone, labels: { x: "y" } })], { profile: UNLABELLED }, "hint_used"],
-  ["too late", [pod("a", alone), pod("b", alone)], { msBetween: 501 }, "flushed: expired,no_hint"],
-  ["one that fits nowhere came between", [pod("a", alone), pod("no", { nodeSelector: { x: "y" } }), pod("b", alone)], {}, "flushed: pod_incompatible,no_hint"],
-  ["pods are spread by default", [pod("a", alone), pod("b", alone)], { profile: DEFAULT_PROFILE }, ""],
-  ["a pod that spreads", [pod("a", { ...alone, topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "ScheduleAnyway" }] }), pod("b", alone)], {}, ""],
-  ["a pod with company", [pod("a", { ...alone, affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: "x", labelSelector: {} }] } } }), pod("b", alone)], {}, ""],
+  ["the node could take another", [pod("a"), pod("b")], {}, "no_hint,flushed: node_not_full,no_hint"],
+  ["another kind of pod", [pod("a", alone), pod("b", { ...alone, cpu: "1" })], {}, "no_hint,flushed: pod_incompatible,no_hint"],
+  ["other labels", [pod("a", alone), pod("b", { ...alone, labels: { x: "y" } })], {}, "no_hint,flushed: pod_incompatible,no_hint"],
+  ["other labels, where those of others' wishes are not weighed", [pod("a", alone), pod("b", { ...alone, labels: { x: "y" } })], { profile: UNLABELLED }, "no_hint,hint_used"],
+  ["too late", [pod("a", alone), pod("b", alone)], { msBetween: 501 }, "no_hint,flushed: expired,no_hint"],
+  ["one that fits nowhere came between", [pod("a", alone), pod("no", { nodeSelector: { x: "y" } }), pod("b", alone)], {}, "no_hint,flushed: pod_incompatible,no_hint,flushed: pod_skipped,no_hint"],
+  ["pods are spread by default", [pod("a", alone), pod("b", alone)], { profile: DEFAULT_PROFILE }, "no_hint,flushed: pod_not_batchable,no_hint,flushed: pod_not_batchable"],
+  ["a pod that spreads", [pod("a", { ...alone, topologySpreadConstraints: [{ maxSkew: 1, topologyKey: "zone", whenUnsatisfiable: "ScheduleAnyway" }] }), pod("b", alone)], {}, "no_hint,flushed: pod_not_batchable,no_hint"],
+  ["a pod with company", [pod("a", { ...alone, affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ topologyKey: "x", labelSelector: {} }] } } }), pod("b", alone)], {}, "no_hint,flushed: pod_not_batchable,no_hint"],
 ])("%s", (_, pods, options, told) => expect(run(pods, 5, options).told.join()).toBe(told));
+
+test("a pod that is nominated goes to its node, whichever would be the best", () => {
+  const plain = run([pod("a", alone), pod("b", alone)], 5).went;
+  const other = ["n0", "n1", "n2", "n3", "n4"].find((name) => !plain.includes(name))!;
+  const { went, told } = run([pod("a", alone), pod("b", { ...alone, status: { nominatedNodeName: other } })], 5);
+  expect([went, told.join()]).toEqual([[plain[0], other], "no_hint,hint_not_used,flushed: empty_list"]);
+});
 
 test("what differs from pod to pod and from node to node not is no difference; devices are", () => {
   const cluster = schedulingCluster({ objects: [stored("resource.k8s.io/v1", "DeviceClass", "gpu", { spec: { extendedResourceName: "example.com/gpu" } })] });

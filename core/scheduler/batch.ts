@@ -16,7 +16,7 @@ import type { Profile } from "./plugins.ts";
 
 const AGE_MS_MAX = 500;
 
-export type FlushReason = "pod_failed" | "pod_skipped" | "node_missing" | "node_not_full" | "empty_list" | "expired" | "pod_incompatible" | "pod_not_batchable";
+export type FlushReason = "pod_skipped" | "node_missing" | "node_not_full" | "empty_list" | "expired" | "pod_incompatible" | "pod_not_batchable";
 
 export interface BatchMetrics {
   batchAttempt(result: "no_hint" | "hint_used" | "hint_not_used", profile: string): void;
@@ -40,51 +40,64 @@ function matters({ configMap, secret, emptyDir, downwardAPI, projected }: Volume
 
 interface State { readonly signature: string; readonly nodes: string[]; readonly atMs: number }
 
+/** A pod that is thought of. `cycle`: how many were taken before it, of any profile. */
+interface Turn { readonly candidate: PlacedPod; readonly signature: string | undefined; readonly cycle: number; readonly nowMs: number }
+
+/** What became of it: the node it got, and how many would have done; `others` of them, best first, if anybody asked. `isPrepared`: nothing kept it off all nodes before they were looked at. */
+export interface Outcome { readonly node: string | undefined; readonly feasible: number; readonly others?: readonly string[] | undefined; readonly isPrepared: boolean }
+
+/** Of one profile. */
 export class Batch {
   readonly #metrics: BatchMetrics;
+  readonly #profile: Profile;
   #state: State | undefined;
-  /** What became of the pod before. */
-  #last: { readonly profile: string; readonly node: string | undefined } | undefined;
+  /** The last pod of the profile that got a node. */
+  #last: { readonly cycle: number; readonly node: string } | undefined;
+  /** The node that was best for the pod under way, or why that is not known. */
+  #hinted: string | undefined;
+  #useless: FlushReason | undefined;
 
-  constructor(metrics: BatchMetrics) { this.#metrics = metrics; }
-
-  /** The node that is best now, if it is known without looking at all of them. */
-  hint(candidate: PlacedPod, signature: string | undefined, { cluster, profile, nowMs }: { readonly cluster: Cluster; readonly profile: Profile; readonly nowMs: number }): { readonly node: string; readonly evaluation: Evaluation } | undefined {
-    const state = this.#state;
-    if (!state) return undefined;
-    const drop = (reason: FlushReason): undefined => {
-      this.#metrics.batchFlushed(reason, profile.schedulerName);
-      this.#metrics.batchAttempt("no_hint", profile.schedulerName);
-      this.#state = undefined;
-    };
-    if (state.nodes.length === 0) return drop("empty_list");
-    if (this.#last?.profile !== profile.schedulerName) return drop("pod_skipped");
-    if (this.#last.node === undefined) return drop("pod_failed");
-    if (signature !== state.signature) return drop("pod_incompatible");
-    if (nowMs - state.atMs > AGE_MS_MAX) return drop("expired");
-    const last = cluster.node(this.#last.node);
-    if (!last) return drop("node_missing");
-    const evaluation = new Evaluation(candidate, cluster, profile.filters);
-    const takes = (node: LiveNode): boolean => !evaluation.refusal && (evaluation.onlyNodes?.has(node.name) ?? true) && !evaluation.reject(node);
-    if (takes(last)) return drop("node_not_full");
-    const next = cluster.node(state.nodes.shift()!);
-    if (next && takes(next)) {
-      this.#metrics.batchAttempt("hint_used", profile.schedulerName);
-      return { node: next.name, evaluation };
-    }
-    this.#metrics.batchAttempt("hint_not_used", profile.schedulerName);
-    this.#state = undefined;
-    return undefined;
+  constructor(profile: Profile, metrics: BatchMetrics) {
+    this.#profile = profile;
+    this.#metrics = metrics;
   }
 
-  /** A pod was placed in another way. */
-  skip(): void { this.#last = undefined; }
+  /** The node that is best now, if it is known without looking at all of them. A pod that is nominated goes to its own. */
+  hint(turn: Turn, cluster: Cluster): { readonly node: string; readonly evaluation: Evaluation } | undefined {
+    this.#hinted = this.#useless = undefined;
+    const state = this.#state;
+    if (!state || state.nodes.length === 0) return undefined;
+    const evaluation = new Evaluation(turn.candidate, cluster, this.#profile.filters);
+    const takes = (node: LiveNode): boolean => !evaluation.refusal && (evaluation.onlyNodes?.has(node.name) ?? true) && !evaluation.reject(node);
+    this.#useless = this.#whyUseless(state, turn, { cluster, takes });
+    if (this.#useless) return undefined;
+    this.#hinted = state.nodes.shift();
+    const next = turn.candidate.pod.status?.nominatedNodeName ? undefined : cluster.node(this.#hinted ?? "");
+    return next && takes(next) ? { node: next.name, evaluation } : undefined;
+  }
 
-  /** `others`: nodes that would have done as well, best first; undefined: the node was a hint, what is known stays. `node` undefined: none was found. */
-  decided(node: string | undefined, others: readonly string[] | undefined, { signature, profile, nowMs }: { readonly signature: string | undefined; readonly profile: Profile; readonly nowMs: number }): void {
-    this.#last = { profile: profile.schedulerName, node };
-    if (node === undefined || others === undefined) return;
-    if (this.#state && signature === undefined) this.#metrics.batchFlushed("pod_not_batchable", profile.schedulerName);
-    this.#state = signature === undefined || others.length === 0 ? undefined : { signature, nodes: [...others], atMs: nowMs };
+  #whyUseless(state: State, { signature, cycle, nowMs }: Turn, { cluster, takes }: { readonly cluster: Cluster; readonly takes: (node: LiveNode) => boolean }): FlushReason | undefined {
+    if (cycle !== (this.#last?.cycle ?? -1) + 1) return "pod_skipped";
+    if (signature !== state.signature) return "pod_incompatible";
+    if (nowMs - state.atMs > AGE_MS_MAX) return "expired";
+    const last = cluster.node(this.#last?.node ?? "");
+    if (!last) return "node_missing";
+    return takes(last) ? "node_not_full" : undefined;
+  }
+
+  decided({ node, feasible, others = [], isPrepared }: Outcome, { signature, cycle, nowMs }: Omit<Turn, "candidate">): void {
+    const { schedulerName } = this.#profile;
+    if (!isPrepared) return;
+    if (this.#useless) this.#metrics.batchFlushed(this.#useless, schedulerName);
+    if (this.#hinted === undefined) this.#metrics.batchAttempt("no_hint", schedulerName);
+    if (node === undefined) return;
+    this.#last = { cycle, node };
+    if (this.#hinted !== undefined) this.#metrics.batchAttempt(this.#hinted === node ? "hint_used" : "hint_not_used", schedulerName);
+    if (this.#hinted === node) return; // what is known stays
+    if (signature !== undefined && others.length > 0) this.#state = { signature, nodes: [...others], atMs: nowMs };
+    else {
+      this.#metrics.batchFlushed(feasible > 1 ? "pod_not_batchable" : "empty_list", schedulerName);
+      this.#state = undefined;
+    }
   }
 }

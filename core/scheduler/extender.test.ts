@@ -87,3 +87,26 @@ test("a timeout of nothing is the usual one", async () => {
   answers["/x/score"] = [{ Host: "a", Score: 1 }];
   expect([...(await extender({ prioritizeVerb: "score", httpTimeout: "0s" }).prioritize(wanted, all, signal))]).toEqual([["a", 1]]);
 });
+
+test("why an extender does not answer is told in Go's words", async () => {
+  const deaf = Bun.serve({
+    port: 0, hostname: "127.0.0.1",
+    fetch: ({ url }) => (url.endsWith("/half") ? new Response(new ReadableStream({ start: (body) => body.enqueue("{") })) : new Promise<Response>(() => {})),
+  });
+  const closed = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: (socket) => void socket.end() } });
+  const why = async (urlPrefix: string, verb = "filter"): Promise<string> => {
+    const asked = new Extender({ urlPrefix, filterVerb: verb, httpTimeout: "200ms" }, { clock }).filter(wanted, all, signal);
+    return await asked.then(() => "it did", ({ message }: Error) => message);
+  };
+  const [late, gone] = [`127.0.0.1:${deaf.port}`, `127.0.0.1:${closed.port}`];
+  try {
+    expect(await why(`http://${late}/`)).toBe(`Post "http://${late}/filter": context deadline exceeded (Client.Timeout exceeded while awaiting headers)`);
+    expect(await why(`http://${late}`, "half")).toBe("context deadline exceeded (Client.Timeout or context cancellation while reading body)");
+    expect(await why(`http://${gone}`)).toBe(`Post "http://${gone}/filter": EOF`);
+    expect(await why(`https://127.0.0.1:${server.port}`)).toBe(`Post "https://127.0.0.1:${server.port}/filter": http: server gave HTTP response to HTTPS client`);
+  } finally {
+    closed.stop(true);
+    await deaf.stop(true);
+  }
+  expect(await why(`http://${gone}`)).toBe(`Post "http://${gone}/filter": dial tcp ${gone}: connect: connection refused`);
+});

@@ -110,7 +110,8 @@ export class Extender {
     const { urlPrefix, httpTimeout, enableHTTPS, tlsConfig } = this.#config;
     const url = `${urlPrefix.replace(/\/+$/, "")}/${verb}`;
     const late = new AbortController();
-    const alarm = this.#deps.clock.after((httpTimeout && parseDurationMs(httpTimeout)) || TIMEOUT_MS, () => late.abort(new Error(`Post "${url}": context deadline exceeded`)));
+    let answered = false;
+    const alarm = this.#deps.clock.after((httpTimeout && parseDurationMs(httpTimeout)) || TIMEOUT_MS, () => late.abort(new Error(answered ? LATE_BODY : `Post "${url}": ${LATE}`)));
     const { ca, cert, key } = this.#deps.tls ?? {};
     const insecure = tlsConfig?.insecure || (enableHTTPS && !ca);
     const tls = { ...(ca ? { ca, allowPartialTrustChain: true } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(tlsConfig?.serverName ? { serverName: tlsConfig.serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) };
@@ -118,17 +119,38 @@ export class Extender {
       const response = await fetch(url, {
         method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal: AbortSignal.any([signal, late.signal]), ...(Object.keys(tls).length > 0 ? { tls } : {}),
       } as RequestInit);
+      answered = true;
       if (response.status !== 200) {
         await response.body?.cancel();
         throw new Error(`failed ${verb} with extender at URL ${url}, code ${response.status}`);
       }
       return decoded(await response.text());
     } catch (error) {
-      throw late.signal.aborted ? late.signal.reason : error;
+      if (late.signal.aborted) throw late.signal.reason;
+      throw answered || signal.aborted ? error : new Error(`Post "${url}": ${unreachable(error, new URL(url))}`, { cause: error });
     } finally {
       alarm.cancel();
     }
   }
+}
+
+/** What Go's client says when the time is over: before there is an answer, and while it is read. */
+const LATE = "context deadline exceeded (Client.Timeout exceeded while awaiting headers)";
+const LATE_BODY = "context deadline exceeded (Client.Timeout or context cancellation while reading body)";
+const DIAL_FAULTS: Readonly<Record<string, string>> = {
+  ECONNREFUSED: "connection refused", EHOSTUNREACH: "no route to host", ENETUNREACH: "network is unreachable", ETIMEDOUT: "connection timed out",
+};
+const UNTRUSTED: ReadonlySet<string> = new Set(["DEPTH_ZERO_SELF_SIGNED_CERT", "SELF_SIGNED_CERT_IN_CHAIN", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "UNABLE_TO_VERIFY_LEAF_SIGNATURE"]);
+
+/** Why there is no answer, in Go's words where we know them. */
+function unreachable(error: unknown, { protocol, hostname, port }: URL): string {
+  const { code = "", message } = error as Error & { readonly code?: string };
+  if (code in DIAL_FAULTS) return `dial tcp ${hostname}:${port || (protocol === "https:" ? 443 : 80)}: connect: ${DIAL_FAULTS[code]}`;
+  if (code === "ENOTFOUND") return `dial tcp: lookup ${hostname}: no such host`;
+  if (code === "ECONNRESET") return "EOF";
+  if (code === "EPROTO") return "http: server gave HTTP response to HTTPS client";
+  if (UNTRUSTED.has(code)) return "tls: failed to verify certificate: x509: certificate signed by unknown authority";
+  return message;
 }
 
 /** As upstream sends it: without saying what it is. */

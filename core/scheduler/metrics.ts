@@ -22,6 +22,9 @@ export interface SchedulerMetrics extends BatchMetrics {
   /** How long all plugins of an extension point took. */
   point(name: PluginPoint | "PreEnqueue" | "Sign" | "PostFilter" | "Reserve" | "Unreserve" | "Permit" | "PreBindPreFlight" | "PreBind" | "Bind" | "PostBind", profile: string, ms: number, status?: PluginStatus | "Error"): void;
   handled(event: string, ms: number): void;
+  /** How long it took to find out whether the node for a pod is known from the one before, and to keep what was thought of it. */
+  hintTook(hinted: "hint" | "no_hint", profile: string, ms: number): void;
+  storeTook(profile: string, ms: number): void;
   /** How long one plugin took. */
   pluginTook: PluginTimes["took"];
 }
@@ -54,6 +57,10 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
   metrics.gaugeFrom("scheduler_goroutines", "[BETA] Number of running goroutines split by the work they do such as binding.", () => [[{ operation: "binding" }, bindings()]]);
   const batchAttempts = metrics.counter("scheduler_batch_attempts_total", "[ALPHA] Counts of results when we attempt to use batching.");
   const batchFlushes = metrics.counter("scheduler_batch_cache_flushed_total", "[ALPHA] Counts of cache flushes by reason.");
+  const hints = metrics.histogram("scheduler_get_node_hint_duration_seconds", "[ALPHA] Latency for getting a node hint.", doubling(0.00001, 12));
+  const stores = metrics.histogram("scheduler_store_schedule_results_duration_seconds", "[ALPHA] Latency for getting a no.", doubling(0.00001, 12));
+  const hinting = seriesOf((profile) => ({ hint: hints.with({ hinted: "hint", profile }), no_hint: hints.with({ hinted: "no_hint", profile }) }));
+  const storing = seriesOf((profile) => stores.with({ profile }));
   const evaluated = seriesOf((extension_point) => seriesOf((profile) => seriesOf((plugin) => evaluations.with({ plugin, extension_point, profile }))));
   const took = seriesOf((extension_point) => seriesOf((status) => seriesOf((profile) => points.with({ extension_point, status, profile }))));
   const tried = seriesOf((result) => seriesOf((profile) => ({ attempts: attempts.with({ result, profile }), duration: duration.with({ result, profile }) })));
@@ -68,6 +75,8 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
     },
     point: (name, profile, ms, status = "Success") => took(name)(status)(profile).observe(ms / 1000),
     pluginTook: (point, plugin, status, ms) => ran(point)(status)(plugin).observe(ms / 1000),
+    hintTook: (hinted, profile, ms) => hinting(profile)[hinted].observe(ms / 1000),
+    storeTook: (profile, ms) => storing(profile).observe(ms / 1000),
     handled: (event, ms) => handling(event).observe(ms / 1000),
     attempt(result, profile, ms) {
       const series = tried(result)(profile);

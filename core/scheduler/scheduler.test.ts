@@ -89,6 +89,8 @@ test("a pod waits for a node, is told why, and gets it when it comes", () => wit
   expect(metrics()).not.toContain('extension_point="PreFilter",plugin="NodeName"');
   expect(metrics()).toContain("scheduler_pod_scheduled_after_flush_total 0\n");
   expect(metrics()).toMatch(/scheduler_event_handling_duration_seconds_count\{event="NodeAdd"\} 1/);
+  for (const series of ['batch_attempts_total{profile="default-scheduler",result="no_hint"}', 'get_node_hint_duration_seconds_count{hinted="no_hint",profile="default-scheduler"}']) expect(metrics()).toMatch(new RegExp(`scheduler_${RegExp.escape(series)} [1-9]`)); // there was no node to think of before
+  for (const series of ['batch_cache_flushed_total{profile="default-scheduler",reason="empty_list"}', 'store_schedule_results_duration_seconds_count{profile="default-scheduler"}']) expect(metrics()).toContain(`scheduler_${series} 1\n`);
 }));
 
 test("a node that declares a feature brings back the pod that needs it", () => withScheduler(async ({ client, call, node, pod, until, metrics }) => {

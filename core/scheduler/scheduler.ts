@@ -50,7 +50,8 @@ class Scheduler {
   readonly #parts: Parts;
   readonly #binder: Binder;
   readonly #rooms: RoomMaker;
-  readonly #batch: Batch;
+  readonly #batches = new Map<string, Batch>(); // by name of profile
+  #cycle = 0;
   readonly #start: SearchStart = { next: 0 };
   readonly #kinds = new Kinds();
   #tried = 0;
@@ -59,7 +60,6 @@ class Scheduler {
     this.#parts = parts;
     this.#binder = binder;
     this.#rooms = new RoomMaker(parts, binder);
-    this.#batch = new Batch(parts.metrics);
   }
 
   async schedule(signal: AbortSignal): Promise<void> {
@@ -81,6 +81,7 @@ class Scheduler {
 
   #attempt(attempt: Attempt, signal: AbortSignal): void | Promise<void> {
     const startMs = this.#parts.deps.clock.uptimeMs();
+    this.#cycle++;
     try {
       return this.#decide(attempt, startMs, signal)?.catch((error: unknown) => this.#undecided({ attempt, startMs, signal }, error));
     } catch (error) {
@@ -121,12 +122,24 @@ class Scheduler {
     const { deps: { random, clock }, cluster, metrics } = this.#parts;
     const startMs = clock.uptimeMs();
     const signature = signatureOf(candidate, cluster, profile);
-    metrics.point("Sign", profile.schedulerName, clock.uptimeMs() - startMs);
-    const hint = this.#batch.hint(candidate, signature, { cluster, profile, nowMs: clock.uptimeMs() });
+    const signedMs = clock.uptimeMs();
+    metrics.point("Sign", profile.schedulerName, signedMs - startMs);
+    const batch = this.#batchOf(profile), turn = { candidate, signature, cycle: this.#cycle, nowMs: signedMs };
+    const hint = batch.hint(turn, cluster);
+    const hintMs = clock.uptimeMs() - signedMs;
     const placement = hint ? { type: "node" as const, ...hint, feasible: 1, evaluated: 1 } : place(candidate, cluster, profile, { random, start: this.#start, ranks: signature !== undefined, kind: this.#kinds.of(candidate), steps: this.#stepsOf(profile), times: this.#tried++ % TIMED_EVERY === 0 ? this.#parts.times : undefined });
-    const others = hint || placement.type === "none" ? undefined : placement.others ?? [];
-    this.#batch.decided(placement.type === "node" ? placement.node : undefined, others, { signature, profile, nowMs: clock.uptimeMs() });
+    const isPrepared = placement.evaluation !== undefined && placement.evaluation.refusal === undefined;
+    if (isPrepared) metrics.hintTook(hint ? "hint" : "no_hint", profile.schedulerName, hintMs);
+    const storedMs = clock.uptimeMs();
+    batch.decided(placement.type === "node" ? { ...placement, isPrepared } : { node: undefined, feasible: 0, isPrepared }, turn);
+    if (placement.type === "node") metrics.storeTook(profile.schedulerName, clock.uptimeMs() - storedMs);
     return placement;
+  }
+
+  #batchOf(profile: Profile): Batch {
+    let batch = this.#batches.get(profile.schedulerName);
+    if (!batch) this.#batches.set(profile.schedulerName, (batch = new Batch(profile, this.#parts.metrics)));
+    return batch;
   }
 
   #stepsOf({ schedulerName }: Profile): StepTimes {
@@ -148,7 +161,6 @@ class Scheduler {
     const { candidate, profile, signal } = tried;
     const { deps: { random, log }, extenders, cluster } = this.#parts;
     const { pod } = candidate;
-    this.#batch.skip();
     const asked = { extenders, log, signal };
     const { found, feasible } = await this.#searchWithExtenders(tried, asked);
     const more = feasible.length > 1 ? await scoresOfExtenders(pod, feasible, asked) : new Map<string, number>();
