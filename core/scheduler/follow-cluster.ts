@@ -26,7 +26,7 @@ export async function followCluster(parts: Parts, binder: Binder, signal: AbortS
   const stops = [
     explainer?.attach({ snapshot, cluster, standing: (key) => queue.standing(key) }),
     informers.of(NODES).onChange((change) => nodeChanged(parts, { of: "node", ...change })),
-    informers.of(PODS).onChange(({ object, old, deleted }) => (deleted ? podGone(parts, binder, object, old) : podChanged(parts, object, old))),
+    informers.of(PODS).onChange(({ object, old, deleted }) => handling(parts, podEvents(parts, { object, old, deleted }), () => (deleted ? podGone(parts, binder, object, old) : podChanged(parts, binder, object, old)))),
     informers.of(NAMESPACES).onChange((change) => changed({ of: "namespace", ...change })),
     informers.of(PERSISTENT_VOLUME_CLAIMS).onChange((change) => storageChanged({ of: "claim", ...change })),
     informers.of(PERSISTENT_VOLUMES).onChange((change) => storageChanged({ of: "volume", ...change })),
@@ -55,14 +55,30 @@ function nodeChanged(parts: Parts, change: ClusterChange & { readonly of: "node"
   parts.changed(change);
 }
 
+/** How long what `does` takes counts under each of `events`. */
+function handling(parts: Parts, events: readonly string[], does: () => void): void {
+  const { deps: { clock }, metrics } = parts;
+  const startMs = clock.uptimeMs();
+  does();
+  for (const event of events) metrics.handled(event, clock.uptimeMs() - startMs);
+}
+
+/** Upstream's words for what happens to a pod, but for those that Parts.changed counts. */
+function podEvents(parts: Parts, { object: pod, old, deleted }: { readonly object: Readonly<Pod>; readonly old?: Readonly<Pod> | undefined; readonly deleted: boolean }): readonly string[] {
+  const waited = old !== undefined && parts.isWaiting(old);
+  if (deleted || !parts.isWaiting(pod)) return waited || (deleted && parts.isWaiting(pod)) ? ["UnschedulablePodDelete"] : old?.spec.nodeName && !isEnded(pod) && countsTheSame(old, pod) ? ["AssignedPodUpdate"] : [];
+  if (!old) return ["UnschedulablePodAdd"];
+  return [...new Set(["UnschedulablePodUpdate", ...eventsOf({ of: "pod", object: pod, old, deleted: false })])];
+}
+
 function podGone(parts: Parts, binder: Binder, pod: Readonly<Pod>, old: Readonly<Pod> | undefined): void {
   const { snapshot, queue } = parts;
-  const nominated = snapshot.nominatedNodeOf(pod) !== undefined;
+  const nominated = snapshot.nominatedNodeOf(pod) !== undefined, assumed = snapshot.isAssumed(pod);
   snapshot.removePod(pod);
   queue.remove(keyOf(pod));
   binder.forget(pod);
   const change: ClusterChange = { of: "placed pod", object: pod, old, deleted: true };
-  if (pod.spec.nodeName && !isEnded(pod)) parts.changed(change);
+  if (assumed || (pod.spec.nodeName && !isEnded(pod))) parts.changed(change); // also while it is being bound: that may take a while to fail
   else if (nominated) parts.changed(change, notAbove(pod));
 }
 
@@ -78,8 +94,10 @@ function letGo(parts: Parts, pod: Readonly<Pod>): void {
   parts.changed({ of: "placed pod", object: pod, deleted: true });
 }
 
-function podChanged(parts: Parts, pod: Readonly<Pod>, old: Readonly<Pod> | undefined): void {
+function podChanged(parts: Parts, binder: Binder, pod: Readonly<Pod>, old: Readonly<Pod> | undefined): void {
   const { snapshot, queue } = parts;
+  if (!pod.spec.nodeName && !parts.profileOf(pod)) return; // where another scheduler would have it is that one's business
+  if (!pod.spec.nodeName && isEnded(pod)) return podGone(parts, binder, pod, old);
   snapshot.setPod(pod, old);
   if (parts.isWaiting(pod)) {
     if (snapshot.isAssumed(pod)) return void (isDeleting(pod) && letGo(parts, pod));
@@ -88,7 +106,6 @@ function podChanged(parts: Parts, pod: Readonly<Pod>, old: Readonly<Pod> | undef
     return;
   }
   queue.remove(keyOf(pod));
-  if (!pod.spec.nodeName) return;
   if (isEnded(pod)) {
     if (old && !isEnded(old)) parts.changed({ of: "placed pod", object: pod, old, deleted: true });
   } else if (!old?.spec.nodeName) parts.changed({ of: "placed pod", object: pod, deleted: false });

@@ -88,7 +88,8 @@ test("a pod waits for a node, is told why, and gets it when it comes", () => wit
   expect(metrics()).toMatch(/scheduler_plugin_evaluation_total\{extension_point="PreFilter",plugin="NodeResourcesFit",profile="default-scheduler"\} [1-9]/);
   expect(metrics()).not.toContain('extension_point="PreFilter",plugin="NodeName"');
   expect(metrics()).toContain("scheduler_pod_scheduled_after_flush_total 0\n");
-  expect(metrics()).toMatch(/scheduler_event_handling_duration_seconds_count\{event="NodeAdd"\} 1/);
+  for (const event of ["NodeAdd", "UnschedulablePodAdd", "UnschedulablePodDelete", "AssignedPodAdd"]) expect(metrics()).toContain(`scheduler_event_handling_duration_seconds_count{event="${event}"} 1\n`);
+  expect(metrics()).toMatch(/scheduler_event_handling_duration_seconds_count\{event="UnschedulablePodUpdate"\} [1-9]/);
   for (const series of ['batch_attempts_total{profile="default-scheduler",result="no_hint"}', 'get_node_hint_duration_seconds_count{hinted="no_hint",profile="default-scheduler"}']) expect(metrics()).toMatch(new RegExp(`scheduler_${RegExp.escape(series)} [1-9]`)); // there was no node to think of before
   for (const series of ['batch_cache_flushed_total{profile="default-scheduler",reason="empty_list"}', 'store_schedule_results_duration_seconds_count{profile="default-scheduler"}']) expect(metrics()).toContain(`scheduler_${series} 1\n`);
 }));
@@ -351,6 +352,20 @@ test("of a pod that is deleted when it is to be bound an event tells", () => wit
   expect(await events("FailedScheduling")).toEqual(['running Bind plugin "DefaultBinder": pods "p" not found']);
 }, { through: justBefore((client) => client.resource(PODS).delete(P, { gracePeriodSeconds: 0 }, { signal: AbortSignal.timeout(5000) })) }));
 
+test("the place of a pod that is deleted while it is being bound is free at once, not when binding it has failed", () => {
+  let refuse = (_why: Error): void => {};
+  const stuck: Partial<Extender> = { name: "x", binds: true, ignorable: false, isInterestedIn: ({ metadata }) => metadata.name === "p", bind: () => new Promise<void>((_, reject) => { refuse = reject; }) };
+  return withScheduler(async ({ client, call, node, pod, until }) => {
+    await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
+    await pod("p", {}, "800m");
+    await pod("next", {}, "800m");
+    await until("next", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+    await client.resource(PODS).delete(P, { gracePeriodSeconds: 0 }, call);
+    await until("next", on("a"));
+    refuse(new Error("too late"));
+  }, { extenders: [stuck] });
+});
+
 test("when another pod has come in its place, nothing is told of one that could not be bound", () => withScheduler(async ({ node, pod, until, events, metrics }) => {
   await node("a");
   await pod("p");
@@ -431,6 +446,19 @@ test("the place that a pod was nominated to is for others when it is not any mor
   await until("second", ({ status }) => status?.conditions?.some(({ message }) => message?.startsWith("0/1 nodes are available: 1 Insufficient cpu.") ?? false) ?? false);
   await nominate(null);
   await until("second", on("a"));
+}));
+
+test("where other schedulers would have their pods, and where pods were to go that have ended, is free", () => withScheduler(async ({ client, call, node, pod, until }) => {
+  await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
+  const nominated = (name: string): Promise<unknown> => client.resource(PODS).patch({ metadata: { name, namespace: "default" } }, "application/merge-patch+json", { status: { nominatedNodeName: "a" } }, { ...call, subresource: "status" });
+  await pod("other", { schedulerName: "mine", priority: 10 }, "800m");
+  await nominated("other");
+  await pod("ended", { priority: 10, nodeSelector: { nowhere: "y" } }, "800m");
+  await nominated("ended");
+  await pod("p", {}, "800m");
+  await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  await client.resource(PODS).patch({ metadata: { name: "ended", namespace: "default" } }, "application/merge-patch+json", { status: { phase: "Failed" } }, { ...call, subresource: "status" });
+  await until("p", on("a"));
 }));
 
 test("a place that a nomination gives up is news to pods that are no more important", () => withScheduler(async ({ client, call, node, pod, until, metrics }) => {
