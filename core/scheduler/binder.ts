@@ -94,7 +94,7 @@ export class Binder {
       if (reservation) await volumes.bind(reservation, profile.bindTimeoutMs, signal);
       plugin = "DynamicResources";
       const waiting = (): void => this.#parts.reporter(profile).report(pod, { type: "Normal", reason: "BindingConditionsPending", action: "Scheduling", note: `waiting for binding conditions for device on node ${node}` });
-      if (devices) await claims.bind(devices, { timeoutMs: profile.deviceBindingTimeoutMs, waiting, signal });
+      if (devices) await claims.bind(devices, { timeoutMs: profile.deviceBindingTimeoutMs, waiting, waited: (wait) => metrics.waitedForDevices(profile.schedulerName, wait), signal });
     } catch (error) {
       took("Error");
       const cause = signal.reason === PREEMPTED ? PREEMPTED : error;

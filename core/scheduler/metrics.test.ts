@@ -14,3 +14,12 @@ test("pods are told apart by how often they were tried, up to fifteen times; tho
   expect(lines.filter((line) => line.startsWith("scheduler_pending_pods"))).toEqual(['{queue="active"} 1', '{queue="backoff"} 0', '{queue="unschedulable"} 2', '{queue="gated"} 3'].map((end) => `scheduler_pending_pods${end}`));
   expect(lines).toContain('scheduler_unschedulable_pods{plugin="NodeResourcesFit",profile="default-scheduler"} 2');
 });
+
+test("waits for devices are counted by driver, devices that need not be made ready only by how long they were waited for", () => {
+  const metrics = metricsRegistry();
+  schedulerMetrics(metrics, { queue: () => ({}) as never, snapshot: new Snapshot(), bindings: () => 0 }).waitedForDevices("p", { status: "timeout", ms: 3000, devices: [{ driver: "d", hasConditions: true }, { driver: "e", hasConditions: false }] });
+  const lines = metrics.render((family) => family.startsWith("scheduler_dra")).split("\n").filter((line) => /^\w+_(count|total)/.test(line));
+  expect(lines.map((line) => line.replace("scheduler_dra_bindingconditions_", "")).sort()).toEqual([
+    'allocations_total{driver="d",profile="p",status="timeout"} 1', 'wait_duration_seconds_count{driver="d",profile="p",status="timeout"} 1', 'wait_duration_seconds_count{driver="e",profile="p",status="timeout"} 1',
+  ]);
+});

@@ -1,6 +1,7 @@
 /** What the scheduler counts, under upstream's names. Source: kubernetes v1.36 pkg/scheduler/metrics/metrics.go */
 import { doubling, exponential, type Metrics, seriesOf } from "../observe/metrics.ts";
 import type { BatchMetrics } from "./batch.ts";
+import type { DeviceWait } from "./devices/claim-binder.ts";
 import type { PluginPoint, PluginStatus, PluginTimes } from "./plugin-times.ts";
 import type { SchedulingQueue } from "./queue.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -17,6 +18,7 @@ export interface SchedulerMetrics extends BatchMetrics {
   preemptionRan(result: "success" | "error", ms: number): void;
   /** A claim for extended resources was made, or could not be. */
   claimMade(status: "success" | "failure"): void;
+  waitedForDevices(profile: string, wait: DeviceWait): void;
   /** How often each plugin was asked: by filters and scores, once for each node. */
   evaluated(point: PluginPoint, plugins: Iterable<readonly [plugin: string, times: number]>, profile: string): void;
   /** How long all plugins of an extension point took. */
@@ -43,6 +45,8 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
   const runs = metrics.counter("scheduler_preemption_goroutines_execution_total", "[ALPHA] Number of preemption goroutines executed.");
   const runDuration = metrics.histogram("scheduler_preemption_goroutines_duration_seconds", "[ALPHA] Duration in seconds for running goroutines for the preemption.", doubling(0.01, 20));
   const claims = metrics.counter("scheduler_resourceclaim_creates_total", "[ALPHA] Number of ResourceClaims creation requests within scheduler");
+  const deviceWaits = metrics.histogram("scheduler_dra_bindingconditions_wait_duration_seconds", "[ALPHA] Time in seconds spent waiting for BindingConditions to be satisfied during PreBind.", doubling(0.1, 14));
+  const deviceAllocations = metrics.counter("scheduler_dra_bindingconditions_allocations_total", "[ALPHA] Number of allocations using devices with BindingConditions, counted per driver per scheduling attempt");
   metrics.gaugeFrom("scheduler_pending_pods", "[STABLE] Number of pending pods, by the queue type. 'active' means number of pods in activeQ; 'backoff' means number of pods in backoffQ; 'unschedulable' means number of pods in unschedulablePods that the scheduler attempted to schedule and failed; 'gated' is the number of unschedulable pods that the scheduler never attempted to schedule because they are gated.", () =>
     Object.entries(queue().sizes()).map(([name, size]) => [{ queue: name }, size] as const));
   metrics.gaugeFrom("scheduler_cache_size", "[ALPHA] Number of nodes, pods, and assumed (bound) pods in the scheduler cache.", () =>
@@ -97,6 +101,12 @@ export function schedulerMetrics(metrics: Metrics, { queue, snapshot, bindings }
       runDuration.observe(ms / 1000, { result });
     },
     claimMade: (status) => claims.inc({ status }),
+    waitedForDevices(profile, { status, ms, devices }) {
+      for (const { driver, hasConditions } of devices) {
+        deviceWaits.observe(ms / 1000, { profile, driver, status });
+        if (hasConditions) deviceAllocations.inc({ profile, driver, status });
+      }
+    },
   };
 }
 

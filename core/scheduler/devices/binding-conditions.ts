@@ -15,8 +15,11 @@ export function readiness({ metadata, status }: Readonly<ResourceClaim>): "ready
   return "ready";
 }
 
-export function hasConditions({ status }: Readonly<ResourceClaim>): boolean {
-  return (status?.allocation?.devices?.results ?? []).some(({ bindingConditions = [] }) => bindingConditions.length > 0);
+export function hasConditions(claim: Readonly<ResourceClaim>): boolean { return devicesOf(claim).some((device) => device.hasConditions); }
+
+/** The devices that are allocated to it: whose they are, and whether they have to be made ready. */
+export function devicesOf({ status }: Readonly<ResourceClaim>): { readonly driver: string; readonly hasConditions: boolean }[] {
+  return (status?.allocation?.devices?.results ?? []).map(({ driver, bindingConditions = [] }) => ({ driver, hasConditions: bindingConditions.length > 0 }));
 }
 
 export function isOverdue(claim: Readonly<ResourceClaim>, nowMs: number, timeoutMs: number): boolean {

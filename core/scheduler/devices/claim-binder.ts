@@ -15,7 +15,7 @@ import type { Random } from "../../lifecycle/random.ts";
 import type { Log } from "../../observe/log.ts";
 import type { LiveNode } from "../node-info.ts";
 import { allocationResult } from "./allocation-result.ts";
-import { hasConditions, isOverdue, readiness } from "./binding-conditions.ts";
+import { devicesOf, hasConditions, isOverdue, readiness } from "./binding-conditions.ts";
 import { type Devices, isReservedFor } from "./claims.ts";
 import type { DevicePlan } from "./plan.ts";
 
@@ -38,6 +38,24 @@ interface Held {
 export interface DeviceReservation {
   readonly pod: Readonly<Pod>;
   readonly claims: Held[];
+}
+
+/** How long a pod has waited for what its devices have, by their drivers, and how that ended. */
+export interface DeviceWait {
+  readonly status: "success" | "failure" | "timeout" | "error";
+  readonly ms: number;
+  readonly devices: readonly { readonly driver: string; readonly hasConditions: boolean }[];
+}
+
+/** Devices do not become ready. */
+class DeviceFault extends Error {
+  override readonly name = "DeviceFault";
+  readonly status: "failure" | "timeout";
+
+  constructor(status: DeviceFault["status"], message: string) {
+    super(message);
+    this.status = status;
+  }
 }
 
 export class ClaimBinder {
@@ -63,8 +81,8 @@ export class ClaimBinder {
     return { pod, claims };
   }
 
-  /** Resolves once all claims are the pod's and their devices are ready. `waiting`: told when that takes longer. */
-  async bind(reservation: DeviceReservation, { timeoutMs, waiting, signal }: { readonly timeoutMs: number; readonly waiting: () => void; readonly signal: AbortSignal }): Promise<void> {
+  /** Resolves once all claims are the pod's and their devices are ready. `waiting`: told when that takes longer; `waited`: and what became of it. */
+  async bind(reservation: DeviceReservation, { timeoutMs, waiting, waited, signal }: { readonly timeoutMs: number; readonly waiting: () => void; readonly waited?: (wait: DeviceWait) => void; readonly signal: AbortSignal }): Promise<void> {
     const { devices, clock } = this.#deps;
     const { pod, claims } = reservation;
     for (const one of claims) {
@@ -77,18 +95,31 @@ export class ClaimBinder {
     }
     if (!claims.some(({ claim }) => hasConditions(claim))) return;
     waiting();
+    const startMs = clock.uptimeMs();
+    const came = (status: DeviceWait["status"]): void => waited?.({ status, ms: clock.uptimeMs() - startMs, devices: claims.flatMap(({ claim }) => devicesOf(claim)) });
+    try {
+      await this.#untilReady(claims, timeoutMs, signal);
+    } catch (error) {
+      came(error instanceof DeviceFault ? error.status : "error");
+      throw error;
+    }
+    came("success");
+  }
+
+  async #untilReady(claims: readonly Held[], timeoutMs: number, signal: AbortSignal): Promise<void> {
+    const { devices, clock } = this.#deps;
     const endMs = clock.uptimeMs() + timeoutMs;
     for (;;) {
       let ready = true;
       for (const one of claims) {
         one.claim = devices.claims.get(keyOf(one.claim)) ?? one.claim;
         const state = readiness(one.claim);
-        if (state !== undefined && state !== "ready") throw new Error(state.failed);
-        if (state === undefined && isOverdue(one.claim, clock.nowMs(), timeoutMs)) throw new Error(`device binding timeout: claim=${one.claim.metadata.name}`);
+        if (state !== undefined && state !== "ready") throw new DeviceFault("failure", state.failed);
+        if (state === undefined && isOverdue(one.claim, clock.nowMs(), timeoutMs)) throw new DeviceFault("timeout", `device binding timeout: claim=${one.claim.metadata.name}`);
         ready &&= state === "ready";
       }
       if (ready) return;
-      if (clock.uptimeMs() >= endMs) throw new Error("device binding timeout: context deadline exceeded");
+      if (clock.uptimeMs() >= endMs) throw new DeviceFault("timeout", "device binding timeout: context deadline exceeded");
       await clock.sleep(POLL_MS, signal);
       signal.throwIfAborted();
     }

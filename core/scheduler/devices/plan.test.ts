@@ -92,3 +92,20 @@ test("where a pool contradicts itself and nothing else will do, that is why", ()
   expect(rejections(twice)).toEqual(["invalid resource pools were encountered", "cannot allocate all claims"]);
   expect(rejections([...twice, slice("s3", "q", 1, "y")])).toEqual([undefined, "cannot allocate all claims"]);
 });
+
+test.each<[what: string, conditions: readonly object[], nowMs: number, status: string, message: string | undefined]>([
+  ["ready", [is("Attached", "True")], 0, "success", undefined],
+  ["broken", [is("Broken", "True")], 0, "failure", 'device binding failed: claim=c, reason=R, message="m"'],
+  ["too late", [], 61_000, "timeout", "device binding timeout: claim=c"],
+  ["interrupted", [], 0, "error", "stopped"],
+])("how a wait for devices has ended is told: %s", async (_, conditions, afterMs, status, message) => {
+  const stop = new AbortController();
+  const held = claim({ ...preparing(conditions), reservedFor: [{ resource: "pods", name: "p", uid: using.metadata.uid }] });
+  let uptimeMs = 0;
+  const clock = { nowMs: () => Date.parse(AT) + afterMs, uptimeMs: () => (uptimeMs += 1000), sleep: async () => stop.abort(new Error("stopped")) };
+  const waits: unknown[] = [];
+  const binder = new ClaimBinder({ devices: schedulingCluster({ objects: [held] }).devices, clock } as never);
+  const bound = binder.bind({ pod: using, claims: [{ claim: held, allocation: undefined, made: true }] }, { timeoutMs: 60_000, waiting: () => {}, waited: (wait) => void waits.push(wait), signal: stop.signal });
+  expect(await bound.then(() => undefined, (error: Error) => error.message)).toBe(message);
+  expect(waits).toEqual([{ status, ms: expect.any(Number) as number, devices: [{ driver: "d", hasConditions: true }] }]);
+});
