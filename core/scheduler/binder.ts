@@ -36,10 +36,11 @@ export class Binder {
     this.#parts = parts;
   }
 
-  /** From now on the pod counts on `node`. */
+  /** From now on the pod counts on `node`. Throws if it counts on one already: somebody else was faster. */
   go(tried: Tried, node: string): void {
     const { attempt, candidate, profile, signal } = tried;
     const { deps: { clock }, snapshot, cluster, queue, writes, waits, metrics } = this.#parts;
+    if (snapshot.isPlaced(candidate.pod)) throw new Error(`pod ${candidate.pod.metadata.uid}(${attempt.key}) is in the cache, so can't be assumed`);
     const startMs = clock.uptimeMs();
     const plan = profile.bindsDevices ? devicePlan(candidate, cluster) : undefined;
     const devices = plan instanceof DevicePlan ? this.#reserveDevices(candidate.pod, plan, node) : undefined;

@@ -5,7 +5,7 @@
  */
 import type { Pod } from "../api/gen/core.v1.ts";
 import { isDeleting, keyOf } from "../api/meta/object-meta.ts";
-import { POD_DISRUPTION_BUDGETS } from "../client/resources.ts";
+import { POD_DISRUPTION_BUDGETS, PODS } from "../client/resources.ts";
 import { victimsByExtenders } from "./ask-extenders.ts";
 import type { Binder } from "./binder.ts";
 import { devicePlan, DYNAMIC_RESOURCES } from "./devices/dynamic-resources.ts";
@@ -65,7 +65,9 @@ export class RoomMaker {
   #nowhere({ attempt, candidate: { pod }, profile, startMs, signal }: Tried, failure: NoPlacement, room: Room): void {
     const { message, nominatedNodeName, victims } = room;
     const { deps, snapshot, metrics, queue, writes } = this.#parts;
-    if (nominatedNodeName) snapshot.nominate(pod, nominatedNodeName);
+    const now = deps.informers.of(PODS).get(attempt.key);
+    const isThere = now?.metadata.uid === pod.metadata.uid && !now.spec.nodeName; // extenders may have taken their time
+    if (nominatedNodeName && isThere) snapshot.nominate(pod, nominatedNodeName);
     else if (nominatedNodeName === "") snapshot.denominate(pod);
     const said = message ? `${failure.message} ${message}` : failure.message;
     deps.log.info("pod fits nowhere", { pod: keyOf(pod), message: said, ...(nominatedNodeName ? { nominatedNodeName, victims: victims.map(keyOf) } : {}) });

@@ -366,6 +366,55 @@ test("the place of a pod that is deleted while it is being bound is free at once
   }, { extenders: [stuck] });
 });
 
+test("a pod that is gone when extenders have said who is to make room keeps nobody off the node", () => {
+  let remove = async (): Promise<void> => {};
+  const slow: Partial<Extender> = {
+    name: "x", ignorable: false, filters: false, prioritizes: false, binds: false, preempts: true, isInterestedIn: ({ metadata }) => metadata.name === "p",
+    preempt: async (_pod, candidates) => {
+      await remove();
+      return new Map(candidates);
+    },
+  };
+  return withScheduler(async ({ client, call, node, pod, until }) => {
+    await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
+    await pod("victim", {}, "800m");
+    await until("victim", on("a"));
+    remove = async () => {
+      await client.resource(PODS).delete(P, { gracePeriodSeconds: 0 }, call);
+      await Bun.sleep(100); // that the scheduler hears of it
+    };
+    await pod("p", { priority: 10 }, "800m");
+    await pod("next", {}, "800m");
+    await until("next", on("a"));
+  }, { extenders: [slow] });
+});
+
+test("a pod that somebody else has bound while extenders were asked counts where it is, once", () => {
+  let bind = async (): Promise<void> => {};
+  const slow: Partial<Extender> = {
+    name: "x", ignorable: false, filters: true, prioritizes: false, binds: false, preempts: false, isInterestedIn: ({ metadata }) => metadata.name === "p",
+    filter: async (_pod, nodes) => {
+      await bind();
+      return { nodes: nodes.filter(({ name }) => name === "a"), failed: {}, unresolvable: {} };
+    },
+  };
+  return withScheduler(async ({ client, call, node, pod, until, events }) => {
+    for (const name of ["a", "b"]) await node(name, { cpu: "1", memory: "4Gi", pods: "110" });
+    bind = async () => {
+      bind = async () => {};
+      await client.resource(PODS).createSubresource(P, "binding", { apiVersion: "v1", kind: "Binding", metadata: P.metadata, target: { apiVersion: "v1", kind: "Node", name: "b" } } as never, call);
+      await Bun.sleep(100); // that the scheduler hears of it
+    };
+    await pod("p", {}, "800m");
+    const { metadata: { uid } } = await until("p", on("b"));
+    await Bun.sleep(200);
+    expect(await events("FailedScheduling")).toEqual([`pod ${uid}(default/p) is in the cache, so can't be assumed`]);
+    await client.resource(PODS).delete(P, { gracePeriodSeconds: 0 }, call);
+    for (const name of ["one", "two"]) await pod(name, {}, "800m");
+    for (const name of ["one", "two"]) await until(name, ({ spec }) => spec.nodeName !== undefined);
+  }, { extenders: [slow] });
+});
+
 test("when another pod has come in its place, nothing is told of one that could not be bound", () => withScheduler(async ({ node, pod, until, events, metrics }) => {
   await node("a");
   await pod("p");

@@ -116,6 +116,9 @@ export class Snapshot {
     return this.#assumed.has(pod.metadata.uid);
   }
 
+  /** Whether it counts on some node. */
+  isPlaced({ metadata }: Readonly<Pod>): boolean { return this.#placed.has(metadata.uid); }
+
   nominate(pod: Readonly<Pod>, node: string): void {
     const known = this.#nominated.get(pod.metadata.uid);
     if (known?.node === node && countsTheSame(known.placed.pod, pod)) return;
