@@ -81,10 +81,11 @@ export class Binder {
   }
 
   async #prepareAndBind(binding: Binding): Promise<void> {
-    const { candidate: { pod }, profile, node, reservation, devices } = binding;
+    const { attempt, candidate: { pod }, profile, node, reservation, devices } = binding;
     const { deps, volumes, claims, metrics } = this.#parts;
-    const { clock } = deps;
+    const { clock, informers } = deps;
     const gone = new AbortController();
+    if (informers.of(PODS).get(attempt.key)?.metadata.uid !== pod.metadata.uid) gone.abort(DELETED); // while extenders were asked
     this.#waiting.set(pod.metadata.uid, gone);
     const signal = AbortSignal.any([binding.signal, gone.signal]);
     let plugin = "VolumeBinding";

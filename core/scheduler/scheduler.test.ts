@@ -536,14 +536,39 @@ test("of a pod that is deleted while it waits for its volumes an event tells", (
   expect(told).toEqual(['running PreBind plugin "VolumeBinding": binding volumes: pod does not exist any more: pod "p" not found']);
 }));
 
-/** "p" waits on node "a", which has room for one such pod, for a volume that nobody provisions. */
-async function waitsForVolume({ client, call, node, pod, until }: Lab, metadata: object = {}): Promise<Readonly<Pod>> {
+test("a pod that was deleted while extenders were asked does not wait for its volumes", () => {
+  let remove = async (): Promise<void> => {};
+  const slow: Partial<Extender> = {
+    name: "x", ignorable: false, filters: true, prioritizes: false, binds: false, preempts: false, isInterestedIn: () => true,
+    filter: async (_pod, nodes) => {
+      await remove();
+      return { nodes, failed: {}, unresolvable: {} };
+    },
+  };
+  return withScheduler(async (lab) => {
+    remove = async () => {
+      await lab.client.resource(PODS).delete(P, { gracePeriodSeconds: 0 }, lab.call);
+      await Bun.sleep(100); // that the scheduler hears of it
+    };
+    await wantsVolume(lab);
+    await untilCounted(lab.metrics);
+    expect(await lab.events("FailedScheduling")).toEqual(['running PreBind plugin "VolumeBinding": binding volumes: pod does not exist any more: pod "p" not found']);
+  }, { extenders: [slow] });
+});
+
+/** "p" wants a volume that nobody provisions, and there is room for one such pod. */
+async function wantsVolume({ client, call, node, pod }: Lab): Promise<void> {
   await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
   await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "slow" }, provisioner: "example.com/slow", volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
   await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "default" }, spec: { storageClassName: "slow", accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } } as NewObject<PersistentVolumeClaim>, call);
   await pod("p", { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] }, "800m");
-  await client.resource(PODS).patch({ metadata: { name: "p", namespace: "default" } }, "application/merge-patch+json", { metadata }, call);
-  return until("p", ({ status }) => status?.nominatedNodeName === "a");
+}
+
+/** It waits for its volume on node "a". */
+async function waitsForVolume(lab: Lab, metadata: object = {}): Promise<Readonly<Pod>> {
+  await wantsVolume(lab);
+  await lab.client.resource(PODS).patch({ metadata: { name: "p", namespace: "default" } }, "application/merge-patch+json", { metadata }, lab.call);
+  return lab.until("p", ({ status }) => status?.nominatedNodeName === "a");
 }
 
 test("a pod that waits for its volumes makes room without being deleted", () => withScheduler(async (lab) => {
