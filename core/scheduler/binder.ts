@@ -13,7 +13,7 @@ import { DevicePlan } from "./devices/plan.ts";
 import type { Parts, Tried } from "./parts.ts";
 import type { Reservation } from "./volume-binder.ts";
 import { tryWritePodStatus } from "./pod-status.ts";
-import { planVolumes, podClaims, podVolumes } from "./volume-plan.ts";
+import { planVolumes, podClaims, podVolumes, type VolumePlan } from "./volume-plan.ts";
 
 /** Why a pod stops waiting for its volumes. */
 const DELETED = Object.freeze(new Error("pod deleted"));
@@ -43,8 +43,9 @@ export class Binder {
     if (snapshot.isPlaced(candidate.pod)) throw new Error(`pod ${candidate.pod.metadata.uid}(${attempt.key}) is in the cache, so can't be assumed`);
     const startMs = clock.uptimeMs();
     const plan = profile.bindsDevices ? devicePlan(candidate, cluster) : undefined;
+    const wanted = profile.bindsVolumes ? this.#planVolumes(candidate.pod, node) : undefined;
     const devices = plan instanceof DevicePlan ? this.#reserveDevices(candidate.pod, plan, node) : undefined;
-    const reservation = profile.bindsVolumes ? this.#reserve(candidate.pod, node) : undefined;
+    const reservation = wanted && this.#parts.volumes.reserve(wanted, node);
     metrics.point("Reserve", profile.schedulerName, clock.uptimeMs() - startMs);
     metrics.point("Permit", profile.schedulerName, 0); // nobody is asked
     metrics.point("PreBindPreFlight", profile.schedulerName, 0, reservation || plan ? "Success" : "Skip");
@@ -65,13 +66,15 @@ export class Binder {
   /** Another takes its place: it is tried again elsewhere. */
   preempt({ metadata }: Readonly<Pod>): void { this.#waiting.get(metadata.uid)?.abort(PREEMPTED); }
 
-  #reserve(pod: Readonly<Pod>, nodeName: string): Reservation | undefined {
-    const { snapshot, cluster: { storage }, volumes } = this.#parts;
+  /** Throws if the pod cannot have its volumes there any more: while extenders were asked, others may have taken them. */
+  #planVolumes(pod: Readonly<Pod>, nodeName: string): VolumePlan | undefined {
+    if (podClaims(pod).length === 0) return undefined;
+    const { snapshot, cluster: { storage } } = this.#parts;
     const node = snapshot.node(nodeName)?.node;
-    if (!node || podClaims(pod).length === 0) return undefined;
     const wanted = podVolumes(pod, storage);
-    const plan = "refused" in wanted ? undefined : planVolumes(wanted, node, storage);
-    return plan && !("reasons" in plan) ? volumes.reserve(plan, nodeName) : undefined;
+    const plan = !node ? { reasons: [`node "${nodeName}" not found`] } : "refused" in wanted ? { reasons: [wanted.refused] } : planVolumes(wanted, node, storage);
+    if ("reasons" in plan) throw new Error(`running Reserve plugin "VolumeBinding": ${plan.reasons.join(", ")}`);
+    return plan;
   }
 
   #reserveDevices(pod: Readonly<Pod>, plan: DevicePlan, nodeName: string): DeviceReservation | undefined {

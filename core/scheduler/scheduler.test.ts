@@ -556,6 +556,33 @@ test("a pod that was deleted while extenders were asked does not wait for its vo
   }, { extenders: [slow] });
 });
 
+test("a pod whose volume others have taken while extenders were asked is not bound without it", () => {
+  let take = async (): Promise<void> => {};
+  const slow: Partial<Extender> = {
+    name: "x", ignorable: false, filters: true, prioritizes: false, binds: false, preempts: false, isInterestedIn: () => true,
+    filter: async (_pod, nodes) => {
+      await take();
+      return { nodes, failed: {}, unresolvable: {} };
+    },
+  };
+  return withScheduler(async ({ client, call, node, pod, until, get }) => {
+    await node("a");
+    await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "local" }, provisioner: "kubernetes.io/no-provisioner", volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
+    const volume = await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { storageClassName: "local", capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/x" } } } as unknown as NewObject<PersistentVolume>, call);
+    await client.resource(PERSISTENT_VOLUMES).updateStatus({ ...volume, status: { phase: "Available" } } as PersistentVolume, call);
+    await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "default" }, spec: { storageClassName: "local", accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } } as NewObject<PersistentVolumeClaim>, call);
+    take = async () => {
+      take = async () => {};
+      await client.resource(PERSISTENT_VOLUMES).patch(volume, "application/merge-patch+json", { spec: { claimRef: { kind: "PersistentVolumeClaim", apiVersion: "v1", namespace: "default", name: "other" } } }, call);
+      await Bun.sleep(100); // that the scheduler hears of it
+    };
+    await pod("p", { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] });
+    const { status } = await until("p", ({ spec, status }) => spec.nodeName !== undefined || (status?.conditions ?? []).some(({ reason }) => reason === "SchedulerError"));
+    expect(status?.conditions?.[0]?.message).toBe('running Reserve plugin "VolumeBinding": node(s) didn\'t find available persistent volumes to bind');
+    expect((await get("p")).spec.nodeName).toBeUndefined();
+  }, { extenders: [slow] });
+});
+
 /** "p" wants a volume that nobody provisions, and there is room for one such pod. */
 async function wantsVolume({ client, call, node, pod }: Lab): Promise<void> {
   await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
