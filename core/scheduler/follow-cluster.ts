@@ -98,9 +98,9 @@ function podChanged(parts: Parts, binder: Binder, pod: Readonly<Pod>, old: Reado
   const { snapshot, queue } = parts;
   if (!pod.spec.nodeName && !parts.profileOf(pod)) return; // where another scheduler would have it is that one's business
   if (!pod.spec.nodeName && isEnded(pod)) return podGone(parts, binder, pod, old);
+  if (parts.isWaiting(pod) && snapshot.isAssumed(pod)) return void (isDeleting(pod) && letGo(parts, pod)); // it counts where it is to be
   snapshot.setPod(pod, old);
   if (parts.isWaiting(pod)) {
-    if (snapshot.isAssumed(pod)) return void (isDeleting(pod) && letGo(parts, pod));
     queue.add(pod);
     if (old?.status?.nominatedNodeName && old.status.nominatedNodeName !== pod.status?.nominatedNodeName) parts.changed({ of: "placed pod", object: old, deleted: true }, notAbove(old)); // its place is free
     return;

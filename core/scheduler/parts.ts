@@ -122,6 +122,7 @@ export class Parts {
 
   async tellError({ pod, profile, startMs, signal }: { readonly pod: Readonly<Pod> } & Pick<Tried, "profile" | "startMs" | "signal">, message: string): Promise<void> {
     this.metrics.attempt("error", profile.schedulerName, this.deps.clock.uptimeMs() - startMs);
+    this.snapshot.denominate(pod);
     this.tellUnscheduled(pod, profile, message);
     await tryWritePodStatus(pod, { condition: { type: "PodScheduled", status: "False", reason: "SchedulerError", message }, nominatedNodeName: "" }, { ...this.deps, signal });
   }

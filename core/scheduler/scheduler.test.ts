@@ -661,6 +661,36 @@ test("a volume that could not be bound is free again, for another pod, too", () 
   expect((await events("FailedScheduling")).every((message) => /^running PreBind plugin "VolumeBinding": .*no luck/.test(message))).toBe(true);
 }, { through: refusingOnce("persistentvolumes") }));
 
+test("a pod that could not be bound keeps nobody off the node it was to have, though the API does not hear of it", () => withScheduler(async ({ client, call, node, pod, until, get, metrics }) => {
+  await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
+  await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "local" }, provisioner: "kubernetes.io/no-provisioner", volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
+  const volume = await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { storageClassName: "local", capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/x" } } } as unknown as NewObject<PersistentVolume>, call);
+  await client.resource(PERSISTENT_VOLUMES).updateStatus({ ...volume, status: { phase: "Available" } } as PersistentVolume, call);
+  await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "default" }, spec: { storageClassName: "local", accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } } as NewObject<PersistentVolumeClaim>, call);
+  await pod("p", { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] }, "800m");
+  await until("p", ({ status }) => status?.nominatedNodeName === "a");
+  await pod("q", {}, "800m");
+  await until("q", on("a"));
+  expect((await get("p")).status?.nominatedNodeName).toBe("a");
+  expect(metrics()).toContain('scheduler_schedule_attempts_total{profile="default-scheduler",result="error"} 1\n'); // at once, not when it is tried again
+}, {
+  through: (client) => ({
+    ...client,
+    resource(ref) {
+      const real = client.resource(ref);
+      return {
+        ...real,
+        async update(...args) {
+          if (ref.plural !== "persistentvolumes") return await real.update(...args);
+          await Bun.sleep(300); // so long it is to be bound
+          throw new Error("no luck");
+        },
+        patch: (...args) => (ref.plural === "pods" && (args[2] as { status?: { nominatedNodeName?: unknown } }).status?.nominatedNodeName === null ? Promise.reject(new Error("no luck")) : real.patch(...args)),
+      };
+    },
+  }),
+}));
+
 test("devices that could not be allocated are free again: the pod has them at the next try", () => withScheduler(async ({ client, call, node, pod, until, events }) => {
   await node("a");
   const made = (ref: ResourceRef, object: object) => client.resource(ref).create({ apiVersion: "resource.k8s.io/v1", kind: ref.kind, ...object } as never, call);
