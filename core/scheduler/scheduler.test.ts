@@ -27,6 +27,8 @@ interface Lab {
   until(name: string, holds: (pod: Readonly<Pod>) => boolean): Promise<Readonly<Pod>>;
   events(reason: string): Promise<string[]>;
   readonly metrics: () => string;
+  /** The scheduler alone: resolves once it has stopped. */
+  stop(): Promise<void>;
 }
 
 async function withScheduler(body: (lab: Lab) => Promise<void>, { profiles, extenders, through = (client) => client }: { readonly profiles?: readonly Profile[]; readonly extenders?: readonly Partial<Extender>[]; readonly through?: (client: Client) => Client } = {}): Promise<void> {
@@ -37,13 +39,19 @@ async function withScheduler(body: (lab: Lab) => Promise<void>, { profiles, exte
   const informers = informerFactory({ client, clock, random, log });
   const events = eventWriter({ client, clock, random, log });
   const metrics = metricsRegistry();
-  const lives = [informers, events, scheduler({ client: through(client), nodeName: "server", informers, events, clock, random, log, metrics, profiles, extenders: extenders as Extender[] | undefined })].map((part) => part.run(signal, () => {}));
+  const lives = [informers, events].map((part) => part.run(signal, () => {}));
+  const leading = new AbortController();
+  const led = scheduler({ client: through(client), nodeName: "server", informers, events, clock, random, log, metrics, profiles, extenders: extenders as Extender[] | undefined }).run(AbortSignal.any([signal, leading.signal]), () => {});
   const call = { signal };
   await client.resource(NAMESPACES).create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as never, call);
   const get = (name: string) => client.resource(PODS).get({ metadata: { name, namespace: "default" } }, call);
   try {
     await body({
       client, call, get, metrics: () => metrics.render(),
+      async stop() {
+        leading.abort();
+        await led;
+      },
       async node(name, allocatable = { cpu: "2", memory: "4Gi", pods: "110" }) {
         const made = await client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name, labels: { "kubernetes.io/hostname": name } }, spec: {} } as NewObject<Node>, call);
         await client.resource(NODES).updateStatus({ ...made, status: { ...made.status, allocatable, capacity: allocatable } } as Node, call);
@@ -67,7 +75,7 @@ async function withScheduler(body: (lab: Lab) => Promise<void>, { profiles, exte
     });
   } finally {
     stop.abort();
-    await Promise.all([...lives, server.ended]);
+    await Promise.all([...lives, led, server.ended]);
   }
 }
 
@@ -386,6 +394,27 @@ test("a pod that is gone when extenders have said who is to make room keeps nobo
     await pod("p", { priority: 10 }, "800m");
     await pod("next", {}, "800m");
     await until("next", on("a"));
+  }, { extenders: [slow] });
+});
+
+test("a scheduler that stops while it asks extenders tells nothing of the pod: another goes on", () => {
+  let asked = (): void => {};
+  const isAsked = new Promise<void>((resolve) => { asked = resolve; });
+  const slow: Partial<Extender> = {
+    name: "x", ignorable: false, filters: true, prioritizes: false, binds: false, preempts: false, isInterestedIn: () => true,
+    filter: (_pod, _nodes, signal) => new Promise((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason as Error));
+      asked();
+    }),
+  };
+  return withScheduler(async ({ node, pod, get, stop, events, metrics }) => {
+    await node("a");
+    await pod("p");
+    await isAsked;
+    await stop();
+    expect(await events("FailedScheduling")).toEqual([]);
+    expect(metrics()).not.toContain('result="error"');
+    expect((await get("p")).status?.conditions ?? []).toEqual([]);
   }, { extenders: [slow] });
 });
 

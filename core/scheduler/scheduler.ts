@@ -93,6 +93,7 @@ class Scheduler {
   #undecided({ attempt, startMs, signal }: { readonly attempt: Attempt; readonly startMs: number; readonly signal: AbortSignal }, error: unknown): void {
     const { pod } = attempt;
     const { deps: { log }, queue, writes } = this.#parts;
+    if (signal.aborted) return; // it is others who decide on it now
     log.error("a pod could not be decided on, it is tried again", { pod: attempt.key, error });
     const profile = this.#parts.profileOf(pod) ?? DEFAULT_PROFILE;
     queue.fail(attempt, "error");
