@@ -183,6 +183,18 @@ test("a pod that was tried is held back while a gate has closed again, and then 
   expect(queue.sizes()).toMatchObject({ active: 1, gated: 0 });
 });
 
+test("once it is closed, time moves no pod", async () => {
+  const { clock, queue, fail } = setUp();
+  for (const name of ["a", "b", "c"]) queue.add(pod(name));
+  await fail(new Set(["nothing"]));
+  await fail("error");
+  queue.close();
+  await fail("error");
+  const before = { ...queue.sizes() };
+  clock.advance(3_600_000);
+  expect([before, queue.sizes()]).toEqual([{ active: 0, backoff: 2, unschedulable: 1, gated: 0 }, before]);
+});
+
 test("the wait behind gates does not count as waiting to be tried, and what holds a pod back counts until it is tried", async () => {
   const { clock, queue, take } = setUp();
   queue.add(pod("p", { schedulingGates: [{ name: "x" }], schedulerName: "s" }));

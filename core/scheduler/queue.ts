@@ -106,6 +106,7 @@ export class SchedulingQueue {
   #wake: (() => void) | undefined;
   #backoffTimer: { cancel(): void } | undefined;
   #flushTimer: { cancel(): void } | undefined;
+  #closed = false;
 
   constructor(deps: Deps) {
     this.#deps = deps;
@@ -187,6 +188,13 @@ export class SchedulingQueue {
     return undefined;
   }
 
+  /** Nobody takes pods any more: time moves them no further. */
+  close(): void {
+    this.#backoffTimer?.cancel();
+    this.#flushTimer?.cancel();
+    this.#closed = true;
+  }
+
   /** The pod has a node, or is none of our business any more. */
   done(attempt: Attempt): void {
     const entry = this.#entries.get(attempt.key);
@@ -221,7 +229,7 @@ export class SchedulingQueue {
     if (lost || missed.some(({ change, event }) => this.#isHelpedBy(entry, change, event))) return this.#backOff(entry, "ScheduleAttemptFailure");
     this.#enter(entry, "unschedulable", "ScheduleAttemptFailure");
     this.#unschedulable.set(entry.key, entry);
-    this.#flushTimer ??= clock.after(FLUSH_PERIOD_MS, () => this.#flush());
+    if (!this.#closed) this.#flushTimer ??= clock.after(FLUSH_PERIOD_MS, () => this.#flush());
   }
 
   /** What has happened so far is no reason to try it again. */
@@ -315,6 +323,7 @@ export class SchedulingQueue {
 
   #awaitBackoff(): void {
     this.#backoffTimer?.cancel();
+    if (this.#closed) return;
     const { clock } = this.#deps;
     const nextMs = Math.min(...[this.#backoff, this.#errorBackoff].map((heap) => heap.peek()?.entry.backoffUntilMs ?? Number.POSITIVE_INFINITY));
     this.#backoffTimer = nextMs === Number.POSITIVE_INFINITY ? undefined : clock.after(Math.max(0, nextMs - clock.uptimeMs()), () => {

@@ -41,6 +41,7 @@ export function scheduler(deps: SchedulerDeps): Runnable {
         await new Scheduler(parts, binder).schedule(signal);
       } finally {
         stop();
+        parts.queue.close();
       }
     },
   };
