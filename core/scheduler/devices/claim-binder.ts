@@ -32,6 +32,8 @@ interface Held {
   /** Set: the claim does not exist yet, and is made of the pod's extended resources. */
   readonly mappings?: readonly ContainerExtendedResourceRequest[];
   made: boolean;
+  /** The informer has told of it. */
+  isKnown?: true;
 }
 
 /** What was decided for one pod, held until it is carried out or taken back. */
@@ -112,7 +114,9 @@ export class ClaimBinder {
     for (;;) {
       let ready = true;
       for (const one of claims) {
-        one.claim = devices.claims.get(keyOf(one.claim)) ?? one.claim;
+        const known = devices.claims.get(keyOf(one.claim));
+        if (!known && (one.isKnown || !one.mappings)) throw new Error(`could not find ResourceClaim ${JSON.stringify(keyOf(one.claim))}`);
+        if (known) Object.assign(one, { claim: known, isKnown: true });
         const state = readiness(one.claim);
         if (state !== undefined && state !== "ready") throw new DeviceFault("failure", state.failed);
         if (state === undefined && isOverdue(one.claim, clock.nowMs(), timeoutMs)) throw new DeviceFault("timeout", `device binding timeout: claim=${one.claim.metadata.name}`);

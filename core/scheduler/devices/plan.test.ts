@@ -93,6 +93,20 @@ test("where a pool contradicts itself and nothing else will do, that is why", ()
   expect(rejections([...twice, slice("s3", "q", 1, "y")])).toEqual([undefined, "cannot allocate all claims"]);
 });
 
+test("a claim that is deleted while its devices are waited for ends the wait; one just made need not be known yet", async () => {
+  const held = claim({ ...preparing([]), reservedFor: [{ resource: "pods", name: "p", uid: using.metadata.uid }] });
+  const waitFor = async (known: readonly (ResourceClaim | undefined)[], made: object = {}): Promise<string> => {
+    const left = [...known];
+    const devices = { claims: { get: () => (left.length > 1 ? left.shift() : left[0]) } };
+    const clock = { nowMs: () => Date.parse(AT), uptimeMs: () => 0, sleep: async () => {} };
+    const bound = new ClaimBinder({ devices, clock } as never).bind({ pod: using, claims: [{ claim: held, allocation: undefined, made: true, ...made }] }, { timeoutMs: 60_000, waiting: () => {}, signal: new AbortController().signal });
+    return await bound.then(() => "ready", (error: Error) => error.message);
+  };
+  const ready = claim({ ...preparing([is("Attached", "True")]) });
+  expect([await waitFor([held, ready]), await waitFor([held, undefined]), await waitFor([undefined])]).toEqual(["ready", 'could not find ResourceClaim "default/c"', 'could not find ResourceClaim "default/c"']);
+  expect([await waitFor([undefined, undefined, ready], { mappings: [] }), await waitFor([undefined, held, undefined], { mappings: [] })]).toEqual(["ready", 'could not find ResourceClaim "default/c"']);
+});
+
 test.each<[what: string, conditions: readonly object[], nowMs: number, status: string, message: string | undefined]>([
   ["ready", [is("Attached", "True")], 0, "success", undefined],
   ["broken", [is("Broken", "True")], 0, "failure", 'device binding failed: claim=c, reason=R, message="m"'],
