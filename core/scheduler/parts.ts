@@ -29,7 +29,7 @@ import { Writes } from "./writes.ts";
 /** Bindings and status writes under way at once. Those that wait for volumes do not count. */
 const WRITES_MAX = 64;
 /** What an event's text may have. Source: schedule_one.go truncateMessage, NoteLengthLimit */
-const NOTE_MAX = 1024;
+const NOTE_BYTES_MAX = 1024;
 
 export interface SchedulerDeps {
   readonly client: Client;
@@ -117,7 +117,7 @@ export class Parts {
   }
 
   tellUnscheduled(pod: Readonly<Pod>, profile: Profile, message: string): void {
-    this.reporter(profile).report(pod, { type: "Warning", reason: "FailedScheduling", action: "Scheduling", note: message.length <= NOTE_MAX ? message : `${message.slice(0, NOTE_MAX - 4)} ...` });
+    this.reporter(profile).report(pod, { type: "Warning", reason: "FailedScheduling", action: "Scheduling", note: noted(message) });
   }
 
   async tellError({ pod, profile, startMs, signal }: { readonly pod: Readonly<Pod> } & Pick<Tried, "profile" | "startMs" | "signal">, message: string): Promise<void> {
@@ -141,4 +141,12 @@ export class Parts {
     if (hasGates(pod) && (profile?.honorsGates ?? true)) return SCHEDULING_GATES;
     return (pod.spec.resourceClaims ?? []).length > 0 && profile?.bindsDevices === true && "refused" in podClaimsOf(pod, this.cluster.devices) ? DYNAMIC_RESOURCES : undefined;
   }
+}
+
+/** As much as an event has room for, in whole characters. */
+function noted(message: string): string {
+  const bytes = Buffer.from(message);
+  if (bytes.length <= NOTE_BYTES_MAX) return message;
+  const end = " ...";
+  return new TextDecoder().decode(bytes.subarray(0, NOTE_BYTES_MAX - end.length), { stream: true }) + end;
 }

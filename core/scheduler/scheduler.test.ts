@@ -655,6 +655,21 @@ test("what an event has no room for is in the pod's condition", () => withSchedu
   expect(note).toBe(`${message.slice(0, 1020)} ...`);
 }));
 
+test("an event has room for so many bytes, and of the last character all or nothing", () => {
+  const wordy: Partial<Extender> = {
+    name: "x", ignorable: false, filters: true, prioritizes: false, binds: false, preempts: false, isInterestedIn: () => true,
+    filter: (_pod, nodes) => Promise.resolve({ nodes: [], failed: {}, unresolvable: Object.fromEntries(nodes.map(({ name }) => [name, "ü".repeat(600)])) }),
+  };
+  return withScheduler(async ({ node, pod, until, events }) => {
+    await node("a");
+    await pod("p");
+    await until("p", ({ status }) => status?.conditions?.some(({ message = "" }) => message.includes("ü".repeat(600))) ?? false);
+    const [note = ""] = await events("FailedScheduling");
+    expect(note).toMatch(/^0\/1 nodes are available: 1 ü+ \.\.\.$/);
+    expect([1023, 1024]).toContain(Buffer.byteLength(note));
+  }, { extenders: [wordy] });
+});
+
 /** The first write to objects of this kind is refused. */
 const refusingOnce = (plural: string): ((client: Client) => Client) => {
   let refused = false;
