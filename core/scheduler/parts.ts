@@ -139,7 +139,7 @@ export class Parts {
   #gateOf(pod: Readonly<Pod>): string | undefined {
     const profile = this.profileOf(pod);
     if (hasGates(pod) && (profile?.honorsGates ?? true)) return SCHEDULING_GATES;
-    return (pod.spec.resourceClaims ?? []).length > 0 && profile?.bindsDevices === true && "refused" in podClaimsOf(pod, this.cluster.devices) ? DYNAMIC_RESOURCES : undefined;
+    return (pod.spec.resourceClaims ?? []).length > 0 && profile?.awaitsClaims === true && "refused" in podClaimsOf(pod, this.cluster.devices) ? DYNAMIC_RESOURCES : undefined;
   }
 }
 

@@ -35,6 +35,8 @@ export interface Profile {
   readonly deviceBindingTimeoutMs: number;
   /** Whether a pod waits for its scheduling gates to be opened. */
   readonly honorsGates: boolean;
+  /** Whether a pod is not tried before its claims exist. */
+  readonly awaitsClaims: boolean;
   /** Whether what was thought of a pod may be used for the next like it, and whether pods of other labels are like it. Not where pods are spread by default. */
   readonly batching?: { readonly byLabels: boolean } | undefined;
 }
@@ -51,6 +53,7 @@ export const DEFAULT_PROFILE: Profile = {
   freesDevices: true,
   deviceBindingTimeoutMs: 600_000,
   honorsGates: true,
+  awaitsClaims: true,
   filters: [
     nodeUnschedulable, nodeName, taintToleration, nodeAffinity(), nodePorts, nodeResourcesFit(), volumeRestrictions, nodeVolumeLimits, volumeBinding, volumeZone,
     podTopologySpread(), interPodAffinity, dynamicResources(), nodeDeclaredFeatures,

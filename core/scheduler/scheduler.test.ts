@@ -209,6 +209,13 @@ test("an extender that should bind and cannot is passed over, if it may be", () 
   ]);
 });
 
+test("where a profile lets pods be tried before their claims exist, they are told what is missing", () => withScheduler(async ({ node, pod, until }) => {
+  await node("a");
+  await pod("p", { resourceClaims: [{ name: "gpu", resourceClaimName: "none" }] });
+  const { status } = await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
+  expect(status?.conditions?.[0]?.message).toMatch(/^0\/1 nodes are available: resourceclaim "none" not found\./);
+}, { profiles: [{ ...DEFAULT_PROFILE, awaitsClaims: false }] }));
+
 test("a pod whose claims keep it off all nodes is told so, and that nothing was noted of its devices", () => withScheduler(async ({ node, pod, until, events }) => {
   await node("a");
   await pod("p", { priority: 1, volumes: [{ name: "v", persistentVolumeClaim: { claimName: "missing" } }] });

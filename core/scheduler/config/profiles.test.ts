@@ -39,7 +39,7 @@ profiles:
 `);
   expect(weights(packed!.scores)).toEqual({ NodeResourcesFit: 9, TaintToleration: 3, PodTopologySpread: 2, InterPodAffinity: 2, DynamicResources: 2, NodeResourcesBalancedAllocation: 1 });
   expect(names(packed!.filters)).toContain("NodeAffinity");
-  expect({ ...packed, filters: 0, scores: 0 }).toMatchObject({ preemption: undefined, freesDevices: false, bindsDevices: true, honorsGates: false, bindTimeoutMs: 5000, percentageOfNodesToScore: 40 });
+  expect({ ...packed, filters: 0, scores: 0 }).toMatchObject({ preemption: undefined, freesDevices: false, bindsDevices: true, honorsGates: false, awaitsClaims: false, bindTimeoutMs: 5000, percentageOfNodesToScore: 40 });
   expect([names(bare!.filters), weights(bare!.scores), bare!.percentageOfNodesToScore]).toEqual([["NodeName", "TaintToleration"], { TaintToleration: 4 }, 7]);
   expect(backoff).toEqual({ minMs: 2000, maxMs: 10_000 });
 });

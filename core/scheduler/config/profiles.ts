@@ -79,6 +79,7 @@ function profileOf(config: ProfileConfig, { percentageOfNodesToScore, extenders 
     freesDevices: at.postFilter.includes("DynamicResources"),
     deviceBindingTimeoutMs: parseDurationMs(bindingTimeout),
     honorsGates: at.preEnqueue.includes("SchedulingGates"),
+    awaitsClaims: at.preEnqueue.includes("DynamicResources"),
     batching: spreadsByDefault(config, at) ? undefined : { byLabels: at.score.includes("InterPodAffinity") && !argsOf(config, "InterPodAffinity").ignorePreferredTermsOfExistingPods },
   };
 }
