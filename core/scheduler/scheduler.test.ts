@@ -213,7 +213,7 @@ test("where a profile lets pods be tried before their claims exist, they are tol
   await node("a");
   await pod("p", { resourceClaims: [{ name: "gpu", resourceClaimName: "none" }] });
   const { status } = await until("p", ({ status }) => status?.conditions?.some(({ reason }) => reason === "Unschedulable") ?? false);
-  expect(status?.conditions?.[0]?.message).toMatch(/^0\/1 nodes are available: resourceclaim "none" not found\./);
+  expect(status?.conditions?.[0]?.message).toMatch(/^0\/1 nodes are available: could not find ResourceClaim "default\/none"\./);
 }, { profiles: [{ ...DEFAULT_PROFILE, awaitsClaims: false }] }));
 
 test("a pod whose claims keep it off all nodes is told so, and that nothing was noted of its devices", () => withScheduler(async ({ node, pod, until, events }) => {

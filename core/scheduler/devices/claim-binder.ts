@@ -16,7 +16,7 @@ import type { Log } from "../../observe/log.ts";
 import type { LiveNode } from "../node-info.ts";
 import { allocationResult } from "./allocation-result.ts";
 import { devicesOf, hasConditions, isOverdue, readiness } from "./binding-conditions.ts";
-import { type Devices, isReservedFor } from "./claims.ts";
+import { type Devices, isReservedFor, notFound } from "./claims.ts";
 import type { DevicePlan } from "./plan.ts";
 
 const FINALIZER = "resource.kubernetes.io/delete-protection";
@@ -115,7 +115,7 @@ export class ClaimBinder {
       let ready = true;
       for (const one of claims) {
         const known = devices.claims.get(keyOf(one.claim));
-        if (!known && (one.isKnown || !one.mappings)) throw new Error(`could not find ResourceClaim ${JSON.stringify(keyOf(one.claim))}`);
+        if (!known && (one.isKnown || !one.mappings)) throw new Error(notFound(keyOf(one.claim)));
         if (known) Object.assign(one, { claim: known, isKnown: true });
         const state = readiness(one.claim);
         if (state !== undefined && state !== "ready") throw new DeviceFault("failure", state.failed);

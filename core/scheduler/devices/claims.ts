@@ -5,7 +5,7 @@
  */
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { AllocationResult, DeviceClass, ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
-import { isControlledBy, keyOf, namespaceOf, objectKey } from "../../api/meta/object-meta.ts";
+import { isControlledBy, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { type CompiledSelector, compileDeviceSelector, deviceEnvironment } from "../../cel/device-selector.ts";
 import type { Informers } from "../../client/informer-factory.ts";
 import { DEVICE_CLASSES, RESOURCE_CLAIMS, RESOURCE_SLICES } from "../../client/resources.ts";
@@ -86,13 +86,16 @@ export function podClaimsOf(pod: Readonly<Pod>, devices: Pick<Devices, "claim">)
     const claimName = resourceClaimName ?? made?.resourceClaimName;
     if (claimName === undefined) continue; // whoever made the claims decided that none is needed
     const claim = devices.claim(namespaceOf(pod), claimName);
-    if (!claim) return { refused: `resourceclaim "${claimName}" not found` };
+    if (!claim) return { refused: notFound(objectKey(namespaceOf(pod), claimName)) };
     if (claim.metadata.deletionTimestamp != null) return { refused: `resourceclaim "${claimName}" is being deleted` };
     if (resourceClaimName === undefined && !isControlledBy(claim, pod)) return { refused: `ResourceClaim ${keyOf(claim)} was not created for Pod ${keyOf(pod)} (Pod is not owner)` };
     found.push(claim);
   }
   return found;
 }
+
+/** Source: pkg/scheduler/util/assumecache NotFoundError */
+export function notFound(key: ObjectKey): string { return `could not find ResourceClaim "${key}"`; }
 
 const NOT_SUPPORTED = "none of the supported fields are set";
 

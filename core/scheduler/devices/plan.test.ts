@@ -22,7 +22,7 @@ const is = (type: string, status: string) => ({ type, status, reason: "R", messa
 const elsewhere = { nodeSelector: { nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In" as const, values: ["b"] }] }] } };
 
 test.each<[string, ResourceClaim | undefined, number, string | undefined]>([
-  ["no claim of that name", undefined, 0, 'refused: resourceclaim "c" not found'],
+  ["no claim of that name", undefined, 0, 'refused: could not find ResourceClaim "default/c"'],
   ["a claim on its way out", { ...claim(undefined), metadata: { ...claim(undefined).metadata, deletionTimestamp: AT } }, 0, 'refused: resourceclaim "c" is being deleted'],
   ["a class that does not exist", claim(undefined, { devices: { requests: [{ name: "r", exactly: { deviceClassName: "none" } }] } }), 0, "refused: request r: device class none does not exist"],
   ["used by as many as may", claim({ allocation: {}, reservedFor: Array.from({ length: 256 }, (_, i) => ({ resource: "pods", name: `p${i}`, uid: `${i}` })) }), 0, "refused: resourceclaim in use"],
