@@ -348,8 +348,9 @@ const justBefore = (binding: (real: Client) => Promise<unknown>): ((client: Clie
     resource: (ref) => ({
       ...client.resource(ref),
       async createSubresource(...args) {
-        if (!happened) await binding(client);
+        const isFirst = !happened;
         happened = true;
+        if (isFirst) await binding(client);
         return await client.resource(ref).createSubresource(...args);
       },
     }),
@@ -358,6 +359,10 @@ const justBefore = (binding: (real: Client) => Promise<unknown>): ((client: Clie
 const P = { metadata: { name: "p", namespace: "default" } };
 const untilCounted = async (metrics: () => string): Promise<void> => {
   while (!metrics().includes('scheduler_schedule_attempts_total{profile="default-scheduler",result="error"} 1')) await Bun.sleep(5);
+};
+/** Until the scheduler has heard of it so often. */
+const untilHeard = async (metrics: () => string, event: string, times = 1): Promise<void> => {
+  while (!metrics().includes(`scheduler_event_handling_duration_seconds_count{event="${event}"} ${times}\n`)) await Bun.sleep(5);
 };
 
 test("of a pod that is deleted when it is to be bound an event tells", () => withScheduler(async ({ node, pod, events, metrics }) => {
@@ -390,13 +395,13 @@ test("a pod that is gone when extenders have said who is to make room keeps nobo
       return new Map(candidates);
     },
   };
-  return withScheduler(async ({ client, call, node, pod, until }) => {
+  return withScheduler(async ({ client, call, node, pod, until, metrics }) => {
     await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
     await pod("victim", {}, "800m");
     await until("victim", on("a"));
     remove = async () => {
       await client.resource(PODS).delete(P, { gracePeriodSeconds: 0 }, call);
-      await Bun.sleep(100); // that the scheduler hears of it
+      await untilHeard(metrics, "UnschedulablePodDelete", 2); // the victim waited, too
     };
     await pod("p", { priority: 10 }, "800m");
     await pod("next", {}, "800m");
@@ -434,12 +439,12 @@ test("a pod that somebody else has bound while extenders were asked counts where
       return { nodes: nodes.filter(({ name }) => name === "a"), failed: {}, unresolvable: {} };
     },
   };
-  return withScheduler(async ({ client, call, node, pod, until, events }) => {
+  return withScheduler(async ({ client, call, node, pod, until, events, metrics }) => {
     for (const name of ["a", "b"]) await node(name, { cpu: "1", memory: "4Gi", pods: "110" });
     bind = async () => {
       bind = async () => {};
       await client.resource(PODS).createSubresource(P, "binding", { apiVersion: "v1", kind: "Binding", metadata: P.metadata, target: { apiVersion: "v1", kind: "Node", name: "b" } } as never, call);
-      await Bun.sleep(100); // that the scheduler hears of it
+      await untilHeard(metrics, "AssignedPodAdd");
     };
     await pod("p", {}, "800m");
     const { metadata: { uid } } = await until("p", on("b"));
@@ -462,7 +467,7 @@ test("when another pod has come in its place, nothing is told of one that could 
     const call = { signal: AbortSignal.timeout(5000) };
     await client.resource(PODS).delete(P, { gracePeriodSeconds: 0 }, call);
     await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: P.metadata, spec: { terminationGracePeriodSeconds: 0, containers: [{ name: "c", image: "i" }] } } as unknown as NewObject<Pod>, call);
-    await Bun.sleep(100); // that the scheduler hears of it
+    while ((await client.resource(PODS).get(P, call)).spec.nodeName === undefined) await Bun.sleep(5); // so the scheduler has heard of it
   }),
 }));
 
@@ -584,7 +589,7 @@ test("a pod that was deleted while extenders were asked does not wait for its vo
   return withScheduler(async (lab) => {
     remove = async () => {
       await lab.client.resource(PODS).delete(P, { gracePeriodSeconds: 0 }, lab.call);
-      await Bun.sleep(100); // that the scheduler hears of it
+      await untilHeard(lab.metrics, "UnschedulablePodDelete");
     };
     await wantsVolume(lab);
     await untilCounted(lab.metrics);
@@ -601,7 +606,7 @@ test("a pod whose volume others have taken while extenders were asked is not bou
       return { nodes, failed: {}, unresolvable: {} };
     },
   };
-  return withScheduler(async ({ client, call, node, pod, until, get }) => {
+  return withScheduler(async ({ client, call, node, pod, until, get, metrics }) => {
     await node("a");
     await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "local" }, provisioner: "kubernetes.io/no-provisioner", volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
     const volume = await client.resource(PERSISTENT_VOLUMES).create({ apiVersion: "v1", kind: "PersistentVolume", metadata: { name: "v" }, spec: { storageClassName: "local", capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"], hostPath: { path: "/x" } } } as unknown as NewObject<PersistentVolume>, call);
@@ -610,7 +615,7 @@ test("a pod whose volume others have taken while extenders were asked is not bou
     take = async () => {
       take = async () => {};
       await client.resource(PERSISTENT_VOLUMES).patch(volume, "application/merge-patch+json", { spec: { claimRef: { kind: "PersistentVolumeClaim", apiVersion: "v1", namespace: "default", name: "other" } } }, call);
-      await Bun.sleep(100); // that the scheduler hears of it
+      await untilHeard(metrics, "PersistentVolumeUpdate", 2);
     };
     await pod("p", { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] });
     const { status } = await until("p", ({ spec, status }) => spec.nodeName !== undefined || (status?.conditions ?? []).some(({ reason }) => reason === "SchedulerError"));
