@@ -25,13 +25,13 @@ export function isAvailable(pod: Readonly<Pod>, minReadySeconds: number, nowMs: 
   return sinceMs !== undefined && (minReadySeconds === 0 || (sinceMs > 0 && (sinceMs + minReadySeconds * 1000 <= nowMs || isFarAhead(sinceMs, nowMs))));
 }
 
-/** How long until the next of these becomes available by time alone; undefined: none will. */
+/** How long until the next of these becomes available by time alone; undefined: none will. Of one that is ready since nobody knows when, time says nothing. */
 export function nextAvailableInMs(pods: readonly Readonly<Pod>[], minReadySeconds: number, nowMs: number): number | undefined {
   let next: number | undefined;
   if (minReadySeconds === 0) return next;
   for (const pod of pods) {
     const sinceMs = readySinceMs(pod);
-    if (sinceMs === undefined || isAvailable(pod, minReadySeconds, nowMs)) continue;
+    if (sinceMs === undefined || sinceMs === 0 || isAvailable(pod, minReadySeconds, nowMs)) continue;
     const inMs = sinceMs + minReadySeconds * 1000 - nowMs;
     if (next === undefined || inMs < next) next = inMs;
   }
