@@ -4,7 +4,7 @@ import { fakeKubelets, type Outcome } from "../../../test/fake-kubelet.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { StatefulSet, StatefulSetSpec } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
-import { forbidden } from "../../api/meta/status-error.ts";
+import { conflict, forbidden } from "../../api/meta/status-error.ts";
 import { CONTROLLER_REVISIONS, EVENTS, PERSISTENT_VOLUME_CLAIMS, PODS, STATEFUL_SETS } from "../../client/resources.ts";
 import { planSteps, type Step, type World } from "./plan.ts";
 import { claimOwners } from "./pods.ts";
@@ -176,6 +176,19 @@ test("that the owners of a claim, or the claims of a pod, could not be put right
     await eventually(told, (messages) => messages.includes("Update Pod db-0 in StatefulSet db failed error: could not update claim data-db-0 for delete policy ownerRefs: persistentvolumeclaims is forbidden: no"));
     await change({ persistentVolumeClaimRetentionPolicy: { whenDeleted: "Delete" }, volumeClaimTemplates: [{ metadata: { name: "data" }, spec: {} }, { metadata: { name: "more" }, spec: {} }] });
     await eventually(told, (messages) => messages.includes("Update Pod db-0 in StatefulSet db failed error: failed to create PVC more-db-0: persistentvolumeclaims is forbidden: no"));
+  }));
+
+test("a pod that was written by another meanwhile is put right all the same, and nobody is told that it failed", () =>
+  run({ replicas: 1 }, () => "ready", async (api, call) => {
+    await eventually(() => now(api)?.status?.readyReplicas, (count) => count === 1);
+    let conflicts = 0;
+    api.fail = ({ method, path }) => (method === "PUT" && path.endsWith("/pods/db-0") && conflicts++ === 0 ? conflict({ group: "", resource: "pods" }, "db-0", "the object has been modified") : undefined);
+    const labels = { "statefulset.kubernetes.io/pod-name": null };
+    await api.client.resource(PODS).patch(api.all(PODS)[0]!, "application/merge-patch+json", { metadata: { labels } }, call);
+    await eventually(() => api.all(PODS)[0]?.metadata.labels?.["statefulset.kubernetes.io/pod-name"], (name) => name === "db-0");
+    await eventually(() => api.all(EVENTS).map(({ reason }) => reason), (reasons) => reasons.includes("SuccessfulUpdate"));
+    expect(conflicts).toBe(2);
+    expect(api.all(EVENTS).map(({ reason }) => reason)).not.toContain("FailedUpdate");
   }));
 
 test.each([[-1, [1, 2, 3, 4]], [0, [4]], [1, [3, 4]]])("of a history limit of %i the revisions %j are left", (revisionHistoryLimit, left) =>

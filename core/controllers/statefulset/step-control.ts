@@ -5,7 +5,7 @@
  */
 import type { StatefulSet } from "../../api/gen/apps.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
-import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "../../api/meta/status-error.ts";
 import type { EventRecorder } from "../../client/events.ts";
 import { PODS } from "../../client/resources.ts";
 import type { ControllerDeps } from "../deps.ts";
@@ -41,7 +41,7 @@ export function stepControl({ client, informers, recorder, claims }: Pick<Contro
         }
         case "provide": return await claims.provide(set, step.pod.metadata.name, ordinalOf(step.pod), signal);
         case "repair":
-          written.push(await told(set, "Update", step.pod.metadata.name, claims.provide(set, step.pod.metadata.name, ordinalOf(step.pod), signal).then(() => podClient.update(step.next, { signal }))));
+          written.push(await told(set, "Update", step.pod.metadata.name, claims.provide(set, step.pod.metadata.name, ordinalOf(step.pod), signal).then(() => podClient.update(step.next, { signal })), isConflict));
           return;
         case "delete":
           await told(set, "Delete", step.pod.metadata.name, podClient.delete(step.pod, { preconditions: { uid: step.pod.metadata.uid } }, { signal }).catch(unlessGone));
