@@ -5,7 +5,6 @@
  */
 import type { NamespaceCondition } from "../../api/gen/core.v1.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
-import { findCondition } from "../conditions.ts";
 
 export interface Progress {
   /** Group-versions whose resources are unknown, with why. */
@@ -45,17 +44,19 @@ function told({ discoveryFailed, contentErrors, remaining, finalizers }: Progres
   return found;
 }
 
-/** The conditions after `progress`; the list itself if they say nothing new. */
+/** The conditions after `progress`, each in its place, those that are new at the end; the list itself if they say nothing new. */
 export function deletionConditions(before: readonly NamespaceCondition[], progress: Progress, nowMs: number): readonly NamespaceCondition[] {
   const failures = told(progress);
+  const next = [...before];
   let changed = false;
-  const ours = FINE.map(([type, fineReason, fineMessage]): NamespaceCondition => {
+  for (const [type, fineReason, fineMessage] of FINE) {
     const failure = failures.get(type);
     const [status, reason, message] = failure === undefined ? ["False", fineReason, fineMessage] : ["True", ...failure];
-    const old = findCondition(before, type);
-    if (old !== undefined && old.status === status && old.reason === reason && old.message === message) return old;
+    const at = before.findIndex((one) => one.type === type);
+    const old = before[at];
+    if (old !== undefined && old.status === status && old.reason === reason && old.message === message) continue;
     changed = true;
-    return { type, status, reason, message, lastTransitionTime: old?.status === status ? old.lastTransitionTime : timestamp(nowMs) } as NamespaceCondition;
-  });
-  return changed ? [...before.filter(({ type }) => !FINE.some(([name]) => name === type)), ...ours] : before;
+    next[old === undefined ? next.length : at] = { type, status, reason, message, lastTransitionTime: old?.status === status ? old.lastTransitionTime : timestamp(nowMs) } as NamespaceCondition;
+  }
+  return changed ? next : before;
 }
