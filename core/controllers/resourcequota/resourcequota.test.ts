@@ -3,6 +3,7 @@ import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { NewObject } from "../../api/meta/object-meta.ts";
+import { statusError } from "../../api/meta/status-error.ts";
 import { CONFIG_MAPS, DEVICE_CLASSES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, RESOURCE_QUOTAS } from "../../client/resources.ts";
 import { type Clock, systemClock } from "../../lifecycle/clock.ts";
 import { resourceQuotaController } from "./resourcequota.ts";
@@ -63,3 +64,39 @@ test("an extended resource with a class behind it is counted over pods and claim
   await api.client.resource(RESOURCE_QUOTAS).create({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "q", namespace: "ns" }, spec: { hard: { "requests.vendor.example/gpu": "9", "requests.vendor.example/fpga": "9" } } }, call);
   await eventually(() => api.all(RESOURCE_QUOTAS)[0]!.status?.used, (used) => used?.["requests.vendor.example/gpu"] === "4" && used["requests.vendor.example/fpga"] === "0");
 }));
+
+test("what cannot be listed keeps nothing else from being counted, neither of its own quota nor of others", () => {
+  const clock = movableClock();
+  return withControllers((deps) => [resourceQuotaController(deps)], async (api, call) => {
+    const used = (name: string) => api.all(RESOURCE_QUOTAS).find(({ metadata }) => metadata.name === name)?.status;
+    const quota = (name: string, hard: Record<string, string>) => api.client.resource(RESOURCE_QUOTAS).create({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name, namespace: "ns" }, spec: { hard } }, call);
+    api.fail = ({ method, path }) => (method === "GET" && path.endsWith("/configmaps") ? statusError({ code: 500, reason: "InternalError", message: "conversion webhook failed" }) : undefined);
+    for (let i = 0; i < 6; i++) await quota(`both-${i}`, { configmaps: "3", pods: "5" }); // more than there are workers
+    await quota("pods", { pods: "5" });
+    await eventually(() => used("pods")?.used, (all) => all?.["pods"] === "0");
+    for (let i = 0; i < 6; i++) await eventually(() => used(`both-${i}`), (status) => status !== undefined);
+    expect(used("both-5")).toEqual({ hard: { configmaps: "3", pods: "5" }, used: { pods: "0" } });
+    api.fail = undefined;
+    await eventually(() => used("both-5")?.used, (all) => all?.["configmaps"] === "0" && all["pods"] === "0");
+  }, { clock });
+});
+
+test("of what cannot be listed at the source just now the note stays, the rest is counted, and it is tried again", () => {
+  const clock = movableClock();
+  return withControllers((deps) => [resourceQuotaController(deps)], async (api, call) => {
+    const quotas = api.client.resource(RESOURCE_QUOTAS);
+    await quotas.create({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "q", namespace: "ns" }, spec: { hard: { configmaps: "9", pods: "5" } } }, call);
+    const quota = () => api.all(RESOURCE_QUOTAS)[0]!;
+    await eventually(() => quota().status?.used, (used) => used?.["configmaps"] === "0");
+    let refused = 0;
+    api.fail = ({ method, path }) => (method === "GET" && path.endsWith("/namespaces/ns/configmaps") ? (refused++, statusError({ code: 500, reason: "InternalError", message: "conversion webhook failed" })) : undefined);
+    await quotas.updateStatus({ ...quota(), status: { ...quota().status, used: { configmaps: "4", pods: "3" } } }, call); // admission's note
+    await Bun.sleep(60);
+    clock.aheadMs += 2_000;
+    await eventually(() => quota().status?.used, (used) => used?.["pods"] === "0");
+    expect(quota().status?.used?.["configmaps"]).toBe("4");
+    await eventually(() => refused, (count) => count > 2);
+    api.fail = undefined;
+    await eventually(() => quota().status?.used, (used) => used?.["configmaps"] === "0");
+  }, { clock });
+});

@@ -25,6 +25,10 @@ const QUIET_MS = 2_000;
 export const RESYNC_MS = 300_000;
 /** A custom resource may appear at any time. Source: ResourceQuotaController.Sync period */
 const DISCOVERY_MS = 30_000;
+/** How long the first list of a resource is waited for, once. What cannot be listed, for its conversion webhook is broken, say, keeps no other quota from being counted, nor what else its own counts. */
+const SYNC_MS_MAX = 5_000;
+/** When to look again whether it can be. */
+const UNLISTED_MS = 10_000;
 const CLAIMS = formatGroupResource({ group: RESOURCE_CLAIMS.group, resource: RESOURCE_CLAIMS.plural });
 
 interface Counted { readonly informer: Informer<ApiObject>; readonly unsubscribe: () => void }
@@ -34,6 +38,7 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
   const quotaClient = client.resource(RESOURCE_QUOTAS);
   const around = { classes: informers.of(DEVICE_CLASSES), pods: informers.of(PODS), claims: informers.of(RESOURCE_CLAIMS) };
   const counted = new Map<string, Counted>();
+  const late = new Set<string>(); // resources whose first list has been waited for in vain
   const raisedMs = new Map<ObjectKey, number>(); // by uptime: when admission last added to a quota, as far as we know
   let served = new Map<string, ResourceRef>([PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS].map((ref) => [formatGroupResource({ group: ref.group, resource: ref.plural }), ref as ResourceRef]));
   let discoveredMs: number | undefined;
@@ -68,30 +73,39 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
       if (quota === undefined || isDeleting(quota)) return;
       const copies = new Map<string, Informer<ApiObject>>();
       let againInMs = resyncMs;
+      let failure: unknown;
       for (const resource of resourcesOf(quota)) {
         const informer = await informerOf(resource, signal);
-        if (informer === undefined) againInMs = DISCOVERY_MS;
+        if (informer === undefined) againInMs = Math.min(againInMs, late.has(formatGroupResource(resource)) ? UNLISTED_MS : DISCOVERY_MS);
         else copies.set(formatGroupResource(resource), informer);
       }
       if (copies.has(CLAIMS)) await around.classes.whenSynced(signal);
       let used = countUsage(quota, { objects: (resource) => copies.get(formatGroupResource(resource))?.inNamespace(namespaceOf(quota)), nowMs: clock.nowMs(), around });
       const hard = amountsOf(quota.spec?.hard);
       const noted = amountsOf(quota.status?.used);
-      if (quota.status?.hard !== undefined && equal(hard, amountsOf(quota.status.hard)) && equal(used, noted)) return { againInMs };
+      const isTold = (): boolean => quota.status?.hard !== undefined && equal(hard, amountsOf(quota.status.hard)) && equal(used, noted);
+      if (isTold()) return { againInMs };
       const quietInMs = (raisedMs.get(key) ?? -QUIET_MS) + QUIET_MS - clock.uptimeMs();
       if (isLess(used, noted)) {
         if (quietInMs > 0) return { againInMs: quietInMs };
         const lists = new Map<string, readonly Readonly<ApiObject>[]>();
-        for (const [id, { ref }] of copies) lists.set(id, (await client.resource(ref).list({ namespace: namespaceOf(quota) }, { signal })).items);
+        for (const [id, { ref }] of copies) {
+          try {
+            lists.set(id, (await client.resource(ref).list({ namespace: namespaceOf(quota) }, { signal })).items);
+          } catch (error) {
+            if (signal.aborted) throw error;
+            failure = error;
+          }
+        }
         used = countUsage(quota, { objects: (resource) => lists.get(formatGroupResource(resource)), nowMs: clock.nowMs(), around });
-        if (equal(used, noted)) return { againInMs };
       }
-      await quotas.caughtUp([await quotaClient.updateStatus({ ...quota, status: { hard: listOf(hard), used: listOf(used) } }, { signal })], signal);
+      if (!isTold()) await quotas.caughtUp([await quotaClient.updateStatus({ ...quota, status: { hard: listOf(hard), used: listOf(used) } }, { signal })], signal);
+      if (failure !== undefined) throw failure;
       return { againInMs };
     },
   };
 
-  /** Undefined: there is no such resource. */
+  /** Undefined: there is no such resource, or it cannot be listed. */
   async function informerOf(resource: GroupResource, signal: AbortSignal): Promise<Informer<ApiObject> | undefined> {
     const id = formatGroupResource(resource);
     const known = counted.get(id);
@@ -99,9 +113,21 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
     const ref = await refOf(id, signal);
     if (ref === undefined) return undefined;
     const informer = informers.of(ref);
-    await informer.whenSynced(signal);
+    if (!informer.synced && !late.has(id)) await syncedInTime(informer, signal);
+    if (!informer.synced) {
+      late.add(id);
+      return undefined;
+    }
+    late.delete(id);
     if (!counted.has(id)) counted.set(id, { informer, unsubscribe: informer.onChange(({ object, old, deleted }) => { if (deleted || (old !== undefined && uses(resource, object) !== uses(resource, old))) recount(resource, object); }) });
     return informer;
+  }
+
+  async function syncedInTime(informer: Informer<ApiObject>, signal: AbortSignal): Promise<void> {
+    const over = new AbortController();
+    const alarm = clock.after(SYNC_MS_MAX, () => over.abort());
+    await informer.whenSynced(AbortSignal.any([signal, over.signal]));
+    alarm.cancel();
   }
 
   async function refOf(id: string, signal: AbortSignal): Promise<ResourceRef | undefined> {
