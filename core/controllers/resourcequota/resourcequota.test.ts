@@ -2,9 +2,10 @@ import { expect, test } from "vitest";
 import { eventually } from "../../../test/fake-api.ts";
 import { withControllers } from "../../../test/run-controllers.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
-import type { NewObject } from "../../api/meta/object-meta.ts";
+import type { ApiObject, NewObject } from "../../api/meta/object-meta.ts";
 import { statusError } from "../../api/meta/status-error.ts";
-import { CONFIG_MAPS, DEVICE_CLASSES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, RESOURCE_QUOTAS } from "../../client/resources.ts";
+import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, DEVICE_CLASSES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, RESOURCE_QUOTAS } from "../../client/resources.ts";
+import type { ResourceRef } from "../../client/client.ts";
 import { type Clock, systemClock } from "../../lifecycle/clock.ts";
 import { resourceQuotaController } from "./resourcequota.ts";
 
@@ -98,5 +99,33 @@ test("of what cannot be listed at the source just now the note stays, the rest i
     await eventually(() => refused, (count) => count > 2);
     api.fail = undefined;
     await eventually(() => quota().status?.used, (used) => used?.["configmaps"] === "0");
+  }, { clock });
+});
+
+test("a custom resource whose definition was made anew is counted on", () => {
+  const clock = movableClock();
+  let stop: (ref: ResourceRef) => void = () => {};
+  return withControllers((deps) => { stop = deps.informers.stop; return [resourceQuotaController(deps)]; }, async (api, call) => {
+    const widgets = (version: string): ResourceRef => ({ group: "example.com", version, kind: "Widget", plural: "widgets", namespaced: true });
+    const define = (name: string) => api.client.resource(CUSTOM_RESOURCE_DEFINITIONS).create({ apiVersion: "apiextensions.k8s.io/v1", kind: "CustomResourceDefinition", metadata: { name } } as never, call);
+    const widget = (version: string, name: string) => api.client.resource<ApiObject>(widgets(version)).create({ apiVersion: `example.com/${version}`, kind: "Widget", metadata: { name, namespace: "ns" } }, call);
+    const used = () => api.all(RESOURCE_QUOTAS)[0]!.status?.used?.["count/widgets.example.com"];
+    await api.client.resource(RESOURCE_QUOTAS).create({ apiVersion: "v1", kind: "ResourceQuota", metadata: { name: "q", namespace: "ns" }, spec: { hard: { "count/widgets.example.com": "9" } } }, call);
+    api.serve(widgets("v1beta1"));
+    await define("widgets.example.com");
+    await widget("v1beta1", "a");
+    await widget("v1beta1", "b");
+    await define("others.example.com");
+    await eventually(used, (count) => count === "2");
+
+    let lists = 0;
+    api.fail = ({ method, path }) => { if (method === "GET" && path.endsWith("/widgets")) lists++; return undefined; };
+    stop(widgets("v1beta1")); // as the garbage collector does when the definition goes
+    await define("again.example.com");
+    await eventually(() => lists, (count) => count > 0);
+    await Bun.sleep(60);
+    clock.aheadMs += 2_000;
+    await api.client.resource<ApiObject>(widgets("v1beta1")).delete({ metadata: { name: "a", namespace: "ns" } }, {}, call);
+    await eventually(used, (count) => count === "1");
   }, { clock });
 });

@@ -7,14 +7,14 @@
  *
  * Source: kubernetes v1.36 pkg/controller/resourcequota
  */
-import { formatGroupResource, type GroupResource } from "../../api/meta/gvk.ts";
+import { formatGroupResource, type GroupResource, parseApiVersion } from "../../api/meta/gvk.ts";
 import { type ApiObject, isDeleting, keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { amountsOf, equal, listOf } from "../../api/quota/amounts.ts";
 import { evaluatorOf } from "../../api/quota/evaluators.ts";
 import type { ResourceRef } from "../../client/client.ts";
 import { discover } from "../../client/discovery.ts";
 import type { Informer } from "../../client/informer.ts";
-import { DEVICE_CLASSES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, RESOURCE_QUOTAS, SERVICES } from "../../client/resources.ts";
+import { API_SERVICES, CUSTOM_RESOURCE_DEFINITIONS, DEVICE_CLASSES, PERSISTENT_VOLUME_CLAIMS, PODS, RESOURCE_CLAIMS, RESOURCE_QUOTAS, SERVICES } from "../../client/resources.ts";
 import { type AddKey, type Controller, itself, type Next, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { countUsage, isLess, resourcesOf } from "./plan.ts";
@@ -25,6 +25,8 @@ const QUIET_MS = 2_000;
 export const RESYNC_MS = 300_000;
 /** A custom resource may appear at any time. Source: ResourceQuotaController.Sync period */
 const DISCOVERY_MS = 30_000;
+/** A definition changes several times while it is established, and the garbage collector, which ends the informers of what is no longer served, waits as well. */
+const SETTLE_MS = 2_000;
 /** How long the first list of a resource is waited for, once. What cannot be listed, for its conversion webhook is broken, say, keeps no other quota from being counted, nor what else its own counts. */
 const SYNC_MS_MAX = 5_000;
 /** When to look again whether it can be. */
@@ -42,6 +44,8 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
   const raisedMs = new Map<ObjectKey, number>(); // by uptime: when admission last added to a quota, as far as we know
   let served = new Map<string, ResourceRef>([PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS].map((ref) => [formatGroupResource({ group: ref.group, resource: ref.plural }), ref as ResourceRef]));
   let discoveredMs: number | undefined;
+  let discovering: Promise<void> | undefined;
+  let isOutdated = false; // something may be served now that was not when it was last asked
   let wake: AddKey = () => {};
 
   /** Objects of what quotas count: when one goes, or stops to count, its quotas are counted anew. */
@@ -49,8 +53,10 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
     whenSynced: () => Promise.resolve(),
     subscribe(add) {
       wake = add;
+      const ends = [CUSTOM_RESOURCE_DEFINITIONS, API_SERVICES].map((ref) => informers.of<ApiObject>(ref).onChange(servedAnew));
       return () => {
         wake = () => {};
+        for (const end of ends) end();
         for (const { unsubscribe } of counted.values()) unsubscribe();
         counted.clear();
       };
@@ -108,11 +114,13 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
   /** Undefined: there is no such resource, or it cannot be listed. */
   async function informerOf(resource: GroupResource, signal: AbortSignal): Promise<Informer<ApiObject> | undefined> {
     const id = formatGroupResource(resource);
+    const ref = await refOf(resource, signal);
+    const informer = ref && informers.of(ref);
     const known = counted.get(id);
-    if (known !== undefined) return known.informer;
-    const ref = await refOf(id, signal);
-    if (ref === undefined) return undefined;
-    const informer = informers.of(ref);
+    if (known !== undefined && known.informer === informer) return informer;
+    known?.unsubscribe(); // of a version that is not asked for any more, or of a definition that was there before
+    counted.delete(id);
+    if (informer === undefined) return undefined;
     if (!informer.synced && !late.has(id)) await syncedInTime(informer, signal);
     if (!informer.synced) {
       late.add(id);
@@ -130,14 +138,32 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
     alarm.cancel();
   }
 
-  async function refOf(id: string, signal: AbortSignal): Promise<ResourceRef | undefined> {
-    const nowMs = clock.uptimeMs();
-    if (!served.has(id) && (discoveredMs === undefined || nowMs - discoveredMs > DISCOVERY_MS)) {
-      discoveredMs = nowMs;
-      const { resources } = await discover(client, signal);
-      served = new Map([...served, ...resources.filter(({ verbs, namespaced }) => namespaced && verbs.includes("list") && verbs.includes("watch")).map((ref) => [formatGroupResource({ group: ref.group, resource: ref.plural }), ref] as const)]);
-    }
+  async function refOf(resource: GroupResource, signal: AbortSignal): Promise<ResourceRef | undefined> {
+    const id = formatGroupResource(resource);
+    const isDue = !served.has(id) && (discoveredMs === undefined || clock.uptimeMs() - discoveredMs > DISCOVERY_MS);
+    if (isDue || (isOutdated && isCustom(resource)) || discovering !== undefined) await (discovering ??= rediscover(signal).finally(() => { discovering = undefined; }));
     return served.get(id);
+  }
+
+  async function rediscover(signal: AbortSignal): Promise<void> {
+    discoveredMs = clock.uptimeMs();
+    isOutdated = false;
+    try {
+      const { resources, failed } = await discover(client, signal);
+      const unknown = new Set([...failed.keys()].map((groupVersion) => parseApiVersion(groupVersion).group));
+      const kept = [...served].filter(([, { group, plural }]) => !isCustom({ group, resource: plural }) || unknown.has(group));
+      const found = resources.filter(({ verbs, namespaced }) => namespaced && verbs.includes("list") && verbs.includes("watch"));
+      served = new Map([...kept, ...found.map((ref) => [formatGroupResource({ group: ref.group, resource: ref.plural }), ref] as const)]);
+    } catch (error) {
+      isOutdated = true;
+      throw error;
+    }
+  }
+
+  /** Custom resources may have come, gone, or have another version: whose they are is looked at once the definitions have settled. */
+  function servedAnew(): void {
+    isOutdated = true;
+    for (const quota of quotas.list()) if (resourcesOf(quota).some(isCustom)) wake(keyOf(quota), SETTLE_MS);
   }
 
   function recount(resource: GroupResource, object: Readonly<ApiObject>): void {
@@ -151,3 +177,5 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
   }
 }
 
+/** It may be: all groups of definitions and extension servers have a dot. */
+function isCustom({ group }: GroupResource): boolean { return group.includes("."); }
