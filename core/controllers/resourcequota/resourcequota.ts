@@ -45,6 +45,7 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
   let served = new Map<string, ResourceRef>([PODS, SERVICES, PERSISTENT_VOLUME_CLAIMS].map((ref) => [formatGroupResource({ group: ref.group, resource: ref.plural }), ref as ResourceRef]));
   let discoveredMs: number | undefined;
   let discovering: Promise<void> | undefined;
+  let settling: { cancel(): void } | undefined;
   let isOutdated = false; // something may be served now that was not when it was last asked
   let wake: AddKey = () => {};
 
@@ -57,6 +58,7 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
       return () => {
         wake = () => {};
         for (const end of ends) end();
+        settling?.cancel();
         for (const { unsubscribe } of counted.values()) unsubscribe();
         counted.clear();
       };
@@ -160,10 +162,13 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
     }
   }
 
-  /** Custom resources may have come, gone, or have another version: whose they are is looked at once the definitions have settled. */
+  /** Custom resources may have come, gone, or have another version: who counts some is looked at once the definitions have settled. */
   function servedAnew(): void {
     isOutdated = true;
-    for (const quota of quotas.list()) if (resourcesOf(quota).some(isCustom)) wake(keyOf(quota), SETTLE_MS);
+    settling ??= clock.after(SETTLE_MS, () => {
+      settling = undefined;
+      for (const quota of quotas.list()) if (resourcesOf(quota).some(isCustom)) wake(keyOf(quota));
+    });
   }
 
   function recount(resource: GroupResource, object: Readonly<ApiObject>): void {
