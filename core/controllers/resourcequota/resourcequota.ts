@@ -142,8 +142,9 @@ export function resourceQuotaController({ client, informers, clock, resyncMs = R
 
   async function refOf(resource: GroupResource, signal: AbortSignal): Promise<ResourceRef | undefined> {
     const id = formatGroupResource(resource);
-    const isDue = !served.has(id) && (discoveredMs === undefined || clock.uptimeMs() - discoveredMs > DISCOVERY_MS);
-    if (isDue || (isOutdated && isCustom(resource)) || discovering !== undefined) await (discovering ??= rediscover(signal).finally(() => { discovering = undefined; }));
+    const isUnknown = !served.has(id);
+    const isDue = isUnknown ? discoveredMs === undefined || clock.uptimeMs() - discoveredMs > DISCOVERY_MS : isCustom(resource) && isOutdated;
+    if (isDue || (discovering !== undefined && (isUnknown || isCustom(resource)))) await (discovering ??= rediscover(signal).finally(() => { discovering = undefined; }));
     return served.get(id);
   }
 
