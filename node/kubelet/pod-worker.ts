@@ -254,7 +254,7 @@ export class PodWorker {
 
   #shouldTerminate(): boolean {
     if (!this.#failure && !this.#report.hasEnded(this.#pod) && this.#deadlineMs() <= this.#deps.context.clock.nowMs()) {
-      this.#failure = { reason: "DeadlineExceeded", message: "Pod was active on the node longer than the specified deadline" };
+      this.#failure = { reason: "DeadlineExceeded", message: "Pod was active on the node longer than the specified deadline", deadline: true };
       this.#deps.context.events.event(podReference(this.#pod), "Normal", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline");
       this.#say();
     }
@@ -420,11 +420,13 @@ export class PodWorker {
     context.placement.release(this.uid);
   }
 
+  #isEvicted(): boolean { return (this.#failure?.reason ?? this.status.reason) === EVICTED; }
+
   async #cleanUp(signal: AbortSignal): Promise<number> {
     const { context, statuses } = this.#deps;
     this.#say();
     await this.#resize.written().catch(() => undefined); // what is not written by now is not needed any more, nor the pod's directory
-    const stays = !this.#removed && !isDeleting(this.#pod) && this.status.reason !== EVICTED; // its object, until someone deletes it; its containers and logs stay with it
+    const stays = !this.#removed && !isDeleting(this.#pod) && !this.#isEvicted(); // its object, until someone deletes it; its containers and logs stay with it
     const comesAgain = this.#deps.comesAgain(this.uid);
     await context.volumes.release(this.uid, { keepMessages: stays || comesAgain, signal });
     this.#volumes = undefined;
@@ -440,7 +442,7 @@ export class PodWorker {
       await this.#deps.deleteObject(this.#pod, signal);
     }
     this.#isReclaimed = true;
-    if (!this.#removed && this.status.reason !== EVICTED) return context.settings.syncMs; // until its object is gone its logs stay
+    if (!this.#removed && !this.#isEvicted()) return context.settings.syncMs; // until its object is gone its logs stay
     if (!comesAgain) {
       await removeGarbage(context, garbageOf(this.#runtime, undefined), signal);
       const { name, namespace = "" } = this.#pod.metadata;

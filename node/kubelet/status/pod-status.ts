@@ -26,6 +26,8 @@ export interface PodFailure {
   readonly condition?: PodCondition | undefined;
   /** Never taken in: nothing of it has run or will. */
   readonly refused?: boolean | undefined;
+  /** Its time is over: it has failed whatever its containers say in the end. */
+  readonly deadline?: boolean | undefined;
 }
 
 /** PodResizePending, PodResizeInProgress: it is so. Which generation of the pod it is said of, and since when that reason holds, is its own. */
@@ -55,9 +57,10 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
   const ephemeral = containerStatuses(facts, "ephemeral", spec.ephemeralContainers ?? [], before.ephemeralContainerStatuses ?? []).toSorted(byName);
   const active = runtime.sandboxes[0]?.ready ? runtime.sandboxes[0].id : undefined;
   const initialized = runtime.containers.some(({ name, sandboxId }) => sandboxId === active && spec.containers.some((container) => container.name === name));
-  const phase = settled ?? (failure ? "Failed" : phaseOf({ pod, containers, init, terminal: terminal && !isStaticPod(pod), initialized })); // its file decides, not what is told of it
+  const found = phaseOf({ pod, containers, init, terminal: terminal && !isStaticPod(pod), initialized }); // its file decides, not what is told of it
+  const phase = endedWell(facts, found) ? found : settled ?? (failure ? "Failed" : found);
   const kept = phase === before.phase ? { reason: before.reason || pod.status?.reason, message: before.message || pod.status?.message } : undefined;
-  const explained = settled ? kept : failure ?? kept;
+  const explained = settled ? kept : failure && phase === "Failed" ? failure : kept;
 
   const status: PodStatus = {
     observedGeneration: pod.metadata.generation, phase, ...explainedBy(explained),
@@ -69,6 +72,15 @@ export function podStatusOf(given: Omit<PodStatusFacts, "restartingAll">): PodSt
   if (init.length > 0) status.initContainerStatuses = init;
   if (ephemeral.length > 0) status.ephemeralContainerStatuses = ephemeral;
   return terminal && !isStaticPod(pod) ? lastStatus(pod, status) : status;
+}
+
+/**
+ * The node needed what it had, and when they were told to stop, all its containers ended as they should: it has not failed, as upstream has it, and what says why it ended is
+ * its condition. Upstream says so of any pod. Here one that may end by itself has failed: its Job would take the work for done.
+ */
+function endedWell({ pod, before, terminal, failure }: PodStatusFacts, phase: PodPhase): boolean {
+  const isOurs = failure !== undefined && !failure.refused && !failure.deadline && !isTerminalPhase(pod.status?.phase) && before.phase !== "Succeeded";
+  return isOurs && terminal && phase === "Succeeded" && (pod.spec.restartPolicy ?? "Always") === "Always";
 }
 
 /** Of the pod as a whole. `cgroup`: what it really has, while it runs. */

@@ -134,6 +134,23 @@ test("what was never taken in has no containers, not even after a restart: clien
   expect(statusOf({}, { ...runtime(""), sandboxes: [] }, { failure: { reason: "Evicted", message: "low" } }).containerStatuses).toHaveLength(1); // it was taken in
 });
 
+test("a pod that was ended for the node's sake, and all of it well, has not failed; one that may end by itself has, one whose time is over, and one that nobody may take back", () => {
+  const condition = { type: "DisruptionTarget", status: "True" as const, reason: "TerminationByKubelet", lastTransitionTime: "2026-01-02T03:04:05Z" };
+  const failure = { reason: "Preempting", message: "for a critical one", condition };
+  const ended = (spec: Partial<Pod["spec"]>, seen: string, more: More = {}) => {
+    const { phase, reason, conditions } = statusOf(spec, runtime(seen), { before: { phase: "Failed", reason: "Preempting" }, failure, terminal: true, ...more });
+    return [phase, reason, conditions?.find(({ type }) => type === "DisruptionTarget")?.reason];
+  };
+  const failed = ["Failed", "Preempting", "TerminationByKubelet"];
+  expect(ended({}, "app=exited:0")).toEqual(["Succeeded", undefined, "TerminationByKubelet"]);
+  expect(ended({}, "app=exited:0", { before: { phase: "Succeeded" } })).toEqual(["Succeeded", undefined, "TerminationByKubelet"]); // told again
+  expect(ended({}, "app=exited:143")).toEqual(failed);
+  expect(ended({ restartPolicy: "OnFailure" }, "app=exited:0")).toEqual(failed);
+  expect(ended({}, "app=exited:0", { metadata: { annotations: { "kubernetes.io/config.source": "file" } } })).toEqual(failed);
+  expect(ended({}, "app=exited:0", { status: { phase: "Failed", reason: "Preempting" } })).toEqual(failed);
+  expect(ended({}, "app=exited:0", { before: { phase: "Failed", reason: "DeadlineExceeded" }, failure: { reason: "DeadlineExceeded", message: "", deadline: true } })).toEqual(["Failed", "DeadlineExceeded", undefined]);
+});
+
 test("a pod that was to be disrupted for others' sake and is for the node's has been since it was to be", () => {
   const condition = { type: "DisruptionTarget", status: "True" as const, reason: "TerminationByKubelet", lastTransitionTime: "2026-01-02T03:04:05Z" };
   const told = (before: "True" | "False") => statusOf({}, runtime(""), { failure: { reason: "Evicted", message: "low", condition }, status: { conditions: [{ type: "DisruptionTarget", status: before, reason: "PreemptionByScheduler", lastTransitionTime: "2026-01-01T00:00:00Z" }] } }).conditions?.filter(({ type }) => type === "DisruptionTarget");
