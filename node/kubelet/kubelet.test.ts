@@ -956,14 +956,23 @@ test("what somebody else takes from the runtime is made anew: a container, a san
   await node.until("web", isReady);
 });
 
-test("a pod of the API server's is no static one because it says so", async () => {
+test("where a pod is from and since when it is known is told to its runtime and to its containers, whatever it says itself: one of the API server's is no static one", async () => {
   await using node = await startNode();
-  const metadata = { name: "forged", namespace: "d", annotations: { "kubernetes.io/config.source": "file" } };
-  await node.api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata, spec: { nodeName: "n1", containers: [{ name: "c0", image: "busybox:1" }] } }, { signal: new AbortController().signal });
+  const [metadata, signal] = [{ name: "forged", namespace: "d", annotations: { "kubernetes.io/config.source": "file", "kubernetes.io/config.seen": "never" } }, new AbortController().signal];
+  const { api: { client } } = node;
+  const seen = () => node.kubelet.pods().map((pod) => pod.metadata.annotations);
+  await client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata, spec: { nodeName: "n1", containers: [{ name: "c0", image: "busybox:1" }] } }, { signal });
   await node.until("forged", isReady);
-  expect(node.kubelet.pods().map((pod) => pod.metadata.annotations)).toEqual([{ "kubernetes.io/config.source": "api" }]);
+  const [first] = seen();
+  expect(first).toEqual({ "kubernetes.io/config.source": "api", "kubernetes.io/config.seen": expect.stringMatching(/^\d{4}-.*Z$/) });
+  const { items = [] } = await node.cri.call("RuntimeService/ListPodSandbox", {});
+  expect(items.map(({ annotations }) => annotations)).toEqual([first]);
+  await Bun.sleep(5);
+  await client.resource(PODS).patch({ metadata: { name: "forged", namespace: "d" } }, "application/merge-patch+json", { metadata: { annotations: { more: "1" } } }, { signal });
+  await eventually(seen, ([now]) => now?.["more"] === "1");
+  expect(seen()).toEqual([{ ...first, more: "1" }]);
   await node.delete("forged", 0);
-  await eventually(() => node.kubelet.pods(), (left) => left.length === 0);
+  await eventually(seen, (left) => left.length === 0);
 });
 
 test("a manifest in a directory runs without an API server, and is mirrored when there is one", async () => {

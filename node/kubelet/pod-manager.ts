@@ -15,14 +15,13 @@ import type { ResizeTrigger } from "./context.ts";
 import { removePodLogs } from "./garbage.ts";
 import { notedLogDirectories } from "./logs/log-directories.ts";
 import { AllocationRefused } from "./placement/allocation-refused.ts";
-import { fromApi, isCriticalPod, isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
+import { CONFIG_SEEN, fromApi, isCriticalPod, isMirrorPod, isStaticPod, isTerminalPhase, podReference } from "./pod-spec.ts";
 import { PodWorker, refusedAllocation } from "./pod-worker.ts";
 import { podsToPreempt } from "./preemption.ts";
 import { othersBefore, type ResizeWish } from "./resources/resize-order.ts";
 import { changedResources, judgeResize, swapRefusal, type Verdict } from "./resources/resize.ts";
 import { containerNamed, isAnythingRunning, readRuntimePod, type RuntimePod, type RuntimeSummary } from "./runtime-pod.ts";
 import { NOT_ADMITTED } from "./shutdown/shutdown.ts";
-import { CONFIG_SEEN } from "./static-pods/manifest.ts";
 import type { MirrorPods } from "./static-pods/mirrors.ts";
 import { disruption } from "./status/disruption.ts";
 import type { PodFailure } from "./status/pod-status.ts";
@@ -81,8 +80,8 @@ export class PodManager {
     this.#started = true;
     const running = [...this.#inRuntime.values()].flatMap((one) => (one.running ? [one.uid] : [])); // what it had is its own until it has ended
     this.#deps.worker.context.placement.retain(new Set([...[...this.#deps.pods.list(), ...this.#static].map(({ metadata }) => metadata.uid), ...running]));
-    for (const pod of [...this.#deps.pods.list()].toSorted(byAge)) this.#onPod(fromApi(pod)); // the oldest have the best claim to what there is
-    const stop = this.#deps.pods.onChange(({ object, deleted }) => (deleted ? this.#onGone(fromApi(object)) : this.#onPod(fromApi(object))));
+    for (const pod of [...this.#deps.pods.list()].toSorted(byAge)) this.#onPod(this.#fromApi(pod)); // the oldest have the best claim to what there is
+    const stop = this.#deps.pods.onChange(({ object, deleted }) => (deleted ? this.#onGone(this.#fromApi(object)) : this.#onPod(this.#fromApi(object))));
     await this.#sweep();
     const claims = this.#retainClaims(signal);
     for await (const _ of this.#deps.clock.every(MIRROR_MS, signal)) await this.#reconcileMirrors();
@@ -295,7 +294,11 @@ export class PodManager {
     const again = this.#deps.pods.get(keyOf({ metadata }));
     if (again?.metadata.uid !== uid) return;
     metrics.podRestarted(false);
-    this.#onPod(fromApi(again));
+    this.#onPod(this.#fromApi(again));
+  }
+
+  #fromApi(pod: Pod): Pod {
+    return fromApi(pod, this.#workers.get(pod.metadata.uid)?.pod.metadata.annotations?.[CONFIG_SEEN] ?? new Date(this.#deps.clock.nowMs()).toISOString());
   }
 
   #balance(): void {

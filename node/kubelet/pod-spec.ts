@@ -71,7 +71,9 @@ export function isTerminalPhase(phase: string | undefined): boolean {
   return phase === "Succeeded" || phase === "Failed";
 }
 
-const CONFIG_SOURCE = "kubernetes.io/config.source";
+export const CONFIG_SOURCE = "kubernetes.io/config.source";
+/** When this kubelet has seen the pod first. */
+export const CONFIG_SEEN = "kubernetes.io/config.seen";
 
 /** Read from a manifest on this machine, not from the API server. */
 export function isStaticPod(pod: Pod): boolean {
@@ -79,9 +81,9 @@ export function isStaticPod(pod: Pod): boolean {
   return source !== undefined && source !== "api";
 }
 
-/** A pod of the API server's, wherever it claims to be from: what manifests of this machine may, it may not. Source: kubernetes v1.36 pkg/kubelet/config/config.go (merge) */
-export function fromApi(pod: Pod): Pod {
-  return isStaticPod(pod) ? { ...pod, metadata: { ...pod.metadata, annotations: { ...pod.metadata.annotations, [CONFIG_SOURCE]: "api" } } } : pod;
+/** A pod of the API server's, wherever and since when it claims to be: what manifests of this machine may, it may not. Both are told to its runtime and to its containers. Source: kubernetes v1.36 pkg/kubelet/config/config.go (merge) */
+export function fromApi(pod: Pod, seenAt: string): Pod {
+  return { ...pod, metadata: { ...pod.metadata, annotations: { ...pod.metadata.annotations, [CONFIG_SEEN]: seenAt, [CONFIG_SOURCE]: "api" } } };
 }
 
 /** The API server's image of a static pod. */

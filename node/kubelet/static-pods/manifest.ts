@@ -7,11 +7,10 @@ import { createHash } from "node:crypto";
 import { decodeBody } from "../../../core/api/codec/body.ts";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
+import { CONFIG_SEEN, CONFIG_SOURCE } from "../pod-spec.ts";
 
 export const CONFIG_HASH = "kubernetes.io/config.hash";
 export const CONFIG_MIRROR = "kubernetes.io/config.mirror";
-export const CONFIG_SEEN = "kubernetes.io/config.seen";
-const CONFIG_SOURCE = "kubernetes.io/config.source";
 
 /** Fills in what the API server would, and throws an Error when it would not take the pod. */
 export type CompletePod = (pod: Pod) => void;
