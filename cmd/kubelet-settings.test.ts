@@ -56,9 +56,11 @@ test.each([
 ])("--kubelet-arg %s is refused", (text, why) => expect(() => settings(text)).toThrow(`--kubelet-arg ${text}: ${why}`));
 
 test.each([
-  ["NodeSwap=true", undefined], ["CPUManagerPolicyAlphaOptions=true", undefined],
-  ["MemoryQoS=true", "cannot set feature gate MemoryQoS to true: Coracle behaves as v1.36 does with it off"], ["MemoryQuality=true", "unrecognized feature gate: MemoryQuality"],
-])("--kubelet-arg feature-gates=%s is obeyed, says what is so, or is refused", (gate, why) => {
+  ["NodeSwap=true", undefined], ["CPUManagerPolicyAlphaOptions=true", undefined], ["MemoryQoS=true", undefined], ["CustomCPUCFSQuotaPeriod=false", undefined], ["GracefulNodeShutdown=false,GracefulNodeShutdownBasedOnPodPriority=false,WindowsGracefulNodeShutdown=false", undefined],
+  ["MemoryQuality=true", "unrecognized feature gate: MemoryQuality"], ["NodeSwap=false", "failed to set feature gates from initial flags-based config: cannot set feature gate NodeSwap to false, feature is locked to true"],
+  ["GracefulNodeShutdown=false", "[GracefulNodeShutdownBasedOnPodPriority is enabled, but depends on features that are disabled: [GracefulNodeShutdown], WindowsGracefulNodeShutdown is enabled, but depends on features that are disabled: [GracefulNodeShutdown]]"],
+  ["WorkloadAwarePreemption=true", "WorkloadAwarePreemption is enabled, but depends on features that are disabled: [GangScheduling]"],
+])("--kubelet-arg feature-gates=%s is taken or refused as upstream does", (gate, why) => {
   if (why === undefined) expect(() => settings(`feature-gates=${gate}`)).not.toThrow();
   else expect(() => settings(`feature-gates=${gate}`)).toThrow(why);
 });

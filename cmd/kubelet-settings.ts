@@ -8,7 +8,6 @@ import { parseGoDuration } from "../node/kubelet/configuration/go-duration.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
-import { featureGateProblem } from "../core/server/feature-gates.ts";
 import { type CredentialProviders, credentialProviders } from "../node/kubelet/images/credential-provider.ts";
 import { decodeProviders } from "../node/kubelet/images/credential-provider-config.ts";
 import { type AccessSettings, KUBELET_DEFAULTS, type KubeletSettings } from "../node/kubelet/settings.ts";
@@ -16,6 +15,7 @@ import { exec } from "../node/os/exec.ts";
 import { priorityOfClass } from "../node/os/process-priority.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
+import { gateProblems } from "./kubelet-gates.ts";
 import { isConfigurationFlag, kubeletFlags } from "./kubelet-flags.ts";
 import type { ThisNode } from "./node-identity.ts";
 import { checkOther, OTHER_KUBELET_SETTINGS } from "./other-settings.ts";
@@ -151,9 +151,9 @@ function withConfiguration(settings: KubeletSettings, { file, directory, flags }
     const read = (path: string): unknown => parse(readFileSync(path, "utf8"));
     const documents = [...(file === undefined ? [] : [{ path: file, value: besideFile(read(file), dirname(file)) }]), ...dropIns.map((path) => ({ path, value: read(path) }))];
     const all = flags === undefined ? documents : [...documents, { path: "flags", value: flags }];
-    const configured = applyConfiguration(settings, mergeConfigurations(all), { os: process.platform === "win32" ? "windows" : "linux" });
-    checkGates(configured.configuration["featureGates"] as Readonly<Record<string, boolean>> | undefined);
-    return configured;
+    const merged = mergeConfigurations(all);
+    checkGates(merged["featureGates"] as Readonly<Record<string, boolean>> | undefined);
+    return applyConfiguration(settings, merged, { os: process.platform === "win32" ? "windows" : "linux" });
   } catch (cause) {
     throw new ConfigError(`--kubelet-arg${file === undefined ? directory === undefined ? "" : " config-dir" : " config"}: ${(cause as Error).message}`, { cause });
   }
@@ -173,15 +173,10 @@ function filesBelow(directory: string): string[] {
   return entries.flatMap((entry) => { const path = join(directory, entry.name); return entry.isDirectory() ? filesBelow(path) : [path]; });
 }
 
-/** Those that change something here: placement.ts. Others are as they are, and whoever asks for another one would believe it. */
-const OBEYED_GATES: readonly string[] = ["CPUManagerPolicyAlphaOptions", "CPUManagerPolicyBetaOptions"];
-
-/** Throws for gates that are not as they are said to be. */
+/** Throws for gates that upstream's kubelet would not start with. */
 function checkGates(gates: Readonly<Record<string, boolean>> = {}): void {
-  for (const [name, on] of Object.entries(gates)) {
-    const problem = OBEYED_GATES.includes(name) ? undefined : featureGateProblem(`${name}=${on}`);
-    if (problem !== undefined) throw new Error(problem);
-  }
+  const problems = gateProblems(gates);
+  if (problems.length > 0) throw new Error(`failed to set feature gates from initial flags-based config: ${problems.length === 1 ? problems[0] : `[${problems.join(", ")}]`}`);
 }
 
 function duration(flag: string, text: string): number {

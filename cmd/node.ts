@@ -56,6 +56,7 @@ import { machineInfo } from "../node/os/machine.ts";
 import { systemMounts } from "../node/os/mount.ts";
 import { sysctlKeeper } from "../node/os/sysctl.ts";
 import type { Settings } from "./config/flags.ts";
+import { gateWarnings } from "./kubelet-gates.ts";
 import { kubeletSettings, providersOf } from "./kubelet-settings.ts";
 import { completePod } from "./complete-pod.ts";
 import type { ThisNode } from "./node-identity.ts";
@@ -112,6 +113,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const mounts = systemMounts();
   const agentSettings = { ...kubeletSettings(settings, node, paths), annotations: options.machine === undefined ? {} : { [MACHINE_ANNOTATION]: options.machine } };
   for (const { field, why } of withoutEffect(agentSettings.configuration)) log.warn("a field of the KubeletConfiguration has no effect", { field, why });
+  for (const { message, ...gate } of gateWarnings(agentSettings.placement.gates)) log.warn(message, { ...gate });
   if (agentSettings.processPriority !== undefined) setPriority(agentSettings.processPriority);
   if (process.platform === "linux") {
     adjustOomScore(agentSettings.oomScoreAdjust, log);

@@ -15,6 +15,8 @@ import { metricsRegistry } from "../../core/observe/metrics.ts";
 import { eventually, fakeApi } from "../../test/fake-api.ts";
 import { staticInformer, stored } from "../../test/static-informer.ts";
 import { CriError } from "../cri/client.ts";
+import { serviceMethods } from "../cri/facts.ts";
+import { rpcClient } from "../cri/rpc-client.ts";
 import type { ContainerConfig, PodSandboxStatusResponse } from "../cri/gen/runtime.v1.ts";
 import { memoryRuntime } from "../cri/memory-runtime.ts";
 import type { Cgroups } from "../os/cgroup.ts";
@@ -24,6 +26,8 @@ import { kubelet } from "./kubelet.ts";
 import type { KubeletDeps } from "./kubelet-deps.ts";
 import { nodeAgent } from "./node/node-agent.ts";
 import { NO_PLACEMENT } from "./placement/settings.ts";
+import type { Methods as PodResourcesMethods } from "./plugins/gen/pod-resources.v1.ts";
+import podResourcesText from "./plugins/pod-resources-facts.txt" with { type: "text" };
 import { kubeletConfiguration } from "./server/configz.ts";
 import { KUBELET_DEFAULTS, type KubeletSettings } from "./settings.ts";
 import { writeStateFile } from "../os/state-file.ts";
@@ -973,6 +977,18 @@ test("where a pod is from and since when it is known is told to its runtime and 
   expect(seen()).toEqual([{ ...first, more: "1" }]);
   await node.delete("forged", 0);
   await eventually(seen, (left) => left.length === 0);
+});
+
+test.each([[{}, "runs"], [{ KubeletPodResourcesListUseActivePods: false }, "done,runs"]])("who asks for pods' resources is told of those that have not ended; with the gates %j of %s", async (gates, wanted) => {
+  await using node = await startNode({ placement: { ...NO_PLACEMENT, gates } });
+  for (const name of ["done", "runs"]) await node.create(name, { restartPolicy: "Never" }, [{ name }]);
+  for (const name of ["done", "runs"]) await node.until(name, isReady);
+  node.cri.exit("done", 0);
+  await node.until("done", (status) => status?.phase === "Succeeded");
+  const asked = rpcClient<PodResourcesMethods>({ socket: join(dataDir, "pod-resources", "kubelet.sock"), methods: serviceMethods(podResourcesText, "v1"), nowMs: Date.now });
+  const { pod_resources = [] } = await asked.call("PodResourcesLister/List", {});
+  expect(pod_resources.map(({ name }) => name).toSorted().join()).toBe(wanted);
+  asked.close();
 });
 
 test("a manifest in a directory runs without an API server, and is mirrored when there is one", async () => {

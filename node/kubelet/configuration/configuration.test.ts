@@ -52,6 +52,7 @@ test("some defaults hang on other fields", () => {
   expect([applied({ maxParallelImagePulls: 3 }).serializeImagePulls, applied({ maxParallelImagePulls: 1 }).serializeImagePulls]).toEqual([false, true]);
   expect(applied({ podPidsLimit: -7 }).podPidsLimit).toBe(-1);
   expect(applied({ shutdownGracePeriod: "10s", shutdownGracePeriodByPodPriority: [] }).shutdown.graceMs).toBe(10_000);
+  expect(applied({ featureGates: { KubeletEnsureSecretPulledImages: false } }).pullVerification.policy).toBe("NeverVerify");
 });
 
 test("a drop-in takes back what is said below it with null", () => {
@@ -145,6 +146,12 @@ test.each([
   [{ qosReserved: { memory: "50%" } }, `invalid configuration: qosReserved {"memory":"50%"} is not supported by this kubelet`],
   [{ containerLogMaxWorkers: 0 }, "invalid configuration: containerLogMaxWorkers must be greater than or equal to 1"],
   [{ containerLogMonitorInterval: "1s" }, "invalid configuration: containerLogMonitorInterval must be a positive time duration greater than or equal to 3s"],
+  [{ cpuCFSQuotaPeriod: "10ms", featureGates: { CustomCPUCFSQuotaPeriod: false } }, "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {10ms} requires feature gate CustomCPUCFSQuotaPeriod"],
+  [{ shutdownGracePeriod: "10s", featureGates: { GracefulNodeShutdown: false } }, "invalid configuration: specifying shutdownGracePeriod or shutdownGracePeriodCriticalPods requires feature gate GracefulNodeShutdown"],
+  [{ shutdownGracePeriodByPodPriority: [{ priority: 0, shutdownGracePeriodSeconds: 5 }], featureGates: { GracefulNodeShutdownBasedOnPodPriority: false } }, "invalid configuration: Specifying shutdownGracePeriodByPodPriority requires feature gate GracefulNodeShutdownBasedOnPodPriority"],
+  [{ crashLoopBackOff: { maxContainerRestartPeriod: "10s" }, featureGates: { KubeletCrashLoopBackOffMax: false } }, "invalid configuration: FeatureGate KubeletCrashLoopBackOffMax not enabled, CrashLoopBackOff.MaxContainerRestartPeriod must not be set"],
+  [{ imagePullCredentialsVerificationPolicy: "AlwaysVerify", featureGates: { KubeletEnsureSecretPulledImages: false } }, "invalid configuration: `imagePullCredentialsVerificationPolicy` must not be set if KubeletEnsureSecretPulledImages feature gate is not enabled"],
+  [{ preloadedImagesVerificationAllowlist: ["a/b"], featureGates: { KubeletEnsureSecretPulledImages: false } }, "invalid configuration: `preloadedImagesVerificationAllowlist` must not be set if KubeletEnsureSecretPulledImages feature gate is not enabled"],
   [{ cpuCFSQuotaPeriod: "2s" }, "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {2s} must be between 1ms and 1sec, inclusive"],
   [{ oomScoreAdj: 2000 }, "invalid configuration: oomScoreAdj (--oom-score-adj) 2000 must be between -1000 and 1000, inclusive"],
   [{ enableSystemLogQuery: true, enableSystemLogHandler: false }, "invalid configuration: enableSystemLogHandler is required for enableSystemLogQuery"],

@@ -157,6 +157,7 @@ export function applyConfiguration(base: KubeletSettings, given: Configuration, 
   if (reservedCpus > 0) result.reserved = { ...result.reserved, cpu: String(reservedCpus) };
   read<PullPolicy>("imagePullCredentialsVerificationPolicy", (policy) => { result.pullVerification = { ...result.pullVerification, policy }; });
   read<string[]>("preloadedImagesVerificationAllowlist", (allowlist) => { result.pullVerification = { ...result.pullVerification, allowlist }; });
+  if (result.placement.gates["KubeletEnsureSecretPulledImages"] === false) result.pullVerification = { ...result.pullVerification, policy: "NeverVerify" };
   read<number>("imageGCHighThresholdPercent", (value) => { result.imageGc = { ...result.imageGc, highPercent: value }; });
   read<number>("imageGCLowThresholdPercent", (value) => { result.imageGc = { ...result.imageGc, lowPercent: value }; });
   ms("imageMinimumGCAge", (value) => { result.imageGc = { ...result.imageGc, ageMinMs: value }; });

@@ -16,6 +16,7 @@ export function validate(given: Values): string[] {
   const defaults = defaultsOf();
   const value = <T>(name: string): T => (given[name] ?? defaults[name]) as T;
   const number = (name: string): number => value<number | undefined>(name) ?? 0;
+  const isOn = (gate: string): boolean => (given["featureGates"] as Readonly<Record<string, boolean>> | undefined)?.[gate] ?? true; // those that are asked for here are by default
   const problems: string[] = [];
   const check = (good: boolean, message: string): void => { if (!good) problems.push(`invalid configuration: ${message}`); };
 
@@ -69,7 +70,8 @@ export function validate(given: Values): string[] {
   check(isQuantity(value<string>("containerLogMaxSize")) && parseQuantity(value<string>("containerLogMaxSize")).sign !== 0, `containerLogMaxSize ${value<string>("containerLogMaxSize")} must be a quantity: negative, logs may grow`);
   check(number("containerLogMaxWorkers") >= 1, "containerLogMaxWorkers must be greater than or equal to 1");
   check(ms("containerLogMonitorInterval") >= 3000, "containerLogMonitorInterval must be a positive time duration greater than or equal to 3s");
-  check(ms("cpuCFSQuotaPeriod") >= 1 && ms("cpuCFSQuotaPeriod") <= 1000, `cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${value<string>("cpuCFSQuotaPeriod")}} must be between 1ms and 1sec, inclusive`);
+  check(ms("cpuCFSQuotaPeriod") === 100 || isOn("CustomCPUCFSQuotaPeriod"), `cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${value<string>("cpuCFSQuotaPeriod")}} requires feature gate CustomCPUCFSQuotaPeriod`);
+  check(!isOn("CustomCPUCFSQuotaPeriod") || ms("cpuCFSQuotaPeriod") >= 1 && ms("cpuCFSQuotaPeriod") <= 1000, `cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {${value<string>("cpuCFSQuotaPeriod")}} must be between 1ms and 1sec, inclusive`);
   check(number("oomScoreAdj") >= -1000 && number("oomScoreAdj") <= 1000, `oomScoreAdj (--oom-score-adj) ${number("oomScoreAdj")} must be between -1000 and 1000, inclusive`);
   check(!value<boolean>("enableSystemLogQuery") || value<boolean>("enableSystemLogHandler"), "enableSystemLogHandler is required for enableSystemLogQuery");
   for (const [name, flag] of [["eventRecordQPS", "event-qps"], ["kubeAPIQPS", "kube-api-qps"], ["registryPullQPS", "registry-qps"]] as const) check(number(name) >= 0, `${name} (--${flag}) ${number(name)} must not be a negative number`);
@@ -80,22 +82,21 @@ export function validate(given: Values): string[] {
   check(critical <= grace, `shutdownGracePeriodCriticalPods {${value<string>("shutdownGracePeriodCriticalPods")}} must be <= shutdownGracePeriod {${value<string>("shutdownGracePeriod")}}`);
   check(grace === 0 || grace >= 1000, `shutdownGracePeriod {${value<string>("shutdownGracePeriod")}} must be either zero or otherwise >= 1 sec`);
   check(critical === 0 || critical >= 1000, `shutdownGracePeriodCriticalPods {${value<string>("shutdownGracePeriodCriticalPods")}} must be either zero or otherwise >= 1 sec`);
-  check(!((grace > 0 || critical > 0) && (value<readonly unknown[] | undefined>("shutdownGracePeriodByPodPriority") ?? []).length > 0), "Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time");
+  const byPriority = (value<readonly unknown[] | undefined>("shutdownGracePeriodByPodPriority") ?? []).length > 0;
+  check(!(grace > 0 || critical > 0) || isOn("GracefulNodeShutdown"), "specifying shutdownGracePeriod or shutdownGracePeriodCriticalPods requires feature gate GracefulNodeShutdown");
+  check(!byPriority || isOn("GracefulNodeShutdownBasedOnPodPriority"), "Specifying shutdownGracePeriodByPodPriority requires feature gate GracefulNodeShutdownBasedOnPodPriority");
+  check(!((grace > 0 || critical > 0) && byPriority && isOn("GracefulNodeShutdownBasedOnPodPriority")), "Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time");
 
   const swap = (value<{ swapBehavior?: string } | undefined>("memorySwap")?.swapBehavior) ?? "";
   check(["", "NoSwap", "LimitedSwap"].includes(swap), `memorySwap.swapBehavior "${swap}" must be one of: "", "LimitedSwap" or "NoSwap"`);
   const restart = (value<{ maxContainerRestartPeriod?: string } | undefined>("crashLoopBackOff")?.maxContainerRestartPeriod);
-  if (restart !== undefined) check(parseGoDuration(restart) >= 1000 && parseGoDuration(restart) <= 300_000, `CrashLoopBackOff.MaxContainerRestartPeriod (got: ${parseGoDuration(restart) / 1000} seconds) must be set between 1s and 300s`);
+  if (restart !== undefined && !isOn("KubeletCrashLoopBackOffMax")) check(false, "FeatureGate KubeletCrashLoopBackOffMax not enabled, CrashLoopBackOff.MaxContainerRestartPeriod must not be set");
+  else if (restart !== undefined) check(parseGoDuration(restart) >= 1000 && parseGoDuration(restart) <= 300_000, `CrashLoopBackOff.MaxContainerRestartPeriod (got: ${parseGoDuration(restart) / 1000} seconds) must be set between 1s and 300s`);
   const ids = value<{ idsPerPod?: number } | undefined>("userNamespaces")?.idsPerPod;
   check(ids === undefined || ids >= 65_536, "userNamespaces.idsPerPod must not be less than 65536");
   check(ids === undefined || ids < 65_536 || ids % 65_536 === 0, "userNamespaces.idsPerPod must be a multiple of 65536");
   check(ids === undefined || ids <= 4_294_967_295, "userNamespaces.idsPerPod must not be more than 4294967295");
-  const verification = value<string>("imagePullCredentialsVerificationPolicy");
-  check(PULL_POLICIES.some((policy) => policy === verification), `option "${verification}" specified for imagePullCredentialsVerificationPolicy. Valid options are "NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages" or "AlwaysVerify"`);
-  const allowlist = value<string[] | undefined>("preloadedImagesVerificationAllowlist") ?? [];
-  check(allowlist.length === 0 || verification === "NeverVerifyAllowlistedImages", 'can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"');
-  const badPattern = allowlist.map(allowlistProblem).find((problem) => problem !== undefined);
-  check(badPattern === undefined, `invalid image pattern in \`preloadedImagesVerificationAllowlist\`: ${badPattern}`);
+  checkVerification(value, { check, isOn: isOn("KubeletEnsureSecretPulledImages") });
   check(isIP(value<string>("address")) !== 0, `address (--address) ${JSON.stringify(value<string>("address"))} must be an IP address`);
   check((value<string | undefined>("tlsCertFile") ?? "") === "" === ((value<string | undefined>("tlsPrivateKeyFile") ?? "") === ""), "tlsCertFile (--tls-cert-file) and tlsPrivateKeyFile (--tls-private-key-file) go together");
   checkEnforced(value, check);
@@ -106,6 +107,20 @@ export function validate(given: Values): string[] {
   checkPlacement(value, check);
   problems.push(...["systemReserved", "kubeReserved"].flatMap((name) => reservedProblems(value<Readonly<Record<string, unknown>> | undefined>(name) ?? {})));
   return [...problems, ...notDone(given)];
+}
+
+function checkVerification(value: <T>(name: string) => T, { check, isOn }: { readonly check: (good: boolean, message: string) => void; readonly isOn: boolean }): void {
+  const [policy, allowlist] = [value<string>("imagePullCredentialsVerificationPolicy"), value<string[] | undefined>("preloadedImagesVerificationAllowlist") ?? []];
+  if (!isOn) {
+    const unless = "must not be set if KubeletEnsureSecretPulledImages feature gate is not enabled";
+    check(policy === defaultsOf()["imagePullCredentialsVerificationPolicy"], `\`imagePullCredentialsVerificationPolicy\` ${unless}`);
+    check(allowlist.length === 0, `\`preloadedImagesVerificationAllowlist\` ${unless}`);
+    return;
+  }
+  check(PULL_POLICIES.some((one) => one === policy), `option "${policy}" specified for imagePullCredentialsVerificationPolicy. Valid options are "NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages" or "AlwaysVerify"`);
+  check(allowlist.length === 0 || policy === "NeverVerifyAllowlistedImages", 'can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"');
+  const badPattern = allowlist.map(allowlistProblem).find((problem) => problem !== undefined);
+  check(badPattern === undefined, `invalid image pattern in \`preloadedImagesVerificationAllowlist\`: ${badPattern}`);
 }
 
 const RESERVABLE: readonly string[] = ["cpu", "memory", "ephemeral-storage", "pid"];

@@ -66,6 +66,12 @@ function refusal(work: () => void): string {
 
 const cpusOf = (made: Placement, uid: string, name: string): string => formatCpuSet(new Set(made.exclusiveCpus(uid, name)));
 
+test("with upstream's gate off, whole processors have the quota of others, too", () => {
+  const { made } = place({ settings: { gates: { DisableCPUQuotaWithExclusiveCPUs: false } } });
+  made.admit(pod("g", [container("a", "2")]));
+  expect([made.pinning("g", "a"), made.hasExclusiveCpus("g")]).toEqual([{ cpuset_cpus: "1,9" }, false]);
+});
+
 test("whole processors of Guaranteed pods are theirs; all others run on what is left", async () => {
   const { made, metrics } = place();
   made.admit(pod("g", [container("a", "2"), container("b", "1500m")]));

@@ -97,6 +97,7 @@ export function placement({ dataDir, settings, reservation, memoryBytes, topolog
     if (merge?.policy === "single-numa-node" && scope === "pod") counts.aligned("pod", true);
   }
 
+  const unlimited = settings.gates["DisableCPUQuotaWithExclusiveCPUs"] ?? true;
   return {
     parts: cpus.parts,
     numaNodes: machine.nodes.map(({ id }) => id),
@@ -114,9 +115,9 @@ export function placement({ dataDir, settings, reservation, memoryBytes, topolog
     async written() { await Promise.all([cpus.written(), memory.written()]); },
     pinning(podUid, container) {
       const [mine, nodes] = [cpus.affinity(podUid, container), memory.nodesOf(podUid, container)];
-      return { ...(mine.size > 0 ? { cpuset_cpus: formatCpuSet(mine) } : {}), ...(nodes.length > 0 ? { cpuset_mems: nodes.join(",") } : {}), ...(cpus.exclusive(podUid, container).size > 0 ? { cpu_quota: -1 } : {}) };
+      return { ...(mine.size > 0 ? { cpuset_cpus: formatCpuSet(mine) } : {}), ...(nodes.length > 0 ? { cpuset_mems: nodes.join(",") } : {}), ...(unlimited && cpus.exclusive(podUid, container).size > 0 ? { cpu_quota: -1 } : {}) };
     },
-    hasExclusiveCpus: cpus.hasExclusive,
+    hasExclusiveCpus: (podUid) => unlimited && cpus.hasExclusive(podUid),
     starts: memory.starts,
     resizeRefusal(wish, changed) {
       if (qosClass(wish) !== "Guaranteed") return undefined;

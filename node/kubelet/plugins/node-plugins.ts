@@ -86,9 +86,10 @@ export function nodePlugins({ settings, machine, client, cri, mounts, tokens, ev
     dataDir, settings: settings.placement, reservation: reservationOf({ machine, diskBytes: 0, maxPods: 0, reserved: settings.reserved, thresholds: settings.eviction.thresholds }), memoryBytes: machine.memoryBytes,
     devices, cri, runtimes: () => [...workers()].map(({ runtime }) => runtime), metrics, clock, log,
   });
+  const tellsEnded = settings.placement.gates["KubeletPodResourcesListUseActivePods"] === false;
   const told = podResourcesApi({
     dataDir, clock, log, metrics, devicesOf: devices.devicesOf, allDevices: devices.all, cpuIds: places.assignableCpus, exclusiveCpus: places.exclusiveCpus, memoryOf: places.memoryOf, allocatableMemory: places.allocatableMemory,
-    pods: () => [...workers()].filter(({ stage }) => stage === "running" || stage === "terminating").map(({ pod }) => pod),
+    pods: () => [...workers()].filter(({ stage, isGone }) => stage === "running" || stage === "terminating" || (tellsEnded && !isGone)).map(({ pod }) => pod),
     claimsOf: (pod, container) => claims.devicesOf(pod, container).map(({ claim, devices: list }) => ({
       claim_name: claim.name, claim_namespace: claim.namespace, claim_resources: list.map(({ driver, pool, device, cdiIds, shareId }) => ({ driver_name: driver, pool_name: pool, device_name: device, cdi_devices: cdiIds.map((name) => ({ name })), ...(shareId ? { share_id: shareId } : {}) })),
     })),

@@ -1,0 +1,14 @@
+import { expect, test } from "vitest";
+import { gateWarnings } from "./kubelet-gates.ts";
+
+test("a gate that goes, and one that changes nothing here, are told of; others are not", () => {
+  const told = (gates: Readonly<Record<string, boolean>>) => gateWarnings(gates).map(({ featureGate, value, message }) => `${featureGate}=${value}: ${message}`);
+  expect(told({ MemoryQoS: false, CPUManagerPolicyAlphaOptions: true, PodLevelResources: true })).toEqual([]);
+  expect(told({ CustomCPUCFSQuotaPeriod: false, DisableCPUQuotaWithExclusiveCPUs: false, MemoryQoS: true, ChangeContainerStatusOnKubeletRestart: true })).toEqual([
+    "CustomCPUCFSQuotaPeriod=false: setting GA feature gate. It will be removed in a future release.",
+    "DisableCPUQuotaWithExclusiveCPUs=false: setting deprecated feature gate. It will be removed in a future release.",
+    "MemoryQoS=true: a feature gate has no effect: this kubelet behaves as upstream's does with its default",
+    "ChangeContainerStatusOnKubeletRestart=true: setting deprecated feature gate. It will be removed in a future release.",
+    "ChangeContainerStatusOnKubeletRestart=true: a feature gate has no effect: this kubelet behaves as upstream's does with its default",
+  ]);
+});
