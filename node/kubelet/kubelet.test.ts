@@ -686,6 +686,26 @@ test("a node short of disk clears away what nobody needs, then ends pods with al
   expect(isReady(node.status("critical"))).toBe(true);
 });
 
+test("an evicted pod that ends well has not failed, and its containers go like others'", async () => {
+  const settings: Partial<KubeletSettings> = {};
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  const obedient: typeof runtime.call = async (method, ...rest) => {
+    if (method === "RuntimeService/StopContainer") runtime.exit("quiet", 0);
+    return await runtime.call(method, ...rest);
+  };
+  await using node = await startNode(settings, { cri: { ...runtime, call: obedient } });
+  await node.create("quiet", {}, [{ name: "quiet" }]);
+  await node.until("quiet", isReady);
+  await node.stopKubelet();
+  Object.assign(settings, { eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: [{ signal: "nodefs.available", value: { bytes: 1e18 } }] } } satisfies Partial<KubeletSettings>);
+  node.startKubelet();
+  const ended = await node.until("quiet", (status) => status?.phase === "Failed" || status?.phase === "Succeeded");
+  expect(ended).toMatchObject({ phase: "Succeeded", conditions: expect.arrayContaining([expect.objectContaining({ type: "DisruptionTarget", reason: "TerminationByKubelet" })]) });
+  expect([ended?.reason, first(ended)?.state?.terminated?.exitCode]).toEqual([undefined, 0]);
+  await eventually(() => runtime.calls.includes("RemoveContainer quiet"), Boolean);
+});
+
 test("a pod that waits for more memory is evicted by what it was granted", async () => {
   const settings: Partial<KubeletSettings> = {};
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
