@@ -10,6 +10,7 @@
  * Without a file the store is read through all the same, so that a value that is sealed is an error that says so.
  */
 import { createHash } from "node:crypto";
+import { basename, dirname } from "node:path";
 import { stringify } from "yaml";
 import { parseStrictYaml } from "../core/api/codec/yaml.ts";
 import { aborted } from "../core/lifecycle/aborted.ts";
@@ -19,6 +20,7 @@ import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
 import { readIfExists, writeDurably } from "../core/pki/durable-file.ts";
+import { copyKept, type KeptFiles, mendKept } from "../core/pki/kept-twice.ts";
 import { closeRules, encryptionRules, encryptionSettings } from "../storage/encryption/configuration.ts";
 import { type EncryptionRule, encryptedStore, providersOf } from "../storage/encryption/encryption.ts";
 import type { Provider } from "../storage/encryption/provider.ts";
@@ -65,11 +67,13 @@ export async function openEncryption(options: Options): Promise<Encryption> {
   const { beneath, given, own, reload, clock, log, metrics } = options;
   if (given !== undefined && options.on) throw new ConfigError("--secrets-encryption and encryption-provider-config cannot be given together: the file says what is encrypted");
   if (reload && given === undefined && !options.on) throw new ConfigError("--kube-apiserver-arg encryption-provider-config-automatic-reload must be set with --encryption-provider-config");
+  await mendKept(kept(own), log);
   if (options.on) await ensureOwnFile(options);
   const path = given ?? ((await readIfExists(own)) === undefined ? undefined : own);
   const metered = transformationMeter(metrics, clock);
   let text = path === undefined ? undefined : await readIfExists(path);
   let rules = path === undefined ? [] : await readRules(path, options, metered);
+  if (path === own) await copyKept(kept(own));
   const store = encryptedStore(beneath, (key) => providersOf(rules, key));
   const close = (): void => closeRules(rules);
   if (path === undefined) return { store, parts: [], close };
@@ -90,6 +94,7 @@ export async function openEncryption(options: Options): Promise<Encryption> {
     const next = await readRules(path!, options, metered);
     const before = rules;
     text = now;
+    if (path === own) await copyKept(kept(own));
     reloads.inc({ status: "success" });
     rules = next;
     clock.after(OLD_RULES_MS, () => closeRules(before));
@@ -138,6 +143,17 @@ export function newKey(name: string, random: Random): OwnKey { return { name, se
 export function ownConfiguration(keys: readonly OwnKey[], { enabled }: { readonly enabled: boolean }): object {
   const [box, plain] = [{ secretbox: { keys } }, { identity: {} }];
   return { apiVersion: "apiserver.config.k8s.io/v1", kind: "EncryptionConfiguration", resources: [{ resources: ["secrets"], providers: enabled ? [box, plain] : [plain, box] }] };
+}
+
+/** Without it no Secret can be read again. */
+function kept(own: string): KeptFiles { return { dir: dirname(own), names: [basename(own)], isWhole: (_, text) => isConfiguration(text) }; }
+
+function isConfiguration(text: string): boolean {
+  try {
+    return encryptionSettings(parseStrictYaml(text), { reloads: true }).length > 0;
+  } catch {
+    return false;
+  }
 }
 
 export function stateFile(own: string): string { return own.replace(/\.yaml$/, "-state.json"); }

@@ -16,7 +16,7 @@ import { ensurePrivateDirectory, readIfExists, writeDurably } from "../core/pki/
 import { AUTHORITY_NAMES } from "../core/pki/identities.ts";
 import { certificateHash, parseJoinToken } from "../core/pki/join-token.ts";
 import { readCertificatePems } from "../core/pki/pem.ts";
-import { ensureSharedKeys, SHARED_FILES } from "../core/pki/pki.ts";
+import { ensureSharedKeys, mendSharedFiles, SHARED_FILES } from "../core/pki/pki.ts";
 import { bundleName, openBundle, sealBundle, type SharedBundle } from "../core/pki/shared-bundle.ts";
 import { type Revision, type Row, type Store, StoreError } from "../storage/store.ts";
 import { ConfigError } from "./config/config.ts";
@@ -43,6 +43,7 @@ const RANGES: readonly string[] = ["cluster-cidr", "service-cidr"];
 export async function shareKeys(options: SharedKeysOptions): Promise<void> {
   const { store, dir, secret, settings, random, log } = options;
   const key = PREFIX + (await bundleName(secret));
+  await mendSharedFiles(dir, log);
   const before = await readSharedFiles(dir);
   let row = await store.get(key);
   if (!row) {

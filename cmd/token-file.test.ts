@@ -1,13 +1,14 @@
-import { mkdtempSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 import { systemRandom } from "../core/lifecycle/random.ts";
+import { silentLog } from "../core/observe/log.ts";
 import { formatJoinToken } from "../core/pki/join-token.ts";
 import { testPki } from "../test/certificates.ts";
 import { sharedSettings, withShared } from "./cluster-settings.ts";
 import { loadSettings } from "./config/config.ts";
-import { clusterToken, givenToken } from "./token-file.ts";
+import { clusterSecret, clusterToken, givenToken } from "./token-file.ts";
 
 test("the cluster's token is made once, kept for its owner alone, and replaced by what is given", async () => {
   const dir = mkdtempSync(join(tmpdir(), "token-"));
@@ -23,6 +24,22 @@ test("the cluster's token is made once, kept for its owner alone, and replaced b
   expect([await start(one, "of my own"), kept()]).toEqual(["of my own", `${formatJoinToken(one, "of my own")}\n`]);
   expect(await start(one, formatJoinToken(other, "whole"))).toBe("whole");
   await expect(start(one, "K10abc::x")).rejects.toThrow("--token: the token is damaged");
+});
+
+test("a token that a disk has damaged is that of its copy; without one it is said what to do", async () => {
+  const path = join(mkdtempSync(join(tmpdir(), "token-")), "token"), caPem = (await testPki()).authority("server-ca").bundlePem;
+  const secret = async (): Promise<string> => await clusterSecret({ path, given: undefined, random: systemRandom, log: silentLog });
+  const made = await clusterToken({ path, given: await secret(), caPem, random: systemRandom });
+  const text = readFileSync(path, "utf8");
+  for (const damaged of ["", "\0".repeat(text.length), text.slice(0, 40)]) {
+    writeFileSync(path, damaged);
+    expect([await secret(), readFileSync(path, "utf8")]).toEqual([made, text]);
+  }
+  rmSync(join(dirname(path), "copies"), { recursive: true });
+  for (const damaged of ["", text.slice(0, 40)]) {
+    writeFileSync(path, damaged);
+    await expect(secret()).rejects.toThrow(/token: the token is (empty|damaged).*Write the cluster's token there, .* or remove the file, and a new one is made/);
+  }
 });
 
 test("a token may stand in a file", () => {

@@ -2,16 +2,38 @@
  * The cluster's own token: made at the first start, kept in <data-dir>/server/token for the administrator to hand out, together with the CA's hash.
  * --token (or --token-file) takes its place; the file then says what was given.
  */
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import type { Random } from "../core/lifecycle/random.ts";
 import { ensurePrivateDirectory, readIfExists, writeDurably } from "../core/pki/durable-file.ts";
 import { formatJoinToken, parseJoinToken } from "../core/pki/join-token.ts";
+import { copyKept, type KeptFiles, mendKept } from "../core/pki/kept-twice.ts";
+import type { Log } from "../core/observe/log.ts";
 import { ConfigError, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 
-/** What was given, else what is in the file, else a new secret; nothing is written yet. */
-export async function clusterSecret({ path, given, random }: { readonly path: string; readonly given: string | undefined; readonly random: Random }): Promise<string> {
-  return parse(given ?? (await readIfExists(path)) ?? Buffer.from(random.bytes(16)).toString("hex"));
+/** What was given, else what is in the file, or in its copy if it is damaged, else a new secret; of that nothing is written yet. Throws ConfigError. */
+export async function clusterSecret({ path, given, random, log }: { readonly path: string; readonly given: string | undefined; readonly random: Random; readonly log: Pick<Log, "error"> }): Promise<string> {
+  if (given !== undefined) return parse(given);
+  await mendKept(kept(path), log);
+  const found = await readIfExists(path);
+  if (found === undefined) return Buffer.from(random.bytes(16)).toString("hex");
+  try {
+    return parseJoinToken(found).secret;
+  } catch (cause) {
+    throw new ConfigError(`${path}: ${(cause as Error).message}. Write the cluster's token there, which snapshots are sealed with; or remove the file, and a new one is made`, { cause });
+  }
+}
+
+function kept(path: string): KeptFiles {
+  return { dir: dirname(path), names: [basename(path)], isWhole: (_, text) => isToken(text) };
+}
+
+function isToken(text: string): boolean {
+  try {
+    return !parseJoinToken(text).secret.includes("\0");
+  } catch {
+    return false;
+  }
 }
 
 /** Returns the secret. */
@@ -23,6 +45,7 @@ export async function clusterToken({ path, given, caPem, random }: { readonly pa
     await ensurePrivateDirectory(dirname(path));
     await writeDurably(path, text);
   }
+  await copyKept(kept(path));
   return secret;
 }
 

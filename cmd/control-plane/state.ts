@@ -57,7 +57,7 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
   });
   const { store } = encryption;
   const given = givenToken(settings);
-  const secret = await clusterSecret({ path: paths.token, given, random });
+  const secret = await clusterSecret({ path: paths.token, given, random, log });
   if (isShared) await shareKeys({ store, dir: paths.tls, secret, given, settings: criticalSettings(settings), clock, random, log, releasedMs: releasedMs() });
   const shared = isShared ? await followSharedKeys({ store, dir: paths.tls, secret, random, log }) : undefined;
   const own = await openPki({

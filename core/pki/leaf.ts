@@ -42,7 +42,11 @@ export async function ensureLeaf(spec: LeafSpec, context: LeafContext): Promise<
 export async function readLeaf(dir: string, name: string): Promise<Leaf | undefined> {
   const privateKeyPem = await readIfExists(join(dir, `${name}.key`));
   const certificatePem = await readIfExists(join(dir, `${name}.crt`));
-  if (privateKeyPem === undefined || certificatePem === undefined) return undefined;
+  return privateKeyPem === undefined || certificatePem === undefined ? undefined : parseLeaf(certificatePem, privateKeyPem);
+}
+
+/** Undefined when one of them is damaged, or they do not belong together. */
+export function parseLeaf(certificatePem: string, privateKeyPem: string): Leaf | undefined {
   try {
     const [der] = readCertificatePems(certificatePem);
     if (!der) return undefined;

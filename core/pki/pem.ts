@@ -21,3 +21,9 @@ export function withoutPemHeaders(text: string): string { return text.replace(HE
 export function readCertificatePems(text: string): Uint8Array[] {
   return readPem(text).filter(({ label }) => label === "CERTIFICATE").map(({ der }) => der);
 }
+
+/** Whether there is a block, and none that lacks its end or its name: a file that was cut off, or that a disk has damaged. */
+export function isWholePem(text: string): boolean {
+  const begun = text.match(/-----BEGIN /g)?.length ?? 0;
+  return begun > 0 && readPem(text).length === begun;
+}

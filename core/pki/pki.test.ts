@@ -11,7 +11,7 @@ import { silentLog } from "../observe/log.ts";
 import { generateKey, keyPem, selfSign, signerFirst } from "./authority.ts";
 import { ADMIN, FRONT_PROXY, SERVING_NAME, type ServingNames } from "./identities.ts";
 import { formatKubeconfig, writeKubeconfig } from "./kubeconfig.ts";
-import { openPki, type Pki } from "./pki.ts";
+import { openPki, type Pki, SHARED_FILES } from "./pki.ts";
 import { certificateRotation } from "./rotate.ts";
 import { chainProblem } from "./verify-chain.ts";
 
@@ -34,6 +34,32 @@ function open(clock: Clock, names = NAMES): Promise<Pki> {
   return openPki({ dir, names: () => names, clock, random: systemRandom, log: silentLog, releasedMs: RELEASED_MS });
 }
 
+describe("what a disk has damaged", () => {
+  const DAMAGE: Readonly<Record<string, (text: string) => string>> = { empty: () => "", "cut in half": (text) => text.slice(0, text.length / 2), zeros: (text) => "\0".repeat(text.length), "a flipped bit": (text) => text.replace(/^(.{200}).{4}/s, "$1!!!!") };
+  test.each(Object.keys(DAMAGE))("each file that the cluster has only once is as it was when it is %s", async (how) => {
+    const clock = clockAt("2026-07-01T00:00:00Z");
+    await open(clock);
+    for (const name of SHARED_FILES) {
+      const before = readFileSync(join(dir, name), "utf8");
+      writeFileSync(join(dir, name), DAMAGE[how]!(before));
+      await open(clock);
+      expect(readFileSync(join(dir, name), "utf8"), name).toBe(before);
+    }
+  });
+
+  test("an authority that was replaced while we ran is not undone", async () => {
+    const clock = clockAt("2026-07-01T00:00:00Z");
+    const pki = await open(clock);
+    const key = await generateKey();
+    const text = selfSign("new", { key, random: systemRandom, notBeforeMs: 0, notAfterMs: Date.parse("2040-01-01") });
+    writeFileSync(join(dir, "client-ca.key"), keyPem(key));
+    writeFileSync(join(dir, "client-ca.crt"), text);
+    await pki.renew();
+    writeFileSync(join(dir, "client-ca.crt"), "");
+    expect((await open(clock)).authority("client-ca").bundlePem).toBe(text);
+  });
+});
+
 describe("first start", () => {
   test("makes three authorities, a signing key and all leaves, keys for the owner only", async () => {
     await open(clockAt("2026-07-01T00:00:00Z"));
@@ -41,8 +67,8 @@ describe("first start", () => {
     expect(files).toEqual([
       "client-admin", "client-auth-proxy", "client-ca", "client-controller", "client-kube-apiserver", "client-kube-proxy", "client-scheduler",
       "request-header-ca", "server-ca", "serving-kube-apiserver", "serving-kubelet",
-    ].flatMap((name) => [`${name}.crt`, `${name}.key`]).concat("service.key").sort());
-    for (const file of files) expect(statSync(join(dir, file)).mode & 0o777, file).toBe(file.endsWith(".key") ? 0o600 : 0o644);
+    ].flatMap((name) => [`${name}.crt`, `${name}.key`]).concat("service.key", "copies").sort());
+    for (const file of files.filter((name) => name !== "copies")) expect(statSync(join(dir, file)).mode & 0o777, file).toBe(file.endsWith(".key") ? 0o600 : 0o644);
   });
 
   test.runIf(openssl)("openssl accepts every certificate for its purpose, and for no other", async () => {
@@ -124,13 +150,13 @@ describe("later starts", () => {
     expect(new X509Certificate(certificatePem).checkPrivateKey(createPrivateKey(keyPem))).toBe(true);
   });
 
-  test("an authority without its key is refused, a key without its certificate gets one", async () => {
+  test("an authority without its key, and without a copy, is refused, a key without its certificate gets one", async () => {
     const clock = clockAt("2026-07-01T00:00:00Z");
     const first = await open(clock);
-    rmSync(join(dir, "client-ca.crt"));
+    for (const file of ["copies", "client-ca.crt"]) rmSync(join(dir, file), { recursive: true });
     const second = await open(clock);
     expect(chainProblem(first.leaf(ADMIN.name).certificate, { roots: second.authority("client-ca").bundle, usage: "client auth", nowMs: clock.nowMs() })).toBeUndefined();
-    rmSync(join(dir, "client-ca.key"));
+    for (const file of ["copies", "client-ca.key"]) rmSync(join(dir, file), { recursive: true });
     await expect(open(clock)).rejects.toThrow(/its key .*client-ca.key is not: restore it/);
   });
 });

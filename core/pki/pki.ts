@@ -11,6 +11,8 @@
  * What an operator puts there later is taken while we run: another bundle, perhaps with another key, that of its first certificate. While the one before stands
  * in it, too, nobody is cut off, and certificates of ours are made anew only when it has gone from there. What cannot be used is told once, and what was before holds.
  *
+ * What a disk has damaged of authorities and service.key is mended from the copies of them (kept-twice.ts).
+ *
  * Manual of the parts: identities.ts (who), validity.ts (how long, and wrong clocks), rotate.ts (renewal).
  */
 import { createPrivateKey, createPublicKey, generateKeyPair, type KeyObject } from "node:crypto";
@@ -22,9 +24,11 @@ import type { Log } from "../observe/log.ts";
 import { type Authority, authority, generateKey, keyPem, selfSign } from "./authority.ts";
 import { ensurePrivateDirectory, readIfExists, writeDurably } from "./durable-file.ts";
 import { AUTHORITY_NAMES, type AuthorityName, type LeafSpec, serverLeaves, type ServingNames } from "./identities.ts";
+import { copyKept, type KeptFiles, mendKept } from "./kept-twice.ts";
 import { ensureLeaf, type Leaf } from "./leaf.ts";
-import { readPem } from "./pem.ts";
+import { isWholePem, readCertificatePems, readPem } from "./pem.ts";
 import { CA_LIFETIME_MS, RENEW_BEFORE_MS, validityFor } from "./validity.ts";
+import { parseCertificate } from "./x509.ts";
 
 export interface PkiOptions {
   readonly dir: string;
@@ -61,12 +65,35 @@ interface SharedKeys {
   readonly serviceAccountKeys: ServiceAccountKeys;
 }
 
+const filesOf = (dir: string, name: AuthorityName): KeptFiles => ({ dir, names: [`${name}.crt`, `${name}.key`], isWhole });
+const serviceKey = (dir: string): KeptFiles => ({ dir, names: ["service.key"], isWhole });
+
 /** Makes what is missing of SHARED_FILES. */
 export async function ensureSharedKeys(options: Omit<PkiOptions, "names">): Promise<SharedKeys> {
-  await ensurePrivateDirectory(options.dir);
+  const { dir, log } = options;
+  await ensurePrivateDirectory(dir);
+  await mendSharedFiles(dir, log);
   const authorities = new Map<AuthorityName, Authority>();
   for (const name of AUTHORITY_NAMES) authorities.set(name, await ensureAuthority(name, options));
-  return { authorities, serviceAccountKeys: await ensureServiceAccountKeys(options.dir) };
+  const serviceAccountKeys = await ensureServiceAccountKeys(dir);
+  for (const files of [...AUTHORITY_NAMES.map((name) => filesOf(dir, name)), serviceKey(dir)]) await copyKept(files);
+  return { authorities, serviceAccountKeys };
+}
+
+/** Those of SHARED_FILES that a disk has damaged are as they were. */
+export async function mendSharedFiles(dir: string, log: Pick<Log, "error">): Promise<void> {
+  for (const files of [...AUTHORITY_NAMES.map((name) => filesOf(dir, name)), serviceKey(dir)]) await mendKept(files, log);
+}
+
+function isWhole(name: string, text: string): boolean {
+  if (!isWholePem(text)) return false;
+  try {
+    if (name.endsWith(".crt")) readCertificatePems(text).map(parseCertificate);
+    else createPrivateKey(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 export async function openPki(options: PkiOptions): Promise<Pki> {
@@ -97,6 +124,7 @@ export async function openPki(options: PkiOptions): Promise<Pki> {
       log.error("a certificate authority that was replaced cannot be used; the one before still holds", { name, error }); // it may be half written yet
       return false;
     }
+    await copyKept(filesOf(dir, name));
     log.info("a certificate authority was replaced", { name, trusted: authorities.get(name)!.bundle.map(({ subject }) => subject.commonName) });
     return true;
   }
@@ -144,7 +172,7 @@ async function ensureAuthority(name: AuthorityName, { dir, clock, random, log, r
   try {
     return authority(bundlePem, privateKeyPem, random);
   } catch (cause) {
-    throw new Error(`cannot use ${certificatePath} with ${keyPath}`, { cause });
+    throw new Error(`cannot use ${certificatePath} with ${keyPath}: put both back as they were, or move ${dir} away and restore a snapshot, which has them (coracle snapshot restore)`, { cause });
   }
 }
 
@@ -159,6 +187,6 @@ async function ensureServiceAccountKeys(dir: string): Promise<ServiceAccountKeys
   }
   const blocks = readPem(pem).map(({ label, der }) => `-----BEGIN ${label}-----\n${Buffer.from(der).toString("base64")}\n-----END ${label}-----\n`);
   const [first] = blocks;
-  if (first === undefined || !first.includes("PRIVATE KEY")) throw new Error(`${path} must begin with a private key`);
+  if (first === undefined || !first.includes("PRIVATE KEY")) throw new Error(`${path} must begin with a private key: put it back as it was, or move ${dir} away and restore a snapshot, which has it (coracle snapshot restore)`);
   return { signing: createPrivateKey(first), verifying: blocks.map((block) => createPublicKey(block)) };
 }

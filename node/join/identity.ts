@@ -6,6 +6,9 @@
  *   serving-kubelet.{key,crt} how the kubelet's own server shows that it is this node
  *   machine.key               which machine this is: core/pki/machine-key.ts
  *   cluster.json              the cluster's settings, and where its servers are
+ *
+ * Without the first two and the last it is a node no more until somebody comes with a token: they, and the machine's key, are kept twice (core/pki/kept-twice.ts). So a certificate's renewal
+ * that a power cut has torn leaves the node the one before.
  */
 import { createPrivateKey, type KeyObject } from "node:crypto";
 import { rename, rm } from "node:fs/promises";
@@ -14,7 +17,9 @@ import type { Log } from "../../core/observe/log.ts";
 import { generateKey, keyPem } from "../../core/pki/authority.ts";
 import { ensurePrivateDirectory, readIfExists, writeDurably } from "../../core/pki/durable-file.ts";
 import { kubeletSubject } from "../../core/pki/identities.ts";
-import { type Leaf, readLeaf } from "../../core/pki/leaf.ts";
+import { copiesIn, copyKept, type KeptFiles, mendKept } from "../../core/pki/kept-twice.ts";
+import { type Leaf, parseLeaf, readLeaf } from "../../core/pki/leaf.ts";
+import { isWholePem } from "../../core/pki/pem.ts";
 import { encodeSubject } from "../../core/pki/subject.ts";
 import { sameBytes } from "../../core/pki/x509.ts";
 
@@ -46,12 +51,14 @@ export class NodeIdentity {
   /** Certificates of another node name are not ours any more. */
   static async open(dir: string, nodeName: string, log?: Pick<Log, "error">): Promise<NodeIdentity> {
     await ensurePrivateDirectory(dir);
+    for (const files of keptIn(dir)) await mendKept(files, log);
     const identity = new NodeIdentity(dir, nodeName, await ensureMachineKey(join(dir, "machine.key"), log));
     const ours = (leaf: Leaf | undefined): Leaf | undefined => (leaf && sameBytes(leaf.certificate.subjectRaw, encodeSubject(kubeletSubject(nodeName))) ? leaf : undefined);
     identity.#ca = await readIfExists(identity.#path("server-ca.crt"));
     identity.#client = ours(await readLeaf(dir, CLIENT));
     identity.#serving = ours(await readLeaf(dir, SERVING));
     identity.#cluster = readCluster(await readIfExists(identity.#path("cluster.json")));
+    await identity.#copy();
     return identity;
   }
 
@@ -63,11 +70,13 @@ export class NodeIdentity {
   async setCa(pem: string): Promise<void> {
     if (pem !== this.#ca) await writeDurably(this.#path("server-ca.crt"), pem, { mode: 0o644 });
     this.#ca = pem;
+    await this.#copy();
   }
 
   async setClient(leaf: Leaf): Promise<void> {
     await this.#write(CLIENT, leaf);
     this.#client = leaf;
+    await this.#copy();
   }
 
   async setServing(leaf: Leaf): Promise<void> {
@@ -79,12 +88,21 @@ export class NodeIdentity {
     const text = `${JSON.stringify(cluster, undefined, 2)}\n`;
     if (text !== (await readIfExists(this.#path("cluster.json")))) await writeDurably(this.#path("cluster.json"), text);
     this.#cluster = cluster;
+    await this.#copy();
   }
 
   /** Leaves the cluster; the machine stays who it is. */
   async forget(): Promise<void> {
+    await rm(copiesIn(this.#dir), { recursive: true, force: true });
     for (const file of ["server-ca.crt", `${CLIENT}.crt`, `${CLIENT}.key`, `${SERVING}.crt`, `${SERVING}.key`, "cluster.json"]) await rm(this.#path(file), { force: true });
     this.#ca = this.#client = this.#serving = this.#cluster = undefined;
+    await this.#copy();
+  }
+
+  /** Of what is good now. */
+  async #copy(): Promise<void> {
+    const good = [this.#ca, this.#client, this.#cluster, this.machineKey];
+    for (const [i, files] of keptIn(this.#dir).entries()) if (good[i] !== undefined) await copyKept(files);
   }
 
   /** The key first: a pair torn by a power cut does not match, and is got anew. */
@@ -96,7 +114,26 @@ export class NodeIdentity {
   #path(file: string): string { return join(this.#dir, file); }
 }
 
-/** One that the disk has damaged is put aside: a node that still has its certificate says in its Node that it is another machine now, and pods must not wait for that key. */
+/** In the order CA, client certificate, settings, machine. */
+function keptIn(dir: string): KeptFiles[] {
+  const isPem = (_: string, text: string): boolean => isWholePem(text);
+  return [
+    { dir, names: ["server-ca.crt"], isWhole: isPem },
+    { dir, names: [`${CLIENT}.crt`, `${CLIENT}.key`], isWhole: isPem, belong: ([certificatePem = "", key = ""]) => parseLeaf(certificatePem, key) !== undefined },
+    { dir, names: ["cluster.json"], isWhole: (_, text) => readCluster(text) !== undefined },
+    { dir, names: ["machine.key"], isWhole: (_, text) => isPrivateKey(text) },
+  ];
+}
+
+function isPrivateKey(text: string): boolean {
+  try {
+    return createPrivateKey(text).type === "private";
+  } catch {
+    return false;
+  }
+}
+
+/** One that the disk has damaged, with its copy, is put aside: a node that still has its certificate says in its Node that it is another machine now, and pods must not wait for that key. */
 async function ensureMachineKey(path: string, log: Pick<Log, "error"> | undefined): Promise<KeyObject> {
   const found = await readIfExists(path);
   if (found !== undefined) {

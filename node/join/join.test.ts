@@ -312,17 +312,17 @@ test("what is remembered of the cluster is asked for again when it makes no sens
   const dir = machine();
   await joinCluster(options(dir, { servers: [url], token }), soon());
   for (const text of ["null", "{}", '{"settings":null,"servers":[]}']) {
-    writeFileSync(join(dir, "tls/cluster.json"), text);
+    for (const file of ["cluster.json", "copies/cluster.json"]) writeFileSync(join(dir, "tls", file), text);
     await expect(joinCluster(options(dir, { servers: ["https://127.0.0.1:1"], token: undefined }), AbortSignal.timeout(300)), "not gone on with").rejects.toThrow();
     expect((await joinCluster(options(dir, { servers: [url], token: undefined }), soon())).cluster).toMatchObject({ settings: { "cluster-cidr": "10.1.0.0/16" }, servers: [] });
   }
 });
 
-test("a key of the machine's that the disk has damaged does not keep its node from starting", async () => {
+test("a key of the machine's that the disk has damaged, with its copy, does not keep its node from starting", async () => {
   const { url, token } = await serve();
   const dir = machine();
   const before = await joinCluster(options(dir, { servers: [url], token }), soon());
-  writeFileSync(join(dir, "tls/machine.key"), "\0".repeat(200));
+  for (const file of ["machine.key", "copies/machine.key"]) writeFileSync(join(dir, "tls", file), "\0".repeat(200));
   const told: string[] = [];
   const after = await joinCluster(options(dir, { servers: [url], token, log: { ...silentLog, error: (message) => void told.push(message) } }), soon());
   expect([after.client.certificatePem, told.length, existsSync(join(dir, "tls/machine.key.damaged"))]).toEqual([before.client.certificatePem, 1, true]);
@@ -397,4 +397,31 @@ test("the identity on disk is the node's: another name is another node", async (
   await joinCluster(options(dir, { servers: [url], token }), soon());
   await expect(joinCluster(options(dir, { servers: [url], nodeName: "edge-2" }), soon())).rejects.toMatchObject({ code: "no-token" });
   expect(readFileSync(join(dir, "tls/client-kubelet.crt"), "utf8")).toContain("BEGIN CERTIFICATE");
+});
+
+test("a disk that damages one file of a node does not make it need a token, nor another machine, even while no server answers", async () => {
+  const { url, token, stop } = await serve();
+  const dir = machine(), at = (name: string): string => join(dir, "tls", name);
+  const joined = await joinCluster(options(dir, { servers: [url], token }), soon());
+  stop.abort();
+  for (const name of ["server-ca.crt", "client-kubelet.crt", "client-kubelet.key", "cluster.json", "machine.key"]) {
+    const before = readFileSync(at(name), "utf8");
+    for (const damaged of ["", before.slice(0, before.length / 2), "\0".repeat(before.length)]) {
+      writeFileSync(at(name), damaged);
+      const again = await joinCluster(options(dir, { servers: [url] }), soon());
+      expect([again.ca, again.client.certificatePem, again.cluster, machineName(again.machineKey)], name).toEqual([joined.ca, joined.client.certificatePem, joined.cluster, machineName(joined.machineKey)]);
+    }
+  }
+});
+
+test("a renewal that a power cut has torn leaves the certificate of before; a node that has moved to another cluster keeps no copies of the one before", async () => {
+  const { url, token } = await serve();
+  const dir = machine(), at = (name: string): string => join(dir, "tls", name);
+  const { client } = await joinCluster(options(dir, { servers: [url], token }), soon());
+  writeFileSync(at("client-kubelet.key"), readFileSync(at("machine.key"))); // the new key is there, its certificate is not
+  expect((await joinCluster(options(dir, { servers: [url] }), soon())).client.certificatePem).toBe(client.certificatePem);
+  const other = await serve();
+  const moved = await joinCluster(options(dir, { servers: [other.url], token: other.token }), soon());
+  expect(readFileSync(at("copies/client-kubelet.crt"), "utf8")).toBe(moved.client.certificatePem);
+  expect([moved.client.certificatePem === client.certificatePem, readFileSync(at("copies/server-ca.crt"), "utf8")]).toEqual([false, ca(other.pki)]);
 });

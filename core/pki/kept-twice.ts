@@ -1,0 +1,69 @@
+/**
+ * Small files that a machine cannot get again from anywhere are kept twice, in `copies` beside them: what a bad disk or a power cut does to one of them does not make the machine another one.
+ *
+ *   await mendKept(files, log)   puts the copies in the place of files that are damaged; what was damaged is kept as <name>.damaged
+ *   await copyKept(files)        once they have been found good
+ *
+ * Files that are gone, all of them, were taken away by somebody, and stay away.
+ */
+import { rename } from "node:fs/promises";
+import { join } from "node:path";
+import type { Log } from "../observe/log.ts";
+import { ensurePrivateDirectory, readIfExists, writeDurably } from "./durable-file.ts";
+
+export interface KeptFiles {
+  readonly dir: string;
+  /** What is good only together. */
+  readonly names: readonly string[];
+  /** By itself. */
+  isWhole(name: string, text: string): boolean;
+  /** Whether files that are whole go together, in the order of `names`. Absent: an operator may put others there, and what is whole and no copy is left to him. */
+  readonly belong?: ((texts: readonly string[]) => boolean) | undefined;
+}
+
+/** In the directory of the files. */
+const COPIES = "copies";
+
+/** What cannot be mended stays as it is. */
+export async function mendKept({ dir, names, isWhole, belong }: KeptFiles, log: Pick<Log, "error"> | undefined): Promise<void> {
+  const texts = await readAll(dir, names);
+  if (texts.every((text) => text === undefined)) return;
+  const damaged = names.filter((name, i) => texts[i] === undefined || !isWhole(name, texts[i]));
+  if (damaged.length === 0 && (belong === undefined || belong(texts as string[]))) return;
+  const copies = await readAll(join(dir, COPIES), names);
+  if (!areWhole(copies, { names, isWhole, belong })) return;
+  const differing = names.filter((_, i) => texts[i] !== copies[i]);
+  if (belong === undefined && differing.some((name) => !damaged.includes(name))) return;
+  log?.error("files were damaged, and are as their copies again", { dir, files: differing, keptAs: differing.map((name) => `${name}.damaged`) });
+  for (const [i, name] of names.entries()) {
+    if (!differing.includes(name)) continue;
+    if (texts[i] !== undefined) await rename(join(dir, name), join(dir, `${name}.damaged`));
+    await writeKept(join(dir, name), copies[i]!);
+  }
+}
+
+/** Writes nothing that is there already. */
+export async function copyKept({ dir, names }: Pick<KeptFiles, "dir" | "names">): Promise<void> {
+  const texts = await readAll(dir, names), copies = await readAll(join(dir, COPIES), names);
+  for (const [i, name] of names.entries()) {
+    const text = texts[i];
+    if (text === undefined || text === copies[i]) continue;
+    await ensurePrivateDirectory(join(dir, COPIES));
+    await writeKept(join(dir, COPIES, name), text);
+  }
+}
+
+/** The directory of copies of these files, to be removed before the files are. */
+export function copiesIn(dir: string): string { return join(dir, COPIES); }
+
+function areWhole(texts: readonly (string | undefined)[], { names, isWhole, belong }: Pick<KeptFiles, "names" | "isWhole" | "belong">): texts is readonly string[] {
+  return names.every((name, i) => texts[i] !== undefined && isWhole(name, texts[i])) && (belong === undefined || belong(texts as readonly string[]));
+}
+
+function readAll(dir: string, names: readonly string[]): Promise<(string | undefined)[]> {
+  return Promise.all(names.map((name) => readIfExists(join(dir, name))));
+}
+
+async function writeKept(path: string, text: string): Promise<void> {
+  await writeDurably(path, text, path.endsWith(".crt") ? { mode: 0o644 } : {});
+}
