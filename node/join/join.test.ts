@@ -204,6 +204,29 @@ test("certificates are had and renewed: serving for the node's names, both long 
   expect(api.all(NODES)).toEqual([]);
 });
 
+test("where the server is not there yet a certificate is asked for again after seconds, and each minute where it stays away", async () => {
+  const { url, token } = await serve();
+  const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());
+  const slept: number[] = [];
+  const clock: Clock = { ...systemClock, sleep: (ms, signal) => { slept.push(ms); return systemClock.sleep(1, signal); }, every: (_, signal) => systemClock.every(1_000_000, signal) };
+  const at = (server: () => string) => clientOver(httpTransport({ server: server(), credentials: () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem }), clock }));
+  const [away, there] = [at(() => "https://127.0.0.1:1"), at(() => url)];
+  let failures = 0;
+  const client = { ...there, resource: ((...args: Parameters<typeof there.resource>) => (failures < 3 ? away : there).resource(...args)) as typeof there.resource };
+  const live = async (given: typeof there, told: () => boolean): Promise<void> => {
+    const stop = new AbortController();
+    const life = nodeCertificates({ identity, client: given, bootstrap: undefined, nodeIps: () => ["10.0.0.1"], onServing: () => undefined, failed: () => void failures++, clock, random: systemRandom, log: silentLog }).run(stop.signal, () => {});
+    await eventually(told, Boolean);
+    stop.abort();
+    await life;
+  };
+  await live(away, () => slept.length >= 5);
+  expect([slept, failures]).toEqual([[2_000, 4_000, 8_000, 16_000, 16_000], 5]);
+  failures = 0;
+  await live(client, () => identity.serving !== undefined);
+  expect(failures).toBe(3);
+});
+
 test("a node whose certificate has expired asks for another one in its own name; if it is not let, with its token; without one it is told once what to do", async () => {
   const { url, token, state } = await serve();
   const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());
