@@ -27,9 +27,9 @@ test("a version is unpacked once; the next one takes its place, and what was lef
   expect([first, readlinkSync(join(agentDir, "current"))]).toEqual([join(agentDir, "bin-one"), "bin-one"]);
   expect((statSync(join(agentDir, "current/bin/tool")).mode & 0o777).toString(8)).toBe("755");
 
-  writeFileSync(join(agentDir, "current/bin/tool"), "touched");
+  writeFileSync(join(agentDir, "current/bin/tool"), "t");
   await unpackBundle({ asset: one, agentDir, log: silentLog });
-  expect(readFileSync(join(agentDir, "current/bin/tool"), "utf8")).toBe("touched");
+  expect(readFileSync(join(agentDir, "current/bin/tool"), "utf8")).toBe("t");
 
   await unpackBundle({ asset: two, agentDir, log: silentLog });
   expect(readFileSync(join(agentDir, "current/bin/tool"), "utf8")).toBe("2");
@@ -55,6 +55,24 @@ test("attempts that are cut off again and again do not fill the disk", async () 
   await expect(unpackBundle({ asset, agentDir, log: silentLog, unpack: cutOff })).rejects.toThrow("cut off");
   await expect(unpackBundle({ asset, agentDir, log: silentLog, unpack: cutOff })).rejects.toThrow("cut off");
   expect(readdirSync(agentDir)).toEqual([`bin-slow.${process.pid}.unfinished`]);
+});
+
+test("what the disk has cut off or lost is unpacked anew; what an older version has unpacked, and nobody has noted, stays", async () => {
+  const agentDir = join(directory, "agent5"), tool = join(agentDir, "current/bin/tool"), list = join(agentDir, "current/files.json");
+  const asset = await bundle("worn", "whole"), told: unknown[] = [];
+  const start = async (): Promise<string> => {
+    await unpackBundle({ asset, agentDir, log: { ...silentLog, error: (_, fields) => void told.push(fields?.["file"]) } });
+    return readFileSync(tool, "utf8");
+  };
+  await start();
+  for (const damage of [() => writeFileSync(tool, ""), () => writeFileSync(tool, "who"), () => rmSync(tool), () => writeFileSync(list, "")]) {
+    damage();
+    expect(await start()).toBe("whole");
+  }
+  expect([told, readdirSync(agentDir).sort()]).toEqual([["bin/tool", "bin/tool", "bin/tool", "files.json"], ["bin-worn", "current"]]);
+  rmSync(list);
+  writeFileSync(tool, "older");
+  expect(await start()).toBe("older");
 });
 
 test("several processes may unpack at once", async () => {

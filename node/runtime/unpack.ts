@@ -2,8 +2,9 @@
  * Unpacks the node components (containerd, runc, CNI plugins, tools: installers/bundle/node-bundle.ts) to <agent>/bin-<hash>, once per version, and points <agent>/current at it.
  *
  * A directory of that name is complete: it was written under another name, brought to disk, then renamed. Streamed: the archive, three times its size unpacked, is never in memory.
+ * Were it not any more, because the disk has cut off or lost a file, pods would not start although the node is Ready: how long each file is stands in files.json, and is compared at each start.
  */
-import { chmod, mkdir, open, readdir, readlink, rename, rm, symlink } from "node:fs/promises";
+import { chmod, lstat, mkdir, open, readdir, readFile, readlink, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { Readable } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
@@ -21,11 +22,15 @@ export interface BundleAsset {
 /** Makes `directory`, and in it what the archive holds, on disk. */
 export type UnpackArchive = (archive: string, directory: string) => Promise<void>;
 
+/** In that directory: bytes, by path. */
+const LIST = "files.json";
+
 /** The directory the components are in. `unpack`: who does the work, if not this process. */
 export async function unpackBundle({ asset, agentDir, log, unpack = unpackArchive }: { asset: BundleAsset; agentDir: string; log: Log; unpack?: UnpackArchive | undefined }): Promise<string> {
   const name = `bin-${asset.hash}`;
   const directory = join(agentDir, name);
   await mkdir(agentDir, { recursive: true });
+  if (existsSync(directory)) await putAsideDamaged(directory, log);
   if (!existsSync(directory)) {
     await removeUnfinished(agentDir);
     const unfinished = `${directory}.${process.pid}.unfinished`;
@@ -42,10 +47,41 @@ export async function unpackBundle({ asset, agentDir, log, unpack = unpackArchiv
   return directory;
 }
 
+/** What still runs from there goes on, and keeps it from being removed. */
+async function putAsideDamaged(directory: string, log: Log): Promise<void> {
+  const damaged = await damagedFile(directory);
+  if (damaged === undefined) return;
+  log.error("node components are damaged, and are unpacked anew", { directory, file: damaged });
+  await rm(`${directory}.damaged`, { recursive: true, force: true });
+  await rename(directory, `${directory}.damaged`);
+}
+
+/** The first that is not as long as it was when it was unpacked. Undefined: none, or nobody has noted it. */
+async function damagedFile(directory: string): Promise<string | undefined> {
+  const list = await readFile(join(directory, LIST), "utf8").catch((error: NodeJS.ErrnoException) => { if (error.code === "ENOENT") return undefined; throw error; });
+  if (list === undefined) return undefined; // unpacked by a version of before
+  const sizes = parseSizes(list);
+  if (sizes === undefined) return LIST;
+  for (const [path, bytes] of Object.entries(sizes)) {
+    const found = await lstat(join(directory, path)).catch(() => undefined); // what cannot be read is damaged, too
+    if (found?.size !== bytes) return path;
+  }
+  return undefined;
+}
+
+function parseSizes(text: string): Readonly<Record<string, number>> | undefined {
+  try {
+    const found: unknown = JSON.parse(text);
+    return typeof found === "object" && found !== null ? (found as Readonly<Record<string, number>>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
 export async function unpackArchive(archive: string, directory: string): Promise<void> {
   const compressed = Readable.fromWeb(Bun.file(archive).stream() as never);
   const decompressed = compressed.on("error", (error) => decompressed.destroy(error)).pipe(createZstdDecompress());
-  const directories = new Set<string>([directory]);
+  const directories = new Set<string>([directory]), sizes: Record<string, number> = {};
   await mkdir(directory, { recursive: true });
   for await (const entry of readTar(decompressed)) {
     const path = join(directory, safePath(entry.path));
@@ -53,7 +89,7 @@ export async function unpackArchive(archive: string, directory: string): Promise
       await mkdir(path, { recursive: true });
       directories.add(path);
     } else if (entry.type === "file") {
-      await writeEntry(path, entry);
+      sizes[safePath(entry.path)] = await writeEntry(path, entry);
       directories.add(dirname(path));
     } else if (entry.type === "symlink") {
       safePath(join(dirname(entry.path), entry.linkTarget));
@@ -62,18 +98,22 @@ export async function unpackArchive(archive: string, directory: string): Promise
       throw new Error(`${archive}: ${entry.path} is neither a file, a directory nor a link`);
     }
   }
+  await writeEntry(join(directory, LIST), { mode: 0o644, content: [Buffer.from(JSON.stringify(sizes))] });
   for (const path of directories) {
     await chmod(path, 0o755);
     await sync(path);
   }
 }
 
-async function writeEntry(path: string, entry: TarEntry): Promise<void> {
+/** Returns the bytes. */
+async function writeEntry(path: string, entry: Pick<TarEntry, "mode"> & { readonly content: AsyncIterable<Uint8Array> | Iterable<Uint8Array> }): Promise<number> {
   await mkdir(dirname(path), { recursive: true });
   await using file = await open(path, "wx");
   await file.chmod(entry.mode & 0o777); // whatever the umask
-  for await (const bytes of entry.content) await file.write(bytes);
+  let size = 0;
+  for await (const bytes of entry.content) size += (await file.write(bytes)).bytesWritten;
   await file.sync();
+  return size;
 }
 
 function safePath(path: string): string {
