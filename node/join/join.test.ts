@@ -6,7 +6,7 @@ import { afterEach, expect, test } from "vitest";
 import { servingMaterial, testPki } from "../../test/certificates.ts";
 import { eventually } from "../../test/fake-api.ts";
 import { ca, joinServer } from "../../test/join-server.ts";
-import { forbidden, serviceUnavailable, type StatusError } from "../../core/api/meta/status-error.ts";
+import { forbidden, serviceUnavailable, type StatusError, unauthorized } from "../../core/api/meta/status-error.ts";
 import { CERTIFICATE_SIGNING_REQUESTS, CONFIG_MAPS, NODES } from "../../core/client/resources.ts";
 import { httpTransport } from "../../core/client/http-transport.ts";
 import { clientOver } from "../../core/client/resource-client.ts";
@@ -265,6 +265,34 @@ test("certificates that were had while clocks were ahead are renewed when the ti
   const until = looks + 10;
   await eventually(() => looks, (seen) => seen >= until);
   expect([identity.client.certificatePem, identity.serving, api.all(CERTIFICATE_SIGNING_REQUESTS).length]).toEqual([second, serving, asked]);
+  stop.abort();
+  await life;
+});
+
+test("a node whose certificate does not hold by the server's clock alone asks for another one, once in a while; other refusals change nothing", async () => {
+  const { url, token, api } = await serve();
+  const identity = await joinCluster(options(machine(), { servers: [url], token }), soon());
+  const first = identity.client.certificatePem;
+  let upMs = 0, looks = 0, code: 403 | 401 | undefined = 401;
+  const clock: Clock = { ...systemClock, uptimeMs: () => upMs, async *every(_, signal) { for await (const one of systemClock.every(30, signal)) { yield one; looks++; } } };
+  const there = clientOver(httpTransport({ server: url, credentials: () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem }), clock: systemClock }));
+  const settings = there.resource(CONFIG_MAPS);
+  const doubting = { ...settings, get: ((...args: Parameters<typeof settings.get>) => (code === undefined ? settings.get(...args) : Promise.reject(code === 403 ? forbidden({ group: "", resource: "configmaps" }, "coracle-cluster", "no") : unauthorized()))) as typeof settings.get };
+  const client = { ...there, resource: ((ref: typeof CONFIG_MAPS) => (ref === CONFIG_MAPS ? doubting : there.resource(ref))) as typeof there.resource };
+  const stop = new AbortController();
+  stops.push(stop);
+  const life = nodeCertificates({ identity, client, bootstrap: undefined, nodeIps: () => ["10.0.0.1"], onServing: () => undefined, clock, random: systemRandom, log: silentLog }).run(stop.signal, () => {});
+  const later = async (): Promise<void> => { const until = looks + 3; await eventually(() => looks, (seen) => seen >= until); };
+  await eventually(() => identity.serving, Boolean);
+  await later();
+  expect(identity.client.certificatePem).toBe(first);
+  code = 403;
+  await eventually(() => identity.client.certificatePem !== first, Boolean);
+  const second = identity.client.certificatePem, asked = api.all(CERTIFICATE_SIGNING_REQUESTS).length;
+  await later();
+  expect(api.all(CERTIFICATE_SIGNING_REQUESTS)).toHaveLength(asked); // refused still: it would be no better
+  upMs += 60_000;
+  await eventually(() => identity.client.certificatePem !== second, Boolean);
   stop.abort();
   await life;
 });

@@ -6,7 +6,8 @@
  */
 import { StatusError } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
-import { CLIENT_CA_KEY, SERVER_CA_KEY } from "../../core/client/cluster-objects.ts";
+import { CLIENT_CA_KEY, CLUSTER_SETTINGS, SERVER_CA_KEY } from "../../core/client/cluster-objects.ts";
+import { CONFIG_MAPS } from "../../core/client/resources.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
@@ -46,6 +47,8 @@ const HASTY_TRIES = 4;
 const LIFE_FRACTION = { min: 0.7, spread: 0.2 };
 /** A certificate that was due when it was issued shows that it is our clock that is wrong, or that servers do not agree on who signs: others would be no better, and each is an object of the cluster's and a write to flash. */
 const AGAIN_MS = 12 * 3_600_000;
+/** Between requests for a certificate that the server would take. */
+const DOUBT = { minMs: 60_000, maxMs: AGAIN_MS };
 /** A request nobody has answered for this long is made anew: the node's addresses may be others by now. */
 const ANSWER_MS_MAX = 15 * 60_000;
 
@@ -53,7 +56,8 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
   const fraction = LIFE_FRACTION.min + LIFE_FRACTION.spread * random.next();
   let toldExpired = "";
 
-  const dueAtBirth = new WeakMap<Leaf, number>(); // when they were issued, by uptime
+  let dueAtBirth = new WeakMap<Leaf, number>(); // when they were issued, by uptime
+  let doubts = 0, doubtAgainMs = 0; // by uptime
 
   function isDue(leaf: Leaf): boolean {
     const bornMs = dueAtBirth.get(leaf);
@@ -81,10 +85,31 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
     return leaf;
   }
 
+  /**
+   * The server does not let this node read what nodes may read: by its clock, which is far from ours, the certificate does not hold. It gives another one, and takes that when the clock is set,
+   * too, if it is asked again then.
+   */
+  async function isDoubted(signal: AbortSignal): Promise<boolean> {
+    try {
+      await client.resource(CONFIG_MAPS).get(CLUSTER_SETTINGS, { signal });
+      doubts = 0;
+      return false;
+    } catch (error) {
+      if (!(error instanceof StatusError) || error.code !== 403 || clock.uptimeMs() < doubtAgainMs) return false; // 401 is somebody's who is not let in at all
+      doubtAgainMs = clock.uptimeMs() + backoffMs(++doubts, DOUBT);
+      return true;
+    }
+  }
+
   async function keepClient(signal: AbortSignal): Promise<void> {
     const leaf = identity.client;
-    if (leaf && !isDue(leaf)) return;
-    const holds = leaf !== undefined && clock.nowMs() <= leaf.certificate.notAfterMs && !isEarly(leaf);
+    const doubted = leaf !== undefined && !isDue(leaf) && (await isDoubted(signal));
+    if (leaf && !isDue(leaf) && !doubted) return;
+    if (doubted) {
+      log.warn("the server does not take this node's certificate, whose time it is by the clock here: one of the clocks is wrong", { until: new Date(leaf.certificate.notAfterMs).toISOString() });
+      dueAtBirth = new WeakMap(); // what that clock has issued is looked at anew
+    }
+    const holds = leaf !== undefined && !doubted && clock.nowMs() <= leaf.certificate.notAfterMs && !isEarly(leaf);
     const ask = async (asker: Client): Promise<void> => await identity.setClient(await asked(asker, clientCertificate(identity), signal));
     if (holds) await ask(client);
     else {
