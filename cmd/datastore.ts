@@ -12,6 +12,7 @@ import { ConfigError, fromFile } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { diskWatch } from "./disk-watch.ts";
 import { openMended } from "./mend-datastore.ts";
+import { keepReserve, openWithReserve } from "./reserve.ts";
 
 export interface Datastore {
   readonly store: Store;
@@ -50,18 +51,23 @@ export async function openDatastore({ settings, path, snapshots, wasUsed, clock,
     for (const flag of TLS_FLAGS)
       if (settings[flag] !== undefined) throw new ConfigError(`--${flag.replace(/[A-Z]/, (letter) => `-${letter.toLowerCase()}`)} is of no use without --datastore-endpoint`);
     const tells: ((message: string) => void)[] = [];
+    const reserve = (): void => void keepReserve(path).catch((error: unknown) => log.warn("no room could be kept back for a start on a full disk", { path, error }));
     const onRoom = (full: StoreError | undefined): void => {
-      if (!full) return log.info("the store has room again", { path });
+      if (!full) {
+        reserve();
+        return log.info("the store has room again", { path });
+      }
       log.error("the store's disk is full: nothing new is stored, what is there can be read and deleted", { path, ...full.fields });
       for (const tell of tells) tell(`The disk of the cluster's store (${path}) is full: objects can be read and deleted, but not written until there is space again`);
     };
     const onTrouble = (error: StoreError): void => void (error.code === "full" || log.error("the store could not write behind", { error }));
     const parts = new SharedParts();
     const disk = diskWatch({ path, clock, log });
-    const { store, mended } = await openMended({
+    const { store, mended } = await openWithReserve({ path, log, open: () => openMended({
       path, snapshots, mends: settings.mendStore, clock, log,
       open: () => openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: isUrgent, refuseLarge, onRoom, onTrouble, onDisk: disk.onDisk }),
-    });
+    }) });
+    reserve();
     return { store, mended, isShared: false, trouble: async () => disk.trouble(), onFull: (tell) => void tells.push(tell) };
   }
   const endpoints = datastoreEndpoint.split(",").map((text) => text.trim()).filter((text) => text !== "");
