@@ -286,8 +286,10 @@ test("a node whose certificate does not hold by the server's clock alone asks fo
   await eventually(() => identity.serving, Boolean);
   await later();
   expect(identity.client.certificatePem).toBe(first);
+  const serving = identity.serving!.certificatePem;
   code = 403;
   await eventually(() => identity.client.certificatePem !== first, Boolean);
+  await eventually(() => identity.serving?.certificatePem !== serving, Boolean); // whoever calls this node has that clock, too
   const second = identity.client.certificatePem, asked = api.all(CERTIFICATE_SIGNING_REQUESTS).length;
   await later();
   expect(api.all(CERTIFICATE_SIGNING_REQUESTS)).toHaveLength(asked); // refused still: it would be no better

@@ -58,6 +58,7 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
 
   let dueAtBirth = new WeakMap<Leaf, number>(); // when they were issued, by uptime
   let doubts = 0, doubtAgainMs = 0; // by uptime
+  let servingDoubted = false;
 
   function isDue(leaf: Leaf): boolean {
     const bornMs = dueAtBirth.get(leaf);
@@ -108,6 +109,7 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
     if (doubted) {
       log.warn("the server does not take this node's certificate, whose time it is by the clock here: one of the clocks is wrong", { until: new Date(leaf.certificate.notAfterMs).toISOString() });
       dueAtBirth = new WeakMap(); // what that clock has issued is looked at anew
+      servingDoubted = true; // it is as old
     }
     const holds = leaf !== undefined && !doubted && clock.nowMs() <= leaf.certificate.notAfterMs && !isEarly(leaf);
     const ask = async (asker: Client): Promise<void> => await identity.setClient(await asked(asker, clientCertificate(identity), signal));
@@ -134,9 +136,10 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
   async function keepServing(signal: AbortSignal): Promise<void> {
     const altNames = altNamesOf([identity.nodeName, ...nodeIps()]);
     const leaf = identity.serving;
-    if (leaf && !isDue(leaf) && coversAltNames(leaf.certificate.altNames, altNames) && isOfCa(leaf)) return;
+    if (leaf && !servingDoubted && !isDue(leaf) && coversAltNames(leaf.certificate.altNames, altNames) && isOfCa(leaf)) return;
     const wanted = { signerName: KUBELET_SERVING_SIGNER, subject: kubeletSubject(identity.nodeName), altNames, usages: ["digital signature", "server auth"] as const };
     await identity.setServing(await asked(client, wanted, signal));
+    servingDoubted = false;
     log.info("the kubelet has a serving certificate", { until: new Date(identity.serving!.certificate.notAfterMs).toISOString() });
     onServing();
   }
