@@ -14,7 +14,7 @@ import type { RuntimePaths } from "./paths.ts";
 
 /** What CRI calls an image that garbage collection must leave alone. */
 const PINNED = "io.cri-containerd.pinned=pinned";
-const NAMESPACE = "k8s.io";
+export const NAMESPACE = "k8s.io";
 const ARCHIVE = /\.(tar|tar\.gz|tgz|tar\.zst)$/;
 /** A gigabyte of image on an SD card takes minutes. */
 const IMPORT_TIMEOUT_MS = 30 * 60_000;

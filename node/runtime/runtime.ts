@@ -27,6 +27,7 @@ import { hasApparmor } from "../os/apparmor.ts";
 import type { Mounts } from "../os/mount.ts";
 import { type ContainerdSettings, renderContainerdConfig } from "./containerd-config.ts";
 import { superviseContainerd } from "./containerd.ts";
+import { removeDamagedBlobs } from "./damaged-blobs.ts";
 import { removeDeadSockets } from "./dead-sockets.ts";
 import { bootId, canLowerOomScore, canOverlay } from "./host-facts.ts";
 import { ensureHostsFile } from "./hosts-file.ts";
@@ -134,6 +135,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
         program: join(paths.binDir, "containerd"), configFile: paths.config, logFile: paths.logFile, processFile: paths.processFile, fingerprint, environment: env,
         answers: async (stop) => void (await cri.call("RuntimeService/Version", {}, { signal: stop, timeoutMs: 0 })),
         prepare: async (stop) => {
+          await removeDamagedBlobs(paths, { log, signal: stop });
           const { images = [] } = await cri.call("ImageService/ListImages", {}, { signal: stop });
           const present = new Set(images.flatMap((image) => image.repo_tags ?? []));
           const pause = present.has(PAUSE_IMAGE) ? [] : await importImages(paths, join(paths.current, "images/pause.tar"), { pin: true, signal: stop });
