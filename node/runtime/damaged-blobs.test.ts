@@ -1,10 +1,10 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
-import { removeDamagedBlobs } from "./damaged-blobs.ts";
+import { removeDamagedBlobs, removeDamagedUuid } from "./damaged-blobs.ts";
 
 test("what is small and not what its name says is removed, and forgotten by containerd; layers are left alone", async () => {
   const root = mkdtempSync(join(tmpdir(), "blobs-")), directory = join(root, "io.containerd.content.v1.content/blobs/sha256");
@@ -26,6 +26,19 @@ test("what is small and not what its name says is removed, and forgotten by cont
     expect(readdirSync(directory).sort()).toEqual([layer, whole].sort());
     expect(ran.sort()).toEqual([empty, cut].map((name) => `content rm sha256:${name}`).sort());
     expect(await look()).toEqual([]);
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});
+
+test.each<[string, boolean]>([["1cfdd98e-0b2d-4d3b-b0de-2d7a9f4a4f4c", true], ["1cfdd98e-0b2d-4d3b-b0de-2d7a9f4a4f4c\n", true], ["1cfdd98e-0b2d-4d3b", false], ["\0".repeat(36), false], ["", false]])("containerd keeps the name %j: %j", (text, kept) => {
+  const root = mkdtempSync(join(tmpdir(), "uuid-")), directory = join(root, "io.containerd.grpc.v1.introspection");
+  try {
+    removeDamagedUuid({ root }, silentLog); // of a node's first start
+    mkdirSync(directory, { recursive: true });
+    writeFileSync(join(directory, "uuid"), text);
+    removeDamagedUuid({ root }, silentLog);
+    expect(existsSync(join(directory, "uuid"))).toBe(kept);
   } finally {
     rmSync(root, { recursive: true });
   }

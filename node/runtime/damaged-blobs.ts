@@ -1,11 +1,13 @@
 /**
- * What a disk has damaged of images: containerd takes a file of the name that it wants for what it wants, so an image whose manifest or configuration was cut off could neither be used nor imported or
+ * What a disk has damaged of containerd's files, and containerd does not get over.
+ *
+ * Of images: containerd takes a file of the name that it wants for what it wants, so an image whose manifest or configuration was cut off could neither be used nor imported or
  * pulled again; were it that of the pods' sandboxes, the node would not be Ready any more.
  *
- * Names are checksums. Those of small files are compared, which manifests and configurations are; layers are unpacked already, and take too long to read at each start.
+ * Their names are checksums. Those of small files are compared, which manifests and configurations are; layers are unpacked already, and take too long to read at each start.
  */
 import { createHash } from "node:crypto";
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { Log } from "../../core/observe/log.ts";
@@ -14,6 +16,7 @@ import { NAMESPACE } from "./images.ts";
 import type { RuntimePaths } from "./paths.ts";
 
 const SMALL_BYTES_MAX = 256 * 1024;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\s*$/i;
 
 interface Options { readonly log: Pick<Log, "error">; readonly signal: AbortSignal; readonly run?: Exec }
 
@@ -30,6 +33,14 @@ export async function removeDamagedBlobs(paths: Pick<RuntimePaths, "root" | "bin
     damaged.push(`sha256:${name}`);
   }
   return damaged;
+}
+
+/** Before containerd starts: it makes one where there is none, and never answers where it is cut off. */
+export function removeDamagedUuid({ root }: Pick<RuntimePaths, "root">, log: Pick<Log, "error">): void {
+  const path = join(root, "io.containerd.grpc.v1.introspection/uuid");
+  if (!existsSync(path) || UUID.test(readFileSync(path, "utf8"))) return;
+  log.error("containerd's name for itself was damaged, it gets another one", { path });
+  rmSync(path);
 }
 
 async function isDamaged(path: string, checksum: string): Promise<boolean> {

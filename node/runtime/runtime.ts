@@ -27,7 +27,7 @@ import { hasApparmor } from "../os/apparmor.ts";
 import type { Mounts } from "../os/mount.ts";
 import { type ContainerdSettings, renderContainerdConfig } from "./containerd-config.ts";
 import { superviseContainerd } from "./containerd.ts";
-import { removeDamagedBlobs } from "./damaged-blobs.ts";
+import { removeDamagedBlobs, removeDamagedUuid } from "./damaged-blobs.ts";
 import { removeDeadSockets } from "./dead-sockets.ts";
 import { bootId, canLowerOomScore, canOverlay } from "./host-facts.ts";
 import { ensureHostsFile } from "./hosts-file.ts";
@@ -99,6 +99,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
     for (const directory of [dirname(paths.config), paths.registryDir, cniConfDir, paths.imagesDir, paths.root, dirname(paths.logFile), paths.run]) mkdirSync(directory, { recursive: true });
     for (const directory of [dirname(paths.agent), paths.agent, paths.run]) makeSearchable(directory);
     forgetLastBoot();
+    removeDamagedUuid(paths, log);
     writeHostsFiles(paths.registryDir, hostsFiles(registries));
     const settings: ContainerdSettings = {
       pauseImage: PAUSE_IMAGE, canLowerOomScore: canLowerOomScore(), hasApparmor: hasApparmor(), snapshotter: snapshotter(),
