@@ -28,6 +28,7 @@ import type { Mounts } from "../os/mount.ts";
 import { type ContainerdSettings, renderContainerdConfig } from "./containerd-config.ts";
 import { superviseContainerd } from "./containerd.ts";
 import { removeDamagedBlobs, removeDamagedUuid } from "./damaged-blobs.ts";
+import { removeDamagedDatabases } from "./damaged-databases.ts";
 import { removeDeadSockets } from "./dead-sockets.ts";
 import { bootId, canLowerOomScore, canOverlay } from "./host-facts.ts";
 import { ensureHostsFile } from "./hosts-file.ts";
@@ -90,7 +91,10 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
     const now = bootId();
     if (existsSync(paths.bootFile) && readFileSync(paths.bootFile, "utf8") === now) return;
     const stillMounted = mounts.list().some(({ target }) => target.startsWith(`${paths.run}/`));
-    if (!stillMounted) for (const directory of [paths.state, paths.runcRoot]) rmSync(directory, { recursive: true, force: true });
+    if (!stillMounted) {
+      for (const directory of [paths.state, paths.runcRoot]) rmSync(directory, { recursive: true, force: true });
+      removeDamagedDatabases(paths, log);
+    }
     writeFileSync(paths.bootFile, now);
   }
 
