@@ -22,6 +22,8 @@ export interface Datastore {
   trouble(): Promise<string | undefined>;
   /** What was wrong with it when it was opened, and is no more. */
   readonly mended: string | undefined;
+  /** What is missing from it, and what to do about it. */
+  readonly behind: string | undefined;
   /** Who is to be told when there is no room left for new objects, and what to do about it. */
   onFull(tell: (message: string) => void): void;
 }
@@ -63,12 +65,12 @@ export async function openDatastore({ settings, path, snapshots, wasUsed, clock,
     const onTrouble = (error: StoreError): void => void (error.code === "full" || log.error("the store could not write behind", { error }));
     const parts = new SharedParts();
     const disk = diskWatch({ path, clock, log });
-    const { store, mended } = await openWithReserve({ path, log, open: () => openMended({
-      path, snapshots, mends: settings.mendStore, clock, log,
+    const { store, mended, behind } = await openWithReserve({ path, log, open: () => openMended({
+      path, snapshots, mends: settings.mendStore, clock, log, isVolatile,
       open: () => openStore({ path, wasUsed, clock, share: (value) => parts.shareStored(value), volatile: isVolatile, urgent: isUrgent, refuseLarge, onRoom, onTrouble, onDisk: disk.onDisk }),
     }) });
     reserve();
-    return { store, mended, isShared: false, trouble: async () => disk.trouble(), onFull: (tell) => void tells.push(tell) };
+    return { store, mended, behind, isShared: false, trouble: async () => disk.trouble(), onFull: (tell) => void tells.push(tell) };
   }
   const endpoints = datastoreEndpoint.split(",").map((text) => text.trim()).filter((text) => text !== "");
   const tls = { ca: pem("datastore-cafile", settings.datastoreCafile), cert: pem("datastore-certfile", settings.datastoreCertfile), key: pem("datastore-keyfile", settings.datastoreKeyfile) };
@@ -80,7 +82,7 @@ export async function openDatastore({ settings, path, snapshots, wasUsed, clock,
       onFailover: (facts) => log.warn("an etcd member does not answer, the next is asked", facts),
       onTrouble: (error) => log.warn("etcd does not do what it should", { error }),
     }, signal);
-    return { store, mended: undefined, isShared: true, trouble: () => troubleOf(store, clock), onFull: () => undefined };
+    return { store, mended: undefined, behind: undefined, isShared: true, trouble: () => troubleOf(store, clock), onFull: () => undefined };
   } catch (error) {
     if (error instanceof TypeError) throw new ConfigError(`--datastore-endpoint: ${error.message}`, { cause: error });
     if (error instanceof StoreError && error.fields["final"]) throw new ConfigError(`--datastore-endpoint ${datastoreEndpoint}: ${String(error.fields["reason"])}`, { cause: error });

@@ -1,5 +1,5 @@
 /** A server's store that was damaged, on a real disk. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -20,7 +20,7 @@ afterEach(() => rmSync(directory, { recursive: true }));
 const clock = { uptimeMs: () => performance.now(), after: () => ({ cancel() {} }), nowMs: () => nowMs };
 const path = (): string => join(directory, "store");
 const snapshots = (): string => join(directory, "snapshots");
-const open = (mends = true) => openMended({ path: path(), snapshots: snapshots(), mends, clock, log: silentLog, open: () => openStore({ path: path(), clock, wasUsed: true }) });
+const open = (mends = true) => openMended({ path: path(), snapshots: snapshots(), mends, clock, log: silentLog, isVolatile: (key) => key.startsWith("/volatile/"), open: () => openStore({ path: path(), clock, wasUsed: true }) });
 
 async function damagedStore({ snapshot }: { readonly snapshot: boolean }): Promise<void> {
   const { store } = await open();
@@ -77,7 +77,7 @@ test.each([["there is no snapshot", true, false], ["it is not wanted", false, tr
 test("what could not be mended is not tried again until something has changed", async () => {
   await damagedStore({ snapshot: false });
   const told: string[] = [];
-  const start = () => openMended({ path: path(), snapshots: snapshots(), mends: true, clock, log: { ...silentLog, error: (message) => void told.push(message) }, open: () => openStore({ path: path(), clock, wasUsed: true }) });
+  const start = () => openMended({ path: path(), snapshots: snapshots(), mends: true, clock, log: { ...silentLog, error: (message) => void told.push(message) }, isVolatile: () => false, open: () => openStore({ path: path(), clock, wasUsed: true }) });
   for (let i = 0; i < 2; i++) await expect(start()).rejects.toMatchObject({ code: "corrupt" });
   expect(told).toEqual([
     "the store is damaged: making a sound one of what can be read and the newest snapshot", "the store could not be mended",
@@ -92,4 +92,35 @@ test("what could not be mended is not tried again until something has changed", 
   expect((await mended.list({ prefix: "" })).rows.map(({ key }) => key)).toEqual(["/a"]);
   await mended.close();
   expect(readdirSync(directory).sort()).toEqual(["other", "snapshots", "store", "store-damaged-20260301T120000Z"]);
+});
+
+test("one that is older than its newest snapshot says what is missing and how to have it again", async () => {
+  const { store } = await open();
+  await store.put("/a", { n: 1 }, 0);
+  await store.close();
+  mkdirSync(snapshots());
+  const early = join(directory, "early");
+  cpSync(path(), early, { recursive: true });
+  const later = await open();
+  expect(later.behind).toBeUndefined();
+  await later.store.put("/b", { n: 1 }, 0);
+  const file = join(snapshots(), "snapshot-20260301T110000Z.zst");
+  await backupStore(later.store, file);
+  await later.store.close();
+  const whole = await open();
+  expect([whole.behind, (await whole.store.get("/b"))?.value]).toEqual([undefined, { n: 1 }]);
+  await whole.store.close();
+  rmSync(path(), { recursive: true });
+  cpSync(early, path(), { recursive: true }); // as the disk was before
+  const cut = await open();
+  await cut.store.close();
+  expect(cut.behind).toMatch(/^The cluster's store is older \(revision \d+\) than .*snapshot-20260301T110000Z\.zst \(\d+\): 1 objects, or their last changes, are missing\. .*coracle snapshot restore /);
+  await backupStore({ list: async () => ({ rows: [{ key: "/volatile/c", revision: 9, value: { n: 1 } }], revision: 9 }) } as never, file);
+  const beats = await open();
+  await beats.store.close();
+  expect(beats.behind).toBeUndefined();
+  writeFileSync(file, "");
+  const unread = await open();
+  await unread.store.close();
+  expect(unread.behind).toBeUndefined();
 });

@@ -2,10 +2,11 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Log } from "../core/observe/log.ts";
+import { backupRevision, readBackupRows } from "../storage/backup.ts";
 import type { StoreClock } from "../storage/engine.ts";
 import { type Mended, mendStore } from "../storage/mend.ts";
-import { type Store, StoreError } from "../storage/store.ts";
-import { freePath, snapshotNames, stamp } from "./snapshot-files.ts";
+import { type Store, StoreError, type Value } from "../storage/store.ts";
+import { freePath, newestSnapshot, snapshotNames, stamp } from "./snapshot-files.ts";
 
 /** Of damaged stores, the newest. */
 const KEPT = 2;
@@ -20,21 +21,54 @@ interface Options {
   readonly mends: boolean;
   readonly clock: StoreClock & { nowMs(): number };
   readonly log: Log;
+  /** Writes that may be lost with the power. */
+  isVolatile(key: string, value: Value | undefined, previous: Value | undefined): boolean;
   open(): Promise<Store>;
 }
 
-/** `mended`: what happened, for people; undefined: nothing was wrong. Throws what `open` throws if the store cannot be mended. */
-export async function openMended({ path, snapshots, mends, clock, log, open }: Options): Promise<{ readonly store: Store; readonly mended: string | undefined }> {
+export interface Opened {
+  readonly store: Store;
+  /** What was wrong and is no more, for people. */
+  readonly mended: string | undefined;
+  /** What is missing, and what to do about it, for people. */
+  readonly behind: string | undefined;
+}
+
+/** Throws what `open` throws if the store cannot be mended. */
+export async function openMended({ path, snapshots, mends, clock, log, isVolatile, open }: Options): Promise<Opened> {
   try {
-    return { store: await open(), mended: undefined };
+    const store = await open();
+    return { store, mended: undefined, behind: await behindSnapshot({ store, snapshots, clock, log, isVolatile }) };
   } catch (error) {
     if (!mends || !(error instanceof StoreError) || error.code !== "corrupt") throw error;
     const mended = await mend({ path, snapshots, clock, log }, error);
-    return { store: await open(), mended };
+    return { store: await open(), mended, behind: undefined };
   }
 }
 
-async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "open">, damage: StoreError): Promise<string> {
+/**
+ * A log that a disk has cut off ends as one does that a loss of power ended: nothing in it says that there was more. A snapshot of a later state does. It is told and not put back: the file may be
+ * another cluster's, about to be restored, or the whole disk was set back on purpose.
+ */
+async function behindSnapshot({ store, snapshots, clock, log, isVolatile }: Pick<Options, "snapshots" | "clock" | "log" | "isVolatile"> & { readonly store: Pick<Store, "revision" | "get"> }): Promise<string | undefined> {
+  try {
+    const newest = await newestSnapshot(snapshots, clock.nowMs());
+    if (newest === undefined) return undefined;
+    const file = join(snapshots, newest), taken = await backupRevision(file);
+    if (taken <= store.revision) return undefined;
+    let missing = 0;
+    for (const { key, revision, value } of await readBackupRows(file))
+      if (revision > store.revision && !isVolatile(key, value, (await store.get(key))?.value)) missing++;
+    if (missing === 0) return undefined;
+    log.error("the store is older than its newest snapshot: what was written last is missing", { revision: store.revision, snapshot: file, snapshotRevision: taken, missing });
+    return `The cluster's store is older (revision ${store.revision}) than ${file} (${taken}): ${missing} objects, or their last changes, are missing. To go back to that snapshot stop the server and run: coracle snapshot restore ${file}`;
+  } catch (error) {
+    log.warn("the newest snapshot cannot be read", { snapshots, error });
+    return undefined;
+  }
+}
+
+async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "isVolatile" | "open">, damage: StoreError): Promise<string> {
   const reason = String(damage.fields["reason"] ?? damage.message);
   const lately = damagedStores(path).filter((one) => Math.abs(clock.nowMs() - statSync(one).ctimeMs) < AGAIN_MS);
   if (lately.length >= KEPT) {

@@ -96,6 +96,12 @@ export async function inspectBackup(file: string): Promise<Backup & { readonly f
   return { rows, revision, find: (key) => also.get(key) };
 }
 
+/** Which state it is of; the rest of it is not looked at. Throws "corrupt" if it does not begin as a backup does. */
+export async function backupRevision(file: string): Promise<Revision> {
+  for await (const entry of readBackup(file)) if ("head" in entry) return entry.head;
+  throw storeError("corrupt", { path: file, reason: "it is empty", remedy: "use another snapshot" });
+}
+
 export interface RestoreOptions {
   readonly file: string;
   readonly path: string;

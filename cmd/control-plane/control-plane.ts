@@ -249,6 +249,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const tellOfStore = (reason: string, message: string): void => events.from({ component: "coracle", host: node.name }).event({ kind: "Node", apiVersion: "v1", name: node.name, uid: node.name }, "Warning", reason, message);
   datastore.onFull((message) => tellOfStore("DatastoreFull", message));
   if (datastore.mended !== undefined) tellOfStore("DatastoreMended", datastore.mended);
+  if (datastore.behind !== undefined) tellOfStore("DatastoreBehindSnapshot", datastore.behind);
   const state = new LoopsState();
   const controlling = controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });
   const inOwnName = (user: UserInfo, userAgent: string, requests: Metrics): Client => clientOver(measuredTransport(transport(user, userAgent), { metrics: requests, clock, host: () => `127.0.0.1:${settings.httpsListenPort}` }));
