@@ -3,7 +3,7 @@
  *
  * Both machines are switched off; one file of each data directory (of each kind one: of all pods' files, say) is made empty, or cut in half; they are switched on, and then everything is as it was:
  * both nodes are Ready and the same Nodes, every object is there, a kubeconfig of before is good, pods run and are asked in, Services and names answer. Then the disks are put back, for the next files.
- * Known not to hold: of a log of the store that is cut off between or within two records the rest is taken for what no one was promised, as after any loss of power, although a snapshot has it.
+ * Known not to hold: of a log of the store that is cut off between or within two records the rest is taken for what no one was promised, as after any loss of power; where a snapshot has it that is told.
  * NAME: only files whose paths hold it. Exits with 1 if anything was not. All of them take an hour on a small machine.
  */
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
