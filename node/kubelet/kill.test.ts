@@ -2,7 +2,8 @@ import { expect, test } from "vitest";
 import type { LifecycleHandler, Pod } from "../../core/api/gen/core.v1.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import { silentLog } from "../../core/observe/log.ts";
-import { type ContainerKill, killContainer, type KillDeps } from "./kill.ts";
+import { type ContainerKill, killContainer, type KillDeps, killPod } from "./kill.ts";
+import type { RuntimePod } from "./runtime-pod.ts";
 
 /** Time passes when somebody waits for it. */
 async function killed(preStop: LifecycleHandler, exec: (signal: AbortSignal) => Promise<object>): Promise<{ readonly calls: readonly string[]; readonly events: readonly string[] }> {
@@ -36,3 +37,24 @@ test("preStop: what is done leaves the rest of the time to the container", async
   expect(await killed({ exec: { command: ["true"] } }, async () => ({}))).toMatchObject({ calls: expect.arrayContaining(["StopContainer 30 at 0"]), events: ["Normal Killing"] });
   expect(await killed({ exec: { command: ["false"] } }, async () => ({ exit_code: 1 }))).toMatchObject({ events: ["Normal Killing", "Warning FailedPreStopHook"] });
 });
+
+test("sidecars are stopped once the containers are gone that need them: one that was put in to look around is none", async () => {
+  const stopped: string[] = [];
+  const debuggerEnds = Promise.withResolvers<void>();
+  const clock = { uptimeMs: () => 0, sleep: (_ms: number, signal: AbortSignal) => new Promise<void>((resolve) => { signal.addEventListener("abort", () => resolve()); }) } as unknown as Clock;
+  const cri = {
+    async call(method: string, { container_id }: { container_id?: string }) {
+      if (method !== "RuntimeService/StopContainer") return {};
+      stopped.push(container_id!);
+      if (container_id === "debugger") await debuggerEnds.promise;
+      if (container_id === "first") debuggerEnds.resolve();
+      return {};
+    },
+  };
+  const deps = { cri, clock, log: silentLog, version: "v", events: { event: () => undefined } } as unknown as KillDeps;
+  const sidecar = (name: string) => ({ name, restartPolicy: "Always" });
+  const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: { initContainers: [sidecar("first"), sidecar("second")], containers: [{ name: "app" }], ephemeralContainers: [{ name: "debugger" }] } } as unknown as Pod;
+  const runtime = { sandboxes: [], containers: ["debugger", "first", "second", "app"].map((name) => ({ id: name, name, state: "running" })) } as unknown as RuntimePod;
+  await killPod(deps, pod, runtime, { graceSeconds: 30, signal: new AbortController().signal });
+  expect(stopped).toEqual(["debugger", "app", "second", "first"]);
+}, 5_000);

@@ -111,16 +111,16 @@ function rememberedSpec({ name, spec }: RuntimeContainer): NamedContainer {
 
 interface TerminationOrder { turn(name: string, seconds: number): Promise<void>; ended(name: string): void }
 
-/** App containers at once; the last sidecar when they are gone; the one before it when that is gone. */
+/** App containers at once; the last sidecar when they are gone; the one before it when that is gone. Nobody waits for those that were only put in to look around (ephemeral ones). */
 function terminationOrder(pod: Pod, alive: readonly string[], clock: Clock, signal: AbortSignal): TerminationOrder {
   const ends = new Map(alive.map((name) => [name, Promise.withResolvers<void>()]));
   const init = pod.spec.initContainers ?? [];
-  const position = new Map(init.map((container, i) => [container.name, isSidecar(container) ? i : -1]));
+  const position = new Map([...pod.spec.containers.map(({ name }) => [name, init.length] as const), ...init.map((container, i) => [container.name, isSidecar(container) ? i : -1] as const)]);
   return {
     async turn(name, seconds) {
       const mine = position.get(name) ?? -1;
       if (mine < 0) return;
-      const before = alive.filter((other) => other !== name && (position.get(other) ?? Number.POSITIVE_INFINITY) > mine);
+      const before = alive.filter((other) => other !== name && (position.get(other) ?? -1) > mine);
       await waitAtMost(clock, seconds, Promise.all(before.map((other) => ends.get(other)!.promise)), signal);
     },
     ended: (name) => ends.get(name)?.resolve(),
