@@ -7,6 +7,7 @@ import type { Container, Pod, Service } from "../../../core/api/gen/core.v1.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
 import { environmentOf, type ObjectSource } from "./environment.ts";
 import { expand, expandAll, expandStrictly } from "./expansion.ts";
+import { resourceValue } from "./field-reference.ts";
 import { containerMounts, type MountFacts, mountsImageSubPaths } from "./mounts.ts";
 import { containerSecurityContext, namespacesOf, verifyNonRoot } from "./security-context.ts";
 import { serviceEnvironment } from "./service-env.ts";
@@ -78,6 +79,20 @@ test("the environment, and what is wrong with it", async () => {
   expect(await from({ resourceFieldRef: { containerName: "e", resource: "limits.cpu" } })).toBe("container e not found");
   expect(await from({ resourceFieldRef: { resource: "limits.memory", divisor: "1Mi" } })).toBe("1024");
   expect(await from({ resourceFieldRef: { resource: "requests.cpu", divisor: "1m" } })).toBe("0");
+});
+
+test("a limit of nothing is none: what the container may use is then what its pod may, or its node has", () => {
+  const limit = (cpu: string, podLevel?: string) => resourceValue({ resource: "limits.cpu" }, { name: "c", resources: { limits: { cpu } } }, { allocatable: { cpu: "6" }, podLevel: podLevel === undefined ? undefined : { cpu: podLevel } });
+  expect([limit("0"), limit("0", "0"), limit("0", "2"), limit("1", "2")]).toEqual(["6", "6", "2", "1"]);
+});
+
+test("AppArmor: what an annotation says of a container goes before what is said of the whole pod, and the container's own word before both", () => {
+  const owner = pod({ securityContext: { appArmorProfile: { type: "RuntimeDefault" } } });
+  const annotated = { ...owner, metadata: { ...owner.metadata, annotations: { "container.apparmor.security.beta.kubernetes.io/c": "localhost/own" } } };
+  const profile = (of: Pod, container: Container) => containerSecurityContext({ pod: of, container, imageUser: { uid: 0, username: "" }, namespaces: namespacesOf(of), volumeGroups: [], seccompDir: "/seccomp", seccompDefault: false, maskedPaths: [] }).apparmor;
+  expect(profile(owner, { name: "c" })).toEqual({ profile_type: "RuntimeDefault" });
+  expect(profile(annotated, { name: "c" })).toEqual({ profile_type: "Localhost", localhost_ref: "own" });
+  expect(profile(annotated, { name: "c", securityContext: { appArmorProfile: { type: "Unconfined" } } })).toEqual({ profile_type: "Unconfined" });
 });
 
 test("who a container runs as", () => {

@@ -41,13 +41,13 @@ function formatMap(map: Readonly<Record<string, string>> = {}): string {
   return Object.entries(map).toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([key, value]) => `${key}=${goQuote(value)}`).join("\n");
 }
 
-/** `allocatable`: stands in for a limit that is not set. */
+/** `allocatable`: stands in for a limit that is not set, or none, before it what the pod may use as a whole. */
 export function resourceValue({ resource, divisor }: ResourceFieldSelector, container: Container | EphemeralContainer, { allocatable, podLevel }: { readonly allocatable: ResourceList; readonly podLevel: ResourceList | undefined }): string {
   const [kind, name = ""] = [resource.slice(0, resource.indexOf(".")), resource.slice(resource.indexOf(".") + 1)];
   if ((kind !== "limits" && kind !== "requests") || !/^(cpu|memory|ephemeral-storage|hugepages-.+)$/.test(name)) throw new Error(`unsupported container resource : ${resource}`);
-  const set = container.resources?.[kind]?.[name];
-  const fallback = kind === "limits" && !name.startsWith("hugepages-") ? podLevel?.[name] ?? allocatable[name] : undefined;
-  const value = parseQuantity(set ?? fallback ?? "0");
+  const set = parseQuantity(container.resources?.[kind]?.[name] ?? "0");
+  const others = kind === "limits" && !name.startsWith("hugepages-") ? [podLevel?.[name], allocatable[name]].map((text) => parseQuantity(text ?? "0")) : [];
+  const value = [set, ...others].find(({ isZero }) => !isZero) ?? set;
   const unit = parseQuantity(divisor ?? "1");
   const scale = unit.isZero ? parseQuantity("1") : unit;
   const milli = name === "cpu";

@@ -78,7 +78,7 @@ export function wantsAppArmor({ metadata: { annotations = {} }, spec }: Pod): bo
 
 function appArmorProfile(pod: Pod, container: Container | EphemeralContainer): SecurityProfile | undefined {
   const legacy = pod.metadata.annotations?.[APPARMOR_ANNOTATION + container.name];
-  const profile: AppArmorProfile | undefined = container.securityContext?.appArmorProfile ?? pod.spec.securityContext?.appArmorProfile ?? fromAnnotation(legacy);
+  const profile: AppArmorProfile | undefined = container.securityContext?.appArmorProfile ?? fromAnnotation(legacy) ?? pod.spec.securityContext?.appArmorProfile; // what is said of one goes before what is said of all
   if (!profile) return undefined;
   if (profile.type !== "Localhost") return { profile_type: profile.type as "RuntimeDefault" | "Unconfined" };
   if (!profile.localhostProfile) throw new Error("missing localhost apparmor profile name");
