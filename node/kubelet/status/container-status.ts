@@ -125,7 +125,7 @@ function stateOf(facts: StatusFacts, seen: RuntimeContainer, old: ContainerStatu
       } };
     }
     case "unknown":
-      if (old?.state?.running) return { terminated: { ...UNKNOWN_ENDED, message: "The container could not be located when the pod was terminated" } };
+      if (old?.state?.running) return { terminated: { ...UNKNOWN_ENDED, ...(facts.restartingAll ? { reason: RESTARTING_ALL } : {}), message: "The container could not be located when the pod was terminated" } };
       return { waiting: {} };
     case "created": return { waiting: {} };
   }

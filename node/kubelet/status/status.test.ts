@@ -201,6 +201,8 @@ test("a pod whose containers all begin anew is told so, and goes on counting", (
   expect([running.phase, restarting(running)]).toEqual(["Running", ["False", undefined]]);
   const ended = statusOf(spec, runtime("app=exited:42 b=running i=exited:0"), { before: running });
   expect([ended.phase, restarting(ended)]).toEqual(["Running", ["True", "RestartAllContainersStarted"]]);
+  const lost = statusOf(spec, runtime("app=exited:42 b=unknown i=exited:0"), { before: running });
+  expect([lost.phase, lost.containerStatuses![1]!.state?.terminated?.reason]).toEqual(["Running", "RestartingAllContainers"]);
   const gone = statusOf(spec, runtime(""), { before: ended });
   expect([summary(gone), restarting(gone)]).toEqual(["Running i:RestartingAllContainers app:RestartingAllContainers b:RestartingAllContainers Initialized=True Ready=False(ContainersNotReady)", ["False", undefined]]);
   expect(gone.containerStatuses![0]).toMatchObject({ restartCount: 3, lastState: { terminated: { reason: "RestartingAllContainers", exitCode: 137, message: "The container is removed because RestartAllContainers in place" } } });
