@@ -45,6 +45,12 @@ test("what the runtime is told", () => {
   });
 });
 
+test("a container whose limit is nothing has that of its pod as a whole", () => {
+  const container = asks("a", {}, { cpu: "0", memory: "0" });
+  const whole = pod([container], { resources: { limits: { cpu: "500m", memory: "128Mi" } } });
+  expect(containerResources(whole, container, { memoryBytes: 16 * GI, hugepageSizes: [], countsSwap: false })).toMatchObject({ cpu_quota: 50_000, memory_limit_in_bytes: 128 << 20 });
+});
+
 test("where a group can end as a whole, a container that takes too much memory does, besides what it may swap", () => {
   const container = asks("a", { memory: "1Gi" }, { memory: "2Gi" });
   const quota = (cpuQuota: object) => {

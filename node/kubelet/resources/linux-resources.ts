@@ -54,9 +54,9 @@ interface LinuxMachine {
 export function containerResources(pod: Pod, container: Container | EphemeralContainer, machine: LinuxMachine): LinuxContainerResources {
   const { requests = {}, limits = {} } = container.resources ?? {};
   const podLevel = pod.spec.resources?.limits;
-  const cpuLimit = milli(limits["cpu"] ?? podLevel?.["cpu"]);
+  const cpuLimit = milli(limits["cpu"]) || milli(podLevel?.["cpu"]); // a limit of nothing is none
   const { on, periodUs } = machine.cpuQuota ?? CPU_QUOTA;
-  const memory = whole(limits["memory"] ?? podLevel?.["memory"]);
+  const memory = whole(limits["memory"]) || whole(podLevel?.["memory"]);
   const unified = { ...(machine.killsWholeContainer ? { "memory.oom.group": "1" } : {}), ...(machine.podSwapBytes === undefined ? {} : { "memory.swap.max": String(swapLimit(pod, container, machine)) }) };
   return {
     cpu_shares: cpuShares(requests["cpu"] === undefined && cpuLimit > 0 ? cpuLimit : milli(requests["cpu"])), ...(on ? { cpu_quota: cpuQuota(cpuLimit, periodUs), cpu_period: periodUs } : {}),
