@@ -135,7 +135,7 @@ function stateOf(facts: StatusFacts, seen: RuntimeContainer, old: ContainerStatu
 function withWaiting({ pod, waiting }: StatusFacts, { kind, container }: { kind: ContainerKind; container: Container | EphemeralContainer }, status: ContainerStatus, newest: RuntimeContainer | undefined): ContainerStatus {
   const why = waiting.get(container.name);
   if (!why) return status;
-  if (kind === "init" && newest?.state === "exited" && newest.exitCode === 0 && !isSidecar(container)) return status;
+  if (kind === "init" && newest?.state === "exited" && newest.exitCode === 0) return status; // of a sidecar, too, which starts again
   if (!shouldStart(pod, { kind, container, index: 0 }, newest)) return status;
   const lastState = status.state?.terminated ? status.state : status.lastState;
   return { ...status, state: { waiting: { reason: why.reason, ...(why.message ? { message: why.message } : {}) } }, lastState: lastState ?? {} };

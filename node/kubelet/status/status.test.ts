@@ -63,6 +63,8 @@ test.each<[string, Partial<Pod["spec"]>, string, More, string]>([
   ["sidecar not started", side, "side=created", {}, "Pending side:waiting app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(ContainersNotReady)"],
   ["sidecar and app", side, "app=running side=running", {}, "Running side:running+ app:running+ Initialized=True Ready=True"],
   ["app in a crash loop, sidecar starting anew", side, "app=exited:1 side=running", { waiting: crash, probes: { startup: (id) => (id.startsWith("side") ? "unknown" : undefined) } }, "Running side:running app:CrashLoopBackOff Initialized=True Ready=False(ContainersNotReady)"],
+  ["a sidecar that has ended well, and waits to start again", side, "app=running side=exited:0", { waiting: [["side", { reason: "CrashLoopBackOff", message: "back-off" }]] }, "Running side:terminated app:running+ Initialized=True Ready=False(ContainersNotReady)"],
+  ["a sidecar that has failed, and waits to start again", side, "app=running side=exited:1", { waiting: [["side", { reason: "CrashLoopBackOff", message: "back-off" }]] }, "Running side:CrashLoopBackOff app:running+ Initialized=True Ready=False(ContainersNotReady)"],
   ["app done, sidecar left", { ...side, restartPolicy: "Never" }, "app=exited:0 side=running", {}, "Running side:running+ app:terminated Initialized=True Ready=False(ContainersNotReady)"],
   ["app and sidecar done", { ...side, restartPolicy: "Never" }, "app=exited:0 side=exited:137", { terminal: true }, "Succeeded side:terminated app:terminated Initialized=True(PodCompleted) Ready=False(PodCompleted)"],
   ["between restarts", {}, "app=exited:1", {}, "Running app:terminated Initialized=True Ready=False(ContainersNotReady)"],
