@@ -28,6 +28,8 @@ test("what a server says of itself", async () => {
     expect(await check("silent", { timeoutMs: 500 })).toEqual({ healthy: false, message: "timeout: health rpc did not complete within 0.5s" });
     expect((await check("unknown")).message).toBe("error: health rpc probe failed: rpc error: code = NotFound desc = no such service");
     expect((await check("", { at: 1, timeoutMs: 500 })).message).toContain(`timeout: failed to connect service "127.0.0.1:1" within 0.5s`);
+    const late = await checkGrpcHealth({ host: "127.0.0.1", port: 1, service: "", timeoutMs: 90_000, userAgent: "kube-probe/1.36", nowMs: () => Date.now() - 89_700 });
+    expect(late.message).toContain(`timeout: failed to connect service "127.0.0.1:1" within 1m30s`);
   } finally {
     stop();
   }

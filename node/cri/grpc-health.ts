@@ -25,7 +25,7 @@ export async function checkGrpcHealth({ host, port, service, timeoutMs, userAgen
   const address = host.includes(":") ? `[${host}]:${port}` : `${host}:${port}`;
   const client = new Client(`${host.includes(":") ? "ipv6" : "ipv4"}:${address}`, credentials.createInsecure(), { "grpc.primary_user_agent": userAgent, "grpc.enable_http_proxy": 0, "grpc.enable_retries": 0 });
   const deadline = nowMs() + timeoutMs;
-  const seconds = `${timeoutMs / 1000}s`;
+  const seconds = goDuration(timeoutMs);
   try {
     const connected = await new Promise<boolean>((resolve) => client.waitForReady(deadline, (error) => resolve(error === undefined)));
     if (!connected) return { healthy: false, message: `timeout: failed to connect service "${address}" within ${seconds}: context deadline exceeded` };
@@ -37,6 +37,12 @@ export async function checkGrpcHealth({ host, port, service, timeoutMs, userAgen
   } finally {
     client.close();
   }
+}
+
+/** As Go prints it: 1.5s, 1m30s. */
+function goDuration(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  return `${minutes >= 60 ? `${Math.floor(minutes / 60)}h` : ""}${minutes > 0 ? `${minutes % 60}m` : ""}${(ms % 60_000) / 1000}s`;
 }
 
 /** RESOURCE_EXHAUSTED is ResourceExhausted in Go, which spells one of them its own way. */

@@ -265,6 +265,8 @@ test("exec", async () => {
   const bytes = (text: string) => Buffer.from(text);
   const probe: Probe = { exec: { command: ["test", "$(A)"] } };
   expect(await run(probe, { container: { env: [{ name: "A", value: "x" }] }, call: ({ cmd }) => ({ stdout: bytes(cmd.join(" ")) }) })).toBe("success: test x");
+  const echo = (env: Container["env"]) => run({ exec: { command: ["$(A)", "$(B)", "$$(A)"] } }, { container: { env }, call: ({ cmd }) => ({ stdout: bytes(JSON.stringify(cmd)) }) });
+  expect(await echo([{ name: "A", valueFrom: { fieldRef: { fieldPath: "status.podIP" } } }])).toBe('success: ["","$(B)","$(A)"]');
   expect(await run(probe, { call: () => ({ exit_code: 1, stdout: bytes("o"), stderr: bytes("e") }) })).toBe("failure: oe");
   const late = () => { throw new CriError({ method: "", code: "DeadlineExceeded", detail: "" }); };
   expect(await run({ ...probe, timeoutSeconds: 90 }, { call: late })).toBe(`failure: command timed out: "test $(A)" timed out after 1m30s`);

@@ -56,7 +56,7 @@ async function once(deps: ProbeDeps, run: ProbeRun, signal: AbortSignal): Promis
 }
 
 async function execProbe({ cri }: ProbeDeps, { probe, container, containerId }: ProbeRun, timeoutMs: number, signal: AbortSignal): Promise<Verdict> {
-  const fixed = new Map((container.env ?? []).map(({ name, value }) => [name, value]));
+  const fixed = new Map((container.env ?? []).map(({ name, value = "" }) => [name, value])); // what comes from elsewhere is not looked up for a probe: it is empty
   const command = expandAll(probe.exec?.command, (name) => fixed.get(name));
   try {
     const { exit_code = 0, stdout, stderr } = await cri.call("RuntimeService/ExecSync", { container_id: containerId, cmd: command, timeout: timeoutMs / 1000 }, { signal, timeoutMs: timeoutMs + EXEC_OVERHEAD_MS });
