@@ -37,6 +37,22 @@ test.each<[string, Partial<ContainerStatus> | undefined, string, string]>([
   expect(asked(true)).toThrow(text(before));
 });
 
+test.each<[string, Partial<ContainerStatus>, readonly string[], string]>([
+  ["it has ended, the only one", { state: ended }, ["1"], "none"],
+  ["it has ended, after another", { state: ended }, ["1", "0"], "0"],
+  ["it has ended, which is not told yet", { state: { running: {} }, containerID: ID }, ["1", "0"], "0"],
+  ["it waits to start again", { state: { waiting: { reason: "CrashLoopBackOff" } }, lastState: ended }, ["1", "0"], "1"],
+  ["it is lost, and the one before is there", { state: { terminated: { exitCode: 137 } }, lastState: ended }, ["1"], "1"],
+])("the log of the one before an init container is that, too: %s", (_, said, there, previous) => {
+  const pod = { metadata: { name: "web", namespace: "shop", uid: "u", creationTimestamp: "" }, spec: { initContainers: [{ name: "i" }], containers: [{ name: "c" }] } };
+  const runtime = { ...emptyRuntimePod("u", "web", "shop"), containers: there.map((id) => ({ id, name: "i", state: "exited", logPath: id })) };
+  for (const kind of ["initContainerStatuses", "containerStatuses"]) {
+    const api = kubeletApi({ context: { settings: {} }, manager: { workers: () => [{ pod, status: { [kind]: [{ name: "i", ...said }] }, runtime }] } } as never);
+    const path = (): string => { try { return api.logFile({ namespace: "shop", name: "web" }, "i", { previous: true }).path; } catch { return "none"; } };
+    expect([kind, path()]).toEqual([kind, previous]);
+  }
+});
+
 test("what does not run cannot be reached: that is the node's answer, not that there is no such thing", async () => {
   const pod = { metadata: { name: "web", namespace: "shop", uid: "u", creationTimestamp: "" }, spec: { containers: [{ name: "c" }] } };
   const api = kubeletApi({ context: { settings: {} }, manager: { workers: () => [{ pod, status: {}, runtime: emptyRuntimePod("u", "web", "shop") }] } } as never);

@@ -51,7 +51,7 @@ export function kubeletApi({ context: { settings, cri, clock }, manager, statsSu
     const said = [...(status.containerStatuses ?? []), ...(status.initContainerStatuses ?? []), ...(status.ephemeralContainerStatuses ?? [])].find((one) => one.name === wanted);
     const { terminated: last } = said?.lastState ?? {};
     if (previous) {
-      const ended = all[0]?.state === "running" ? all[1] : all.find(({ id, state }) => state === "exited" && id !== (status.containerStatuses?.find((one) => one.name === wanted)?.state?.terminated ? all[0]?.id : undefined));
+      const ended = all[0]?.state === "running" ? all[1] : all.find(({ id, state }) => state === "exited" && !currentId(said)?.endsWith(`//${id}`));
       if (!ended) throw new KubeletApiError("bad-request", last?.containerID ? removed(last.containerID) : `previous terminated container "${wanted}" in pod "${pod.metadata.name}" not found`);
       return { worker, found: ended };
     }
@@ -128,6 +128,9 @@ export function kubeletApi({ context: { settings, cri, clock }, manager, statsSu
     unhealthyReason,
   };
 }
+
+/** Of the container that is told of now, not as the one before. */
+function currentId({ state, containerID }: Partial<ContainerStatus> = {}): string | undefined { return state?.terminated?.containerID ?? (state?.running ? containerID : undefined); }
 
 /** Of a container that the runtime has nothing of, by what is told of it. */
 function whyNoLog(said: ContainerStatus | undefined, which: string): string {
