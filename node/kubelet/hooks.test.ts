@@ -16,10 +16,10 @@ beforeEach(() => {
 
 const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: {} } as Pod;
 
-async function run(handler: LifecycleHandler, answer: object = {}, events: EventRecorder = silentEvents.from({ component: "kubelet" }), signal = new AbortController().signal): Promise<string> {
+async function run(handler: LifecycleHandler, answer: object = {}, events: EventRecorder = silentEvents.from({ component: "kubelet" }), signal = new AbortController().signal, podIp = "127.0.0.1"): Promise<string> {
   const asked: unknown[] = [];
   const cri = { call: async (_: string, request: object) => { asked.push(request); return answer; } } as unknown as Cri;
-  const facts = { pod, container: { name: "c", ports: [{ name: "web", containerPort: 9 }] }, containerId: "id", podIp: "127.0.0.1", handler, timeoutMs: 1_000 };
+  const facts = { pod, container: { name: "c", ports: [{ name: "web", containerPort: 9 }] }, containerId: "id", podIp, handler, timeoutMs: 1_000 };
   return await runHook({ cri, clock: systemClock, events, metrics, version: "1.36" }, facts, signal).then(() => JSON.stringify(asked), (error: Error) => error.message);
 }
 
@@ -42,6 +42,11 @@ test("a hook over HTTPS that meets a server of HTTP is asked again without, and 
   expect(seen).toEqual([null, "b"]);
   expect(told).toEqual([`Warning LifecycleHTTPFallback: request to HTTPS lifecycle hook 127.0.0.1:${server.port} got HTTP response, retry with HTTP succeeded`]);
   expect(counts.render()).toContain("kubelet_lifecycle_handler_http_fallbacks_total 1\n");
+});
+
+test("a hook over HTTP in a pod whose runtime knows of no address needs a host", async () => {
+  expect(await run({ httpGet: { port: 9, path: "/x" } }, {}, undefined, undefined, "")).toBe('HTTP lifecycle hook (/x) for Container "c" in Pod "p_n(u)" failed - error: failed to find networking container');
+  expect(await run({ httpGet: { port: 9, path: "/x", host: "127.0.0.1" } }, {}, undefined, undefined, "")).toContain("connection refused");
 });
 
 test("a hook that is ended in its sleep has failed, and is counted", async () => {

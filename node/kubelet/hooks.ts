@@ -49,6 +49,7 @@ export async function runHook(deps: HookDeps, run: HookRun, signal: AbortSignal)
 
 /** Kubelets once asked over HTTP whatever the scheme: a server that was made for them is asked again so. */
 async function httpHook({ clock, events, metrics, version }: HookDeps, { pod, container, podIp, timeoutMs }: HookRun, action: HTTPGetAction, signal: AbortSignal): Promise<void> {
+  if (!action.host && podIp === "") throw new Error("failed to find networking container"); // the runtime knows of no address: one in the node's network must say which host is meant
   const get = async (how: HTTPGetAction): Promise<unknown> => await httpGetAction(how, container, { podIp, purpose: "lifecycle", version, timeoutMs: Math.min(timeoutMs, HTTP_TIMEOUT_MS_MAX), clock, signal });
   try {
     await get(action);
