@@ -8,6 +8,7 @@ const pod = (containers: Container[], more: Partial<Pod["spec"]> = {}): Pod => (
   apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u", resourceVersion: "", creationTimestamp: "" }, spec: { containers, ...more },
 });
 const asks = (name: string, requests: Record<string, string>, limits: Record<string, string> = {}, more: Partial<Container> = {}): Container => ({ name, resources: { requests, limits }, ...more });
+const fromFile = (of: Pod): Pod => ({ ...of, metadata: { ...of.metadata, annotations: { "kubernetes.io/config.source": "file" } } });
 
 test("knobs", () => {
   expect([0, 1, 250, 1000, 1e9].map(cpuShares)).toEqual([2, 2, 256, 1024, 262144]);
@@ -22,7 +23,10 @@ test.each<[string, Pod, string, number]>([
   ["a trifle", pod([asks("a", { cpu: "10m" })]), "Burstable", 999],
   ["more than there is", pod([asks("a", { memory: "20Gi" })]), "Burstable", 3],
   ["what the pod asks for as a whole is shared out", pod([asks("a", { memory: "2Gi" }), asks("b", { memory: "2Gi" })], { resources: { requests: { memory: "8Gi" } } }), "Burstable", 750],
-  ["critical for the node", pod([{ name: "a" }], { priority: 2_000_001_000 }), "BestEffort", -997],
+  ["critical for the node", pod([{ name: "a" }], { priority: 2_000_001_000, priorityClassName: "system-node-critical" }), "BestEffort", -997],
+  ["critical for the node, from a file", fromFile(pod([asks("a", { memory: "8Gi" })], { priorityClassName: "system-node-critical" })), "Burstable", -997],
+  ["critical for the cluster, from a file", fromFile(pod([asks("a", { memory: "8Gi" })], { priorityClassName: "system-cluster-critical" })), "Burstable", 500],
+  ["it says so, but nobody has found it to be", pod([asks("a", { memory: "8Gi" })], { priorityClassName: "system-node-critical" }), "Burstable", 500],
 ])("%s", (_, subject, qos, score) => {
   expect([qosClass(subject), oomScoreAdj(subject, subject.spec.containers[0]!, 16 * GI)]).toEqual([qos, score]);
 });

@@ -103,13 +103,12 @@ function quantities(list: ResourceList): Quantities {
   return new Map(Object.entries(list).map(([name, text]) => [name, parseQuantity(text)]));
 }
 
-/** system-node-critical. */
-const NODE_CRITICAL_PRIORITY = 2_000_001_000;
+const NODE_CRITICAL = "system-node-critical";
 const OOM_GUARANTEED = -997;
 const OOM_BEST_EFFORT = 1000;
 
 export function oomScoreAdj(pod: Pod, container: Container | EphemeralContainer, memoryBytes: number): number {
-  if ((pod.spec.priority ?? 0) >= NODE_CRITICAL_PRIORITY) return OOM_GUARANTEED;
+  if (isCriticalPod(pod) && pod.spec.priorityClassName === NODE_CRITICAL) return OOM_GUARANTEED; // by its name: nobody has looked up the priority of one from a file
   const qos = qosClass(pod);
   if (qos === "Guaranteed") return OOM_GUARANTEED;
   if (qos === "BestEffort") return OOM_BEST_EFFORT;
