@@ -4,7 +4,6 @@
  * Source: kubernetes v1.36 pkg/kubelet/nodeshutdown/nodeshutdown_manager.go (migrateConfig, groupByPriority)
  */
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
-import { isCriticalPod } from "../pod-spec.ts";
 import type { ShutdownSettings } from "../settings.ts";
 
 /** Where critical pods begin: system-cluster-critical. */
@@ -23,8 +22,9 @@ export function totalMs(levels: readonly Level[]): number {
   return levels.reduce((sum, { graceMs }) => sum + graceMs, 0);
 }
 
+/** By its priority alone, wherever the pod is from. */
 export function groupByLevel<T extends { readonly pod: Pod }>(levels: readonly Level[], pods: readonly T[]): { readonly level: Level; readonly pods: readonly T[] }[] {
-  const of = (pod: Pod): number => Math.max(0, levels.findLastIndex(({ priority }) => Math.max(pod.spec.priority ?? 0, isCriticalPod(pod) ? CRITICAL_PRIORITY : Number.NEGATIVE_INFINITY) >= priority));
+  const of = (pod: Pod): number => Math.max(0, levels.findLastIndex(({ priority }) => (pod.spec.priority ?? 0) >= priority));
   return levels.map((level, i) => ({ level, pods: pods.filter(({ pod }) => of(pod) === i) }));
 }
 

@@ -23,6 +23,12 @@ test("critical pods come last, within the time that is theirs", () => {
   expect([graceSecondsOf(pod("a", 0, 60), levels[0]!), graceSecondsOf(pod("a", 0, 5), levels[0]!)]).toEqual([20, 5]);
 });
 
+test("a pod from a file has no other level than its priority gives it", () => {
+  const fromFile = ({ metadata, spec }: Pod): Pod => ({ metadata: { ...metadata, annotations: { "kubernetes.io/config.source": "file" } }, spec }) as Pod;
+  const pods = [fromFile(pod("plain", 0)), fromFile(pod("critical", 2_000_001_000))].map((one) => ({ pod: one }));
+  expect(groupByLevel(shutdownLevels({ graceMs: 30_000, criticalMs: 10_000 }), pods).map(({ pods: those }) => those.map((one) => one.pod.metadata.name))).toEqual([["plain"], ["critical"]]);
+});
+
 test("levels by priority replace the two", () => {
   const levels = shutdownLevels({ graceMs: 0, criticalMs: 0, byPriority: [{ priority: 100_000, graceMs: 10_000 }, { priority: 0, graceMs: 60_000 }, { priority: 10_000, graceMs: 180_000 }] });
   expect([levels.map(({ priority }) => priority), totalMs(levels)]).toEqual([[0, 10_000, 100_000], 250_000]);
