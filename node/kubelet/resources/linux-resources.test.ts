@@ -24,7 +24,7 @@ test.each<[string, Pod, string, number]>([
   ["more than there is", pod([asks("a", { memory: "20Gi" })]), "Burstable", 3],
   ["what the pod asks for as a whole is shared out", pod([asks("a", { memory: "2Gi" }), asks("b", { memory: "2Gi" })], { resources: { requests: { memory: "8Gi" } } }), "Burstable", 750],
   ["critical for the node", pod([{ name: "a" }], { priority: 2_000_001_000, priorityClassName: "system-node-critical" }), "BestEffort", -997],
-  ["critical for the node, from a file", fromFile(pod([asks("a", { memory: "8Gi" })], { priorityClassName: "system-node-critical" })), "Burstable", -997],
+  ["of the class of such pods, from a file", fromFile(pod([asks("a", { memory: "8Gi" })], { priorityClassName: "system-node-critical" })), "Burstable", -997],
   ["critical for the cluster, from a file", fromFile(pod([asks("a", { memory: "8Gi" })], { priorityClassName: "system-cluster-critical" })), "Burstable", 500],
   ["it says so, but nobody has found it to be", pod([asks("a", { memory: "8Gi" })], { priorityClassName: "system-node-critical" }), "Burstable", 500],
 ])("%s", (_, subject, qos, score) => {
