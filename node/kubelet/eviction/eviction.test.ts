@@ -6,7 +6,7 @@ import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import type { PodStats } from "../kubelet-api.ts";
 import { eviction } from "./eviction.ts";
 import { localStorageExcess } from "./local-storage.ts";
-import { type Amount, type EvictionSettings, type Observation, percent, reclaims, shortages, type Signal } from "./plan.ts";
+import { type Amount, effectiveThresholds, type EvictionSettings, type Observation, percent, reclaims, shortages, type Signal } from "./plan.ts";
 import { type Candidate, evictionMessage, ranked } from "./ranking.ts";
 
 const MI = 1024 * 1024;
@@ -139,6 +139,12 @@ test("a soft threshold tells at once and ends pods after its grace, each within 
   expect(short).toMatchObject({ ended: ["30 s: p, 20 s"], conditions: ["MemoryPressure", "MemoryPressure", "MemoryPressure", "MemoryPressure", "MemoryPressure"] });
   expect((await watched({ settings: soft, available: () => 50, pods: [pod("p", undefined, { terminationGracePeriodSeconds: 5 })], seconds: 30 })).ended).toEqual(["30 s: p, 5 s"]);
   expect((await watched({ settings: soft, available: (second) => (second === 20 ? 500 : 50), pods: [pod("p", undefined)], seconds: 40 })).ended).toEqual([]); // it was over in between
+});
+
+test("a soft threshold without a grace ends pods as a hard one", async () => {
+  const settings = { thresholds: [memoryBelow(100, { graceMs: 0 })], maxPodGraceSeconds: 20 };
+  expect((await watched({ settings, available: (second) => (second < 10 ? 50 : 500), pods: [pod("p", undefined)], seconds: 10 })).ended).toEqual(["0 s: p, 1 s"]);
+  expect(effectiveThresholds(settings.thresholds, "linux").thresholds.map(({ signal }) => signal)).toEqual(["memory.available", "allocatableMemory.available"]);
 });
 
 test("a condition stays for a while after its cause is gone", async () => {

@@ -137,7 +137,7 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
   }
 
   function graceSecondsOf({ spec }: Pod, { threshold }: Shortage): number {
-    return threshold.graceMs === undefined ? GRACE_SECONDS : Math.max(GRACE_SECONDS, Math.min(settings.maxPodGraceSeconds, spec.terminationGracePeriodSeconds ?? 30));
+    return !threshold.graceMs ? GRACE_SECONDS : Math.max(GRACE_SECONDS, Math.min(settings.maxPodGraceSeconds, spec.terminationGracePeriodSeconds ?? 30));
   }
 
   function evict(one: Evictable, { message, annotations }: Told, { signal, graceSeconds, condition }: { readonly signal: string; readonly graceSeconds: number; readonly condition?: PodCondition }): void {

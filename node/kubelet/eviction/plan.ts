@@ -20,7 +20,7 @@ export function percent(number: number): Amount {
 export interface Threshold {
   readonly signal: Signal;
   readonly value: Amount;
-  /** A soft one: it must have been crossed for this long. */
+  /** A soft one: it must have been crossed for this long. With 0 it ends pods as a hard one does. */
   readonly graceMs?: number | undefined;
   /** Once crossed, this much more must be free before it is over. */
   readonly minReclaim?: Amount | undefined;
@@ -52,7 +52,7 @@ export function effectiveThresholds(set: readonly Threshold[], os: "linux" | "wi
   const given = set === THRESHOLDS && os === "windows" ? WINDOWS_THRESHOLDS : set;
   const ignored = given.filter(({ signal }) => signal.startsWith("containerfs."));
   const taken = given.filter((threshold) => !ignored.includes(threshold));
-  const memory = taken.filter(({ signal, graceMs }) => signal === "memory.available" && graceMs === undefined);
+  const memory = taken.filter(({ signal, graceMs }) => signal === "memory.available" && !graceMs);
   return { thresholds: [...taken, ...memory.map((threshold) => ({ ...threshold, signal: "allocatableMemory.available" as const }))], ignored };
 }
 
