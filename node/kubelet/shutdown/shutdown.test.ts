@@ -24,7 +24,7 @@ test("critical pods come last, within the time that is theirs", () => {
 });
 
 test("a pod from a file has no other level than its priority gives it", () => {
-  const fromFile = ({ metadata, spec }: Pod): Pod => ({ metadata: { ...metadata, annotations: { "kubernetes.io/config.source": "file" } }, spec }) as Pod;
+  const fromFile = (of: Pod): Pod => ({ ...of, metadata: { ...of.metadata, annotations: { "kubernetes.io/config.source": "file" } } });
   const pods = [fromFile(pod("plain", 0)), fromFile(pod("critical", 2_000_001_000))].map((one) => ({ pod: one }));
   expect(groupByLevel(shutdownLevels({ graceMs: 30_000, criticalMs: 10_000 }), pods).map(({ pods: those }) => those.map((one) => one.pod.metadata.name))).toEqual([["plain"], ["critical"]]);
 });
