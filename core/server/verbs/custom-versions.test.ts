@@ -23,6 +23,8 @@ class World implements AsyncDisposable {
   calls = 0;
   /** Whether the webhook refuses an object on its way to a version. */
   refuses: (object: ApiObject & Side, apiVersion: string) => boolean = () => false;
+  /** What it waits for. */
+  held: Promise<void> = Promise.resolve();
   /** What it adds to a spec. */
   adds: Spec = {};
   /** What it forgets of a spec on its way to v2. */
@@ -33,7 +35,7 @@ class World implements AsyncDisposable {
   convert(objects: readonly Readonly<ApiObject>[], apiVersion: string): Promise<ApiObject[]> {
     this.calls++;
     return Promise.all((objects as readonly (ApiObject & Side)[]).map(async ({ spec, status, ...object }) => {
-      await Promise.resolve();
+      await this.held;
       const version = apiVersion.split("/")[1]!;
       if (this.refuses({ ...object, ...(spec && { spec }) }, apiVersion)) throw statusError({ code: 500, reason: "", message: FAILED });
       const { [version === "v2" && this.loses ? this.loses : "nothing"]: _, ...kept } = (spec ?? {}) as Record<string, unknown>;
@@ -237,6 +239,26 @@ test("as long as the webhook fails, who lists or watches is told to try again, a
   expect(await world.api.ask("GET", `${BOX}/b`)).toMatchObject({ code: 500, body: { message: FAILED } });
   world.refuses = () => false;
   expect((await world.api.ask("GET", BOX)).body.items).toHaveLength(1);
+});
+
+test("who selects sees one moment, and what is made while a webhook converts comes after it", async () => {
+  await using world = await boxes();
+  const made = (name: string) => world.ask("POST", "v2", { name: "", metadata: { name } });
+  const nameOf = ({ metadata: { name } }: ApiObject): string => name;
+  expect(await made("one")).toBe("");
+  const { promise, resolve } = Promise.withResolvers<void>();
+  world.held = promise;
+  const path = `/apis/ops.io/v1${BOXES}`, query = { labelSelector: "a!=b", allowWatchBookmarks: "1" };
+  const listing = world.api.ask("GET", path, { query });
+  const watching = world.api.events(path, 3, { query });
+  await expect.poll(() => world.calls).toBe(2);
+  expect(await made("two")).toBe("");
+  resolve();
+  const { code, body: { items, metadata } } = await listing;
+  const events = await watching;
+  expect([code, (items as ApiObject[]).map(nameOf)]).toEqual([200, ["one"]]);
+  expect((events as { type: string; object: ApiObject }[]).map(({ type, object }) => `${type} ${nameOf(object)}`)).toEqual(["ADDED one", "BOOKMARK undefined", "ADDED two"]);
+  expect(events[1].object.metadata.resourceVersion).toBe(metadata.resourceVersion);
 });
 
 /** Another version becomes the one that is stored, and versions go. */

@@ -100,14 +100,12 @@ export async function listObjects(scope: Scope, { forDeletion = false }: { reado
   signal.throwIfAborted();
   const isCached = selection.matches !== undefined || selection.name !== undefined || (!forDeletion && limit === 0); // pages of all there is are not
   if (isCached) await initialized(scope);
-  await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)), isCached);
-  const revision = server.cache.revision;
   let looked = 0;
-  const found = served.store!.select(selection, (objects) => (looked = objects));
+  const { revision, found } = await selectedNow(scope, selection, { isCached, looked: (objects) => (looked = objects) });
   const entries = limit > 0 ? found.slice(0, limit) : found;
   served.store!.cache.counts.list(selection.nodeName === undefined ? "" : "f:spec.nodeName", looked, entries.length);
   const last = found.length > entries.length ? entries.at(-1) : undefined;
-  const next: ListMeta = last ? { continue: encodeContinue(revision, last.key, served.store!.prefixOf(selection.namespace)), ...remaining(scope, selection, entries.length) } : {};
+  const next: ListMeta = last ? { continue: encodeContinue(revision, last.key, served.store!.prefixOf(selection.namespace)), ...remaining(selection, found.length - entries.length) } : {};
   await converted(scope, entries, isCached);
   return { type: "list", served, entries, metadata: { resourceVersion: String(revision), ...next } };
 }
@@ -125,6 +123,15 @@ async function reachToList(scope: Scope, resourceVersion: string): Promise<void>
   } finally {
     if (resourceVersion !== "0") counts.waited(clock.uptimeMs() - startMs, { group: store!.resource.group, resource: store!.resource.plural });
   }
+}
+
+/** What is selected, and the revision it is of: what happens while it is converted comes after it. Throws as `converted` does. */
+async function selectedNow(scope: Scope, selection: Selection, { isCached = true, looked }: { readonly isCached?: boolean; readonly looked?: (objects: number) => void } = {}): Promise<{ readonly revision: number; readonly found: readonly Cached[] }> {
+  const { served, server: { cache: { revision } } } = scope, store = served.store!, { matches } = selection;
+  if (!served.custom || !matches) return { revision, found: store.select(selection, looked) };
+  const all = store.cache.under(store.prefixOf(selection.namespace)), named = store.select({ ...selection, matches: undefined }, looked);
+  await readyToSelect(scope, selection, () => all, isCached);
+  return { revision, found: named.filter(({ object }) => matches(object)) };
 }
 
 /** What is selected by fields is selected by those of the version that is asked for. */
@@ -153,10 +160,7 @@ function* objectsOf(entries: Iterable<Cached>): Iterable<Readonly<ApiObject>> {
 }
 
 /** Only told for lists without selectors, which can be counted without reading on. */
-function remaining({ served }: Scope, selection: Selection, sent: number): ListMeta {
-  if (selection.matches || selection.name !== undefined) return {};
-  return { remainingItemCount: served.store!.cache.under(served.store!.prefixOf(selection.namespace)).length - sent };
-}
+function remaining({ matches, name }: Selection, left: number): ListMeta { return matches || name !== undefined ? {} : { remainingItemCount: left }; }
 
 /** A snapshot at a revision, page by page, from the store. */
 async function listFrom(scope: Scope, options: ListOptions, selection: Selection, from: { revision: number; after: string | undefined }): Promise<ListAnswer> {
@@ -249,10 +253,9 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const fromNow = sendInitial || options.resourceVersion === "" || options.resourceVersion === "0";
   const unreached = fromNow ? await reach(scope, options.resourceVersion).then(() => undefined, tooLarge) : undefined;
   if (unreached) return { type: "watch", served, batches: refusedWatch(scope, unreached) };
-  const after = fromNow ? server.cache.revision : Number(options.resourceVersion);
   if (sendInitial) await initialized(scope);
-  if (sendInitial) await readyToSelect(scope, selection, () => served.store!.cache.under(served.store!.prefixOf(selection.namespace)));
-  const initial = sendInitial ? served.store!.select(selection) : [];
+  const { revision, found: initial } = sendInitial ? await selectedNow(scope, selection) : { revision: server.cache.revision, found: [] };
+  const after = fromNow ? revision : Number(options.resourceVersion);
   served.store!.cache.counts.initial += initial.length;
   await converted(scope, initial, true);
 
