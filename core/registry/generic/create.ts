@@ -22,6 +22,7 @@ export async function create(target: Target, object: ApiObject, options: WriteOp
   const generateName = metadata.name ? undefined : metadata.generateName;
   for (let tries = 1; ; tries++) {
     if (generateName) metadata.name = target.definition.takesBaseAsName ? generateName : generatedName(generateName, target.random);
+    if (generateName && tries < GENERATE_NAME_TRIES && target.cache.get(target.keyOf(metadata.namespace ?? "", metadata.name))) continue; // before the object is made ready for a name that it will not have
     try {
       return await createOnce(target, object, options);
     } catch (error) {

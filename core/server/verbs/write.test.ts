@@ -82,6 +82,16 @@ test("a name is made up, and another if that is taken, eight times at most", asy
   expect(await name()).toBe('configmaps "x-bbbbb" already exists, the server was not able to generate a unique name for the object');
 });
 
+test("what an object gets from its name it gets from the one it has in the end", async () => {
+  let drawn = 0;
+  await using dull = await apiServer({ random: { ...systemRandom, next: () => (drawn++ < 10 ? 0 : 0.5) } });
+  const spec = { template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } } };
+  const made = async () => (await dull.ask("POST", "/apis/batch/v1/namespaces/a/jobs", { body: { metadata: { generateName: "x-" }, spec } })).body;
+  expect((await made()).metadata.name).toBe("x-bbbbb");
+  const { metadata: { name, uid }, spec: { template, selector } } = await made();
+  expect([name, template.metadata.labels["job-name"], selector.matchLabels]).toEqual(["x-rrrrr", "x-rrrrr", { "batch.kubernetes.io/controller-uid": uid }]);
+});
+
 test("unknown fields are warned of, once each", async () => {
   const { warnings, body } = await api.ask("POST", MAPS, { body: '{"metadata":{"name":"warned"},"data":{"a":"1","a":"2"},"nothing":1}' });
   expect(warnings).toEqual(['duplicate field "data.a"', 'unknown field "nothing"']);
