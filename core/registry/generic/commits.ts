@@ -4,7 +4,7 @@
 import type { GroupResource } from "../../api/meta/gvk.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { alreadyExists, conflict, serviceUnavailable, StatusError, statusError } from "../../api/meta/status-error.ts";
-import { type Store, StoreError } from "../../../storage/store.ts";
+import { type Revision, type Store, StoreError } from "../../../storage/store.ts";
 import { Cached, deepFreeze, storedOf } from "./cached.ts";
 import { SharedParts } from "./shared-parts.ts";
 import type { StoredForm } from "./stored-resource.ts";
@@ -48,11 +48,11 @@ export class Commits {
 
   /** `before`: what is replaced; undefined: nothing is there. Throws 409 AlreadyExists if there is; a StoreError "conflict" where another version is: then the caller prepares the write again. */
   async put(key: string, object: ApiObject, before: Cached | undefined, signal: AbortSignal, recognized: Recognized = NEVER_MET): Promise<Cached> {
-    const { store, all, cache, form, groupResource } = this.#deps;
+    const { store, cache, form, groupResource } = this.#deps;
     try {
       const value = storedOf(this.#shared.share(object, before?.object, recognized.spec), { byName: form !== undefined });
       const revision = await store.put(key, value, before?.revision ?? 0, signal);
-      await all.reach(revision, signal);
+      await this.#seen(revision, signal);
       const spec = value["spec"];
       if (recognized.text !== undefined && typeof spec === "object" && spec !== null) this.#shared.remember(recognized.text, spec);
       const entry = cache.get(key);
@@ -68,12 +68,12 @@ export class Commits {
 
   /** `named`: the client named the version it wants gone, so that losing to a newer one is its to know. `last`: what it is when it goes, where that is another than it was. */
   async remove(current: Cached, { named = false, last }: { readonly named?: boolean; readonly last?: ApiObject | undefined }, signal: AbortSignal): Promise<{ removed: Cached } | { removed?: undefined; newer: Cached | undefined }> {
-    const { store, all, cache, form, groupResource } = this.#deps;
+    const { store, cache, form, groupResource } = this.#deps;
     const final = last && storedOf(last, { byName: form !== undefined });
     const stays = final && cache.ending(current.key, current.revision, final);
     try {
       const revision = await store.delete(current.key, current.revision, signal);
-      await all.reach(revision, signal);
+      await this.#seen(revision, signal);
       return { removed: cache.deleted(current.key, revision) ?? cache.entryOf({ key: current.key, value: final ?? storedOf(current.stored, { byName: form !== undefined }), revision }) };
     } catch (error) {
       stays?.();
@@ -85,14 +85,21 @@ export class Commits {
 
   /** What nobody can read goes as it is. False: it is another one by now. */
   async removeUnreadable(key: string, revision: number, signal: AbortSignal): Promise<boolean> {
-    const { store, all } = this.#deps;
+    const { store } = this.#deps;
     try {
-      await all.reach(await store.delete(key, revision, signal), signal);
+      await this.#seen(await store.delete(key, revision, signal), signal);
       return true;
     } catch (error) {
       if (error instanceof StoreError && error.code === "conflict") return false;
       throw asStatus(error);
     }
+  }
+
+  /** Waits until reads see what is written. Whoever does not wait for it has written it all the same: what belongs to it is not taken back. */
+  async #seen(revision: Revision, signal: AbortSignal): Promise<void> {
+    await this.#deps.all.reach(revision, signal).catch((error: unknown) => {
+      if (!signal.aborted) throw error;
+    });
   }
 
   /** What `put` would come to. */

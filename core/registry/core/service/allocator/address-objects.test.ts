@@ -1,6 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiServer, type ApiServer } from "../../../../../test/api-server.ts";
+import { memoryStore } from "../../../../../storage/memory.ts";
+import type { Store } from "../../../../../storage/store.ts";
 import { forbidden } from "../../../../api/meta/status-error.ts";
+import { SERVICES as SERVICE } from "../../../../client/resources.ts";
 
 const SERVICES = "/api/v1/namespaces/a/services";
 const ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses";
@@ -106,4 +109,45 @@ test("plug-ins are asked of IPAddresses as of any the API server makes itself, a
   refused = "DELETE";
   expect((await own.ask("DELETE", `${SERVICES}/named`)).code).toBe(200);
   expect((await own.ask("GET", `${ADDRESSES}/10.43.1.2`)).code).toBe(200);
+});
+
+/** `held`: so long nobody hears of services. */
+function slowToTell(store: Store, held: () => Promise<void> | undefined): Store {
+  const watch: Store["watch"] = async function* (options, signal) {
+    for await (const batch of store.watch(options, signal)) {
+      if (batch.events.some(({ row }) => row.key.includes("/services/"))) await held();
+      yield batch;
+    }
+  };
+  return new Proxy(store, {
+    get(of, name) {
+      const value: unknown = name === "watch" ? watch : Reflect.get(of, name, of);
+      return typeof value === "function" ? value.bind(of) as unknown : value;
+    },
+  });
+}
+
+test("who goes before he hears that his service is written, or gone, leaves it with its address, or the address free", async () => {
+  const store = await memoryStore();
+  let held: Promise<void> | undefined;
+  await using late = await apiServer({ store: slowToTell(store, () => held) });
+  const services = late.client.resource(SERVICE);
+  const left = async (begin: (signal: AbortSignal) => Promise<unknown>, isDone: (isThere: boolean) => boolean): Promise<void> => {
+    const client = new AbortController(), { promise, resolve } = Promise.withResolvers<void>();
+    held = promise;
+    const asked = begin(client.signal).catch(() => undefined);
+    await expect.poll(async () => isDone((await store.get("/registry/core/services/a/web")) !== undefined)).toBe(true);
+    client.abort();
+    resolve();
+    held = undefined;
+    await asked;
+    expect((await late.ask("POST", SERVICES, { body: service("other") })).code).toBe(201);
+    expect((await late.ask("DELETE", `${SERVICES}/other`)).code).toBe(200);
+  };
+  const addresses = async (): Promise<string[]> => (await late.ask("GET", ADDRESSES)).body.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
+  const { metadata, spec } = service("web", { clusterIP: "10.43.1.1" });
+  await left((signal) => services.create({ apiVersion: "v1", kind: "Service", metadata: { ...metadata, namespace: "a" }, spec: spec as never }, { signal }), (isThere) => isThere);
+  expect(await addresses()).toEqual(["10.43.1.1"]);
+  await left((signal) => services.delete({ metadata: { name: "web", namespace: "a" } }, {}, { signal }), (isThere) => !isThere);
+  await expect.poll(addresses).toEqual([]);
 });
