@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiServer, type ApiServer } from "../../../../../test/api-server.ts";
 import { memoryStore } from "../../../../../storage/memory.ts";
 import type { Store } from "../../../../../storage/store.ts";
+import type { Service } from "../../../../api/gen/core.v1.ts";
 import { forbidden } from "../../../../api/meta/status-error.ts";
-import { SERVICES as SERVICE } from "../../../../client/resources.ts";
 
 const SERVICES = "/api/v1/namespaces/a/services";
 const ADDRESSES = "/apis/networking.k8s.io/v1/ipaddresses";
@@ -131,7 +131,7 @@ test("who goes before he hears that his service is written, or gone, leaves it w
   const store = await memoryStore();
   let held: Promise<void> | undefined;
   await using late = await apiServer({ store: slowToTell(store, () => held) });
-  const services = late.client.resource(SERVICE);
+  const services = late.client.resource<Service>({ group: "", version: "v1", plural: "services", kind: "Service", namespaced: true });
   const left = async (begin: (signal: AbortSignal) => Promise<unknown>, isDone: (isThere: boolean) => boolean): Promise<void> => {
     const client = new AbortController(), { promise, resolve } = Promise.withResolvers<void>();
     held = promise;
@@ -146,7 +146,7 @@ test("who goes before he hears that his service is written, or gone, leaves it w
   };
   const addresses = async (): Promise<string[]> => (await late.ask("GET", ADDRESSES)).body.items.map(({ metadata }: { metadata: { name: string } }) => metadata.name);
   const { metadata, spec } = service("web", { clusterIP: "10.43.1.1" });
-  await left((signal) => services.create({ apiVersion: "v1", kind: "Service", metadata: { ...metadata, namespace: "a" }, spec: spec as never }, { signal }), (isThere) => isThere);
+  await left((signal) => services.create({ apiVersion: "v1", kind: "Service", metadata: { ...metadata, namespace: "a" }, spec }, { signal }), (isThere) => isThere);
   expect(await addresses()).toEqual(["10.43.1.1"]);
   await left((signal) => services.delete({ metadata: { name: "web", namespace: "a" } }, {}, { signal }), (isThere) => !isThere);
   await expect.poll(addresses).toEqual([]);
