@@ -121,6 +121,8 @@ export function reviewServer(path: string): ReviewServer {
 const HOUR_MS = 3_600_000;
 
 export interface ServiceAccountSettings {
+  /** Where another program signs, who alone has the key, and tells which keys verify: `signing` and `verifying` are not used then. */
+  readonly signingEndpoint: string | undefined;
   readonly signing: KeyObject;
   readonly verifying: readonly KeyObject[];
   /** The first is the one tokens are issued under. */
@@ -136,17 +138,18 @@ export function serviceAccountSettings(args: ApiServerArgs, standard: { readonly
   const given = args.list("service-account-issuer");
   const issuers = given.length > 0 ? given : [standard.issuer];
   const audiences = args.list("api-audiences");
+  const signingEndpoint = args.text("service-account-signing-endpoint") || undefined;
   const signingFile = args.text("service-account-signing-key-file");
   const keyFiles = args.list("service-account-key-file");
-  const signing = signingFile === undefined ? standard.signing : fromFile("service-account-signing-key-file", signingFile, (text) => createPrivateKey(text));
-  const verifying = keyFiles.length > 0 ? keyFiles.flatMap((path) => fromFile("service-account-key-file", path, readKeys)) : signingFile === undefined ? standard.verifying : [createPublicKey(signing), ...standard.verifying];
   const maxMs = args.durationMs("service-account-max-token-expiration");
   const jwksUri = args.text("service-account-jwks-uri");
-  const problem = [...issuerProblems(given), ...keysProblems(jwksUri)][0];
+  const problem = [...issuerProblems(given), ...keysProblems(jwksUri), ...endpointProblems(signingEndpoint, signingFile !== undefined || keyFiles.length > 0)][0];
   if (problem !== undefined) throw new ConfigError(problem);
   if (maxMs && (maxMs < HOUR_MS || maxMs > 2 ** 32 * 1000)) throw new ConfigError("the service-account-max-token-expiration must be between 1 hour and 2^32 seconds");
+  const signing = signingFile === undefined ? standard.signing : fromFile("service-account-signing-key-file", signingFile, (text) => createPrivateKey(text));
+  const verifying = keyFiles.length > 0 ? keyFiles.flatMap((path) => fromFile("service-account-key-file", path, readKeys)) : signingFile === undefined ? standard.verifying : [createPublicKey(signing), ...standard.verifying];
   return {
-    signing, verifying, issuers, apiAudiences: audiences.length > 0 ? audiences : issuers.slice(0, 1), jwksUri,
+    signingEndpoint, signing, verifying, issuers, apiAudiences: audiences.length > 0 ? audiences : issuers.slice(0, 1), jwksUri,
     expirationSecondsMax: maxMs ? maxMs / 1000 : undefined, extendExpiration: args.boolean("service-account-extend-token-expiration", true),
   };
 }
@@ -165,6 +168,12 @@ function* keysProblems(uri = ""): Iterable<string> {
   const problem = urlProblem(uri);
   if (problem !== undefined) yield `service-account-jwks-uri must be a valid URL: ${problem}`;
   else if (parseUrl(uri).scheme !== "https") yield `service-account-jwks-uri requires https scheme, parsed as: ${uri}`;
+}
+
+function* endpointProblems(endpoint: string | undefined, hasKeyFiles: boolean): Iterable<string> {
+  if (endpoint === undefined) return;
+  if (hasKeyFiles) yield "can't set `--service-account-signing-key-file` and/or `--service-account-key-file` with `--service-account-signing-endpoint` (They are mutually exclusive)";
+  if (endpoint.startsWith("@") && !/^@([a-zA-Z0-9_-]+\.)*[a-zA-Z0-9_-]+$/.test(endpoint)) yield `invalid value ${goQuote(endpoint)} passed for \`--service-account-signing-endpoint\`, when prefixed with @ must be a valid abstract socket name`;
 }
 
 function urlProblem(text: string): string | undefined {

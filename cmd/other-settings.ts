@@ -110,7 +110,6 @@ export const OTHER_API_SERVER_SETTINGS: OtherSettings = {
   "storage-initialization-timeout": nothing("the store is open before anything is answered", "*"),
   ...several(["peer-advertise-ip", "peer-advertise-port", "peer-ca-file"], nothing("all servers serve the same, and send nobody on to another", "")),
   ...several(["send-retry-after-while-not-ready-once", "shutdown-send-retry-after"], always("false")), "shutdown-watch-termination-grace-period": always("0s", "0"),
-  "service-account-signing-endpoint": { instead: "tokens are signed with the cluster's own key, or with service-account-signing-key-file" },
   "aggregator-reject-forwarding-redirect": always("true"), "version": { instead: "ask: coracle --version" },
   "cloud-provider": nothing("there are no cloud providers in it", ""), "egress-selector-config-file": { instead: "nodes and pods are reached by the tunnels nodes hold open, without a setting" },
 };

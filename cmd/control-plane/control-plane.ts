@@ -158,8 +158,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const registry: Registry = new Registry([...servedResources(args.list("runtime-config")), ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal), allocations: allocationMeter(metrics, clock), ipAddresses: loopbackClient().resource(refs.IP_ADDRESSES) }), { store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock) });
 
   const serverId = apiServerId(node.name);
-  const identity = identityOf({ args, pki, joinSecret, clusterDomain: settings.clusterDomain, url, serverId, client: loopbackClient(), informers, clock, random, log, metrics });
-  const { authenticator, serviceAccounts, extraCas, tokens } = identity;
+  const identity = await identityOf({ args, pki, joinSecret, clusterDomain: settings.clusterDomain, url, serverId, client: loopbackClient(), informers, clock, random, log, metrics });
+  const { authenticator, serviceAccounts, legacyTokenKey, extraCas, tokens } = identity;
   const permission = permissionOf({ args, serverId, informers, clock, log, metrics });
   const { authorizer } = permission;
 
@@ -254,7 +254,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const controlling = controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });
   const inOwnName = (user: UserInfo, userAgent: string, requests: Metrics): Client => clientOver(measuredTransport(transport(user, userAgent), { metrics: requests, clock, host: () => `127.0.0.1:${settings.httpsListenPort}` }));
   const loops = loopsOf({
-    settings, paths, controlling, scheduling, explainer, state, isShared: datastore.isShared, nodeName: node.name, pki, onReload: listener.onReload, serviceAccounts, informers, clock, random, log, metrics,
+    settings, paths, controlling, scheduling, explainer, state, isShared: datastore.isShared, nodeName: node.name, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
     clients: {
       loopback: loopbackClient(), controllers: inOwnName(loopback, "kube-controller-manager", state.controllersRequests),
       scheduler: inOwnName({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler", state.schedulerRequests),

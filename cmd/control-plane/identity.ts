@@ -1,4 +1,5 @@
 /** Who callers are, in all the ways the cluster and kube-apiserver's settings allow, and the ServiceAccount tokens that we issue and let others verify. */
+import type { KeyObject } from "node:crypto";
 import type { Authenticator } from "../../core/authn/authenticator.ts";
 import { authenticatorChain } from "../../core/authn/authn.ts";
 import { bearerTokenAuthenticator, type TokenAuthenticator, tokenUnion } from "../../core/authn/bearer-token.ts";
@@ -9,7 +10,7 @@ import { type ProxyHeaders, requestHeaderAuthenticator } from "../../core/authn/
 import { revokedNodes } from "../../core/authn/revoked-nodes.ts";
 import { serviceAccountTokenAuthenticator } from "../../core/authn/service-account.ts";
 import { staticTokenAuthenticator } from "../../core/authn/static-token.ts";
-import { EXTENDED_SECONDS, type TokenIssuer, tokenIssuer } from "../../core/authn/token-issuer.ts";
+import { type TokenIssuer, tokenIssuer } from "../../core/authn/token-issuer.ts";
 import { certificateAuthenticator } from "../../core/authn/x509.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
@@ -20,13 +21,13 @@ import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
-import { verifyingKeys } from "../../core/pki/jwt.ts";
 import type { Pki } from "../../core/pki/pki.ts";
 import type { PathHandler } from "../../core/server/scope.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
 import { authenticationSettings, extraCas, proxyHeaders, type ServiceAccountSettings, serviceAccountSettings } from "../authentication.ts";
 import { releasedMs } from "../version.ts";
 import { openIdAnswer } from "./openid-paths.ts";
+import { tokenKeys } from "./token-keys.ts";
 
 /** The common name this server shows to servers behind it. */
 const OUR_PROXY = "system:auth-proxy";
@@ -55,6 +56,8 @@ export interface Identity {
   readonly tokens: TokenAuthenticator;
   readonly tokenIssuer: TokenIssuer;
   readonly serviceAccounts: ServiceAccountSettings;
+  /** Signs tokens that stand in Secrets; nothing, where another program signs tokens, which does not sign these. */
+  readonly legacyTokenKey: KeyObject | undefined;
   /** OpenID discovery: lets others verify our ServiceAccount tokens. */
   readonly paths: PathHandler;
   /** Authorities trusted beside our own, of callers and of front proxies, as they are now. */
@@ -68,13 +71,12 @@ export interface Identity {
   readonly parts: readonly Runnable[];
 }
 
-/** Throws ConfigError. */
-export function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId, client, informers, clock, random, log, metrics }: Options): Identity {
+/** Throws ConfigError, and what keeps another program from signing tokens, where one is to. */
+export async function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId, client, informers, clock, random, log, metrics }: Options): Promise<Identity> {
   const serviceAccounts = serviceAccountSettings(args, { ...pki.serviceAccountKeys, issuer: `${ISSUER_PATH}.${clusterDomain}` });
-  const { apiAudiences, issuers, signing, verifying, expirationSecondsMax = 0, extendExpiration, jwksUri = `${url}${JWKS_PATH}` } = serviceAccounts;
-  if (extendExpiration && expirationSecondsMax > 0 && expirationSecondsMax < EXTENDED_SECONDS) log.warn("tokens of pods live longer than service-account-max-token-expiration as long as service-account-extend-token-expiration is true", { seconds: EXTENDED_SECONDS, expirationSecondsMax });
+  const { apiAudiences, issuers, jwksUri = `${url}${JWKS_PATH}` } = serviceAccounts;
   const issuer = issuers[0]!;
-  const keys = verifyingKeys(verifying);
+  const { sign, keys, newerKeys, published, legacyTokenKey, parts, ...lifetimes } = await tokenKeys({ settings: serviceAccounts, clock, log, metrics });
   const secrets = client.resource(SECRETS);
   const lookups = {
     serviceAccounts: lookup(informers.of(SERVICE_ACCOUNTS), client.resource(SERVICE_ACCOUNTS)),
@@ -86,7 +88,7 @@ export function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId
   const tokens = tokenUnion([
     ...settings.before,
     staticTokenAuthenticator([{ token: joinSecret, user: { name: "system:bootstrap:token", groups: ["system:bootstrappers", "system:bootstrappers:coracle"] } }], apiAudiences),
-    serviceAccountTokenAuthenticator({ ...lookups, keys: () => keys, issuers, apiAudiences, clock, metrics, markUsed: legacyTokenUse({ secrets, clock, log }) }),
+    serviceAccountTokenAuthenticator({ ...lookups, keys, newerKeys, issuers, apiAudiences, clock, metrics, markUsed: legacyTokenUse({ secrets, clock, log }) }),
     bootstrapTokenAuthenticator({ secrets: lookups.secrets, apiAudiences, clock, log }),
     ...settings.after,
   ]);
@@ -96,7 +98,7 @@ export function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId
   const headers = proxyHeaders(args, log);
   const proxyNames = [OUR_PROXY, ...args.list("requestheader-allowed-names")];
   return {
-    tokens, serviceAccounts, proxyNames, proxyHeaders: headers,
+    tokens, serviceAccounts, legacyTokenKey, proxyNames, proxyHeaders: headers,
     extraCas: { clients: clientCas.pem, proxies: proxyCas.pem },
     onOtherCas: (handler) => void told.push(handler),
     authenticator: authenticatorChain({
@@ -108,8 +110,8 @@ export function identityOf({ args, pki, joinSecret, clusterDomain, url, serverId
         bearerTokenAuthenticator(tokens, apiAudiences),
       ],
     }),
-    tokenIssuer: tokenIssuer({ ...lookups, key: () => signing, issuer, apiAudiences, clock, random, expirationSecondsMax, extendExpiration }),
-    paths: (request) => openIdAnswer(request, { issuer, jwksUri, keys: verifying }),
-    parts: [...settings.parts, ...clientCas.parts, ...proxyCas.parts],
+    tokenIssuer: tokenIssuer({ ...lookups, ...lifetimes, sign, issuer, apiAudiences, clock, random }),
+    paths: (request) => openIdAnswer(request, { issuer, jwksUri, ...published() }),
+    parts: [...parts, ...settings.parts, ...clientCas.parts, ...proxyCas.parts],
   };
 }

@@ -1,4 +1,5 @@
 /** What works on the cluster all the time, as a client of this server: controllers and the scheduler. Of several servers one does it at a time. */
+import type { KeyObject } from "node:crypto";
 import { mkdirSync } from "node:fs";
 import { completeTemplate } from "../complete-template.ts";
 import { encodeLegacyClaims } from "../../core/authn/service-account-claims.ts";
@@ -20,7 +21,6 @@ import { parsePortRange } from "../../core/registry/core/service/allocator/port-
 import type { SchedulingExplainer } from "../../core/scheduler/explainer.ts";
 import { scheduler } from "../../core/scheduler/scheduler.ts";
 import { VXLAN_PORT } from "../../node/network/vxlan.ts";
-import type { ServiceAccountSettings } from "../authentication.ts";
 import type { Settings } from "../config/flags.ts";
 import type { ControllerSettings } from "../controller-settings.ts";
 import { leading, type LeadingOptions } from "../leading.ts";
@@ -46,7 +46,8 @@ interface Options {
   readonly pki: Pki;
   /** Whenever its authorities may be others. Returns what ends that. */
   onReload(handler: () => void): () => void;
-  readonly serviceAccounts: Pick<ServiceAccountSettings, "signing">;
+  /** Signs tokens that stand in Secrets, if they are made here. */
+  readonly legacyTokenKey: KeyObject | undefined;
   /** In whose names they work. */
   readonly clients: { readonly loopback: Client; readonly controllers: Client; readonly scheduler: Client };
   readonly informers: Informers;
@@ -57,7 +58,7 @@ interface Options {
 }
 
 export function loopsOf(options: Options): readonly Runnable[] {
-  const { settings, paths, controlling, scheduling, explainer, state, isShared, nodeName, pki, onReload, serviceAccounts, clients, informers, clock, random, log, metrics } = options;
+  const { settings, paths, controlling, scheduling, explainer, state, isShared, nodeName, pki, onReload, legacyTokenKey, clients, informers, clock, random, log, metrics } = options;
   mkdirSync(paths.manifests, { recursive: true, mode: 0o700 });
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const eventsOf = (client: Client): ReturnType<typeof eventWriter> => eventWriter({ client, clock, random, log, writesMax: EVENT_WRITES_MAX });
@@ -78,7 +79,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
       nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), ...controlling.nodeMasks },
       nodePortRange: parsePortRange(settings.serviceNodePortRange), manifests: manifestDirectory(paths.manifests),
       approveServing: true, localStorage: enabled("local-storage"), ingress: enabled("ingress"), serviceLb: enabled("servicelb") ? { reserved: reservedPorts(settings) } : undefined,
-      tokenFor: ({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), serviceAccounts.signing),
+      tokenFor: legacyTokenKey && (({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), legacyTokenKey)),
       releasedMs: releasedMs(), authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
     }),
     ...dns(informers),

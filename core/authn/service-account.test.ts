@@ -8,7 +8,7 @@ import type { Lookup } from "../client/lookup.ts";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
-import { jwkSet, parseJwt, signJwt, verifyingKeys } from "../pki/jwt.ts";
+import { jwkSet, namedKeys, parseJwt, signJwt, verifyingKeys } from "../pki/jwt.ts";
 import { refusalDetail } from "./authn.ts";
 import { jsonWebKeySet, openIdConfiguration, openIdDocument } from "./openid.ts";
 import { reviewSelf, reviewToken } from "./reviews.ts";
@@ -33,9 +33,9 @@ function world(options: Partial<Parameters<typeof tokenIssuer>[0]> = {}) {
   const nodes = objects<Node>({ apiVersion: "v1", kind: "Node", metadata: meta("node-1", "node-uid-1") } as Node);
   const lookups = { serviceAccounts, pods, secrets, nodes };
   const used: string[] = [];
-  const keys = verifyingKeys([key]);
+  const keys = verifyingKeys(namedKeys([key]));
   const tokens = serviceAccountTokenAuthenticator({ ...lookups, keys: () => keys, issuers: [ISSUER], apiAudiences: [ISSUER], clock, markUsed: async ({ metadata }) => void used.push(metadata.name) });
-  const issuer = tokenIssuer({ ...lookups, key: () => key, issuer: ISSUER, apiAudiences: [ISSUER], clock, random, ...options });
+  const issuer = tokenIssuer({ ...lookups, sign: async (claims) => signJwt(claims, key), issuer: ISSUER, apiAudiences: [ISSUER], clock, random, ...options });
   const notes: string[] = [];
   const request = (spec: Partial<TokenRequest["spec"]> = {}, metadata = {}, name = "web"): Promise<TokenRequest> =>
     issuer.tokenRequest({ namespace: "default", name }, { apiVersion: "authentication.k8s.io/v1", kind: "TokenRequest", metadata, spec } as TokenRequest, { signal, warn: (text) => notes.push(text), annotate: (name, value) => notes.push(`${name}=${value}`) });
@@ -237,18 +237,18 @@ test("a token that should have been read again is noted", async () => {
 
 test("what has not happened yet is counted, too", () => {
   const metrics = metricsRegistry();
-  serviceAccountTokenAuthenticator({ ...world(), keys: () => verifyingKeys([key]), issuers: [ISSUER], apiAudiences: [ISSUER], clock: systemClock, metrics });
+  serviceAccountTokenAuthenticator({ ...world(), keys: () => verifyingKeys(namedKeys([key])), issuers: [ISSUER], apiAudiences: [ISSUER], clock: systemClock, metrics });
   expect(metrics.render().split("\n").filter((line) => line.startsWith("serviceaccount_")).sort()).toEqual(["invalid_legacy_auto_token_uses", "legacy_auto_token_uses", "legacy_manual_token_uses", "legacy_tokens", "stale_tokens", "valid_tokens"].map((name) => `serviceaccount_${name}_total 0`));
 });
 
 test("what relying parties read", () => {
-  const { body, contentType, cacheControl } = openIdConfiguration({ issuer: ISSUER, jwksUri: "https://10.0.0.1:6443/openid/v1/jwks", keys: [key] });
+  const { body, contentType, cacheControl } = openIdConfiguration({ issuer: ISSUER, jwksUri: "https://10.0.0.1:6443/openid/v1/jwks", keys: namedKeys([key]) });
   expect(body).toBe(`{"issuer":"${ISSUER}","jwks_uri":"https://10.0.0.1:6443/openid/v1/jwks","response_types_supported":["id_token"],"subject_types_supported":["public"],"id_token_signing_alg_values_supported":["ES256"]}`);
   expect([contentType, cacheControl]).toEqual(["application/json", "public, max-age=3600"]);
-  expect(jsonWebKeySet([key])).toEqual({ contentType: "application/jwk-set+json", cacheControl: "public, max-age=3600", body: JSON.stringify(jwkSet([key])) });
-  for (const path of ["/.well-known/openid-configuration", "/openid/v1/jwks"]) expect(openIdDocument(`${path}/`, { issuer: ISSUER, jwksUri: "https://10.0.0.1", keys: [key] })).toMatchObject({ body: openIdDocument(path, { issuer: ISSUER, jwksUri: "https://10.0.0.1", keys: [key] })!.body });
-  expect(openIdDocument("/openid", { issuer: ISSUER, jwksUri: "https://10.0.0.1", keys: [key] })).toBeUndefined();
-  expect(() => openIdConfiguration({ issuer: "http://x", jwksUri: "https://x", keys: [key] })).toThrow("issuer URL must use https scheme, got: http://x");
+  expect(jsonWebKeySet({ keys: namedKeys([key]) })).toEqual({ contentType: "application/jwk-set+json", cacheControl: "public, max-age=3600", body: JSON.stringify(jwkSet(namedKeys([key]))) });
+  for (const path of ["/.well-known/openid-configuration", "/openid/v1/jwks"]) expect(openIdDocument(`${path}/`, { issuer: ISSUER, jwksUri: "https://10.0.0.1", keys: namedKeys([key]) })).toMatchObject({ body: openIdDocument(path, { issuer: ISSUER, jwksUri: "https://10.0.0.1", keys: namedKeys([key]) })!.body });
+  expect(openIdDocument("/openid", { issuer: ISSUER, jwksUri: "https://10.0.0.1", keys: namedKeys([key]) })).toBeUndefined();
+  expect(() => openIdConfiguration({ issuer: "http://x", jwksUri: "https://x", keys: namedKeys([key]) })).toThrow("issuer URL must use https scheme, got: http://x");
 });
 
 test("who am I", () => {

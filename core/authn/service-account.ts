@@ -33,6 +33,8 @@ export interface ServiceAccountLookups {
 
 export interface ServiceAccountTokenOptions extends ServiceAccountLookups {
   readonly keys: () => VerifyingKeys;
+  /** Where keys come and go while the server runs: as they are now. Asked when a token names one that is not among `keys`. */
+  readonly newerKeys?: (() => Promise<VerifyingKeys>) | undefined;
   /** Issuers whose tokens we accept; the first is the one we issue as. */
   readonly issuers: readonly string[];
   readonly apiAudiences: readonly string[];
@@ -48,7 +50,7 @@ const SIGNED_MAX = 1_024;
 const LEEWAY_MS = 60_000;
 
 export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOptions): TokenAuthenticator {
-  const { keys, issuers, apiAudiences, clock, metrics } = options;
+  const { keys, newerKeys, issuers, apiAudiences, clock, metrics } = options;
   const counted = (name: string, help: string): { inc(): void } | undefined => metrics?.counter(name, help).with({}); // shown as 0 until there is something to count
   const counters = {
     automatic: counted("serviceaccount_legacy_auto_token_uses_total", "[ALPHA] Cumulative auto-generated legacy tokens used"),
@@ -60,16 +62,18 @@ export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOpt
   };
   const signed = new Map<string, { readonly claims: Claims; readonly keys: VerifyingKeys }>(); // in the order of use, oldest first
 
-  function claimsOf(token: string): Claims | undefined {
-    const current = keys();
+  function knownClaims(token: string): Claims | undefined {
     const before = signed.get(token);
-    if (before?.keys === current) {
-      signed.delete(token);
-      signed.set(token, before);
-      return before.claims;
-    }
+    if (before?.keys !== keys()) return undefined;
+    signed.delete(token);
+    signed.set(token, before);
+    return before.claims;
+  }
+
+  async function claimsOf(token: string): Promise<Claims | undefined> {
     const jwt = parseJwt(token);
     if (!jwt || !(jwt.claims.iss === LEGACY_ISSUER || issuers.includes(jwt.claims.iss as string))) return undefined; // somebody else's
+    const current = newerKeys && namesUnknownKey(jwt, keys()) ? await newerKeys() : keys();
     if (!signatureHolds(jwt, current)) throw refuse(signatureProblem(jwt, current));
     signed.set(token, { claims: jwt.claims, keys: current });
     if (signed.size > SIGNED_MAX) signed.delete(signed.keys().next().value!);
@@ -78,7 +82,7 @@ export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOpt
 
   return {
     async authenticateToken(token, wanted, signal) {
-      const claims = claimsOf(token);
+      const claims = knownClaims(token) ?? (await claimsOf(token));
       if (!claims) return undefined;
       const own = audiencesOf(claims);
       const tokenAudiences = own.length > 0 ? own : apiAudiences;
@@ -110,9 +114,9 @@ export function serviceAccountTokenAuthenticator(options: ServiceAccountTokenOpt
 }
 
 /** In upstream's words, and its library's. */
-function signatureProblem({ header: { kid } }: Jwt, keys: VerifyingKeys): string {
-  return typeof kid === "string" && kid !== "" && !keys.byId(kid) ? "invalid signature, no keys found" : "go-jose/go-jose: error in cryptographic primitive";
-}
+function signatureProblem(jwt: Jwt, keys: VerifyingKeys): string { return namesUnknownKey(jwt, keys) ? "invalid signature, no keys found" : "go-jose/go-jose: error in cryptographic primitive"; }
+
+function namesUnknownKey({ header: { kid } }: Jwt, keys: VerifyingKeys): boolean { return typeof kid === "string" && kid !== "" && keys.byId(kid).length === 0; }
 
 function list(audiences: readonly string[]): string { return `[${audiences.map(goQuote).join(" ")}]`; }
 

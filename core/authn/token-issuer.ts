@@ -5,17 +5,16 @@
  *
  * Source: kubernetes v1.36 pkg/registry/core/serviceaccount/storage/token.go, pkg/serviceaccount/claims.go, pkg/apis/authentication/validation
  */
-import type { KeyObject } from "node:crypto";
 import type { BoundObjectReference, TokenRequest } from "../api/gen/authentication.v1.ts";
 import type { Node, Pod, ServiceAccount } from "../api/gen/core.v1.ts";
 import { type FieldError, invalid as invalidField } from "../api/meta/field-error.ts";
 import { goQuote } from "../api/meta/go-quote.ts";
 import { formatGvk, type GroupVersionKind, gvkOf } from "../api/meta/gvk.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
-import { badRequest, conflict, invalid, notFound } from "../api/meta/status-error.ts";
+import { badRequest, conflict, internalError, invalid, notFound } from "../api/meta/status-error.ts";
 import { type Clock, timestamp } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
-import { signJwt } from "../pki/jwt.ts";
+import type { Claims } from "../pki/jwt.ts";
 import type { ServiceAccountLookups } from "./service-account.ts";
 import { credentialIdOf } from "./service-account.ts";
 import { encodeBoundClaims, type ObjectRef } from "./service-account-claims.ts";
@@ -29,8 +28,8 @@ const EXTENDED_IF_SECONDS = 3_607;
 export const EXTENDED_SECONDS = 365 * 24 * 3_600;
 
 export interface TokenIssuerOptions extends ServiceAccountLookups {
-  /** Asked each time: keys can be rotated. */
-  readonly key: () => KeyObject;
+  /** The signed token of these claims. Throws when who signs them does not. */
+  readonly sign: (claims: Claims, signal: AbortSignal) => Promise<string>;
   readonly issuer: string;
   readonly apiAudiences: readonly string[];
   readonly clock: Clock;
@@ -39,6 +38,8 @@ export interface TokenIssuerOptions extends ServiceAccountLookups {
   readonly expirationSecondsMax?: number;
   /** --service-account-extend-token-expiration. Upstream's default: true. */
   readonly extendExpiration?: boolean;
+  /** How long tokens so extended live. A year, if absent. */
+  readonly extendedSeconds?: number | undefined;
 }
 
 export interface TokenCall {
@@ -49,7 +50,7 @@ export interface TokenCall {
   admit?(request: TokenRequest): Promise<void>;
 }
 
-export interface IssueOptions {
+interface IssueOptions {
   readonly serviceAccount: Readonly<ServiceAccount>;
   readonly audiences: readonly string[];
   readonly expirationSeconds: number;
@@ -62,13 +63,12 @@ interface Bound { readonly pod?: ObjectRef | undefined; readonly secret?: Object
 export interface TokenIssuer {
   /** POST …/serviceaccounts/<name>/token. Throws StatusError. */
   tokenRequest(account: { readonly namespace: string; readonly name: string }, request: Readonly<TokenRequest>, call: TokenCall): Promise<TokenRequest>;
-  issueToken(options: IssueOptions): { readonly token: string; readonly id: string; readonly issuedAtMs: number };
 }
 
 export function tokenIssuer(options: TokenIssuerOptions): TokenIssuer {
-  const { key, issuer, apiAudiences, clock, random, expirationSecondsMax = 0, extendExpiration = true } = options;
+  const { sign, issuer, apiAudiences, clock, random, expirationSecondsMax = 0, extendExpiration = true, extendedSeconds = EXTENDED_SECONDS } = options;
 
-  function issueToken({ serviceAccount, audiences, expirationSeconds, warnAfterSeconds, bound }: IssueOptions): { token: string; id: string; issuedAtMs: number } {
+  async function issueToken({ serviceAccount, audiences, expirationSeconds, warnAfterSeconds, bound }: IssueOptions, signal: AbortSignal): Promise<{ token: string; id: string; issuedAtMs: number }> {
     const issuedAtMs = clock.nowMs();
     const issuedAt = Math.floor(issuedAtMs / 1000);
     const id = random.uuid();
@@ -76,11 +76,11 @@ export function tokenIssuer(options: TokenIssuerOptions): TokenIssuer {
       namespace: serviceAccount.metadata.namespace ?? "", serviceAccount: refOf(serviceAccount), ...bound, audiences, issuedAt, id,
       expiresAt: issuedAt + expirationSeconds, warnAfter: warnAfterSeconds === undefined ? undefined : issuedAt + warnAfterSeconds,
     });
-    return { token: signJwt(claims, key()), id, issuedAtMs };
+    const token = await sign(claims, signal).catch((cause: unknown) => { throw internalError(new Error(`failed to generate token: ${(cause as Error).message}`, { cause })); });
+    return { token, id, issuedAtMs };
   }
 
   return {
-    issueToken,
     async tokenRequest({ namespace, name }, request, call) {
       checkNames(request, namespace, name);
       const serviceAccount = await options.serviceAccounts.find(namespace, name, call.signal);
@@ -106,9 +106,9 @@ export function tokenIssuer(options: TokenIssuerOptions): TokenIssuer {
         expirationSeconds = expirationSecondsMax;
       }
       const extend = extendExpiration && bound.pod !== undefined && expirationSeconds === EXTENDED_IF_SECONDS && audiences.every((audience) => apiAudiences.includes(audience));
-      const { token, id, issuedAtMs } = issueToken({
-        serviceAccount, audiences, bound, expirationSeconds: extend ? EXTENDED_SECONDS : expirationSeconds, warnAfterSeconds: extend ? expirationSeconds : undefined,
-      });
+      const { token, id, issuedAtMs } = await issueToken({
+        serviceAccount, audiences, bound, expirationSeconds: extend ? extendedSeconds : expirationSeconds, warnAfterSeconds: extend ? expirationSeconds : undefined,
+      }, call.signal);
       call.annotate("authentication.kubernetes.io/issued-credential-id", credentialIdOf(id));
       const status = { token, expirationTimestamp: timestamp(Math.floor(issuedAtMs / 1000) * 1000 + expirationSeconds * 1000) };
       return { ...completed, spec: { ...completed.spec, expirationSeconds }, status };

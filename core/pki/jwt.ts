@@ -26,14 +26,18 @@ function algorithmOf(key: KeyObject): Algorithm {
 
 export function keyId(key: KeyObject): string { return createHash("sha256").update(spkiOf(key)).digest("base64url"); }
 
+/** Whether it is one that tokens are signed with: RSA, or EC on one of the curves above. */
+export function signsTokens(key: KeyObject): boolean { return key.asymmetricKeyType === "rsa" || CURVES[key.asymmetricKeyDetails?.namedCurve ?? ""] !== undefined; }
+
 export function signJwt(claims: Claims, key: KeyObject): string {
   const { name, hash } = algorithmOf(key);
-  const signed = `${encode({ alg: name, kid: keyId(key) })}.${encode(claims)}`;
+  const signed = `${encodePart({ alg: name, kid: keyId(key) })}.${encodePart(claims)}`;
   const signature = sign(hash, Buffer.from(signed), { key, dsaEncoding: "ieee-p1363" });
   return `${signed}.${signature.toString("base64url")}`;
 }
 
-function encode(value: object): string { return Buffer.from(JSON.stringify(value)).toString("base64url"); }
+/** A token's header, or its claims, as they stand in it. */
+export function encodePart(value: object): string { return Buffer.from(JSON.stringify(value)).toString("base64url"); }
 
 export interface Jwt {
   readonly header: Claims;
@@ -61,31 +65,38 @@ function decode(part: string): Claims | undefined {
   }
 }
 
-/** Public keys tokens are checked with, found by key id. */
-export interface VerifyingKeys { readonly all: readonly KeyObject[]; byId(id: string): KeyObject | undefined }
+/** A public key under the id that tokens name it by. */
+export interface NamedKey { readonly id: string; readonly key: KeyObject }
 
-export function verifyingKeys(keys: readonly KeyObject[]): VerifyingKeys {
-  const byId = new Map(keys.map((key) => [keyId(key), key.type === "private" ? createPublicKey(key) : key]));
-  return { all: [...byId.values()], byId: (id) => byId.get(id) };
+/** Under upstream's ids. */
+export function namedKeys(keys: readonly KeyObject[]): readonly NamedKey[] {
+  return keys.map((key) => ({ id: keyId(key), key: key.type === "private" ? createPublicKey(key) : key }));
+}
+
+/** Public keys tokens are checked with, found by key id. */
+export interface VerifyingKeys { readonly all: readonly KeyObject[]; byId(id: string): readonly KeyObject[] }
+
+export function verifyingKeys(keys: readonly NamedKey[]): VerifyingKeys {
+  const byId = Map.groupBy(keys, ({ id }) => id);
+  return { all: keys.map(({ key }) => key), byId: (id) => byId.get(id)?.map(({ key }) => key) ?? [] };
 }
 
 /** Whether one of the keys signed it. A token that names its key is checked with that one only. */
 export function signatureHolds({ header, signed, signature }: Jwt, keys: VerifyingKeys): boolean {
-  const named = typeof header.kid === "string" && header.kid !== "" ? [keys.byId(header.kid)] : keys.all;
+  const named = typeof header.kid === "string" && header.kid !== "" ? keys.byId(header.kid) : keys.all;
   return named.some((key) => {
-    if (!key) return false;
     const { name, hash } = algorithmOf(key);
     return header.alg === name && verify(hash, Buffer.from(signed), { key, dsaEncoding: "ieee-p1363" }, signature);
   });
 }
 
 /** Members in upstream's order; values of the key as Node exports them. */
-export function jwkSet(keys: readonly KeyObject[]): { readonly keys: readonly Claims[] } {
+export function jwkSet(keys: readonly NamedKey[]): { readonly keys: readonly Claims[] } {
   return {
-    keys: keys.map((key) => {
-      const { kty, crv, x, y, n, e } = (key.type === "private" ? createPublicKey(key) : key).export({ format: "jwk" });
+    keys: keys.map(({ id: kid, key }) => {
+      const { kty, crv, x, y, n, e } = key.export({ format: "jwk" });
       const alg = algorithmOf(key).name;
-      return kty === "RSA" ? { use: "sig", kty, kid: keyId(key), alg, n, e } : { use: "sig", kty, kid: keyId(key), crv, alg, x, y };
+      return kty === "RSA" ? { use: "sig", kty, kid, alg, n, e } : { use: "sig", kty, kid, crv, alg, x, y };
     }),
   };
 }
