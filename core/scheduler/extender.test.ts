@@ -110,6 +110,13 @@ test("a node whose victims an extender spares is none, or an error where it may 
   expect(chosen([])).toEqual({ type: "none", message: "preemption: no candidate node for preemption", keepNomination: true });
 });
 
+test("what no double holds goes out as it is", async () => {
+  answers["/x/patient"] = { NodeNames: ["a"] };
+  const patient = pod("p", { tolerations: [{ operator: "Exists", effect: "NoExecute", tolerationSeconds: 2n ** 60n as unknown as number }] });
+  await extender({ filterVerb: "patient", nodeCacheCapable: true }).filter(patient, all, signal);
+  expect((seen.at(-1)!.body["Pod"] as Pod).spec.tolerations).toEqual([{ operator: "Exists", effect: "NoExecute", tolerationSeconds: 2 ** 60 }]);
+});
+
 test("a timeout of nothing is the usual one", async () => {
   answers["/x/score"] = [{ Host: "a", Score: 1 }];
   expect([...(await extender({ prioritizeVerb: "score", httpTimeout: "0s" }).prioritize(wanted, all, signal))]).toEqual([["a", 1]]);

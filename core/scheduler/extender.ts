@@ -6,7 +6,7 @@
  */
 import type { Container, Node, Pod } from "../api/gen/core.v1.ts";
 import type { JsonValue } from "../api/codec/json-document.ts";
-import { parseJson } from "../api/codec/json.ts";
+import { parseJson, stringify } from "../api/codec/json.ts";
 import { parseDurationMs } from "../api/meta/duration.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { ExtenderConfig } from "./config/configuration.ts";
@@ -119,7 +119,7 @@ export class Extender {
     const tls = { ...(ca ? { ca, allowPartialTrustChain: true } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(tlsConfig?.serverName ? { serverName: tlsConfig.serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) };
     try {
       const response = await fetch(url, {
-        method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal: AbortSignal.any([signal, late.signal]), ...(Object.keys(tls).length > 0 ? { tls } : {}),
+        method: "POST", headers: { "content-type": "application/json" }, body: stringify(body), signal: AbortSignal.any([signal, late.signal]), ...(Object.keys(tls).length > 0 ? { tls } : {}),
       } as RequestInit);
       answered = true;
       if (response.status !== 200) {

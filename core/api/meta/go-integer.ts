@@ -18,6 +18,9 @@ export function goInteger(text: string | undefined): bigint | undefined {
   return typeof value === "bigint" ? value : undefined;
 }
 
+/** An integer of an object to reckon with: one that no double holds is a bigint in there, whatever its type says. */
+export function asDouble(integer: number): number { return Number(integer); }
+
 /** As numbers in labels and taints are compared: false if one of them is none. */
 export function isLessInteger(a: string | undefined, b: string | undefined): boolean {
   const [left, right] = [goInteger(a), goInteger(b)];

@@ -62,6 +62,7 @@ test.each([
   ["nobody was there from 08:29 to 10:21", cron({ schedule: "* * * * *" }, undefined, "2026-01-01T08:29:00Z"), "2026-01-01T10:21:30Z", "2026-01-01T10:21:00Z", true],
   ["the same, of which only the last 200 s count", cron({ schedule: "* * * * *", startingDeadlineSeconds: 200 }, undefined, "2026-01-01T08:29:00Z"), "2026-01-01T10:21:30Z", "2026-01-01T10:21:00Z", false],
   ["the same, before the next minute", cron({ schedule: "* * * * *", startingDeadlineSeconds: 200 }, undefined, "2026-01-01T10:21:00Z"), "2026-01-01T10:21:59Z", undefined, false],
+  ["a deadline that no double holds", cron({ startingDeadlineSeconds: (2n ** 63n - 1n) as unknown as number }), "2026-01-01T05:30:00Z", "2026-01-01T05:00:00Z", false],
   ["too late to start", cron({ startingDeadlineSeconds: 60 }), "2026-01-01T05:30:00Z", undefined, false],
 ])("due: %s", (_, of, now, expected, many) => {
   const due = dueTime(of, parseSchedule(of.spec.schedule, UTC), at(now));
