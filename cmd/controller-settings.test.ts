@@ -10,6 +10,7 @@ test("settings of the controllers have upstream's names; the last one counts, an
   expect(controllerSettings(["disable-force-detach-on-timeout=false", "horizontal-pod-autoscaler-downscale-stabilization=1m", "horizontal-pod-autoscaler-tolerance=0", "cluster-signing-duration=72h", "max-endpoints-per-slice=1000", "mirroring-max-endpoints-per-subset=7", "legacy-service-account-token-clean-up-period=24h"])).toEqual({
     forceDetach: true, autoscaling: { downscaleSeconds: 60, tolerance: 0 }, signingMs: 259_200_000, perSliceMax: 1000, mirroredPerSubsetMax: 7, legacyTokenCleanUpMs: 86_400_000,
   });
+  expect(controllerSettings(["downscale-stabilization", "cpu-initialization-period", "initial-readiness-delay"].map((name) => `horizontal-pod-autoscaler-${name}=0s`))).toEqual({ autoscaling: { downscaleSeconds: 0, cpuInitializationMs: 0, initialReadinessMs: 0 } });
   expect(controllerSettings(["concurrent-deployment-syncs=9", "concurrent-resourceclaim-syncs=3", "concurrent-gc-syncs=1"]).workers).toEqual({ deployment: 9, resource_claim: 3, pod_resource_claim: 3, garbage_collector: 1 });
 });
 
@@ -33,7 +34,7 @@ test.each([["allocate-node-cidrs=true"], ["use-service-account-credentials=false
 });
 
 test.each([
-  ["node-monitor-grace-period=50", 'must be a duration such as 50s, not "50"'], ["node-monitor-grace-period=0s", "must be a duration"], ["terminated-pod-gc-threshold=many", "must be a whole number"],
+  ["node-monitor-grace-period=50", 'must be a duration such as 50s, not "50"'], ["node-monitor-grace-period=0s", "must be a duration"], ["horizontal-pod-autoscaler-downscale-stabilization=-1s", "must be a duration such as 50s, or 0s"], ["terminated-pod-gc-threshold=many", "must be a whole number"],
   ["disable-force-detach-on-timeout=no", "must be true or false"], ["make-coffee=true", "not a setting we have; there are controllers, bind-address, secure-port, node-monitor-period"], ["toString=1", "not a setting we have"],
   ["concurrent-job-syncs=0", "must be a whole number above 0"], ["unhealthy-zone-threshold=55", "must be a number from 0 to 1"], ["pod-eviction-timeout=1m", "v1.36 knows no such setting: pods leave a silent node by their own tolerations"],
   ["controllers=*,-typo", 'controllers: "typo" is not in the list of known controllers'], ["cluster-cidr=10.0.0.0/8", "give --cluster-cidr instead"], ["bind-address=here", "bind-address must be an IP address"], ["secure-port=70000", "secure-port must be a port, or 0 for none"], ["tls-cert-file=/x", "the API server's own certificate"], ["profiling=maybe", "true or false"], ["contention-profiling=true", "no threads contend"], ["leader-elect-lease-duration=1m", "upstream's Leases and times"], ["disabled-metrics=a", "give it as --kube-apiserver-arg"], ["mirroring-max-endpoints-per-subset=1001", "a whole number from 1 to 1000"], ["cluster-signing-kubelet-client-key-file=/x", "<data-dir>/server/tls"],

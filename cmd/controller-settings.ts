@@ -31,7 +31,8 @@ function setting<T>(wanted: string, parse: (text: string) => T | undefined): (ma
   });
 }
 
-const duration = setting("a duration such as 50s", durationOf);
+const duration = setting("a duration such as 50s", (text) => { const ms = durationOf(text); return ms === 0 ? undefined : ms; });
+const delay = setting("a duration such as 50s, or 0s", durationOf);
 const count = setting("a whole number above 0", (text) => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined));
 const bits = (most: number) => setting(`a number of bits from 1 to ${most}`, (text) => (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= most ? Number(text) : undefined));
 const share = setting("a number from 0 to 1", (text) => (/^\d*\.?\d+$/.test(text) && Number(text) <= 1 ? Number(text) : undefined));
@@ -47,10 +48,10 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   "unhealthy-zone-threshold": share((unhealthyShare) => ({ nodeLifecycle: { unhealthyShare } })),
   "large-cluster-size-threshold": setting("a whole number", (text) => (/^\d{1,9}$/.test(text) ? Number(text) : undefined))((largeZone) => ({ nodeLifecycle: { largeZone } })),
   "horizontal-pod-autoscaler-sync-period": duration((periodMs) => ({ autoscaling: { periodMs } })),
-  "horizontal-pod-autoscaler-downscale-stabilization": duration((ms) => ({ autoscaling: { downscaleSeconds: ms / 1000 } })),
+  "horizontal-pod-autoscaler-downscale-stabilization": delay((ms) => ({ autoscaling: { downscaleSeconds: ms / 1000 } })),
   "horizontal-pod-autoscaler-tolerance": rate((tolerance) => ({ autoscaling: { tolerance } })),
-  "horizontal-pod-autoscaler-cpu-initialization-period": duration((cpuInitializationMs) => ({ autoscaling: { cpuInitializationMs } })),
-  "horizontal-pod-autoscaler-initial-readiness-delay": duration((initialReadinessMs) => ({ autoscaling: { initialReadinessMs } })),
+  "horizontal-pod-autoscaler-cpu-initialization-period": delay((cpuInitializationMs) => ({ autoscaling: { cpuInitializationMs } })),
+  "horizontal-pod-autoscaler-initial-readiness-delay": delay((initialReadinessMs) => ({ autoscaling: { initialReadinessMs } })),
   "terminated-pod-gc-threshold": setting("a whole number", (text) => (/^-?\d{1,9}$/.test(text) ? Number(text) : undefined))((terminatedPodsMax) => ({ terminatedPodsMax })),
   "disable-force-detach-on-timeout": setting("true or false", (text) => (text === "true" || text === "false" ? text : undefined))((text) => ({ forceDetach: text === "false" })),
   "cluster-signing-duration": duration((signingMs) => ({ signingMs })),
@@ -136,11 +137,11 @@ function merged(before: ControllerSettings, more: ControllerSettings): Controlle
   };
 }
 
-/** Undefined: none, or not more than nothing. */
+/** Undefined: none, or less than nothing. */
 function durationOf(text: string): number | undefined {
   try {
     const ms = parseDurationMs(text);
-    return ms > 0 ? ms : undefined;
+    return ms >= 0 ? ms : undefined;
   } catch {
     return undefined; // the caller says what is wanted instead
   }

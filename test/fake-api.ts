@@ -6,6 +6,7 @@
  *   await api.client.resource(PODS).create(…)
  *   api.fail = (request) => request.method === "POST" ? forbidden(…) : undefined;    // refuses the next requests it returns an error for
  */
+import { parseJson, stringify } from "../core/api/codec/json.ts";
 import { parseFieldSelector } from "../core/api/meta/field-selector.ts";
 import { parseLabelSelector } from "../core/api/meta/label-selector.ts";
 import type { ApiObject } from "../core/api/meta/object-meta.ts";
@@ -89,7 +90,7 @@ export function fakeApi({ clock = systemClock }: { readonly clock?: Clock } = {}
       if (old.metadata.deletionTimestamp && grace >= (old.metadata.deletionGracePeriodSeconds ?? 0)) return old;
       const object = structuredClone(old);
       object.metadata.finalizers = [...finalizers];
-      object.metadata.deletionTimestamp ??= timestamp(clock.nowMs() + grace * 1000);
+      object.metadata.deletionTimestamp ??= timestamp(clock.nowMs() + Math.min(Number(grace), 2 ** 31) * 1000); // dates end
       object.metadata.deletionGracePeriodSeconds = grace;
       object.metadata.generation = (old.metadata.generation ?? 1) + 1;
       if (old.kind === "Namespace") object["status"] = { ...object["status"], phase: "Terminating" };
@@ -223,7 +224,7 @@ function mergePatch(target: any, patch: any, strategic: boolean): any {
   return out;
 }
 
-function clean({ metadata: { resourceVersion: _r, ...metadata }, ...rest }: Any): unknown { return JSON.parse(JSON.stringify({ ...rest, metadata })); }
+function clean({ metadata: { resourceVersion: _r, ...metadata }, ...rest }: Any): unknown { return parseJson(stringify({ ...rest, metadata })).value; }
 
 function deepFreeze<T>(value: T): T {
   if (typeof value === "object" && value !== null && !Object.isFrozen(value)) {
@@ -239,7 +240,7 @@ export async function eventually<T>(look: () => T, holds: (seen: T) => boolean, 
   for (;;) {
     const seen = look();
     if (holds(seen)) return seen;
-    if (performance.now() > endMs) throw new Error(`not within ${withinMs} ms; last seen: ${JSON.stringify(seen, null, 1)}`);
+    if (performance.now() > endMs) throw new Error(`not within ${withinMs} ms; last seen: ${stringify(seen, 1)}`);
     await Bun.sleep(3);
   }
 }

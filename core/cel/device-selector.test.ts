@@ -15,6 +15,8 @@ test.each([
   [`device.attributes["gpu.example.com"].driverVersion.isLessThan(semver("2.0.0"))`, true],
   [`cel.bind(gpu, device.attributes["gpu.example.com"], gpu.cores == 7 && gpu.model == "b")`, false],
   [`has(device.attributes["nobody.example.com"].model)`, false],
+  [`"nobody.example.com" in device.attributes || "nobody.example.com" in device.capacity`, false],
+  [`"gpu.example.com" in device.attributes && "gpu.example.com" in device.capacity`, true],
   [`device.allowMultipleAllocations`, false],
 ])("%s", (expression, expected) => {
   const selector = compileDeviceSelector(expression);

@@ -5,7 +5,7 @@
  *   if ("problem" in selector) …
  *   selector.matches({ driver, attributes, capacity })       throws what went wrong, in upstream's words
  *
- * An attribute without a domain has the driver's. Domains that a device does not have are empty maps.
+ * An attribute without a domain has the driver's. Domains that a device does not have are empty maps; `in` tells them from those it has.
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/dynamic-resource-allocation/cel/compile.go; cel-go ext/bindings.go
  */
@@ -143,5 +143,6 @@ class Domains extends Mapping {
   constructor(known: Mapping) { super(); this.#known = known; }
   override get size(): number { return this.#known.size; }
   override find(key: Value): Value | undefined { return this.#known.find(key) ?? (typeof key === "string" ? EMPTY : undefined); }
+  override has(key: Value): boolean { return this.#known.has(key); }
   override keys(): Iterable<Value> { return this.#known.keys(); }
 }

@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/scheduling/corev1/nodeaffinity/nodeaffinity.go
  */
 import type { Node, NodeSelectorRequirement, NodeSelectorTerm, PodSpec } from "../api/gen/core.v1.ts";
+import { isLessInteger } from "../api/meta/go-integer.ts";
 import { labelsOf } from "../api/meta/object-meta.ts";
 
 export function fitsNode({ nodeSelector = {}, affinity }: Readonly<PodSpec>, node: Readonly<Node>): boolean {
@@ -27,10 +28,7 @@ function meets({ operator, values = [] }: Readonly<NodeSelectorRequirement>, hel
     case "NotIn": return held === undefined || !values.includes(held);
     case "Exists": return held !== undefined;
     case "DoesNotExist": return held === undefined;
-    case "Gt": case "Lt": {
-      if (held === undefined || !/^[+-]?\d+$/.test(held) || !/^[+-]?\d+$/.test(values[0] ?? "")) return false;
-      const [left, right] = [BigInt(held.replace("+", "")), BigInt((values[0] ?? "").replace("+", ""))];
-      return operator === "Gt" ? left > right : left < right;
-    }
+    case "Gt": return isLessInteger(values[0], held);
+    case "Lt": return isLessInteger(held, values[0]);
   }
 }

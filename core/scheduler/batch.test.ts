@@ -73,6 +73,8 @@ test("what differs from pod to pod and from node to node not is no difference; d
   const token = (name: string) => pod("p", { volumes: [{ name, projected: { sources: [{ serviceAccountToken: { path: "token" } }] } }, { name: "c", configMap: { name } }] });
   expect(of(token("kube-api-access-abcde"))).toBe(of(token("kube-api-access-fghij")));
   expect(of(pod("p", { volumes: [{ name: "d", persistentVolumeClaim: { claimName: "a" } }] }))).not.toBe(of(pod("p", { volumes: [{ name: "d", persistentVolumeClaim: { claimName: "b" } }] })));
+  const tolerant = (seconds: bigint) => pod("p", { tolerations: [{ operator: "Exists", effect: "NoExecute", tolerationSeconds: seconds as unknown as number }] });
+  expect(of(tolerant(2n ** 60n))).not.toBe(of(tolerant(2n ** 60n + 1n))); // no double tells them apart
   expect(of(pod("p", { resourceClaims: [{ name: "r", resourceClaimName: "c" }] }))).toBeUndefined();
   expect(of(pod("p", { container: { resources: { requests: { "example.com/gpu": "1" } } } }))).toBeUndefined();
 });

@@ -7,6 +7,7 @@
  * Source: kubernetes v1.36 pkg/scheduler/framework/runtime/batch.go, plugins' SignPod
  */
 import type { Volume } from "../api/gen/core.v1.ts";
+import { stringify } from "../api/codec/json.ts";
 import { featuresToRun } from "../api/meta/declared-features.ts";
 import type { Cluster } from "./cluster.ts";
 import { devicePlan } from "./devices/dynamic-resources.ts";
@@ -29,7 +30,7 @@ export function signatureOf(candidate: PlacedPod, cluster: Cluster, { batching, 
   if (!batching || spec.topologySpreadConstraints?.length || spec.affinity?.podAffinity || spec.affinity?.podAntiAffinity || spec.resourceClaims?.length) return undefined;
   if (bindsDevices && devicePlan(candidate, cluster) !== undefined) return undefined;
   const containers = [...spec.containers, ...(spec.initContainers ?? [])];
-  return JSON.stringify([
+  return stringify([
     spec.schedulerName, spec.nodeName, spec.nodeSelector, spec.affinity?.nodeAffinity, spec.tolerations, candidate.requests, batching.byLabels ? [metadata.namespace, metadata.labels] : [],
     containers.flatMap(({ ports = [] }) => ports.filter(({ hostPort }) => hostPort)), [...new Set(containers.map(({ image }) => image))].sort(), (spec.volumes ?? []).filter(matters), featuresToRun(spec),
   ]);

@@ -66,6 +66,33 @@ test("it binds, and takes part in preemption", async () => {
   await expect(extender({ preemptVerb: "preempt" }).preempt(wanted, new Map(), (name) => cluster.node(name), signal)).rejects.toThrow("claims to preempt pod (UID: &{other}) on node: a, but the pod is not found on that node");
 });
 
+test("its answers may be written in any case, as Go reads them", async () => {
+  answers["/x/lower"] = { nodenames: ["a"], failednodes: { b: "too far" }, failedAndUnresolvableNodes: { c: "never" }, nodes: null, more: 1 };
+  const rejections = new Map<string, NodeRejection>();
+  const left = await filterByExtenders(wanted, all, rejections, { extenders: [extender({ filterVerb: "lower", nodeCacheCapable: true })], log, signal });
+  expect([left.map(({ name }) => name), [...rejections].map(([name, { reasons }]) => `${name}: ${reasons.join()}`).sort()]).toEqual([["a"], ["b: too far", "c: never"]]);
+  answers["/x/lower"] = { nodes: { Items: [{ Metadata: { Name: "b" } }] } };
+  expect((await extender({ filterVerb: "lower" }).filter(wanted, all, signal)).nodes.map(({ name }) => name)).toEqual(["b"]);
+  answers["/x/lower"] = [{ host: "a", score: 3 }, { HOST: "a", Score: 2 }];
+  expect([...(await extender({ prioritizeVerb: "lower" }).prioritize(wanted, all, signal))]).toEqual([["a", 5]]);
+  answers["/x/lower"] = { error: "not now" };
+  await expect(extender({ bindVerb: "lower" }).bind(wanted, "a", signal)).rejects.toThrow("not now");
+  const low = pod("low");
+  answers["/x/lower"] = { nodenametometavictims: { a: { pods: [{ uid: low.metadata.uid }], numpdbviolations: 2 } } };
+  const agreed = await extender({ preemptVerb: "lower" }).preempt(wanted, new Map(), (name) => cluster.node(name), signal);
+  expect([...agreed].map(([name, { pods, violations }]) => [name, pods.length, violations])).toEqual([["a", 1, 2]]);
+});
+
+test("what is of another type is told in Go's words, and nothing is an empty answer", async () => {
+  answers["/x/odd"] = [{ Host: "a", Score: 7.5 }];
+  await expect(extender({ prioritizeVerb: "odd" }).prioritize(wanted, all, signal)).rejects.toThrow("json: cannot unmarshal number 7.5 into Go struct field HostPriority.Score of type int64");
+  answers["/x/odd"] = { NodeNames: "a" };
+  await expect(extender({ filterVerb: "odd" }).filter(wanted, all, signal)).rejects.toThrow("json: cannot unmarshal string into Go struct field ExtenderFilterResult.NodeNames of type []string");
+  answers["/x/odd"] = "null";
+  expect((await extender({ filterVerb: "odd" }).filter(wanted, all, signal)).nodes).toEqual([]);
+  await extender({ bindVerb: "odd" }).bind(wanted, "a", signal);
+});
+
 test.each([
   ["{nope", "invalid character 'n' looking for beginning of object key string"],
   ["", "EOF"],
@@ -81,6 +108,13 @@ test("a node whose victims an extender spares is none, or an error where it may 
   expect([...(await asked(true))]).toEqual([]);
   await expect(asked(false)).rejects.toThrow('expected at least one victim pod on node "a"');
   expect(chosen([])).toEqual({ type: "none", message: "preemption: no candidate node for preemption", keepNomination: true });
+});
+
+test("what no double holds goes out as it is", async () => {
+  answers["/x/patient"] = { NodeNames: ["a"] };
+  const patient = pod("p", { tolerations: [{ operator: "Exists", effect: "NoExecute", tolerationSeconds: 2n ** 60n as unknown as number }] });
+  await extender({ filterVerb: "patient", nodeCacheCapable: true }).filter(patient, all, signal);
+  expect((seen.at(-1)!.body["Pod"] as Pod).spec.tolerations).toEqual([{ operator: "Exists", effect: "NoExecute", tolerationSeconds: 2 ** 60 }]);
 });
 
 test("a timeout of nothing is the usual one", async () => {

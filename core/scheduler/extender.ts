@@ -5,10 +5,12 @@
  * Source: kubernetes v1.36 pkg/scheduler/extender.go, staging/src/k8s.io/kube-scheduler/extender/v1/types.go
  */
 import type { Container, Node, Pod } from "../api/gen/core.v1.ts";
-import { parseJson } from "../api/codec/json.ts";
+import type { JsonValue } from "../api/codec/json-document.ts";
+import { parseJson, stringify } from "../api/codec/json.ts";
 import { parseDurationMs } from "../api/meta/duration.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { ExtenderConfig } from "./config/configuration.ts";
+import { bindAnswer, filterAnswer, preemptAnswer, priorityAnswer } from "./extender-answers.ts";
 import type { LiveNode } from "./node-info.ts";
 
 /** Where the configuration says nothing, or 0s. */
@@ -58,12 +60,10 @@ export class Extender {
   }
 
   async filter(pod: Readonly<Pod>, nodes: readonly LiveNode[], signal: AbortSignal): Promise<ExtenderFilterResult> {
-    const result = (await this.#send(this.#config.filterVerb!, { Pod: bare(pod), ...this.#nodesOf(nodes) }, signal)) as {
-      Nodes?: { items?: Node[] } | null; NodeNames?: string[] | null; FailedNodes?: Record<string, string> | null; FailedAndUnresolvableNodes?: Record<string, string> | null; Error?: string;
-    };
+    const result = filterAnswer(await this.#send(this.#config.filterVerb!, { Pod: bare(pod), ...this.#nodesOf(nodes) }, signal));
     if (result.Error) throw new Error(result.Error);
     const byName = new Map(nodes.map((node) => [node.name, node]));
-    const kept = this.#config.nodeCacheCapable && result.NodeNames ? result.NodeNames : (result.Nodes?.items ?? []).map(({ metadata }) => metadata.name);
+    const kept = this.#config.nodeCacheCapable && result.NodeNames ? result.NodeNames : (result.Nodes?.items ?? []).map(({ metadata }) => metadata?.name ?? "");
     return {
       nodes: kept.map((name) => {
         const node = byName.get(name);
@@ -76,12 +76,14 @@ export class Extender {
 
   /** 0…10 by name of node. */
   async prioritize(pod: Readonly<Pod>, nodes: readonly LiveNode[], signal: AbortSignal): Promise<Map<string, number>> {
-    const result = (await this.#send(this.#config.prioritizeVerb!, { Pod: bare(pod), ...this.#nodesOf(nodes) }, signal)) as { Host: string; Score: number }[] | null;
-    return new Map((result ?? []).map(({ Host, Score }) => [Host, Score]));
+    const result = priorityAnswer(await this.#send(this.#config.prioritizeVerb!, { Pod: bare(pod), ...this.#nodesOf(nodes) }, signal));
+    const scores = new Map<string, number>();
+    for (const { Host = "", Score = 0 } of result) scores.set(Host, (scores.get(Host) ?? 0) + Score); // one that is named twice has both
+    return scores;
   }
 
   async bind({ metadata: { name, namespace, uid } }: Readonly<Pod>, node: string, signal: AbortSignal): Promise<void> {
-    const { Error: problem } = (await this.#send(this.#config.bindVerb!, { PodName: name, PodNamespace: namespace, PodUID: uid, Node: node }, signal)) as { Error?: string };
+    const { Error: problem } = bindAnswer(await this.#send(this.#config.bindVerb!, { PodName: name, PodNamespace: namespace, PodUID: uid, Node: node }, signal));
     if (problem) throw new Error(problem);
   }
 
@@ -89,11 +91,11 @@ export class Extender {
   async preempt(pod: Readonly<Pod>, candidates: ReadonlyMap<string, Victims>, nodeOf: (name: string) => LiveNode | undefined, signal: AbortSignal): Promise<Map<string, Victims>> {
     const cached = this.#config.nodeCacheCapable;
     const victims = Object.fromEntries([...candidates].map(([node, { pods, violations }]) => [node, { Pods: cached ? pods.map(({ metadata }) => ({ UID: metadata.uid })) : pods.map(bare), NumPDBViolations: violations }]));
-    const result = (await this.#send(this.#config.preemptVerb!, { Pod: bare(pod), NodeNameToVictims: cached ? null : victims, NodeNameToMetaVictims: cached ? victims : null }, signal)) as { NodeNameToMetaVictims?: Record<string, { Pods?: { UID: string }[] | null; NumPDBViolations?: number }> | null };
+    const result = preemptAnswer(await this.#send(this.#config.preemptVerb!, { Pod: bare(pod), NodeNameToVictims: cached ? null : victims, NodeNameToMetaVictims: cached ? victims : null }, signal));
     return new Map(Object.entries(result.NodeNameToMetaVictims ?? {}).map(([name, { Pods, NumPDBViolations = 0 }]) => {
       const node = nodeOf(name);
       if (!node) throw new Error(`nodeinfo not found for node name "${name}"`);
-      const pods = (Pods ?? []).map(({ UID }) => {
+      const pods = (Pods ?? []).map(({ UID = "" }) => {
         const placed = node.pods.get(UID);
         if (!placed) throw new Error(`extender: ${this.name} claims to preempt pod (UID: &{${UID}}) on node: ${name}, but the pod is not found on that node`);
         return placed.pod;
@@ -106,7 +108,7 @@ export class Extender {
     return this.#config.nodeCacheCapable ? { Nodes: null, NodeNames: nodes.map(({ name }) => name) } : { Nodes: { metadata: {}, items: nodes.map(({ node }) => bare(node)) }, NodeNames: null };
   }
 
-  async #send(verb: string, body: unknown, signal: AbortSignal): Promise<unknown> {
+  async #send(verb: string, body: unknown, signal: AbortSignal): Promise<JsonValue> {
     const { urlPrefix, httpTimeout, enableHTTPS, tlsConfig } = this.#config;
     const url = `${urlPrefix.replace(/\/+$/, "")}/${verb}`;
     const late = new AbortController();
@@ -117,7 +119,7 @@ export class Extender {
     const tls = { ...(ca ? { ca, allowPartialTrustChain: true } : {}), ...(cert ? { cert } : {}), ...(key ? { key } : {}), ...(tlsConfig?.serverName ? { serverName: tlsConfig.serverName } : {}), ...(insecure ? { rejectUnauthorized: false } : {}) };
     try {
       const response = await fetch(url, {
-        method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body), signal: AbortSignal.any([signal, late.signal]), ...(Object.keys(tls).length > 0 ? { tls } : {}),
+        method: "POST", headers: { "content-type": "application/json" }, body: stringify(body), signal: AbortSignal.any([signal, late.signal]), ...(Object.keys(tls).length > 0 ? { tls } : {}),
       } as RequestInit);
       answered = true;
       if (response.status !== 200) {
@@ -159,7 +161,7 @@ function bare<T extends Pod | Node>({ apiVersion: _version, kind: _kind, ...rest
 }
 
 /** An answer, or what Go's decoder says of it. */
-function decoded(text: string): unknown {
+function decoded(text: string): JsonValue {
   try {
     return parseJson(text).value;
   } catch (error) {

@@ -61,7 +61,7 @@ test("pods are of a kind when what nodes look at is the same; those that devices
   const kind = (options: Parameters<typeof pod>[1]) => kinds.of(candidate(pod("p", options)));
   const plain = kind({});
   expect(kind({ labels: { app: "other" }, namespace: "other" })).toBe(plain);
-  for (const other of [{ cpu: "1" }, { nodeSelector: { zone: "a" } }, { tolerations: [{ operator: "Exists" as const }] }, { schedulerName: "own" }, { container: { ports: [{ containerPort: 1, hostPort: 1 }] } }]) expect(kind(other)).not.toBe(plain);
+  for (const other of [{ cpu: "1" }, { nodeSelector: { zone: "a" } }, { tolerations: [{ operator: "Exists" as const }] }, { tolerations: [{ operator: "Exists" as const, tolerationSeconds: (2n ** 63n - 1n) as unknown as number }] }, { schedulerName: "own" }, { container: { ports: [{ containerPort: 1, hostPort: 1 }] } }]) expect(kind(other)).not.toBe(plain);
   expect(kind({ container: { resources: { requests: { "example.com/gpu": "1" } } } })).toBeUndefined();
 });
 

@@ -4,6 +4,7 @@
  *
  *   candidate ──Kinds.of──▶ Kind ──node.saying──▶ Saying: whether the filters that are `ofNode` take such a pod there, and what the scores that are `ofNode` give it
  */
+import { stringify } from "../api/codec/json.ts";
 import type { Candidate } from "./candidate.ts";
 import { isExtendedResource } from "./devices/extended-resources.ts";
 import { hostPortsOf } from "./host-ports.ts";
@@ -27,7 +28,7 @@ export class Kinds {
   /** Undefined: devices may stand behind a resource, and so others than the node have a say. */
   of({ pod: { spec }, requests }: Candidate): Kind | undefined {
     if (Object.keys(requests).some(isExtendedResource)) return undefined;
-    const signature = JSON.stringify([
+    const signature = stringify([
       spec.schedulerName, spec.nodeName, spec.nodeSelector, spec.affinity?.nodeAffinity, spec.tolerations, requests, spec.resources?.requests !== undefined, spec.containers.length, [...hostPortsOf(spec)],
     ]);
     const kind = this.#kinds.get(signature) ?? { signature };

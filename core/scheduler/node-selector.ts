@@ -1,5 +1,6 @@
 /** Whether a node has the labels and the name that a pod, a volume or a device asks for. */
 import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod } from "../api/gen/core.v1.ts";
+import { isLessInteger } from "../api/meta/go-integer.ts";
 
 export function matchesNode({ spec }: Readonly<Pod>, node: Readonly<Node>): boolean {
   const labels = node.metadata.labels ?? {};
@@ -27,13 +28,8 @@ function matchesRequirement({ operator, values }: NodeSelectorRequirement, actua
     case "NotIn": return actual === undefined || !(values ?? []).includes(actual);
     case "Exists": return actual !== undefined;
     case "DoesNotExist": return actual === undefined;
-    case "Gt": return isWhole(actual) && isWhole(values?.[0]) && Number(actual) > Number(values![0]);
-    case "Lt": return isWhole(actual) && isWhole(values?.[0]) && Number(actual) < Number(values![0]);
+    case "Gt": return isLessInteger(values?.[0], actual);
+    case "Lt": return isLessInteger(actual, values?.[0]);
     default: return false;
   }
-}
-
-/** As numbers in labels and taints are written. */
-export function isWhole(text: string | undefined): boolean {
-  return text !== undefined && /^[-+]?\d+$/.test(text);
 }

@@ -29,7 +29,7 @@ const NO_MATCH = "node(s) didn't match Pod's node affinity/selector";
 const required = (...nodeSelectorTerms: object[]): Partial<PodSpec> => ({ affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms } } } }) as Partial<PodSpec>;
 const where = (key: string, operator: string, ...values: string[]) => ({ key, operator, values });
 
-const labelled = [node("a", { labels: { disk: "hdd", cores: "4" } }), node("b", { labels: { disk: "ssd", cores: "16", gpu: "yes" } }), node("c")];
+const labelled = [node("a", { labels: { disk: "hdd", cores: "4" } }), node("b", { labels: { disk: "ssd", cores: "16", gpu: "yes", bytes: "9007199254740993" } }), node("c")];
 
 test.each<[what: string, spec: Partial<PodSpec>, result: string]>([
   ["every label of the selector", { nodeSelector: { disk: "ssd", gpu: "yes" } }, "b"],
@@ -42,6 +42,8 @@ test.each<[what: string, spec: Partial<PodSpec>, result: string]>([
   ["DoesNotExist", required({ matchExpressions: [where("cores", "DoesNotExist")] }), "c"],
   ["Gt", required({ matchExpressions: [where("cores", "Gt", "8")] }), "b"],
   ["Lt", required({ matchExpressions: [where("cores", "Lt", "8")] }), "a"],
+  ["numbers to their last digit", required({ matchExpressions: [where("bytes", "Gt", "9007199254740992")] }), "b"],
+  ["a number that is too large is none", required({ matchExpressions: [where("cores", "Lt", "9223372036854775808")] }), `0/3 nodes are available: 3 ${NO_MATCH}.`],
   ["no number, no match", required({ matchExpressions: [where("disk", "Gt", "1")] }), `0/3 nodes are available: 3 ${NO_MATCH}.`],
   ["an empty term matches nothing", required({}), `0/3 nodes are available: 3 ${NO_MATCH}.`],
   ["a preference that no node meets does not keep the pod away", { affinity: { nodeAffinity: { preferredDuringSchedulingIgnoredDuringExecution: [{ weight: 100, preference: { matchExpressions: [where("x", "Exists") as never] } }] } } }, "a"],

@@ -40,6 +40,11 @@ test("a taint that takes effect at once keeps a pod away, unless it is the node'
   expect(refusal({ ...own, metadata: { ...own.metadata, annotations: { "kubernetes.io/config.source": "file" } } }, { node })).toBeUndefined();
 });
 
+test.each([["Gt", "9007199254740992", true], ["Lt", "9007199254740992", false], ["Gt", "+1", true], ["Gt", "", false], ["Gt", "1e3", false], ["Lt", "9223372036854775808", false]] as const)("a label of 2^53+1 is %s %j: %j", (operator, value, fits) => {
+  const affinity = { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [{ key: "bytes", operator, values: [value] }] }] } } };
+  expect(refusal(pod("a", { affinity }), { node: { metadata: meta("n", { bytes: "9007199254740993" }), spec: {} } }) === undefined).toBe(fits);
+});
+
 test("of several resources there is too little of, processors come first, whichever the pod names first", () => {
   const large = pod("a", { containers: [{ name: "c", resources: { requests: { memory: "2Gi", cpu: "2" } } }] });
   expect(refusal(large, { allocatable: { pods: "9", cpu: "1", memory: "1Gi" } })).toBe("OutOfcpu: Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, used: 0, capacity: 1000");

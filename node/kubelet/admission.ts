@@ -5,6 +5,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/lifecycle/predicate.go, pkg/scheduler (AdmissionCheck), pkg/security/apparmor/validate.go, pkg/kubelet/eviction/eviction_manager.go (Admit)
  */
 import type { Node, NodeSelector, NodeSelectorRequirement, NodeSelectorTerm, Pod, ResourceList, Toleration } from "../../core/api/gen/core.v1.ts";
+import { isLessInteger } from "../../core/api/meta/go-integer.ts";
 import { parseQuantity } from "../../core/api/meta/quantity.ts";
 import type { OperatingSystem } from "../os/machine.ts";
 import { wantsAppArmor } from "./containers/security-context.ts";
@@ -144,8 +145,8 @@ function matches({ operator, values = [] }: NodeSelectorRequirement, value: stri
     case "NotIn": return value === undefined || !values.includes(value);
     case "Exists": return value !== undefined;
     case "DoesNotExist": return value === undefined;
-    case "Gt": return /^-?\d+$/.test(value ?? "") && Number(value) > Number(values[0]);
-    case "Lt": return /^-?\d+$/.test(value ?? "") && Number(value) < Number(values[0]);
+    case "Gt": return isLessInteger(values[0], value);
+    case "Lt": return isLessInteger(value, values[0]);
   }
 }
 
@@ -154,7 +155,7 @@ function tolerates(tolerations: readonly Toleration[] | undefined, taint: { read
     if (effect && effect !== taint.effect) return false;
     if (key && key !== taint.key) return false;
     if (operator === "Exists") return true;
-    if (operator === "Gt" || operator === "Lt") return /^-?\d+$/.test(taint.value ?? "") && (operator === "Gt" ? Number(taint.value) > Number(value) : Number(taint.value) < Number(value));
+    if (operator === "Gt" || operator === "Lt") return operator === "Gt" ? isLessInteger(value, taint.value) : isLessInteger(taint.value, value);
     return Boolean(key) && (value ?? "") === (taint.value ?? "");
   });
 }

@@ -7,11 +7,30 @@ const DIGITS_MAX = 64;
 
 /** `reader`: the function of strconv that the message names. Throws an Error with that message. */
 export function parseGoInteger(text: string, reader: "Atoi" | "ParseInt" = "ParseInt"): bigint {
-  const wrong = (why: string): Error => new Error(`strconv.${reader}: parsing ${goQuote(text)}: ${why}`);
+  const value = read(text);
+  if (typeof value === "bigint") return value;
+  throw new Error(`strconv.${reader}: parsing ${goQuote(text)}: ${value}`);
+}
+
+/** Undefined for what is none. */
+export function goInteger(text: string | undefined): bigint | undefined {
+  const value = text === undefined ? undefined : read(text);
+  return typeof value === "bigint" ? value : undefined;
+}
+
+/** An integer of an object to reckon with: one that no double holds is a bigint in there, whatever its type says. */
+export function asDouble(integer: number): number { return Number(integer); }
+
+/** As numbers in labels and taints are compared: false if one of them is none. */
+export function isLessInteger(a: string | undefined, b: string | undefined): boolean {
+  const [left, right] = [goInteger(a), goInteger(b)];
+  return left !== undefined && right !== undefined && left < right;
+}
+
+function read(text: string): bigint | "invalid syntax" | "value out of range" {
   const [, sign, digits = ""] = /^([+-]?)0*(\d+)$/.exec(text) ?? [];
-  if (digits === "") throw wrong("invalid syntax");
-  if (digits.length > DIGITS_MAX) throw wrong("value out of range");
+  if (digits === "") return "invalid syntax";
+  if (digits.length > DIGITS_MAX) return "value out of range";
   const value = sign === "-" ? -BigInt(digits) : BigInt(digits);
-  if (value > MAX || value < MIN) throw wrong("value out of range");
-  return value;
+  return value > MAX || value < MIN ? "value out of range" : value;
 }

@@ -36,3 +36,9 @@ test("sidecars are resized, init containers that end are not", () => {
 test("a pod as a whole counts by what it wants", () => {
   expect(cpu({ resources: requirements("900m"), allocatedResources: { cpu: "900m" } }, { resources: requirements("700m") as NonNullable<PodSpec["resources"]> })).toEqual(["700m", "700m"]);
 });
+
+test("a pod counts until its grace is over, however long that is", () => {
+  const going = (seconds: number | bigint) => ({ metadata: { name: "p", deletionTimestamp: "2026-01-01T00:00:00Z", deletionGracePeriodSeconds: seconds }, spec: { containers: [{ name: "c", image: "i", resources: requirements("500m") }] } }) as unknown as Pod;
+  const counts = (pod: Pod): boolean => podUsage(pod, Date.parse("2026-01-01T00:00:31Z")).has("requests.cpu");
+  expect([going(30), going(31), going(2n ** 63n - 1n)].map(counts)).toEqual([false, true, true]);
+});

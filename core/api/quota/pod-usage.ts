@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/quota/v1/evaluator/core/pods.go, component-helpers/resource/helpers.go
  */
 import type { Container, ContainerStatus, Pod, PodAffinityTerm, ScopedResourceSelectorRequirement } from "../gen/core.v1.ts";
+import { asDouble } from "../meta/go-integer.ts";
 import { addQuantity, maxQuantity, parseQuantity, type Quantity } from "../meta/quantity.ts";
 import { parseTime } from "../meta/time.ts";
 import { add, type Amounts, amountsOf } from "./amounts.ts";
@@ -35,7 +36,7 @@ export function podRequests({ status: _, ...pod }: Readonly<Pod>): Amounts { ret
 function hasEnded({ status, metadata }: Readonly<Pod>, nowMs: number): boolean {
   if (status?.phase === "Failed" || status?.phase === "Succeeded") return true;
   const { deletionTimestamp, deletionGracePeriodSeconds: graceSeconds } = metadata;
-  return deletionTimestamp !== undefined && graceSeconds !== undefined && nowMs > (parseTime(deletionTimestamp) ?? 0) + graceSeconds * 1000;
+  return deletionTimestamp !== undefined && graceSeconds !== undefined && nowMs > (parseTime(deletionTimestamp) ?? 0) + asDouble(graceSeconds) * 1000;
 }
 
 /** Under the names that quotas have for them. */

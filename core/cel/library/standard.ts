@@ -141,7 +141,7 @@ function matching(pattern: string): Implementation {
 
 function isIn(value: Value, within: Value): Value {
   if (within instanceof List) return within.contains(value);
-  return within instanceof Mapping ? within.find(value) !== undefined : noSuchOverload(within);
+  return within instanceof Mapping ? within.has(value) : noSuchOverload(within);
 }
 
 /** `unit`: of durations, in nanoseconds; missing if durations have no such part. */

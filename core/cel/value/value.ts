@@ -66,6 +66,8 @@ export abstract class List {
 export abstract class Mapping {
   abstract readonly size: number;
   abstract find(key: Value): Value | undefined;
+  /** What `in` asks. */
+  has(key: Value): boolean { return this.find(key) !== undefined; }
   abstract keys(): Iterable<Value>;
   get type(): Type { return MAP; }
 

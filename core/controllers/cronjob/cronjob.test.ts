@@ -27,6 +27,10 @@ test.each([
   ["0 12 */2 * 3", "2026-01-08T00:00:00Z", "2026-01-09T12:00:00Z"],
   ["0 12 * * 3", "2026-01-08T00:00:00Z", "2026-01-14T12:00:00Z"],
   ["10-20/5 8-9 * JAN-mar 1-5", "2026-01-02T09:15:00Z", "2026-01-02T09:20:00Z"],
+  ["0,,30, * * * *", "2026-01-01T00:00:00Z", "2026-01-01T00:30:00Z"], // commas too many say nothing
+  [", 4 * * *", "2026-01-01T00:00:00Z", undefined],
+  ["+5 */+2 * * *", "2026-01-01T00:30:00Z", "2026-01-01T02:05:00Z"],
+  ["*-5-9 */6 * * *", "2026-01-01T00:30:00Z", "2026-01-01T00:31:00Z"],
   ["@monthly", "2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"],
   ["@every 90m", "2026-01-01T00:00:00Z", "2026-01-01T01:30:00Z"],
   ["CRON_TZ=Asia/Tokyo 0 9 * * *", "2026-01-01T00:30:00Z", "2026-01-02T00:00:00Z"],
@@ -58,6 +62,7 @@ test.each([
   ["nobody was there from 08:29 to 10:21", cron({ schedule: "* * * * *" }, undefined, "2026-01-01T08:29:00Z"), "2026-01-01T10:21:30Z", "2026-01-01T10:21:00Z", true],
   ["the same, of which only the last 200 s count", cron({ schedule: "* * * * *", startingDeadlineSeconds: 200 }, undefined, "2026-01-01T08:29:00Z"), "2026-01-01T10:21:30Z", "2026-01-01T10:21:00Z", false],
   ["the same, before the next minute", cron({ schedule: "* * * * *", startingDeadlineSeconds: 200 }, undefined, "2026-01-01T10:21:00Z"), "2026-01-01T10:21:59Z", undefined, false],
+  ["a deadline that no double holds", cron({ startingDeadlineSeconds: (2n ** 63n - 1n) as unknown as number }), "2026-01-01T05:30:00Z", "2026-01-01T05:00:00Z", false],
   ["too late to start", cron({ startingDeadlineSeconds: 60 }), "2026-01-01T05:30:00Z", undefined, false],
 ])("due: %s", (_, of, now, expected, many) => {
   const due = dueTime(of, parseSchedule(of.spec.schedule, UTC), at(now));

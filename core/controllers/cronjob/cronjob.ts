@@ -8,6 +8,7 @@
  */
 import type { CronJob, CronJobStatus, Job } from "../../api/gen/batch.v1.ts";
 import type { ObjectReference } from "../../api/gen/core.v1.ts";
+import { asDouble } from "../../api/meta/go-integer.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { isDeleting, keyOf, namespaceOf, type ObjectKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
@@ -121,7 +122,7 @@ export function cronJobController({ client, informers, events, clock, metrics, z
     if (atMs === undefined) return again();
     if (many) recorder.event(cron, "Warning", "TooManyMissedTimes", "too many missed start times. Set or decrease .spec.startingDeadlineSeconds or check clock skew");
     const { startingDeadlineSeconds, concurrencyPolicy } = cron.spec;
-    if (startingDeadlineSeconds !== undefined && atMs + startingDeadlineSeconds * 1000 < nowMs) {
+    if (startingDeadlineSeconds !== undefined && atMs + asDouble(startingDeadlineSeconds) * 1000 < nowMs) {
       recorder.event(cron, "Warning", "MissSchedule", `Missed scheduled time to start a job: ${new Date(atMs).toUTCString().replace("GMT", "+0000")}`);
       return again();
     }

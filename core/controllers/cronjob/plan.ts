@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/controller/cronjob/{cronjob_controllerv2,utils}.go
  */
 import type { CronJob, Job } from "../../api/gen/batch.v1.ts";
+import { asDouble } from "../../api/meta/go-integer.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { finishedCondition } from "../job/view.ts";
@@ -41,7 +42,7 @@ export function notBefore(cronJob: Readonly<CronJob>, sinceMs: number | undefine
 export function dueTime(cronJob: Readonly<CronJob>, schedule: Schedule, nowMs: number, withDeadline = true): Due & { readonly fromMs: number } {
   const { startingDeadlineSeconds } = cronJob.spec;
   let fromMs = parseTime(cronJob.status?.lastScheduleTime ?? "") ?? parseTime(cronJob.metadata.creationTimestamp) ?? nowMs;
-  if (withDeadline && startingDeadlineSeconds !== undefined) fromMs = Math.max(fromMs, nowMs - startingDeadlineSeconds * 1000);
+  if (withDeadline && startingDeadlineSeconds !== undefined) fromMs = Math.max(fromMs, nowMs - asDouble(startingDeadlineSeconds) * 1000);
   const first = schedule.next(fromMs);
   if (first === undefined) return { atMs: undefined, some: false, many: false, never: true, fromMs };
   if (nowMs < first) return { atMs: undefined, some: false, many: false, fromMs };

@@ -8,6 +8,7 @@
  * Source: github.com/robfig/cron v3 parser.go, spec.go
  */
 import { parseDurationNs } from "../../api/meta/duration.ts";
+import { parseGoInteger } from "../../api/meta/go-integer.ts";
 import { instantOf, wallClock, type Zone, zoneNamed } from "./zone.ts";
 
 export interface Schedule {
@@ -50,35 +51,42 @@ function every(delayMs: number): Schedule {
   return { next: (ms) => Math.floor(ms / 1000) * 1000 + stepMs };
 }
 
+/** What is empty between two commas is nothing. */
 function parseField(text: string, bounds: Bounds): Field {
-  const values = new Set<number>();
-  let any = false;
-  for (const range of text.split(",")) {
-    const match = /^(\*|\?|[a-z0-9]+)(?:-([a-z0-9]+))?(?:\/(\d+))?$/i.exec(range);
-    if (match === null) throw new Error(`failed to parse range ${range}`);
-    const [, low = "", high, step] = match;
-    const isAny = low === "*" || low === "?";
-    const start = isAny ? bounds.min : valueOf(low, bounds);
-    const end = isAny ? bounds.max : high !== undefined ? valueOf(high, bounds) : step !== undefined ? bounds.max : start;
-    const by = step === undefined ? 1 : Number(step);
-    if (start < bounds.min || end > bounds.max || start > end || by === 0) throw new Error(`range out of bounds: ${range}`);
-    for (let value = start; value <= end; value += by) values.add(value);
-    any ||= isAny && by === 1;
-  }
-  return { values, any };
+  const ranges = text.split(",").filter((range) => range !== "").map((range) => parseRange(range, bounds));
+  return { values: new Set(ranges.flatMap(({ values }) => values)), any: ranges.some(({ any }) => any) };
+}
+
+function parseRange(text: string, bounds: Bounds): { readonly values: readonly number[]; readonly any: boolean } {
+  const [range = "", step, ...moreSteps] = text.split("/");
+  const [low = "", high, ...moreLimits] = range.split("-");
+  const isAny = low === "*" || low === "?"; // whatever it goes to
+  if (moreSteps.length > 0 || (!isAny && moreLimits.length > 0)) throw new Error(`failed to parse range ${text}`);
+  const start = isAny ? bounds.min : valueOf(low, bounds);
+  const end = isAny || (high === undefined && step !== undefined) ? bounds.max : high === undefined ? start : valueOf(high, bounds);
+  const by = step === undefined ? 1 : numberOf(step);
+  if (start < bounds.min || end > bounds.max || start > end || by === 0) throw new Error(`range out of bounds: ${text}`);
+  const values: number[] = [];
+  for (let value = start; value <= end; value += by) values.push(value);
+  return { values, any: isAny && by === 1 };
 }
 
 function valueOf(text: string, { min, names }: Bounds): number {
   const index = names?.indexOf(text.toLowerCase()) ?? -1;
-  if (index >= 0) return index + min;
-  if (!/^\d+$/.test(text)) throw new Error(`failed to parse int from ${text}`);
-  return Number(text);
+  return index >= 0 ? index + min : numberOf(text);
+}
+
+function numberOf(text: string): number {
+  const value = Number(parseGoInteger(text, "Atoi"));
+  if (value < 0) throw new Error(`negative number (${value}) not allowed: ${text}`);
+  return value;
 }
 
 interface Fields { readonly minute: Field; readonly hour: Field; readonly day: Field; readonly month: Field; readonly weekday: Field }
 
 /** Goes forward in steps as large as the first field that does not fit allows. */
 function nextMatch(fromMs: number, zone: Zone, { minute, hour, day, month, weekday }: Fields): number | undefined {
+  if (minute.values.size === 0 || hour.values.size === 0) return undefined; // "," is a field: not to be looked for minute by minute
   let ms = (Math.floor(fromMs / MINUTE_MS) + 1) * MINUTE_MS;
   const lastYear = wallClock(ms, zone).getUTCFullYear() + YEARS_MAX;
   const dayFits = (wall: Date): boolean => {

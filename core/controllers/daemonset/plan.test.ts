@@ -30,6 +30,7 @@ test.each([
   ["no network, host network", set({}, { hostNetwork: true }), node("a", {}, [noSchedule("node.kubernetes.io/network-unavailable")]), true, true],
   ["no network", set(), node("a", {}, [noSchedule("node.kubernetes.io/network-unavailable")]), false, true],
   ["required affinity", set({}, { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [{ key: "cpu", operator: "Gt", values: ["3"] }] }] } } } }), node("a", { cpu: "4" }), true, true],
+  ["a number that is too large is none", set({}, { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchExpressions: [{ key: "cpu", operator: "Lt", values: ["9223372036854775808"] }] }] } } } }), node("a", { cpu: "4" }), false, false],
 ])("fits: %s", (_, of, on, shouldRun, mayStay) => expect(fitOf(of, on)).toEqual({ shouldRun, mayStay }));
 
 test("pods are made where they are missing, removed where they are too many or wrong", () => {

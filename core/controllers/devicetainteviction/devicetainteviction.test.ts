@@ -16,6 +16,7 @@ test.each<[string, DeviceTaint[], DeviceToleration[], number | undefined]>([
   ["tolerated for ever", [taint], [{ key: "broken", operator: "Exists", effect }], undefined],
   ["tolerated by what names no effect", [taint], [{ key: "broken", operator: "Exists" }], addedMs],
   ["tolerated for a while: the shortest counts", [taint], [{ operator: "Exists", effect, tolerationSeconds: 60 }, { key: "broken", operator: "Exists", effect, tolerationSeconds: 30 }], addedMs + 30_000],
+  ["tolerated for longer than a double tells", [taint], [{ operator: "Exists", effect, tolerationSeconds: (2n ** 63n - 1n) as unknown as number }], addedMs + 2 ** 63 * 1000],
   ["tolerated for a while and for ever", [taint], [{ operator: "Exists", effect, tolerationSeconds: 60 }, { operator: "Exists", effect }], undefined],
   ["one of two is not tolerated", [taint, { ...taint, key: "gone", timeAdded: "2026-01-01T00:01:00Z" }], [{ key: "broken", operator: "Exists", effect }], addedMs + 60_000],
 ])("%s", (_, taints, tolerations, atMs) => {
@@ -26,7 +27,7 @@ const metrics = metricsRegistry();
 
 test("a pod goes when its device is tainted, and others stay", () => withControllers((deps) => [deviceTaintEvictionController({ ...deps, metrics })], async (api, call) => {
   const slices = api.client.resource(RESOURCE_SLICES);
-  const slice = await slices.create({ apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name: "s" }, spec: { driver: "d", nodeName: "n", pool: { name: "n", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "a" }, { name: "b" }] } } as never, call);
+  const slice = await slices.create({ apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name: "s" }, spec: { driver: "d", nodeName: "n", pool: { name: "n", generation: 1_767_225_600_000_000_001n, resourceSliceCount: 1 }, devices: [{ name: "a" }, { name: "b" }] } } as never, call);
   for (const device of ["a", "b"]) {
     const pod = await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: `pod-${device}`, namespace: "ns" }, spec: { containers: [], nodeName: "n", resourceClaims: [{ name: "c", resourceClaimName: device }] } } as never, call);
     await api.client.resource(RESOURCE_CLAIMS).create({

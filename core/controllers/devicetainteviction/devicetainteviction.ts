@@ -9,6 +9,7 @@
 import type { Pod } from "../../api/gen/core.v1.ts";
 import type { Device, DeviceRequestAllocationResult, DeviceTaint, DeviceToleration, ResourceClaim, ResourceSlice } from "../../api/gen/resource.v1.ts";
 import { conditionPatch } from "../../api/meta/condition-patch.ts";
+import { asDouble } from "../../api/meta/go-integer.ts";
 import { isDeleting, keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
@@ -37,7 +38,7 @@ export function evictionMs(taints: readonly DeviceTaint[], tolerations: readonly
     if (taint.effect !== "NoExecute") continue;
     const sinceMs = taint.timeAdded ? Date.parse(taint.timeAdded) : 0;
     const tolerating = tolerations.filter((one) => tolerates(one, taint));
-    const seconds = tolerating.flatMap(({ tolerationSeconds }) => (tolerationSeconds === undefined ? [] : [Math.max(0, tolerationSeconds)]));
+    const seconds = tolerating.flatMap(({ tolerationSeconds }) => (tolerationSeconds === undefined ? [] : [Math.max(0, asDouble(tolerationSeconds))]));
     if (seconds.length < tolerating.length) continue; // for ever
     const atMs = tolerating.length === 0 ? sinceMs : sinceMs + Math.min(...seconds) * 1000;
     earliest = Math.min(earliest ?? Number.POSITIVE_INFINITY, atMs);
@@ -108,7 +109,7 @@ export function deviceTaintEvictionController({ client, informers, events, clock
   /** As the newest generation of its pool has it. */
   function deviceOf({ driver, pool, device }: DeviceRequestAllocationResult): Device | undefined {
     const all = slices.by(SLICES_BY_POOL, poolKey(driver, pool));
-    const newest = Math.max(...all.map(({ spec }) => spec.pool.generation));
+    const newest = all.reduce((most, { spec }) => (spec.pool.generation > most ? spec.pool.generation : most), 0); // a driver may count in nanoseconds, which no double holds
     return all.filter(({ spec }) => spec.pool.generation === newest).flatMap(({ spec }) => spec.devices ?? []).find(({ name }) => name === device);
   }
 

@@ -13,9 +13,9 @@ import { type Controller, itself, mapped, type Watch } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { messageOf } from "../pod-control.ts";
 import { sliceMetrics } from "./metrics.ts";
-import { type Group, planSlices, type SlicePlan } from "./plan.ts";
+import { type Layout, planSlices, type SlicePlan } from "./plan.ts";
 import { addressTypesOf, groupsFor, HEADLESS_LABEL, isHeadless, sameEndpoint, selectedPods, selectsPods, servicesOf } from "./service-endpoints.ts";
-import { HINTS_DISABLED, HINTS_ENABLED, usesTopologyMode, withZoneHints, zoneDigest, zoneShares } from "./topology-hints.ts";
+import { HINTS_DISABLED, HINTS_ENABLED, usesTopologyMode, withoutHints, withZoneHints, zoneDigest, zoneShares } from "./topology-hints.ts";
 import { TriggerTimes } from "./trigger-time.ts";
 import { writeSlices } from "./write-slices.ts";
 
@@ -77,8 +77,7 @@ export function endpointSliceController({ client, informers, events, metrics, pe
           const [existing, others] = partition(ours.filter((slice) => slice.addressType === addressType), (slice) => isOwnedBy(slice, service));
           const { groups: found, skipped } = groupsFor(service, selected, addressType, (name) => nodes.get(objectKey("", name)));
           for (const pod of skipped) problems.push(`skipping Pod ${pod.metadata.name} for Service ${key}: Node ${pod.spec.nodeName ?? ""} Not Found`);
-          const groups = hintZones(service, key, { found, existing, addressType });
-          const own = planSlices(existing, { addressType, groups, metadata, perSliceMax, placeholder: true, triggerTime });
+          const own = planHinted(service, key, existing, { addressType, groups: found, metadata, perSliceMax, placeholder: true, triggerTime });
           const plan = { ...own, remove: [...own.remove, ...others] };
           plans.push(plan);
           try {
@@ -103,13 +102,13 @@ export function endpointSliceController({ client, informers, events, metrics, pe
   };
 
   /** Where the service asks for it, each endpoint is for a zone. */
-  function hintZones(service: Readonly<Service>, key: ObjectKey, { found, existing, addressType }: { readonly found: readonly Group[]; readonly existing: readonly Readonly<EndpointSlice>[]; readonly addressType: string }): readonly Group[] {
-    const tell = (type: "Normal" | "Warning", reason: string, what: string): void => recorder.event(service, type, reason, `${what}, addressType: ${addressType}`);
+  function planHinted(service: Readonly<Service>, key: ObjectKey, existing: readonly Readonly<EndpointSlice>[], layout: Layout): SlicePlan {
+    const tell = (type: "Normal" | "Warning", reason: string, what: string): void => recorder.event(service, type, reason, `${what}, addressType: ${layout.addressType}`);
     if (!usesTopologyMode(service)) {
       if (hinted.delete(key)) tell("Warning", "TopologyAwareHintsDisabled", HINTS_DISABLED);
-      return found;
+      return planSlices(existing, layout);
     }
-    const { groups, problem } = withZoneHints(found, existing, zoneShares(nodes.list()));
+    const { plan, problem } = withZoneHints(planSlices(existing.map(withoutHints), layout), existing, { shares: zoneShares(nodes.list()), layout });
     if (problem !== undefined) {
       hinted.delete(key);
       tell("Warning", "TopologyAwareHintsDisabled", problem);
@@ -118,7 +117,7 @@ export function endpointSliceController({ client, informers, events, metrics, pe
       const wereThere = existing.some(({ endpoints }) => endpoints?.some(({ hints }) => hints !== undefined)); // before this process
       if (!wereThere) tell("Normal", "TopologyAwareHintsEnabled", HINTS_ENABLED);
     }
-    return groups;
+    return plan;
   }
 }
 

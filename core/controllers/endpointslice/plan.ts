@@ -113,7 +113,8 @@ function metadataFor({ metadata, triggerTime }: Layout): TemplateMeta {
   return { ...metadata, annotations: { ...metadata.annotations, ...(triggerTime === undefined ? {} : { [TRIGGER_TIME]: triggerTime }) } };
 }
 
-function written(slice: Slice, endpoints: readonly Endpoint[], ports: readonly EndpointPort[], layout: Layout): EndpointSlice {
+/** The slice with these endpoints, as it goes to the API. */
+export function written(slice: Slice, endpoints: readonly Endpoint[], ports: readonly EndpointPort[], layout: Layout): EndpointSlice {
   const { [TRIGGER_TIME]: _, ...kept } = layout.metadata.annotations === undefined ? annotationsOf(slice) : {};
   const { generateName: _g, name: _n, ...metadata } = metadataFor(layout);
   return { ...slice, metadata: { ...slice.metadata, ...metadata, annotations: { ...kept, ...metadata.annotations } }, ...contents(endpoints, ports) };

@@ -11,7 +11,9 @@ import type { Endpoint, EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { parseQuantity } from "../../api/meta/quantity.ts";
 import { annotationsOf, labelsOf } from "../../api/meta/object-meta.ts";
 import { findCondition } from "../conditions.ts";
-import { type Group, identity } from "./plan.ts";
+import { type Layout, type SlicePlan, written } from "./plan.ts";
+
+type Slice = Readonly<EndpointSlice>;
 
 const ZONE_LABEL = "topology.kubernetes.io/zone";
 const NOT_COUNTED = ["node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master"];
@@ -66,48 +68,80 @@ function allocationsOf(shares: ReadonlyMap<string, number> | undefined, endpoint
 }
 
 export interface Hinted {
-  readonly groups: readonly Group[];
+  readonly plan: SlicePlan;
   /** Why there are no hints. */
   readonly problem: string | undefined;
 }
 
-/** Gives each ready endpoint its zone. Those that have one already keep it, as long as all zones have enough. */
-export function withZoneHints(groups: readonly Group[], existing: readonly Readonly<EndpointSlice>[], shares: ReadonlyMap<string, number> | undefined): Hinted {
-  const ready = groups.flatMap(({ endpoints }) => endpoints).filter(({ conditions }) => conditions?.ready === true);
-  const allocations = allocationsOf(shares, ready.length);
-  if (typeof allocations === "string") return { groups, problem: allocations };
-  const before = new Map(existing.flatMap(({ endpoints }) => (endpoints ?? []).flatMap((endpoint) => {
-    const zone = endpoint.hints?.forZones?.[0]?.name;
-    return zone === undefined ? [] : [[identity(endpoint), zone] as const];
-  })));
-  const zones = assign(ready, allocations, (endpoint) => before.get(identity(endpoint))) ?? assign(ready, allocations, () => undefined);
-  if (zones === undefined) return { groups, problem: NO_ZONE };
-  const hinted = (endpoint: Endpoint): Endpoint => {
+/** What is compared where hints are given afterwards: the slice without any. */
+export function withoutHints(slice: Readonly<EndpointSlice>): EndpointSlice {
+  return { ...slice, endpoints: slice.endpoints?.map(({ hints: _, ...endpoint }) => endpoint) };
+}
+
+/**
+ * Gives each ready endpoint its zone. `plan` was made of `existing` without their hints. A slice that stays as it is keeps the hints it has, as long as all zones have
+ * enough; one that is written anyway has them all anew, so that none is for another zone longer than it must.
+ */
+export function withZoneHints(plan: SlicePlan, existing: readonly Slice[], { shares, layout }: { readonly shares: ReadonlyMap<string, number> | undefined; readonly layout: Layout }): Hinted {
+  const touched = new Set([...plan.update, ...plan.remove].map(({ metadata }) => metadata.name));
+  const unchanged = existing.filter(({ metadata }) => !touched.has(metadata.name));
+  const rewritten = (slice: Slice): EndpointSlice => written(slice, withoutHints(slice).endpoints ?? [], slice.ports ?? [], layout);
+  const without = (problem: string): Hinted => ({ plan: { ...plan, update: [...plan.update, ...unchanged.filter(hasHints).map(rewritten)] }, problem });
+  const allocations = allocationsOf(shares, [...plan.create, ...plan.update, ...unchanged].flatMap(readyOf).length);
+  if (typeof allocations === "string") return without(allocations);
+
+  const kept = keepable(unchanged, allocations);
+  const attempt = (stay: ReadonlyMap<Slice, ReadonlyMap<string, number>>): Hinted | undefined => {
+    const anew = unchanged.filter((slice) => !stay.has(slice)).map((slice) => ({ slice, bare: rewritten(slice) }));
+    const zones = assign([...plan.create, ...plan.update, ...anew.map(({ bare }) => bare)].flatMap(readyOf), allocations, added([...stay.values()]));
+    if (zones === undefined) return undefined;
+    const others = anew.map(({ slice, bare }) => ({ slice, after: hinted(bare, zones) })).filter(({ slice, after }) => !Bun.deepEquals(hintsOf(slice), hintsOf(after)));
+    return { plan: { ...plan, create: plan.create.map((slice) => hinted(slice, zones)), update: [...plan.update.map((slice) => hinted(slice, zones)), ...others.map(({ after }) => after)] }, problem: undefined };
+  };
+  return attempt(kept) ?? (kept.size > 0 ? attempt(new Map()) : undefined) ?? without(NO_ZONE);
+}
+
+function readyOf({ endpoints }: Pick<EndpointSlice, "endpoints">): readonly Endpoint[] { return (endpoints ?? []).filter(({ conditions }) => conditions?.ready === true); }
+
+function hintsOf({ endpoints }: Slice): readonly Endpoint["hints"][] { return (endpoints ?? []).map(({ hints }) => hints); }
+
+function hasHints(slice: Slice): boolean { return hintsOf(slice).some((hints) => hints !== undefined); }
+
+function hinted<S extends Pick<EndpointSlice, "endpoints">>(slice: S, zones: ReadonlyMap<Endpoint, string>): S {
+  const one = (endpoint: Endpoint): Endpoint => {
     const name = zones.get(endpoint);
     return name === undefined ? endpoint : { ...endpoint, hints: { forZones: [{ name }] } };
   };
-  return { groups: groups.map(({ ports, endpoints }) => ({ ports, endpoints: endpoints.map(hinted) })), problem: undefined };
+  return { ...slice, endpoints: slice.endpoints?.map(one) };
 }
 
-/** Undefined: an endpoint has no zone; or what was kept leaves some zone too few. */
-function assign(ready: readonly Endpoint[], allocations: ReadonlyMap<string, Allocation>, keep: (endpoint: Endpoint) => string | undefined): Map<Endpoint, string> | undefined {
+/** The slices all of whose ready endpoints are for zones that have room for them, and how many for which. */
+function keepable(slices: readonly Slice[], allocations: ReadonlyMap<string, Allocation>): Map<Slice, ReadonlyMap<string, number>> {
+  const kept = new Map<Slice, ReadonlyMap<string, number>>();
+  for (const slice of slices) {
+    const names = readyOf(slice).map(({ hints }) => (hints?.forZones ?? []).map(({ name }) => name));
+    if (names.some((own) => own.length === 0 || own.some((zone) => !allocations.has(zone)))) continue;
+    const counts = new Map([...Map.groupBy(names.flat(), (zone) => zone)].map(([zone, all]) => [zone, all.length]));
+    const sum = added([...kept.values(), counts]);
+    if ([...counts.keys()].every((zone) => sum.get(zone)! <= allocations.get(zone)!.maximum)) kept.set(slice, counts);
+  }
+  return kept;
+}
+
+function added(all: readonly ReadonlyMap<string, number>[]): Map<string, number> {
+  const sum = new Map<string, number>();
+  for (const counts of all) for (const [zone, count] of counts) sum.set(zone, (sum.get(zone) ?? 0) + count);
+  return sum;
+}
+
+/** `kept`: how many others each zone has. Undefined: an endpoint has no zone; or what was kept leaves some zone too few. */
+function assign(free: readonly Endpoint[], allocations: ReadonlyMap<string, Allocation>, kept: ReadonlyMap<string, number>): Map<Endpoint, string> | undefined {
   const zones = new Map<Endpoint, string>();
-  const counts = new Map<string, number>();
+  const counts = new Map(kept);
   const give = (endpoint: Endpoint, zone: string): void => {
     zones.set(endpoint, zone);
     counts.set(zone, (counts.get(zone) ?? 0) + 1);
   };
-  const free: Endpoint[] = [];
-  let keepsAny = false;
-  for (const endpoint of ready) {
-    const zone = keep(endpoint);
-    const allocation = zone === undefined ? undefined : allocations.get(zone);
-    if (zone === undefined || allocation === undefined || (counts.get(zone) ?? 0) >= allocation.maximum) free.push(endpoint);
-    else {
-      keepsAny = true;
-      give(endpoint, zone);
-    }
-  }
   for (const endpoint of free) {
     if (!endpoint.zone) return undefined;
     give(endpoint, endpoint.zone);
@@ -122,7 +156,7 @@ function assign(ready: readonly Endpoint[], allocations: ReadonlyMap<string, All
     counts.set(from, counts.get(from)! - 1);
     give(endpoint, to);
   }
-  return keepsAny && [...allocations].some(([zone, { minimum }]) => (counts.get(zone) ?? 0) < minimum) ? undefined : zones;
+  return kept.size > 0 && [...allocations].some(([zone, { minimum }]) => (counts.get(zone) ?? 0) < minimum) ? undefined : zones;
 }
 
 /** How many endpoints each zone gives away or gets: from who has most too many to who lacks most, until what is left is not worth it. */

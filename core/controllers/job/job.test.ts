@@ -15,7 +15,7 @@ import { jobControllers } from "./job.ts";
 import { backoffLeftMs, failuresAfter, planPods, settle } from "./plan.ts";
 import { indexFailures, TRACKING_FINALIZER } from "./pods.ts";
 import { judgeFailure, successMet } from "./policies.ts";
-import { viewOf } from "./view.ts";
+import { deadlineInMs, viewOf } from "./view.ts";
 
 function job(spec: Partial<JobSpec>): NewObject<Job> {
   return {
@@ -281,3 +281,9 @@ test("a condition that somebody has set to False stands in no end's way", () =>
     const done = await eventually(() => now(api)?.status?.conditions ?? [], (all) => all.some(({ type, status }) => type === "Failed" && status === "True"));
     expect(done.filter(({ type }) => type !== "Suspended").map(({ type, status, reason }) => `${type} ${status} ${reason}`)).toEqual(["FailureTarget False Manually", "Failed True BackoffLimitExceeded", "FailureTarget True BackoffLimitExceeded"]);
   }, { clock }));
+
+test.each([[60, 50_000], [5, 0], [2n ** 63n - 1n, 2 ** 63 * 1000], [undefined, undefined]])("10 s after the start a deadline of %s s is %s ms away", (activeDeadlineSeconds, inMs) => {
+  const view = viewOf({ ...job({ activeDeadlineSeconds: activeDeadlineSeconds as number | undefined }), status: { startTime: "2026-01-01T00:00:00Z" } } as unknown as Job, []);
+  const left = deadlineInMs(view, Date.parse("2026-01-01T00:00:10Z"));
+  expect(left === undefined ? undefined : Math.abs(left - inMs!) <= 2 ** 32).toBe(inMs === undefined ? undefined : true);
+});

@@ -7,6 +7,7 @@
  */
 import type { Job, JobSpec } from "../../api/gen/batch.v1.ts";
 import type { Container, ContainerStatus, Pod } from "../../api/gen/core.v1.ts";
+import { asDouble } from "../../api/meta/go-integer.ts";
 import { annotationsOf, hasFinalizer, isDeleting } from "../../api/meta/object-meta.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import { type NewPod, podFromTemplate } from "../pod-control.ts";
@@ -56,7 +57,7 @@ export function endedMs(pod: Readonly<Pod>): number {
   const unreadyMs = ready?.status === "False" ? parseTime(ready.lastTransitionTime ?? "") : undefined;
   if (unreadyMs !== undefined) return unreadyMs;
   const deletedMs = parseTime(pod.metadata.deletionTimestamp ?? "");
-  if (deletedMs !== undefined) return deletedMs - (pod.metadata.deletionGracePeriodSeconds ?? 0) * 1000;
+  if (deletedMs !== undefined) return deletedMs - asDouble(pod.metadata.deletionGracePeriodSeconds ?? 0) * 1000;
   return parseTime(pod.metadata.creationTimestamp) ?? 0;
 }
 

@@ -5,6 +5,7 @@
  */
 import type { Job, JobCondition, JobSpec, JobStatus } from "../../api/gen/batch.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
+import { asDouble } from "../../api/meta/go-integer.ts";
 import { isDeleting } from "../../api/meta/object-meta.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
@@ -155,5 +156,5 @@ function tooManyRestarts({ spec, pods }: JobView): boolean {
 export function deadlineInMs({ job, spec }: JobView, nowMs: number): number | undefined {
   const startMs = parseTime(job.status?.startTime ?? "");
   if (spec.activeDeadlineSeconds === undefined || startMs === undefined || isSuspended(spec)) return undefined;
-  return Math.max(0, startMs + spec.activeDeadlineSeconds * 1000 - nowMs);
+  return Math.max(0, startMs + asDouble(spec.activeDeadlineSeconds) * 1000 - nowMs);
 }

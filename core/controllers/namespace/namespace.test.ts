@@ -58,7 +58,7 @@ test("a deleted Namespace is emptied, pods first, and then gone; nothing else is
     await namespaces.create(ns("apps"), call);
     await namespaces.create(ns("other"), call);
     for (const namespace of ["apps", "other"]) await maps.create({ apiVersion: "v1", kind: "ConfigMap", metadata: { name: "c", namespace, ...(namespace === "apps" ? { finalizers: ["example.com/keep"] } : {}) } }, call);
-    const pod = await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "apps" }, spec: { nodeName: "n", containers: [], terminationGracePeriodSeconds: 30 } }, call);
+    const pod = await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "apps" }, spec: { nodeName: "n", containers: [], terminationGracePeriodSeconds: (2n ** 63n - 1n) as unknown as number } }, call); // no double holds it
     await namespaces.delete({ metadata: { name: "apps" } }, {}, call);
     const gone = await eventually(() => api.all(PODS)[0], (one) => one?.metadata.deletionTimestamp !== undefined);
     await eventually(() => api.all(NAMESPACES).find(({ metadata }) => metadata.name === "apps")?.status?.conditions?.length, (n) => n === 5);

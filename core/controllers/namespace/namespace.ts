@@ -7,6 +7,7 @@
  * Source: kubernetes v1.36 pkg/controller/namespace
  */
 import type { Namespace, Pod } from "../../api/gen/core.v1.ts";
+import { asDouble } from "../../api/meta/go-integer.ts";
 import { formatGvr } from "../../api/meta/gvk.ts";
 import { type ApiObject, isDeleting, namespaceOf, objectKey } from "../../api/meta/object-meta.ts";
 import { isConflict, isNotFound, reasonOf } from "../../api/meta/status-error.ts";
@@ -137,7 +138,7 @@ export function namespaceController({ client, informers, clock }: Pick<Controlle
 
   /** The longest grace period among the pods that run, as long as it is not over. */
   function gracefulSeconds(held: readonly Readonly<Pod>[], { metadata }: Readonly<Namespace>): number {
-    const seconds = Math.max(0, ...held.filter((pod) => !isTerminal(pod)).map(({ spec }) => spec.terminationGracePeriodSeconds ?? 0));
+    const seconds = Math.max(0, ...held.filter((pod) => !isTerminal(pod)).map(({ spec }) => asDouble(spec.terminationGracePeriodSeconds ?? 0)));
     return clock.nowMs() - (parseTime(metadata.deletionTimestamp ?? "") ?? 0) >= seconds * 1000 ? 0 : seconds;
   }
 

@@ -70,6 +70,7 @@ test.each<[string, Toleration[], number]>([
   ["another value", [{ key: unreachable.key, value: "x", effect: "NoExecute" }], 0],
   ["an empty value is a value", [{ key: unreachable.key, operator: "Equal" }], Number.POSITIVE_INFINITY],
   ["negative", [{ operator: "Exists", tolerationSeconds: -1 }], 0],
+  ["longer than a double tells", [{ operator: "Exists", tolerationSeconds: (2n ** 63n - 1n) as unknown as number }], 2 ** 63 * 1000],
 ])("a pod tolerates: %s", (_, tolerations, ms) => expect(staysForMs({ spec: { tolerations } } as Pod, [unreachable])).toBe(ms));
 
 test("an administrator may set what a silent node and a disturbed zone are", () => {

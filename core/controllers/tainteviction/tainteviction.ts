@@ -6,6 +6,7 @@
  */
 import type { Pod, Taint } from "../../api/gen/core.v1.ts";
 import { conditionPatch } from "../../api/meta/condition-patch.ts";
+import { asDouble } from "../../api/meta/go-integer.ts";
 import { keyOf, namespaceOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
 import { isNotFound } from "../../api/meta/status-error.ts";
 import { NODES, PODS } from "../../client/resources.ts";
@@ -21,7 +22,7 @@ import { canonical } from "../template-hash.ts";
 export function staysForMs({ spec }: Readonly<Pod>, taints: readonly Readonly<Taint>[]): number {
   const used = tolerationsFor(taints, spec.tolerations ?? []);
   if (used === undefined) return 0;
-  return Math.min(Number.POSITIVE_INFINITY, ...used.flatMap(({ tolerationSeconds }) => (tolerationSeconds === undefined ? [] : [Math.max(0, tolerationSeconds) * 1000])));
+  return Math.min(Number.POSITIVE_INFINITY, ...used.flatMap(({ tolerationSeconds }) => (tolerationSeconds === undefined ? [] : [Math.max(0, asDouble(tolerationSeconds)) * 1000])));
 }
 
 /** In seconds: 5 ms to 4 minutes. */

@@ -42,7 +42,7 @@ export function planDelete(object: Readonly<ApiObject>, definition: Resource, op
   const graceSeconds = definition.gracePeriodSeconds?.(next, requested) ?? 0;
   const isRemoved = graceSeconds === 0 && !isHeld(next, definition);
   if (isRemoved && !definition.gracePeriodSeconds) return { type: "remove", steps: plainSteps };
-  next.metadata.deletionTimestamp = timestamp(nowMs + graceSeconds * 1000);
+  next.metadata.deletionTimestamp = timestamp(nowMs + durationMs(graceSeconds));
   next.metadata.deletionGracePeriodSeconds = graceSeconds;
   if (isRemoved) return { type: "remove", steps: 2, last: next };
   if (definition.markDeleting) { // upstream's storages of such know of no grace
@@ -78,12 +78,15 @@ function planAgain({ object, next, finalizersChanged, plainSteps, isGraceful, is
     return finalizersChanged || lacksGrace ? { type: "mark", next } : { type: "keep", asked: true };
   }
   if (requested === undefined || requested >= before) return { type: "keep", asked: false };
-  const deletionMs = Date.parse(object.metadata.deletionTimestamp!) + (requested - before) * 1000;
+  const deletionMs = Date.parse(object.metadata.deletionTimestamp!) + durationMs(requested) - durationMs(before);
   const graceSeconds = deletionMs < nowMs && requested > 0 ? 1 : requested; // it is still for its node to end it
   next.metadata.deletionTimestamp = timestamp(Math.max(deletionMs, nowMs));
   next.metadata.deletionGracePeriodSeconds = graceSeconds;
   return graceSeconds === 0 && !held ? { type: "remove", steps: 2, last: next } : { type: "mark", next };
 }
+
+/** What Go makes of so many seconds: nanoseconds in 64 bits, which more than 292 years run over. A number that no double holds is a bigint. */
+function durationMs(seconds: number): number { return Number(BigInt.asIntN(64, BigInt(seconds) * 1_000_000_000n) / 1_000_000n); }
 
 /** The two finalizers the garbage collector looks after, as the propagation policy says. */
 function finalizersFor(before: readonly string[], definition: Resource, options: DeleteOptions): string[] {

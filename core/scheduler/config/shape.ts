@@ -9,6 +9,8 @@ export type Shape =
   /** A text of a type that has a name. */
   | { readonly text: string }
   | { readonly list: Shape }
+  /** A map, by whatever keys. */
+  | { readonly entries: Shape }
   /** `go`: what the type is called, with its package. */
   | { readonly go: string; readonly fields: Readonly<Record<string, Shape>> };
 
@@ -47,6 +49,7 @@ function look(value: unknown, shape: Shape, at: At): void {
   if ("text" in shape) return typeof value === "string" ? undefined : mistaken();
   if ("list" in shape) return Array.isArray(value) ? value.forEach((item, i) => look(item, shape.list, { ...at, path: `${at.path}[${i}]` })) : mistaken();
   if (typeof value !== "object" || Array.isArray(value)) return mistaken();
+  if ("entries" in shape) return Object.values(value).forEach((item) => look(item, shape.entries, at));
   for (const [name, inner] of Object.entries(value)) {
     const path = at.path === "" ? name : `${at.path}.${name}`;
     if (Object.hasOwn(shape.fields, name)) look(inner, shape.fields[name]!, { found: at.found, path, names: [...at.names, name], owner: shape.go.split(".").at(-1)! });
@@ -82,7 +85,11 @@ function isDuration(text: string): boolean {
 }
 
 function typeOf(shape: Exclude<Shape, "any">): string {
-  if (typeof shape !== "string") return "list" in shape ? `[]${typeOf(shape.list as Exclude<Shape, "any">)}` : "text" in shape ? shape.text : shape.go;
+  if (typeof shape !== "string") {
+    if ("list" in shape) return `[]${typeOf(shape.list as Exclude<Shape, "any">)}`;
+    if ("entries" in shape) return `map[string]${typeOf(shape.entries as Exclude<Shape, "any">)}`;
+    return "text" in shape ? shape.text : shape.go;
+  }
   return shape === "boolean" ? "bool" : shape === "duration" ? "string" : shape === "base64" ? "[]uint8" : shape;
 }
 

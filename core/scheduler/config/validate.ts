@@ -6,8 +6,8 @@
 import type { NodeSelectorTerm } from "../../api/gen/core.v1.ts";
 import { formatDurationNs, parseDurationMs, parseDurationNs } from "../../api/meta/duration.ts";
 import { duplicate, type FieldError, forbidden, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
+import { goInteger } from "../../api/meta/go-integer.ts";
 import { labelValue, qualifiedName } from "../../api/meta/names.ts";
-import { isWhole } from "../node-selector.ts";
 import { API_VERSION, argsOf, EXTENSION_POINTS, type ExtenderConfig, type PluginArgs, type PluginSet, type ProfileConfig, type SchedulerConfiguration, type ShapePoint } from "./configuration.ts";
 
 /** Plugins that older versions had. */
@@ -189,7 +189,7 @@ function validateValues(path: string, operator: string, values: readonly string[
     case "Exists": case "DoesNotExist": return count > 0 ? [wrong("values set must be empty for exists and does not exist")] : [];
     default: return [
       ...(count === 1 ? [] : [wrong("for 'Gt', 'Lt' operators, exactly one value is required")]),
-      ...(values ?? []).flatMap((value, i) => (isWhole(value) ? [] : [invalid(`${path}[${i}]`, value, "for 'Gt', 'Lt' operators, the value must be an integer")])),
+      ...(values ?? []).flatMap((value, i) => (goInteger(value) !== undefined ? [] : [invalid(`${path}[${i}]`, value, "for 'Gt', 'Lt' operators, the value must be an integer")])),
     ];
   }
 }

@@ -77,6 +77,7 @@ test("only the newest generation of a complete pool counts, and devices for othe
   const wanted = { requests: [gpu("r")] };
   expect(allocated(wanted, [slice("s", { of: 2, devices: [device("a")] })])).toBeUndefined();
   expect(names(allocated(wanted, [slice("old", { devices: [device("a")] }), slice("new", { generation: 2, devices: [device("b")] })]))).toEqual(["r=b"]);
+  expect(names(allocated(wanted, [1n, 2n].map((more) => slice(`s${more}`, { generation: (2n ** 60n + more) as unknown as number, devices: [device(`d${more}`)] }))))).toEqual(["r=d2"]); // counted in nanoseconds
   expect(allocated(wanted, four, { on: node("n2") })).toBeUndefined();
   const perDevice = slice("s", { perDeviceNodeSelection: true, devices: [device("a", { nodeName: "n2" }), device("b", { allNodes: true })] });
   expect(names(allocated(wanted, [perDevice]))).toEqual(["r=b"]);
@@ -116,6 +117,10 @@ test.each([
   [{ requests: [gpu("r", { count: 33 })] }, /^claim default\/c: number of requested devices 33 exceeds the claim limit of 32$/],
 ])("what no node can satisfy ends the search: %j", (devices, problem) => {
   expect(() => allocated(devices, four)).toThrow(problem);
+});
+
+test("nor is there a node for more devices than a double tells", () => {
+  expect(() => allocated({ requests: [gpu("r", { count: 2n ** 60n as unknown as number })] }, four)).toThrow("exceeds the claim limit of 32");
 });
 
 test("a claim that may not have so many devices takes smaller alternatives, without trying all others for the larger", () => {

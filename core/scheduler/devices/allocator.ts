@@ -8,6 +8,7 @@
  */
 import type { Node } from "../../api/gen/core.v1.ts";
 import type { DeviceClass, DeviceRequest, DeviceSubRequest, DeviceTaint, DeviceToleration, ExactDeviceRequest, ResourceClaim } from "../../api/gen/resource.v1.ts";
+import { asDouble } from "../../api/meta/go-integer.ts";
 import { keyOf } from "../../api/meta/object-meta.ts";
 import { addQuantity, compareQuantity, parseQuantity, type Quantity, subQuantity } from "../../api/meta/quantity.ts";
 import type { CompiledSelector } from "../../cel/device-selector.ts";
@@ -115,7 +116,7 @@ class Search {
     const deviceClass = this.#deps.classOf(request.deviceClassName);
     if (!deviceClass) throw new AllocationError(`${said}: could not retrieve device class ${request.deviceClassName}: deviceclass.resource.k8s.io "${request.deviceClassName}" not found`);
     const { selectors, tolerations, capacity, count = 1, allocationMode = "ExactCount" } = request;
-    const wanted: Wanted = { name, class: deviceClass, selectors, tolerations, capacity, adminAccess: "adminAccess" in request ? request.adminAccess : undefined, count, all: undefined };
+    const wanted: Wanted = { name, class: deviceClass, selectors, tolerations, capacity, adminAccess: "adminAccess" in request ? request.adminAccess : undefined, count: asDouble(count), all: undefined };
     if (allocationMode === "ExactCount") return wanted;
     if (allocationMode !== "All") throw new AllocationError(`${said}: unsupported count mode ${allocationMode}`);
     const unusable = this.#pools.find(({ state }) => state !== "usable");

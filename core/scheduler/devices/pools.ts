@@ -28,7 +28,7 @@ export interface Pool {
 export function poolsFor(node: Readonly<Node>, slices: Iterable<Readonly<ResourceSlice>>): Pool[] {
   const byPool = Map.groupBy(slices, ({ spec }) => JSON.stringify([spec.driver, spec.pool.name]));
   const pools = [...byPool.values()].flatMap((all): Pool[] => {
-    const newest = Math.max(...all.map(({ spec }) => spec.pool.generation));
+    const newest = all.reduce((most, { spec: { pool } }) => (pool.generation > most ? pool.generation : most), 0); // a driver may count in nanoseconds, which no double holds
     const current = all.filter(({ spec }) => spec.pool.generation === newest);
     const meant = all.filter((slice) => isMeantFor(slice, node));
     const known = meant.filter(({ spec }) => spec.pool.generation === newest);

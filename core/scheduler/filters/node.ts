@@ -1,7 +1,8 @@
 /** Filters on what a node is: its name, whether it takes pods, its taints, its labels. */
 import type { Node, NodeSelector, Pod, Taint, Toleration } from "../../api/gen/core.v1.ts";
+import { isLessInteger } from "../../api/meta/go-integer.ts";
 import { nodeChanged } from "../changes.ts";
-import { isWhole, matchesNode, matchesNodeSelector } from "../node-selector.ts";
+import { matchesNode, matchesNodeSelector } from "../node-selector.ts";
 import type { Filter } from "../plugin.ts";
 import { unresolvable } from "../rejection.ts";
 
@@ -52,8 +53,8 @@ export function isTolerated(taint: Taint, tolerations: readonly Toleration[]): b
     if (toleration.key && toleration.key !== taint.key) return false;
     switch (toleration.operator) {
       case "Exists": return true;
-      case "Lt": return isWhole(taint.value) && isWhole(toleration.value) && Number(taint.value) < Number(toleration.value);
-      case "Gt": return isWhole(taint.value) && isWhole(toleration.value) && Number(taint.value) > Number(toleration.value);
+      case "Lt": return isLessInteger(taint.value, toleration.value);
+      case "Gt": return isLessInteger(toleration.value, taint.value);
       default: return (toleration.key ?? "") !== "" && (toleration.value ?? "") === (taint.value ?? "");
     }
   });

@@ -335,6 +335,20 @@ test("a pod on a node is given its time, which can be cut short", async () => {
   expect((await api.ask("GET", `${PODS}/graceful`)).code).toBe(404);
 });
 
+test.each([
+  ["1000000000000", 3_875_820_019_684_212_736n], ["9223372036854775807", -1_000_000_000n], ["31536000000", -5_357_488_147_419_103_232n],
+])("a pod with %s seconds of grace is marked by the nanoseconds that fit 64 bits, and may be given less", async (seconds, ns) => {
+  const name = `endless-${seconds}`;
+  const spec = JSON.stringify({ ...pod(name), spec: { ...pod("").spec, nodeName: "n", terminationGracePeriodSeconds: 0 } }).replace('"terminationGracePeriodSeconds":0', `"terminationGracePeriodSeconds":${seconds}`);
+  await api.ask("POST", PODS, { body: spec });
+  const { metadata } = (await api.ask("DELETE", `${PODS}/${name}`)).body;
+  expect(metadata.deletionGracePeriodSeconds).toBe(Number(seconds));
+  expect(Math.abs(Date.parse(metadata.deletionTimestamp) - Date.now() - Number(ns / 1_000_000n))).toBeLessThan(60_000);
+  const less = (await api.ask("DELETE", `${PODS}/${name}`, { query: { gracePeriodSeconds: "7" } })).body.metadata;
+  expect(less.deletionGracePeriodSeconds).toBe(7);
+  expect(Math.abs(Date.parse(less.deletionTimestamp) - Date.now() - 7000)).toBeLessThan(60_000);
+});
+
 test("a pod that goes at once is shown as it went", async () => {
   await api.ask("POST", PODS, { body: pod("unplaced") });
   const gone = { kind: "Pod", metadata: { deletionTimestamp: expect.any(String), deletionGracePeriodSeconds: 0, generation: 2 } };
