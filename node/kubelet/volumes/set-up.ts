@@ -194,7 +194,10 @@ async function setUpBound(deps: SetUpDeps, { pod, volume }: { readonly pod: Pod;
     await checkHostPath(spec.hostPath);
     return { hostPath: spec.hostPath.path, readOnly, managed: false };
   }
-  if (spec.nfs) return await setUpNfs(deps, spec.nfs, volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options }, signal);
+  if (spec.nfs) {
+    const ready = await setUpNfs(deps, spec.nfs, volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options }, signal);
+    return { ...ready, claim: nameOf(bound.claim) };
+  }
   throw unknownKind(volume.name, metadata.name);
 }
 
@@ -226,7 +229,7 @@ async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal:
     }
     if (!readOnly) await giveLocal(deps, pod, name, directory);
   }
-  return { hostPath: directory, readOnly, managed: true, claim: nameOf(claim) };
+  return { hostPath: directory, readOnly, managed: true, isMeasured: true, claim: nameOf(claim) };
 }
 
 /** What the volume's maker wants of its mount holds besides what the place has already. */
@@ -266,5 +269,5 @@ function checkVolumeMode(pod: Pod, { name }: Volume, { block }: { readonly block
 
 async function setUpNfs(deps: VolumeDeps, source: NFSVolumeSource, directory: string, use: { readonly readOnly: boolean; readonly options: readonly string[] }, signal: AbortSignal): Promise<ReadyVolume> {
   await mountNfs(deps, source, directory, use, signal);
-  return { hostPath: directory, readOnly: use.readOnly, managed: false, isRemote: true };
+  return { hostPath: directory, readOnly: use.readOnly, managed: false, isRemote: true, isMeasured: true };
 }
