@@ -12,6 +12,7 @@ import { allContainers, podReference } from "../pod-spec.ts";
 import { podCgroupLimits } from "../resources/pod-cgroups.ts";
 import { podLimits } from "../resources/pod-resources.ts";
 import { type Payload, writePayload } from "./atomic-writer.ts";
+import { FilesystemMismatch } from "./format-and-mount.ts";
 import { checkHostPath } from "./host-path.ts";
 import type { IscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { setUpIscsi } from "./iscsi/set-up-iscsi.ts";
@@ -162,10 +163,18 @@ async function setUpPersistent(deps: SetUpDeps, pod: Pod, volume: Volume, { sign
   onBound(bound.volume);
   checkVolumeMode(pod, volume, bound);
   const ready = await setUpBound(deps, { pod, volume }, bound, signal).catch((cause: Error) => {
+    tellMismatch(deps, bound.volume, cause);
     throw isTold(cause) ? cause : new MountFailure("MountVolume.SetUp", bound.volume.metadata.name, new Error(mountErrorText(cause), { cause }));
   });
   const group = groupOf(bound.volume);
   return group === undefined ? ready : { ...ready, group };
+}
+
+/** Of a disk with another file system than its volume says: that is the volume's matter. Source: kubernetes v1.36 pkg/volume/util/operationexecutor/operation_generator.go checkForFailedMount */
+function tellMismatch({ events }: SetUpDeps, { metadata: { name, uid } }: Readonly<PersistentVolume>, failure: Error): void {
+  const problem = failure instanceof MountFailure ? (failure.cause as Error) : failure;
+  for (let cause: unknown = problem; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof FilesystemMismatch) return events.event({ apiVersion: "v1", kind: "PersistentVolume", name, uid }, "Warning", "FailedMountOnFilesystemMismatch", `MountVolume failed for volume "${name}" ${problem.message}`);
 }
 
 /** It says of which volume it tells, or tells nobody. */
