@@ -564,6 +564,16 @@ test("the end of a pod that has claims is told once they are given back", async 
   expect(await node.until("done", (status) => status?.phase !== "Running")).toMatchObject({ phase: "Succeeded" });
 });
 
+test("a pod that nobody has scheduled, and whose claim is not made yet, says what it waits for, and can be deleted", async () => {
+  await using node = await startNode();
+  await node.create("early", { resourceClaims: [{ name: "gpu", resourceClaimTemplateName: "t" }] }, [{ resources: { claims: [{ name: "gpu" }] } }]);
+  await eventually(() => node.told.filter((line) => line.startsWith("early FailedPrepareDynamicResources")), ({ length }) => length >= 2); // again and again
+  expect(node.told).toContain("early FailedPrepareDynamicResources: Failed to prepare dynamic resources: prepare dynamic resources: pod claim gpu: ResourceClaim not created yet");
+  expect(node.status("early")).toMatchObject({ phase: "Pending", containerStatuses: [{ name: "c0", state: { waiting: { reason: "ContainerCreating" } } }] });
+  await node.delete("early");
+  await node.until("early", (gone) => gone === undefined);
+});
+
 test("a pod that is deleted while its sandbox is being stopped goes with the end it had", async () => {
   await using node = await startNode();
   await node.create("done", { restartPolicy: "Never" });
