@@ -1081,6 +1081,35 @@ test("what a pod has left that cannot be removed does not keep what others have,
   await eventually(() => node.counted("kubelet_orphan_pod_cleaned_volumes_errors"), (failed) => failed === 1);
 });
 
+test("a pod that nobody knows any more, and that the runtime cannot be asked about, keeps no other from being ended, and what it has until it can", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  let broken = "";
+  const call: typeof runtime.call = async (method, request, ...rest) => {
+    const answer = await runtime.call(method, request, ...rest);
+    if (method === "RuntimeService/PodSandboxStatus" && (answer as PodSandboxStatusResponse).status?.metadata?.name === broken) throw new CriError({ method, code: "Unknown", detail: "no" });
+    return answer;
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  for (const name of ["a", "b"]) {
+    await node.create(name, {});
+    await node.until(name, isReady);
+  }
+  const uid = node.api.all<Pod>(PODS).find(({ metadata }) => metadata.name === "a")!.metadata.uid;
+  await node.stopKubelet();
+  for (const name of ["a", "b"]) await node.delete(name, 0);
+  broken = "a";
+  node.startKubelet();
+  await eventually(() => runtime.calls, (calls) => calls.includes("StopPodSandbox b"));
+  await eventually(() => readdirSync(join(dataDir, "pods")), (left) => left.join() === uid);
+  expect(runtime.calls).not.toContain("StopPodSandbox a");
+  broken = "";
+  await node.stopKubelet();
+  node.startKubelet(); // it looks at once
+  await eventually(() => readdirSync(join(dataDir, "pods")), ({ length }) => length === 0);
+  expect(runtime.calls).toContain("StopPodSandbox a");
+});
+
 test("a pod that is there again under its uid, while it is ended, begins again once it has", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   runtime.images.add("busybox:1");
