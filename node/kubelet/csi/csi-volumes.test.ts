@@ -296,13 +296,21 @@ test("how full volumes are that a pod itself names is told too, by their names, 
   await node.volumes.setUp(pod("u1"), { ...volume, specName: "inline", lifecycle: "Ephemeral" }, undefined, signal);
   const metrics = metricsRegistry();
   const asked: string[] = [];
-  const far: Exec = async (_, args) => { asked.push(args.at(-1)!); return { exitCode: 0, stdout: "4096 100 60 50 20 5\n", stderr: "" }; };
-  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], mounted: () => [{ podUid: "u1", name: "files", path: "/far", isRemote: true }], exec: far, known: (path) => path, periodMs: 60_000, clock: systemClock, log: silentLog, metrics });
+  let atOnce = 0, most = 0;
+  const far: Exec = async (_, args) => {
+    asked.push(args.at(-1)!);
+    most = Math.max(most, ++atOnce);
+    await systemClock.sleep(5, signal);
+    atOnce--;
+    return { exitCode: 0, stdout: "4096 100 60 50 20 5\n", stderr: "" };
+  };
+  const others = Array.from({ length: 9 }, (_, i) => ({ podUid: "u2", name: `f${i}`, path: `/far/${i}`, isRemote: true }));
+  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], mounted: () => [{ podUid: "u1", name: "files", path: "/far", isRemote: true }, ...others], exec: far, known: (path) => path, periodMs: 60_000, clock: systemClock, log: silentLog, metrics });
   const stop = new AbortController();
   const ended = figures.run(stop.signal, () => undefined);
   const found = await eventually(() => figures.of("u1"), ({ length }) => length === 2);
   expect(found).toMatchObject([{ name: "inline", capacityBytes: 100 }, { name: "files", capacityBytes: 409_600, availableBytes: 204_800, usedBytes: 163_840, inodes: 20, inodesUsed: 15 }]);
-  expect([asked, /kubelet_volume_stats_capacity_bytes\{/.test(metrics.render())]).toEqual([["/far"], false]);
+  expect([asked.length, most, figures.of("u2").length, /kubelet_volume_stats_capacity_bytes\{/.test(metrics.render())]).toEqual([10, 4, 9, false]);
   stop.abort();
   await ended;
 });

@@ -8,6 +8,7 @@
 import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import { settleEach } from "../../../core/lifecycle/settle-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { DEFAULT_BUCKETS, type Metrics } from "../../../core/observe/metrics.ts";
 import type { NodeGetVolumeStatsResponse } from "../plugins/gen/csi.v1.ts";
@@ -41,6 +42,8 @@ export interface VolumeStats extends Runnable {
 export interface MountedVolume extends Claim { readonly podUid: string; readonly name: string; readonly path: string; readonly isRemote?: boolean | undefined }
 
 const CALL_MS = 10_000;
+/** Each of a server is a program; those that are here come first. */
+const LOOKED_AT_ONCE = 4;
 
 interface Deps {
   readonly volumes: CsiVolumes;
@@ -67,7 +70,7 @@ export function volumeStats({ volumes, drivers, pods, mounted, exec, known, peri
 
   async function look(signal: AbortSignal): Promise<void> {
     const wanted = [...pods()].flatMap((podUid) => volumes.published(podUid).map(({ volume, target, claim }) => ({ podUid, volume, target, of: claim ?? { name: volume.specName } })));
-    const others = Promise.all([...mounted()].map((one) => mountedFigures(one, signal)));
+    const others = settleEach([...mounted()].toSorted((a, b) => Number(a.isRemote ?? false) - Number(b.isRemote ?? false)), LOOKED_AT_ONCE, (one) => mountedFigures(one, signal));
     const answers = await Promise.all(wanted.map(async ({ podUid, volume, target, of }): Promise<VolumeFigures[]> => {
       try {
         const driver = drivers.get(volume.driver);
