@@ -1018,6 +1018,7 @@ test.each([[{}, "runs"], [{ KubeletPodResourcesListUseActivePods: false }, "done
   const asked = rpcClient<PodResourcesMethods>({ socket: join(dataDir, "pod-resources", "kubelet.sock"), methods: serviceMethods(podResourcesText, "v1"), nowMs: Date.now });
   const { pod_resources = [] } = await asked.call("PodResourcesLister/List", {});
   expect(pod_resources.map(({ name }) => name).toSorted().join()).toBe(wanted);
+  expect(await asked.call("PodResourcesLister/Get", { pod_name: "done", pod_namespace: "d" })).toMatchObject({ pod_resources: { name: "done", containers: [{ name: "done" }] } }); // it is asked for by its name
   asked.close();
 });
 

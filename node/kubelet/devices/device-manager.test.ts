@@ -61,7 +61,7 @@ test("a plugin registers, its devices are counted, given to containers, and know
   const first = deviceManager({ dataDir, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => undefined });
   const stop = new AbortController();
   const counts = metricsRegistry();
-  const api = podResourcesApi({ dataDir, clock: { uptimeMs: () => 0 }, log: silentLog, metrics: counts, pods: () => [pod("u1", [1])], devicesOf: first.devicesOf, claimsOf: () => [], allDevices: first.all, cpuIds: () => [0, 1], exclusiveCpus: () => [], memoryOf: () => [{ type: "memory", size: 4096, numaAffinity: [1] }], allocatableMemory: () => [] });
+  const api = podResourcesApi({ dataDir, clock: { uptimeMs: () => 0 }, log: silentLog, metrics: counts, pods: () => [pod("u1", [1])], allPods: () => [], devicesOf: first.devicesOf, claimsOf: () => [], allDevices: first.all, cpuIds: () => [0, 1], exclusiveCpus: () => [], memoryOf: () => [{ type: "memory", size: 4096, numaAffinity: [1] }], allocatableMemory: () => [] });
   const { promise: changed, resolve: fallIll } = Promise.withResolvers<void>();
   const ended = runAll([...first.parts, plugin(calls, changed), api], stop.signal);
   const socket = join(dataDir, "device-plugins", "kubelet.sock");
