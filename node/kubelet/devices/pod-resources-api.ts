@@ -92,7 +92,7 @@ export function podResourcesApi({ dataDir, clock, log, metrics, pods, allPods, d
       calls: {
         "PodResourcesLister/List"() {
           asked.inc({ server_api_version: "v1alpha1" });
-          return { pod_resources: [...pods()].map(deviceUsersOf) };
+          return { pod_resources: [...allPods()].map(deviceUsersOf) }; // ended or not
         },
       },
     },
