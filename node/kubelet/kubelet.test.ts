@@ -17,7 +17,7 @@ import { staticInformer, stored } from "../../test/static-informer.ts";
 import { CriError } from "../cri/client.ts";
 import { serviceMethods } from "../cri/facts.ts";
 import { rpcClient } from "../cri/rpc-client.ts";
-import type { ContainerConfig, PodSandboxStatusResponse } from "../cri/gen/runtime.v1.ts";
+import type { ContainerConfig, ContainerStatusResponse, PodSandboxStatusResponse } from "../cri/gen/runtime.v1.ts";
 import { memoryRuntime } from "../cri/memory-runtime.ts";
 import type { Cgroups } from "../os/cgroup.ts";
 import type { Mounts } from "../os/mount.ts";
@@ -971,6 +971,20 @@ test("a sandbox whose status cannot be had is told of, as are search paths of a 
   expect(node.told).toContain("p FailedPodSandBoxStatus: Unable to get pod sandbox status: rpc error: code = Unknown desc = no");
   expect(node.told).toContain(`n1 CheckLimitsForResolvConf: open ${join(dataDir, "nothing")}: no such file or directory`);
   expect(node.told).toContain('n1 MissingClusterDNS: kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.');
+});
+
+test("a runtime that tells nonsense of a pod keeps it from being told, and is asked again", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  let asked = 0;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    const answer = await runtime.call(method, ...rest);
+    return method === "RuntimeService/ContainerStatus" && asked++ < 4 ? { ...answer, status: { ...(answer as ContainerStatusResponse).status, state: "CONTAINER_RUNNING", started_at: 1e30 } } : answer;
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  await node.create("p", {});
+  await node.until("p", isReady);
+  expect(asked).toBeGreaterThan(4);
 });
 
 test("what somebody else takes from the runtime is made anew: a container, a sandbox, an image", async () => {
