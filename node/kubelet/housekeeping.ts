@@ -9,7 +9,7 @@ import type { Metrics } from "../../core/observe/metrics.ts";
 import type { Cri } from "../cri/client.ts";
 import type { Cgroups } from "../os/cgroup.ts";
 import type { MachineInfo } from "../os/machine.ts";
-import { type LocalVolume, volumeStats } from "./csi/volume-stats.ts";
+import { type MountedVolume, volumeStats } from "./csi/volume-stats.ts";
 import { eviction } from "./eviction/eviction.ts";
 import type { Observation } from "./eviction/plan.ts";
 import { IMAGE_GC_DEFAULTS, imageGc } from "./images/gc.ts";
@@ -18,6 +18,7 @@ import { logRotation } from "./logs/rotation.ts";
 import type { Pressure } from "./node/pressure.ts";
 import type { NodePlugins } from "./plugins/node-plugins.ts";
 import type { KubeletMetrics } from "./context.ts";
+import type { Exec } from "../os/exec.ts";
 import { ownCgroup } from "../os/own-cgroup.ts";
 import type { PodManager } from "./pod-manager.ts";
 import { nodeReference } from "./node/node-reference.ts";
@@ -32,6 +33,7 @@ interface Deps {
   readonly settings: KubeletSettings;
   readonly machine: MachineInfo;
   readonly cri: Cri;
+  readonly exec: Exec;
   readonly cgroups: Cgroups;
   readonly podCgroups: PodCgroups;
   readonly manager: Pick<PodManager, "workers" | "runningLogs">;
@@ -59,11 +61,11 @@ export interface Housekeeping {
   readonly parts: readonly Runnable[];
 }
 
-export function housekeeping({ settings, machine, cri, cgroups, podCgroups, manager, plugins: { csi, drivers }, records, shutdownNotices, known, podsMemory, onNode, events, metrics, counted, clock, log }: Deps): Housekeeping {
+export function housekeeping({ settings, machine, cri, exec, cgroups, podCgroups, manager, plugins: { csi, drivers }, records, shutdownNotices, known, podsMemory, onNode, events, metrics, counted, clock, log }: Deps): Housekeeping {
   const reference = nodeReference(settings.nodeName);
   const running = (): PodWorker[] => [...manager.workers()].filter(({ stage }) => stage === "running");
-  const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), locals: () => localVolumes(manager.workers()), known, periodMs: settings.volumeStatsMs, clock, log, metrics });
-  const stats = nodeStats({ settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod), podsGroup: podCgroups.roots[0]!, ownGroup: process.platform === "linux" ? ownCgroup() : undefined, claimed: (uid) => claimStats?.of(uid) ?? [] });
+  const claimStats = csi && volumeStats({ volumes: csi, drivers, pods: () => [...manager.workers()].map(({ uid }) => uid), mounted: () => mountedVolumes(manager.workers()), exec, known, periodMs: settings.volumeStatsMs, clock, log, metrics });
+  const stats = nodeStats({ settings, cri, cgroups, clock, memoryBytes: machine.memoryBytes, pods: () => manager.workers(), podGroup: (pod) => podCgroups.pathOf(pod), podsGroup: podCgroups.roots[0]!, ownGroup: process.platform === "linux" ? ownCgroup() : undefined, others: (uid) => claimStats?.of(uid) ?? [] });
   metrics.gaugeFrom("kubelet_container_log_filesystem_used_bytes", "[ALPHA] Bytes used by the container's logs on the filesystem.", () => stats.latest().flatMap(({ podRef: { uid, namespace, name: pod }, containers }) =>
     containers.flatMap(({ name: container, logs }) => (logs?.usedBytes === undefined ? [] : [[{ uid, namespace, pod, container }, logs.usedBytes] as const]))));
   const imageRemoved = async (id: string, reason: "age" | "space"): Promise<void> => {
@@ -90,8 +92,8 @@ export function housekeeping({ settings, machine, cri, cgroups, podCgroups, mana
   };
 }
 
-function localVolumes(workers: Iterable<PodWorker>): LocalVolume[] {
-  return [...workers].flatMap(({ uid, volumes }) => [...volumes.values()].flatMap(({ hostPath, claim }) => (claim && hostPath !== undefined ? [{ podUid: uid, ...claim, path: hostPath }] : [])));
+function mountedVolumes(workers: Iterable<PodWorker>): MountedVolume[] {
+  return [...workers].flatMap(({ uid, volumes }) => [...volumes].flatMap(([name, { hostPath, claim, isMeasured, isRemote }]) => (isMeasured && hostPath !== undefined ? [{ podUid: uid, name, ...claim, path: hostPath, isRemote }] : [])));
 }
 
 /** The images that containers have as volumes, by id. */

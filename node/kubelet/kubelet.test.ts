@@ -17,7 +17,7 @@ import { staticInformer, stored } from "../../test/static-informer.ts";
 import { CriError } from "../cri/client.ts";
 import { serviceMethods } from "../cri/facts.ts";
 import { rpcClient } from "../cri/rpc-client.ts";
-import type { ContainerConfig, PodSandboxStatusResponse } from "../cri/gen/runtime.v1.ts";
+import type { ContainerConfig, ContainerStatusResponse, PodSandboxStatusResponse } from "../cri/gen/runtime.v1.ts";
 import { memoryRuntime } from "../cri/memory-runtime.ts";
 import type { Cgroups } from "../os/cgroup.ts";
 import type { Mounts } from "../os/mount.ts";
@@ -564,6 +564,16 @@ test("the end of a pod that has claims is told once they are given back", async 
   expect(await node.until("done", (status) => status?.phase !== "Running")).toMatchObject({ phase: "Succeeded" });
 });
 
+test("a pod that nobody has scheduled, and whose claim is not made yet, says what it waits for, and can be deleted", async () => {
+  await using node = await startNode();
+  await node.create("early", { resourceClaims: [{ name: "gpu", resourceClaimTemplateName: "t" }] }, [{ resources: { claims: [{ name: "gpu" }] } }]);
+  await eventually(() => node.told.filter((line) => line.startsWith("early FailedPrepareDynamicResources")), ({ length }) => length >= 2); // again and again
+  expect(node.told).toContain("early FailedPrepareDynamicResources: Failed to prepare dynamic resources: prepare dynamic resources: pod claim gpu: ResourceClaim not created yet");
+  expect(node.status("early")).toMatchObject({ phase: "Pending", containerStatuses: [{ name: "c0", state: { waiting: { reason: "ContainerCreating" } } }] });
+  await node.delete("early");
+  await node.until("early", (gone) => gone === undefined);
+});
+
 test("a pod that is deleted while its sandbox is being stopped goes with the end it had", async () => {
   await using node = await startNode();
   await node.create("done", { restartPolicy: "Never" });
@@ -963,6 +973,20 @@ test("a sandbox whose status cannot be had is told of, as are search paths of a 
   expect(node.told).toContain('n1 MissingClusterDNS: kubelet does not have ClusterDNS IP configured and cannot create Pod using "ClusterFirst" policy. Falling back to "Default" policy.');
 });
 
+test("a runtime that tells nonsense of a pod keeps it from being told, and is asked again", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  let asked = 0;
+  const call: typeof runtime.call = async (method, ...rest) => {
+    const answer = await runtime.call(method, ...rest);
+    return method === "RuntimeService/ContainerStatus" && asked++ < 4 ? { ...answer, status: { ...(answer as ContainerStatusResponse).status, state: "CONTAINER_RUNNING", started_at: 1e30 } } : answer;
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  await node.create("p", {});
+  await node.until("p", isReady);
+  expect(asked).toBeGreaterThan(4);
+});
+
 test("what somebody else takes from the runtime is made anew: a container, a sandbox, an image", async () => {
   await using node = await startNode();
   await node.create("web", {}, [{ imagePullPolicy: "Never" }, { name: "other" }]);
@@ -1008,6 +1032,7 @@ test.each([[{}, "runs"], [{ KubeletPodResourcesListUseActivePods: false }, "done
   const asked = rpcClient<PodResourcesMethods>({ socket: join(dataDir, "pod-resources", "kubelet.sock"), methods: serviceMethods(podResourcesText, "v1"), nowMs: Date.now });
   const { pod_resources = [] } = await asked.call("PodResourcesLister/List", {});
   expect(pod_resources.map(({ name }) => name).toSorted().join()).toBe(wanted);
+  expect(await asked.call("PodResourcesLister/Get", { pod_name: "done", pod_namespace: "d" })).toMatchObject({ pod_resources: { name: "done", containers: [{ name: "done" }] } }); // it is asked for by its name
   asked.close();
 });
 
@@ -1069,6 +1094,35 @@ test("what a pod has left that cannot be removed does not keep what others have,
   await using node = await startNode({}, { mounts: { ...noMounts, list: () => [{ target: join(dataDir, "pods/a-stuck/volumes"), source: "", type: "", options: "" }] as never } });
   await eventually(() => readdirSync(join(dataDir, "pods")), (left) => left.join() === "a-stuck");
   await eventually(() => node.counted("kubelet_orphan_pod_cleaned_volumes_errors"), (failed) => failed === 1);
+});
+
+test("a pod that nobody knows any more, and that the runtime cannot be asked about, keeps no other from being ended, and what it has until it can", async () => {
+  const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
+  runtime.images.add("busybox:1");
+  let broken = "";
+  const call: typeof runtime.call = async (method, request, ...rest) => {
+    const answer = await runtime.call(method, request, ...rest);
+    if (method === "RuntimeService/PodSandboxStatus" && (answer as PodSandboxStatusResponse).status?.metadata?.name === broken) throw new CriError({ method, code: "Unknown", detail: "no" });
+    return answer;
+  };
+  await using node = await startNode({}, { cri: { ...runtime, call } });
+  for (const name of ["a", "b"]) {
+    await node.create(name, {});
+    await node.until(name, isReady);
+  }
+  const uid = node.api.all<Pod>(PODS).find(({ metadata }) => metadata.name === "a")!.metadata.uid;
+  await node.stopKubelet();
+  for (const name of ["a", "b"]) await node.delete(name, 0);
+  broken = "a";
+  node.startKubelet();
+  await eventually(() => runtime.calls, (calls) => calls.includes("StopPodSandbox b"));
+  await eventually(() => readdirSync(join(dataDir, "pods")), (left) => left.join() === uid);
+  expect(runtime.calls).not.toContain("StopPodSandbox a");
+  broken = "";
+  await node.stopKubelet();
+  node.startKubelet(); // it looks at once
+  await eventually(() => readdirSync(join(dataDir, "pods")), ({ length }) => length === 0);
+  expect(runtime.calls).toContain("StopPodSandbox a");
 });
 
 test("a pod that is there again under its uid, while it is ended, begins again once it has", async () => {

@@ -305,32 +305,41 @@ export class PodManager {
     this.#deps.worker.context.cgroups.balance([...this.#workers.values()].filter((worker) => this.#counts(worker)).map((worker) => worker.granted));
   }
 
-  /** Ends what the runtime has, or what lies on the disk, of pods that no longer exist. */
+  /** Ends what the runtime has, or what lies on the disk, of pods that no longer exist. What cannot be done of it keeps nothing else. */
   async #sweep(): Promise<void> {
-    const { cri, signal, log, worker: { context } } = this.#deps;
-    try {
-      for (const { uid } of this.#inRuntime.values()) {
-        if (this.#workers.has(uid)) continue;
-        const runtime = await readRuntimePod(cri, uid, signal);
-        if (this.#workers.has(uid) || (runtime.containers.length === 0 && runtime.sandboxes.length === 0)) continue;
-        log.info("ending a pod that the API server does not know", { uid, pod: runtime.name, namespace: runtime.namespace });
-        const orphan = new PodWorker(rememberedPod(runtime), this.#deps.worker);
-        orphan.remove();
-        this.#start(orphan);
-        context.metrics.orphaned();
-      }
-      await this.#removeLeftBehind();
-      await context.volumes.sweep(signal);
-      for (const directory of await notedLogDirectories(context.settings.dataDir)) if (!this.#workers.has(directory.uid)) await removePodLogs(context, directory);
-    } catch (error) {
-      if (!signal.aborted) log.warn("leftovers of pods not removed, next try at the next list", { error });
-    }
+    const { signal, log, worker: { context } } = this.#deps;
+    const attempt = async (work: () => Promise<void>, facts: { readonly uid?: string } = {}): Promise<void> => {
+      if (signal.aborted) return;
+      await work().catch((error: unknown) => {
+        if (!signal.aborted) log.warn("leftovers of pods not removed, next try at the next list", { ...facts, error });
+      });
+    };
+    for (const { uid } of this.#inRuntime.values()) if (!this.#workers.has(uid)) await attempt(() => this.#endOrphan(uid), { uid });
+    await attempt(() => this.#removeLeftBehind());
+    await attempt(() => context.volumes.sweep(signal));
+    await attempt(async () => {
+      for (const directory of await notedLogDirectories(context.settings.dataDir)) if (!this.#isThere(directory.uid)) await removePodLogs(context, directory);
+    });
+  }
+
+  /** Somebody sees to it, or it may run still: what the runtime has of it is to be ended first. */
+  #isThere(uid: string): boolean { return this.#workers.has(uid) || this.#inRuntime.has(uid); }
+
+  async #endOrphan(uid: string): Promise<void> {
+    const { cri, signal, log, worker } = this.#deps;
+    const runtime = await readRuntimePod(cri, uid, signal);
+    if (this.#workers.has(uid) || (runtime.containers.length === 0 && runtime.sandboxes.length === 0)) return;
+    log.info("ending a pod that the API server does not know", { uid, pod: runtime.name, namespace: runtime.namespace });
+    const orphan = new PodWorker(rememberedPod(runtime), worker);
+    orphan.remove();
+    this.#start(orphan);
+    worker.context.metrics.orphaned();
   }
 
   /** One that cannot be removed does not keep the others. */
   async #removeLeftBehind(): Promise<void> {
     const { signal, log, worker: { context: { volumes, cgroups, metrics } } } = this.#deps;
-    const left = [...await volumes.leftBehind()].filter((uid) => !this.#workers.has(uid));
+    const left = [...await volumes.leftBehind()].filter((uid) => !this.#isThere(uid));
     let failed = 0;
     for (const uid of left) {
       try {

@@ -208,7 +208,7 @@ export class PodWorker {
         if (sync.signal.aborted) continue; // the world changed: look again
         waitMs = this.#stage === "running" ? this.#retryMs(error) : backoffMs(++failures, CLEANUP_RETRY);
         if (!(error instanceof VolumesNotReady)) log.warn("pod not synced, next try soon", { pod: this.#pod.metadata.name, namespace: this.#pod.metadata.namespace, uid: this.uid, stage: this.#stage, error });
-        this.#say();
+        this.#sayIfPossible();
       } finally {
         this.#sync = undefined;
         metrics.synced(stage === "terminated" ? "terminated" : this.#stage === "running" ? operation : "kill", (clock.uptimeMs() - beganMs) / 1000);
@@ -282,6 +282,15 @@ export class PodWorker {
   /** Once no container of a pod that ends runs any more, it is told once, when all is over. Source: kubernetes v1.36 pkg/kubelet/kubelet.go SyncTerminatingPod */
   #sayUnlessEnding(): void {
     if (this.#stage !== "terminating" || this.#runtime.containers.some(({ state }) => state === "running" || state === "unknown")) this.#say();
+  }
+
+  /** Whatever the runtime tells: nobody would look after the pod any more, not even when it is deleted. */
+  #sayIfPossible(): void {
+    try {
+      this.#say();
+    } catch (error) {
+      this.#deps.context.log.error("what a pod is cannot be told, next try soon", { pod: this.#pod.metadata.name, namespace: this.#pod.metadata.namespace, uid: this.uid, error });
+    }
   }
 
   #say(): void {

@@ -19,7 +19,7 @@ import type { Methods } from "../plugins/gen/dra.v1.ts";
 import healthText from "../plugins/dra-health-facts.txt" with { type: "text" };
 import type { DeviceHealth, Methods as HealthMethods } from "../plugins/gen/dra-health.v1alpha1.ts";
 import { claimManager } from "./claim-manager.ts";
-import { checkClaim, claimHealth, type PreparedClaim } from "./claim-plan.ts";
+import { checkClaim, claimHealth, claimsOfPod, devicesOfContainer, type PreparedClaim } from "./claim-plan.ts";
 import { draDrivers } from "./dra-drivers.ts";
 import { deviceHealths } from "./device-health.ts";
 
@@ -157,6 +157,15 @@ test("a container's status tells of what it has of its claims, as its spec names
   expect(health("all")).toEqual([{ name: "claim:gpu", resources: [{ resourceID: "example.com/gpu=0", health: "Healthy" }, { resourceID: `${DRIVER}/n1/gpu-1`, health: "Unknown" }] }]);
   expect(health("one")).toEqual([{ name: "claim:gpu/big", resources: [{ resourceID: "example.com/gpu=0", health: "Healthy" }] }]);
   expect(health("none")).toEqual([]);
+});
+
+test("of a pod one of whose claims has not been made yet, what it has of the others is told", () => {
+  const half = { ...pod("u1"), spec: { resourceClaims: [{ name: "gpu", resourceClaimName: "shared" }, { name: "later", resourceClaimTemplateName: "t" }], containers: [{ name: "both", resources: { claims: [{ name: "gpu" }, { name: "later" }] } }] } } as unknown as Pod;
+  const devices = [{ driver: DRIVER, pool: "n1", device: "gpu-0", requests: [], cdiIds: ["example.com/gpu=0"] }];
+  const preparedAs = (name: string): PreparedClaim | undefined => (name === "shared" ? { namespace: "d", name, uid: "c", drivers: [DRIVER], pods: ["u1"], devices } : undefined);
+  expect(claimHealth(half, "both", { preparedAs, healthOf: () => ({ health: "Healthy" }) })).toEqual([{ name: "claim:gpu", resources: [{ resourceID: "example.com/gpu=0", health: "Healthy" }] }]);
+  expect(devicesOfContainer(half, "both", preparedAs).map((one) => one.devices)).toEqual([devices]);
+  expect(() => claimsOfPod(half)).toThrow("pod claim later: ResourceClaim not created yet"); // it does not start
 });
 
 test("a claim that is said to have been made for a pod is the pod's", () => {

@@ -17,13 +17,19 @@ export interface PodClaim {
   readonly isMade?: boolean | undefined;
 }
 
-/** Throws while the object of a claim has not been made yet. */
+/** Throws while the object of a claim has not been made yet, as of a pod that nobody has scheduled. */
 export function claimsOfPod(pod: Pod): PodClaim[] {
+  const missing = (pod.spec.resourceClaims ?? []).find(({ name, resourceClaimName }) => !resourceClaimName && !pod.status?.resourceClaimStatuses?.some((one) => one.name === name));
+  if (missing) throw new Error(`pod claim ${missing.name}: ResourceClaim not created yet`);
+  return madeClaims(pod);
+}
+
+/** Those whose objects have been made. */
+function madeClaims(pod: Pod): PodClaim[] {
   const claims = (pod.spec.resourceClaims ?? []).flatMap(({ name, resourceClaimName }): PodClaim[] => {
     if (resourceClaimName) return [{ podName: name, name: resourceClaimName }];
     const status = pod.status?.resourceClaimStatuses?.find((one) => one.name === name);
-    if (!status) throw new Error(`pod claim ${name}: ResourceClaim not created yet`);
-    return status.resourceClaimName ? [{ podName: name, name: status.resourceClaimName, isMade: true }] : []; // none is needed
+    return status?.resourceClaimName ? [{ podName: name, name: status.resourceClaimName, isMade: true }] : []; // not yet, or none is needed
   });
   const extended = pod.status?.extendedResourceClaimStatus?.resourceClaimName;
   return extended ? [...claims, { podName: "", name: extended }] : claims;
@@ -62,7 +68,7 @@ export interface PreparedClaim {
 
 /** What a container gets of the pod's claims. */
 export function devicesOfContainer(pod: Pod, container: string, preparedAs: (objectName: string) => PreparedClaim | undefined): { readonly claim: PreparedClaim; readonly devices: readonly PreparedDevice[] }[] {
-  const named = new Map(claimsOfPod(pod).map((claim) => [claim.podName, claim.name]));
+  const named = new Map(madeClaims(pod).map((claim) => [claim.podName, claim.name]));
   const spec = allContainers(pod.spec).find((one) => one.container.name === container)?.container;
   const wanted: { readonly name: string | undefined; readonly requests: readonly string[] | undefined }[] = (spec?.resources?.claims ?? []).map(({ name, request }) => ({ name: named.get(name), requests: request ? [request] : undefined }));
   const mappings = (pod.status?.extendedResourceClaimStatus?.requestMappings ?? []).filter((mapping) => mapping.containerName === container);
@@ -79,7 +85,7 @@ export function devicesOfContainer(pod: Pod, container: string, preparedAs: (obj
 export function claimHealth(pod: Pod, container: string, { preparedAs, healthOf }: { readonly preparedAs: (objectName: string) => PreparedClaim | undefined; readonly healthOf: (device: PreparedDevice) => Pick<ResourceHealth, "health" | "message"> }): ResourceStatus[] {
   const wanted = pod.spec.containers.find(({ name }) => name === container)?.resources?.claims ?? [];
   if (wanted.length === 0) return [];
-  const named = new Map(claimsOfPod(pod).map((claim) => [claim.podName, claim.name]));
+  const named = new Map(madeClaims(pod).map((claim) => [claim.podName, claim.name]));
   return wanted.flatMap(({ name, request }) => {
     const prepared = named.has(name) ? preparedAs(named.get(name)!) : undefined;
     const base = request?.split("/")[0];

@@ -10,7 +10,7 @@ import type { Random } from "../../../core/lifecycle/random.ts";
 import type { Device, Mount, MountPropagation } from "../../cri/gen/runtime.v1.ts";
 import type { OperatingSystem } from "../../os/machine.ts";
 import type { Mounts } from "../../os/mount.ts";
-import { messagesDirectory } from "../volumes/pod-directories.ts";
+import { HOSTS_FILE, messagesDirectory } from "../volumes/pod-directories.ts";
 import type { ReadyVolume } from "../volumes/ready-volume.ts";
 import { bindSubPath, resolveSubPath, SubPathNotMade } from "../volumes/subpath.ts";
 import { expandStrictly } from "./expansion.ts";
@@ -43,7 +43,7 @@ export async function containerMounts(facts: MountFacts): Promise<Mount[]> {
   const { os, container, podDir, hosts, random } = facts;
   const result = (container.volumeMounts ?? []).map((mount, index) => volumeMount(facts, mount, index));
   if (hosts !== undefined && !container.volumeMounts?.some(({ mountPath }) => mountPath === HOSTS_PATH[os])) {
-    const path = join(podDir, "etc-hosts");
+    const path = join(podDir, HOSTS_FILE);
     await writeFile(path, hosts);
     await chmod(path, 0o644);
     result.push({ container_path: HOSTS_PATH[os], host_path: path });

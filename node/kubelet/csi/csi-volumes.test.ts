@@ -16,6 +16,7 @@ import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { eventually, fakeApi } from "../../../test/fake-api.ts";
 import { serviceMethods } from "../../cri/facts.ts";
 import { RpcFailure, rpcServer } from "../../cri/rpc-server.ts";
+import { type Exec, exec } from "../../os/exec.ts";
 import type { Mounts } from "../../os/mount.ts";
 import csiFacts from "../plugins/csi-facts.txt" with { type: "text" };
 import type { Methods as Csi } from "../plugins/gen/csi.v1.ts";
@@ -213,7 +214,7 @@ test("a volume that has grown is expanded on the node, its claim says so, and it
   await node.volumes.setUp(pod("u1"), volume, { claim, volume: pv }, signal);
   expect(node.calls).toEqual(["stage", "publish", "expand"]);
   const metrics = metricsRegistry();
-  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], locals: () => [{ podUid: "u2", namespace: "d", claim: "mine", path: dataDir }, { podUid: "u3", namespace: "d", claim: "gone", path: join(dataDir, "gone") }], known: (path) => path, periodMs: 60_000, clock: systemClock, log: silentLog, metrics });
+  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], mounted: () => [{ podUid: "u2", name: "v", namespace: "d", claim: "mine", path: dataDir }, { podUid: "u3", name: "v", namespace: "d", claim: "gone", path: join(dataDir, "gone") }], exec, known: (path) => path, periodMs: 60_000, clock: systemClock, log: silentLog, metrics });
   const stop = new AbortController();
   const ended = figures.run(stop.signal, () => undefined);
   await eventually(() => figures.of("u1").length, (count) => count === 1);
@@ -289,13 +290,38 @@ test("what a driver does not tell of a volume is zero; of one of which it tells 
   expect([figuresOf({ usage: [{ unit: "INODES", available: 3 }] }), figuresOf({})]).toEqual([{ ...none, inodesFree: 3 }, undefined]);
 });
 
+test("how full volumes are that a pod itself names is told too, by their names, and is no claim's", async () => {
+  await using node = await startNode();
+  await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false, volumeLifecycleModes: ["Ephemeral"] } }, { signal });
+  await node.volumes.setUp(pod("u1"), { ...volume, specName: "inline", lifecycle: "Ephemeral" }, undefined, signal);
+  const metrics = metricsRegistry();
+  const asked: string[] = [];
+  let atOnce = 0, most = 0;
+  const far: Exec = async (_, args) => {
+    asked.push(args.at(-1)!);
+    most = Math.max(most, ++atOnce);
+    await systemClock.sleep(5, signal);
+    atOnce--;
+    return { exitCode: 0, stdout: "4096 100 60 50 20 5\n", stderr: "" };
+  };
+  const others = Array.from({ length: 9 }, (_, i) => ({ podUid: "u2", name: `f${i}`, path: `/far/${i}`, isRemote: true }));
+  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], mounted: () => [{ podUid: "u1", name: "files", path: "/far", isRemote: true }, ...others], exec: far, known: (path) => path, periodMs: 60_000, clock: systemClock, log: silentLog, metrics });
+  const stop = new AbortController();
+  const ended = figures.run(stop.signal, () => undefined);
+  const found = await eventually(() => figures.of("u1"), ({ length }) => length === 2);
+  expect(found).toMatchObject([{ name: "inline", capacityBytes: 100 }, { name: "files", capacityBytes: 409_600, availableBytes: 204_800, usedBytes: 163_840, inodes: 20, inodesUsed: 15 }]);
+  expect([asked.length, most, figures.of("u2").length, /kubelet_volume_stats_capacity_bytes\{/.test(metrics.render())]).toEqual([10, 4, 9, false]);
+  stop.abort();
+  await ended;
+});
+
 test("how full a block device is, its driver says too", async () => {
   await using node = await startNode();
   await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: { attachRequired: false } }, { signal });
   const claim = { metadata: { name: "c", namespace: "d" }, spec: {}, status: { phase: "Bound", capacity: { storage: "1Gi" } } } as unknown as PersistentVolumeClaim;
   const pv = { metadata: { name: "pv-1" }, spec: { capacity: { storage: "1Gi" }, accessModes: ["ReadWriteOnce"] } } as unknown as PersistentVolume;
   await node.volumes.setUp(pod("u1"), { ...volume, fsType: "", block: true }, { claim, volume: pv }, signal);
-  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], locals: () => [], known: (path) => path, periodMs: 60_000, clock: systemClock, log: silentLog, metrics: metricsRegistry() });
+  const figures = volumeStats({ volumes: node.volumes, drivers: node.drivers, pods: () => ["u1"], mounted: () => [], exec, known: (path) => path, periodMs: 60_000, clock: systemClock, log: silentLog, metrics: metricsRegistry() });
   const stop = new AbortController();
   const ended = figures.run(stop.signal, () => undefined);
   await eventually(() => figures.of("u1"), ([one]) => one?.capacityBytes === 100);

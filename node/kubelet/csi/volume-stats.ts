@@ -1,5 +1,5 @@
 /**
- * How full the volumes of claims are, and how they are: of local ones as their file systems say, of others as their drivers do. For the summary and as
+ * How full volumes are, and how they are: as their drivers say, and of those without one their file systems. For the summary and, those of claims, as
  * kubelet_volume_stats_*.
  *
  * Source: kubernetes v1.36 pkg/kubelet/server/stats/volume_stat_calculator.go, pkg/kubelet/metrics/collectors/volume_stats.go, pkg/volume/csi/csi_metrics.go,
@@ -8,18 +8,23 @@
 import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
+import { settleEach } from "../../../core/lifecycle/settle-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { DEFAULT_BUCKETS, type Metrics } from "../../../core/observe/metrics.ts";
 import type { NodeGetVolumeStatsResponse } from "../plugins/gen/csi.v1.ts";
+import type { Exec } from "../../os/exec.ts";
 import { fileSystemUsage } from "../stats/disk-usage.ts";
+import { remoteUsage } from "../volumes/remote-volumes.ts";
 import type { CsiVolumes } from "./csi-volumes.ts";
 import type { CsiDrivers } from "./drivers.ts";
 
-export interface VolumeFigures {
+/** Absent: the volume is the pod's own. */
+interface Claim { readonly namespace?: string | undefined; readonly claim?: string | undefined }
+
+export interface VolumeFigures extends Claim {
   readonly podUid: string;
-  /** Its claim. */
-  readonly namespace: string;
-  readonly claim: string;
+  /** In the pod; absent: its claim says which. */
+  readonly name?: string | undefined;
   readonly availableBytes?: number | undefined;
   readonly capacityBytes?: number | undefined;
   readonly usedBytes?: number | undefined;
@@ -33,16 +38,19 @@ export interface VolumeStats extends Runnable {
   of(podUid: string): readonly VolumeFigures[];
 }
 
-/** A claim's volume that is mounted here without a driver. */
-export interface LocalVolume { readonly podUid: string; readonly namespace: string; readonly claim: string; readonly path: string }
+/** A volume that is mounted here without a driver. `isRemote`: its server may be away. */
+export interface MountedVolume extends Claim { readonly podUid: string; readonly name: string; readonly path: string; readonly isRemote?: boolean | undefined }
 
 const CALL_MS = 10_000;
+/** Each of a server is a program; those that are here come first. */
+const LOOKED_AT_ONCE = 4;
 
 interface Deps {
   readonly volumes: CsiVolumes;
   readonly drivers: CsiDrivers;
   readonly pods: () => Iterable<string>;
-  readonly locals: () => Iterable<LocalVolume>;
+  readonly mounted: () => Iterable<MountedVolume>;
+  readonly exec: Exec;
   readonly known: (path: string) => string;
   /** How often they are read; not positive: never. */
   readonly periodMs: number;
@@ -51,7 +59,7 @@ interface Deps {
   readonly metrics: Metrics;
 }
 
-export function volumeStats({ volumes, drivers, pods, locals, known, periodMs, clock, log, metrics }: Deps): VolumeStats {
+export function volumeStats({ volumes, drivers, pods, mounted, exec, known, periodMs, clock, log, metrics }: Deps): VolumeStats {
   let figures: readonly VolumeFigures[] = [];
   const took = metrics.histogram("kubelet_volume_metric_collection_duration_seconds", "[ALPHA] Duration in seconds to calculate volume stats", DEFAULT_BUCKETS);
 
@@ -61,29 +69,29 @@ export function volumeStats({ volumes, drivers, pods, locals, known, periodMs, c
   }
 
   async function look(signal: AbortSignal): Promise<void> {
-    const wanted = [...pods()].flatMap((podUid) => volumes.published(podUid).flatMap(({ volume, target, claim }) => (claim ? [{ podUid, volume, target, claim }] : [])));
-    const local = Promise.all([...locals()].map(localFigures));
-    const answers = await Promise.all(wanted.map(async ({ podUid, volume, target, claim }): Promise<VolumeFigures[]> => {
+    const wanted = [...pods()].flatMap((podUid) => volumes.published(podUid).map(({ volume, target, claim }) => ({ podUid, volume, target, of: claim ?? { name: volume.specName } })));
+    const others = settleEach([...mounted()].toSorted((a, b) => Number(a.isRemote ?? false) - Number(b.isRemote ?? false)), LOOKED_AT_ONCE, (one) => mountedFigures(one, signal));
+    const answers = await Promise.all(wanted.map(async ({ podUid, volume, target, of }): Promise<VolumeFigures[]> => {
       try {
         const driver = drivers.get(volume.driver);
         if (!(await driver.can("GET_VOLUME_STATS", signal))) return [];
         const answer = await timed(volume.driver, () => driver.call("Node/NodeGetVolumeStats", { volume_id: volume.handle, volume_path: known(target) }, { signal, timeoutMs: CALL_MS }));
         const told = figuresOf(answer);
-        return told ? [{ podUid, ...claim, ...told }] : [];
+        return told ? [{ podUid, ...of, ...told }] : [];
       } catch (error) {
         if (!signal.aborted) log.debug("no figures of a volume", { driver: volume.driver, volume: volume.handle, error });
         return [];
       }
     }));
-    figures = [...answers, ...await local].flat();
+    figures = [...answers, ...await others].flat();
   }
 
-  async function localFigures({ path, ...of }: LocalVolume): Promise<VolumeFigures[]> {
+  async function mountedFigures({ path, isRemote = false, ...of }: MountedVolume, signal: AbortSignal): Promise<VolumeFigures[]> {
     try {
-      const { inodes, inodesFree, ...bytes } = await timed("statfs", () => fileSystemUsage(path));
+      const { inodes, inodesFree, ...bytes } = await timed("statfs", () => (isRemote ? remoteUsage(exec, path, { signal }) : fileSystemUsage(path)));
       return [{ ...of, ...bytes, inodes, inodesFree, inodesUsed: inodes - inodesFree }];
     } catch (error) {
-      log.debug("no figures of a volume", { path, error }); // unmounted meanwhile
+      if (!signal.aborted) log.debug("no figures of a volume", { path, error }); // unmounted meanwhile, or nobody answers
       return [];
     }
   }
@@ -96,7 +104,7 @@ export function volumeStats({ volumes, drivers, pods, locals, known, periodMs, c
   ] as readonly (readonly [string, string, (of: VolumeFigures) => number | undefined])[]) {
     metrics.gaugeFrom(`kubelet_volume_stats_${name}`, `[ALPHA] ${help}`, () => [...new Map(figures.flatMap((one) => {
       const number = value(one);
-      return number === undefined ? [] : [[`${one.namespace}/${one.claim}`, [{ namespace: one.namespace, persistentvolumeclaim: one.claim }, number] as const] as const]; // once, however many pods mount it
+      return number === undefined || one.namespace === undefined || one.claim === undefined ? [] : [[`${one.namespace}/${one.claim}`, [{ namespace: one.namespace, persistentvolumeclaim: one.claim }, number] as const] as const]; // once, however many pods mount it
     })).values()]);
   }
 

@@ -61,7 +61,7 @@ test("a plugin registers, its devices are counted, given to containers, and know
   const first = deviceManager({ dataDir, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => undefined });
   const stop = new AbortController();
   const counts = metricsRegistry();
-  const api = podResourcesApi({ dataDir, clock: { uptimeMs: () => 0 }, log: silentLog, metrics: counts, pods: () => [pod("u1", [1])], devicesOf: first.devicesOf, claimsOf: () => [], allDevices: first.all, cpuIds: () => [0, 1], exclusiveCpus: () => [], memoryOf: () => [{ type: "memory", size: 4096, numaAffinity: [1] }], allocatableMemory: () => [] });
+  const api = podResourcesApi({ dataDir, clock: { uptimeMs: () => 0 }, log: silentLog, metrics: counts, pods: () => [pod("u1", [1])], allPods: () => [pod("u1", [1]), pod("ended", [1])], devicesOf: first.devicesOf, claimsOf: () => [], allDevices: first.all, cpuIds: () => [0, 1], exclusiveCpus: () => [], memoryOf: () => [{ type: "memory", size: 4096, numaAffinity: [1] }], allocatableMemory: () => [] });
   const { promise: changed, resolve: fallIll } = Promise.withResolvers<void>();
   const ended = runAll([...first.parts, plugin(calls, changed), api], stop.signal);
   const socket = join(dataDir, "device-plugins", "kubelet.sock");
@@ -88,7 +88,7 @@ test("a plugin registers, its devices are counted, given to containers, and know
   await expect(agent.call("PodResourcesLister/Get", { pod_name: "x", pod_namespace: "d" })).rejects.toThrow("pod x in namespace d not found");
   agent.close();
   const older = rpcClient<PodResources>({ socket: join(dataDir, "pod-resources", "kubelet.sock"), methods: serviceMethods(podResourcesText, "v1alpha1"), nowMs: Date.now });
-  expect(await older.call("PodResourcesLister/List", {})).toEqual({ pod_resources: [{ name: "pod-u1", namespace: "d", containers: [{ name: "c0", devices: [{ resource_name: RESOURCE, device_ids: ["b"] }] }] }] });
+  expect(await older.call("PodResourcesLister/List", {})).toEqual({ pod_resources: [{ name: "pod-u1", namespace: "d", containers: [{ name: "c0", devices: [{ resource_name: RESOURCE, device_ids: ["b"] }] }] }, { name: "pod-ended", namespace: "d", containers: [{ name: "c0" }] }] });
   older.close();
   for (const line of ['requests_total{server_api_version="v1"} 3', 'requests_total{server_api_version="v1alpha1"} 1', 'requests_list{server_api_version="v1"} 1', 'errors_get{server_api_version="v1"} 1']) expect(counts.render()).toContain(`kubelet_pod_resources_endpoint_${line}\n`);
   const eager = rpcClient<PodResources>({ socket: join(dataDir, "pod-resources", "kubelet.sock"), methods: serviceMethods(podResourcesText, "v1"), nowMs: Date.now });

@@ -25,6 +25,8 @@ interface Deps {
   readonly metrics: Metrics;
   /** Those that run or will, and those that are ending. */
   readonly pods: () => Iterable<Pod>;
+  /** And those that have ended: who asks for one by its name is told of it. */
+  readonly allPods: () => Iterable<Pod>;
   readonly devicesOf: (podUid: string, container: string) => readonly ContainerDevice[];
   readonly claimsOf: (pod: Pod, container: string) => readonly DynamicResource[];
   readonly allDevices: () => readonly ContainerDevice[];
@@ -41,7 +43,7 @@ const LIMIT = { perSecond: 100, burst: 10 };
 const ENDPOINT = "kubelet_pod_resources_endpoint";
 const BY_VERSION = "Broken down by server api version.";
 
-export function podResourcesApi({ dataDir, clock, log, metrics, pods, devicesOf, claimsOf, allDevices, cpuIds, exclusiveCpus, memoryOf, allocatableMemory }: Deps): Runnable {
+export function podResourcesApi({ dataDir, clock, log, metrics, pods, allPods, devicesOf, claimsOf, allDevices, cpuIds, exclusiveCpus, memoryOf, allocatableMemory }: Deps): Runnable {
   const counter = (name: string, help: string) => metrics.counter(`${ENDPOINT}_${name}`, `[ALPHA] ${help} ${BY_VERSION}`);
   const asked = counter("requests_total", "Cumulative number of requests to the PodResource endpoint.");
   const listed = counter("requests_list", "Number of requests to the PodResource List endpoint.");
@@ -72,7 +74,7 @@ export function podResourcesApi({ dataDir, clock, log, metrics, pods, devicesOf,
       "PodResourcesLister/Get"({ pod_name = "", pod_namespace = "" }) {
         asked.inc(v1);
         got.inc(v1);
-        const pod = [...pods()].find(({ metadata }) => metadata.name === pod_name && metadata.namespace === pod_namespace);
+        const pod = [...allPods()].find(({ metadata }) => metadata.name === pod_name && metadata.namespace === pod_namespace);
         if (!pod) {
           notGot.inc(v1);
           throw new RpcFailure("Unknown", `pod ${pod_name} in namespace ${pod_namespace} not found`);
@@ -90,7 +92,7 @@ export function podResourcesApi({ dataDir, clock, log, metrics, pods, devicesOf,
       calls: {
         "PodResourcesLister/List"() {
           asked.inc({ server_api_version: "v1alpha1" });
-          return { pod_resources: [...pods()].map(deviceUsersOf) };
+          return { pod_resources: [...allPods()].map(deviceUsersOf) }; // ended or not
         },
       },
     },

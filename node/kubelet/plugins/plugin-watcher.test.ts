@@ -1,4 +1,5 @@
-import { existsSync, mkdtempSync, renameSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -111,4 +112,35 @@ test.each([
   stop.abort();
   await ended;
   await first();
+});
+
+test("a plugin that does not answer keeps no other from being taken, or from going; one behind a link is found", async () => {
+  const calls: string[] = [];
+  const held = Promise.withResolvers<void>();
+  const handler: PluginHandler = {
+    type: "DRAPlugin", validate: () => undefined, deregister: async ({ name }) => void calls.push(`deregister ${name}`),
+    async register({ name }) {
+      if (name === "slow") await held.promise;
+      calls.push(`register ${name}`);
+    },
+  };
+  const silent = createServer(() => undefined).listen(join(directory, "silent-reg.sock")); // takes connections, and says nothing
+  symlinkSync("/nowhere", join(directory, "dangling.sock"));
+  const stop = new AbortController();
+  const ended = runAll([pluginWatcher({ directory, handlers: [handler], clock: quick, log: silentLog, metrics: metricsRegistry() })], stop.signal);
+  const slow = startPlugin("slow", { name: "slow" });
+  const hidden = startPlugin(".elsewhere", { name: "linked" });
+  symlinkSync(join(directory, ".elsewhere-reg.sock"), join(directory, "linked-reg.sock"));
+  await eventually(() => calls, ([call]) => call === "register linked");
+  rmSync(join(directory, "linked-reg.sock"));
+  await eventually(() => calls.at(-1), (call) => call === "deregister linked");
+  rmSync(join(directory, "slow-reg.sock")); // while it is being taken
+  await systemClock.sleep(100, stop.signal);
+  held.resolve();
+  await eventually(() => calls.slice(2), ({ length }) => length === 2);
+  expect(calls.slice(2)).toEqual(["register slow", "deregister slow"]);
+  stop.abort();
+  silent.close();
+  await ended;
+  await Promise.all([hidden(), slow()]);
 });

@@ -55,6 +55,8 @@ interface Seen {
   registered: Registered | undefined;
   /** What was registered at this socket before it was made anew, and is served until that has come of it. */
   before: Registered | undefined;
+  /** It is being asked: one that does not answer keeps no other waiting. */
+  underWay: boolean;
   failures: number;
   retryAtMs: number;
 }
@@ -68,6 +70,7 @@ const DEPTH_MAX = 3;
 export function pluginWatcher({ directory, handlers, clock, log, metrics }: Deps): Runnable {
   const seen = new Map<string, Seen>(); // by socket
   metrics.gaugeFrom("plugin_manager_total_plugins", "[ALPHA] Number of plugins in Plugin Manager", () => [...seen].flatMap(([socket_path, { registered }]) => [[{ socket_path, state: "desired_state_of_world" }, 1] as const, ...(registered ? [[{ socket_path, state: "actual_state_of_world" }, 1] as const] : [])]));
+  const underWay = new Set<Promise<void>>();
   let registrations = 0;
 
   async function scan(signal: AbortSignal): Promise<void> {
@@ -80,7 +83,7 @@ export function pluginWatcher({ directory, handlers, clock, log, metrics }: Deps
       const { handler, plugin, nth } = last;
       const anew = sockets.get(path);
       if (anew !== undefined) {
-        seen.set(path, { identity: anew, registered: undefined, before: last, failures: 0, retryAtMs: 0 });
+        seen.set(path, { identity: anew, registered: undefined, before: last, underWay: false, failures: 0, retryAtMs: 0 });
         continue;
       }
       const other = newestOf(handler, plugin.name);
@@ -91,20 +94,31 @@ export function pluginWatcher({ directory, handlers, clock, log, metrics }: Deps
       log.info("plugin is gone", { type: handler.type, plugin: plugin.name, socket: path });
       await handler.deregister(plugin, signal).catch((error: unknown) => log.warn("plugin not taken off", { plugin: plugin.name, error }));
     }
-    await Promise.all([...sockets].map(async ([path, identity]) => {
-      const one = seen.get(path) ?? { identity, registered: undefined, before: undefined, failures: 0, retryAtMs: 0 };
+    for (const [path, identity] of sockets) {
+      const one = seen.get(path) ?? { identity, registered: undefined, before: undefined, underWay: false, failures: 0, retryAtMs: 0 };
       seen.set(path, one);
-      if (one.registered || clock.uptimeMs() < one.retryAtMs) return;
-      try {
-        one.registered = await register(path, signal);
-        one.failures = 0;
-        await leave(one, signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        one.retryAtMs = clock.uptimeMs() + backoffMs(++one.failures, RETRY);
-        log.warn("plugin not registered, next try later", { socket: path, error });
-      }
-    }));
+      if (one.registered || one.underWay || clock.uptimeMs() < one.retryAtMs) continue;
+      const asked = ask(path, one, signal).finally(() => underWay.delete(asked));
+      underWay.add(asked);
+    }
+  }
+
+  /** Never throws. */
+  async function ask(path: string, one: Seen, signal: AbortSignal): Promise<void> {
+    one.underWay = true;
+    try {
+      const registered = await register(path, signal);
+      if (seen.get(path) !== one) return await takeBack(registered.handler, registered.plugin, signal); // it has gone meanwhile
+      one.registered = registered;
+      one.failures = 0;
+      await leave(one, signal);
+    } catch (error) {
+      if (signal.aborted) return;
+      one.retryAtMs = clock.uptimeMs() + backoffMs(++one.failures, RETRY);
+      log.warn("plugin not registered, next try later", { socket: path, error });
+    } finally {
+      one.underWay = false;
+    }
   }
 
   /** Another plugin has come in the place of the one before. */
@@ -188,19 +202,29 @@ export function pluginWatcher({ directory, handlers, clock, log, metrics }: Deps
         }
       } finally {
         watcher.close();
+        await Promise.all(underWay);
       }
     },
   };
 }
 
+/** Or what leads to one. What goes while we look is not there. */
 async function socketsIn(directory: string, depth: number): Promise<{ readonly path: string; readonly identity: string }[]> {
-  const entries = (await readdir(directory, { withFileTypes: true })).filter(({ name }) => !name.startsWith("."));
+  const entries = ((await unlessGone(readdir(directory, { withFileTypes: true }))) ?? []).filter(({ name }) => !name.startsWith("."));
   const found = await Promise.all(entries.map(async (entry) => {
     const path = join(directory, entry.name);
     if (entry.isDirectory()) return depth > 0 ? await socketsIn(path, depth - 1) : [];
-    if (!entry.isSocket()) return [];
-    const { ino, ctimeMs } = await stat(path);
-    return [{ path, identity: `${ino} ${ctimeMs}` }];
+    const facts = entry.isSocket() || entry.isSymbolicLink() ? await unlessGone(stat(path)) : undefined;
+    return facts?.isSocket() ? [{ path, identity: `${facts.ino} ${facts.ctimeMs}` }] : [];
   }));
   return found.flat();
+}
+
+async function unlessGone<T>(found: Promise<T>): Promise<T | undefined> {
+  try {
+    return await found;
+  } catch (error) {
+    if (["ENOENT", "ENOTDIR", "ELOOP"].includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
+    throw error;
+  }
 }

@@ -39,3 +39,10 @@ test.each([["before it is read", false], ["while it is read", true]])("a log who
   await once(body, "close");
   await expect.poll(timesOpen).toBe(0);
 });
+
+test.each([["", "200"], ["tailLines=0", "200 "], ["tail=0", "200 "], ["tail=all&tailLines=0", "200"], ["tail=1&tailLines=0", "200"], ["tail=0&tailLines=1", "200 "], ["tailLines=all", '400 {"message": "Unable to decode query."}'], ["tail=-1", '422 {"message": "Invalid request."}']])("how much of a log is wanted: %s", async (query, answer) => {
+  const { status, body } = await containerLogs(api, { namespace: "shop", pod: "web", container: "c", query: new URLSearchParams(query), signal: new AbortController().signal }, systemClock);
+  let text = typeof body === "string" ? body : "";
+  if (typeof body !== "string") for await (const chunk of body as Readable) text += String(chunk);
+  expect(`${status} ${text}`).toBe(answer === "200" ? "200 one\n" : answer);
+});

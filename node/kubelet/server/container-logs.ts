@@ -53,8 +53,8 @@ async function openWhenThere({ path, running }: LogFile, follow: boolean, clock:
 /** Or the body of the refusal. */
 function parseOptions(query: URLSearchParams, nowMs: number): ReadLogOptions | string {
   const integer = (name: string): number | undefined => (query.has(name) && query.get(name) !== "" ? Number(query.get(name)) : undefined);
-  // "all" is what old clients sent for no limit
-  const tailLines = query.get("tail") === "all" || query.get("tailLines") === "all" ? undefined : integer("tailLines") ?? integer("tail");
+  // old clients say "tail", and "all" for no limit: that goes before what new ones say
+  const tailLines = query.get("tail") === "all" ? undefined : integer("tail") ?? integer("tailLines");
   const limitBytes = integer("limitBytes");
   const sinceSeconds = integer("sinceSeconds");
   const sinceTime = query.get("sinceTime") ?? "";

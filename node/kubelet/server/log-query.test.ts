@@ -37,8 +37,8 @@ test("a service's log comes from the journal, else from its file; never from els
   expect((await ask("query=nginx", undefined)).answer).toBe("200 from the file");
   expect((await ask("query=nginx&tailLines=1", undefined)).answer).toBe("200 options present and query resolved to log files for [nginx]\ntry without specifying options");
   expect((await ask("query=/nginx/nginx.log", undefined)).answer).toBe("200 from the file");
-  expect((await ask("query=passwd", undefined)).answer).toBe("404 log not found for passwd");
-  expect((await ask("query=/../../../etc/passwd", undefined)).answer).toBe("404 404 page not found");
+  expect((await ask("query=passwd", undefined)).answer).toBe("200 log not found for passwd");
+  expect((await ask("query=/../../../etc/passwd", undefined)).answer).toBe('406 query: Invalid value: ["/../../../etc/passwd"]: statat /../../../etc/passwd: no such file or directory');
   expect((await ask("query=nginx", undefined, false)).answer).toBe("403 Log query is not enabled on this node");
 });
 
@@ -52,14 +52,31 @@ test("what is part of this process has logged where it does", async () => {
   expect((await ask("query=kubelet", undefined)).answer).toBe("200 from a kubelet");
 });
 
+test("where the journal knows a service and has nothing to say of it, or cannot, that is told; of one that nobody knows, that there is no log", async () => {
+  const of = async (query: string, ended: Partial<ExecResult>): Promise<string> => {
+    const exec = async (_: string, args: readonly string[]): Promise<ExecResult> => (args[0] === "--field" ? { exitCode: 0, stdout: "ssh.service\n", stderr: "" } : { exitCode: 1, stdout: "", stderr: "", ...ended });
+    const { status, body } = await logQuery({ logDir, enabled: true, exec }, new URLSearchParams(query), signal);
+    return `${status} ${body as string}`;
+  };
+  expect(await of("query=ssh&pattern=x", { stdout: "-- No entries --\n" })).toBe("200 -- No entries --\n");
+  expect(await of("query=ssh&boot=-9", { stderr: "No such boot\n" })).toBe("200 No such boot\n");
+  expect(await of("query=a&query=b", { exitCode: 0, stdout: "-- No entries --\n" })).toBe("200 \nlog not found for a\n\nlog not found for b\n");
+});
+
 test.each([
-  ["query=", "query: Required value: query cannot be empty"], ["query=-f", 'query: Invalid value: "-f": input contains unsupported characters'], ["query=a&tailLines=-1", "tailLines: Invalid value: -1: must be between 0 and 100000, inclusive"],
-  ["query=a&boot=1", "boot: Invalid value: 1: must be less than 1"], ["query=a&sinceTime=soon", 'sinceTime: Invalid value: "soon": invalid time format'], ["query=a&x=1", "unknown option x"], ["query=a&query=b", undefined],
-  ["query=/a&query=b&query=c", 'query: Invalid value: "[/a], [b c]": cannot specify a file and service'], ["query=/a&query=/b", 'query: Invalid value: ["/a","/b"]: cannot specify more than one file'],
-  ["query=/a&tailLines=1", 'query: Invalid value: ["/a"]: cannot specify file with options'], ["query=a&query=b&query=c&query=d&query=e", "query: Too many: 5: must have at most 4 items"],
-])("%s: %s", (query, problem) => {
+  ["query=", 400, 'query: Invalid value: [""]: query cannot be empty'], ["query=+&query=++", 400, 'query: Invalid value: [" ","  "]: query cannot be empty'], ["query=a&query=", 0, ""],
+  ["query=-f", 406, 'query: Invalid value: "-f": input contains unsupported characters'], [`query=${"a".repeat(257)}`, 406, `query: Invalid value: "${"a".repeat(257)}": length must be less than 256`],
+  ["query=a&tailLines=-1", 406, "tailLines: Invalid value: -1: must be between 0 and 100000, inclusive"], ["query=a&tailLines=100000", 0, ""], ["query=a&tailLines=", 0, ""],
+  ["query=a&tailLines=foo&boot=+", 400, '[boot: Invalid value: " ": strconv.Atoi: parsing " ": invalid syntax, tailLines: Invalid value: "foo": strconv.Atoi: parsing "foo": invalid syntax]'],
+  ["query=a&boot=1", 406, "boot: Invalid value: 1: must be less than 1"], ["query=a&boot=-23", 0, ""], ["query=a&boot=", 0, ""],
+  ["query=a&sinceTime=soon", 400, 'sinceTime: Invalid value: "soon": invalid time format'], ["query=a&untilTime=2019-12-04+02:00:00", 400, 'untilTime: Invalid value: "2019-12-04 02:00:00": invalid time format'], ["query=a&sinceTime=", 0, ""],
+  ["query=a&sinceTime=2023-02-04T02:00:00Z&untilTime=2023-01-04T02:00:00Z", 406, 'untilTime: Invalid value: "2023-01-04T02:00:00Z": must be after `sinceTime`'],
+  ["query=a&x=1", 0, ""], ["query=a&query=b", 0, ""], ["tailLines=5", 406, "query: Required value: cannot be empty with options"],
+  ["query=/a&query=b&query=c", 406, 'query: Invalid value: "[/a], [b c]": cannot specify a file and service'], ["query=/a&query=/b", 406, 'query: Invalid value: ["/a","/b"]: cannot specify more than one file'],
+  ["query=/a&tailLines=1", 406, 'query: Invalid value: ["/a"]: cannot specify file with options'], ["query=a&query=b&query=c&query=d&query=e", 406, "query: Too many: 5: must have at most 4 items"],
+])("%s: %d %s", (query, status, problem) => {
   const params = new URLSearchParams(query);
-  expect(problemOf(params, params.getAll("query"))).toBe(problem);
+  expect(problemOf(params, params.getAll("query").filter((name) => name.trim() !== ""))).toEqual(status === 0 ? undefined : { status, text: problem });
 });
 
 test("a checkpoint is made of a pod that is there", async () => {

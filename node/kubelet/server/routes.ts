@@ -13,7 +13,7 @@ import { type Answer, AnswerError, json, text } from "./answer.ts";
 import { containerLogs } from "./container-logs.ts";
 import type { CheckedHealth } from "./healthz.ts";
 import { resourceMetrics } from "./pod-metrics.ts";
-import { logQuery } from "./log-query.ts";
+import { hasOptions, logQuery } from "./log-query.ts";
 import { systemLogs } from "./system-logs.ts";
 import { notUpgraded } from "./upgrades.ts";
 
@@ -101,9 +101,15 @@ export async function route(asked: Routed): Promise<Answer> {
     case "configz": return json({ kubeletconfig: asked.configz() });
     case "logs":
       if (asked.configz()["enableSystemLogHandler"] === false) return text(405, "logs endpoint is disabled.\n");
-      return query.has("query") ? await logQuery({ logDir: api.logDir, enabled: asked.configz()["enableSystemLogQuery"] === true, exec: asked.exec }, query, signal) : await systemLogs(api.logDir, rest.join("/"));
+      return await logs(asked, rest);
   }
   return text(404, "404 page not found\n");
+}
+
+/** Options alone are a query, too, where there may be any. */
+async function logs({ api, configz, exec, query, signal }: Routed, rest: readonly string[]): Promise<Answer> {
+  const enabled = configz()["enableSystemLogQuery"] === true;
+  return query.has("query") || (enabled && hasOptions(query)) ? await logQuery({ logDir: api.logDir, enabled, exec }, query, signal) : await systemLogs(api.logDir, rest.join("/"));
 }
 
 /** Of /debug the two that upstream's kubelet has, unless its configuration switches them off. */

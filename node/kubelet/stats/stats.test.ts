@@ -49,21 +49,39 @@ test("a pod's ephemeral storage is what its containers write and its volumes on 
   }
 });
 
-test("a container or a sandbox that has ended is not told of, what it has left on the disk is; the others began when they were made", async () => {
+test("a container or a sandbox that has ended is not told of, nor what it has left on the disk; the others began when they were made", async () => {
   const dataDir = mkdtempSync(join(tmpdir(), "stats-"));
   try {
     const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u" }, spec: { containers: [] } } as unknown as Pod;
     const containers = ["init", "main"].map((id) => ({ attributes: { id, labels: {}, metadata: { name: id } }, writable_layer: { used_bytes: { value: 32 * KI }, inodes_used: { value: 2 } } }));
-    const of = (id: string, its: unknown) => ({ attributes: { id, labels: { [POD_UID]: "u", [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: { containers: its } });
-    const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [of("now", containers), of("before", [])] } : {}) } as unknown as Cri;
+    const of = (id: string, its: unknown, uid = "u") => ({ attributes: { id, labels: { [POD_UID]: uid, [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: { containers: its } });
+    const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [of("another's of that name", [], "u of before"), of("now", containers), of("before", [])] } : {}) } as unknown as Cri;
     const cgroups = { usage: () => undefined, children: () => [], text: () => undefined } as unknown as Cgroups;
     const sandboxes = [{ id: "now", ready: true, createdAtMs: 60_000 }, { id: "before", ready: false, createdAtMs: 1 }];
     const runtime = { ...emptyRuntimePod("u", "p", "d"), sandboxes, containers: [{ id: "init", name: "init", state: "exited", createdAtMs: 61_000 }, { id: "main", name: "main", state: "running", createdAtMs: 62_000, startedAtMs: 63_000 }] } as never;
     const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1, pods: () => [{ pod, runtime }], podGroup: () => "/p", podsGroup: "/kubepods" });
+    mkdirSync(podDirectory(dataDir, "u"), { recursive: true });
+    writeFileSync(join(podDirectory(dataDir, "u"), "etc-hosts"), "127.0.0.1 localhost");
     const { pods } = await stats.summary(new AbortController().signal);
     expect(pods.map(({ startTime, containers: left }) => [startTime, left.map((one) => [one.name, one.startTime])])).toEqual([["1970-01-01T00:01:00Z", [["main", "1970-01-01T00:01:02Z"]]]]);
-    expect(pods[0]?.["ephemeral-storage"]).toMatchObject({ usedBytes: 64 * KI, inodesUsed: 4 });
+    expect(pods[0]?.["ephemeral-storage"]).toMatchObject({ usedBytes: 36 * KI, inodesUsed: 3 }); // with its hosts
     expect(stats.latest()).toEqual(pods);
+  } finally {
+    rmSync(dataDir, { recursive: true });
+  }
+});
+
+test("what others have of a pod's volumes is told under each name that the pod has for it", async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), "stats-"));
+  try {
+    const volumes = [{ name: "a", persistentVolumeClaim: { claimName: "c" } }, { name: "b", persistentVolumeClaim: { claimName: "c" } }, { name: "own", ephemeral: {} }, { name: "files", nfs: {} }];
+    const pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u" }, spec: { containers: [], volumes } } as unknown as Pod;
+    const cri = { call: async (method: string) => (method === "RuntimeService/ListPodSandboxStats" ? { stats: [{ attributes: { labels: { [POD_UID]: "u", [POD_NAME]: "p", [POD_NAMESPACE]: "d" } }, linux: {} }] } : {}) } as unknown as Cri;
+    const cgroups = { usage: () => undefined, children: () => [], text: () => undefined } as unknown as Cgroups;
+    const figures = [{ podUid: "u", namespace: "d", claim: "c", usedBytes: 1 }, { podUid: "u", namespace: "d", claim: "p-own", usedBytes: 2 }, { podUid: "u", name: "files", usedBytes: 3 }];
+    const stats = nodeStats({ settings: { ...KUBELET_DEFAULTS, nodeName: "n", dataDir } as never, cri, cgroups, clock: systemClock, memoryBytes: 1, pods: () => [{ pod, runtime: emptyRuntimePod("u", "p", "d") }], podGroup: () => "/p", podsGroup: "/kubepods", others: () => figures });
+    const [of] = (await stats.summary(new AbortController().signal)).pods;
+    expect(of?.volume?.map(({ name, usedBytes, pvcRef }) => [name, usedBytes, pvcRef?.name])).toEqual([["a", 1, "c"], ["b", 1, "c"], ["own", 2, "p-own"], ["files", 3, undefined]]);
   } finally {
     rmSync(dataDir, { recursive: true });
   }

@@ -20,7 +20,7 @@ import type { ContainerStats, CpuStats, FsStats, InterfaceStats, IoStats, Memory
 import type { VolumeFigures } from "../csi/volume-stats.ts";
 import type { RuntimePod } from "../runtime-pod.ts";
 import type { KubeletSettings } from "../settings.ts";
-import { podDirectory, volumeDirectory } from "../volumes/pod-directories.ts";
+import { HOSTS_FILE, podDirectory, volumeDirectory } from "../volumes/pod-directories.ts";
 import { diskVolumes } from "../eviction/local-storage.ts";
 import { type DirectoryUsage, directoryUsage, type DiskLayout, diskLayout, fileSystemUsage, type FileSystemUsage } from "./disk-usage.ts";
 import { parseNetDev } from "./network-figures.ts";
@@ -41,8 +41,8 @@ interface Deps {
   readonly podsGroup: string;
   /** This process's; undefined: nothing counts it by itself. */
   readonly ownGroup?: string | undefined;
-  /** Of claims, as their drivers say. */
-  readonly claimed?: ((podUid: string) => readonly VolumeFigures[]) | undefined;
+  /** Of volumes that others have, as they say. */
+  readonly others?: ((podUid: string) => readonly VolumeFigures[]) | undefined;
 }
 
 export interface Stats {
@@ -68,7 +68,7 @@ const KUBELET = "kubelet";
 /** A counter of processor time, read once, and its rate since the reading before. */
 interface CpuReading { readonly ns: number; readonly atMs: number; readonly nanoCores: number | undefined }
 
-export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, podGroup, podsGroup, ownGroup, claimed }: Deps): Stats {
+export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, podGroup, podsGroup, ownGroup, others }: Deps): Stats {
   const disks = new Map<string, { readonly atMs: number; readonly usage: DirectoryUsage }>();
   /** Of the node, of pods and of containers that the last summary told of. */
   const readings = new Map<string, CpuReading>();
@@ -180,14 +180,15 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
     const group = known ? podGroup(known.pod) : undefined;
     const waits = pressuresOf(cgroups, group);
     const volumes = known ? await Promise.all(localVolumes(settings.dataDir, known.pod).map(async ({ name, path }) => ({ name, ...fsStats(await fileSystemUsage(path).catch(() => disk), time), ...used(await usageOf(path, signal)) }))) : [];
-    const containers = await Promise.all((linux.containers ?? []).map((container) => containerStats(container, known?.runtime, group, { disk, images, signal })));
-    const ended = new Set(known?.runtime.containers.flatMap(({ id, state }) => (state === "exited" ? [id] : []))); // what they have left on the disk is there, but they use nothing
-    const running = containers.filter((_, i) => !ended.has(linux.containers?.[i]?.attributes?.id ?? ""));
-    const ephemeral = sumOf([...containers.flatMap(({ rootfs, logs }) => [rootfs, logs]), ...(known ? diskVolumes(known.pod, volumes) : [])]);
+    const ended = new Set(known?.runtime.containers.flatMap(({ id, state }) => (state === "exited" ? [id] : []))); // they use nothing, and what they have left on the disk goes where it gets full
+    const running = (linux.containers ?? []).filter((container) => !ended.has(container.attributes?.id ?? ""));
+    const containers = await Promise.all(running.map((container) => containerStats(container, known?.runtime, group, { disk, images, signal })));
+    const hosts = await usageOf(join(podDirectory(settings.dataDir, uid), HOSTS_FILE), signal);
+    const ephemeral = sumOf([...containers.flatMap(({ rootfs, logs }) => [rootfs, logs]), ...(known ? diskVolumes(known.pod, volumes) : []), used(hosts)]);
     return {
-      podRef: { name: labels[POD_NAME] ?? "", namespace: labels[POD_NAMESPACE] ?? "", uid }, startTime: timestamp(known?.runtime.sandboxes[0]?.createdAtMs ?? clock.nowMs()), containers: running,
+      podRef: { name: labels[POD_NAME] ?? "", namespace: labels[POD_NAMESPACE] ?? "", uid }, startTime: timestamp(known?.runtime.sandboxes[0]?.createdAtMs ?? clock.nowMs()), containers,
       cpu: { ...cpuStats(linux.cpu, uid), ...withPsi(waits.cpu) }, memory: { ...memoryStats(linux.memory), ...withPsi(waits.memory) }, ...ioStats(waits, time), ...withSwap(swapOf(cgroups, group, time) ?? podSwap(containers, time)), ...(linux.network ? { network: networkStats(linux.network.default_interface, linux.network.interfaces ?? [], time) } : {}),
-      volume: [...volumes, ...(known ? claimVolumes(known.pod, claimed?.(uid) ?? [], time) : [])], "ephemeral-storage": { ...fsStats(disk, time), ...ephemeral }, process_stats: { process_count: valueOf(linux.process?.process_count) ?? 0 },
+      volume: [...volumes, ...(known ? otherVolumes(known.pod, others?.(uid) ?? [], time) : [])], "ephemeral-storage": { ...fsStats(disk, time), ...ephemeral }, process_stats: { process_count: valueOf(linux.process?.process_count) ?? 0 },
     };
   }
 
@@ -224,9 +225,9 @@ export function nodeStats({ settings, cri, cgroups, clock, memoryBytes, pods, po
   return { summary, latest: () => latest, memory, nodeDisk: () => fileSystemUsage(settings.dataDir), imageDisk, diskLayout: async (signal) => await diskLayout({ node: settings.dataDir, ...await runtimePaths(signal) }) };
 }
 
-/** Some runtimes tell of a pod's earlier sandboxes too: of those only the one that runs counts, where one does. */
+/** Some runtimes tell of a pod's earlier sandboxes too, and of those of pods before it that had its name: of those only the one that runs counts, where one does. */
 function withoutEnded(stats: readonly PodSandboxStats[], ready: ReadonlySet<string>): readonly PodSandboxStats[] {
-  return [...Map.groupBy(stats, ({ attributes }) => attributes?.labels?.[POD_UID]).values()].flatMap((all) => {
+  return [...Map.groupBy(stats, ({ attributes: { labels = {} } = {} }) => `${labels[POD_NAMESPACE] ?? ""}/${labels[POD_NAME] ?? ""}`).values()].flatMap((all) => {
     const running = all.filter(({ attributes }) => ready.has(attributes?.id ?? ""));
     return all.length === 1 ? all : running.length > 0 ? running : all.slice(-1);
   });
@@ -242,10 +243,12 @@ function localVolumes(dataDir: string, { metadata, spec }: Pod): { readonly name
   });
 }
 
-function claimVolumes({ metadata, spec }: Pod, figures: readonly VolumeFigures[], time: string): NonNullable<PodStats["volume"]> {
-  return figures.flatMap(({ namespace, claim, podUid: _, abnormal: __, ...numbers }) => {
-    const volume = spec.volumes?.find(({ name, persistentVolumeClaim, ephemeral }) => persistentVolumeClaim?.claimName === claim || (ephemeral && `${metadata.name}-${name}` === claim));
-    return volume ? [{ time, ...(Object.fromEntries(Object.entries(numbers).filter(([, value]) => value !== undefined)) as Partial<FsStats>), name: volume.name, pvcRef: { name: claim, namespace } }] : [];
+/** Volumes that are not of this node's disk: of claims, or a server's or a driver's that the pod itself names. */
+function otherVolumes({ metadata, spec }: Pod, figures: readonly VolumeFigures[], time: string): NonNullable<PodStats["volume"]> {
+  return figures.flatMap(({ namespace = "", claim, name: own, podUid: _, abnormal: __, ...numbers }) => {
+    const of = (spec.volumes ?? []).filter(({ name, persistentVolumeClaim, ephemeral }) => (own !== undefined ? own === name : claim !== undefined && (persistentVolumeClaim?.claimName === claim || (ephemeral && `${metadata.name}-${name}` === claim))));
+    const told = Object.fromEntries(Object.entries(numbers).filter(([, value]) => value !== undefined)) as Partial<FsStats>;
+    return of.map(({ name }) => ({ time, ...told, name, ...(claim === undefined ? {} : { pvcRef: { name: claim, namespace } }) }));
   });
 }
 
@@ -253,7 +256,7 @@ function used({ bytes, inodes }: DirectoryUsage): Pick<FsStats, "usedBytes" | "i
   return { usedBytes: bytes, inodesUsed: inodes };
 }
 
-function sumOf(all: readonly (FsStats | undefined)[]): Pick<FsStats, "usedBytes" | "inodesUsed"> {
+function sumOf(all: readonly (Pick<FsStats, "usedBytes" | "inodesUsed"> | undefined)[]): Pick<FsStats, "usedBytes" | "inodesUsed"> {
   const sum = (field: "usedBytes" | "inodesUsed"): number => all.reduce((total, one) => total + (one?.[field] ?? 0), 0);
   return { usedBytes: sum("usedBytes"), inodesUsed: sum("inodesUsed") };
 }

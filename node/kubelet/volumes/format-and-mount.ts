@@ -18,6 +18,9 @@ export interface BlockFileSystem {
 
 export interface BlockTools { readonly mounts: Pick<Mounts, "mount">; readonly exec: Exec }
 
+/** It holds another file system than it was to be mounted as, and was not mounted: nothing but another volume, or another word of it, helps. */
+export class FilesystemMismatch extends Error { override readonly name = "FilesystemMismatch"; }
+
 const FS_TYPE_DEFAULT = "ext4";
 const FORMAT_TIMEOUT_MS = 600_000; // large disks on slow buses
 const BLKID_NOTHING_FOUND = 2;
@@ -29,15 +32,21 @@ export function fsTypeOf(fsType: string): string {
   return fsType || FS_TYPE_DEFAULT;
 }
 
-export async function formatAndMount({ mounts, exec }: BlockTools, { device, options, readOnly, ...asked }: BlockFileSystem, target: string, signal: AbortSignal): Promise<void> {
+export async function formatAndMount({ mounts, exec }: BlockTools, { device, options, ...asked }: BlockFileSystem, target: string, signal: AbortSignal): Promise<void> {
+  const readOnly = asked.readOnly || options.includes("ro");
   const run = runner(exec, signal);
   const fsType = fsTypeOf(asked.fsType);
-  if ((await formatOf(run, device)) === undefined) {
+  const format = await formatOf(run, device);
+  if (format === undefined) {
     if (readOnly) throw new Error(`cannot mount unformatted disk ${device} as we are manipulating it in read-only mode`);
     const { exitCode, output } = await run(`mkfs.${fsType}`, [...(FORMAT_ARGS[fsType] ?? []), device]);
     if (exitCode !== 0) throw new Error(`format of disk "${device}" failed: type:("${fsType}") target:("${target}") options:(${JSON.stringify(options.join(","))}) errcode:(exit status ${exitCode}) output:(${output})`);
   } else if (!readOnly) await repair(run, device);
-  mounts.mount({ source: device, target, fsType, options: [...options, ...(readOnly ? ["ro"] : [])], onDevice: true });
+  try {
+    mounts.mount({ source: device, target, fsType, options: [...new Set([...options, ...(readOnly ? ["ro"] : [])])], onDevice: true });
+  } catch (cause) {
+    throw format === undefined || format === fsType ? cause : new FilesystemMismatch((cause as Error).message, { cause });
+  }
 }
 
 /** Makes the file system as large as its device. `target`: where it is mounted. */

@@ -7,7 +7,9 @@ import type { Client } from "../../../core/client/client.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import type { ExecResult } from "../../os/exec.ts";
 import { type Mounts, systemMounts } from "../../os/mount.ts";
+import { FilesystemMismatch } from "./format-and-mount.ts";
 import { localDevices, localKind } from "./local-devices.ts";
+import { MountFailure } from "./mount-failure.ts";
 import { type SetUpDeps, setUpVolume } from "./set-up.ts";
 
 let dataDir = "";
@@ -17,13 +19,14 @@ afterEach(() => rmSync(dataDir, { recursive: true }));
 const { signal } = new AbortController();
 const volume = { name: "pv", device: "/dev/sdz", fsType: "", options: ["noatime"], readOnly: false };
 
-/** A machine on which programs answer as told. */
-function machine(answers: Record<string, Partial<ExecResult>>) {
+/** A machine on which programs answer as told. `refuses`: the kernel mounts nothing. */
+function machine(answers: Record<string, Partial<ExecResult>>, { refuses = false } = {}) {
   const did: string[] = [];
   const table: { source: string; target: string }[] = [];
   const mounts = {
     list: () => table,
     mount({ source, target, fsType, options }: { source: string; target: string; fsType: string; options: string[] }) {
+      if (refuses) throw new Error("wrong fs type");
       did.push(`mount -t ${fsType} -o ${options.join(",")} ${source}`);
       table.push({ source, target });
     },
@@ -50,6 +53,13 @@ test.each<[string, Partial<ExecResult>, string[], string?]>([
   expect(did).toEqual(expected);
 });
 
+test("what is mounted read-only by its own options is left as it is", async () => {
+  const { did, devices } = machine({ blkid: { stdout: "TYPE=ext4\n" } });
+  await devices.show({ ...volume, options: ["ro", "noatime"] }, join(dataDir, "pods/a/volumes/v"), signal);
+  expect(did).toEqual([probe, "mount -t ext4 -o ro,noatime /dev/sdz"]);
+  await expect(machine({ blkid: { exitCode: 2 } }).devices.show({ ...volume, options: ["ro"] }, join(dataDir, "pods/a/volumes/v"), signal)).rejects.toThrow("cannot mount unformatted disk");
+});
+
 test("a device that several pods use is mounted once, until the last of them is gone", async () => {
   const { did, table, devices } = machine({ blkid: { stdout: "TYPE=ext4\n" } });
   const [a, b] = ["a", "b"].map((pod) => join(dataDir, "pods", pod, "volumes/v"));
@@ -73,6 +83,28 @@ test.each<[string, Record<string, Partial<ExecResult>>, boolean, string]>([
   const { table, devices } = machine(answers);
   await expect(devices.show({ ...volume, readOnly }, join(dataDir, "pods/a/volumes/v"), signal)).rejects.toThrow(message);
   expect([table, existsSync(join(dataDir, "plugins/kubernetes.io/local-volume/mounts/pv"))]).toEqual([[], false]);
+});
+
+test.each<[string, string, boolean]>([["xfs", "", true], ["xfs", "xfs", false], ["ext4", "", false], ["", "", false]])("a disk with %j that is to be %j and is not mounted: whose fault that is", async (format, fsType, isMismatch) => {
+  const { devices } = machine({ blkid: format === "" ? { exitCode: 2 } : { stdout: `TYPE=${format}\n` } }, { refuses: true });
+  const failure = await devices.show({ ...volume, fsType }, join(dataDir, "pods/a/volumes/v"), signal).catch((error: Error) => error);
+  expect(failure).toMatchObject({ message: expect.stringContaining("wrong fs type"), cause: { name: isMismatch ? "FilesystemMismatch" : "Error" } });
+});
+
+test("a disk with another file system than its volume says is told of where the volume is", async () => {
+  const claim = { metadata: { name: "claim", namespace: "n", uid: "claim-uid" }, spec: { volumeName: "pv" }, status: { phase: "Bound" } };
+  const bound = { metadata: { name: "pv", uid: "pv-uid" }, spec: { claimRef: { uid: "claim-uid" }, iscsi: { targetPortal: "10.0.0.1", iqn: "iqn.2003-01.io.k8s:a", lun: 0 } } };
+  const client = { resource: () => ({ get: async ({ metadata: { name } }: { metadata: { name: string } }) => (name === "pv" ? bound : claim) }) } as unknown as Client;
+  const told: unknown[][] = [];
+  const failure = { now: new FilesystemMismatch("mount ext4 /dev/sdi: EINVAL") as Error };
+  const iscsi = { show: async () => { throw new MountFailure("MountVolume.MountDevice", "pv", failure.now); } };
+  const deps = { dataDir, client, iscsi, hostIps: [], allocatable: () => ({}), tokens: {}, mounts: { isMountPoint: () => false }, events: { event: (...of: unknown[]) => void told.push(of) } } as unknown as SetUpDeps;
+  const pod = { metadata: { uid: "u", name: "p", namespace: "n" }, spec: { containers: [] } } as unknown as Pod;
+  const show = () => setUpVolume(deps, pod, { name: "v", persistentVolumeClaim: { claimName: "claim" } }, { signal, onBound: () => undefined });
+  await expect(show()).rejects.toThrow('MountVolume.MountDevice failed for volume "pv" : mount ext4 /dev/sdi: EINVAL');
+  failure.now = new Error("no such disk");
+  await expect(show()).rejects.toThrow("no such disk");
+  expect(told).toEqual([[{ apiVersion: "v1", kind: "PersistentVolume", name: "pv", uid: "pv-uid" }, "Warning", "FailedMountOnFilesystemMismatch", 'MountVolume failed for volume "pv" mount ext4 /dev/sdi: EINVAL']]);
 });
 
 test("a local volume is a directory or a device", async () => {

@@ -5,6 +5,9 @@ export function podDirectory(dataDir: string, uid: string): string {
   return join(dataDir, "pods", uid);
 }
 
+/** In it, what the pod's containers have as /etc/hosts. */
+export const HOSTS_FILE = "etc-hosts";
+
 /** `plugin` as in kubernetes.io/empty-dir. */
 export function volumeDirectory(podDir: string, plugin: string, name: string): string {
   return join(podDir, "volumes", plugin.replace("/", "~"), name);

@@ -11,6 +11,8 @@ export interface ReadyVolume {
   readonly managed: boolean;
   /** To which its files are open: the pod's processes are of it. */
   readonly group?: number | undefined;
-  /** Whose file system it is: how full that is can be told. */
+  /** How full it is can be asked of its file system: no driver tells. */
+  readonly isMeasured?: boolean | undefined;
+  /** Whose file system that is; absent: the pod's own. */
   readonly claim?: { readonly namespace: string; readonly claim: string } | undefined;
 }

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type Exec, exec } from "../../os/exec.ts";
 import { systemMounts } from "../../os/mount.ts";
-import { subPathsAnswer } from "./remote-volumes.ts";
+import { fileSystemUsage } from "../stats/disk-usage.ts";
+import { remoteUsage, subPathsAnswer } from "./remote-volumes.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
 
 const { signal } = new AbortController();
@@ -39,4 +40,15 @@ test.skipIf(!hasFuse())("one that does not answer keeps the container from start
   using silent = silentFileSystem();
   const told = subPathsAnswer(exec, container, new Map([["far", ready(silent.path, true)]]), { signal, timeoutMs: 500 });
   await expect(told).rejects.toThrow('failed to prepare subPath for volumeMount "far" of container "c": the volume does not answer');
+});
+
+test("how full a remote volume is, a program of its own finds out", async () => {
+  const [own, far] = [await fileSystemUsage("/dev/shm"), await remoteUsage(exec, "/dev/shm", { signal })];
+  expect([far.capacityBytes, far.inodes, Math.abs(far.usedBytes - own.usedBytes) < 64 << 20, far.availableBytes + far.usedBytes]).toEqual([own.capacityBytes, own.inodes, true, own.capacityBytes]);
+  await expect(remoteUsage(exec, "/dev/nothing", { signal })).rejects.toThrow("/dev/nothing");
+});
+
+test.skipIf(!hasFuse())("of one that does not answer nothing is known, and nobody waits", async () => {
+  using silent = silentFileSystem();
+  await expect(remoteUsage(exec, silent.path, { signal, timeoutMs: 500 })).rejects.toThrow("stat -f");
 });

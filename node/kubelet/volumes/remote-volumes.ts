@@ -4,6 +4,7 @@
  */
 import type { Container, EphemeralContainer } from "../../../core/api/gen/core.v1.ts";
 import { type Exec, ExecError } from "../../os/exec.ts";
+import type { FileSystemUsage } from "../stats/disk-usage.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
 
 const ANSWER_MS = 10_000;
@@ -20,4 +21,12 @@ export async function subPathsAnswer(exec: Exec, { volumeMounts = [], name: cont
       throw new Error(`failed to prepare subPath for volumeMount "${name}" of container "${container}": the volume does not answer`, { cause });
     });
   }
+}
+
+/** How full its file system is. Throws an Error, also where nobody answers in time. */
+export async function remoteUsage(exec: Exec, path: string, { signal, timeoutMs = ANSWER_MS }: { readonly signal: AbortSignal; readonly timeoutMs?: number }): Promise<FileSystemUsage> {
+  const { exitCode, stdout, stderr } = await exec("stat", ["-f", "-c", "%S %b %f %a %c %d", path], { timeoutMs, signal });
+  if (exitCode !== 0) throw new Error(`how full ${path} is cannot be found out: ${stderr.trim()}`);
+  const [blockBytes = 0, blocks = 0, free = 0, available = 0, inodes = 0, inodesFree = 0] = stdout.trim().split(" ").map(Number);
+  return { capacityBytes: blocks * blockBytes, availableBytes: available * blockBytes, usedBytes: (blocks - free) * blockBytes, inodes, inodesFree };
 }

@@ -12,6 +12,7 @@ import { allContainers, podReference } from "../pod-spec.ts";
 import { podCgroupLimits } from "../resources/pod-cgroups.ts";
 import { podLimits } from "../resources/pod-resources.ts";
 import { type Payload, writePayload } from "./atomic-writer.ts";
+import { FilesystemMismatch } from "./format-and-mount.ts";
 import { checkHostPath } from "./host-path.ts";
 import type { IscsiVolumes } from "./iscsi/iscsi-volumes.ts";
 import { setUpIscsi } from "./iscsi/set-up-iscsi.ts";
@@ -162,10 +163,18 @@ async function setUpPersistent(deps: SetUpDeps, pod: Pod, volume: Volume, { sign
   onBound(bound.volume);
   checkVolumeMode(pod, volume, bound);
   const ready = await setUpBound(deps, { pod, volume }, bound, signal).catch((cause: Error) => {
+    tellMismatch(deps, bound.volume, cause);
     throw isTold(cause) ? cause : new MountFailure("MountVolume.SetUp", bound.volume.metadata.name, new Error(mountErrorText(cause), { cause }));
   });
   const group = groupOf(bound.volume);
   return group === undefined ? ready : { ...ready, group };
+}
+
+/** Of a disk with another file system than its volume says: that is the volume's matter. Source: kubernetes v1.36 pkg/volume/util/operationexecutor/operation_generator.go checkForFailedMount */
+function tellMismatch({ events }: SetUpDeps, { metadata: { name, uid } }: Readonly<PersistentVolume>, failure: Error): void {
+  const problem = failure instanceof MountFailure ? (failure.cause as Error) : failure;
+  for (let cause: unknown = problem; cause instanceof Error; cause = cause.cause)
+    if (cause instanceof FilesystemMismatch) return events.event({ apiVersion: "v1", kind: "PersistentVolume", name, uid }, "Warning", "FailedMountOnFilesystemMismatch", `MountVolume failed for volume "${name}" ${problem.message}`);
 }
 
 /** It says of which volume it tells, or tells nobody. */
@@ -194,7 +203,10 @@ async function setUpBound(deps: SetUpDeps, { pod, volume }: { readonly pod: Pod;
     await checkHostPath(spec.hostPath);
     return { hostPath: spec.hostPath.path, readOnly, managed: false };
   }
-  if (spec.nfs) return await setUpNfs(deps, spec.nfs, volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options }, signal);
+  if (spec.nfs) {
+    const ready = await setUpNfs(deps, spec.nfs, volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), "kubernetes.io/nfs", metadata.name), { readOnly: readOnly || (spec.nfs.readOnly ?? false), options }, signal);
+    return { ...ready, claim: nameOf(bound.claim) };
+  }
   throw unknownKind(volume.name, metadata.name);
 }
 
@@ -226,7 +238,7 @@ async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal:
     }
     if (!readOnly) await giveLocal(deps, pod, name, directory);
   }
-  return { hostPath: directory, readOnly, managed: true, claim: nameOf(claim) };
+  return { hostPath: directory, readOnly, managed: true, isMeasured: true, claim: nameOf(claim) };
 }
 
 /** What the volume's maker wants of its mount holds besides what the place has already. */
@@ -266,5 +278,5 @@ function checkVolumeMode(pod: Pod, { name }: Volume, { block }: { readonly block
 
 async function setUpNfs(deps: VolumeDeps, source: NFSVolumeSource, directory: string, use: { readonly readOnly: boolean; readonly options: readonly string[] }, signal: AbortSignal): Promise<ReadyVolume> {
   await mountNfs(deps, source, directory, use, signal);
-  return { hostPath: directory, readOnly: use.readOnly, managed: false, isRemote: true };
+  return { hostPath: directory, readOnly: use.readOnly, managed: false, isRemote: true, isMeasured: true };
 }

@@ -27,7 +27,7 @@ export async function setUpIscsi({ dataDir, client, mounts, iscsi }: Deps, pod: 
     await iscsi.show(await disk(), directory, signal);
     if (!readOnly) await giveToGroup(pod, directory, { readOnly });
   }
-  return { hostPath: directory, readOnly, managed: !readOnly };
+  return { hostPath: directory, readOnly, managed: !readOnly, isMeasured: true };
 }
 
 async function chapSecret(client: Client, pod: Pod, { secretRef, chapAuthDiscovery, chapAuthSession }: IscsiSource, signal: AbortSignal): Promise<Record<string, string>> {
