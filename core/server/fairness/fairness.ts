@@ -23,7 +23,7 @@ import { Watermark } from "../watermark.ts";
 import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from "./bootstrap-objects.ts";
 import { allocate, claimOf, limitsOf, sharesOf } from "./borrowing.ts";
 import { concerns, inOrder, matches } from "./match.ts";
-import { Flow, Level } from "./level.ts";
+import { Flow, type Known, Level } from "./level.ts";
 import type { Refusal, Seating } from "./queue-set.ts";
 import { flowHash } from "./shuffle-shard.ts";
 import { TimeWeighted } from "./time-weighted.ts";
@@ -122,8 +122,11 @@ export class Fairness {
     return this.#seated(entered, { level, flow, seating, afterMs: work.afterMs, info, user, signal: request.signal });
   }
 
-  async #seated(waiting: Promise<Refusal | undefined>, { level, flow, seating, afterMs, info, user, signal }: Waiter): Promise<Ticket> {
+  async #seated(waiting: Promise<Refusal | undefined>, waiter: Waiter): Promise<Ticket> {
+    const { level, flow, seating, afterMs, info, user, signal } = waiter;
+    level.waiting.add(waiter);
     const refusal = await waiting;
+    level.waiting.delete(waiter);
     const nowMs = this.#deps.clock.uptimeMs();
     flow.unqueued(seating, refusal === undefined, nowMs);
     this.traffic.waiting[kindOf(info)].add(-1, nowMs);
@@ -220,7 +223,7 @@ function trafficOf(phase: string, kind: RequestKind, nowMs: number): TimeWeighte
 
 function kindOf({ verb }: RequestInfo): RequestKind { return verb === "get" || verb === "list" || verb === "watch" ? "readOnly" : "mutating"; }
 
-interface Waiter { readonly level: Level; readonly flow: Flow; readonly seating: Seating; readonly afterMs: number; readonly info: RequestInfo; readonly user: UserInfo; readonly signal: AbortSignal }
+interface Waiter extends Known { readonly level: Level; readonly signal: AbortSignal }
 
 /** A quarter of the time there is to answer. Watches have none. Source: priority-and-fairness.go getRequestWaitContext */
 function waitMsOf({ query }: ServerRequest, { verb }: RequestInfo, requestMs: number = REQUEST_MS): number {

@@ -21,13 +21,14 @@ const UTILIZATION_BUCKETS: readonly number[] = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6,
 /** Of a level's seats, what one request may take; not more than those of one queue of a hand. Source: apf_controller.go finishQueueSetReconfigsLocked */
 const SEATS_SHARE_MAX = 0.15;
 
-/** A request that has a seat, as the debug page shows it. */
-export interface Executing { readonly flow: Flow; readonly seating: Seating; readonly info: RequestInfo; readonly user: UserInfo; readonly afterMs: number }
+/** A request that has a seat or waits for one, as the debug page shows it. */
+export interface Known { readonly flow: Flow; readonly seating: Seating; readonly info: RequestInfo; readonly user: UserInfo; readonly afterMs: number }
 
 export class Level {
   readonly name: string;
   readonly queues: QueueSet;
-  readonly executing = new Set<Executing>();
+  readonly executing = new Set<Known>();
+  readonly waiting = new Set<Known>();
   readonly demand: TimeWeighted;
   readonly utilization: TimeWeighted;
   /** How many requests there are, as shares of the queues' places and of the seats. */
@@ -88,7 +89,7 @@ export class Level {
 
   /** The request has its seats until the ticket is given back. */
   take(flow: Flow, seating: Seating, { afterMs, info, user }: { readonly afterMs: number; readonly info: RequestInfo; readonly user: UserInfo }): Ticket {
-    const one: Executing = { flow, seating, info, user, afterMs };
+    const one: Known = { flow, seating, info, user, afterMs };
     this.executing.add(one);
     this.counted.dispatched++;
     flow.dispatched++;
@@ -99,7 +100,7 @@ export class Level {
     return { done: () => this.#done(one) };
   }
 
-  #done(one: Executing): void {
+  #done(one: Known): void {
     if (!this.executing.delete(one)) return;
     const { flow, seating, info, afterMs } = one;
     const nowMs = this.#clock.uptimeMs();
