@@ -10,7 +10,7 @@ import { fairnessDebugPaths } from "./debug.ts";
 import { Fairness } from "./fairness.ts";
 
 const JANE: UserInfo = { name: "jane", groups: ["system:authenticated"] };
-const level = { metadata: { name: "small" }, spec: { type: "Limited", limited: { nominalConcurrencyShares: 1000, limitResponse: { type: "Queue", queuing: { queues: 1, handSize: 1, queueLengthLimit: 4 } } } } } as unknown as PriorityLevelConfiguration;
+const level = { metadata: { name: "small" }, spec: { type: "Limited", limited: { nominalConcurrencyShares: 1000, limitResponse: { type: "Queue", queuing: { queues: 2, handSize: 1, queueLengthLimit: 4 } } } } } as unknown as PriorityLevelConfiguration;
 const schema = { metadata: { name: "all" }, spec: { ...SUGGESTED_SCHEMAS.at(-1)!.spec, matchingPrecedence: 2, priorityLevelConfiguration: { name: "small" } } } as unknown as FlowSchema;
 
 test("the page of requests shows who waits in a queue, and where, before who is served from it", async () => {
@@ -27,9 +27,9 @@ test("the page of requests shows who waits in a queue, and where, before who is 
     return String(answer.body).trim().split("\n").slice(1).map((line) => line.split(",").map((cell) => cell.trim()));
   };
   expect(await rows("")).toEqual([
-    ["small", "all", "0", "0", "jane", "2026-01-01T00:00:00.12Z", "1", "0", "0s", "0001-01-01T00:00:00Z"],
-    ["small", "all", "0", "1", "jane", "2026-01-01T00:00:00.12Z", "1", "0", "0s", "0001-01-01T00:00:00Z"],
-    ["small", "all", "0", "-1", "jane", "2026-01-01T00:00:00Z", "1", "0", "0s", "2026-01-01T00:00:00Z"],
+    ["small", "all", "1", "0", "jane", "2026-01-01T00:00:00.12Z", "1", "0", "0s", "0001-01-01T00:00:00Z"],
+    ["small", "all", "1", "1", "jane", "2026-01-01T00:00:00.12Z", "1", "0", "0s", "0001-01-01T00:00:00Z"],
+    ["small", "all", "1", "-1", "jane", "2026-01-01T00:00:00Z", "1", "0", "0s", "2026-01-01T00:00:00Z"],
   ]);
   expect((await rows("includeRequestDetails=1"))[1]!.slice(10)).toEqual(["jane", "get", "/api/v1/namespaces/a/secrets/b", "a", "b", "v1", "secrets", ""]);
   gone.abort();

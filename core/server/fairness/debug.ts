@@ -34,10 +34,10 @@ export function fairnessDebugPaths(fairness: Fairness, clock: Clock): PathHandle
 
   function levels(): Level[] { return [...fairness.levels.values()].sort((a, b) => (a.name < b.name ? -1 : 1)); }
 
-  function requestRow({ name }: Level, { flow, seating, info, user, afterMs }: Known, detailed: boolean): string[] {
+  function requestRow({ name, queues }: Level, { flow, seating, info, user, afterMs }: Known, detailed: boolean): string[] {
     const at = (ms: number): string => goTime(clock.nowMs() - (clock.uptimeMs() - ms));
     const place = placeOf(seating);
-    const method = flow.schema.spec?.distinguisherMethod?.type;
+    const method = queues.queues.length > 1 ? flow.schema.spec?.distinguisherMethod?.type : undefined; // else nobody need be told apart
     const distinguisher = method === "ByUser" ? user.name : method === "ByNamespace" && info.isResource ? info.namespace : "";
     const row = [name, flow.name, String(seating.queue?.index ?? -1), String(place), distinguisher, at(seating.arrivedMs), String(seating.seats), afterMs > 0 ? "1" : "0", afterMs > 0 ? `${afterMs}ms` : "0s", place < 0 ? at(seating.startedMs) : NOT_STARTED];
     if (!detailed) return row;

@@ -63,7 +63,6 @@ export class Level {
     this.uid = metadata.uid ?? "";
     this.isExempt = spec?.type === "Exempt";
     this.limits = limits;
-    this.demand.denominator = limits.nominal;
     const queuing = spec?.limited?.limitResponse?.type === "Queue" ? spec.limited.limitResponse.queuing : undefined;
     this.seatsMax = Math.ceil(limits.nominal * SEATS_SHARE_MAX);
     if (queuing) this.seatsMax = Math.max(1, Math.min(this.seatsMax, Math.floor(limits.nominal / (queuing.handSize || 1))));
@@ -72,18 +71,19 @@ export class Level {
     this.queues.configure(queuing);
   }
 
-  setLimit(seats: number, target: number): void {
+  /** `idle`: what a level without seats is measured by. */
+  setLimit(seats: number, { target, idle }: { readonly target: number; readonly idle: number }): void {
     this.target = target;
-    this.utilization.denominator = seats;
-    this.requests.executing.denominator = seats;
+    for (const measured of [this.demand, this.utilization, this.requests.executing]) measured.denominator = seats > 0 ? seats : idle;
     this.queues.setLimit(seats);
   }
 
   measure(nowMs: number): void {
     const period = this.demand.period(nowMs);
+    this.peak = period.peak;
+    if (period.elapsedMs === 0) return;
     this.average = period.average;
     this.deviation = period.deviation;
-    this.peak = period.peak;
     this.smoothed = smoothed(this.smoothed, period);
   }
 
@@ -96,7 +96,7 @@ export class Level {
     flow.seats += seating.seats;
     flow.executing++;
     this.requests.executing.add(1, seating.startedMs);
-    if (!this.isExempt) this.utilization.add(seating.seats, seating.startedMs);
+    this.utilization.add(seating.seats, seating.startedMs);
     return { done: () => this.#done(one) };
   }
 
@@ -114,11 +114,10 @@ export class Level {
 
   #release(flow: Flow, seating: Seating, endedMs: number): void {
     flow.seats -= seating.seats;
-    if (this.isExempt) return;
     const nowMs = this.#clock.uptimeMs();
     this.demand.add(-seating.seats, nowMs);
     this.utilization.add(-seating.seats, nowMs);
-    this.queues.leave(seating, endedMs);
+    if (!this.isExempt) this.queues.leave(seating, endedMs);
   }
 
   refuse(flow: Flow, seating: Seating, reason: Refusal): TooManyRequests {
