@@ -91,7 +91,7 @@ export async function streamOverWebSocket(answer: Streamed, how: Presentation, {
       }
       return;
     }
-    const { contentType, encode } = watchEncoder(answer, how);
+    const { contentType, encode } = watchEncoder({ ...answer, eventSized: undefined }, how); // upstream measures those over HTTP alone
     const isText = contentType.startsWith(MEDIA_TYPES.json);
     for await (const batch of answer.batches) {
       if (ended.aborted) break;

@@ -45,6 +45,9 @@ export class ResourceSizes {
     return store && { objects: store.cache.size, bytesEach: () => this.#mean(store.cache), watchers: store.cache.listenersOf(store.keyOf(namespace, name)) };
   }
 
+  /** About how many bytes all of its objects are. */
+  bytesOf(cache: Cache): number { return Math.round(this.#mean(cache) * cache.size); }
+
   #mean(cache: Cache): number {
     const nowMs = this.#clock.uptimeMs();
     const known = this.#means.get(cache);

@@ -252,7 +252,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const streaming = sendInitial && bookmarks; // asked for or not: who takes bookmarks is told when there is no more of the beginning
   const fromNow = sendInitial || options.resourceVersion === "" || options.resourceVersion === "0";
   const unreached = fromNow ? await reach(scope, options.resourceVersion).then(() => undefined, tooLarge) : undefined;
-  if (unreached) return { type: "watch", served, batches: refusedWatch(scope, unreached) };
+  if (unreached) return { type: "watch", served, batches: refusedWatch(scope, unreached), eventSized: scope.watched?.eventSized };
   if (sendInitial) await initialized(scope);
   const { revision, found: initial } = sendInitial ? await selectedNow(scope, selection) : { revision: server.cache.revision, found: [] };
   const after = fromNow ? revision : Number(options.resourceVersion);
@@ -261,7 +261,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
 
   const seconds = integer(query, "timeoutSeconds");
   const timeoutMs = seconds ? Math.max(0, seconds) * 1000 : (server.watchMsMin ?? WATCH_MS_MIN) * (1 + server.random.next());
-  return { type: "watch", served, batches: watchBatches(scope, { startMs, selection, after, initial, streaming, bookmarks, timeoutMs }) };
+  return { type: "watch", served, eventSized: scope.watched?.eventSized, batches: watchBatches(scope, { startMs, selection, after, initial, streaming, bookmarks, timeoutMs }) };
 }
 
 function tooLarge(error: unknown): Error {
