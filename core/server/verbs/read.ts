@@ -147,13 +147,21 @@ async function initialized(scope: Scope): Promise<void> {
 }
 
 /** Upstream answers lists and watches from a cache of the version, which has nothing as long as something cannot be converted: the client is to try again. Throws 429, and what went wrong where the list is read from the store. */
-async function converted({ served, signal }: Scope, entries: Iterable<Cached>, isCached: boolean): Promise<void> {
+async function converted({ served, server: { clock }, signal }: Scope, entries: Iterable<Cached>, isCached: boolean): Promise<void> {
+  const { custom } = served;
   try {
     await served.ready(objectsOf(entries), signal);
   } catch (error) {
-    throw isCached && error instanceof StatusError ? tooManyRequests(`storage is (re)initializing: failed to list ${formatGvk(served.row)}: ${error.message}`, 1) : error;
+    if (!isCached || !custom || !(error instanceof StatusError)) throw error;
+    const nowMs = clock.uptimeMs();
+    custom.failingSinceMs ??= nowMs;
+    throw tooManyRequests(`storage is (re)initializing: failed to list ${formatGvk(served.row)}: ${error.message}`, retryAfter(nowMs - custom.failingSinceMs));
   }
+  if (isCached && custom) custom.failingSinceMs = undefined;
 }
+
+/** Seconds, the more the longer it has been so. Source: kubernetes v1.36 apiserver/pkg/storage/cacher/util.go calculateRetryAfterForUnreadyCache */
+function retryAfter(failingMs: number): number { return Math.floor(Math.min(30, Math.max(1, Math.exp((0.06 * failingMs) / 1000)))); }
 
 function* objectsOf(entries: Iterable<Cached>): Iterable<Readonly<ApiObject>> {
   for (const { object } of entries) yield object;
