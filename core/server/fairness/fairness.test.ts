@@ -333,7 +333,9 @@ test.each<[string, RequestInfo, string, number, number, number?]>([
   ["a watch with what is there", info("/api/v1/pods", "GET", "watch=1"), "watch=1", 9, 0],
   ["a watch from a version", info("/api/v1/pods", "GET", "watch=1"), "watch=1&resourceVersion=7", 1, 0],
   ["a write that many watch", info("/api/v1/namespaces/a/pods", "POST"), "", 1, 15, 25],
-  ["a lease", info("/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "PUT"), "", 1, 0],
+  ["a lease that many watch", info("/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "PUT"), "", 1, 15, 25],
+  ["a list of leases", info("/apis/coordination.k8s.io/v1/leases"), "limit=1", 2, 0],
+  ["a token", info("/api/v1/namespaces/a/serviceaccounts/b/token", "POST"), "", 1, 0],
 ])("the work of %s", (_, asked, query, seats, afterMs, watchers) => {
   expect(estimateWork(asked, new URLSearchParams(query), ({ resource }) => ({ objects: 450, bytesEach: () => (resource === "pods" ? 2_000 : 200_000), watchers: 25 }), 36)).toEqual({ seats, afterMs, watchers });
 });
