@@ -52,6 +52,7 @@ import { columnTexts } from "../../core/server/column-texts.ts";
 import { debugPath } from "../../core/server/debug.ts";
 import { discoveryPaths } from "../../core/server/discovery.ts";
 import { featureGateProblem, featureGateWarning, featureMetrics } from "../../core/server/feature-gates.ts";
+import { ResourceSizes } from "../../core/server/fairness/work-estimate.ts";
 import { apiHandler } from "../../core/server/handler.ts";
 import { type HealthCheck, healthPaths, metricsPath, versionPath, zpagesPath } from "../../core/server/health.ts";
 import { inProcessTransport } from "../../core/server/in-process.ts";
@@ -185,7 +186,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const fairness = fairnessOf(args, { client: loopbackClient(), informers, registry: () => registry, clock, metrics, log: log.with({ part: "fairness" }) });
   const { tracer, parts: tracingParts } = tracingOf(args, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
   const { audit, parts: auditParts } = auditOf(args, { clock, metrics, log: log.with({ part: "audit" }) });
-  storageMetrics(metrics, registry, cache);
+  storageMetrics(metrics, { registry, all: cache, sizes: new ResourceSizes(clock) });
   certificateMetrics(metrics, registry);
   if (!datastore.isShared) storageSize(metrics, paths.store);
   processMetrics(metrics, clock);

@@ -48,7 +48,7 @@ function bearerToken(authorization: string): string | undefined {
   return scheme.toLowerCase() === "bearer" && token !== "" ? token : undefined;
 }
 
-const WEBSOCKET_TOKEN_PREFIX = "base64url.bearer.authorization.k8s.io.";
+export const WEBSOCKET_TOKEN_PREFIX = "base64url.bearer.authorization.k8s.io.";
 
 /** Browsers cannot set headers on a WebSocket: the token comes as one of the protocols they offer, beside at least one real one. */
 function webSocketToken({ webSocketProtocols }: Credentials): string | undefined {

@@ -57,6 +57,8 @@ export interface WatchAnswer {
   readonly type: "watch";
   readonly served: ServedResource;
   readonly batches: AsyncIterable<readonly (WatchItem | BookmarkItem | ErrorItem)[]>;
+  /** Is told of each event how many bytes it is, once it is encoded. */
+  readonly eventSized?: ((bytes: number) => void) | undefined;
 }
 
 /** Ready bytes: discovery, OpenAPI, metrics, health, logs. */

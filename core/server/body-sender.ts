@@ -15,8 +15,8 @@ import type { ServerRequest } from "./request.ts";
 import { setStatus } from "./status-line.ts";
 import type { Encoded, EventBatch } from "./respond.ts";
 
-/** Smaller answers are not worth compressing. Source: apiserver endpoints/handlers/responsewriters defaultGzipThresholdBytes */
-const GZIP_BYTES_MIN = 128 * 1024;
+/** Answers that are no longer are not worth compressing. Source: apiserver endpoints/handlers/responsewriters defaultGzipThresholdBytes */
+const UNZIPPED_BYTES_MAX = 128 * 1024;
 /** Larger ones are compressed beside the event loop. */
 const GZIP_AT_ONCE_BYTES_MAX = 512 * 1024;
 /** Source: apiserver endpoints/handlers/responsewriters defaultGzipContentEncodingLevel */
@@ -43,10 +43,10 @@ export class BodySender {
     if (!response.hasHeader("cache-control")) response.setHeader("cache-control", "no-cache, private");
     if (status === 204 || status === 304) return void response.end(); // its length would be that of what the client has
     const length = lengthOf(body);
-    const zips = length >= GZIP_BYTES_MIN && !response.hasHeader("content-encoding") && /\bgzip\b/.test(request.header("accept-encoding") ?? "");
+    const zips = length > UNZIPPED_BYTES_MAX && !response.hasHeader("content-encoding") && takesGzip(request.header("accept-encoding") ?? "");
     if (zips) {
       response.setHeader("content-encoding", "gzip");
-      response.setHeader("vary", "Accept-Encoding");
+      response.appendHeader("vary", "Accept-Encoding");
     }
     const isShort = length <= (zips ? GZIP_AT_ONCE_BYTES_MAX : BLOCK_BYTES);
     const whole = isShort || request.method === "HEAD" ? joined(body, length) : undefined;
@@ -126,6 +126,9 @@ export class BodySender {
     });
   }
 }
+
+/** Named by that word alone: with a weight, which may be nought, it is not looked for. Source: apiserver endpoints/handlers/responsewriters negotiateContentEncoding */
+function takesGzip(acceptEncoding: string): boolean { return acceptEncoding.split(",").some((one) => one.trim() === "gzip"); }
 
 function joined(body: readonly Piece[], length: number): Uint8Array {
   const [first] = body;

@@ -6,7 +6,7 @@ import type { ServerRequest } from "./request.ts";
 async function asked(method: string, origin: string | undefined, allowed: string | undefined): Promise<{ readonly status: number; readonly set: Record<string, string> }> {
   const set: Record<string, string> = {};
   const request = { method, header: (name: string) => (name === "origin" ? origin : undefined), setHeader: (name: string, value: string) => { set[name] = value; } } as unknown as ServerRequest;
-  const answer = await crossOrigin(() => Promise.resolve(raw("x")), allowed === undefined ? undefined : (one) => one === allowed)(request);
+  const answer = await crossOrigin(() => Promise.resolve(raw("x")), { isAllowed: allowed === undefined ? undefined : (one) => one === allowed, random: { uuid: () => "made" } })(request);
   return { status: (answer as { status: number }).status, set };
 }
 
@@ -16,9 +16,9 @@ const HEADERS = {
   "Access-Control-Allow-Headers": "Content-Type, Content-Length, Accept-Encoding, X-CSRF-Token, Authorization, X-Requested-With, If-Modified-Since",
 };
 
-test("a page of an origin that may ask is told so, and its preflight request goes no further", async () => {
+test("a page of an origin that may ask is told so, and its preflight request goes no further, with a name as any request", async () => {
   expect(await asked("GET", PAGE, PAGE)).toEqual({ status: 200, set: HEADERS });
-  expect(await asked("OPTIONS", PAGE, PAGE)).toEqual({ status: 204, set: HEADERS });
+  expect(await asked("OPTIONS", PAGE, PAGE)).toEqual({ status: 204, set: { ...HEADERS, "Audit-Id": "made" } });
 });
 
 test.each([["GET", undefined, PAGE], ["GET", "", PAGE], ["OPTIONS", "https://other.test", PAGE], ["OPTIONS", PAGE, undefined]])("%s of %s, where %s may ask, is a request like any", async (method, origin, allowed) => {

@@ -1,4 +1,5 @@
 /** Which browsers' pages of elsewhere may ask: CORS, with credentials. A preflight request goes no further, and nobody is asked who sends it. Source: kubernetes v1.36 apiserver/pkg/server/filters/cors.go */
+import type { Random } from "../lifecycle/random.ts";
 import { raw } from "./answer.ts";
 import type { Handler } from "./scope.ts";
 
@@ -10,13 +11,15 @@ const HEADERS = {
 };
 
 /** `isAllowed`: an origin, scheme://host:port as browsers send it; undefined: none is. */
-export function crossOrigin(handler: Handler, isAllowed: ((origin: string) => boolean) | undefined): Handler {
+export function crossOrigin(handler: Handler, { isAllowed, random }: { readonly isAllowed: ((origin: string) => boolean) | undefined; readonly random: Pick<Random, "uuid"> }): Handler {
   if (!isAllowed) return handler;
   return (request) => {
     const origin = request.header("origin") ?? "";
     if (origin === "" || !isAllowed(origin)) return handler(request);
     for (const [name, value] of Object.entries({ "Access-Control-Allow-Origin": origin, ...HEADERS })) request.setHeader?.(name, value);
-    return request.method === "OPTIONS" ? Promise.resolve(raw("", "", 204)) : handler(request);
+    if (request.method !== "OPTIONS") return handler(request);
+    request.setHeader?.("Audit-Id", request.header("audit-id") || random.uuid());
+    return Promise.resolve(raw("", "", 204));
   };
 }
 

@@ -23,6 +23,16 @@ test("watchers that see the same share its bytes: events, and batches of them; a
   expect(encoded).toBe(5);
 });
 
+test("each who watches is told how long every event is, also of those that others were sent before", () => {
+  const bytes = new EventBytes(), encode = ({ entry: { key } }: WatchItem): Uint8Array => Buffer.from(key);
+  const batch: WatchItem[] = [{ type: "ADDED", entry: entry("a") }, { type: "ADDED", entry: entry("long") }];
+  for (let i = 0; i < 2; i++) {
+    const sizes: number[] = [];
+    for (const items of [batch, batch.slice(1)]) bytes.of("json", items, encode, (size) => void sizes.push(size));
+    expect(sizes).toEqual([1, 4, 4]);
+  }
+});
+
 test("what is kept is bounded, in events and in bytes", () => {
   const bytes = new EventBytes();
   let encoded = 0;

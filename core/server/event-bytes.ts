@@ -9,7 +9,7 @@ import type { Cached } from "../registry/generic/cached.ts";
 /** Of one encoding of one resource in one version: who encodes the same event must get the same bytes. */
 export type Encoding = string;
 
-interface Batch { readonly encoding: Encoding; readonly items: readonly WatchItem[]; readonly bytes: Uint8Array }
+interface Batch { readonly encoding: Encoding; readonly items: readonly WatchItem[]; readonly bytes: Uint8Array; readonly sizes: readonly number[] }
 
 /** Watchers are served within a turn or two of the event loop: what is older is of no use to any. */
 const EVENTS_MAX = 1_024;
@@ -23,15 +23,24 @@ export class EventBytes {
   #bytes = 0;
   readonly #batches: Batch[] = [];
 
-  /** All `items`, one after another; at most SHARED_ITEMS_MAX. */
-  of(encoding: Encoding, items: readonly WatchItem[], encode: (item: WatchItem) => Uint8Array): Uint8Array {
-    if (items.length === 1) return this.#one(encoding, items[0]!, encode);
-    const known = this.#batches.find((batch) => batch.encoding === encoding && isSame(batch.items, items));
-    if (known) return known.bytes;
-    const bytes = Buffer.concat(items.map((item) => this.#one(encoding, item, encode)));
-    if (bytes.length <= BYTES_MAX / BATCHES_MAX) this.#batches.unshift({ encoding, items, bytes });
-    if (this.#batches.length > BATCHES_MAX) this.#batches.pop();
+  /** All `items`, one after another; at most SHARED_ITEMS_MAX. `sized` is told of each how many bytes it is. */
+  of(encoding: Encoding, items: readonly WatchItem[], encode: (item: WatchItem) => Uint8Array, sized?: (bytes: number) => void): Uint8Array {
+    if (items.length === 1) {
+      const bytes = this.#one(encoding, items[0]!, encode);
+      sized?.(bytes.length);
+      return bytes;
+    }
+    const { bytes, sizes } = this.#batches.find((batch) => batch.encoding === encoding && isSame(batch.items, items)) ?? this.#batch(encoding, items, encode);
+    if (sized) for (const size of sizes) sized(size);
     return bytes;
+  }
+
+  #batch(encoding: Encoding, items: readonly WatchItem[], encode: (item: WatchItem) => Uint8Array): Batch {
+    const all = items.map((item) => this.#one(encoding, item, encode));
+    const made: Batch = { encoding, items, bytes: Buffer.concat(all), sizes: all.map(({ length }) => length) };
+    if (made.bytes.length <= BYTES_MAX / BATCHES_MAX) this.#batches.unshift(made);
+    if (this.#batches.length > BATCHES_MAX) this.#batches.pop();
+    return made;
   }
 
   #one(encoding: Encoding, item: WatchItem, encode: (item: WatchItem) => Uint8Array): Uint8Array {

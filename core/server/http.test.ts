@@ -107,6 +107,13 @@ test("a long body over HTTP/1.1 arrives whole at a client that reads slowly, tho
   expect(Buffer.concat(chunks).equals(body)).toBe(true);
 });
 
+test.each<[accept: string, bytes: number, encoding: string | undefined]>([
+  ["gzip", 131_073, "gzip"], ["gzip", 131_072, undefined], ["deflate, , gzip,", 131_073, "gzip"], ["gzip;q=0", 131_073, undefined], ["x-gzip, identity", 131_073, undefined],
+])("to who takes %j, %d bytes go out in %s; of what else the answer depends is still told", async (accept, bytes, encoding) => {
+  const { headers } = await serve({ type: "raw", status: 200, headers: { vary: "Accept" }, body: Buffer.alloc(bytes, "a") }, { headers: { "accept-encoding": accept } });
+  expect([headers["content-encoding"], headers.vary]).toEqual([encoding, encoding ? "Accept, Accept-Encoding" : "Accept"]);
+});
+
 test("it is told that a client goes while a list is sent to it, and not that one goes which has it all", async () => {
   const entriesOf = (count: number): Cached[] => Array.from({ length: count }, (_, i) => new Cached(`${i}`, { apiVersion: "v1", kind: "ConfigMap", metadata: { name: `c-${i}`, annotations: { each: "x".repeat(500_000) } } } as unknown as ApiObject, i));
   let brokenOff = 0;

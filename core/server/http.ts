@@ -174,10 +174,8 @@ async function serveUpgrade(deps: Front, { request, socket, head, connection }: 
     answer.take(socket, head);
     return;
   }
-  if ((answer.type === "watch" || (answer.type === "raw" && answer.status === 200)) && canStream(asked)) {
-    const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
-    return streamOverWebSocket(answer, how, { socket, head, clock: deps.clock, signal });
-  }
+  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
+  if (canStream(answer, how)) return streamOverWebSocket(answer, how, { socket, head, clock: deps.clock, signal });
   response.shouldKeepAlive = false;
   response.assignSocket(socket as Socket);
   response.on("finish", () => socket.end());

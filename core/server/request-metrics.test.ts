@@ -90,12 +90,15 @@ test("a watch is told of while it lasts, and counted with its duration when it e
   const watch = meter.watch(request, info as ResourceRequestInfo);
   watch.began();
   watch.events(3);
+  for (const bytes of [1_024, 1_025, 200_000]) watch.eventSized(bytes);
   const shown = (): string[] => lines(metrics, /^apiserver_(longrunning_requests|request_total|request_duration_seconds_sum)/).map((line) => line.replace(/\{.*\}/, ""));
   expect(shown()).toEqual(["apiserver_longrunning_requests 1", "apiserver_request_duration_seconds_sum 0"]);
   nowMs += 5_000;
   watch.ended();
   expect(shown()).toEqual(["apiserver_longrunning_requests 0", "apiserver_request_duration_seconds_sum 5", "apiserver_request_total 1"]);
   expect(lines(metrics, /^apiserver_watch_events_total/)).toEqual(['apiserver_watch_events_total{group="",resource="pods",version="v1"} 3']);
+  const sizes = lines(metrics, /^apiserver_watch_events_sizes_/).map((line) => line.replace(/\{.*?(?:le="(.*)")?\}/, " $1"));
+  expect(sizes.filter((line) => / (?:1024|2048|131072|\+Inf) |sum|count/.test(line)).map((line) => line.replace(/^apiserver_watch_events_sizes_/, ""))).toEqual(["bucket 1024 1", "bucket 2048 2", "bucket 131072 2", "bucket +Inf 3", "sum  202049", "count  3"]);
 });
 
 test("a connection to a container lasts until the client has gone", () => {

@@ -7,7 +7,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/metrics/metrics.go, apiserver/pkg/endpoints/handlers/metrics/metrics.go, apiserver/pkg/endpoints/filterlatency, pkg/endpoints/filters/metrics.go
  */
 import type { Clock } from "../lifecycle/clock.ts";
-import type { Labels, Metrics } from "../observe/metrics.ts";
+import { doubling, type Labels, type Metrics } from "../observe/metrics.ts";
 import { isReading } from "./fairness/max-in-flight.ts";
 import { isLasting } from "./lasting.ts";
 import type { RequestInfo, ResourceRequestInfo } from "./request-info.ts";
@@ -63,6 +63,8 @@ export interface WatchMeter {
   ended(): void;
   /** So many events are sent. */
   events(count: number): void;
+  /** One of them is so long. */
+  eventSized(bytes: number): void;
   /** What there was at the start (sendInitialEvents) has been sent, this long after it was asked for. */
   listed(ms: number): void;
 }
@@ -128,6 +130,7 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
     [decision!, lazily(() => ({ attempts: decisions.with({ result: result! }), duration: authorization.with({ result: result! }) }))])) as Record<"allow" | "deny" | "no-opinion" | "error", () => Outcome>;
   const names = new Map<string, { inc(): void }>();
   const events = metrics.counter("apiserver_watch_events_total", "[ALPHA] Number of events sent in watch clients");
+  const eventSizes = metrics.histogram("apiserver_watch_events_sizes", "[ALPHA] Watch event size distribution in bytes", doubling(1024, 8));
   const watchLists = metrics.histogram("apiserver_watch_list_duration_seconds", "[BETA] Response latency distribution in seconds for watch list requests broken by group, version, resource and scope.", WATCH_LIST_BUCKETS);
 
   // one validation decides, so that there is none that it differs from: what upstream counts of its two is nought, and alerts on it are quiet
@@ -200,6 +203,7 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
     watch(request, info) {
       const { group, version, resource } = info;
       const counter = events.with({ group, version, resource });
+      const sizesOf = lazily(() => eventSizes.with({ group, version, resource }));
       const startMs = clock.uptimeMs();
       let lasting: { end(): void } | undefined;
       return {
@@ -208,6 +212,7 @@ export function requestMetrics(metrics: Metrics, clock: Pick<Clock, "uptimeMs">)
         },
         ended: () => lasting?.end(),
         events: (count) => counter.inc(count),
+        eventSized: (bytes) => sizesOf().observe(bytes),
         listed: (ms) => watchLists.observe(ms / 1000, { group, resource, scope: scopeOf(info), version }),
       };
     },

@@ -3,7 +3,7 @@ import { goPackage } from "../api/codec/body.ts";
 import { keysInOrder } from "../api/codec/json-document.ts";
 import { encodeJson, jsonText } from "../api/codec/json.ts";
 import { type Convertible, convertibleToMeta, ENCODINGS, ENCODINGS_CUSTOM, MEDIA_TYPES, negotiateOutput, negotiateStream, type Output } from "../api/codec/negotiate.ts";
-import { assemble, type Piece } from "../api/codec/pieces.ts";
+import { assemble, lengthOf, type Piece } from "../api/codec/pieces.ts";
 import { envelopePieces, protobufCodec } from "../api/codec/protobuf.ts";
 import { checkInclude, renderTable, type Table } from "../api/codec/table/table.ts";
 import { jsonWatchPieces, protobufWatchPieces, type WatchEventType } from "../api/codec/watch-frames.ts";
@@ -221,7 +221,7 @@ function withRequired(bookmark: ApiObject): ApiObject {
 
 /** What each event of a watch is sent as. Throws 406, and 400 for a Table of what there is not. */
 export function watchEncoder(answer: WatchAnswer, how: Presentation): WatchEncoder {
-  const { served } = answer;
+  const { served, eventSized } = answer;
   const custom = !builtIn(served);
   const output = negotiateStream({ accept: how.request.header("accept"), encodings: custom ? ENCODINGS_CUSTOM : ENCODINGS });
   const isTable = output.convert?.kind === "Table";
@@ -261,13 +261,19 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): WatchEncod
   }
 
   function encode(batch: WatchBatch): EventBatch {
-    if (isShared && batch.every(isChange)) return how.events && batch.length <= SHARED_ITEMS_MAX ? how.events.of(encoding, batch, eventOf) : batch.flatMap(piecesOf);
+    if (how.events && isShared && batch.length <= SHARED_ITEMS_MAX && batch.every(isChange)) return how.events.of(encoding, batch, eventOf, eventSized);
     return batch.flatMap((item) => {
-      if (item.type === "ERROR") return frame("ERROR", statusOf(item.error));
-      if (item.type !== "BOOKMARK") return piecesOf(item);
-      const object = bookmarkObject(served.apiVersion, served.row.kind, item.resourceVersion, item.initialEventsEnd);
-      return frame("BOOKMARK", isTable ? bookmarkTable(object, item.initialEventsEnd ?? false) : output.convert ? partialMetadata(object, output.convert.version) : withRequired(object));
+      const pieces = piecesOfAny(item);
+      eventSized?.(lengthOf(pieces));
+      return pieces;
     });
+  }
+
+  function piecesOfAny(item: WatchBatch[number]): readonly Piece[] {
+    if (item.type === "ERROR") return frame("ERROR", statusOf(item.error));
+    if (item.type !== "BOOKMARK") return piecesOf(item);
+    const object = bookmarkObject(served.apiVersion, served.row.kind, item.resourceVersion, item.initialEventsEnd);
+    return frame("BOOKMARK", isTable ? bookmarkTable(object, item.initialEventsEnd ?? false) : output.convert ? partialMetadata(object, output.convert.version) : withRequired(object));
   }
 
   /** A row of an object in which there is nothing; who asks for none is given it all the same where it ends what there was at the beginning. */

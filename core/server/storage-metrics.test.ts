@@ -1,13 +1,15 @@
 import { expect, test } from "vitest";
 import { apiServer } from "../../test/api-server.ts";
 import { memoryRegistry } from "../../test/memory-registry.ts";
+import { systemClock } from "../lifecycle/clock.ts";
 import { metricsRegistry } from "../observe/metrics.ts";
+import { ResourceSizes } from "./fairness/work-estimate.ts";
 import { storageMetrics } from "./storage-metrics.ts";
 
 test("of each resource it is told how many objects there are, and how many events the store has had of those that had any", async () => {
   const registry = await memoryRegistry();
   const metrics = metricsRegistry();
-  storageMetrics(metrics, registry, { revision: 1_000_000_000_000_007 });
+  storageMetrics(metrics, { registry, all: { revision: 1_000_000_000_000_007 }, sizes: new ResourceSizes(systemClock) });
   const { cache } = registry.storeOf("", "configmaps")!;
   for (const type of ["put", "put", "delete"] as const)
     cache.apply({ type, row: { key: `${cache.prefix}a/b`, value: { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "b", namespace: "a" } }, revision: 1n } } as never);
@@ -21,7 +23,7 @@ test("of each resource it is told how many objects there are, and how many event
 test("lists are counted by where they are served from and what they find; watches by what they begin with", async () => {
   await using api = await apiServer();
   const { metrics } = api;
-  storageMetrics(metrics, api.registry, api.cache);
+  storageMetrics(metrics, { registry: api.registry, all: api.cache, sizes: new ResourceSizes(systemClock) });
   for (const name of ["a", "b", "c"]) await api.ask("POST", "/api/v1/namespaces/x/configmaps", { body: { metadata: { name, labels: { odd: String(name !== "b") } } } });
   const first = await api.ask("GET", "/api/v1/namespaces/x/configmaps", { query: { limit: "2" } });
   await api.ask("GET", "/api/v1/configmaps", { query: { labelSelector: "odd!=false", resourceVersion: "0" } });
@@ -50,4 +52,18 @@ test("lists are counted by where they are served from and what they find; watche
     'apiserver_storage_list_evaluated_objects_total{group="",resource="configmaps"} 1',
     'apiserver_storage_list_returned_objects_total{group="",resource="configmaps"} 1',
   ].sort());
+});
+
+test("it is told how large the objects of a resource are about, and how often one could not be read", async () => {
+  await using api = await apiServer();
+  const { metrics, registry } = api;
+  storageMetrics(metrics, { registry, all: api.cache, sizes: new ResourceSizes(systemClock) });
+  for (const name of ["a", "b"]) await api.ask("POST", "/api/v1/namespaces/x/configmaps", { body: { metadata: { name }, data: { note: "y".repeat(1000) } } });
+  const { cache } = registry.storeOf("", "secrets")!;
+  cache.counts.unreadable++;
+  const found = Object.fromEntries(metrics.render().split("\n").filter((line) => /^apiserver_(resource_size_estimate_bytes|storage_decode_errors_total)\{.*"(configmaps|secrets|pods)"/.test(line)).map((line) => line.split(" ") as [string, string]));
+  expect(found).toEqual({
+    'apiserver_resource_size_estimate_bytes{group="",resource="configmaps"}': expect.stringMatching(/^2[2-9]\d\d$/), 'apiserver_resource_size_estimate_bytes{group="",resource="pods"}': "0",
+    'apiserver_resource_size_estimate_bytes{group="",resource="secrets"}': "0", 'apiserver_storage_decode_errors_total{group="",resource="secrets"}': "1",
+  });
 });

@@ -9,11 +9,12 @@ import type { Labels, Metrics } from "../observe/metrics.ts";
 import type { CacheCounts } from "../registry/generic/cache-counts.ts";
 import type { ResourceCache, WatchCache } from "../registry/generic/watch-cache.ts";
 import type { Registry } from "../registry/registry.ts";
+import type { ResourceSizes } from "./fairness/work-estimate.ts";
 
 /** Of a version only so many digits are told. */
 const VERSION_DIGITS = 1e15;
 
-export function storageMetrics(metrics: Metrics, registry: Registry, all: Pick<WatchCache, "revision">): void {
+export function storageMetrics(metrics: Metrics, { registry, all, sizes }: { readonly registry: Registry; readonly all: Pick<WatchCache, "revision">; readonly sizes: ResourceSizes }): void {
   function* caches(): Iterable<readonly [{ readonly group: string; readonly resource: string }, ResourceCache]> {
     const seen = new Set<string>();
     for (const { group, plural } of registry.rows()) {
@@ -37,11 +38,15 @@ export function storageMetrics(metrics: Metrics, registry: Registry, all: Pick<W
   metrics.gaugeFrom("apiserver_storage_objects", "[STABLE] (Deprecated since 1.34.0) [DEPRECATED, consider using apiserver_resource_objects instead] Number of stored objects at the time of last check split by kind. In case of a fetching error, the value will be -1.", function* () {
     for (const [{ group, resource }, { size }] of caches()) yield [{ resource: group === "" ? resource : `${resource}.${group}` }, size] as readonly [Labels, number];
   });
+  metrics.gaugeFrom("apiserver_resource_size_estimate_bytes", "[ALPHA] Estimated size of stored objects in database. Estimate is based on sum of last observed sizes of serialized objects. In case of a fetching error, the value will be -1.", function* () {
+    for (const [labels, cache] of caches()) yield [labels, sizes.bytesOf(cache)];
+  });
   metrics.gaugeFrom("apiserver_watch_cache_resource_version", "[ALPHA] Current resource version of watch cache broken by resource type. This is truncated to the 15 least significant digits.", function* () {
     for (const [labels] of caches()) yield [labels, all.revision % VERSION_DIGITS];
   });
 
   counter("apiserver_storage_events_received_total", "[BETA] Number of etcd events received split by kind.", ({ received }) => received);
+  counter("apiserver_storage_decode_errors_total", "[ALPHA] Number of stored object decode errors split by object type", ({ unreadable }) => unreadable);
   counter("apiserver_watch_cache_events_received_total", "[ALPHA] Counter of events received in watch cache broken by resource type.", ({ received }) => received);
   counter("apiserver_watch_cache_events_dispatched_total", "[ALPHA] Counter of events dispatched in watch cache broken by resource type.", ({ dispatched }) => dispatched);
   counter("apiserver_watch_cache_initializations_total", "[ALPHA] Counter of watch cache initializations broken by resource type.", ({ loads }) => loads);

@@ -19,6 +19,8 @@ export class CacheCounts {
   initial = 0;
   /** Watches that were ended because nobody read what they had to say. */
   terminated = 0;
+  /** Times an object could not be read as it is stored. */
+  unreadable = 0;
   /** Times everything was read from the store. */
   loads = 0;
   /** Reads of the newest state, from the cache. */

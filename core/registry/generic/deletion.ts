@@ -70,7 +70,7 @@ interface Again {
 
 /** An object that is being deleted already: its grace may become shorter, never longer. While it runs, nothing else changes. */
 function planAgain({ object, next, finalizersChanged, plainSteps, isGraceful, isHeld: held, requested, nowMs }: Again): DeletePlan {
-  const before = object.metadata.deletionGracePeriodSeconds ?? 0;
+  const given = object.metadata.deletionGracePeriodSeconds ?? 0, before = given < 0 ? 1 : given;
   if (!isGraceful || before === 0) {
     if (!held) return { type: "remove", steps: plainSteps };
     const lacksGrace = object.metadata.deletionGracePeriodSeconds === undefined; // it was marked by a storage that knows of none

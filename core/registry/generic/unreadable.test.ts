@@ -38,6 +38,7 @@ test("a row that cannot be read costs what it stands in, and a delete that says 
   expect((await api.ask("GET", "/api/v1/secrets", { query: { labelSelector: "a=b" } })).body).toMatchObject(told(keyOf("a", "damaged")));
   expect((await api.ask("GET", `${SECRETS("a")}/damaged`)).body).toMatchObject(told(keyOf("a", "damaged")));
   expect(await codes("a")).toEqual([500, 500, 500, 500, 200]);
+  expect(api.registry.storeOf("", "secrets")!.cache.counts.unreadable).toBe(1);
   expect((await api.ask("GET", `${SECRETS("a")}/whole`)).body.metadata.name).toBe("whole");
   expect((await api.ask("GET", SECRETS("b"))).body.items).toHaveLength(1);
   expect((await api.ask("POST", SECRETS("a"), { body: secret("a", "new") })).code).toBe(201);
@@ -57,6 +58,7 @@ test("a row that cannot be read costs what it stands in, and a delete that says 
   const watched = api.events("/api/v1/secrets", 2, { query: { resourceVersion: String(beneath.revision) } });
   const damagedAt = await beneath.put(keyOf("b", "other"), DAMAGED, revision);
   await api.cache.fresh(api.signal);
+  expect(api.registry.storeOf("", "secrets")!.cache.counts.unreadable).toBe(2);
   expect((await api.ask("GET", `${SECRETS("b")}/other`)).body).toMatchObject(told(keyOf("b", "other")));
   expect((await api.ask("PUT", `${SECRETS("b")}/other`, { body: secret("b", "other") })).code).toBe(500);
   await store.put(keyOf("b", "next"), secret("b", "next"), 0);

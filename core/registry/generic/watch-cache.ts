@@ -22,7 +22,7 @@ import { EventWindow, type WindowBytes } from "./event-window.ts";
 import { LabelIndex } from "./label-index.ts";
 import { Overwritten } from "./overwritten.ts";
 import { insert, remove, sortedByKey, startingWith } from "./sorted-entries.ts";
-import { Unreadable, unlessUnreadable } from "./unreadable.ts";
+import { Unreadable, type UnreadableRow, unlessUnreadable } from "./unreadable.ts";
 
 export const ROOT = "/registry/";
 
@@ -127,13 +127,18 @@ export class ResourceCache {
   load(row: Row): StoreError | undefined {
     const { value: entry, error } = unlessUnreadable(() => this.entryOf(row));
     if (error) {
-      this.#unreadable.set(row.key, { revision: row.revision, error, last: undefined });
+      this.#noteUnreadable(row.key, { revision: row.revision, error, last: undefined });
       return error;
     }
     this.#entries.set(row.key, entry);
     this.#sorted = undefined;
     this.#byLabel.replace(undefined, entry);
     return undefined;
+  }
+
+  #noteUnreadable(key: string, row: UnreadableRow): void {
+    this.counts.unreadable++;
+    this.#unreadable.set(key, row);
   }
 
   /** The events that make of what is here what the store has at `revision`. */
@@ -168,7 +173,7 @@ export class ResourceCache {
     if (event.type === "delete" && !previous) return undefined;
     const { value: entry, error } = unlessUnreadable(() => this.entryOf(event.type === "delete" && last ? { key, value: last, revision } : event.row, previous));
     if (error) {
-      this.#unreadable.set(key, { revision, error, last: previous });
+      this.#noteUnreadable(key, { revision, error, last: previous });
       if (this.#entries.delete(key)) {
         if (this.#sorted) remove(this.#sorted, key);
         this.#byLabel.replace(previous, undefined);

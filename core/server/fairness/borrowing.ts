@@ -23,17 +23,31 @@ export function limitsOf(spec: Readonly<PriorityLevelConfigurationSpec>, total: 
 /** How slowly the memory of demand fades: half of it in five minutes. Source: seatDemandSmoothingCoefficient */
 const SMOOTHING = 0.977;
 
-export function smoothed(before: number, { average, deviation }: Period): number {
+export function smoothed(before: number, { average, deviation }: Pick<Period, "average" | "deviation">): number {
   const envelope = average + deviation;
   return Math.max(envelope, SMOOTHING * before + (1 - SMOOTHING) * envelope);
 }
 
 export interface Claim { readonly lower: number; readonly upper: number; readonly target: number }
 
+/** Of what a level has a claim to, `least` is its own whatever others take. */
+export interface LevelClaim extends Claim { readonly least: number }
+
 /** Who lent gets back what was in demand, and the rest goes by recent demand. */
-export function claimOf({ nominal, lower, upper }: Limits, peak: number, demand: number): Claim {
-  const least = Math.max(lower, Math.min(nominal, peak));
-  return { lower: least, upper, target: Math.max(least, demand) };
+export function claimOf({ nominal, lower: least, upper }: Limits, peak: number, demand: number): LevelClaim {
+  const lower = Math.max(least, Math.min(nominal, peak));
+  return { least, lower, upper, target: Math.max(lower, demand) };
+}
+
+/**
+ * Shares the seats of all levels, `nominal` together. What the exempt one takes is taken from the others, down to what each does not lend; between that and what each has a claim to they go short alike.
+ */
+export function shareSeats({ nominal, exempt, claims }: { readonly nominal: number; readonly exempt: number; readonly claims: readonly LevelClaim[] }): { readonly fraction: number; readonly seats: readonly number[] } {
+  const left = nominal - exempt, least = total(claims.map((claim) => claim.least)), lowest = total(claims.map(({ lower }) => lower));
+  if (left <= least) return { fraction: 0, seats: claims.map((claim) => claim.least) };
+  if (left <= lowest) return { fraction: 0, seats: claims.map((claim) => claim.least + Math.round(((claim.lower - claim.least) * (left - least)) / (lowest - least))) };
+  const { fraction, seats } = allocate(nominal, claims);
+  return { fraction, seats: seats.map(Math.round) };
 }
 
 /** Shares `sum` so that each gets the same fraction of its target, but no less than its lower and no more than its upper bound. */

@@ -10,7 +10,7 @@ import type { Selection } from "../../registry/generic/selection.ts";
 import type { ServerRequest } from "../request.ts";
 import { type RequestInfo, requestInfo } from "../request-info.ts";
 import { AUTO_UPDATE, MANDATORY_SCHEMAS, SUGGESTED_LEVELS, SUGGESTED_SCHEMAS } from "./bootstrap-objects.ts";
-import { allocate, limitsOf } from "./borrowing.ts";
+import { allocate, claimOf, limitsOf, shareSeats } from "./borrowing.ts";
 import { Fairness, type FairnessDeps } from "./fairness.ts";
 import { flowMetrics } from "./flow-metrics.ts";
 import { maxInFlight } from "./max-in-flight.ts";
@@ -209,10 +209,11 @@ test("who has seats enough waits for no turn, and none is looked for", async () 
   const clock = stoppedClock();
   let looks = 0;
   const fairness = new Fairness({ seats: 600, schemas: () => SUGGESTED_SCHEMAS, levels: () => SUGGESTED_LEVELS, sizeOf: () => undefined, clock, later: (work) => { looks++; later(work); } });
-  for (let i = 0; i < 24; i++) (fairness.enter(request(), POD, user("jane")) as Ticket).done();
+  const half = Math.floor(fairness.levels.get("global-default")!.queues.limit / 2);
+  for (let i = 0; i < half; i++) (fairness.enter(request(), POD, user("jane")) as Ticket).done();
   expect(looks).toBe(0);
   (fairness.enter(request(), POD, user("jane")) as Ticket).done();
-  expect([looks, fairness.levels.get("global-default")!.queues.seatsInUse]).toEqual([1, 25]);
+  expect([looks, fairness.levels.get("global-default")!.queues.seatsInUse]).toEqual([1, half + 1]);
   await turn();
   expect(fairness.levels.get("global-default")!.queues.seatsInUse).toBe(0);
 });
@@ -279,6 +280,33 @@ test("seats go where they are wanted, within each level's bounds", () => {
   expect(limitsOf({ type: "Limited", limited: { nominalConcurrencyShares: 1, lendablePercent: 50, borrowingLimitPercent: 25, limitResponse: { type: "Reject" } } }, 100, 10)).toEqual({ nominal: 10, lower: 5, upper: 13 });
 });
 
+test.each<[what: string, exempt: number, wanted: readonly number[], seats: readonly number[]]>([
+  ["more than there is: each other level has what it does not lend", 970, [970, 970, 970], [120, 60, 30]],
+  ["so much that what others claim is short by half", 870 - (180 + 330 + 30), [970, 970, 970], [180, 330, 30]],
+  ["what one lends that wants nothing", 870 - (240 + 60 + 30), [970, 1, 970], [240, 60, 30]],
+  ["nothing: all have the same share of what they want", 0, [400, 1, 30], [710, 107, 53]],
+])("the exempt level takes %s", (_, exempt, wanted, seats) => {
+  const levels = [{ nominal: 240, lower: 120, upper: 1110 }, { nominal: 600, lower: 60, upper: 1470 }, { nominal: 30, lower: 30, upper: 900 }];
+  const found = shareSeats({ nominal: 870, exempt, claims: levels.map((limits, i) => claimOf(limits, wanted[i]!, wanted[i]!)) }).seats;
+  expect(found).toEqual(seats);
+});
+
+test("what the exempt level takes is measured, and taken from the others; what was borrowed stays so when an object changes", () => {
+  const clock = stoppedClock();
+  const fairness = server({ clock });
+  const limits = () => Object.fromEntries([...fairness.levels].map(([name, { queues }]) => [name, queues.limit]));
+  const idle = limits();
+  for (let i = 0; i < 400; i++) void fairness.enter(request(), POD, user("admin", "system:masters"));
+  clock.pass(10_000);
+  fairness.adjust();
+  expect([fairness.levels.get("exempt")!.peak, limits()["exempt"]]).toEqual([400, 400]);
+  expect(limits()["workload-low"]).toBeLessThan(idle["workload-low"]!);
+  const before = limits();
+  clock.pass(1);
+  fairness.changed();
+  expect(limits()).toEqual(before);
+});
+
 test("after ten busy seconds a level has borrowed from one that is idle", () => {
   const clock = stoppedClock();
   const fairness = server({ clock });
@@ -305,7 +333,9 @@ test.each<[string, RequestInfo, string, number, number, number?]>([
   ["a watch with what is there", info("/api/v1/pods", "GET", "watch=1"), "watch=1", 9, 0],
   ["a watch from a version", info("/api/v1/pods", "GET", "watch=1"), "watch=1&resourceVersion=7", 1, 0],
   ["a write that many watch", info("/api/v1/namespaces/a/pods", "POST"), "", 1, 15, 25],
-  ["a lease", info("/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "PUT"), "", 1, 0],
+  ["a lease that many watch", info("/apis/coordination.k8s.io/v1/namespaces/a/leases/b", "PUT"), "", 1, 15, 25],
+  ["a list of leases", info("/apis/coordination.k8s.io/v1/leases"), "limit=1", 2, 0],
+  ["a token", info("/api/v1/namespaces/a/serviceaccounts/b/token", "POST"), "", 1, 0],
 ])("the work of %s", (_, asked, query, seats, afterMs, watchers) => {
   expect(estimateWork(asked, new URLSearchParams(query), ({ resource }) => ({ objects: 450, bytesEach: () => (resource === "pods" ? 2_000 : 200_000), watchers: 25 }), 36)).toEqual({ seats, afterMs, watchers });
 });
@@ -398,6 +428,9 @@ test("without it so many requests read and so many write at once, whoever sends 
   expect(() => ask(POD)).toThrow("too many requests: concurrency-limit");
   for (const free of [info("/api/v1/pods", "GET", "watch=true")]) expect(() => ask(free)).not.toThrow();
   expect(() => ask(POD, user("admin", "system:masters"))).not.toThrow();
+  const head = ask(info("/readyz", "HEAD")); // of what is no resource it is a verb of its own, and none that reads
+  expect(() => ask(write)).toThrow("too many requests: concurrency-limit");
+  head.done();
   ask(write);
   const refused = (() => { try { return ask(write); } catch (error) { return error; } })();
   expect(refused).toMatchObject({ retryAfter: 1, answer: expect.objectContaining({ status: 429 }) });

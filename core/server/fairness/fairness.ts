@@ -21,9 +21,9 @@ import type { ServerRequest } from "../request.ts";
 import type { RequestInfo, ResourceRequestInfo } from "../request-info.ts";
 import { Watermark } from "../watermark.ts";
 import { MANDATORY_LEVELS, MANDATORY_SCHEMAS } from "./bootstrap-objects.ts";
-import { allocate, claimOf, limitsOf, sharesOf } from "./borrowing.ts";
+import { claimOf, limitsOf, shareSeats, sharesOf } from "./borrowing.ts";
 import { concerns, inOrder, matches } from "./match.ts";
-import { Flow, Level } from "./level.ts";
+import { Flow, type Known, Level } from "./level.ts";
 import type { Refusal, Seating } from "./queue-set.ts";
 import { flowHash } from "./shuffle-shard.ts";
 import { TimeWeighted } from "./time-weighted.ts";
@@ -105,8 +105,8 @@ export class Fairness {
     const work = estimateWork(info, request.query, this.#deps.sizeOf, level.seatsMax);
     const seating: Seating = { seats: work.seats, arrivedMs: nowMs, queue: undefined, startedMs: nowMs, ranMs: 0, arrivalR: 0, unaccommodated: () => void flow.unaccommodated++ };
     flow.estimated(work);
-    if (level.isExempt) return this.#take(flow, seating, { afterMs: 0, info, user });
     level.demand.add(seating.seats, nowMs);
+    if (level.isExempt) return this.#take(flow, seating, { afterMs: 0, info, user });
     const entered = level.queues.enter(seating, { hash: () => flowHash(flow.name, distinguisherOf(flow, info, user)), waitMs: () => waitMsOf(request, info, this.#deps.requestMs) }, request.signal);
     if (entered === "seated") {
       flow.passed();
@@ -122,8 +122,11 @@ export class Fairness {
     return this.#seated(entered, { level, flow, seating, afterMs: work.afterMs, info, user, signal: request.signal });
   }
 
-  async #seated(waiting: Promise<Refusal | undefined>, { level, flow, seating, afterMs, info, user, signal }: Waiter): Promise<Ticket> {
+  async #seated(waiting: Promise<Refusal | undefined>, waiter: Waiter): Promise<Ticket> {
+    const { level, flow, seating, afterMs, info, user, signal } = waiter;
+    level.waiting.add(waiter);
     const refusal = await waiting;
+    level.waiting.delete(waiter);
     const nowMs = this.#deps.clock.uptimeMs();
     flow.unqueued(seating, refusal === undefined, nowMs);
     this.traffic.waiting[kindOf(info)].add(-1, nowMs);
@@ -191,26 +194,31 @@ export class Fairness {
     }
     this.#ofUsers = new WeakMap();
     this.#last = this.#flows.find(({ name }) => name === "catch-all");
-    this.#share(0);
+    this.#share();
   }
 
   /** Every ten seconds: who needs less lends to who needs more. */
   adjust(): void {
     if (this.#stale) this.#read();
-    const nowMs = this.#deps.clock.uptimeMs();
-    for (const level of this.#levels.values()) level.measure(nowMs);
-    this.#share(nowMs);
+    else this.#share();
   }
 
-  #share(nowMs: number): void {
-    const limited = [...this.#levels.values()].filter(({ isExempt }) => !isExempt);
-    const sum = limited.reduce((total, { limits }) => total + limits.nominal, 0);
+  /** By what each has wanted since this was last done. */
+  #share(): void {
+    const nowMs = this.#deps.clock.uptimeMs(), levels = [...this.#levels.values()];
+    for (const level of levels) level.measure(nowMs);
+    const limited = levels.filter(({ isExempt }) => !isExempt), exempt = levels.filter(({ isExempt }) => isExempt);
     const claims = limited.map(({ limits, peak, smoothed }) => claimOf(limits, peak, smoothed));
-    const { fraction, seats } = nowMs === 0 ? { fraction: 0, seats: limited.map(({ limits }) => limits.nominal) } : allocate(sum, claims);
+    const taken = exempt.map(({ limits, peak }) => Math.max(limits.lower, peak));
+    const { fraction, seats } = shareSeats({ nominal: sum(levels.map(({ limits }) => limits.nominal)), exempt: sum(taken), claims });
+    const idle = Math.max(1, Math.round(this.#deps.seats / 10));
     this.#fraction = fraction;
-    for (const [i, level] of limited.entries()) level.setLimit(Math.round(seats[i]!), claims[i]!.target);
+    for (const [i, level] of limited.entries()) level.setLimit(seats[i]!, { target: claims[i]!.target, idle });
+    for (const [i, level] of exempt.entries()) level.setLimit(taken[i]!, { target: 0, idle });
   }
 }
+
+function sum(values: readonly number[]): number { return values.reduce((total, value) => total + value, 0); }
 
 type RequestKind = "readOnly" | "mutating";
 
@@ -220,7 +228,7 @@ function trafficOf(phase: string, kind: RequestKind, nowMs: number): TimeWeighte
 
 function kindOf({ verb }: RequestInfo): RequestKind { return verb === "get" || verb === "list" || verb === "watch" ? "readOnly" : "mutating"; }
 
-interface Waiter { readonly level: Level; readonly flow: Flow; readonly seating: Seating; readonly afterMs: number; readonly info: RequestInfo; readonly user: UserInfo; readonly signal: AbortSignal }
+interface Waiter extends Known { readonly level: Level; readonly signal: AbortSignal }
 
 /** A quarter of the time there is to answer. Watches have none. Source: priority-and-fairness.go getRequestWaitContext */
 function waitMsOf({ query }: ServerRequest, { verb }: RequestInfo, requestMs: number = REQUEST_MS): number {

@@ -21,13 +21,14 @@ const UTILIZATION_BUCKETS: readonly number[] = [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6,
 /** Of a level's seats, what one request may take; not more than those of one queue of a hand. Source: apf_controller.go finishQueueSetReconfigsLocked */
 const SEATS_SHARE_MAX = 0.15;
 
-/** A request that has a seat, as the debug page shows it. */
-export interface Executing { readonly flow: Flow; readonly seating: Seating; readonly info: RequestInfo; readonly user: UserInfo; readonly afterMs: number }
+/** A request that has a seat or waits for one, as the debug page shows it. */
+export interface Known { readonly flow: Flow; readonly seating: Seating; readonly info: RequestInfo; readonly user: UserInfo; readonly afterMs: number }
 
 export class Level {
   readonly name: string;
   readonly queues: QueueSet;
-  readonly executing = new Set<Executing>();
+  readonly executing = new Set<Known>();
+  readonly waiting = new Set<Known>();
   readonly demand: TimeWeighted;
   readonly utilization: TimeWeighted;
   /** How many requests there are, as shares of the queues' places and of the seats. */
@@ -62,7 +63,6 @@ export class Level {
     this.uid = metadata.uid ?? "";
     this.isExempt = spec?.type === "Exempt";
     this.limits = limits;
-    this.demand.denominator = limits.nominal;
     const queuing = spec?.limited?.limitResponse?.type === "Queue" ? spec.limited.limitResponse.queuing : undefined;
     this.seatsMax = Math.ceil(limits.nominal * SEATS_SHARE_MAX);
     if (queuing) this.seatsMax = Math.max(1, Math.min(this.seatsMax, Math.floor(limits.nominal / (queuing.handSize || 1))));
@@ -71,35 +71,36 @@ export class Level {
     this.queues.configure(queuing);
   }
 
-  setLimit(seats: number, target: number): void {
+  /** `idle`: what a level without seats is measured by. */
+  setLimit(seats: number, { target, idle }: { readonly target: number; readonly idle: number }): void {
     this.target = target;
-    this.utilization.denominator = seats;
-    this.requests.executing.denominator = seats;
+    for (const measured of [this.demand, this.utilization, this.requests.executing]) measured.denominator = seats > 0 ? seats : idle;
     this.queues.setLimit(seats);
   }
 
   measure(nowMs: number): void {
     const period = this.demand.period(nowMs);
+    this.peak = period.peak;
+    if (period.elapsedMs === 0) return;
     this.average = period.average;
     this.deviation = period.deviation;
-    this.peak = period.peak;
     this.smoothed = smoothed(this.smoothed, period);
   }
 
   /** The request has its seats until the ticket is given back. */
   take(flow: Flow, seating: Seating, { afterMs, info, user }: { readonly afterMs: number; readonly info: RequestInfo; readonly user: UserInfo }): Ticket {
-    const one: Executing = { flow, seating, info, user, afterMs };
+    const one: Known = { flow, seating, info, user, afterMs };
     this.executing.add(one);
     this.counted.dispatched++;
     flow.dispatched++;
     flow.seats += seating.seats;
     flow.executing++;
     this.requests.executing.add(1, seating.startedMs);
-    if (!this.isExempt) this.utilization.add(seating.seats, seating.startedMs);
+    this.utilization.add(seating.seats, seating.startedMs);
     return { done: () => this.#done(one) };
   }
 
-  #done(one: Executing): void {
+  #done(one: Known): void {
     if (!this.executing.delete(one)) return;
     const { flow, seating, info, afterMs } = one;
     const nowMs = this.#clock.uptimeMs();
@@ -113,11 +114,10 @@ export class Level {
 
   #release(flow: Flow, seating: Seating, endedMs: number): void {
     flow.seats -= seating.seats;
-    if (this.isExempt) return;
     const nowMs = this.#clock.uptimeMs();
     this.demand.add(-seating.seats, nowMs);
     this.utilization.add(-seating.seats, nowMs);
-    this.queues.leave(seating, endedMs);
+    if (!this.isExempt) this.queues.leave(seating, endedMs);
   }
 
   refuse(flow: Flow, seating: Seating, reason: Refusal): TooManyRequests {

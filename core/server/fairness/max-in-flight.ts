@@ -11,7 +11,7 @@ import { type Ticket, TooManyRequests } from "./too-many-requests.ts";
 /** 0: no limit. */
 export interface InFlightLimits { readonly reading: number; readonly writing: number }
 
-const READING: ReadonlySet<string> = new Set(["get", "list", "watch", "head", "options"]);
+const READING: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 const FREE: Ticket = { done: () => undefined };
 
 export function isReading(info: RequestInfo): boolean { return READING.has(info.verb); }

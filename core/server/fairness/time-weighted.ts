@@ -1,7 +1,7 @@
 /** A number that changes now and then, weighted by how long it stayed: its mean, deviation and peak over a period. */
 import type { Observations } from "../../observe/metrics.ts";
 
-export interface Period { readonly average: number; readonly deviation: number; readonly peak: number }
+export interface Period { readonly average: number; readonly deviation: number; readonly peak: number; readonly elapsedMs: number }
 
 const NANOSECONDS = 1e6;
 
@@ -38,7 +38,7 @@ export class TimeWeighted {
     this.#flush(nowMs);
     const average = this.#elapsed > 0 ? this.#sum / this.#elapsed : this.#value;
     const deviation = this.#elapsed > 0 ? Math.sqrt(Math.max(0, this.#squares / this.#elapsed - average * average)) : 0;
-    const found = { average, deviation, peak: this.#peak };
+    const found = { average, deviation, peak: this.#peak, elapsedMs: this.#elapsed };
     this.#elapsed = this.#sum = this.#squares = 0;
     this.#peak = this.#value;
     return found;

@@ -45,6 +45,9 @@ export class ResourceSizes {
     return store && { objects: store.cache.size, bytesEach: () => this.#mean(store.cache), watchers: store.cache.listenersOf(store.keyOf(namespace, name)) };
   }
 
+  /** About how many bytes all of its objects are. */
+  bytesOf(cache: Cache): number { return Math.round(this.#mean(cache) * cache.size); }
+
   #mean(cache: Cache): number {
     const nowMs = this.#clock.uptimeMs();
     const known = this.#means.get(cache);
@@ -76,7 +79,7 @@ const ONE: WorkEstimate = { seats: 1, afterMs: 0 };
 
 /** `seatsMax`: a share of the level's seats, so that no request takes all. */
 export function estimateWork(info: RequestInfo, query: URLSearchParams, sizeOf: (info: ResourceRequestInfo) => ResourceSize | undefined, seatsMax: number): WorkEstimate {
-  if (!info.isResource || info.subresource === "token" || (info.resource === "leases" && info.group === "coordination.k8s.io")) return ONE;
+  if (!info.isResource || info.subresource === "token") return ONE; // nobody who watches is told of a token
   switch (info.verb) {
     case "list":
     case "watch": {

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { type ApiServer, apiServer } from "../../../test/api-server.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { statusError } from "../../api/meta/status-error.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
 
 const CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 const BOXES = "/namespaces/default/boxes";
@@ -21,6 +22,8 @@ function reshaped({ size, dims, ...rest }: Spec, version: string): Spec {
 class World implements AsyncDisposable {
   api!: ApiServer;
   calls = 0;
+  /** Of time, beside what really has. */
+  passedMs = 0;
   /** Whether the webhook refuses an object on its way to a version. */
   refuses: (object: ApiObject & Side, apiVersion: string) => boolean = () => false;
   /** What it waits for. */
@@ -70,7 +73,8 @@ const VERSIONS = [version("v1", shape({ size: SIZE }), { storage: false }), vers
 async function boxes({ strategy = "Webhook", versions = VERSIONS }: { strategy?: string; versions?: readonly object[] } = {}): Promise<World> {
   const world = new World();
   const asks = strategy === "Webhook";
-  world.api = await apiServer(asks ? { remoteConversion: () => (objects, apiVersion) => world.convert(objects, apiVersion) } : {});
+  const clock = { ...systemClock, uptimeMs: () => systemClock.uptimeMs() + world.passedMs };
+  world.api = await apiServer(asks ? { clock, remoteConversion: () => (objects, apiVersion) => world.convert(objects, apiVersion) } : {});
   const webhook = { conversionReviewVersions: ["v1"], clientConfig: { url: "https://x" } };
   const body = { metadata: { name: "boxes.ops.io" }, spec: { group: "ops.io", scope: "Namespaced", names: { kind: "Box", plural: "boxes" }, conversion: { strategy, ...(asks && { webhook }) }, versions } };
   expect((await world.api.ask("POST", CRDS, { body })).code).toBe(201);
@@ -237,8 +241,15 @@ test("as long as the webhook fails, who lists or watches is told to try again, a
   expect(await world.api.ask("GET", BOX)).toMatchObject(told);
   expect(await world.api.ask("GET", BOX, { query: { watch: "1" } })).toMatchObject(told);
   expect(await world.api.ask("GET", `${BOX}/b`)).toMatchObject({ code: 500, body: { message: FAILED } });
+  for (const [passedMs, seconds] of [[13_000, 2], [17_000, 6], [60_000, 30]] as const) {
+    world.passedMs += passedMs;
+    expect(await world.api.ask("GET", BOX)).toMatchObject({ code: 429, body: { details: { retryAfterSeconds: seconds } } });
+  }
   world.refuses = () => false;
   expect((await world.api.ask("GET", BOX)).body.items).toHaveLength(1);
+  await world.ask("POST", "v2", { name: "", metadata: { name: "new" } });
+  world.refuses = () => true;
+  expect(await world.api.ask("GET", BOX)).toMatchObject(told); // it has begun anew
 });
 
 test("who selects sees one moment, and what is made while a webhook converts comes after it", async () => {

@@ -366,3 +366,11 @@ test("who takes an object as it is known gets it, also when the store cannot be 
   const codes = ["0", body.metadata.resourceVersion, ""].map(async (resourceVersion) => (await own.ask("GET", `${MAPS}/known`, { query: { resourceVersion } })).code);
   expect(await Promise.all(codes)).toEqual([200, 200, 503]);
 });
+
+test.each([["application/json"], ["application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"], ["application/json;as=Table;v=v1;g=meta.k8s.io"]])("how long the events of a watch are is measured, as they are sent: %s", async (accept) => {
+  await using own = await apiServer();
+  for (const name of ["a", "b"]) await own.ask("POST", MAPS, { body: { metadata: { name } } });
+  const events = await own.events(MAPS, 3, { headers: { accept }, query: { allowWatchBookmarks: "1" } });
+  const told = Object.fromEntries(own.metrics.render().split("\n").filter((line) => /^apiserver_watch_events_sizes_(sum|count)\{group="",resource="configmaps",version="v1"\}/.test(line)).map((line) => [line.replace(/\{.*/, ""), Number(line.split(" ")[1])]));
+  expect(told).toEqual({ apiserver_watch_events_sizes_count: 3, apiserver_watch_events_sizes_sum: events.reduce((sum, event) => sum + Buffer.byteLength(`${JSON.stringify(event).replace(/[<>]/g, "\\u003c")}\n`), 0) });
+});

@@ -147,13 +147,21 @@ async function initialized(scope: Scope): Promise<void> {
 }
 
 /** Upstream answers lists and watches from a cache of the version, which has nothing as long as something cannot be converted: the client is to try again. Throws 429, and what went wrong where the list is read from the store. */
-async function converted({ served, signal }: Scope, entries: Iterable<Cached>, isCached: boolean): Promise<void> {
+async function converted({ served, server: { clock }, signal }: Scope, entries: Iterable<Cached>, isCached: boolean): Promise<void> {
+  const { custom } = served;
   try {
     await served.ready(objectsOf(entries), signal);
   } catch (error) {
-    throw isCached && error instanceof StatusError ? tooManyRequests(`storage is (re)initializing: failed to list ${formatGvk(served.row)}: ${error.message}`, 1) : error;
+    if (!isCached || !custom || !(error instanceof StatusError)) throw error;
+    const nowMs = clock.uptimeMs();
+    custom.failingSinceMs ??= nowMs;
+    throw tooManyRequests(`storage is (re)initializing: failed to list ${formatGvk(served.row)}: ${error.message}`, retryAfter(nowMs - custom.failingSinceMs));
   }
+  if (isCached && custom) custom.failingSinceMs = undefined;
 }
+
+/** Seconds, the more the longer it has been so. Source: kubernetes v1.36 apiserver/pkg/storage/cacher/util.go calculateRetryAfterForUnreadyCache */
+function retryAfter(failingMs: number): number { return Math.floor(Math.min(30, Math.max(1, Math.exp((0.06 * failingMs) / 1000)))); }
 
 function* objectsOf(entries: Iterable<Cached>): Iterable<Readonly<ApiObject>> {
   for (const { object } of entries) yield object;
@@ -252,7 +260,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
   const streaming = sendInitial && bookmarks; // asked for or not: who takes bookmarks is told when there is no more of the beginning
   const fromNow = sendInitial || options.resourceVersion === "" || options.resourceVersion === "0";
   const unreached = fromNow ? await reach(scope, options.resourceVersion).then(() => undefined, tooLarge) : undefined;
-  if (unreached) return { type: "watch", served, batches: refusedWatch(scope, unreached) };
+  if (unreached) return { type: "watch", served, batches: refusedWatch(scope, unreached), eventSized: scope.watched?.eventSized };
   if (sendInitial) await initialized(scope);
   const { revision, found: initial } = sendInitial ? await selectedNow(scope, selection) : { revision: server.cache.revision, found: [] };
   const after = fromNow ? revision : Number(options.resourceVersion);
@@ -261,7 +269,7 @@ export async function watchObjects(scope: Scope): Promise<Answer> {
 
   const seconds = integer(query, "timeoutSeconds");
   const timeoutMs = seconds ? Math.max(0, seconds) * 1000 : (server.watchMsMin ?? WATCH_MS_MIN) * (1 + server.random.next());
-  return { type: "watch", served, batches: watchBatches(scope, { startMs, selection, after, initial, streaming, bookmarks, timeoutMs }) };
+  return { type: "watch", served, eventSized: scope.watched?.eventSized, batches: watchBatches(scope, { startMs, selection, after, initial, streaming, bookmarks, timeoutMs }) };
 }
 
 function tooLarge(error: unknown): Error {

@@ -30,6 +30,8 @@ export class CustomVersion {
   readonly warnings: readonly string[];
   /** Aborts when this is no longer how the version is served. */
   readonly retired: AbortSignal;
+  /** Since when objects cannot be shown in it, in the clock's uptime. */
+  failingSinceMs: number | undefined;
 
   constructor(kind: CustomKind, version: CustomResourceDefinitionVersion, retired: AbortSignal) {
     this.kind = kind;
