@@ -24,7 +24,7 @@ import { altNamesOf } from "../../pki/alt-names.ts";
 import { generateKey, keyPem } from "../../pki/authority.ts";
 import type { Pki } from "../../pki/pki.ts";
 import { spkiOf } from "../../pki/signature.ts";
-import { admissionMeter, webhookMeter } from "../admission-metrics.ts";
+import { admissionMeter, conditionMeter, webhookMeter } from "../admission-metrics.ts";
 import { admissionChain } from "../chain.ts";
 import type { AdmissionPlugin, AdmissionRequest, AdmissionSpan } from "../plugin.ts";
 import { type DialDeps, endpointOf } from "./dial.ts";
@@ -98,7 +98,7 @@ function chainOf({ port, mutating = [], validating = [], between, authorizer = N
     endpointSlices: staticInformer(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "hooks/hook-1", {
       metadata: { labels: { "kubernetes.io/service-name": "hook" } }, addressType: "IPv4", ports: [{ name: "https", port }], endpoints: [{ addresses: ["192.0.2.1"], conditions: { ready: false } }, { addresses: ["127.0.0.1"], nodeName: "node-1" }],
     })),
-    versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog, users,
+    versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics), conditionMeter: conditionMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog, users,
     dialer: { connect: ({ host, port: to, signal }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 5_000 }, { clock: systemClock, signal }) },
   };
   return admissionChain([...(between ? [between] : []), mutatingWebhooks(deps), validatingWebhooks(deps)], metrics && admissionMeter(metrics, systemClock));
@@ -364,6 +364,21 @@ test.each<[string[], MutatingWebhook["failurePolicy"], string, number]>([
   expect(server.asked.length).toBe(asked);
 });
 
+test("conditions that do not hold are counted and timed, errors before the first that is false are counted", async () => {
+  const metrics = metricsRegistry();
+  const { port } = await webhookServer(() => ({ allowed: true }));
+  const hook = (...expressions: string[]): Partial<MutatingWebhook> => ({ failurePolicy: "Ignore", matchConditions: expressions.map((expression, i) => ({ name: `c${i}`, expression })) });
+  const chain = chainOf({ port, mutating: [hook("true"), hook("object.none == 1", "false", "object.none == 2")], validating: [hook("false"), hook("object.none == 1", "object.none == 2"), { ...hook("object.none == 1"), failurePolicy: "Fail" }], metrics });
+  const request = admissionRequest({ resource: "configmaps", object: configMap() });
+  await chain.admit(request);
+  await expect(chain.validate(request)).rejects.toThrow("no such key: none");
+  expect(metrics.render().split("\n").filter((line) => /match_condition_\w+(total|count)\{/.test(line)).map((line) => line.replace("apiserver_admission_match_condition_", "").replace('kind="webhook",', "").replace(/.example.com",operation="CREATE"/, '"')).sort()).toEqual([
+    'evaluation_errors_total{name="w1",type="admit"} 1', 'evaluation_errors_total{name="w1",type="validating"} 2', 'evaluation_errors_total{name="w2",type="validating"} 1',
+    'evaluation_seconds_count{name="w0",type="validating"} 1', 'evaluation_seconds_count{name="w1",type="admit"} 1', 'evaluation_seconds_count{name="w1",type="validating"} 1', 'evaluation_seconds_count{name="w2",type="validating"} 1',
+    'exclusions_total{name="w0",type="validate"} 1', 'exclusions_total{name="w1",type="admit"} 1', 'exclusions_total{name="w1",type="validate"} 1',
+  ]);
+});
+
 test("what webhooks did is noted for the audit log, counted, and they are told of the trace they are in", async () => {
   const metrics = metricsRegistry();
   const { port } = await webhookServer(({ path }) => (path.startsWith("/0") ? patchOf({ op: "add", path: "/data/b", value: "2" }) : { raw: "no", code: 500 }));
@@ -412,6 +427,17 @@ test("a patch that brings again what is there has changed nothing in the second 
   await chainOf({ port, mutating: [{ reinvocationPolicy: "IfNeeded" }, { reinvocationPolicy: "IfNeeded" }] }).admit(request);
   expect(mutated).toEqual({ round_0_index_0: true, round_0_index_1: true, round_1_index_0: true, round_1_index_1: false });
   expect(patches[1]).toContain('"patch":[{"op":"add","path":"/data/late","value":"\\u003c1\\u003e"}]');
+});
+
+test("a version that has not the subresource is nobody's way to it", async () => {
+  const server = await webhookServer(() => ({ allowed: true }));
+  const versions: Partial<ObjectVersions> = {
+    equivalents: ({ group, resource }) => ["v2", "v3"].map((version) => ({ group, version, resource })),
+    kindOf: ({ group, version }, subresource) => (subresource === "" || version !== "v2" ? { group, version, kind: "Widget" } : undefined),
+  };
+  const validating = [{ rules: [{ operations: ["*"], apiGroups: ["ops.io"], apiVersions: ["v2", "v3"], resources: ["widgets/*"], scope: "*" }] as unknown as MutatingWebhook["rules"] }];
+  expect(await run({ port: server.port, validating, versions }, { ...admissionRequest({ operation: "UPDATE", resource: "widgets.ops.io", object: configMap() }), subresource: "scale" })).toBe("ok");
+  expect(server.asked.map(({ request }) => request.kind)).toEqual([{ group: "ops.io", version: "v3", kind: "Widget" }]);
 });
 
 test("a Namespace's part is chosen by the labels it has, a Namespace itself by those it is to have; users without extra have none", async () => {

@@ -15,7 +15,7 @@ import type { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } fro
 import type { Namespace, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { AdmissionResponse, AdmissionReview } from "../../api/gen/admission.v1.ts";
-import type { WebhookMeter, WebhookOutcome, WebhookType } from "../admission-metrics.ts";
+import type { ConditionMeter, WebhookMeter, WebhookOutcome, WebhookType } from "../admission-metrics.ts";
 import { jsonText, parseJson } from "../../api/codec/json.ts";
 import { copyOf } from "../../api/meta/copy.ts";
 import { gvkOf } from "../../api/meta/gvk.ts";
@@ -31,7 +31,7 @@ import type { Random } from "../../lifecycle/random.ts";
 import type { KeptConnections } from "../../net/kept-connections.ts";
 import type { Log } from "../../observe/log.ts";
 import { conditionBindingsOf } from "../expressions/bindings.ts";
-import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
+import { askConditions } from "../expressions/conditions.ts";
 import { Decisions } from "../expressions/decisions.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
 import { ofKind } from "../patched-kind.ts";
@@ -64,6 +64,7 @@ export interface WebhookDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly meter?: WebhookMeter;
+  readonly conditionMeter?: ConditionMeter;
   readonly log: Log;
 }
 
@@ -135,19 +136,18 @@ async function invocationFor(hook: Hook, request: AdmissionRequest, deps: Webhoo
   if (!invocation || !(await matchesNamespace(hook, request, deps.namespaces))) return undefined;
   if (!hook.webhook.matchConditions?.length) return invocation;
   const review = await questionOf(invocation, request, { ...deps, uid: "" });
-  return (await wantedBy(hook, { review: review.request!, request, authorizer: deps.authorizer })) ? invocation : undefined;
+  return (await wantedBy(hook, review.request!, request, deps)) ? invocation : undefined;
 }
 
 /** Whether its matchConditions hold. Throws 403. */
-async function wantedBy(hook: Hook, { review, request, authorizer }: { readonly review: NonNullable<AdmissionReview["request"]>; readonly request: AdmissionRequest; readonly authorizer: Authorizer }): Promise<boolean> {
+async function wantedBy({ webhook: { name, failurePolicy }, conditions }: Hook, review: NonNullable<AdmissionReview["request"]>, request: AdmissionRequest, { authorizer, clock, conditionMeter, mutates }: WebhookDeps & { readonly mutates: boolean }): Promise<boolean> {
   const decisions = new Decisions(authorizer);
   const bindings = conditionBindingsOf({ review, request, params: null, decisions });
-  try {
-    return await decisions.settled(() => conditionsHold({ expressions: hook.conditions(), variables: new Map(), failurePolicy: hook.webhook.failurePolicy }, bindings));
-  } catch (error) {
-    if (error instanceof ConditionError) throw forbidden({ group: request.group, resource: request.resource }, request.name, error.message);
-    throw error;
-  }
+  const startMs = clock.uptimeMs();
+  const outcome = await decisions.settled(() => askConditions({ expressions: conditions(), variables: new Map(), failurePolicy }, bindings));
+  conditionMeter?.asked({ name, kind: "webhook", type: mutates ? "admit" : "validating" }, request.operation, outcome, (clock.uptimeMs() - startMs) / 1000);
+  if (outcome.error !== undefined) throw forbidden({ group: request.group, resource: request.resource }, request.name, outcome.error);
+  return outcome.hold;
 }
 
 /** The request in the version the webhook asks for. Throws 500 if its objects cannot be had in that; of webhooks that mutate it is said twice. */
