@@ -29,6 +29,7 @@ import { admissionChain } from "../chain.ts";
 import type { AdmissionPlugin, AdmissionRequest, AdmissionSpan } from "../plugin.ts";
 import { type DialDeps, endpointOf } from "./dial.ts";
 import type { ObjectVersions } from "./object-versions.ts";
+import type { Self } from "./self.ts";
 import type { WebhookUsers } from "./users.ts";
 import { rejection } from "./review.ts";
 import { mutatingWebhooks, validatingWebhooks } from "./webhook.ts";
@@ -82,9 +83,9 @@ const ANY = [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resource
 
 const NOBODY: Authorizer = { authorize: () => ({ decision: "no-opinion", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) };
 
-interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer; readonly metrics?: Metrics; readonly versions?: Partial<ObjectVersions>; readonly users?: WebhookUsers }
+interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer; readonly metrics?: Metrics; readonly versions?: Partial<ObjectVersions>; readonly users?: WebhookUsers; readonly self?: Self }
 
-function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY, metrics, versions, users }: World) {
+function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY, metrics, versions, users, self }: World) {
   const complete = (hook: Partial<MutatingWebhook>, i: number): MutatingWebhook => ({
     namespaceSelector: {}, objectSelector: {},
     name: `w${i}.example.com`, rules: ANY, failurePolicy: "Fail", matchPolicy: "Equivalent", sideEffects: "None", timeoutSeconds: 5, admissionReviewVersions: ["v1"],
@@ -98,7 +99,7 @@ function chainOf({ port, mutating = [], validating = [], between, authorizer = N
     endpointSlices: staticInformer(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "hooks/hook-1", {
       metadata: { labels: { "kubernetes.io/service-name": "hook" } }, addressType: "IPv4", ports: [{ name: "https", port }], endpoints: [{ addresses: ["192.0.2.1"], conditions: { ready: false } }, { addresses: ["127.0.0.1"], nodeName: "node-1" }],
     })),
-    versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics), conditionMeter: conditionMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog, users,
+    versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics), conditionMeter: conditionMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog, users, self,
     dialer: { connect: ({ host, port: to, signal }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 5_000 }, { clock: systemClock, signal }) },
   };
   return admissionChain([...(between ? [between] : []), mutatingWebhooks(deps), validatingWebhooks(deps)], metrics && admissionMeter(metrics, systemClock));
@@ -137,6 +138,21 @@ test("webhooks are told who asks where somebody is named for them: behind a Serv
   const users = { named: new Map([["hook.hooks.svc", { token: "for-the-service" }], [`127.0.0.1:${server.port}`, { username: "u", password: "p" }]]) };
   expect(await run({ port: server.port, validating: [{}, at], users })).toBe("ok");
   expect(server.asked.map(({ authorization }) => authorization).sort()).toEqual(["Basic dTpw", "Bearer for-the-service"]);
+});
+
+test("a webhook of a server behind this one is asked through this one, in its own name, whatever kubeconfig says", async () => {
+  const asked: string[] = [];
+  const self: Self = async ({ path, query, headers, body }) => {
+    const { request: { uid } } = JSON.parse(Buffer.from(body).toString()) as { request: { uid: string } };
+    asked.push(`${path}?${query} ${new Map(headers).get("authorization")}`);
+    const response = { uid, allowed: false, status: { code: 403, message: "no" } };
+    return path === "/apis/none" ? { status: 404, contentType: "text/plain", body: Buffer.from("404 page not found\n") } : { status: 201, contentType: "application/json", body: Buffer.from(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response })) };
+  };
+  const users = { named: new Map([["kubernetes.default.svc", { token: "t" }]]) };
+  const at = (path: string) => ({ clientConfig: { service: { namespace: "default", name: "kubernetes", path, port: 443 } } }) as unknown as Partial<MutatingWebhook>;
+  expect(await run({ port: 1, validating: [at("/apis/admission.example.com/v1/reviews")], self, users })).toBe('403 : admission webhook "w0.example.com" denied the request: no');
+  expect(await run({ port: 1, mutating: [{ clientConfig: { url: "https://kubernetes.default.svc/apis/none" } }], self })).toBe('500 InternalError: Internal error occurred: failed calling webhook "w0.example.com": failed to call webhook: the server could not find the requested resource');
+  expect(asked).toEqual(["/apis/admission.example.com/v1/reviews?timeout=5s undefined", "/apis/none?timeout=5s undefined"]);
 });
 
 test("a review tells who wants what; a patch changes the object; validating webhooks see the outcome", async () => {

@@ -45,6 +45,7 @@ import { type Invocation, invocationOf, isExempt, kindOf, matchesNamespace, matc
 import type { ObjectVersions } from "./object-versions.ts";
 import { checkResponse, decodedReview, PATCH_TYPE, Rejection, rejection, reviewOf, reviewVersionOf } from "./review.ts";
 import type { ReviewVersion } from "./review-type.ts";
+import type { Self } from "./self.ts";
 import type { WebhookUsers } from "./users.ts";
 
 export interface WebhookDeps {
@@ -59,6 +60,8 @@ export interface WebhookDeps {
   readonly kept?: KeptConnections | undefined;
   /** As whom webhooks are asked; absent: nobody in particular. */
   readonly users?: WebhookUsers | undefined;
+  /** This server, which webhooks may be behind. */
+  readonly self?: Self | undefined;
   /** For conditions that ask what the user may do. */
   readonly authorizer: Authorizer;
   readonly clock: Clock;
