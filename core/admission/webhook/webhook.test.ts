@@ -401,7 +401,7 @@ test("what webhooks did is noted for the audit log, counted, and they are told o
   const notes: Record<string, string> = {};
   const inFull: Record<string, string> = {};
   const ended: string[] = [];
-  const span: AdmissionSpan = { traceparent: "00-a-b-01", child: (name) => ({ ...span, end: () => void ended.push(name) }), end: () => undefined };
+  const span: AdmissionSpan = { traceparent: "00-a-b-01", event: (name) => void ended.push(name), child: (name, kind, { UID: _, ...attributes }) => ({ ...span, end: () => void ended.push(`${kind} ${name} ${JSON.stringify(attributes)}`) }), end: () => undefined };
   const request = { ...admissionRequest({ resource: "configmaps", object: configMap() }), annotate: (key: string, value: string) => void (notes[key] = value), annotateInFull: (key: string, value: () => string) => void (inFull[key] = value()), span };
   const chain = chainOf({ port, mutating: [{}, { failurePolicy: "Ignore" }], metrics });
   await chain.admit(request);
@@ -412,7 +412,9 @@ test("what webhooks did is noted for the audit log, counted, and they are told o
     "mutation.webhook.admission.k8s.io/round_0_index_1": '{"configuration":"m","webhook":"w1.example.com","mutated":false}',
   });
   expect(inFull).toEqual({ "patch.webhook.admission.k8s.io/round_0_index_0": '{"configuration":"m","webhook":"w0.example.com","patch":[{"op":"add","path":"/data/b","value":"2"}],"patchType":"JSONPatch"}' });
-  expect(ended).toEqual(["Calling webhook", "Calling webhook"]);
+  const own = (webhook: string): string => `1 Call mutating webhook {"configuration":"m","webhook":"${webhook}","resource":"/v1, Resource=configmaps","subresource":"","operation":"CREATE"}`;
+  const call = '3 HTTP POST {"http.request.method":"POST"}';
+  expect(ended).toEqual([call, "Request completed", own("w0.example.com"), call, own("w1.example.com")]);
   const text = metrics.render();
   for (const line of [
     'apiserver_admission_webhook_request_total{code="200",name="w0.example.com",operation="CREATE",rejected="false",type="admit"} 1',

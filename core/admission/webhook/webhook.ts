@@ -18,7 +18,7 @@ import type { AdmissionResponse, AdmissionReview } from "../../api/gen/admission
 import type { ConditionMeter, WebhookMeter, WebhookOutcome, WebhookType } from "../admission-metrics.ts";
 import { jsonText, parseJson } from "../../api/codec/json.ts";
 import { copyOf } from "../../api/meta/copy.ts";
-import { gvkOf } from "../../api/meta/gvk.ts";
+import { formatGvr, gvkOf } from "../../api/meta/gvk.ts";
 import { badRequest, forbidden, internalError, StatusError, statusError, timeout } from "../../api/meta/status-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { applyJsonPatch } from "../../api/patch/json-patch.ts";
@@ -238,10 +238,16 @@ async function responseOf(invocation: Invocation, request: AdmissionRequest, dep
   const version = reviewVersionOf(admissionReviewVersions);
   if (!version) throw new CallError(name, "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)");
   const review = await questionOf(invocation, request, { versions, uid, version, mutates });
-  const span = request.span?.child("Calling webhook", 3, { "webhook": name });
-  const answer = await ask({ config: clientConfig, review, timeoutSeconds: withinDeadline(timeoutSeconds, deadlineMs, deps.clock), traceparent: span?.traceparent, signal }, deps).then((told) => decodedReview(told, version)).catch((error: Error) => {
+  const span = request.span?.child(`Call ${mutates ? "mutating" : "validating"} webhook`, 1, {
+    configuration: invocation.hook.uid.split("/")[0]!, webhook: name, resource: formatGvr(resourceOf(request)), subresource: request.subresource, operation: request.operation, UID: uid,
+  });
+  const call = span?.child("HTTP POST", 3, { "http.request.method": "POST" });
+  const answer = await ask({ config: clientConfig, review, timeoutSeconds: withinDeadline(timeoutSeconds, deadlineMs, deps.clock), traceparent: call?.traceparent, signal }, deps).finally(() => call?.end()).then((told) => decodedReview(told, version)).catch((error: Error) => {
+    span?.end();
     throw new CallError(name, `failed to call webhook: ${error.message}`, error);
-  }).finally(() => span?.end());
+  });
+  span?.event("Request completed");
+  span?.end();
   const response = checked(() => checkResponse(answer, { uid, version, mutates }), name);
   for (const [key, value] of Object.entries(response.auditAnnotations ?? {})) request.annotate(`${name}/${key}`, value);
   for (const text of response.warnings ?? []) request.warn(text);
