@@ -11,8 +11,12 @@
  * How many threads there may be that wait for the disk, compress and look up names: by itself as many as processors, and with two of them a disk that hangs has them both. Others are
  * started when all that there are have something to do.
  *
+ * Whom the machine trusts (webhooks without a caBundle, an issuer of tokens without a CA file): by itself it looks where Debian keeps a file for each, and in none of the places where others
+ * keep all in one.
+ *
  * Settings: JavaScriptCore's options.h, whose names Bun reads with BUN_JSC_ before them.
  */
+import { existsSync } from "node:fs";
 import { ownCommand } from "./own-command.ts";
 
 const SETTINGS: Readonly<Record<string, string>> = {
@@ -24,11 +28,16 @@ const SETTINGS: Readonly<Record<string, string>> = {
   UV_THREADPOOL_SIZE: "64", // a node has some dozens of pods whose files may all be waited for; a thread that has nothing to do takes 100 kB
 };
 
+/** Of these the first that is there. What the process starts would find the same. Source: Go crypto/x509/root_linux.go */
+const TRUSTED = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/pki/tls/cacert.pem", "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/cert.pem"];
+
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** The environment to start with, where it is not that already. What somebody has set stays. */
-export function withEngineSettings(env: Env): Env | undefined {
-  return Object.keys(SETTINGS).every((name) => env[name] !== undefined) ? undefined : { ...SETTINGS, ...env };
+export function withEngineSettings(env: Env, isThere: (path: string) => boolean = existsSync): Env | undefined {
+  const trusted = TRUSTED.find(isThere);
+  const settings: Env = trusted === undefined ? SETTINGS : { ...SETTINGS, SSL_CERT_FILE: trusted };
+  return Object.keys(settings).every((name) => env[name] !== undefined) ? undefined : { ...settings, ...env };
 }
 
 /** Returns in a process that has the settings, or cannot have them. They are not told to what it starts. */

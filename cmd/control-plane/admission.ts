@@ -1,6 +1,6 @@
 /** What is checked, completed or refused before it is stored: the plug-ins, and among them the webhooks and policies that users install. */
 import { dirname, resolve } from "node:path";
-import { admissionMeter, mutationMeter, policyMeter, webhookMeter } from "../../core/admission/admission-metrics.ts";
+import { admissionMeter, conditionMeter, mutationMeter, policyMeter, webhookMeter } from "../../core/admission/admission-metrics.ts";
 import { type AdmissionChain, admissionChain } from "../../core/admission/chain.ts";
 import { admissionConfiguration } from "../../core/admission/configuration.ts";
 import { type AdmissionDeps, admissionPlugins } from "../../core/admission/plugins.ts";
@@ -37,6 +37,7 @@ interface Options extends Pick<Permission, "authorizer" | "resolver"> {
   readonly informers: Informers;
   readonly dialer: NodeProxyDeps["dialer"];
   readonly kept: KeptConnections;
+  readonly self: WebhookDeps["self"];
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -50,17 +51,18 @@ export interface Admission {
 }
 
 /** Throws for settings that name what there is not. */
-export function admissionOf({ args, registry, client, informers, authorizer, resolver, dialer, kept, clock, random, log, metrics }: Options): Admission {
+export function admissionOf({ args, registry, client, informers, authorizer, resolver, dialer, kept, self, clock, random, log, metrics }: Options): Admission {
   const resourcesOf = ({ group, version, kind }: GroupVersionKind): ResourceRow[] => registry.rows().filter((row) => row.group === group && row.version === version && row.kind === kind);
   const namespaces = lookup(informers.of(refs.NAMESPACES), client.resource(refs.NAMESPACES));
   const versions = objectVersions(registry);
+  const conditions = conditionMeter(metrics);
   const webhooks: WebhookDeps = {
     mutating: informers.of(refs.MUTATING_WEBHOOK_CONFIGURATIONS), validating: informers.of(refs.VALIDATING_WEBHOOK_CONFIGURATIONS), endpointSlices: informers.of(refs.ENDPOINT_SLICES),
     namespaces, services: lookup(informers.of(refs.SERVICES), client.resource(refs.SERVICES)),
-    versions, dialer, kept, authorizer, clock, random, meter: webhookMeter(metrics), log: log.with({ part: "admission webhooks" }),
+    versions, dialer, kept, self, authorizer, clock, random, meter: webhookMeter(metrics), conditionMeter: conditions, log: log.with({ part: "admission webhooks" }),
   };
   const settings = settingsOf(args);
-  const policies = { client, namespaces, versions, authorizer, clock, resourceOf: (kind: GroupVersionKind) => rowOfKind(registry.rows(), kind) };
+  const policies = { client, namespaces, versions, authorizer, clock, conditionMeter: conditions, resourceOf: (kind: GroupVersionKind) => rowOfKind(registry.rows(), kind) };
   const plugins = admissionPlugins({
     informers, client, authorizer, escalationGuard: escalationGuard(authorizer, resolver), clock, random, resourcesOf, metrics, reviewServer, ...settings,
     webhooks: [

@@ -55,7 +55,7 @@ import { featureGateProblem, featureGateWarning, featureMetrics } from "../../co
 import { ResourceSizes } from "../../core/server/fairness/work-estimate.ts";
 import { apiHandler } from "../../core/server/handler.ts";
 import { type HealthCheck, healthPaths, metricsPath, versionPath, zpagesPath } from "../../core/server/health.ts";
-import { inProcessTransport } from "../../core/server/in-process.ts";
+import { inProcessSelf, inProcessTransport } from "../../core/server/in-process.ts";
 import { indexPaths } from "../../core/server/index-paths.ts";
 import { apiServerId, kubernetesEndpoints } from "../../core/server/kubernetes-endpoints.ts";
 import { METRICS_ROWS, metricsHandlers } from "../../core/server/metrics-api/metrics-api.ts";
@@ -175,7 +175,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const conversions = conversionMeter(metrics, clock);
   const kept = new KeptConnections(clock); // to webhooks and to servers behind this one
-  const { chain: admission, webhooks } = admissionOf({ args, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, clock, random, log, metrics });
+  const { chain: admission, webhooks } = admissionOf({ args, registry, client: loopbackClient(), informers, ...permission, dialer: tunnel.dialer, kept, self: inProcessSelf((request) => handler(request), loopback), clock, random, log, metrics });
   const isWithheld = isProxyHeader(identity.proxyHeaders);
   const apiServices = refs.API_SERVICES as ResourceRef<APIService>;
   const aggregation = aggregator({

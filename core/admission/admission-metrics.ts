@@ -1,6 +1,7 @@
 /** How long admission takes: all of it, each plug-in, each webhook. Source: kubernetes v1.36 apiserver/pkg/admission/metrics/metrics.go */
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import type { ConditionsOutcome } from "./expressions/conditions.ts";
 import type { AdmissionRequest, Operation } from "./plugin.ts";
 
 const BUCKETS = [0.005, 0.025, 0.1, 0.5, 1, 2.5];
@@ -42,6 +43,32 @@ export interface WebhookOutcome {
 }
 
 export type WebhookType = "admit" | "validating";
+
+/** Whose conditions. A webhook that validates is told in two ways: upstream names it so where it is passed over. */
+export interface ConditionsOf { readonly name: string; readonly kind: "webhook" | "policy"; readonly type: WebhookType | "validate" }
+
+export interface ConditionMeter {
+  asked(of: ConditionsOf, operation: Operation, outcome: ConditionsOutcome, seconds: number): void;
+}
+
+const CONDITION_BUCKETS = [0.001, 0.005, 0.01, 0.025, 0.1, 0.2, 0.25];
+
+/** Conditions that simply hold are not timed, and policies that are passed over not counted. Source: kubernetes v1.36 apiserver/pkg/admission/plugin/webhook/{matchconditions/matcher,generic/webhook}.go */
+export function conditionMeter(metrics: Metrics): ConditionMeter {
+  const split = "identified by name of resource containing the match condition and broken out for each kind containing matchConditions (webhook or policy), operation and admission type (validate or admit).";
+  const errors = metrics.counter("apiserver_admission_match_condition_evaluation_errors_total", `[ALPHA] Admission match condition evaluation errors count, ${split}`);
+  const exclusions = metrics.counter("apiserver_admission_match_condition_exclusions_total", `[ALPHA] Admission match condition evaluation exclusions count, ${split}`);
+  const duration = metrics.histogram("apiserver_admission_match_condition_evaluation_seconds", "[ALPHA] Admission match condition evaluation time in seconds, identified by name and broken out for each kind containing matchConditions (webhook or policy), operation and type (validate or admit).", CONDITION_BUCKETS);
+  return {
+    asked({ name, kind, type }, operation, { hold, error, failures }, seconds) {
+      const labels = { kind, name, operation, type };
+      if (failures > 0) errors.inc(labels, failures);
+      if (hold) return;
+      duration.observe(seconds, labels);
+      if (kind === "webhook" && error === undefined) exclusions.inc({ ...labels, type: type === "admit" ? "admit" : "validate" });
+    },
+  };
+}
 
 export interface WebhookMeter {
   called(name: string, type: WebhookType, request: AdmissionRequest, outcome: WebhookOutcome, durationMs: number): void;

@@ -44,8 +44,9 @@ export interface AdmissionRequest {
 export interface AdmissionSpan {
   /** For the header of that name. */
   readonly traceparent: string;
-  /** A call to somebody else (kind 3): end it. */
-  child(name: string, kind: 3, attributes: Readonly<Record<string, string>>): AdmissionSpan;
+  event(name: string): void;
+  /** A part of it (kind 1), or a call to somebody else (kind 3): end it. */
+  child(name: string, kind: 1 | 3, attributes: Readonly<Record<string, string>>): AdmissionSpan;
   end(): void;
 }
 

@@ -213,8 +213,8 @@ function incomplete({ path, wire }: ServerRequest): Answer {
   return raw(`Internal Server Error: ${JSON.stringify(url)}: failed to create RequestInfo: unable to determine kind and namespace from url, ${url}\n`, "text/plain; charset=utf-8", 500, { "x-content-type-options": "nosniff" });
 }
 
-function failure({ log }: ServerDeps, request: ServerRequest, error: unknown): Answer {
-  if (error instanceof NotServed) return notServedAnswer(error, request.path);
+function failure({ log, aggregation }: ServerDeps, request: ServerRequest, error: unknown): Answer {
+  if (error instanceof NotServed) return notServedAnswer(error, request.path, { isAllKnown: aggregation?.synced ?? true });
   if (error instanceof Undecided) return error.answer(request);
   const status = statusOf(error);
   const code = status.code ?? 500;

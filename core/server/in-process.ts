@@ -3,7 +3,8 @@
  * out of the watch cache, frozen and shared.
  */
 import type { Readable } from "node:stream";
-import { parseJson, stringify } from "../api/codec/json.ts";
+import type { Self } from "../admission/webhook/self.ts";
+import { encodeJson, parseJson, stringify } from "../api/codec/json.ts";
 import { genericResponse } from "../api/meta/generic-response.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { type Status, StatusError, statusOf } from "../api/meta/status-error.ts";
@@ -42,6 +43,20 @@ export function inProcessTransport(handler: Handler, caller: { readonly user: Us
         }
       }
     },
+  };
+}
+
+/** For what is asked in this server's own name over HTTP elsewhere: bytes in, bytes out. */
+export function inProcessSelf(handler: Handler, user: UserInfo): Self {
+  return async ({ path, query, headers, body, signal }) => {
+    const named = new Map(headers);
+    const answer = await handler({
+      method: "POST", path, query: new URLSearchParams(query), header: (name) => named.get(name), headers: () => headers, webSocketProtocols: [], remoteAddress: "127.0.0.1", user, signal,
+      body: () => Promise.resolve({ type: "bytes", contentType: named.get("content-type") ?? "", bytes: Buffer.from(body) }),
+    });
+    if (answer.type === "raw") return { status: answer.status, contentType: answer.headers["content-type"], body: Buffer.from(await textIn(answer)) };
+    if (answer.type === "object") return { status: answer.status, contentType: "application/json", body: encodeJson(answer.object) };
+    throw new Error(`a ${answer.type} is no answer to a POST`);
   };
 }
 
@@ -89,13 +104,17 @@ function objectOf(answer: Answer): unknown {
 
 /** What a node, a pod or another API server answers need not be a Status: above 400 it becomes one. */
 async function rawValue({ status, headers, body }: RawAnswer, { method, path }: ApiRequest): Promise<unknown> {
-  const text = typeof body === "string" ? body : body instanceof Uint8Array ? Buffer.from(body).toString() : await textOf(body);
+  const text = await textIn({ body });
   if (status >= 400 && headers["content-type"]?.startsWith("application/json")) throw new StatusError(JSON.parse(text) as Status);
   if (status >= 400) {
     const info = requestInfo(method, path, new URLSearchParams());
     throw genericResponse(status, text, info.isResource ? { verb: method, resource: info, name: info.name } : undefined);
   }
   return headers["content-type"]?.startsWith("application/json") ? JSON.parse(text) : text;
+}
+
+async function textIn({ body }: Pick<RawAnswer, "body">): Promise<string> {
+  return typeof body === "string" ? body : body instanceof Uint8Array ? Buffer.from(body).toString() : await textOf(body);
 }
 
 /** Who wants more reads it over HTTP. */

@@ -4,9 +4,11 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/server/handler.go, pkg/util/notfoundhandler/not_found_handler.go
  */
-import { StatusError } from "../api/meta/status-error.ts";
+import { StatusError, statusError } from "../api/meta/status-error.ts";
 import { builtInResources } from "../api/schema/resources.ts";
 import { type Answer, raw } from "./answer.ts";
+
+const TOO_EARLY = statusError({ code: 503, reason: "ServiceUnavailable", message: "the request has been made before all known HTTP paths have been installed, please try again", details: { retryAfterSeconds: 5 } }).status;
 
 export class NotServed extends StatusError {
   constructor() {
@@ -14,8 +16,10 @@ export class NotServed extends StatusError {
   }
 }
 
-export function notServedAnswer(error: NotServed, path: string): Answer {
+/** `isAllKnown`: what other servers serve behind this one, too. Until it is, who asks is not to take it for nothing. */
+export function notServedAnswer(error: NotServed, path: string, { isAllKnown }: { readonly isAllKnown: boolean }): Answer {
   if (hasRouter(path)) return { type: "object", status: 404, object: { ...error.status } };
+  if (!isAllKnown) return { type: "object", status: TOO_EARLY.code!, object: { ...TOO_EARLY } };
   return raw("404 page not found\n", "text/plain; charset=utf-8", 404, { "x-content-type-options": "nosniff" });
 }
 

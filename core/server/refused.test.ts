@@ -74,6 +74,19 @@ test("who is told to come again later is counted, of what is served", async () =
   expect(metrics.render()).not.toContain("guesses");
 });
 
+test("what another server may serve is not there and not missing until it is known who serves what", async () => {
+  const aggregation = { synced: false, answer: () => undefined };
+  const handler = apiHandler({
+    authenticator: { authenticate: () => Promise.resolve({ user }) }, impersonate: () => Promise.resolve({ user, constraint: "" }), authorizer: { authorize: () => ({ decision: "allow", reason: "" }) }, aggregation,
+    registry: { find: () => undefined }, paths: [], special: () => undefined, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry(),
+  } as unknown as ServerDeps, {});
+  const ask = async (path: string) => (await handler({ method: "GET", path, query: new URLSearchParams(), header: () => undefined, signal: new AbortController().signal } as unknown as ServerRequest)) as { status: number; object?: object };
+  expect(await ask("/apis/custom.metrics.k8s.io/v1beta1/nodes")).toMatchObject({ status: 503, object: { reason: "ServiceUnavailable", message: "the request has been made before all known HTTP paths have been installed, please try again", details: { retryAfterSeconds: 5 } } });
+  expect((await ask("/apis/apps/v1/guesses")).status).toBe(404);
+  aggregation.synced = true;
+  expect((await ask("/apis/custom.metrics.k8s.io/v1beta1/nodes")).status).toBe(404);
+});
+
 test("who is answered that it took too long is not told whose turn it took, as upstream answers before it knows", async () => {
   const headers = new Map<string, string>();
   const handler = apiHandler({

@@ -34,7 +34,7 @@ export interface ServerDeps {
   readonly admission: { admit(request: AdmissionRequest): Promise<void>; validate(request: AdmissionRequest): Promise<void> };
   readonly paths: readonly PathHandler[];
   /** Servers behind this one, which answer for groups of their own. */
-  readonly aggregation?: { answer(request: ServerRequest, user: UserInfo, known?: { readonly traceparent?: string | undefined; readonly auditId?: string | undefined; readonly unavailable?: (() => void) | undefined }): Promise<Answer> | undefined } | undefined;
+  readonly aggregation?: { /** Whether all of them are known. Absent: they are. */ readonly synced?: boolean; answer(request: ServerRequest, user: UserInfo, known?: { readonly traceparent?: string | undefined; readonly auditId?: string | undefined; readonly unavailable?: (() => void) | undefined }): Promise<Answer> | undefined } | undefined;
   /** Finds what answers a request that the generic verbs do not: reviews, tokens, bindings, logs, exec, proxies. */
   special(info: ResourceRequestInfo): ResourceHandler | undefined;
   /** Lets a request in, or makes it wait its turn, or throws TooManyRequests. Absent: everybody comes in. */

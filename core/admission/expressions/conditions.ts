@@ -10,9 +10,6 @@ import type { Expression } from "../../cel/admission/expressions.ts";
 import { MATCH_CONDITIONS_COST_BUDGET } from "../../cel/kubernetes.ts";
 import { joinErrors } from "../refuse.ts";
 
-/** Whether they hold is not known, and that is held against the request. */
-export class ConditionError extends Error { override readonly name = "ConditionError"; }
-
 export interface Conditions {
   readonly expressions: readonly Expression[];
   /** Those they may speak of. */
@@ -20,26 +17,31 @@ export interface Conditions {
   readonly failurePolicy: string | undefined;
 }
 
-/** Throws ConditionError. */
-export function conditionsHold({ expressions, variables, failurePolicy }: Conditions, bindings: Bindings): boolean {
+export interface ConditionsOutcome {
+  readonly hold: boolean;
+  /** Whether they hold is not known, and that is held against the request. */
+  readonly error?: string;
+  /** Conditions that could not be told, up to the first that is false. */
+  readonly failures: number;
+}
+
+export function askConditions({ expressions, variables, failurePolicy }: Conditions, bindings: Bindings): ConditionsOutcome {
   const activation = new Activation(bindings, variables);
   let budget = MATCH_CONDITIONS_COST_BUDGET;
   const errors: string[] = [];
-  let isFalse = false;
+  let failures: number | undefined; // known with the first that is false
+  const unknown = (error: string): ConditionsOutcome => ({ hold: false, failures: errors.length, ...(failurePolicy === "Ignore" ? {} : { error }) });
   try {
     for (const expression of expressions) {
       const outcome = activation.evaluate(expression, budget);
       budget = outcome.budget;
       if (outcome.error !== undefined) errors.push(outcome.error);
-      isFalse ||= outcome.value === false;
+      if (outcome.value === false) failures ??= errors.length;
     }
   } catch (error) {
     if (!(error instanceof BudgetSpent)) throw error;
-    if (failurePolicy === "Ignore") return false;
-    throw new ConditionError(error.message, { cause: error });
+    return { ...unknown(error.message), failures: 0 };
   }
-  if (isFalse) return false;
-  if (errors.length === 0) return true;
-  if (failurePolicy === "Ignore") return false;
-  throw new ConditionError(joinErrors(errors));
+  if (failures !== undefined) return { hold: false, failures };
+  return errors.length === 0 ? { hold: true, failures: 0 } : unknown(joinErrors(errors));
 }

@@ -5,11 +5,11 @@
  */
 import type { MatchResources, NamedRuleWithOperations } from "../../api/gen/admissionregistration.v1.ts";
 import type { Namespace } from "../../api/gen/core.v1.ts";
-import { formatGvr, type GroupVersionKind, type GroupVersionResource } from "../../api/meta/gvk.ts";
+import type { GroupVersionKind, GroupVersionResource } from "../../api/meta/gvk.ts";
 import { labelSelector } from "../../api/meta/label-selector.ts";
 import type { Lookup } from "../../client/lookup.ts";
 import type { AdmissionRequest } from "../plugin.ts";
-import { kindOf, matchesNamespace, matchesObject, matchesRule, resourceOf } from "../webhook/match.ts";
+import { equivalentsOf, kindOf, matchesNamespace, matchesObject, matchesRule, resourceOf } from "../webhook/match.ts";
 import type { ObjectVersions } from "../webhook/object-versions.ts";
 
 export interface Matched {
@@ -45,13 +45,10 @@ function byRules(rules: readonly NamedRuleWithOperations[], request: AdmissionRe
   const named = ({ resourceNames = [] }: NamedRuleWithOperations): boolean => resourceNames.length === 0 || resourceNames.includes(request.name);
   if (rules.some((rule) => matchesRule(rule, request, own) && named(rule))) return ownOf(request, versions);
   if (matchPolicy !== "Equivalent") return undefined;
-  const others = [...versions.equivalents(own)];
+  const others = equivalentsOf(own, request.subresource, versions);
   for (const rule of rules) { // earlier rules first
-    const other = others.find((one) => matchesRule(rule, request, one));
-    if (!other) continue;
-    const kind = versions.kindOf(other, request.subresource);
-    if (!kind) throw new Error(`unable to convert to ${formatGvr(other)}: unknown kind`);
-    if (named(rule)) return { resource: other, kind };
+    const other = others.find(({ resource }) => matchesRule(rule, request, resource));
+    if (other && named(rule)) return other;
   }
   return undefined;
 }

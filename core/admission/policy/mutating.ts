@@ -16,7 +16,7 @@ import { RUNTIME_COST_BUDGET } from "../../cel/kubernetes.ts";
 import type { Value } from "../../cel/value/value.ts";
 import type { Informer } from "../../client/informer.ts";
 import { bindingsOf, conditionBindingsOf, type Speaking } from "../expressions/bindings.ts";
-import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
+import { askConditions } from "../expressions/conditions.ts";
 import { Decisions } from "../expressions/decisions.ts";
 import type { MutationMeter } from "../admission-metrics.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
@@ -159,13 +159,12 @@ class Round {
     const { compiled, policy, binding } = invocation;
     if (compiled.conditions.length === 0) return true;
     const bindings = conditionBindingsOf(await this.#speaking(invocation, null));
-    try {
-      return await this.#decisions.settled(() => conditionsHold({ ...compiled, expressions: compiled.conditions }, bindings));
-    } catch (error) {
-      if (!(error instanceof ConditionError)) throw error;
-      this.#refuse(policy, binding, error.message, "Invalid");
-      return false;
-    }
+    const { clock, conditionMeter } = this.#deps;
+    const startMs = clock.uptimeMs();
+    const outcome = await this.#decisions.settled(() => askConditions({ ...compiled, expressions: compiled.conditions }, bindings));
+    conditionMeter?.asked({ name: policy.metadata.name, kind: "policy", type: "validate" }, this.#request.operation, outcome, (clock.uptimeMs() - startMs) / 1000); // upstream says "validate" here, too
+    if (outcome.error !== undefined) this.#refuse(policy, binding, outcome.error, "Invalid");
+    return outcome.hold;
   }
 
   /** Whether it could be done. */

@@ -17,7 +17,7 @@ import type { ObjectVersions } from "../webhook/object-versions.ts";
 import { mutatingPolicies } from "./mutating.ts";
 import { rowOfKind } from "./params.ts";
 import { validatingPolicies } from "./validating.ts";
-import { type MutationMeter, mutationMeter, type PolicyMeter, policyMeter } from "../admission-metrics.ts";
+import { type ConditionMeter, type MutationMeter, mutationMeter, type PolicyMeter, policyMeter } from "../admission-metrics.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { customResourceSchema } from "../../api/patch/openapi-schema.ts";
 import { Activation } from "../../cel/admission/activation.ts";
@@ -43,10 +43,11 @@ interface World {
   readonly params?: readonly ApiObject[];
   readonly equivalents?: ReturnType<ObjectVersions["equivalents"]>;
   readonly shown?: ObjectVersions["shown"];
+  readonly kindOf?: ObjectVersions["kindOf"];
   readonly request?: Partial<Parameters<typeof admissionRequest>[0]>;
 }
 
-async function run({ validating = [], mutating = [], binding = {}, params = [], equivalents = [], shown = versions.shown, request = {}, meter, mutationMeter: mutations }: World & { readonly meter?: PolicyMeter; readonly mutationMeter?: MutationMeter }) {
+async function run({ validating = [], mutating = [], binding = {}, params = [], equivalents = [], shown = versions.shown, kindOf = versions.kindOf, request = {}, meter, conditionMeter, mutationMeter: mutations }: World & { readonly meter?: PolicyMeter; readonly conditionMeter?: ConditionMeter; readonly mutationMeter?: MutationMeter }) {
   const GROUP = "admissionregistration.k8s.io/v1";
   const policiesOf = <P extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((spec, i) => stored<P>(GROUP, kind, `p${i}`, { spec: { failurePolicy: "Fail", matchConstraints, ...spec } })));
   const bindingsOf = <B extends ApiObject>(kind: string, specs: readonly object[]) => staticInformer(...specs.map((_, i) => stored<B>(GROUP, kind, `b${i}`, { spec: { policyName: `p${i}`, validationActions: ["Deny"], ...binding } })));
@@ -56,7 +57,7 @@ async function run({ validating = [], mutating = [], binding = {}, params = [], 
   }) } as unknown as Client;
   const authorizer = { authorize: async (attributes: { verb: string }) => ({ decision: attributes.verb === "breakglass" ? "allow" : "no-opinion", reason: "" }) } as unknown as Authorizer;
   const common = {
-    client, versions: { ...versions, shown, equivalents: () => equivalents }, authorizer, clock: systemClock, resourceOf: ({ kind }: { kind: string }) => (kind === "ConfigMap" ? { group: "", version: "v1", plural: "configmaps", kind, namespaced: true } : undefined),
+    client, versions: { ...versions, shown, kindOf, equivalents: () => equivalents }, conditionMeter, authorizer, clock: systemClock, resourceOf: ({ kind }: { kind: string }) => (kind === "ConfigMap" ? { group: "", version: "v1", plural: "configmaps", kind, namespaced: true } : undefined),
     namespaces: { find: async (_: string, name: string) => stored<Namespace>("v1", "Namespace", name, { metadata: { labels: { env: "prod" } }, status: { phase: "Active" } }) },
   };
   const chain = admissionChain([
@@ -133,6 +134,21 @@ test("conditions are told of the resource as it was requested, all else in the v
   };
   const [validations, mutations] = [[{ expression: "false", messageExpression: "request.resource.version" }], [json("[JSONPatch{op: 'add', path: '/metadata/labels/told', value: request.resource.version}]")]];
   expect(await run({ validating: [{ ...policy, validations }], mutating: [{ ...policy, mutations }], equivalents: [other] })).toMatchObject({ outcome: denied("v0"), object: { metadata: { labels: { told: "v0" } } } });
+});
+
+test("a version without the subresource that is asked for is not what a policy speaks of", async () => {
+  const kindOf: ObjectVersions["kindOf"] = ({ version }) => (version === "v1" ? DEPLOYMENT : undefined);
+  const spec = { matchConstraints: { ...matchConstraints, resourceRules: [{ ...rules[0], apiVersions: ["v0"] }] }, validations: [{ expression: "false" }], mutations: [json("[")] };
+  expect(await run({ validating: [spec], mutating: [spec], equivalents: [{ group: "apps", version: "v0", resource: "deployments" }], kindOf })).toMatchObject({ outcome: "ok" });
+});
+
+test("what becomes of policies' conditions is told, each once", async () => {
+  const told: string[] = [];
+  const conditionMeter: ConditionMeter = { asked: ({ name, kind, type }, operation, { hold, error, failures }) => void told.push(`${kind} ${name} ${type} ${operation} ${hold} ${failures} ${error === undefined}`) };
+  const asks = (...expressions: string[]) => ({ matchConditions: expressions.map((expression, i) => ({ name: `c${i}`, expression })), validations: [{ expression: "!authorizer.path('/x').check('get').allowed()" }], mutations: [json("[]")] });
+  const policies = [asks("authorizer.path('/x').check('breakglass').allowed()"), asks("object.none == 1", "false"), asks("object.none == 1")];
+  await run({ validating: policies, mutating: policies.map((policy) => ({ ...policy, failurePolicy: "Ignore" })), conditionMeter });
+  expect(told).toEqual(["policy p0 validate CREATE true 0 true", "policy p1 validate CREATE false 1 true", "policy p2 validate CREATE false 1 true", "policy p0 validate CREATE true 0 true", "policy p1 validate CREATE false 1 true", "policy p2 validate CREATE false 1 false"]);
 });
 
 test("an object that cannot be shown in the version a policy speaks of counts by its failurePolicy", async () => {

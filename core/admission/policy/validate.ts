@@ -8,7 +8,7 @@ import { RUNTIME_COST_BUDGET } from "../../cel/kubernetes.ts";
 import { byteLength } from "../../api/meta/byte-length.ts";
 import type { Value } from "../../cel/value/value.ts";
 import { bindingsOf, conditionBindingsOf, type Speaking } from "../expressions/bindings.ts";
-import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
+import { askConditions, type ConditionsOutcome } from "../expressions/conditions.ts";
 import type { CompiledValidatingPolicy, CompiledValidation } from "./compiled-policy.ts";
 
 /** Of one validation. */
@@ -20,18 +20,21 @@ export interface Verdict {
   /** In the order of the validations; one alone if the policy could not be asked. */
   readonly decisions: readonly Decision[];
   readonly annotations: readonly Annotation[];
+  /** Undefined: it has none. */
+  readonly conditions: ConditionsOutcome | undefined;
 }
 
 /** Source: kubernetes v1.36 apiserver/pkg/apis/cel/config.go MaxEvaluatedMessageExpressionSizeBytes */
 const MESSAGE_BYTES_MAX = 5 * 1024;
 const ADMITTED: Decision = { denied: false };
-const NOTHING: Verdict = { decisions: [], annotations: [] };
 
 export function verdictOf(policy: CompiledValidatingPolicy, speaking: Speaking): Verdict {
   const ignores = policy.failurePolicy === "Ignore";
   const failed = (message: string): Decision => (ignores ? { denied: false, ignored: message } : { denied: true, message, reason: "" });
+  const conditions = policy.conditions.length > 0 ? askConditions({ ...policy, expressions: policy.conditions }, conditionBindingsOf(speaking)) : undefined;
+  if (conditions?.error !== undefined) return { decisions: [failed(conditions.error)], annotations: [], conditions };
+  if (conditions && !conditions.hold) return { decisions: [], annotations: [], conditions };
   try {
-    if (policy.conditions.length > 0 && !conditionsHold({ ...policy, expressions: policy.conditions }, conditionBindingsOf(speaking))) return NOTHING;
     const bindings = bindingsOf(speaking);
     const others = withoutAuthorizer(bindings);
     const { outcomes, budget } = evaluateAll(policy.validations.map(({ expression }) => expression), bindings, policy, RUNTIME_COST_BUDGET);
@@ -42,9 +45,9 @@ export function verdictOf(policy: CompiledValidatingPolicy, speaking: Speaking):
       if ("spent" in messages) return failed(`failed messageExpression: ${messages.spent}`);
       return value === true ? ADMITTED : { denied: true, message: messageOf(validation, messages.values[i]), reason: validation.validation.reason ?? "Invalid" };
     });
-    return { decisions, annotations: annotationsOf(policy, others, ignores) };
+    return { decisions, annotations: annotationsOf(policy, others, ignores), conditions };
   } catch (error) {
-    if (error instanceof BudgetSpent || error instanceof ConditionError) return { decisions: [failed(error.message)], annotations: [] };
+    if (error instanceof BudgetSpent) return { decisions: [failed(error.message)], annotations: [], conditions };
     throw error;
   }
 }

@@ -18,7 +18,7 @@ import type { Authorizer } from "../../authz/authorizer.ts";
 import type { Informer } from "../../client/informer.ts";
 import type { Lookup } from "../../client/lookup.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
-import type { PolicyAction, PolicyMeter } from "../admission-metrics.ts";
+import type { ConditionMeter, PolicyAction, PolicyMeter } from "../admission-metrics.ts";
 import type { Speaking } from "../expressions/bindings.ts";
 import { Decisions } from "../expressions/decisions.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
@@ -38,6 +38,7 @@ export interface PolicyDeps extends ParamDeps {
   readonly versions: ObjectVersions;
   readonly authorizer: Authorizer;
   readonly clock: Clock;
+  readonly conditionMeter?: ConditionMeter | undefined;
 }
 
 export interface ValidatingPolicyDeps extends PolicyDeps {
@@ -115,7 +116,9 @@ class Round {
       const speaking: Speaking = { review, request: this.#request, namespace, params: param, decisions: this.#decisions };
       const startMs = this.#deps.clock.uptimeMs();
       const verdict = await this.#decisions.settled(() => verdictOf(compiled, speaking));
-      const seconds = (this.#deps.clock.uptimeMs() - startMs) / 1000 / Math.max(1, verdict.decisions.length);
+      const tookSeconds = (this.#deps.clock.uptimeMs() - startMs) / 1000;
+      if (verdict.conditions) this.#deps.conditionMeter?.asked({ name: policy.metadata.name, kind: "policy", type: "validate" }, this.#request.operation, verdict.conditions, tookSeconds);
+      const seconds = tookSeconds / Math.max(1, verdict.decisions.length);
       this.#note(verdict, { policy, binding, annotations, seconds });
     }
   }

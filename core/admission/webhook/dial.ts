@@ -16,6 +16,7 @@ import type { Lookup } from "../../client/lookup.ts";
 import type { Random } from "../../lifecycle/random.ts";
 import { dialTls, type Verification } from "../../net/dial-tls.ts";
 import type { Held, KeptConnections } from "../../net/kept-connections.ts";
+import { isSelf, type Self } from "./self.ts";
 import { authorizationOf, userFor, type WebhookUsers } from "./users.ts";
 
 export interface WebhookDialer {
@@ -31,6 +32,8 @@ export interface DialDeps {
   readonly kept?: KeptConnections | undefined;
   /** Absent: it does not say who it is. */
   readonly users?: WebhookUsers | undefined;
+  /** Absent: what is called as this server is asked as any other. */
+  readonly self?: Self | undefined;
 }
 
 export interface Address {
@@ -40,6 +43,8 @@ export interface Address {
   readonly host: string;
   readonly path: string;
   readonly authorization: string | undefined;
+  /** It is this server that is to be asked: nobody need be connected to. */
+  readonly self: Self | undefined;
   /** `fresh`: not one that was used before. */
   connect(signal: AbortSignal, fresh: boolean): Promise<Held>;
 }
@@ -54,17 +59,20 @@ export function addressOf({ url, service, caBundle }: WebhookClientConfig, deps:
     const host = `${serverName}:${port}`;
     const full = joined(path);
     const { authorization, client } = shownTo(host, deps);
-    return { url: `https://${host}${full}`, host, path: full, authorization, connect: async (signal, fresh) => held(deps, await endpointOf(deps, { name, namespace, port }, signal), { ca, serverName, client, signal }, fresh) };
+    return { self: selfAt(host, deps), url: `https://${host}${full}`, host, path: full, authorization, connect: async (signal, fresh) => held(deps, await endpointOf(deps, { name, namespace, port }, signal), { ca, serverName, client, signal }, fresh) };
   }
   const { hostname, port, host, pathname } = new URL(url ?? "");
   const plain = hostname.replace(/^\[|\]$/g, "");
   const full = joined(pathname);
   const { authorization, client } = shownTo(`${hostname}:${port || HTTPS_PORT}`, deps);
   return {
+    self: selfAt(`${hostname}:${port || HTTPS_PORT}`, deps),
     url: `https://${authorityOf(url ?? "")}${full}`, host, path: full, authorization,
     connect: (signal, fresh) => held(deps, { nodeName: undefined, host: plain, port: Number(port || HTTPS_PORT) }, { ca, serverName: plain, client, signal }, fresh),
   };
 }
+
+function selfAt(host: string, { self }: DialDeps): Self | undefined { return isSelf(host) ? self : undefined; }
 
 /** What a webhook is shown of who asks. */
 function shownTo(host: string, { users }: DialDeps): Pick<Address, "authorization"> & Pick<Verification, "client"> {

@@ -35,13 +35,20 @@ export function invocationOf(hook: Hook, request: AdmissionRequest, versions: Pi
   const own = { group, version, resource };
   if (rules.some((rule) => matchesRule(rule, request, own))) return { hook, resource: own, kind: kindOf(request, own, versions) };
   if (matchPolicy !== "Equivalent") return undefined;
-  const others = [...versions.equivalents(own)];
+  const others = equivalentsOf(own, subresource, versions);
   for (const rule of rules) { // earlier rules first
-    const other = others.find((one) => matchesRule(rule, request, one));
-    const kind = other && versions.kindOf(other, subresource);
-    if (other && kind) return { hook, resource: other, kind };
+    const other = others.find(({ resource: one }) => matchesRule(rule, request, one));
+    if (other) return { hook, ...other };
   }
   return undefined;
+}
+
+/** The same objects under other versions and groups, where these have the subresource, too. */
+export function equivalentsOf(resource: GroupVersionResource, subresource: string, versions: Pick<ObjectVersions, "equivalents" | "kindOf">): readonly Pick<Invocation, "resource" | "kind">[] {
+  return [...versions.equivalents(resource)].flatMap((other) => {
+    const kind = versions.kindOf(other, subresource);
+    return kind ? [{ resource: other, kind }] : [];
+  });
 }
 
 /** The kind of what was sent. A plug-in is told of a Scale, an Eviction or PodExecOptions by their names alone. */

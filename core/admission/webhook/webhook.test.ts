@@ -24,11 +24,12 @@ import { altNamesOf } from "../../pki/alt-names.ts";
 import { generateKey, keyPem } from "../../pki/authority.ts";
 import type { Pki } from "../../pki/pki.ts";
 import { spkiOf } from "../../pki/signature.ts";
-import { admissionMeter, webhookMeter } from "../admission-metrics.ts";
+import { admissionMeter, conditionMeter, webhookMeter } from "../admission-metrics.ts";
 import { admissionChain } from "../chain.ts";
 import type { AdmissionPlugin, AdmissionRequest, AdmissionSpan } from "../plugin.ts";
 import { type DialDeps, endpointOf } from "./dial.ts";
 import type { ObjectVersions } from "./object-versions.ts";
+import type { Self } from "./self.ts";
 import type { WebhookUsers } from "./users.ts";
 import { rejection } from "./review.ts";
 import { mutatingWebhooks, validatingWebhooks } from "./webhook.ts";
@@ -82,9 +83,9 @@ const ANY = [{ operations: ["*"], apiGroups: ["*"], apiVersions: ["*"], resource
 
 const NOBODY: Authorizer = { authorize: () => ({ decision: "no-opinion", reason: "" }), rulesFor: () => Promise.resolve({ resourceRules: [], pathRules: [], incomplete: false }) };
 
-interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer; readonly metrics?: Metrics; readonly versions?: Partial<ObjectVersions>; readonly users?: WebhookUsers }
+interface World { readonly port: number; readonly mutating?: readonly Partial<MutatingWebhook>[]; readonly validating?: readonly Partial<MutatingWebhook>[]; readonly between?: AdmissionPlugin; readonly authorizer?: Authorizer; readonly metrics?: Metrics; readonly versions?: Partial<ObjectVersions>; readonly users?: WebhookUsers; readonly self?: Self }
 
-function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY, metrics, versions, users }: World) {
+function chainOf({ port, mutating = [], validating = [], between, authorizer = NOBODY, metrics, versions, users, self }: World) {
   const complete = (hook: Partial<MutatingWebhook>, i: number): MutatingWebhook => ({
     namespaceSelector: {}, objectSelector: {},
     name: `w${i}.example.com`, rules: ANY, failurePolicy: "Fail", matchPolicy: "Equivalent", sideEffects: "None", timeoutSeconds: 5, admissionReviewVersions: ["v1"],
@@ -98,7 +99,7 @@ function chainOf({ port, mutating = [], validating = [], between, authorizer = N
     endpointSlices: staticInformer(stored<EndpointSlice>("discovery.k8s.io/v1", "EndpointSlice", "hooks/hook-1", {
       metadata: { labels: { "kubernetes.io/service-name": "hook" } }, addressType: "IPv4", ports: [{ name: "https", port }], endpoints: [{ addresses: ["192.0.2.1"], conditions: { ready: false } }, { addresses: ["127.0.0.1"], nodeName: "node-1" }],
     })),
-    versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog, users,
+    versions: { ...plainVersions, ...versions }, authorizer, ...(metrics ? { meter: webhookMeter(metrics), conditionMeter: conditionMeter(metrics) } : {}), clock: systemClock, random: systemRandom, log: silentLog, users, self,
     dialer: { connect: ({ host, port: to, signal }: { host: string; port: number; signal: AbortSignal }) => dialTcp({ host, port: to, timeoutMs: 5_000 }, { clock: systemClock, signal }) },
   };
   return admissionChain([...(between ? [between] : []), mutatingWebhooks(deps), validatingWebhooks(deps)], metrics && admissionMeter(metrics, systemClock));
@@ -137,6 +138,21 @@ test("webhooks are told who asks where somebody is named for them: behind a Serv
   const users = { named: new Map([["hook.hooks.svc", { token: "for-the-service" }], [`127.0.0.1:${server.port}`, { username: "u", password: "p" }]]) };
   expect(await run({ port: server.port, validating: [{}, at], users })).toBe("ok");
   expect(server.asked.map(({ authorization }) => authorization).sort()).toEqual(["Basic dTpw", "Bearer for-the-service"]);
+});
+
+test("a webhook of a server behind this one is asked through this one, in its own name, whatever kubeconfig says", async () => {
+  const asked: string[] = [];
+  const self: Self = async ({ path, query, headers, body }) => {
+    const { request: { uid } } = JSON.parse(Buffer.from(body).toString()) as { request: { uid: string } };
+    asked.push(`${path}?${query} ${new Map(headers).get("authorization")}`);
+    const response = { uid, allowed: false, status: { code: 403, message: "no" } };
+    return path === "/apis/none" ? { status: 404, contentType: "text/plain", body: Buffer.from("404 page not found\n") } : { status: 201, contentType: "application/json", body: Buffer.from(JSON.stringify({ apiVersion: "admission.k8s.io/v1", kind: "AdmissionReview", response })) };
+  };
+  const users = { named: new Map([["kubernetes.default.svc", { token: "t" }]]) };
+  const at = (path: string) => ({ clientConfig: { service: { namespace: "default", name: "kubernetes", path, port: 443 } } }) as unknown as Partial<MutatingWebhook>;
+  expect(await run({ port: 1, validating: [at("/apis/admission.example.com/v1/reviews")], self, users })).toBe('403 : admission webhook "w0.example.com" denied the request: no');
+  expect(await run({ port: 1, mutating: [{ clientConfig: { url: "https://kubernetes.default.svc/apis/none" } }], self })).toBe('500 InternalError: Internal error occurred: failed calling webhook "w0.example.com": failed to call webhook: the server could not find the requested resource');
+  expect(asked).toEqual(["/apis/admission.example.com/v1/reviews?timeout=5s undefined", "/apis/none?timeout=5s undefined"]);
 });
 
 test("a review tells who wants what; a patch changes the object; validating webhooks see the outcome", async () => {
@@ -364,13 +380,28 @@ test.each<[string[], MutatingWebhook["failurePolicy"], string, number]>([
   expect(server.asked.length).toBe(asked);
 });
 
+test("conditions that do not hold are counted and timed, errors before the first that is false are counted", async () => {
+  const metrics = metricsRegistry();
+  const { port } = await webhookServer(() => ({ allowed: true }));
+  const hook = (...expressions: string[]): Partial<MutatingWebhook> => ({ failurePolicy: "Ignore", matchConditions: expressions.map((expression, i) => ({ name: `c${i}`, expression })) });
+  const chain = chainOf({ port, mutating: [hook("true"), hook("object.none == 1", "false", "object.none == 2")], validating: [hook("false"), hook("object.none == 1", "object.none == 2"), { ...hook("object.none == 1"), failurePolicy: "Fail" }], metrics });
+  const request = admissionRequest({ resource: "configmaps", object: configMap() });
+  await chain.admit(request);
+  await expect(chain.validate(request)).rejects.toThrow("no such key: none");
+  expect(metrics.render().split("\n").filter((line) => /match_condition_\w+(total|count)\{/.test(line)).map((line) => line.replace("apiserver_admission_match_condition_", "").replace('kind="webhook",', "").replace(/.example.com",operation="CREATE"/, '"')).sort()).toEqual([
+    'evaluation_errors_total{name="w1",type="admit"} 1', 'evaluation_errors_total{name="w1",type="validating"} 2', 'evaluation_errors_total{name="w2",type="validating"} 1',
+    'evaluation_seconds_count{name="w0",type="validating"} 1', 'evaluation_seconds_count{name="w1",type="admit"} 1', 'evaluation_seconds_count{name="w1",type="validating"} 1', 'evaluation_seconds_count{name="w2",type="validating"} 1',
+    'exclusions_total{name="w0",type="validate"} 1', 'exclusions_total{name="w1",type="admit"} 1', 'exclusions_total{name="w1",type="validate"} 1',
+  ]);
+});
+
 test("what webhooks did is noted for the audit log, counted, and they are told of the trace they are in", async () => {
   const metrics = metricsRegistry();
   const { port } = await webhookServer(({ path }) => (path.startsWith("/0") ? patchOf({ op: "add", path: "/data/b", value: "2" }) : { raw: "no", code: 500 }));
   const notes: Record<string, string> = {};
   const inFull: Record<string, string> = {};
   const ended: string[] = [];
-  const span: AdmissionSpan = { traceparent: "00-a-b-01", child: (name) => ({ ...span, end: () => void ended.push(name) }), end: () => undefined };
+  const span: AdmissionSpan = { traceparent: "00-a-b-01", event: (name) => void ended.push(name), child: (name, kind, { UID: _, ...attributes }) => ({ ...span, end: () => void ended.push(`${kind} ${name} ${JSON.stringify(attributes)}`) }), end: () => undefined };
   const request = { ...admissionRequest({ resource: "configmaps", object: configMap() }), annotate: (key: string, value: string) => void (notes[key] = value), annotateInFull: (key: string, value: () => string) => void (inFull[key] = value()), span };
   const chain = chainOf({ port, mutating: [{}, { failurePolicy: "Ignore" }], metrics });
   await chain.admit(request);
@@ -381,7 +412,9 @@ test("what webhooks did is noted for the audit log, counted, and they are told o
     "mutation.webhook.admission.k8s.io/round_0_index_1": '{"configuration":"m","webhook":"w1.example.com","mutated":false}',
   });
   expect(inFull).toEqual({ "patch.webhook.admission.k8s.io/round_0_index_0": '{"configuration":"m","webhook":"w0.example.com","patch":[{"op":"add","path":"/data/b","value":"2"}],"patchType":"JSONPatch"}' });
-  expect(ended).toEqual(["Calling webhook", "Calling webhook"]);
+  const own = (webhook: string): string => `1 Call mutating webhook {"configuration":"m","webhook":"${webhook}","resource":"/v1, Resource=configmaps","subresource":"","operation":"CREATE"}`;
+  const call = '3 HTTP POST {"http.request.method":"POST"}';
+  expect(ended).toEqual([call, "Request completed", own("w0.example.com"), call, own("w1.example.com")]);
   const text = metrics.render();
   for (const line of [
     'apiserver_admission_webhook_request_total{code="200",name="w0.example.com",operation="CREATE",rejected="false",type="admit"} 1',
@@ -412,6 +445,17 @@ test("a patch that brings again what is there has changed nothing in the second 
   await chainOf({ port, mutating: [{ reinvocationPolicy: "IfNeeded" }, { reinvocationPolicy: "IfNeeded" }] }).admit(request);
   expect(mutated).toEqual({ round_0_index_0: true, round_0_index_1: true, round_1_index_0: true, round_1_index_1: false });
   expect(patches[1]).toContain('"patch":[{"op":"add","path":"/data/late","value":"\\u003c1\\u003e"}]');
+});
+
+test("a version that has not the subresource is nobody's way to it", async () => {
+  const server = await webhookServer(() => ({ allowed: true }));
+  const versions: Partial<ObjectVersions> = {
+    equivalents: ({ group, resource }) => ["v2", "v3"].map((version) => ({ group, version, resource })),
+    kindOf: ({ group, version }, subresource) => (subresource === "" || version !== "v2" ? { group, version, kind: "Widget" } : undefined),
+  };
+  const validating = [{ rules: [{ operations: ["*"], apiGroups: ["ops.io"], apiVersions: ["v2", "v3"], resources: ["widgets/*"], scope: "*" }] as unknown as MutatingWebhook["rules"] }];
+  expect(await run({ port: server.port, validating, versions }, { ...admissionRequest({ operation: "UPDATE", resource: "widgets.ops.io", object: configMap() }), subresource: "scale" })).toBe("ok");
+  expect(server.asked.map(({ request }) => request.kind)).toEqual([{ group: "ops.io", version: "v3", kind: "Widget" }]);
 });
 
 test("a Namespace's part is chosen by the labels it has, a Namespace itself by those it is to have; users without extra have none", async () => {

@@ -15,10 +15,10 @@ import type { MutatingWebhookConfiguration, ValidatingWebhookConfiguration } fro
 import type { Namespace, Service } from "../../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { AdmissionResponse, AdmissionReview } from "../../api/gen/admission.v1.ts";
-import type { WebhookMeter, WebhookOutcome, WebhookType } from "../admission-metrics.ts";
+import type { ConditionMeter, WebhookMeter, WebhookOutcome, WebhookType } from "../admission-metrics.ts";
 import { jsonText, parseJson } from "../../api/codec/json.ts";
 import { copyOf } from "../../api/meta/copy.ts";
-import { gvkOf } from "../../api/meta/gvk.ts";
+import { formatGvr, gvkOf } from "../../api/meta/gvk.ts";
 import { badRequest, forbidden, internalError, StatusError, statusError, timeout } from "../../api/meta/status-error.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { applyJsonPatch } from "../../api/patch/json-patch.ts";
@@ -31,7 +31,7 @@ import type { Random } from "../../lifecycle/random.ts";
 import type { KeptConnections } from "../../net/kept-connections.ts";
 import type { Log } from "../../observe/log.ts";
 import { conditionBindingsOf } from "../expressions/bindings.ts";
-import { ConditionError, conditionsHold } from "../expressions/conditions.ts";
+import { askConditions } from "../expressions/conditions.ts";
 import { Decisions } from "../expressions/decisions.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "../plugin.ts";
 import { ofKind } from "../patched-kind.ts";
@@ -45,6 +45,7 @@ import { type Invocation, invocationOf, isExempt, kindOf, matchesNamespace, matc
 import type { ObjectVersions } from "./object-versions.ts";
 import { checkResponse, decodedReview, PATCH_TYPE, Rejection, rejection, reviewOf, reviewVersionOf } from "./review.ts";
 import type { ReviewVersion } from "./review-type.ts";
+import type { Self } from "./self.ts";
 import type { WebhookUsers } from "./users.ts";
 
 export interface WebhookDeps {
@@ -59,11 +60,14 @@ export interface WebhookDeps {
   readonly kept?: KeptConnections | undefined;
   /** As whom webhooks are asked; absent: nobody in particular. */
   readonly users?: WebhookUsers | undefined;
+  /** This server, which webhooks may be behind. */
+  readonly self?: Self | undefined;
   /** For conditions that ask what the user may do. */
   readonly authorizer: Authorizer;
   readonly clock: Clock;
   readonly random: Random;
   readonly meter?: WebhookMeter;
+  readonly conditionMeter?: ConditionMeter;
   readonly log: Log;
 }
 
@@ -135,19 +139,18 @@ async function invocationFor(hook: Hook, request: AdmissionRequest, deps: Webhoo
   if (!invocation || !(await matchesNamespace(hook, request, deps.namespaces))) return undefined;
   if (!hook.webhook.matchConditions?.length) return invocation;
   const review = await questionOf(invocation, request, { ...deps, uid: "" });
-  return (await wantedBy(hook, { review: review.request!, request, authorizer: deps.authorizer })) ? invocation : undefined;
+  return (await wantedBy(hook, review.request!, request, deps)) ? invocation : undefined;
 }
 
 /** Whether its matchConditions hold. Throws 403. */
-async function wantedBy(hook: Hook, { review, request, authorizer }: { readonly review: NonNullable<AdmissionReview["request"]>; readonly request: AdmissionRequest; readonly authorizer: Authorizer }): Promise<boolean> {
+async function wantedBy({ webhook: { name, failurePolicy }, conditions }: Hook, review: NonNullable<AdmissionReview["request"]>, request: AdmissionRequest, { authorizer, clock, conditionMeter, mutates }: WebhookDeps & { readonly mutates: boolean }): Promise<boolean> {
   const decisions = new Decisions(authorizer);
   const bindings = conditionBindingsOf({ review, request, params: null, decisions });
-  try {
-    return await decisions.settled(() => conditionsHold({ expressions: hook.conditions(), variables: new Map(), failurePolicy: hook.webhook.failurePolicy }, bindings));
-  } catch (error) {
-    if (error instanceof ConditionError) throw forbidden({ group: request.group, resource: request.resource }, request.name, error.message);
-    throw error;
-  }
+  const startMs = clock.uptimeMs();
+  const outcome = await decisions.settled(() => askConditions({ expressions: conditions(), variables: new Map(), failurePolicy }, bindings));
+  conditionMeter?.asked({ name, kind: "webhook", type: mutates ? "admit" : "validating" }, request.operation, outcome, (clock.uptimeMs() - startMs) / 1000);
+  if (outcome.error !== undefined) throw forbidden({ group: request.group, resource: request.resource }, request.name, outcome.error);
+  return outcome.hold;
 }
 
 /** The request in the version the webhook asks for. Throws 500 if its objects cannot be had in that; of webhooks that mutate it is said twice. */
@@ -235,10 +238,16 @@ async function responseOf(invocation: Invocation, request: AdmissionRequest, dep
   const version = reviewVersionOf(admissionReviewVersions);
   if (!version) throw new CallError(name, "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)");
   const review = await questionOf(invocation, request, { versions, uid, version, mutates });
-  const span = request.span?.child("Calling webhook", 3, { "webhook": name });
-  const answer = await ask({ config: clientConfig, review, timeoutSeconds: withinDeadline(timeoutSeconds, deadlineMs, deps.clock), traceparent: span?.traceparent, signal }, deps).then((told) => decodedReview(told, version)).catch((error: Error) => {
+  const span = request.span?.child(`Call ${mutates ? "mutating" : "validating"} webhook`, 1, {
+    configuration: invocation.hook.uid.split("/")[0]!, webhook: name, resource: formatGvr(resourceOf(request)), subresource: request.subresource, operation: request.operation, UID: uid,
+  });
+  const call = span?.child("HTTP POST", 3, { "http.request.method": "POST" });
+  const answer = await ask({ config: clientConfig, review, timeoutSeconds: withinDeadline(timeoutSeconds, deadlineMs, deps.clock), traceparent: call?.traceparent, signal }, deps).finally(() => call?.end()).then((told) => decodedReview(told, version)).catch((error: Error) => {
+    span?.end();
     throw new CallError(name, `failed to call webhook: ${error.message}`, error);
-  }).finally(() => span?.end());
+  });
+  span?.event("Request completed");
+  span?.end();
   const response = checked(() => checkResponse(answer, { uid, version, mutates }), name);
   for (const [key, value] of Object.entries(response.auditAnnotations ?? {})) request.annotate(`${name}/${key}`, value);
   for (const text of response.warnings ?? []) request.warn(text);

@@ -26,6 +26,7 @@ const EMBEDDED_KIND: Schema = { ...KIND, description: "kind is a string value re
 /** Of a schema and of its list. */
 export const SELECTABLE = "x-kubernetes-selectable-fields";
 const INT_OR_STRING = [{ type: "integer" }, { type: "string" }] as const;
+const CLAUSES = ["allOf", "anyOf", "oneOf", "not"] as const;
 const METADATA_TEXT = "Standard object's metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#metadata";
 const LIST_METADATA_TEXT = "Standard list metadata. More info: https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
@@ -49,7 +50,8 @@ function objectSchema(kind: GroupVersionKind, schema: CustomSchema | undefined, 
   // v2's readers take properties for the whole of an object, so one that keeps more must list none
   if (schema === undefined || (dialect === "v2" && schema["x-kubernetes-preserve-unknown-fields"] === true)) return { type: "object", ...named };
   const base = withEmbedded(dialect === "v3" ? unfolded(schema) : simplified(schema), dialect);
-  return { ...base, type: "object", properties: { ...base.properties as object, apiVersion: API_VERSION, kind: KIND, metadata: metadata(dialect) }, ...named };
+  const told = schema["x-kubernetes-embedded-resource"] === true ? { apiVersion: EMBEDDED_API_VERSION, kind: EMBEDDED_KIND } : { apiVersion: API_VERSION, kind: KIND };
+  return { ...base, type: "object", properties: { ...base.properties as object, ...told, metadata: metadata(dialect) }, ...named };
 }
 
 function listSchema(row: ResourceRow, listKind: GroupVersionKind, itemName: string, dialect: Dialect): Schema {
@@ -89,11 +91,24 @@ function withEmbedded(schema: CustomSchema, dialect: Dialect): Schema {
 
 /** Says in JSON Schema's words what x-kubernetes-int-or-string means. */
 function unfolded(schema: CustomSchema): Schema {
-  const walked = mapChildren(schema, unfolded);
+  const walked = { ...mapChildren(schema, unfolded), ...clausesOf(schema) };
   if (schema["x-kubernetes-int-or-string"] !== true) return walked;
-  const { anyOf, allOf = [] } = schema as { anyOf?: readonly CustomSchema[]; allOf?: readonly CustomSchema[] };
+  const { anyOf, allOf = [] } = walked as { anyOf?: readonly CustomSchema[]; allOf?: readonly CustomSchema[] };
   if (isIntOrString(anyOf) || isIntOrString(allOf[0]?.["anyOf"])) return walked;
   return anyOf === undefined ? { ...walked, anyOf: INT_OR_STRING } : { ...walked, allOf: [{ anyOf: INT_OR_STRING }, ...allOf] };
+}
+
+/** What is said of fields that no clause names is not told of clauses. */
+function clausesOf(schema: CustomSchema): Schema {
+  const plain = (clause: CustomSchema): Schema => {
+    const { additionalProperties: _, ...kept } = mapChildren(clause, plain);
+    return { ...kept, ...clausesOf(kept) };
+  };
+  return Object.fromEntries(CLAUSES.flatMap((name) => {
+    const clause = schema[name];
+    if (clause === undefined) return [];
+    return [[name, Array.isArray(clause) ? (clause as CustomSchema[]).map(plain) : plain(clause as CustomSchema)]];
+  }));
 }
 
 function isIntOrString(anyOf: unknown): boolean {

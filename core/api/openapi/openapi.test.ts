@@ -88,6 +88,7 @@ test.each<[string, object, object, object]>([
   ["a number or a text, said in both ways", { "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }, { type: "string" }] }, { "x-kubernetes-int-or-string": true, anyOf: [{ type: "integer" }, { type: "string" }] }, { "x-kubernetes-int-or-string": true }],
   ["a number or a text that is a text", { "x-kubernetes-int-or-string": true, type: "string" }, { "x-kubernetes-int-or-string": true, type: "string", anyOf: [{ type: "integer" }, { type: "string" }] }, { "x-kubernetes-int-or-string": true, type: "string" }],
   ["conditions", { type: "object", properties: { x: { type: "string" } }, allOf: [{ required: ["x"] }], not: { required: ["y"] } }, { type: "object", properties: { x: { type: "string" } }, allOf: [{ required: ["x"] }], not: { required: ["y"] } }, { type: "object", properties: { x: { type: "string" } } }],
+  ["conditions that say what else there may be", { type: "object", properties: { x: { type: "object", additionalProperties: false } }, anyOf: [{ properties: { x: { additionalProperties: false, not: { additionalProperties: false, required: ["y"] } } } }] }, { type: "object", properties: { x: { type: "object", additionalProperties: false } }, anyOf: [{ properties: { x: { not: { required: ["y"] } } } }] }, { type: "object", properties: { x: { type: "object", additionalProperties: false } } }],
   ["null asked for", { type: "object", required: ["a", "b"], properties: { a: { type: "string", nullable: true }, b: { type: "string" } } }, { type: "object", required: ["a", "b"], properties: { a: { type: "string", nullable: true }, b: { type: "string" } } }, { type: "object", required: ["b"], properties: { a: {}, b: { type: "string" } } }],
   ["null asked for where all is kept", { type: "object", "x-kubernetes-preserve-unknown-fields": true, required: ["a"], properties: { a: { type: "string", nullable: true } } }, expect.anything(), { "x-kubernetes-preserve-unknown-fields": true, required: ["a"] }],
   ["an object within, of which all is kept", { type: "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true },
@@ -107,6 +108,11 @@ test.each<[string, object, object, object]>([
     expect(rest).toMatchObject({ "x-kubernetes-selectable-fields": [{ fieldPath: "spec.color" }] });
     expect(documented[`${name}List`]).toMatchObject({ "x-kubernetes-selectable-fields": [{ fieldPath: "spec.color" }] });
   }
+});
+
+test("a custom resource that is said to be a resource is told as one within", () => {
+  const { components: { schemas } } = openApiV3({ groupVersion: CRONTAB_VERSION, rows: [CRONTABS], custom: new Map([["CronTab", { type: "object", "x-kubernetes-embedded-resource": true, properties: { spec: { type: "object" } } }]]) }, SERVER) as Document;
+  expect(schemas["com.example.stable.v1.CronTab"]).toMatchObject({ required: ["kind", "apiVersion"], properties: { kind: { description: expect.stringMatching(/^kind is/) }, apiVersion: { description: expect.stringMatching(/^apiVersion defines/) } } });
 });
 
 test("a group that consists of custom resources is told as the server behind it tells it", () => {

@@ -2,6 +2,7 @@ import { rmSync } from "node:fs";
 import { afterAll, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { type ApiServer, apiServer } from "../../../test/api-server.ts";
 import { testPki } from "../../../test/certificates.ts";
+import { systemClock } from "../../lifecycle/clock.ts";
 import { Registry } from "../registry.ts";
 import { asDefinition } from "./crd-controller.ts";
 import { findCondition } from "./crd-status.ts";
@@ -164,6 +165,18 @@ test("a definition waits for its objects, and takes no new ones", async () => {
   expect([late.code, late.body.message]).toEqual([403, 'holders.example.com "late" is forbidden: create not allowed while custom resource definition is terminating']);
   await api.ask("PATCH", `${HOLDERS}/held`, { headers: MERGE, body: { metadata: { finalizers: null } } });
   await until(() => api.ask("GET", `${CRDS}/holders.example.com`), ({ code }) => code === 404);
+});
+
+test("a definition that waits for its objects too long says so, in upstream's words", async () => {
+  await using other = await apiServer({ clock: { ...systemClock, after: (ms: number, work: () => void) => systemClock.after(ms === 60_000 ? 5 : ms, work) } });
+  await other.ask("POST", CRDS, { body: crd("holders") });
+  const read = () => other.ask("GET", `${CRDS}/holders.example.com`);
+  await until(read, ({ body }) => body.status?.conditions?.some(({ type, status }: { type: string; status: string }) => type === "Established" && status === "True"));
+  await other.ask("POST", HOLDERS, { body: { ...holder("held"), metadata: { name: "held", finalizers: ["example.com/wait"] } } });
+  const { body: { metadata: { resourceVersion } } } = await read();
+  await other.ask("DELETE", `${CRDS}/holders.example.com`);
+  const events = await other.events(CRDS, 3, { query: { resourceVersion } });
+  expect(events.at(-1).object.status.conditions.find(({ type }: { type: string }) => type === "Terminating")).toMatchObject({ status: "True", reason: "InstanceDeletionCheck", message: "could not confirm zero CustomResources remaining: context deadline exceeded" });
 });
 
 test("who watches a definition sees it end, never that it has stopped ending", async () => {

@@ -181,7 +181,7 @@ class CrdController {
       throw new Error(message);
     }
     if (await this.#emptied(store, signal)) return;
-    const message = "could not confirm zero CustomResources remaining: timed out waiting for the condition";
+    const message = "could not confirm zero CustomResources remaining: context deadline exceeded";
     await this.#say(name, "True", "InstanceDeletionCheck", message, signal);
     throw new Error(message);
   }

@@ -42,6 +42,8 @@ import { RemoteCatalog } from "./remote-documents.ts";
 export interface Aggregation {
   /** What this server serves itself is known by its APIServices. */
   readonly registered: boolean;
+  /** What other servers serve is known. */
+  readonly synced: boolean;
   readonly parts: readonly Runnable[];
   /** What the server behind the request's path answers; undefined if there is none. */
   answer(request: ServerRequest, user: UserInfo, known?: Known): Promise<Answer> | undefined;
@@ -102,6 +104,7 @@ export function aggregator(deps: AggregatorDeps): Aggregation {
   return {
     parts: [local, availability(deps), catalog],
     get registered() { return local.done; },
+    get synced() { return apiServices.synced; },
     answer(request, user, { traceparent = "", auditId = "", unavailable } = {}) {
       const found = find(request.path);
       return found && forward({ ...deps, unavailable }, found, request, [...(auditId ? [["Audit-Id", auditId] as const] : []), ...identityHeaders(user), ...(traceparent ? [["Traceparent", traceparent] as const] : [])]);

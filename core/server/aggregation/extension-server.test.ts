@@ -18,6 +18,7 @@ import { silentLog } from "../../observe/log.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import type { APIService } from "../../registry/apiregistration/api-service.ts";
 import type { RawAnswer, UpgradeAnswer } from "../answer.ts";
+import { inProcessSelf } from "../in-process.ts";
 import type { ServerRequest } from "../request.ts";
 import { aggregator } from "./aggregator.ts";
 import { availability } from "./availability.ts";
@@ -108,6 +109,21 @@ async function running(part: { run(until: AbortSignal, ready: () => void): Promi
 }
 
 async function eventually(holds: () => boolean): Promise<void> { while (!holds()) await systemClock.sleep(5, signal); }
+
+test("a server that is said to be unavailable is not asked what it serves", async () => {
+  const unavailable = apiService();
+  unavailable.status!.conditions![0]!.status = "False";
+  const apiServices = staticInformer(unavailable);
+  const catalog = new RemoteCatalog({ ...world({}), apiServices });
+  asked = { url: "", body: "" };
+  await running(catalog, async () => {
+    await eventually(() => catalog.changes === 1);
+    expect([catalog.of("v1.g").stale, asked.url]).toEqual([true, ""]);
+    apiServices.put(apiService());
+    await eventually(() => catalog.of("v1.g").resources.length === 1);
+    expect(catalog.of("v1.g").stale).toBe(false);
+  });
+});
 
 test("an APIService that somebody changes is looked at again, and what its server serves is not told while it does not answer", async () => {
   const apiServices = staticInformer(apiService());
@@ -231,6 +247,18 @@ test("a server behind this one is told where it was asked for, and how", async (
     host: "10.43.0.9:443", "x-forwarded-proto": "https", "x-forwarded-host": "10.43.0.9:443", "x-forwarded-uri": "/apis/g/v1/a/b/%28d%29", "x-forwarded-for": "192.0.2.1", "x-remote-user": "jane", "audit-id": "audit-7", te: "trailers",
   });
   expect(asked).toEqual({ url: "/apis/g/v1/a/b//c/../%28d%29?a=1&b=2", body: "" });
+});
+
+test("this server asks one behind it as anybody would, in its own name", async () => {
+  const apiServices = staticInformer<APIService>();
+  const aggregation = aggregator({ ...world({}), apiServices, registry: undefined as never, resource: undefined as never });
+  apiServices.put(apiService());
+  const user = { name: "system:apiserver", groups: ["system:masters"] };
+  const self = inProcessSelf((request) => aggregation.answer(request, request.user!)!, user);
+  const { status: told, contentType, body } = await self({ path: "/apis/g/v1/things", query: "timeout=5s", headers: [["content-type", "application/json"]], body: Buffer.from('{"a":1}'), signal });
+  expect([told, contentType, JSON.parse(Buffer.from(body).toString()).resources[0].name]).toEqual([200, "application/json", "things"]);
+  expect(asked).toEqual({ url: "/apis/g/v1/things?timeout=5s", body: '{"a":1}' });
+  expect([got["x-remote-user"], got["content-type"]]).toEqual(["system:apiserver", "application/json"]);
 });
 
 test("headers in which front proxies say who somebody is are told by this server alone, whatever they are called", async () => {

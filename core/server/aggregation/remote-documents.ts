@@ -73,6 +73,7 @@ export class RemoteCatalog implements Runnable {
         try {
           const current = apiServices.get(objectKey("", name));
           if (current?.spec.service) {
+            if (!isAvailable(current)) throw new Error("service unavailable"); // it is not asked, as nobody else's requests go there
             await this.#refresh(name, current.spec, signal);
             queue.addAfter(name, REFRESH_MS);
           }

@@ -9,28 +9,34 @@
 import { isMap, type JsonMap } from "./prune.ts";
 import type { Structure } from "./structure.ts";
 
+/** Does what takes time, and adds it up. */
+export type Timed = <T>(work: () => T) => T;
+
 export class Correlated {
   readonly value: unknown;
   readonly old: unknown;
   readonly #structure: Structure;
+  readonly #timed: Timed | undefined;
   #equal: boolean | undefined;
   #oldItems: ReadonlyMap<string, unknown> | undefined;
   readonly #children = new Map<string | number, Correlated | undefined>();
 
-  constructor(value: unknown, old: unknown, structure: Structure) {
+  /** `timed`: comparisons. */
+  constructor(value: unknown, old: unknown, structure: Structure, timed?: Timed) {
     this.value = value;
     this.old = old;
     this.#structure = structure;
+    this.#timed = timed;
   }
 
   /** Whether nothing has changed, as far as the schema can tell: a field it does not name makes all around it count as changed, and so does an object's own metadata. */
-  get unchanged(): boolean { return (this.#equal ??= this.#isUnchanged()); }
+  get unchanged(): boolean { return (this.#equal ??= this.#timed ? this.#timed(() => this.#isUnchanged()) : this.#isUnchanged()); }
 
   field(name: string): Correlated | undefined {
     return this.#child(name, () => {
       const structure = this.#structure.at(name);
       if (!structure || !isMap(this.value) || !isMap(this.old) || !Object.hasOwn(this.value, name) || !Object.hasOwn(this.old, name)) return undefined;
-      return new Correlated(this.value[name], this.old[name], structure);
+      return new Correlated(this.value[name], this.old[name], structure, this.#timed);
     });
   }
 
@@ -41,7 +47,7 @@ export class Correlated {
       this.#oldItems ??= keyedItems(this.old, listMapKeys);
       const key = itemKey(this.value[index], listMapKeys);
       const old = key === undefined ? undefined : this.#oldItems.get(key);
-      return old === undefined ? undefined : new Correlated(this.value[index], old, items);
+      return old === undefined ? undefined : new Correlated(this.value[index], old, items, this.#timed);
     });
   }
 

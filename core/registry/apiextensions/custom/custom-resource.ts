@@ -62,28 +62,33 @@ export function customResource({ spec: { group }, names: { plural, kind }, versi
     const wrongType = [...validateType(next)];
     if (wrongType.length > 0) return wrongType;
     const [object, structure] = [next as unknown as JsonMap, structureOf()];
-    const correlated = old && new Correlated(object, old, structure);
+    const comparisons = old && ruleMeter?.comparisons();
+    const correlated = old && new Correlated(object, old, structure, comparisons?.timed);
     const errors = [
       ...validateValue(object, structure, { correlated }),
       ...(scale ? [...validateScaleSpec(object, scale), ...validateScaleStatus(object, scale)] : []),
       ...validateEmbedded(object, structure),
       ...lists(object, old),
     ];
-    return [...errors, ...checkRules(object, correlated, errors)];
+    errors.push(...checkRules(object, correlated, errors));
+    comparisons?.done();
+    return errors;
   }
 
   function* validateStatus(next: Readonly<ApiObject>, old: Readonly<ApiObject>): Iterable<FieldError> {
     const wrongType = [...validateType(next)];
     const [object, structure] = [next as unknown as JsonMap, structureOf()];
-    const correlated = new Correlated(object, old, structure);
+    const comparisons = ruleMeter?.comparisons();
+    const correlated = new Correlated(object, old, structure, comparisons?.timed);
     const status = structure.properties.get("status");
     const errors = wrongType.length > 0 ? wrongType : [
       ...(status && (object["status"] ?? undefined) !== undefined ? validateValue(object["status"], status, { field: "status", correlated: correlated.field("status") }) : []),
       ...(scale ? validateScaleStatus(object, scale) : []),
     ];
     errors.push(...lists(object, old));
+    errors.push(...checkRules(object, correlated, errors));
+    comparisons?.done();
     yield* errors;
-    yield* checkRules(object, correlated, errors);
   }
 
   /** Lists that had duplicates may keep them. */

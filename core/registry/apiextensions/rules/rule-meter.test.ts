@@ -9,4 +9,6 @@ test("how long the rules of custom resources take is told once there are any", a
   await expect.poll(async () => (await api.ask("POST", "/apis/example.com/v1/namespaces/a/widgets", { body: { apiVersion: "example.com/v1", kind: "Widget", metadata: { name: "w" }, spec: { size: 1 } } })).code).toBe(201);
   const count = (of: string): number => Number(new RegExp(`^apiserver_cel_${of}_duration_seconds_count (\\d+)$`, "m").exec(api.metrics.render())?.[1]);
   expect([count("compilation"), count("evaluation")]).toEqual([1, 1]);
+  for (const size of [2, "x"]) await api.ask("PATCH", "/apis/example.com/v1/namespaces/a/widgets/w", { headers: { "content-type": "application/merge-patch+json" }, body: { spec: { size } } });
+  expect(api.metrics.render()).toContain("apiextensions_apiserver_validation_ratcheting_seconds_count 2");
 });
