@@ -459,6 +459,21 @@ test.skipIf(process.platform !== "linux" || availableParallelism() < 2)("a proce
   await isFreeOnceToldAndNotBefore(node, { resources: { requests: { cpu: "1", memory: "1Mi" }, limits: { cpu: "1", memory: "1Mi" } } });
 });
 
+test.skipIf(process.platform !== "linux" || availableParallelism() < 2)("processors are given before the node is looked at: none left is an unexpected error that ends nobody, and who is refused for something else holds none", async () => {
+  await using node = await startNode({ reserved: { cpu: "1" }, placement: { ...NO_PLACEMENT, cpuPolicy: "static", reservedCpus: `0-${cpus().length - 2}` } });
+  const whole = (cpu: string): Partial<Container>[] => [{ resources: { requests: { cpu, memory: "1Mi" }, limits: { cpu, memory: "1Mi" } } }];
+  await node.create("plain", { priority: 0 }, whole("1"));
+  await node.until("plain", isReady);
+  await node.create("critical", { priority: 2_000_000_000 }, whole("1"));
+  expect(await node.until("critical", (status) => status?.phase === "Failed")).toMatchObject({ reason: "UnexpectedAdmissionError", message: "Pod was rejected: Allocate failed due to not enough cpus available to satisfy request: requested=1, available=0, which is unexpected" });
+  expect(node.status("plain")?.phase).toBe("Running");
+  await node.delete("plain", 0);
+  await node.create("elsewhere", { nodeSelector: { disk: "ssd" } }, whole("1"));
+  expect(await node.until("elsewhere", (status) => status?.phase === "Failed")).toMatchObject({ reason: "NodeAffinity" });
+  await node.create("here", {}, whole("1"));
+  expect(await node.until("here", (status) => isReady(status) || status?.phase === "Failed")).toMatchObject({ phase: "Running" });
+});
+
 test("the end of a pod whose sandbox cannot be stopped is told when it could be, by the next kubelet too, and its address stays", async () => {
   await using node = await startNode();
   await node.create("done", { restartPolicy: "Never", initContainers: [{ name: "side", image: "busybox:1", restartPolicy: "Always" }] });
