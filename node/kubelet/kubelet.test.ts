@@ -850,17 +850,19 @@ test("a restarted kubelet takes over what runs, and ends what was deleted meanwh
   await eventually(() => readdirSync(join(dataDir, "logs")).map((name) => name.split("_")[1]).toSorted().join(), (names) => names === "foreign,stays");
 });
 
-test("a node that starts without an API server, and is remembered as one, does not wait for its report to fail before its pods start; they have the volumes they had", async () => {
+test("a node that starts without an API server, and is remembered as one, does not wait for its report to fail before its pods start; they have the volumes and devices they had", async () => {
   const told: unknown[] = [];
   const parts = nodeAgent({
     settings: { ...KUBELET_DEFAULTS, nodeName: "n1", dataDir } as KubeletSettings, machine: { os: "linux", cpus: 2, memoryBytes: 2 ** 32, hugepages: [] } as unknown as MachineInfo, client: { resource: () => ({ create: () => new Promise(() => {}) }) } as never,
     cri: memoryRuntime({ nowMs: fastClock.nowMs }), clock: fastClock, random: systemRandom, log: silentLog, events: { event: () => undefined }, nodes: staticInformer({ ...stored<Node>("v1", "Node", "n1"), status: { volumesInUse: ["v"] } }), onReported: ({ volumesInUse }: NodeStatus) => void told.push(volumesInUse), diskBytes: async () => 2 ** 40, pressures: () => [], runtimeSilentMs: () => 0, runtimeSilentMsMax: 1,
+    devices: () => new Map([["example.com/dongle", { capacity: 0, allocatable: 0, given: 2 }]]),
   } as unknown as Parameters<typeof nodeAgent>[0]);
   const ready = Promise.withResolvers<void>(), stop = new AbortController();
   void parts.parts.find(({ name }) => name === "node-status")!.run(stop.signal, ready.resolve);
   await ready.promise;
   expect(told).toEqual([["v"]]);
   expect(Number(parseQuantity(parts.allocatable()["ephemeral-storage"]!).number())).toBeGreaterThan(2 ** 39); // what its pods may have is known by then
+  expect(parts.allocatable()["example.com/dongle"]).toBe("2"); // its plugin is a pod that starts no sooner
   stop.abort();
 });
 
