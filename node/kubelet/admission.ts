@@ -34,13 +34,23 @@ export interface AdmissionFacts {
 export interface Shortfall { readonly resource: string; readonly amount: number }
 
 /** Why the pod is refused; undefined: it is welcome. `resources` false: what it asks for is made room for. */
-export function refusalOf(facts: AdmissionFacts, { resources = true }: { readonly resources?: boolean } = {}): PodFailure | undefined {
+export function refusalOf(facts: AdmissionFacts, options: { readonly resources?: boolean } = {}): PodFailure | undefined {
+  return stateRefusal(facts) ?? nodeRefusal(facts, options);
+}
+
+/** What is asked before the pod is given processors, memory and devices. */
+export function stateRefusal(facts: AdmissionFacts): PodFailure | undefined {
+  return pressureRefusal(facts) ?? sysctlRefusal(facts);
+}
+
+/** What is asked once it has them. */
+export function nodeRefusal(facts: AdmissionFacts, { resources = true }: { readonly resources?: boolean } = {}): PodFailure | undefined {
   const { pod, os, strictGroups } = facts;
   const labelled = pod.metadata.labels?.["kubernetes.io/os"];
   if (labelled !== undefined && labelled !== os) return refuse("PodOSSelectorNodeLabelDoesNotMatch", "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
   if (pod.spec.os && pod.spec.os.name !== os) return refuse("PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS");
   if (strictGroups === false && pod.spec.securityContext?.supplementalGroupsPolicy === "Strict") return refuse("SupplementalGroupsPolicyNotSupported", "SupplementalGroupsPolicy=Strict is not supported in this node");
-  return pressureRefusal(facts) ?? sysctlRefusal(facts) ?? (resources ? fitRefusal(facts) : undefined) ?? placeRefusal(facts) ?? appArmorRefusal(facts);
+  return (resources ? fitRefusal(facts) : undefined) ?? placeRefusal(facts) ?? appArmorRefusal(facts);
 }
 
 function refuse(reason: string, message: string): PodFailure {

@@ -459,6 +459,21 @@ test.skipIf(process.platform !== "linux" || availableParallelism() < 2)("a proce
   await isFreeOnceToldAndNotBefore(node, { resources: { requests: { cpu: "1", memory: "1Mi" }, limits: { cpu: "1", memory: "1Mi" } } });
 });
 
+test.skipIf(process.platform !== "linux" || availableParallelism() < 2)("processors are given before the node is looked at: none left is an unexpected error that ends nobody, and who is refused for something else holds none", async () => {
+  await using node = await startNode({ reserved: { cpu: "1" }, placement: { ...NO_PLACEMENT, cpuPolicy: "static", reservedCpus: `0-${cpus().length - 2}` } });
+  const whole = (cpu: string): Partial<Container>[] => [{ resources: { requests: { cpu, memory: "1Mi" }, limits: { cpu, memory: "1Mi" } } }];
+  await node.create("plain", { priority: 0 }, whole("1"));
+  await node.until("plain", isReady);
+  await node.create("critical", { priority: 2_000_000_000 }, whole("1"));
+  expect(await node.until("critical", (status) => status?.phase === "Failed")).toMatchObject({ reason: "UnexpectedAdmissionError", message: "Pod was rejected: Allocate failed due to not enough cpus available to satisfy request: requested=1, available=0, which is unexpected" });
+  expect(node.status("plain")?.phase).toBe("Running");
+  await node.delete("plain", 0);
+  await node.create("elsewhere", { nodeSelector: { disk: "ssd" } }, whole("1"));
+  expect(await node.until("elsewhere", (status) => status?.phase === "Failed")).toMatchObject({ reason: "NodeAffinity" });
+  await node.create("here", {}, whole("1"));
+  expect(await node.until("here", (status) => isReady(status) || status?.phase === "Failed")).toMatchObject({ phase: "Running" });
+});
+
 test("the end of a pod whose sandbox cannot be stopped is told when it could be, by the next kubelet too, and its address stays", async () => {
   await using node = await startNode();
   await node.create("done", { restartPolicy: "Never", initContainers: [{ name: "side", image: "busybox:1", restartPolicy: "Always" }] });
@@ -845,17 +860,19 @@ test("a restarted kubelet takes over what runs, and ends what was deleted meanwh
   await eventually(() => readdirSync(join(dataDir, "logs")).map((name) => name.split("_")[1]).toSorted().join(), (names) => names === "foreign,stays");
 });
 
-test("a node that starts without an API server, and is remembered as one, does not wait for its report to fail before its pods start; they have the volumes they had", async () => {
+test("a node that starts without an API server, and is remembered as one, does not wait for its report to fail before its pods start; they have the volumes and devices they had", async () => {
   const told: unknown[] = [];
   const parts = nodeAgent({
     settings: { ...KUBELET_DEFAULTS, nodeName: "n1", dataDir } as KubeletSettings, machine: { os: "linux", cpus: 2, memoryBytes: 2 ** 32, hugepages: [] } as unknown as MachineInfo, client: { resource: () => ({ create: () => new Promise(() => {}) }) } as never,
     cri: memoryRuntime({ nowMs: fastClock.nowMs }), clock: fastClock, random: systemRandom, log: silentLog, events: { event: () => undefined }, nodes: staticInformer({ ...stored<Node>("v1", "Node", "n1"), status: { volumesInUse: ["v"] } }), onReported: ({ volumesInUse }: NodeStatus) => void told.push(volumesInUse), diskBytes: async () => 2 ** 40, pressures: () => [], runtimeSilentMs: () => 0, runtimeSilentMsMax: 1,
+    devices: () => new Map([["example.com/dongle", { capacity: 0, allocatable: 0, given: 2 }]]),
   } as unknown as Parameters<typeof nodeAgent>[0]);
   const ready = Promise.withResolvers<void>(), stop = new AbortController();
   void parts.parts.find(({ name }) => name === "node-status")!.run(stop.signal, ready.resolve);
   await ready.promise;
   expect(told).toEqual([["v"]]);
   expect(Number(parseQuantity(parts.allocatable()["ephemeral-storage"]!).number())).toBeGreaterThan(2 ** 39); // what its pods may have is known by then
+  expect(parts.allocatable()["example.com/dongle"]).toBe("2"); // its plugin is a pod that starts no sooner
   stop.abort();
 });
 

@@ -10,7 +10,7 @@ import { aborted } from "../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
-import { type AdmissionFacts, refusalOf, type Shortfall, shortfalls } from "./admission.ts";
+import { type AdmissionFacts, nodeRefusal, refusalOf, type Shortfall, shortfalls, stateRefusal } from "./admission.ts";
 import type { ResizeTrigger } from "./context.ts";
 import { removePodLogs } from "./garbage.ts";
 import { notedLogDirectories } from "./logs/log-directories.ts";
@@ -178,16 +178,21 @@ export class PodManager {
     }
     if (this.#deps.shuttingDown?.()) return NOT_ADMITTED;
     const others = [...this.#workers.values()].filter((worker) => worker.uid !== uid && this.#counts(worker)).map((worker) => worker.granted);
-    const { worker } = this.#deps;
     const facts = this.#facts(pod, others);
-    const missing = isCriticalPod(pod) ? shortfalls(facts) : [];
-    const refusal = refusalOf(facts, { resources: missing.length === 0 });
+    const refusal = stateRefusal(facts) ?? this.#placeRefusal(pod); // nobody is ended for a pod that has no place all the same
     if (refusal) return refusal;
-    const noRoom = this.#makeRoom(pod, others, missing);
-    if (noRoom) return noRoom;
-    for (const { uid: other, isGone } of this.#workers.values()) if (isGone) worker.context.placement.release(other); // its processors and devices too
+    const missing = isCriticalPod(pod) ? shortfalls(facts) : [];
+    const unfit = nodeRefusal(facts, { resources: missing.length === 0 }) ?? this.#makeRoom(pod, others, missing);
+    if (unfit) this.#deps.worker.context.placement.release(uid);
+    return unfit;
+  }
+
+  /** Gives the pod its processors, memory and devices; why it cannot have them. */
+  #placeRefusal(pod: Pod): PodFailure | undefined {
+    const { placement } = this.#deps.worker.context;
+    for (const { uid, isGone } of this.#workers.values()) if (isGone) placement.release(uid); // its processors and devices too
     try {
-      worker.context.placement.admit(pod);
+      placement.admit(pod);
       return undefined;
     } catch (error) {
       if (error instanceof AllocationRefused) return refusedAllocation(error);

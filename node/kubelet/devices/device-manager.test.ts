@@ -72,7 +72,7 @@ test("a plugin registers, its devices are counted, given to containers, and know
   await kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "dongle.sock", resource_name: RESOURCE });
   kubelet.close();
   await eventually(() => first.counts().get(RESOURCE)?.capacity, (capacity) => capacity === 3);
-  expect(first.counts().get(RESOURCE)).toEqual({ capacity: 3, allocatable: 2 });
+  expect(first.counts().get(RESOURCE)).toEqual({ capacity: 3, allocatable: 2, given: 0 });
 
   admit(first, pod("u1", [1]));
   await first.prepare(pod("u1", [1]), signal);
@@ -106,7 +106,7 @@ test("a plugin registers, its devices are counted, given to containers, and know
   await ended;
 
   const second = deviceManager({ dataDir, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => undefined });
-  expect(second.counts().get(RESOURCE)).toEqual({ capacity: 0, allocatable: 0 });
+  expect(second.counts().get(RESOURCE)).toEqual({ capacity: 0, allocatable: 0, given: 1 });
   expect(second.devicesOf("u1", "c0")).toMatchObject([{ resource: RESOURCE, id: "b" }]);
   second.retain(new Set(["u1"]));
   admit(second, pod("u1", [1])); // it has them already

@@ -24,11 +24,14 @@ import { DEVICE_PLUGINS, type DevicePlugin, devicePlugins } from "./device-plugi
 
 export interface ContainerDevice { readonly resource: string; readonly id: string; readonly numaNodes: readonly number[] }
 
+/** Of a resource; `given`: to containers, whether or not their plugin is there. */
+export interface DeviceCount { readonly capacity: number; readonly allocatable: number; readonly given: number }
+
 export interface DeviceManager extends Provider {
   readonly parts: readonly Runnable[];
   readonly handler: PluginHandler;
   /** For the node's status. Absent from it: gone. */
-  counts(): ReadonlyMap<string, { readonly capacity: number; readonly allocatable: number }>;
+  counts(): ReadonlyMap<string, DeviceCount>;
   /** Asks the plugins for it, once. Throws AllocationRefused. */
   prepare(pod: Pod, signal: AbortSignal): Promise<void>;
   /** What the container is to be started with; the plugins that want it prepare the devices. */
@@ -123,7 +126,7 @@ export function deviceManager({ dataDir, clock, log, metrics, onChange, numaNode
     handler: plugins.handler,
     counts: () => new Map(plugins.resources().map((resource) => {
       const devices = plugins.devices(resource);
-      return [resource, { capacity: devices.length, allocatable: devices.filter(({ healthy }) => healthy).length }];
+      return [resource, { capacity: devices.length, allocatable: devices.filter(({ healthy }) => healthy).length, given: allocations.taken(resource).size }];
     })),
 
     begin: (pod) => deviceAdmission({ plugins, allocations, numaNodes: machineNodes }, pod),

@@ -8,6 +8,7 @@ import type { Node, NodeStatus, ResourceList } from "../../../core/api/gen/core.
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Image, RuntimeHandlerFeatures } from "../../cri/gen/runtime.v1.ts";
 import { processCount } from "../../os/machine.ts";
+import type { DeviceCount } from "../devices/device-manager.ts";
 import { allocatableOf, type CapacityFacts, type PodsShare, podsShareOf } from "./capacity.ts";
 import { nodeLease } from "./lease.ts";
 import { nodeStatusOf } from "./node-status.ts";
@@ -16,7 +17,7 @@ import type { Pressure } from "./pressure.ts";
 import { RuntimeState, type RuntimeStateDeps } from "./runtime-state.ts";
 import { StatusReport, type StatusReportDeps } from "./status-report.ts";
 
-type DeviceCounts = ReadonlyMap<string, { readonly capacity: number; readonly allocatable: number }>;
+type DeviceCounts = ReadonlyMap<string, DeviceCount>;
 
 interface Deps extends RuntimeStateDeps, Omit<StatusReportDeps, "measure" | "lookAtImages" | "lookAtNode" | "statusAfter"> {
   readonly pressures: () => ReadonlySet<Pressure>;
@@ -30,6 +31,7 @@ export interface NodeAgent {
   readonly parts: readonly Runnable[];
   /** The node as the API server last had it; before that, as we would register it. */
   current(): Pick<Node, "metadata" | "spec">;
+  /** For pods: of devices at least those that they have, though nobody tells of them, as after a restart. */
   allocatable(): ResourceList;
   /** What all pods together may use. */
   podsShare(): PodsShare;
@@ -73,13 +75,13 @@ export function nodeAgent(deps: Deps): NodeAgent {
   function deviceCounts(): DeviceCounts {
     const counts: DeviceCounts = deps.devices?.() ?? new Map();
     for (const name of counts.keys()) deviceNames.add(name);
-    return new Map([...deviceNames].map((name) => [name, counts.get(name) ?? { capacity: 0, allocatable: 0 }]));
+    return new Map([...deviceNames].map((name) => [name, counts.get(name) ?? { capacity: 0, allocatable: 0, given: 0 }]));
   }
 
   return {
     parts: [runtime, report, nodeLease({ client, clock, log, nodeName: settings.nodeName, durationSeconds: settings.leaseSeconds, nodeUid: () => report.uid })],
     current: () => report.current(),
-    allocatable: () => ({ ...allocatableOf(capacity), ...Object.fromEntries([...deviceCounts()].map(([resource, { allocatable }]) => [resource, String(allocatable)])) }),
+    allocatable: () => ({ ...allocatableOf(capacity), ...Object.fromEntries([...deviceCounts()].map(([resource, { allocatable, given }]) => [resource, String(Math.max(allocatable, given))])) }),
     podsShare: () => podsShareOf({ machine, reserved: settings.enforcesAllocatable ? settings.reserved : {}, pidsMax: processCount().max }),
     networkProblem: () => runtime.networkProblem(),
     runtimeProblem: () => runtime.runtimeProblem(),
