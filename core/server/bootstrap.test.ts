@@ -3,6 +3,7 @@ import { apiServer } from "../../test/api-server.ts";
 import { badRequest } from "../api/meta/status-error.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { silentLog } from "../observe/log.ts";
+import { toPem } from "../pki/pem.ts";
 import { type BootstrapOptions, ensureBootstrapObjects, standingObjects } from "./bootstrap.ts";
 import { ensureJoinObjects } from "./join-objects.ts";
 
@@ -119,6 +120,40 @@ test("what extension servers read, and since when legacy tokens are looked after
   const life = standingObjects({ client: api.client, clock: systemClock, log: silentLog, options: { ...OPTIONS, today: () => "2026-03-03" }, periodMs: 10 }).run(stop.signal, () => undefined);
   while ((await api.ask("GET", TRACKING)).body.data.since !== "2026-03-03") await Bun.sleep(3);
   expect((await api.ask("GET", `${MAPS}/extension-apiserver-authentication`)).body.data["client-ca-file"]).toBe("client ca");
+  stop.abort();
+  await life;
+});
+
+test("what somebody took out of what extension servers read is there again while the server runs, beside what others added", async () => {
+  await using api = await apiServer();
+  const ca = (text: string): string => toPem("CERTIFICATE", Buffer.from(text));
+  const options = { ...OPTIONS, clientCa: () => ca("own"), requestHeaderCa: () => ca("own proxy") };
+  await ensureBootstrapObjects(api.client, options, api.signal);
+  const at = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+  const data = { "client-ca-file": `# theirs\n${ca("theirs")}`, "requestheader-client-ca-file": null, "requestheader-allowed-names": '["back"]', "requestheader-group-headers": "[", "requestheader-username-headers": '["X-Login","X-Remote-User"]', more: "1" };
+  await api.ask("PATCH", at, { headers: { "content-type": "application/merge-patch+json" }, body: { data } });
+  const stop = new AbortController();
+  const life = standingObjects({ client: api.client, clock: systemClock, log: silentLog, options, periodMs: 10 }).run(stop.signal, () => undefined);
+  const read = async (): Promise<unknown> => (await api.ask("GET", at)).body.data;
+  await expect.poll(read).toEqual({
+    "client-ca-file": ca("theirs") + ca("own"), "requestheader-client-ca-file": ca("own proxy"), "requestheader-allowed-names": '["back","front"]', "requestheader-group-headers": '["X-Remote-Group"]',
+    "requestheader-username-headers": '["X-Login","X-Remote-User"]', "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]', more: "1",
+  });
+  stop.abort();
+  await life;
+});
+
+test("what cannot be made keeps nothing else of what must be there from being made", async () => {
+  let refusing = false;
+  await using api = await apiServer({ admit: ({ resource, operation }) => { if (refusing && operation === "CREATE" && resource === "services") throw badRequest("no services"); } });
+  await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
+  const map = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+  for (const path of ["/api/v1/namespaces/default/services/kubernetes", map]) await api.ask("DELETE", path);
+  refusing = true;
+  const stop = new AbortController(), warned: string[] = [];
+  const life = standingObjects({ client: api.client, clock: systemClock, log: { ...silentLog, warn: (_, facts) => void warned.push(String(facts?.["error"])) }, options: OPTIONS, periodMs: 10 }).run(stop.signal, () => undefined);
+  await expect.poll(async () => (await api.ask("GET", map)).code).toBe(200);
+  await expect.poll(() => warned).toEqual([expect.stringContaining("no services")]);
   stop.abort();
   await life;
 });

@@ -11,14 +11,14 @@ import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
 import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound, StatusError } from "../api/meta/status-error.ts";
-import { type ProxyHeaders, STANDARD_PROXY_HEADERS } from "../authn/request-header.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import type { EventRecorder } from "../client/events.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
+import { authenticationData, type Believed, withOwn } from "./authentication-config.ts";
 
-export interface BootstrapOptions {
+export interface BootstrapOptions extends Believed {
   /** Where cluster IPs come from: one range, or one of each family. */
   readonly serviceCidrs: readonly string[];
   /** The first address of the service range: the `kubernetes` Service. */
@@ -32,13 +32,6 @@ export interface BootstrapOptions {
   readonly localStorage: boolean;
   /** Whether there is the class coracle, for Ingresses. */
   readonly ingress?: boolean | undefined;
-  /** PEM, as it is now: who signs client certificates, and who signs those of the aggregation layer. */
-  readonly clientCa: () => string;
-  readonly requestHeaderCa: () => string;
-  /** Common names of front proxies. */
-  readonly proxyNames?: readonly string[] | undefined;
-  /** In which headers they say who a caller is. */
-  readonly proxyHeaders?: ProxyHeaders | undefined;
   /** The day, as it is: from when on the use of legacy tokens is noted on their Secrets, where that is not said yet. */
   readonly today?: (() => string) | undefined;
 }
@@ -59,6 +52,8 @@ export interface StandingObjectsOptions {
 
 /** How often it is looked whether somebody has deleted what must be there. */
 const STANDING_MS = 10_000; // kubernetes v1.36 pkg/controlplane/reconcilers DefaultEndpointReconcilerInterval
+
+const AUTHENTICATION = { name: "extension-apiserver-authentication", namespace: "kube-system" };
 
 const NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", "default"];
 
@@ -113,6 +108,7 @@ export function standingObjects({ client, clock, log, options, rewritten = [], p
             if (now !== before) await one.write(signal);
             written.set(one, now);
           }
+          await completeAuthenticationConfig(client, options, signal);
           told = "";
         } catch (error) {
           const { message } = error as Error;
@@ -126,13 +122,27 @@ export function standingObjects({ client, clock, log, options, rewritten = [], p
 
 interface RangeProblem { readonly range: Readonly<ServiceCIDR>; readonly reason: string; readonly message: string }
 
+/** What one of them meets keeps none of the others from being made: it is told in the end. */
 async function ensureStandingObjects(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<RangeProblem | undefined> {
-  for (const name of NAMESPACES) await ensure(client, namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} }, signal);
-  const problem = await ensureServiceRange(client, options, signal);
-  await ensure(client, services, apiService(options), signal);
-  await ensure(client, configMaps, authenticationConfig(options), signal);
-  if (options.today) await ensureTracking(client, options.today, signal);
+  let problem: RangeProblem | undefined;
+  const steps: (() => Promise<void>)[] = [
+    ...NAMESPACES.map((name) => () => ensure(client, namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} }, signal)),
+    async () => { problem = await ensureServiceRange(client, options, signal); },
+    () => ensure(client, services, apiService(options), signal),
+    () => ensure(client, configMaps, authenticationConfig(options), signal),
+    () => options.today ? ensureTracking(client, options.today, signal) : Promise.resolve(),
+  ];
+  let failed: { readonly error: unknown } | undefined;
+  for (const step of steps) await step().catch((error: unknown) => { failed ??= { error }; });
+  if (failed) throw failed.error;
   return problem;
+}
+
+/** What somebody took out of it is there again; what others added stays. */
+async function completeAuthenticationConfig(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<void> {
+  const { data = {} } = await client.resource(configMaps).get({ metadata: AUTHENTICATION }, { signal });
+  const missing = withOwn(data, authenticationData(options));
+  if (Object.keys(missing).length > 0) await client.resource(configMaps).patch({ metadata: AUTHENTICATION }, "application/merge-patch+json", { data: missing }, { signal });
 }
 
 async function ensureTracking(client: Client, today: () => string, signal: AbortSignal): Promise<void> {
@@ -238,17 +248,6 @@ function dnsService(clusterDns: string): NewObject<Service> {
 }
 
 /** What aggregated API servers need to know whom to believe. */
-function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system:auth-proxy"], proxyHeaders: { user, uid, group, extraPrefixes } = STANDARD_PROXY_HEADERS }: BootstrapOptions): NewObject<ConfigMap> {
-  return {
-    apiVersion: "v1", kind: "ConfigMap", metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
-    data: {
-      "client-ca-file": clientCa(),
-      "requestheader-client-ca-file": requestHeaderCa(),
-      "requestheader-allowed-names": JSON.stringify(proxyNames),
-      "requestheader-username-headers": JSON.stringify(user),
-      ...(uid.length > 0 ? { "requestheader-uid-headers": JSON.stringify(uid) } : {}),
-      "requestheader-group-headers": JSON.stringify(group),
-      "requestheader-extra-headers-prefix": JSON.stringify(extraPrefixes),
-    },
-  };
+function authenticationConfig(options: BootstrapOptions): NewObject<ConfigMap> {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: AUTHENTICATION, data: authenticationData(options) };
 }
