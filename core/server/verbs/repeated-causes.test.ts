@@ -23,6 +23,14 @@ test.each<[kind: string, path: string, object: object, whole: string[], finalize
   expect(await patch({ annotations: { a: "x" } })).toEqual([]);
 });
 
+test("an address is looked at before its change", async () => {
+  await using api = await apiServer();
+  const path = "/apis/networking.k8s.io/v1/ipaddresses";
+  await api.ask("POST", path, { body: { metadata: { name: "10.9.9.9" }, spec: { parentRef: { resource: "services", name: "a" } } } });
+  const told = await api.ask("PATCH", `${path}/10.9.9.9`, { headers: { "content-type": "application/merge-patch+json" }, body: { spec: { parentRef: { name: "a/b" } } } });
+  expect(causes(told)).toEqual(["spec.parentRef.name form", "spec.parentRef immutable"]);
+});
+
 test("a create is refused once for each thing that is wrong with its metadata", async () => {
   await using api = await apiServer();
   expect(causes(await api.ask("POST", "/api/v1/namespaces/a/configmaps", { body: { metadata: { name: "one", annotations: { a_: "x" } } } }))).toEqual([FORM]);
@@ -31,6 +39,8 @@ test("a create is refused once for each thing that is wrong with its metadata", 
 test.each<[kind: string, path: string, object: object, change: object, told: string[]]>([
   ["a role's rules are looked at before the change", "/apis/rbac.authorization.k8s.io/v1/namespaces/a/roles", { rules: [] }, { rules: [{ apiGroups: [""], resources: ["pods"] }] }, [FORM, FORM, FORM, "rules[0].verbs form", FORM]],
   ["so is a job", "/apis/batch/v1/namespaces/a/jobs", { spec: { suspend: true, template: { spec: { restartPolicy: "Never", containers: [{ name: "c", image: "i" }] } } } }, { spec: { parallelism: -1 } }, [FORM, FORM, FORM, "spec.parallelism form", FORM, "spec.parallelism form"]],
+  ["a secret's change before what it holds", "/api/v1/namespaces/a/secrets", {}, { type: "kubernetes.io/ssh-auth" }, [FORM, FORM, FORM, "type immutable", FORM, "data[ssh-privatekey] form"]],
+  ["a config map's, too", "/api/v1/namespaces/a/configmaps", { immutable: true }, { data: { "..": "" } }, [FORM, FORM, FORM, "data immutable", FORM, "data[..] form"]],
   ["an ingress class after it", "/apis/networking.k8s.io/v1/ingressclasses", { spec: { controller: "a.b/c" } }, { spec: { controller: "x y" } }, [FORM, FORM, FORM, "spec.controller immutable", FORM, "spec.controller form"]],
 ])("%s of the metadata", async (_, path, object, change, told) => {
   await using api = await apiServer();
