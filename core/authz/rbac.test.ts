@@ -163,7 +163,7 @@ describe("nobody grants what they do not hold", () => {
     ["what is no kind of role", user("jane"), binding("Foo", "a"), 'unsupported role reference kind: "Foo"'],
     ["a role without a name", user("jane"), binding("Role", ""), "Name parameter required."],
     ["a role whose name is a path", user("jane"), binding("Role", "a/b"), `Name parameter invalid: "a/b": may not contain '/'`],
-    ["aggregation", user("jane"), stored<ClusterRole>(API, "ClusterRole", "agg", { rules: [], aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] } }), 'clusterroles.rbac.authorization.k8s.io "agg" is forbidden: must have cluster-admin privileges to use the aggregationRule'],
+    ["aggregation", user("jane"), stored<ClusterRole>(API, "ClusterRole", "agg", { rules: null, aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] } }), 'clusterroles.rbac.authorization.k8s.io "agg" is forbidden: must have cluster-admin privileges to use the aggregationRule'],
   ])("%s", async (_name, who, object, answer) => {
     if (_name === "bind, another role") expect(await check(who, object)).toBe("ok"); // view has no rules before aggregation
     else expect(await check(who, object)).toBe(answer);
@@ -181,7 +181,7 @@ describe("bootstrap policy", () => {
     const upstreams = (objects: readonly { readonly metadata: { readonly name?: string | undefined } }[]): number => objects.filter(({ metadata }) => !metadata.name?.startsWith("coracle:")).length;
     expect([POLICY.clusterRoles, POLICY.clusterRoleBindings, POLICY.roles, POLICY.roleBindings].map(upstreams)).toEqual([69, 50, 7, 7]);
     expect(POLICY.clusterRoles.find(({ metadata }) => metadata.name === "edit")).toEqual({
-      apiVersion: API, kind: "ClusterRole", rules: [], aggregationRule: { clusterRoleSelectors: [{ matchLabels: { "rbac.authorization.k8s.io/aggregate-to-edit": "true" } }] },
+      apiVersion: API, kind: "ClusterRole", rules: null, aggregationRule: { clusterRoleSelectors: [{ matchLabels: { "rbac.authorization.k8s.io/aggregate-to-edit": "true" } }] },
       metadata: { name: "edit", annotations: { "rbac.authorization.kubernetes.io/autoupdate": "true" }, labels: { "kubernetes.io/bootstrapping": "rbac-defaults", "rbac.authorization.k8s.io/aggregate-to-admin": "true" } },
     });
     expect(POLICY.roleBindings.find(({ metadata }) => metadata.name === "system::leader-locking-kube-scheduler")).toMatchObject({

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { apiServer } from "../../test/api-server.ts";
 import { badRequest } from "../api/meta/status-error.ts";
 import { systemClock } from "../lifecycle/clock.ts";
+import { ensureBootstrapPolicy } from "../authz/reconcile-policy.ts";
 import { silentLog } from "../observe/log.ts";
 import { toPem } from "../pki/pem.ts";
 import { type BootstrapOptions, ensureBootstrapObjects, standingObjects } from "./bootstrap.ts";
@@ -25,6 +26,17 @@ test("a cluster is born with its namespaces, each with its name as a label that 
   expect([table.body.columnDefinitions.map(({ name }: { name: string }) => name), table.body.rows[0].cells.slice(0, 2)]).toEqual([["Name", "Status", "Age"], ["default", "Active"]]);
   expect((await api.ask("GET", "/api/v1/namespaces/default/services/kubernetes")).body.spec).toMatchObject({ clusterIP: "10.43.0.1", ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: 6443 }] });
   expect((await api.ask("GET", "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical")).body.value).toBe(2_000_001_000);
+});
+
+test("who has made what of it is told as upstream tells it", async () => {
+  await using api = await apiServer();
+  await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
+  await ensureBootstrapPolicy(api.client, { signal: api.signal, log: silentLog });
+  const owned = async (path: string): Promise<unknown> => ((await api.ask("GET", path)).body.metadata.managedFields as { manager: string; operation: string; fieldsV1: Record<string, object> }[])
+    .map(({ manager, operation, fieldsV1 }) => [operation === "Apply" ? manager : operation, fieldsV1["f:status"] ?? Object.keys(fieldsV1["f:spec"] ?? fieldsV1)]);
+  expect(await owned("/apis/networking.k8s.io/v1/servicecidrs/kubernetes")).toContainEqual(["kubernetes-service-cidr-controller", { "f:conditions": { 'k:{"type":"Ready"}': { ".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:status": {}, "f:type": {} } } }]);
+  expect(await owned("/api/v1/namespaces/default/services/kubernetes")).toEqual([["Update", ["f:clusterIP", "f:internalTrafficPolicy", "f:ipFamilyPolicy", "f:ports", "f:sessionAffinity", "f:type"]]]);
+  expect(await owned("/apis/rbac.authorization.k8s.io/v1/clusterroles/view")).toEqual([["Update", ["f:aggregationRule", "f:metadata"]]]);
 });
 
 test("what users changed of them stays at the next start, what they removed comes back", async () => {

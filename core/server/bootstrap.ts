@@ -53,6 +53,9 @@ export interface StandingObjectsOptions {
 /** How often it is looked whether somebody has deleted what must be there. */
 const STANDING_MS = 10_000; // kubernetes v1.36 pkg/controlplane/reconcilers DefaultEndpointReconcilerInterval
 
+/** Who says that the default range is ready. */
+const RANGE_MANAGER = "kubernetes-service-cidr-controller";
+
 const AUTHENTICATION = { name: "extension-apiserver-authentication", namespace: "kube-system" };
 
 const NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", "default"];
@@ -203,8 +206,9 @@ async function ensureServiceRange(client: Client, { serviceCidrs }: BootstrapOpt
   const known = found.status?.conditions?.find(({ type, status }) => type === "Ready" && status !== "Unknown");
   if (known?.status === "False") return { range: found, reason: known.reason ?? "", message: `Configuration matches, but ${known.message}` };
   if (known) return undefined;
-  const ready = { type: "Ready", status: "True", reason: "", message: "Kubernetes default Service CIDR is ready", lastTransitionTime: found.metadata.creationTimestamp };
-  await client.resource(serviceRanges).patch(name, "application/merge-patch+json", { status: { conditions: [ready] } }, { signal, subresource: "status" });
+  const ready = { type: "Ready", status: "True", message: "Kubernetes default Service CIDR is ready", lastTransitionTime: found.metadata.creationTimestamp };
+  const range = { apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", ...name, status: { conditions: [ready] } } as unknown as NewObject<ServiceCIDR>;
+  await client.resource(serviceRanges).apply(range, { fieldManager: RANGE_MANAGER, force: true, subresource: "status", signal });
   return undefined;
 }
 
@@ -231,7 +235,7 @@ function apiService({ apiServiceIp, apiServicePort, apiServerPort }: BootstrapOp
   return {
     apiVersion: "v1", kind: "Service",
     metadata: { name: "kubernetes", namespace: "default", labels: { component: "apiserver", provider: "kubernetes" } },
-    spec: { type: "ClusterIP", clusterIP: apiServiceIp, clusterIPs: [apiServiceIp], sessionAffinity: "None", ports: [{ name: "https", port: apiServicePort, protocol: "TCP", targetPort: apiServerPort }] },
+    spec: { type: "ClusterIP", clusterIP: apiServiceIp, ipFamilyPolicy: "SingleStack", sessionAffinity: "None", ports: [{ name: "https", port: apiServicePort, protocol: "TCP", targetPort: apiServerPort }] },
   };
 }
 
