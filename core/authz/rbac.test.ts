@@ -163,7 +163,7 @@ describe("nobody grants what they do not hold", () => {
     ["what is no kind of role", user("jane"), binding("Foo", "a"), 'unsupported role reference kind: "Foo"'],
     ["a role without a name", user("jane"), binding("Role", ""), "Name parameter required."],
     ["a role whose name is a path", user("jane"), binding("Role", "a/b"), `Name parameter invalid: "a/b": may not contain '/'`],
-    ["aggregation", user("jane"), stored<ClusterRole>(API, "ClusterRole", "agg", { rules: null, aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] } }), 'clusterroles.rbac.authorization.k8s.io "agg" is forbidden: must have cluster-admin privileges to use the aggregationRule'],
+    ["aggregation", user("jane"), stored<ClusterRole>(API, "ClusterRole", "agg", { rules: [], aggregationRule: { clusterRoleSelectors: [{ matchLabels: { a: "b" } }] } }), 'clusterroles.rbac.authorization.k8s.io "agg" is forbidden: must have cluster-admin privileges to use the aggregationRule'],
   ])("%s", async (_name, who, object, answer) => {
     if (_name === "bind, another role") expect(await check(who, object)).toBe("ok"); // view has no rules before aggregation
     else expect(await check(who, object)).toBe(answer);
