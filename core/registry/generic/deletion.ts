@@ -29,7 +29,7 @@ export function planDelete(object: Readonly<ApiObject>, definition: Resource, op
   const { metadata } = object;
   const next: ApiObject = { ...object, metadata: { ...metadata } };
   const isAdding = !metadata.deletionTimestamp && definition.finalizersOnDelete !== undefined;
-  const finalizers = isAdding ? [...new Set([...metadata.finalizers ?? [], ...definition.finalizersOnDelete])] : finalizersFor(metadata.finalizers ?? [], definition, options);
+  const finalizers = isAdding ? [...new Set([...metadata.finalizers ?? [], ...definition.finalizersOnDelete])] : finalizersFor(metadata.finalizers ?? [], definition, options, definition.markDeleting !== undefined && !metadata.deletionTimestamp);
   if (finalizers.length > 0) next.metadata.finalizers = finalizers;
   else delete next.metadata.finalizers;
   const finalizersChanged = finalizers.join() !== (metadata.finalizers ?? []).join();
@@ -85,10 +85,10 @@ function planAgain({ object, next, finalizersChanged, plainSteps, isGraceful, is
   return graceSeconds === 0 && !held ? { type: "remove", steps: 2, last: next } : { type: "mark", next };
 }
 
-/** The two finalizers the garbage collector looks after, as the propagation policy says. */
-function finalizersFor(before: readonly string[], definition: Resource, options: DeleteOptions): string[] {
+/** The two finalizers the garbage collector looks after, as the propagation policy says. `marksItself`: upstream's storages that do take dependents that are not orphaned for such to wait for. */
+function finalizersFor(before: readonly string[], definition: Resource, options: DeleteOptions, marksItself: boolean): string[] {
   const isSupported = definition.defaultPropagation !== "Unsupported";
-  const policy = options.propagationPolicy ?? (options.orphanDependents === undefined ? undefined : options.orphanDependents ? "Orphan" : "Background");
+  const policy = options.propagationPolicy ?? (options.orphanDependents === undefined ? undefined : options.orphanDependents ? "Orphan" : marksItself ? "Foreground" : "Background");
   const orphan = policy ? policy === "Orphan" : before.includes(FINALIZER_ORPHAN) || (!before.includes(FINALIZER_FOREGROUND) && definition.defaultPropagation === "Orphan");
   const foreground = policy ? policy === "Foreground" : before.includes(FINALIZER_FOREGROUND);
   const rest = before.filter((name) => name !== FINALIZER_ORPHAN && name !== FINALIZER_FOREGROUND);

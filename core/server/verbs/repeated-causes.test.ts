@@ -1,5 +1,8 @@
+import { generateKeyPairSync } from "node:crypto";
 import { expect, test } from "vitest";
 import { apiServer } from "../../../test/api-server.ts";
+import { NO_ALT_NAMES } from "../../pki/alt-names.ts";
+import { createCertificateRequest } from "../../pki/certificate-request.ts";
 
 /** The fields that the causes of a refusal are about, each with what it says at first. */
 function causes({ body }: { readonly body: { readonly details?: { readonly causes?: readonly { readonly field: string; readonly message: string }[] } } }): string[] {
@@ -29,6 +32,30 @@ test("an address is looked at before its change", async () => {
   await api.ask("POST", path, { body: { metadata: { name: "10.9.9.9" }, spec: { parentRef: { resource: "services", name: "a" } } } });
   const told = await api.ask("PATCH", `${path}/10.9.9.9`, { headers: { "content-type": "application/merge-patch+json" }, body: { spec: { parentRef: { name: "a/b" } } } });
   expect(causes(told)).toEqual(["spec.parentRef.name form", "spec.parentRef immutable"]);
+});
+
+test.each<[string, string, object]>([
+  ["namespaces", "/api/v1/namespaces", {}], ["nodes", "/api/v1/nodes", {}], ["storage classes", "/apis/storage.k8s.io/v1/storageclasses", { provisioner: "a.b/c" }],
+  ["storage capacities", "/apis/storage.k8s.io/v1/namespaces/a/csistoragecapacities", { storageClassName: "c" }], ["device classes", "/apis/resource.k8s.io/v1/deviceclasses", { spec: {} }],
+  ["claims", "/apis/resource.k8s.io/v1/namespaces/a/resourceclaims", { spec: {} }], ["claim templates", "/apis/resource.k8s.io/v1/namespaces/a/resourceclaimtemplates", { spec: { spec: {} } }],
+])("the metadata of %s is looked at as it is before its change", async (_, path, object) => {
+  await using api = await apiServer();
+  expect((await api.ask("POST", path, { body: { metadata: { name: "one" }, ...object } })).code).toBe(201);
+  const told = await api.ask("PATCH", `${path}/one`, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { annotations: { a_: "x" }, uid: "another", finalizers: ["bad"] } } });
+  expect(causes(told)).toEqual([FORM, "uid immutable", FORM, FORM, "finalizers[0] unqualified", "uid immutable", FORM, "finalizers[0] unqualified"]);
+});
+
+test("so is that of a request for a certificate, whatever part of it is written, and of a runtime class", async () => {
+  await using api = await apiServer();
+  const patch = async (path: string, metadata: object): Promise<string[]> => causes(await api.ask("PATCH", path, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata } }));
+  await api.ask("POST", "/apis/node.k8s.io/v1/runtimeclasses", { body: { metadata: { name: "one" }, handler: "h" } });
+  expect(await patch("/apis/node.k8s.io/v1/runtimeclasses/one", { annotations: { a_: "x" }, uid: "another" })).toEqual([FORM, "uid immutable", FORM, FORM, "uid immutable", FORM]);
+  const { privateKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
+  const request = Buffer.from(createCertificateRequest({ commonName: "ann", organizations: [] }, NO_ALT_NAMES, privateKey)).toString("base64");
+  const path = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+  expect((await api.ask("POST", path, { body: { metadata: { name: "one", finalizers: ["a.b/c"] }, spec: { request, signerName: "a.b/c", usages: ["client auth"] } } })).code).toBe(201);
+  await api.ask("DELETE", `${path}/one`);
+  for (const part of ["", "/status"]) expect(await patch(`${path}/one${part}`, { finalizers: ["bad"] })).toEqual(["finalizers form", "finalizers[0] unqualified", "finalizers form", "finalizers[0] unqualified"]);
 });
 
 test("a create is refused once for each thing that is wrong with its metadata", async () => {
