@@ -9,7 +9,7 @@
  *
  * Source: kubernetes v1.36 pkg/controlplane/controller/clusterauthenticationtrust
  */
-import { type ProxyHeaders, STANDARD_PROXY_HEADERS } from "../authn/request-header.ts";
+import { type ProxyHeaders, STANDARD_PROXY_HEADERS } from "./request-header.ts";
 import { readCertificatePems, toPem } from "../pki/pem.ts";
 
 export interface Believed {

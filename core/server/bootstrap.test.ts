@@ -4,7 +4,6 @@ import { badRequest } from "../api/meta/status-error.ts";
 import { systemClock } from "../lifecycle/clock.ts";
 import { ensureBootstrapPolicy } from "../authz/reconcile-policy.ts";
 import { silentLog } from "../observe/log.ts";
-import { toPem } from "../pki/pem.ts";
 import { type BootstrapOptions, ensureBootstrapObjects, standingObjects } from "./bootstrap.ts";
 import { ensureJoinObjects } from "./join-objects.ts";
 
@@ -138,7 +137,7 @@ test("what extension servers read, and since when legacy tokens are looked after
 
 test("what somebody took out of what extension servers read is there again while the server runs, beside what others added", async () => {
   await using api = await apiServer();
-  const ca = (text: string): string => toPem("CERTIFICATE", Buffer.from(text));
+  const ca = (text: string): string => `-----BEGIN CERTIFICATE-----\n${Buffer.from(text).toString("base64")}\n-----END CERTIFICATE-----\n`;
   const options = { ...OPTIONS, clientCa: () => ca("own"), requestHeaderCa: () => ca("own proxy") };
   await ensureBootstrapObjects(api.client, options, api.signal);
   const at = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";

@@ -11,12 +11,12 @@ import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
 import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound, StatusError } from "../api/meta/status-error.ts";
+import { authenticationData, type Believed, withOwn } from "../authn/extension-authentication.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import type { EventRecorder } from "../client/events.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
-import { authenticationData, type Believed, withOwn } from "./authentication-config.ts";
 
 export interface BootstrapOptions extends Believed {
   /** Where cluster IPs come from: one range, or one of each family. */
