@@ -8,7 +8,15 @@ test("each endpoint is asked what upstream's is, in its order", () => {
   const checks = healthChecks({ steps, storeTrouble: () => undefined, isStopping: () => false });
   const namesAt = (endpoint: "healthz" | "livez" | "readyz"): string[] => checks.filter((check) => endpointsOf(check).includes(endpoint)).map(({ name }) => name).filter((name) => !name.startsWith("poststarthook/"));
   const live = ["ping", "log", "loopback-serving-certificate", "etcd", "autoregister-completion"];
-  expect([namesAt("healthz"), namesAt("livez"), namesAt("readyz")]).toEqual([live, live, ["ping", "log", "etcd", "informer-sync", "autoregister-completion", "shutdown"]]);
+  expect([namesAt("healthz"), namesAt("livez"), namesAt("readyz")]).toEqual([live, live, ["ping", "log", "etcd", "etcd-readiness", "informer-sync", "autoregister-completion", "shutdown"]]);
+  expect(checks.map(({ name }) => name).filter((name) => /^poststarthook|^autoregister/.test(name)).map((name) => name.replace("poststarthook/", ""))).toEqual([
+    "start-apiserver-admission-initializer", "generic-apiserver-start-informers", "priority-and-fairness-config-consumer", "priority-and-fairness-filter", "storage-object-count-tracker-hook",
+    "start-apiextensions-informers", "start-apiextensions-controllers", "crd-informer-synced", "start-system-namespaces-controller", "peer-endpoint-reconciler-controller", "start-cluster-authentication-info-controller",
+    "start-kube-apiserver-identity-lease-controller", "start-kube-apiserver-identity-lease-garbage-collector", "storage-readiness", "start-legacy-token-tracking-controller", "start-service-ip-repair-controllers",
+    "rbac/bootstrap-roles", "scheduling/bootstrap-system-priority-classes", "priority-and-fairness-config-producer", "bootstrap-controller", "start-kubernetes-service-cidr-controller", "aggregator-reload-proxy-client-cert",
+    "start-kube-aggregator-informers", "apiservice-status-local-available-controller", "apiservice-status-remote-available-controller", "apiservice-registration-controller", "apiservice-discovery-controller",
+    "kube-apiserver-autoregistration", "autoregister-completion", "apiservice-openapi-controller", "apiservice-openapiv3-controller",
+  ]);
 });
 
 test("a server that has a while to start is alive before it has started, and neither healthy nor ready", async () => {

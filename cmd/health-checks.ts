@@ -24,21 +24,42 @@ export interface StartSteps {
   readonly registration: Step;
 }
 
-const HOOKS: Readonly<Record<Exclude<keyof StartSteps, "registration">, readonly string[]>> = {
-  store: ["storage-readiness"],
-  informers: ["generic-apiserver-start-informers"],
-  webhooks: ["start-apiserver-admission-initializer"],
-  fairness: ["priority-and-fairness-config-consumer", "priority-and-fairness-filter"],
-  customResources: ["start-apiextensions-informers", "start-apiextensions-controllers", "crd-informer-synced"],
-  bootstrap: [
-    "rbac/bootstrap-roles", "bootstrap-controller", "start-system-namespaces-controller", "start-service-ip-repair-controllers", "scheduling/bootstrap-system-priority-classes",
-    "priority-and-fairness-config-producer", "start-cluster-authentication-info-controller", "start-kubernetes-service-cidr-controller",
-  ],
-  aggregation: [
-    "start-kube-aggregator-informers", "apiservice-registration-controller", "apiservice-status-local-available-controller", "apiservice-status-remote-available-controller", "apiservice-discovery-controller",
-    "kube-apiserver-autoregistration", "apiservice-openapi-controller", "apiservice-openapiv3-controller",
-  ],
-};
+/** Which step each hook tells of, in upstream's order. */
+const HOOKS: readonly (readonly [name: string, step: Exclude<keyof StartSteps, "registration">])[] = [
+  ["start-apiserver-admission-initializer", "webhooks"],
+  ["generic-apiserver-start-informers", "informers"],
+  ["priority-and-fairness-config-consumer", "fairness"],
+  ["priority-and-fairness-filter", "fairness"],
+  ["storage-object-count-tracker-hook", "store"],
+  ["start-apiextensions-informers", "customResources"],
+  ["start-apiextensions-controllers", "customResources"],
+  ["crd-informer-synced", "customResources"],
+  ["start-system-namespaces-controller", "bootstrap"],
+  ["peer-endpoint-reconciler-controller", "bootstrap"],
+  ["start-cluster-authentication-info-controller", "bootstrap"],
+  ["start-kube-apiserver-identity-lease-controller", "bootstrap"],
+  ["start-kube-apiserver-identity-lease-garbage-collector", "bootstrap"],
+  ["storage-readiness", "store"],
+  ["start-legacy-token-tracking-controller", "bootstrap"],
+  ["start-service-ip-repair-controllers", "bootstrap"],
+  ["rbac/bootstrap-roles", "bootstrap"],
+  ["scheduling/bootstrap-system-priority-classes", "bootstrap"],
+  ["priority-and-fairness-config-producer", "bootstrap"],
+  ["bootstrap-controller", "bootstrap"],
+  ["start-kubernetes-service-cidr-controller", "bootstrap"],
+  ["aggregator-reload-proxy-client-cert", "aggregation"],
+  ["start-kube-aggregator-informers", "aggregation"],
+  ["apiservice-status-local-available-controller", "aggregation"],
+  ["apiservice-status-remote-available-controller", "aggregation"],
+  ["apiservice-registration-controller", "aggregation"],
+  ["apiservice-discovery-controller", "aggregation"],
+  ["kube-apiserver-autoregistration", "aggregation"],
+  ["apiservice-openapi-controller", "aggregation"],
+  ["apiservice-openapiv3-controller", "aggregation"],
+];
+
+/** The hook before the check that is no hook. */
+const LAST_BEFORE_REGISTRATION = "kube-apiserver-autoregistration";
 
 interface OwnChecks {
   readonly steps: StartSteps;
@@ -52,14 +73,18 @@ interface OwnChecks {
 export function healthChecks({ steps, storeTrouble, isStopping, inGrace = () => false }: OwnChecks): HealthCheck[] {
   const both = ["livez", "readyz"] as const;
   const step = (name: string, done: Step): HealthCheck => ({ name, endpoints: both, check: (endpoint) => (done() || (endpoint === "livez" && inGrace()) ? undefined : "not finished") });
+  const store = async (): Promise<string | undefined> => (steps.store() ? await storeTrouble() : "the store has not been read yet");
   return [
     { name: "ping", endpoints: both, check: () => undefined },
     { name: "log", endpoints: both, check: () => undefined },
     { name: "loopback-serving-certificate", endpoints: ["livez"], check: () => undefined }, // it talks to itself without one
-    { name: "etcd", endpoints: both, check: async () => (steps.store() ? await storeTrouble() : "the store has not been read yet") },
+    { name: "etcd", endpoints: both, check: store },
+    { name: "etcd-readiness", endpoints: ["readyz"], check: store },
     { name: "informer-sync", endpoints: ["readyz"], check: () => (steps.informers() ? undefined : "informers not synced") },
-    ...(Object.keys(HOOKS) as (keyof typeof HOOKS)[]).flatMap((key) => HOOKS[key].map((name) => step(`poststarthook/${name}`, steps[key]))),
-    step("autoregister-completion", steps.registration),
+    ...HOOKS.flatMap(([name, key]) => {
+      const hook = step(`poststarthook/${name}`, steps[key]);
+      return name === LAST_BEFORE_REGISTRATION ? [hook, step("autoregister-completion", steps.registration)] : [hook];
+    }),
     { name: "shutdown", endpoints: ["readyz"], check: () => (isStopping() ? "process is shutting down" : undefined) },
   ];
 }

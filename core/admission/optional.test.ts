@@ -120,6 +120,7 @@ test("PodTolerationRestriction: an annotation that says null asks for nothing, a
   const one = pod();
   expect([await runPlugin(plugin("null"), create(one)), one.spec.tolerations]).toEqual(["ok", undefined]);
   expect(await runPlugin(plugin('{"key":"a"}'), create(pod()))).toBe("500 json: cannot unmarshal object into Go value of type []v1.Toleration");
+  expect(await runPlugin(plugin("["), create(pod()))).toBe("500 unexpected end of JSON input");
   expect(await runPlugin(plugin('["a"]'), create(pod()))).toBe("500 json: cannot unmarshal string into Go value of type v1.Toleration");
   const two = pod();
   expect([await runPlugin(plugin('[{"Key":"a","Operator":"Exists","TolerationSeconds":null,"more":1}]'), create(two)), two.spec.tolerations]).toEqual(["ok", [{ key: "a", operator: "Exists" }]]);

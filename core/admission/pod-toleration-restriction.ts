@@ -8,6 +8,7 @@ import type { Namespace, Pod, Toleration } from "../api/gen/core.v1.ts";
 import { notFound, statusError } from "../api/meta/status-error.ts";
 import { isBestEffort } from "../api/quota/pod-usage.ts";
 import type { Lookup } from "../client/lookup.ts";
+import { parseJson } from "../api/codec/json.ts";
 import { fieldsOf } from "../api/codec/strict-fields.ts";
 import type { AdmissionPlugin, AdmissionRequest } from "./plugin.ts";
 import { isResource } from "./refuse.ts";
@@ -71,7 +72,7 @@ export function podTolerationRestriction({ namespaces, restriction }: { readonly
 function tolerationsOf(text: string): readonly Toleration[] {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    ({ value } = parseJson(text));
   } catch (error) {
     throw failure((error as Error).message);
   }
@@ -91,7 +92,7 @@ function tolerationOf(value: unknown): Toleration {
     const field = FIELDS.find(([name]) => name.toLowerCase() === given.toLowerCase());
     if (!field || one === null) continue;
     const [name, type] = field;
-    if (typeof one !== type) throw failure(`json: cannot unmarshal ${jsonKind(one)} into Go struct field Toleration.${name} of type ${type === "number" ? "int64" : type}`);
+    if (typeof one !== type && !(type === "number" && typeof one === "bigint")) throw failure(`json: cannot unmarshal ${jsonKind(one)} into Go struct field Toleration.${name} of type ${type === "number" ? "int64" : type}`);
     read[name] = one;
   }
   return read;

@@ -159,6 +159,13 @@ describe("front proxies", () => {
     expect(await who({ headers, ...(certificate === undefined ? {} : { certificate }) })).toBe(seen);
   });
 
+  test("names in UTF-8, of which each byte is a character here", async () => {
+    const bytes = (text: string): string => Buffer.from(text).toString("latin1");
+    const authenticator = requestHeaderAuthenticator({ roots: () => pki.authority("request-header-ca").bundle, clock, allowedNames: [] });
+    const headers = [["x-remote-user", bytes("jürgen")], ["x-remote-group", bytes("日")], ["x-remote-extra-a", bytes("č")]] as const;
+    expect((await authenticator.authenticate(credentials({ headers, certificate: "client-auth-proxy" }), signal))?.user).toMatchObject({ name: "jürgen", groups: ["日"], extra: { a: ["č"] } });
+  });
+
   test("the uid, where it is taken", async () => {
     const authenticator = requestHeaderAuthenticator({ roots: () => pki.authority("request-header-ca").bundle, clock, allowedNames: [], headers: { ...STANDARD_PROXY_HEADERS, uid: ["X-Remote-Uid"] } });
     expect((await authenticator.authenticate(credentials({ headers: speaksFor, certificate: "client-auth-proxy" }), signal))?.user.uid).toBe("7");

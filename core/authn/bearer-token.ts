@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/authentication/request/{bearertoken,websocket}
  */
+import { headerText } from "../api/request/header-text.ts";
 import type { Authenticated, Authenticator, Credentials } from "./authenticator.ts";
 import { refuse } from "./authn.ts";
 
@@ -34,7 +35,7 @@ export function tokenUnion(authenticators: readonly TokenAuthenticator[]): Token
 export function bearerTokenAuthenticator(tokens: TokenAuthenticator, audiences: readonly string[]): Authenticator {
   return {
     async authenticate(credentials, signal) {
-      const token = bearerToken(credentials.header("authorization") ?? "") ?? webSocketToken(credentials);
+      const token = bearerToken(headerText(credentials.header("authorization") ?? "")) ?? webSocketToken(credentials);
       if (token === undefined) return undefined;
       const found = await tokens.authenticateToken(token, audiences, signal);
       if (!found) throw refuse("invalid bearer token");

@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/apiserver/pkg/authentication/request/headerrequest/requestheader.go
  */
+import { headerText } from "../api/request/header-text.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Certificate } from "../pki/x509.ts";
 import type { Authenticator, Credentials } from "./authenticator.ts";
@@ -47,7 +48,7 @@ export function requestHeaderAuthenticator({ roots, clock, allowedNames, headers
       if (!peerCertificate || name === "") return undefined;
       const { commonName } = verify(peerCertificate).subject;
       if (allowedNames.length > 0 && !allowedNames.includes(commonName)) throw refuse(`x509: subject with cn=${commonName} is not in the allowed list`);
-      const pairs = [...headerPairsOf(credentials, groupHeaders)];
+      const pairs = [...headerPairsOf(credentials, groupHeaders)].map(([header, field]) => [header, headerText(field)] as const);
       const groups = groupHeaders.flatMap((wanted) => pairs.flatMap(([header, value]) => (header === wanted && value !== "" ? value : [])));
       const extra = new Map<string, string[]>(); // whose keys may be "constructor", too
       for (const prefix of prefixes) {
@@ -65,7 +66,7 @@ export function requestHeaderAuthenticator({ roots, clock, allowedNames, headers
 function firstOf(credentials: Credentials, names: readonly string[]): string | undefined {
   for (const name of names) {
     const value = credentials.header(name);
-    if (value) return value;
+    if (value) return headerText(value);
   }
   return undefined;
 }

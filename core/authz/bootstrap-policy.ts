@@ -53,8 +53,8 @@ function clusterRoleOf([name = "", ...marks]: readonly string[], rules: PolicyRu
   const labelled = (mark: string) => marks.filter((one) => one.startsWith(mark)).map((one) => `${AGGREGATE_LABEL}${one.slice(1)}`);
   const gathers = labelled("@");
   return {
-    apiVersion: API_VERSION, kind: "ClusterRole", metadata: metadataOf(name, undefined, Object.fromEntries(labelled("+").map((label) => [label, "true"]))), rules,
-    ...(gathers.length > 0 ? { aggregationRule: { clusterRoleSelectors: gathers.map((label) => ({ matchLabels: { [label]: "true" } })) } } : {}),
+    apiVersion: API_VERSION, kind: "ClusterRole", metadata: metadataOf(name, undefined, Object.fromEntries(labelled("+").map((label) => [label, "true"]))),
+    ...(gathers.length > 0 ? { rules: null!, aggregationRule: { clusterRoleSelectors: gathers.map((label) => ({ matchLabels: { [label]: "true" } })) } } : { rules }), // who gathers rules has none to own
   };
 }
 

@@ -35,6 +35,9 @@ describe("what is asked for", () => {
   test("everything", () => expect(impersonationOf([JANE, ["impersonate-group", "dev"], ["impersonate-group", "a, b"], ["impersonate-uid", "7"], ["impersonate-extra-acme.com%2fproject", "x"], ["impersonate-extra-acme.com%2fproject", "y"]])).toEqual({
     name: "jane", uid: "7", groups: ["dev", "a, b"], extra: { "acme.com/project": ["x", "y"] },
   }));
+  test("by names in UTF-8, of which each byte is a character here", () => expect(impersonationOf([["impersonate-user", "j\u00c3\u00bcrgen"], ["impersonate-group", "\u00e6\u0097\u00a5"], ["impersonate-uid", "\u00c3\u00bc"], ["impersonate-extra-a", "\u00c3\u00bc"]])).toEqual({
+    name: "jürgen", uid: "ü", groups: ["日"], extra: { a: ["ü"] },
+  }));
   test("extras may have any name", () => expect(Object.entries(impersonationOf([JANE, ["impersonate-extra-constructor", "x"], ["impersonate-extra-__proto__", "y"]])!.extra)).toEqual([["constructor", ["x"]], ["__proto__", ["y"]]]));
   test.each(["impersonate-group", "impersonate-uid", "impersonate-extra-a"])("%s without a user is a bad request", (header) => expect(() => impersonationOf([[header, "x"]])).toThrow("without impersonating a user name"));
   test("and is shown as Go shows it", () => expect(() => impersonationOf([["impersonate-uid", "7"], ["impersonate-group", "g"], ["impersonate-extra-a%2fb", "c"]])).toThrow(

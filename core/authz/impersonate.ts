@@ -17,6 +17,7 @@ import { goQuote } from "../api/meta/go-quote.ts";
 import { dns1123Label, dns1123Subdomain } from "../api/meta/names.ts";
 import { badRequest, isForbidden, notAllowed, type StatusError } from "../api/meta/status-error.ts";
 import type { Attributes, ResourceAttributes } from "../api/request/attributes.ts";
+import { headerText } from "../api/request/header-text.ts";
 import { ANONYMOUS, GROUP_AUTHENTICATED, GROUP_MASTERS, GROUP_NODES, serviceAccountUser, type UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "./authorizer.ts";
 
@@ -39,8 +40,9 @@ export function impersonationOf(headers: Iterable<readonly [name: string, value:
   let uid = "";
   const groups: string[] = [];
   const extras = new Map<string, string[]>(); // whose keys may be "constructor", too
-  for (const [header, value] of headers) {
+  for (const [header, field] of headers) {
     if (!header.startsWith("impersonate-")) continue;
+    const value = headerText(field);
     if (header === USER) name ||= value;
     else if (header === UID) uid ||= value;
     else if (header === GROUP) groups.push(value);

@@ -181,7 +181,7 @@ describe("bootstrap policy", () => {
     const upstreams = (objects: readonly { readonly metadata: { readonly name?: string | undefined } }[]): number => objects.filter(({ metadata }) => !metadata.name?.startsWith("coracle:")).length;
     expect([POLICY.clusterRoles, POLICY.clusterRoleBindings, POLICY.roles, POLICY.roleBindings].map(upstreams)).toEqual([69, 50, 7, 7]);
     expect(POLICY.clusterRoles.find(({ metadata }) => metadata.name === "edit")).toEqual({
-      apiVersion: API, kind: "ClusterRole", rules: [], aggregationRule: { clusterRoleSelectors: [{ matchLabels: { "rbac.authorization.k8s.io/aggregate-to-edit": "true" } }] },
+      apiVersion: API, kind: "ClusterRole", rules: null, aggregationRule: { clusterRoleSelectors: [{ matchLabels: { "rbac.authorization.k8s.io/aggregate-to-edit": "true" } }] },
       metadata: { name: "edit", annotations: { "rbac.authorization.kubernetes.io/autoupdate": "true" }, labels: { "kubernetes.io/bootstrapping": "rbac-defaults", "rbac.authorization.k8s.io/aggregate-to-admin": "true" } },
     });
     expect(POLICY.roleBindings.find(({ metadata }) => metadata.name === "system::leader-locking-kube-scheduler")).toMatchObject({

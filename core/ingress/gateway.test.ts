@@ -46,6 +46,13 @@ test("matches, filters, weights and timeouts become routes", () => {
   expect([durationMs("10s"), durationMs("1h2m3s4ms"), durationMs("0s"), durationMs(undefined)]).toEqual([10_000, 3_723_004, 0, 0]);
 });
 
+test("what a filter puts into a header is UTF-8, a character for each byte, and one line", () => {
+  const add = [{ name: "X", value: "\u010d\u010aEvil: 1" }, { name: "Y", value: "a\r\nEvil: 1" }];
+  const [listener] = plan([gateway({})], [route(rules({ filters: [{ type: "RequestHeaderModifier", requestHeaderModifier: { add } }, { type: "ResponseHeaderModifier", responseHeaderModifier: { set: add } }] }))]).listeners;
+  const written = [{ name: "x", value: "\u00c4\u008d\u00c4\u008aEvil: 1" }, { name: "y", value: "a Evil: 1" }];
+  expect(listener!.routes[0]!.action).toMatchObject({ edits: [{ on: "request", add: written }, { on: "response", set: written }] });
+});
+
 test("mirrors have their share; what a backend's own filters say comes before the rule's", () => {
   const [listener] = plan([gateway({})], [route(rules({
     filters: [{ type: "RequestMirror", requestMirror: { backendRef: { name: "web", port: 81 }, percent: 20 } }, { type: "RequestMirror", requestMirror: { backendRef: { name: "web", port: 82 }, fraction: { numerator: 1, denominator: 4 } } }, { type: "RequestMirror", requestMirror: { backendRef: { name: "gone", port: 83 } } }],

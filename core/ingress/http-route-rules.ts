@@ -1,4 +1,5 @@
 /** The rules of an HTTPRoute as routes, and what is wrong with them. Pure. */
+import { headerField } from "../api/request/header-text.ts";
 import type { BackendTls } from "./backend-tls.ts";
 import type { Problem } from "./conditions.ts";
 import { type BackendRef, GATEWAY_GROUP, type HeaderFilter, type HttpRoute, type HttpRouteFilter, type HttpRouteMatch, type HttpRouteRule, type PathModifier } from "./gateway-types.ts";
@@ -112,7 +113,7 @@ function editsOf(filters: readonly HttpRouteFilter[], problems: Problems): Heade
 }
 
 function edit(on: "request" | "response", { set = [], add = [], remove = [] }: HeaderFilter = {}): HeaderEdit {
-  const lower = (list: typeof set) => list.map(({ name, value }) => ({ name: name.toLowerCase(), value }));
+  const lower = (list: typeof set) => list.map(({ name, value }) => ({ name: name.toLowerCase(), value: headerField(value).replace(/[\r\n]+/g, " ") })); // one line, whatever it says
   return { on, set: lower(set), add: lower(add), remove: remove.map((name) => name.toLowerCase()) };
 }
 

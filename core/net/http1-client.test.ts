@@ -92,6 +92,13 @@ test("a request body without a length goes in chunks, a header cannot bring anot
   expect(server.seen()).toContain("X: a Evil: yes\r\nTransfer-Encoding: chunked\r\n\r\n");
 });
 
+test("what is more than a byte ends no line", async () => {
+  using server = await backend(["HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"]);
+  const { body } = await http1Request(server.dial(), { method: "GET", target: "/\u010d\u010aA", headers: [["Host", "h"], ["X", "a\u010d\u010aEvil: yes"]] }, never);
+  await textOf(body);
+  expect(server.seen()).toContain("GET /\u010d\u010aA HTTP/1.1\r\nHost: h\r\nX: a\u010d\u010aEvil: yes\r\n");
+});
+
 test("an upgrade hands the connection over, with what came behind the headers", async () => {
   using server = await backend(["HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\nearly"], (socket) => void socket.write(" late"));
   const { status, upgraded } = await http1Request(server.dial(), { ...GET, headers: [["Host", "h"], ["Connection", "Upgrade"], ["Upgrade", "x"]] }, never);

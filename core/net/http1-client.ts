@@ -153,12 +153,15 @@ function endsOf(connection: Duplex): string {
   return localAddress === undefined || remoteAddress === undefined ? "" : `read tcp ${hostPort(localAddress, localPort)}->${hostPort(remoteAddress, remotePort)}: `;
 }
 
+/** What is more than a byte is written as UTF-8: cut to its lowest byte it might end a line. */
+function oneByteEach(text: string): string { return /[^\0-\xff]/.test(text) ? Buffer.from(text).toString("latin1") : text; }
+
 /** Returns what ends it, and tells whether all has been sent. */
 function sendRequest(connection: Duplex, { method, target, headers, body }: Http1Request): () => boolean {
   const length = headers.find(([name]) => name.toLowerCase() === "content-length")?.[1], sized = length !== undefined;
-  const lines = headers.map(([name, value]) => `${name}: ${value.replace(/[\r\n]+/g, " ")}`);
+  const lines = headers.map(([name, value]) => `${name}: ${oneByteEach(value).replace(/[\r\n]+/g, " ")}`);
   if (body && !sized) lines.push("Transfer-Encoding: chunked");
-  connection.write(Buffer.from(`${method} ${target} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`, "latin1"));
+  connection.write(Buffer.from(`${method} ${oneByteEach(target)} HTTP/1.1\r\n${lines.join("\r\n")}\r\n\r\n`, "latin1"));
   if (!body) return () => true;
   let sent = false, left = Number(length);
   const resume = (): void => void body.resume();

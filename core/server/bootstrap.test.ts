@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { apiServer } from "../../test/api-server.ts";
 import { badRequest } from "../api/meta/status-error.ts";
 import { systemClock } from "../lifecycle/clock.ts";
+import { ensureBootstrapPolicy } from "../authz/reconcile-policy.ts";
 import { silentLog } from "../observe/log.ts";
 import { type BootstrapOptions, ensureBootstrapObjects, standingObjects } from "./bootstrap.ts";
 import { ensureJoinObjects } from "./join-objects.ts";
@@ -24,6 +25,17 @@ test("a cluster is born with its namespaces, each with its name as a label that 
   expect([table.body.columnDefinitions.map(({ name }: { name: string }) => name), table.body.rows[0].cells.slice(0, 2)]).toEqual([["Name", "Status", "Age"], ["default", "Active"]]);
   expect((await api.ask("GET", "/api/v1/namespaces/default/services/kubernetes")).body.spec).toMatchObject({ clusterIP: "10.43.0.1", ports: [{ name: "https", port: 443, protocol: "TCP", targetPort: 6443 }] });
   expect((await api.ask("GET", "/apis/scheduling.k8s.io/v1/priorityclasses/system-node-critical")).body.value).toBe(2_000_001_000);
+});
+
+test("who has made what of it is told as upstream tells it", async () => {
+  await using api = await apiServer();
+  await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
+  await ensureBootstrapPolicy(api.client, { signal: api.signal, log: silentLog });
+  const owned = async (path: string): Promise<unknown> => ((await api.ask("GET", path)).body.metadata.managedFields as { manager: string; operation: string; fieldsV1: Record<string, object> }[])
+    .map(({ manager, operation, fieldsV1 }) => [operation === "Apply" ? manager : operation, fieldsV1["f:status"] ?? Object.keys(fieldsV1["f:spec"] ?? fieldsV1)]);
+  expect(await owned("/apis/networking.k8s.io/v1/servicecidrs/kubernetes")).toContainEqual(["kubernetes-service-cidr-controller", { "f:conditions": { 'k:{"type":"Ready"}': { ".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:status": {}, "f:type": {} } } }]);
+  expect(await owned("/api/v1/namespaces/default/services/kubernetes")).toEqual([["Update", ["f:clusterIP", "f:internalTrafficPolicy", "f:ipFamilyPolicy", "f:ports", "f:sessionAffinity", "f:type"]]]);
+  expect(await owned("/apis/rbac.authorization.k8s.io/v1/clusterroles/view")).toEqual([["Update", ["f:aggregationRule", "f:metadata"]]]);
 });
 
 test("what users changed of them stays at the next start, what they removed comes back", async () => {
@@ -119,6 +131,40 @@ test("what extension servers read, and since when legacy tokens are looked after
   const life = standingObjects({ client: api.client, clock: systemClock, log: silentLog, options: { ...OPTIONS, today: () => "2026-03-03" }, periodMs: 10 }).run(stop.signal, () => undefined);
   while ((await api.ask("GET", TRACKING)).body.data.since !== "2026-03-03") await Bun.sleep(3);
   expect((await api.ask("GET", `${MAPS}/extension-apiserver-authentication`)).body.data["client-ca-file"]).toBe("client ca");
+  stop.abort();
+  await life;
+});
+
+test("what somebody took out of what extension servers read is there again while the server runs, beside what others added", async () => {
+  await using api = await apiServer();
+  const ca = (text: string): string => `-----BEGIN CERTIFICATE-----\n${Buffer.from(text).toString("base64")}\n-----END CERTIFICATE-----\n`;
+  const options = { ...OPTIONS, clientCa: () => ca("own"), requestHeaderCa: () => ca("own proxy") };
+  await ensureBootstrapObjects(api.client, options, api.signal);
+  const at = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+  const data = { "client-ca-file": `# theirs\n${ca("theirs")}`, "requestheader-client-ca-file": null, "requestheader-allowed-names": '["back"]', "requestheader-group-headers": "[", "requestheader-username-headers": '["X-Login","X-Remote-User"]', more: "1" };
+  await api.ask("PATCH", at, { headers: { "content-type": "application/merge-patch+json" }, body: { data } });
+  const stop = new AbortController();
+  const life = standingObjects({ client: api.client, clock: systemClock, log: silentLog, options, periodMs: 10 }).run(stop.signal, () => undefined);
+  const read = async (): Promise<unknown> => (await api.ask("GET", at)).body.data;
+  await expect.poll(read).toEqual({
+    "client-ca-file": ca("theirs") + ca("own"), "requestheader-client-ca-file": ca("own proxy"), "requestheader-allowed-names": '["back","front"]', "requestheader-group-headers": '["X-Remote-Group"]',
+    "requestheader-username-headers": '["X-Login","X-Remote-User"]', "requestheader-extra-headers-prefix": '["X-Remote-Extra-"]', more: "1",
+  });
+  stop.abort();
+  await life;
+});
+
+test("what cannot be made keeps nothing else of what must be there from being made", async () => {
+  let refusing = false;
+  await using api = await apiServer({ admit: ({ resource, operation }) => { if (refusing && operation === "CREATE" && resource === "services") throw badRequest("no services"); } });
+  await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
+  const map = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication";
+  for (const path of ["/api/v1/namespaces/default/services/kubernetes", map]) await api.ask("DELETE", path);
+  refusing = true;
+  const stop = new AbortController(), warned: string[] = [];
+  const life = standingObjects({ client: api.client, clock: systemClock, log: { ...silentLog, warn: (_, facts) => void warned.push(String(facts?.["error"])) }, options: OPTIONS, periodMs: 10 }).run(stop.signal, () => undefined);
+  await expect.poll(async () => (await api.ask("GET", map)).code).toBe(200);
+  await expect.poll(() => warned).toEqual([expect.stringContaining("no services")]);
   stop.abort();
   await life;
 });

@@ -11,14 +11,14 @@ import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
 import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { ApiObject, NewObject } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound, StatusError } from "../api/meta/status-error.ts";
-import { type ProxyHeaders, STANDARD_PROXY_HEADERS } from "../authn/request-header.ts";
+import { authenticationData, type Believed, withOwn } from "../authn/extension-authentication.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
 import type { EventRecorder } from "../client/events.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
 import type { Log } from "../observe/log.ts";
 
-export interface BootstrapOptions {
+export interface BootstrapOptions extends Believed {
   /** Where cluster IPs come from: one range, or one of each family. */
   readonly serviceCidrs: readonly string[];
   /** The first address of the service range: the `kubernetes` Service. */
@@ -32,13 +32,6 @@ export interface BootstrapOptions {
   readonly localStorage: boolean;
   /** Whether there is the class coracle, for Ingresses. */
   readonly ingress?: boolean | undefined;
-  /** PEM, as it is now: who signs client certificates, and who signs those of the aggregation layer. */
-  readonly clientCa: () => string;
-  readonly requestHeaderCa: () => string;
-  /** Common names of front proxies. */
-  readonly proxyNames?: readonly string[] | undefined;
-  /** In which headers they say who a caller is. */
-  readonly proxyHeaders?: ProxyHeaders | undefined;
   /** The day, as it is: from when on the use of legacy tokens is noted on their Secrets, where that is not said yet. */
   readonly today?: (() => string) | undefined;
 }
@@ -59,6 +52,11 @@ export interface StandingObjectsOptions {
 
 /** How often it is looked whether somebody has deleted what must be there. */
 const STANDING_MS = 10_000; // kubernetes v1.36 pkg/controlplane/reconcilers DefaultEndpointReconcilerInterval
+
+/** Who says that the default range is ready. */
+const RANGE_MANAGER = "kubernetes-service-cidr-controller";
+
+const AUTHENTICATION = { name: "extension-apiserver-authentication", namespace: "kube-system" };
 
 const NAMESPACES = ["kube-system", "kube-public", "kube-node-lease", "default"];
 
@@ -113,6 +111,7 @@ export function standingObjects({ client, clock, log, options, rewritten = [], p
             if (now !== before) await one.write(signal);
             written.set(one, now);
           }
+          await completeAuthenticationConfig(client, options, signal);
           told = "";
         } catch (error) {
           const { message } = error as Error;
@@ -126,13 +125,27 @@ export function standingObjects({ client, clock, log, options, rewritten = [], p
 
 interface RangeProblem { readonly range: Readonly<ServiceCIDR>; readonly reason: string; readonly message: string }
 
+/** What one of them meets keeps none of the others from being made: it is told in the end. */
 async function ensureStandingObjects(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<RangeProblem | undefined> {
-  for (const name of NAMESPACES) await ensure(client, namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} }, signal);
-  const problem = await ensureServiceRange(client, options, signal);
-  await ensure(client, services, apiService(options), signal);
-  await ensure(client, configMaps, authenticationConfig(options), signal);
-  if (options.today) await ensureTracking(client, options.today, signal);
+  let problem: RangeProblem | undefined;
+  const steps: (() => Promise<void>)[] = [
+    ...NAMESPACES.map((name) => () => ensure(client, namespaces, { apiVersion: "v1", kind: "Namespace", metadata: { name }, spec: {} }, signal)),
+    async () => { problem = await ensureServiceRange(client, options, signal); },
+    () => ensure(client, services, apiService(options), signal),
+    () => ensure(client, configMaps, authenticationConfig(options), signal),
+    () => options.today ? ensureTracking(client, options.today, signal) : Promise.resolve(),
+  ];
+  let failed: { readonly error: unknown } | undefined;
+  for (const step of steps) await step().catch((error: unknown) => { failed ??= { error }; });
+  if (failed) throw failed.error;
   return problem;
+}
+
+/** What somebody took out of it is there again; what others added stays. */
+async function completeAuthenticationConfig(client: Client, options: BootstrapOptions, signal: AbortSignal): Promise<void> {
+  const { data = {} } = await client.resource(configMaps).get({ metadata: AUTHENTICATION }, { signal });
+  const missing = withOwn(data, authenticationData(options));
+  if (Object.keys(missing).length > 0) await client.resource(configMaps).patch({ metadata: AUTHENTICATION }, "application/merge-patch+json", { data: missing }, { signal });
 }
 
 async function ensureTracking(client: Client, today: () => string, signal: AbortSignal): Promise<void> {
@@ -193,8 +206,9 @@ async function ensureServiceRange(client: Client, { serviceCidrs }: BootstrapOpt
   const known = found.status?.conditions?.find(({ type, status }) => type === "Ready" && status !== "Unknown");
   if (known?.status === "False") return { range: found, reason: known.reason ?? "", message: `Configuration matches, but ${known.message}` };
   if (known) return undefined;
-  const ready = { type: "Ready", status: "True", reason: "", message: "Kubernetes default Service CIDR is ready", lastTransitionTime: found.metadata.creationTimestamp };
-  await client.resource(serviceRanges).patch(name, "application/merge-patch+json", { status: { conditions: [ready] } }, { signal, subresource: "status" });
+  const ready = { type: "Ready", status: "True", message: "Kubernetes default Service CIDR is ready", lastTransitionTime: found.metadata.creationTimestamp };
+  const range = { apiVersion: "networking.k8s.io/v1", kind: "ServiceCIDR", ...name, status: { conditions: [ready] } } as unknown as NewObject<ServiceCIDR>;
+  await client.resource(serviceRanges).apply(range, { fieldManager: RANGE_MANAGER, force: true, subresource: "status", signal });
   return undefined;
 }
 
@@ -221,7 +235,7 @@ function apiService({ apiServiceIp, apiServicePort, apiServerPort }: BootstrapOp
   return {
     apiVersion: "v1", kind: "Service",
     metadata: { name: "kubernetes", namespace: "default", labels: { component: "apiserver", provider: "kubernetes" } },
-    spec: { type: "ClusterIP", clusterIP: apiServiceIp, clusterIPs: [apiServiceIp], sessionAffinity: "None", ports: [{ name: "https", port: apiServicePort, protocol: "TCP", targetPort: apiServerPort }] },
+    spec: { type: "ClusterIP", clusterIP: apiServiceIp, ipFamilyPolicy: "SingleStack", sessionAffinity: "None", ports: [{ name: "https", port: apiServicePort, protocol: "TCP", targetPort: apiServerPort }] },
   };
 }
 
@@ -238,17 +252,6 @@ function dnsService(clusterDns: string): NewObject<Service> {
 }
 
 /** What aggregated API servers need to know whom to believe. */
-function authenticationConfig({ clientCa, requestHeaderCa, proxyNames = ["system:auth-proxy"], proxyHeaders: { user, uid, group, extraPrefixes } = STANDARD_PROXY_HEADERS }: BootstrapOptions): NewObject<ConfigMap> {
-  return {
-    apiVersion: "v1", kind: "ConfigMap", metadata: { name: "extension-apiserver-authentication", namespace: "kube-system" },
-    data: {
-      "client-ca-file": clientCa(),
-      "requestheader-client-ca-file": requestHeaderCa(),
-      "requestheader-allowed-names": JSON.stringify(proxyNames),
-      "requestheader-username-headers": JSON.stringify(user),
-      ...(uid.length > 0 ? { "requestheader-uid-headers": JSON.stringify(uid) } : {}),
-      "requestheader-group-headers": JSON.stringify(group),
-      "requestheader-extra-headers-prefix": JSON.stringify(extraPrefixes),
-    },
-  };
+function authenticationConfig(options: BootstrapOptions): NewObject<ConfigMap> {
+  return { apiVersion: "v1", kind: "ConfigMap", metadata: AUTHENTICATION, data: authenticationData(options) };
 }

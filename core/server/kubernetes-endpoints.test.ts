@@ -56,7 +56,13 @@ test("a server that had an address of IPv6 alone is reached when it has one of I
     await kubernetesEndpoints({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog, nodeName: "a", advertise: { address, port: 6443 } }).run(stop.signal, () => stop.abort());
   };
   await once("fd00::3");
+  for (const path of ["/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes", "/api/v1/namespaces/default/endpoints/kubernetes"])
+    await api.ask("PATCH", path, { headers: { "content-type": "application/merge-patch+json" }, body: { metadata: { labels: { own: "1" } } } });
+  await once("fd00::3");
   expect(await slice()).toEqual(["IPv6", ["fd00::3"]]);
+  const labels = async (path: string): Promise<unknown> => (await api.ask("GET", path)).body.metadata.labels;
+  expect(await labels("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes"), "a slice has the labels it is made with").toEqual({ "kubernetes.io/service-name": "kubernetes" });
+  expect(await labels("/api/v1/namespaces/default/endpoints/kubernetes")).toEqual({ "endpointslice.kubernetes.io/skip-mirror": "true", own: "1" });
   await once("10.0.0.1");
   expect(await slice()).toEqual(["IPv4", ["10.0.0.1"]]);
   await once("fd00::4");

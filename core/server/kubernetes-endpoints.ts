@@ -155,7 +155,8 @@ async function write<T extends ApiObject>(client: Client, ref: ResourceRef<T>, w
       await resource.create(wanted, { signal });
       return;
     }
-    const next = { ...found, ...wanted, metadata: { ...found.metadata, labels: { ...found.metadata.labels, ...wanted.metadata.labels } } } as T;
+    const labels = "addressType" in wanted ? wanted.metadata.labels : { ...found.metadata.labels, ...wanted.metadata.labels }; // a slice has no others
+    const next = { ...found, ...wanted, metadata: { ...found.metadata, labels } } as T;
     if (!isDeepStrictEqual(plain(next), plain(found))) await resource.update(next, { signal });
   } catch (error) {
     if (!isNotFound(error)) throw error;

@@ -23,7 +23,11 @@ export function notServedAnswer(error: NotServed, path: string, { isAllKnown }: 
   return raw("404 page not found\n", "text/plain; charset=utf-8", 404, { "x-content-type-options": "nosniff" });
 }
 
+/** What has a router of its own without being a group. */
+const ROUTED = ["/.well-known/openid-configuration/", "/openid/v1/jwks/"];
+
 function hasRouter(path: string): boolean {
+  if (ROUTED.some((root) => path.startsWith(root))) return true;
   const [, root, group] = path.split("/");
   return root === "api" || root === "version" || (root === "apis" && builtInResources.groupVersions().some((one) => one.group !== "" && one.group === group));
 }

@@ -38,7 +38,7 @@ const LASTING = [...APPROVALS, "Failed"];
 
 export const certificateSigningRequests = defineResource<Request>({
   group: "certificates.k8s.io", version: "v1", kind: "CertificateSigningRequest", plural: "certificatesigningrequests",
-  generation: false,
+  generation: false, updateOrder: "change last",
   validateName: pathSegmentName,
 
   prepareForCreate({ spec }, { user }) {

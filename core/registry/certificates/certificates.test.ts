@@ -33,6 +33,8 @@ test("each part is written through its own subresource, and approvals last", () 
   expect(updated(requests, next, { status: { ...next.status, certificate: "eA==" } }, { subresource: "status" }).errors).toEqual(['status.certificate: Invalid value: "<certificate data>": must contain at least one CERTIFICATE PEM block']);
   const headed = Buffer.from("-----BEGIN CERTIFICATE-----\nProc-Type: 4,ENCRYPTED\n\neA==\n-----END CERTIFICATE-----\n").toString("base64");
   expect(updated(requests, next, { status: { ...next.status, certificate: headed } }, { subresource: "status" }).errors).toEqual(['status.certificate: Invalid value: "<certificate data>": no PEM block headers are permitted']);
+  const empty = Buffer.from("-----BEGIN CERTIFICATE-----\n-----END CERTIFICATE-----\n").toString("base64");
+  expect(updated(requests, next, { status: { ...next.status, certificate: empty } }, { subresource: "status" }).errors).toEqual(['status.certificate: Invalid value: "<certificate data>": found CERTIFICATE PEM block containing 0 certificates']);
 });
 
 test("a change of an approval is shown as the server holds it", () => {

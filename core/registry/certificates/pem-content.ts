@@ -23,7 +23,10 @@ export function certificateProblem(base64: string | undefined): string | undefin
   if (other) return `only CERTIFICATE PEM blocks are allowed, found ${goQuote(other.label)}`;
   if (blocks.length === 0) return "must contain at least one CERTIFICATE PEM block";
   try {
-    for (const { der } of blocks) parseCertificate(der);
+    for (const { der } of blocks) {
+      if (der.length === 0) return "found CERTIFICATE PEM block containing 0 certificates";
+      parseCertificate(der);
+    }
     return undefined;
   } catch (error) {
     return (error as Error).message;

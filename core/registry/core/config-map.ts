@@ -11,7 +11,7 @@ import { problems } from "./checks/values.ts";
 export const DATA_BYTES_MAX = 1024 * 1024;
 
 export const configMaps = defineResource<ConfigMap>({
-  group: "", version: "v1", kind: "ConfigMap", plural: "configmaps",
+  group: "", version: "v1", kind: "ConfigMap", plural: "configmaps", updateOrder: "change first",
   generation: false,
 
   *validate({ data = {}, binaryData = {} }) {

@@ -19,7 +19,7 @@ const FINALIZERS_STANDARD = [FINALIZER, "orphan", "foregroundDeletion"];
 
 export const namespaces = defineResource<Namespace>({
   group: "", version: "v1", kind: "Namespace", plural: "namespaces",
-  generation: false,
+  generation: false, updateOrder: "change last",
   validateName: dns1123Label,
 
   defaults(namespace) {

@@ -23,7 +23,7 @@ const FEATURE_NAME_LENGTH_MAX = 253;
 
 export const nodes = defineResource<Node>({
   group: "", version: "v1", kind: "Node", plural: "nodes",
-  generation: false,
+  generation: false, updateOrder: "change last",
   keepsStatusOnCreate: true,
 
   defaults(node) {

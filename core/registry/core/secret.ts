@@ -15,7 +15,7 @@ import { base64Bytes, DATA_BYTES_MAX, unchangedIfImmutable } from "./config-map.
 const SERVICE_ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name";
 
 export const secrets = defineResource<Secret>({
-  group: "", version: "v1", kind: "Secret", plural: "secrets",
+  group: "", version: "v1", kind: "Secret", plural: "secrets", updateOrder: "change first",
   generation: false,
 
   defaults(secret) {

@@ -29,7 +29,7 @@ export function planDelete(object: Readonly<ApiObject>, definition: Resource, op
   const { metadata } = object;
   const next: ApiObject = { ...object, metadata: { ...metadata } };
   const isAdding = !metadata.deletionTimestamp && definition.finalizersOnDelete !== undefined;
-  const finalizers = isAdding ? [...new Set([...metadata.finalizers ?? [], ...definition.finalizersOnDelete])] : finalizersFor(metadata.finalizers ?? [], definition, options);
+  const finalizers = isAdding ? [...new Set([...metadata.finalizers ?? [], ...definition.finalizersOnDelete])] : finalizersFor(metadata.finalizers ?? [], definition, options, definition.markDeleting !== undefined && !metadata.deletionTimestamp);
   if (finalizers.length > 0) next.metadata.finalizers = finalizers;
   else delete next.metadata.finalizers;
   const finalizersChanged = finalizers.join() !== (metadata.finalizers ?? []).join();
@@ -88,10 +88,10 @@ function planAgain({ object, next, finalizersChanged, plainSteps, isGraceful, is
 /** What Go makes of so many seconds: nanoseconds in 64 bits, which more than 292 years run over. A number that no double holds is a bigint. */
 function durationMs(seconds: number): number { return Number(BigInt.asIntN(64, BigInt(seconds) * 1_000_000_000n) / 1_000_000n); }
 
-/** The two finalizers the garbage collector looks after, as the propagation policy says. */
-function finalizersFor(before: readonly string[], definition: Resource, options: DeleteOptions): string[] {
+/** The two finalizers the garbage collector looks after, as the propagation policy says. `marksItself`: upstream's storages that do take dependents that are not orphaned for such to wait for. */
+function finalizersFor(before: readonly string[], definition: Resource, options: DeleteOptions, marksItself: boolean): string[] {
   const isSupported = definition.defaultPropagation !== "Unsupported";
-  const policy = options.propagationPolicy ?? (options.orphanDependents === undefined ? undefined : options.orphanDependents ? "Orphan" : "Background");
+  const policy = options.propagationPolicy ?? (options.orphanDependents === undefined ? undefined : options.orphanDependents ? "Orphan" : marksItself ? "Foreground" : "Background");
   const orphan = policy ? policy === "Orphan" : before.includes(FINALIZER_ORPHAN) || (!before.includes(FINALIZER_FOREGROUND) && definition.defaultPropagation === "Orphan");
   const foreground = policy ? policy === "Foreground" : before.includes(FINALIZER_FOREGROUND);
   const rest = before.filter((name) => name !== FINALIZER_ORPHAN && name !== FINALIZER_FOREGROUND);

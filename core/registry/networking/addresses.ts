@@ -39,7 +39,7 @@ function* validateCidrs(path: string, cidrs: readonly string[]): Iterable<FieldE
 }
 
 export const ipAddresses = defineResource<IPAddress>({
-  group: "networking.k8s.io", version: "v1", kind: "IPAddress", plural: "ipaddresses", generation: false, takesBaseAsName: true,
+  group: "networking.k8s.io", version: "v1", kind: "IPAddress", plural: "ipaddresses", generation: false, takesBaseAsName: true, updateOrder: "change last",
   *validateName(name) { for (const { detail } of strictIp("", name)) yield detail; },
   *validate({ spec }) {
     if (spec.parentRef) yield* validateParent("spec.parentRef", spec.parentRef);

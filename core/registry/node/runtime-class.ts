@@ -20,7 +20,7 @@ import { defineResource } from "../generic/resource.ts";
 export const runtimeClasses = defineResource<RuntimeClass>({
   anyFinalizer: true,
   group: "node.k8s.io", version: "v1", kind: "RuntimeClass", plural: "runtimeclasses",
-  generation: false, createOnUpdate: true, unconditionalUpdate: false,
+  generation: false, updateOrder: "change last", createOnUpdate: true, unconditionalUpdate: false,
   defaults({ overhead }) { roundResourceList(overhead?.podFixed); },
   *validate({ handler, overhead, scheduling }): Iterable<FieldError> {
     if (!handler) yield required("handler");

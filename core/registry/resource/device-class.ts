@@ -14,7 +14,7 @@ import { CONFIG_MAX, validateSelectors } from "./claim-spec.ts";
 import { listOf, opaqueConfiguration } from "./names.ts";
 
 export const deviceClasses = defineResource<DeviceClass>({
-  group: "resource.k8s.io", version: "v1", kind: "DeviceClass", plural: "deviceclasses", anyBase: true, validateName: longName,
+  group: "resource.k8s.io", version: "v1", kind: "DeviceClass", plural: "deviceclasses", updateOrder: "change last", anyBase: true, validateName: longName,
   *validate({ spec }, old) {
     const isStored = (part: "selectors" | "config"): boolean => old !== undefined && semanticEqual(spec[part] ?? [], old.spec[part] ?? []);
     if (!isStored("selectors")) yield* validateSelectors("spec.selectors", spec.selectors);

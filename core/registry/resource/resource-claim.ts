@@ -18,7 +18,7 @@ const GROUP = { group: "resource.k8s.io", version: "v1", generation: false as co
 
 export function resourceClaims(labels: NamespaceLabels): Resource<ResourceClaim> {
   return defineResource<ResourceClaim>({
-    ...GROUP, kind: "ResourceClaim", plural: "resourceclaims",
+    ...GROUP, kind: "ResourceClaim", plural: "resourceclaims", updateOrder: "change last",
     defaults: ({ spec }) => defaultClaimSpec(spec),
     *validate({ metadata, spec }, old) {
       if (old) return; // nothing of it changes
@@ -56,7 +56,7 @@ function dropDeallocated(next: ResourceClaim, old: Readonly<ResourceClaim>): voi
 
 export function resourceClaimTemplates(labels: NamespaceLabels): Resource<ResourceClaimTemplate> {
   return defineResource<ResourceClaimTemplate>({
-    ...GROUP, kind: "ResourceClaimTemplate", plural: "resourceclaimtemplates",
+    ...GROUP, kind: "ResourceClaimTemplate", plural: "resourceclaimtemplates", updateOrder: "change last",
     defaults: ({ spec }) => defaultClaimSpec(spec.spec),
     *validate({ metadata, spec }, old) {
       if (old && semanticEqual(spec, old.spec)) return; // looked at when it was made

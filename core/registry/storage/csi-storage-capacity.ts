@@ -14,7 +14,7 @@ import { defineResource } from "../generic/resource.ts";
 
 export const csiStorageCapacities = defineResource<CSIStorageCapacity>({
   group: "storage.k8s.io", version: "v1", kind: "CSIStorageCapacity", plural: "csistoragecapacities",
-  generation: false, unconditionalUpdate: false,
+  generation: false, updateOrder: "change last", unconditionalUpdate: false,
   *validate({ nodeTopology, storageClassName, capacity }, old): Iterable<FieldError> {
     const allowInvalidValues = old !== undefined && validateLabelSelector(old.nodeTopology, "").length > 0;
     yield* validateLabelSelector(nodeTopology, "nodeTopology", { allowInvalidValues });

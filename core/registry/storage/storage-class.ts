@@ -14,7 +14,7 @@ import { defineResource } from "../generic/resource.ts";
 import { validateParameters, validateProvisioner } from "./class-fields.ts";
 
 export const storageClasses = defineResource<StorageClass>({
-  group: "storage.k8s.io", version: "v1", kind: "StorageClass", plural: "storageclasses", generation: false,
+  group: "storage.k8s.io", version: "v1", kind: "StorageClass", plural: "storageclasses", generation: false, updateOrder: "change last",
   defaults(object) {
     object.reclaimPolicy ??= "Delete";
     object.volumeBindingMode ??= "Immediate";

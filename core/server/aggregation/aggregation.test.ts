@@ -14,6 +14,13 @@ test("whom we speak for goes into headers, keys escaped where a header's name mu
   ]);
 });
 
+test("names are UTF-8 in headers, a character for each byte, and no letter of them ends a line", () => {
+  const bytes = (text: string): string => Buffer.from(text).toString("latin1");
+  expect(identityHeaders({ name: "Dvořáček", uid: "ü", groups: ["\u010d\u010aX-Remote-Group: system:masters"], extra: { a: ["日"] } })).toEqual([
+    ["X-Remote-User", bytes("Dvořáček")], ["X-Remote-Uid", bytes("ü")], ["X-Remote-Group", bytes("\u010d\u010aX-Remote-Group: system:masters")], ["X-Remote-Extra-a", bytes("日")],
+  ]);
+});
+
 const wanted = (group: string, managed: Wanted["managed"], versionPriority = 100): Wanted => ({ group, version: "v1", groupPriority: 1000, versionPriority, managed });
 const existing = (group: string, managed: string | undefined, spec: object = {}): [string, APIService] =>
   [`v1.${group}`, { metadata: { name: `v1.${group}`, labels: managed ? { [MANAGED_LABEL]: managed } : {} }, spec: { group, version: "v1", groupPriorityMinimum: 1000, versionPriority: 100, ...spec } } as unknown as APIService];

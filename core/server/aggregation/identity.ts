@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 client-go/transport/round_trippers.go
  */
+import { headerField } from "../../api/request/header-text.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 
 /** What the aggregator itself asks, it asks in this name: nobody refuses it. */
@@ -10,10 +11,10 @@ export const AGGREGATOR: UserInfo = { name: "system:kube-aggregator", groups: ["
 
 export function identityHeaders({ name, uid, groups, extra = {} }: UserInfo): (readonly [string, string])[] {
   return [
-    ["X-Remote-User", name],
-    ...(uid ? [["X-Remote-Uid", uid] as const] : []),
-    ...groups.map((group) => ["X-Remote-Group", group] as const),
-    ...Object.entries(extra).flatMap(([key, values]) => values.map((value) => [`X-Remote-Extra-${headerKey(key)}`, value] as const)),
+    ["X-Remote-User", headerField(name)],
+    ...(uid ? [["X-Remote-Uid", headerField(uid)] as const] : []),
+    ...groups.map((group) => ["X-Remote-Group", headerField(group)] as const),
+    ...Object.entries(extra).flatMap(([key, values]) => values.map((value) => [`X-Remote-Extra-${headerKey(key)}`, headerField(value)] as const)),
   ];
 }
 

@@ -13,6 +13,7 @@ import { microTimestamp, type Clock } from "../../lifecycle/clock.ts";
 import type { Runnable } from "../../lifecycle/run-all.ts";
 import type { Counter, Metrics } from "../../observe/metrics.ts";
 import type { Attributes } from "../../api/request/attributes.ts";
+import { headerText } from "../../api/request/header-text.ts";
 import type { UserInfo } from "../../api/request/user.ts";
 import type { ServerRequest } from "../request.ts";
 import { type AuditEvent, auditUser, type AuditUser, objectReference, type ObjectReference, type ResponseStatus, sourceIps, withoutManagedFields } from "./event.ts";
@@ -163,7 +164,7 @@ export class AuditRecord {
   stage(stage: AuditStage): void {
     const { config, arrival: { auditId, receivedMs }, attributes, request, clock, comesFirst, write } = this.#deps;
     if (config.omitStages.includes(stage)) return;
-    const userAgent = shortened(request.header("user-agent") ?? "");
+    const userAgent = shortened(headerText(request.header("user-agent") ?? ""));
     const event: AuditEvent = {
       kind: "Event", apiVersion: "audit.k8s.io/v1", level: config.level, auditID: auditId, stage, requestURI: this.#uri, verb: attributes.verb, user: auditUser(attributes.user),
       ...(this.#impersonated ? { impersonatedUser: this.#impersonated } : {}), ...(this.#constraint === "" ? {} : { authenticationMetadata: { impersonationConstraint: this.#constraint } }),

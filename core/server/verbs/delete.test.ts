@@ -123,3 +123,13 @@ test("of a collection it is told what is wrong with the query, then with the opt
   expect(await told({ continue: "abc" }, wrong)).toContain("propagationPolicy");
   expect(await told({ continue: "abc" })).toContain("invalid continue token");
 });
+
+test("of a namespace, dependents that are not to be orphaned are waited for", async () => {
+  await using api = await apiServer();
+  const finalizers = async (orphanDependents: boolean): Promise<unknown> => {
+    const name = `n-${String(orphanDependents)}`;
+    await api.ask("POST", "/api/v1/namespaces", { body: { metadata: { name } } });
+    return (await api.ask("DELETE", `/api/v1/namespaces/${name}`, { body: { orphanDependents } })).body.metadata.finalizers;
+  };
+  expect([await finalizers(true), await finalizers(false)]).toEqual([["orphan"], ["foregroundDeletion"]]);
+});

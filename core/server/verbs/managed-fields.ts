@@ -9,6 +9,7 @@ import { updateManagedFields } from "../../api/patch/apply/update.ts";
 import { builtInSchemas } from "../../api/patch/facts-schema.ts";
 import type { JsonMap } from "../../api/patch/json-value.ts";
 import type { ObjectSchema } from "../../api/patch/schema.ts";
+import { headerText } from "../../api/request/header-text.ts";
 import { convert } from "../../registry/conversions.ts";
 import type { ServedResource } from "../../registry/registry.ts";
 import type { Scope } from "../scope.ts";
@@ -43,7 +44,7 @@ export function ownableFields({ row, custom }: ServedResource, subresource: stri
 
 /** The manager of this request: the fieldManager it names, or its program. */
 function managerOf({ request }: Scope): string {
-  return managerName(request.query.get("fieldManager") ?? undefined, request.header("user-agent"));
+  return managerName(request.query.get("fieldManager") ?? undefined, headerText(request.header("user-agent") ?? ""));
 }
 
 /** Records who owns what `next` changes of `live`, in the version of the request. Both are of the storage version. Mutates `next`. */
