@@ -5,9 +5,10 @@
  *   stopped ─start─▶ running ─ends─▶ back-off ─start─▶ …        stopping `coracle` leaves it as it is
  */
 import { spawn } from "node:child_process";
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
+import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { trimLog } from "./log-file.ts";
@@ -172,9 +173,10 @@ async function stop(running: Running, { clock }: Deps): Promise<void> {
 }
 
 function readProcessFile(path: string): Running | undefined {
-  if (!existsSync(path)) return undefined;
+  const text = fileTextSync(path);
+  if (text === undefined) return undefined;
   try {
-    const { pid, startTicks, fingerprint } = JSON.parse(readFileSync(path, "utf8")) as Partial<Running>;
+    const { pid, startTicks, fingerprint } = JSON.parse(text) as Partial<Running>;
     return typeof pid === "number" && typeof startTicks === "number" && typeof fingerprint === "string" ? { pid, startTicks, fingerprint } : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined; // cut off by a crash: what it named is started anew, and the lock on containerd's database settles it
@@ -183,6 +185,5 @@ function readProcessFile(path: string): Running | undefined {
 }
 
 function lastLines(logFile: string): string[] {
-  if (!existsSync(logFile)) return [];
-  return readFileSync(logFile, "utf8").trimEnd().split("\n").slice(-3);
+  return (fileTextSync(logFile) ?? "").trimEnd().split("\n").filter(Boolean).slice(-3);
 }

@@ -16,9 +16,10 @@
  * Linux only: on Windows containerd is installed by itself and named by --container-runtime-endpoint.
  */
 import { createHash } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { settleAll } from "../../core/lifecycle/settle-all.ts";
 import type { Log } from "../../core/observe/log.ts";
@@ -89,12 +90,13 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
   /** What a node that was switched off left: its mounts and processes are gone, only the notes about them are here. */
   function forgetLastBoot(): void {
     const now = bootId();
-    if (existsSync(paths.bootFile) && readFileSync(paths.bootFile, "utf8") === now) return;
+    if (fileTextSync(paths.bootFile) === now) return;
     const stillMounted = mounts.list().some(({ target }) => target.startsWith(`${paths.run}/`));
     if (!stillMounted) {
       for (const directory of [paths.state, paths.runcRoot]) rmSync(directory, { recursive: true, force: true });
       removeDamagedDatabases(paths, log);
     }
+    rmSync(paths.bootFile, { force: true }); // its sectors may be bad
     writeFileSync(paths.bootFile, now);
   }
 
@@ -110,7 +112,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
       logLevel, cniBinDirs: [paths.cniBinDir, ...cniBinDirs], cniConfDir, streamIdleTimeout: options.streamIdleTimeout, registryAuths: registryAuths(registries),
     };
     const config = renderContainerdConfig(paths, settings);
-    if (!existsSync(paths.config) || readFileSync(paths.config, "utf8") !== config) {
+    if (fileTextSync(paths.config) !== config) {
       writeFileSync(`${paths.config}.new`, config, { mode: 0o600 });
       renameSync(`${paths.config}.new`, paths.config);
     }

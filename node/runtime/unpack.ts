@@ -4,11 +4,12 @@
  * A directory of that name is complete: it was written under another name, brought to disk, then renamed. Streamed: the archive, three times its size unpacked, is never in memory.
  * Were it not any more, because the disk has cut off or lost a file, pods would not start although the node is Ready: how long each file is stands in files.json, and is compared at each start.
  */
-import { chmod, lstat, mkdir, open, readdir, readFile, readlink, rename, rm, symlink } from "node:fs/promises";
+import { chmod, lstat, mkdir, open, readdir, readlink, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { Readable } from "node:stream";
 import { createZstdDecompress } from "node:zlib";
 import { existsSync } from "node:fs";
+import { fileText } from "../../core/lifecycle/file-text.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { identify, runningPrograms } from "./process-identity.ts";
 import { readTar, type TarEntry } from "./tar-reader.ts";
@@ -58,7 +59,7 @@ async function putAsideDamaged(directory: string, log: Log): Promise<void> {
 
 /** The first that is not as long as it was when it was unpacked. Undefined: none, or nobody has noted it. */
 async function damagedFile(directory: string): Promise<string | undefined> {
-  const list = await readFile(join(directory, LIST), "utf8").catch((error: NodeJS.ErrnoException) => { if (error.code === "ENOENT") return undefined; throw error; });
+  const list = await fileText(join(directory, LIST));
   if (list === undefined) return undefined; // unpacked by a version of before
   const sizes = parseSizes(list);
   if (sizes === undefined) return LIST;

@@ -21,6 +21,9 @@ const PATIENCE_MS = 180_000;
 const DAMAGE = {
   empty: (file: string) => `truncate -s 0 ${file}`,
   "cut in half": (file: string) => `truncate -s $(($(stat -c %s ${file}) / 2)) ${file}`,
+  zeros: (file: string) => `s=$(stat -c %s ${file}); truncate -s 0 ${file}; truncate -s $s ${file}`,
+  "a bit flipped": (file: string) => `python3 -c 'import sys; f = open(sys.argv[1], "r+b"); b = bytearray(f.read()); b[len(b) // 2] ^= 16; f.seek(0); f.write(b)' ${file}`,
+  unreadable: (file: string) => `rm ${file} && ln -s /proc/self/mem ${file}`, // which is opened, and answers a read with EIO as a bad sector does
 } as const;
 
 /** Not: images of before they were imported, logs, what is on no disk, and what lies in volumes or layers, which is the pods'. Of the bundle: what runs all the time. */
