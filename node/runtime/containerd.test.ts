@@ -104,6 +104,21 @@ test("readiness waits for what must be prepared, which is tried again", async ()
   expect(tries).toBe(2);
 });
 
+test("one that does not stay up is healed before it is started again, by what it said; and why it ended is told, not the end of its stack", async () => {
+  const panics = join(directory, "panics");
+  writeFileSync(panics, `#!/bin/sh\necho 'level=info msg="loading plugin"'; echo 'panic: page 3'; for i in 1 2 3 4 5; do echo "go.etcd.io/bbolt.Open($i)"; done; exit 2\n`, { mode: 0o755 });
+  const stop = new AbortController(), healed: [number, string[]][] = [], told: unknown[] = [];
+  const log = { ...silentLog, warn: (_: string, fields?: Readonly<Record<string, unknown>>) => void told.push((fields?.["lastLines"] as string[] | undefined)?.[0]) };
+  const heal = async (failures: number, lines: readonly string[]): Promise<void> => {
+    healed.push([failures, lines.slice(-2)]);
+    if (failures === 2) stop.abort();
+  };
+  rmSync(logFile, { force: true });
+  await superviseContainerd(options("p", { program: panics, heal }), { ...deps, log }, stop.signal, () => undefined);
+  const end = ["go.etcd.io/bbolt.Open(4)", "go.etcd.io/bbolt.Open(5)"];
+  expect([healed, told]).toEqual([[[1, end], [2, end]], ["panic: page 3", "panic: page 3"]]);
+});
+
 test("a program that cannot be started is no reason to give up", async () => {
   await stopContainerd(processFile, deps);
   const missing = join(directory, "later");

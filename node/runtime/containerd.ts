@@ -5,10 +5,10 @@
  *   stopped ─start─▶ running ─ends─▶ back-off ─start─▶ …        stopping `coracle` leaves it as it is
  */
 import { spawn } from "node:child_process";
-import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
-import { fileTextSync } from "../../core/lifecycle/file-text.ts";
+import { fileTextSync, isUnreadable } from "../../core/lifecycle/file-text.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { trimLog } from "./log-file.ts";
@@ -26,6 +26,8 @@ export interface ContainerdOptions {
   readonly answers: (signal: AbortSignal) => Promise<void>;
   /** What must be done with it before anyone else uses it. Repeated when it throws. */
   readonly prepare: (signal: AbortSignal) => Promise<void>;
+  /** Called before one is started again, with how many in a row did not stay up and what the last said. Does not throw. */
+  readonly heal?: ((failures: number, lines: readonly string[], signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 interface Deps { readonly clock: Clock; readonly log: Log }
@@ -44,6 +46,8 @@ const OWN_LOOK_PERIOD_MS = 30_000;
 const RESTART_BACKOFF = { minMs: 200, maxMs: 10_000 };
 /** One that ran this long did not fail because of how it was started. */
 const STABLE_MS = 60_000;
+/** Of its log, a panic's stack and more. */
+const TAIL_BYTES = 64 * 1024;
 /** containerd has nothing to finish: requests under way are repeated by the kubelet. */
 const STOP_TIMEOUT_MS = 10_000;
 /** On a loaded single-core machine with hundreds of containers to find again; 0.1 s on an idle one with none. */
@@ -71,9 +75,11 @@ export async function superviseContainerd(options: ContainerdOptions, { clock, l
     if (signal.aborted) return;
     failures = clock.uptimeMs() - startedMs >= STABLE_MS ? 1 : failures + 1;
     const delayMs = backoffMs(failures, RESTART_BACKOFF);
-    log.warn("containerd ended, starting it again", { pid: running?.pid, delayMs, lastLines: lastLines(options.logFile) });
+    const lines = lastLines(options.logFile);
+    log.warn("containerd ended, starting it again", { pid: running?.pid, delayMs, lastLines: telling(lines) });
     running = undefined;
     await clock.sleep(delayMs, signal);
+    if (!signal.aborted) await options.heal?.(failures, lines, signal);
   }
 }
 
@@ -184,6 +190,27 @@ function readProcessFile(path: string): Running | undefined {
   }
 }
 
+/** Of one that panics the log ends with hundreds of lines. */
 function lastLines(logFile: string): string[] {
-  return (fileTextSync(logFile) ?? "").trimEnd().split("\n").filter(Boolean).slice(-3);
+  return tailOf(logFile).trimEnd().split("\n").filter(Boolean);
+}
+
+function tailOf(path: string): string {
+  if (!existsSync(path)) return "";
+  const file = openSync(path, "r");
+  try {
+    const { size } = fstatSync(file), buffer = Buffer.alloc(Math.min(size, TAIL_BYTES));
+    return buffer.toString("utf8", 0, readSync(file, buffer, 0, buffer.length, size - buffer.length));
+  } catch (error) {
+    if (isUnreadable(error)) return "";
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Three of them: what it ended for where it said so, which stands before its stack. */
+function telling(lines: readonly string[]): readonly string[] {
+  const at = lines.findLastIndex((line) => /^(panic|fatal error|unexpected fault address|containerd): ?/.test(line));
+  return at < 0 ? lines.slice(-3) : lines.slice(at, at + 3);
 }
