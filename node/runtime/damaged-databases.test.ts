@@ -71,4 +71,6 @@ test("of one that is whole at its ends but ends containerd each time its own goe
   put({ [METADATA]: database() });
   expect([removeUnusableDatabases({ root }, { lines: panic, isFirst: false }, log), left()]).toEqual([true, []]);
   expect([removeUnusableDatabases({ root }, { lines: panic, isFirst: false }, log), told]).toEqual([false, [panic[0], panic[0], panic[0]]]);
+  put({ [METADATA]: database(), [SNAPSHOTS]: database() });
+  expect([removeUnusableDatabases({ root }, { lines: [...panic, "github.com/containerd/containerd/v2/core/snapshots/storage.WalkInfo({0x2b3e858, 0x18009709a460})"], isFirst: true }, log), left()]).toEqual([true, []]);
 });
