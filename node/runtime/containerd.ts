@@ -24,6 +24,8 @@ export interface ContainerdOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** Resolves once the runtime answers. */
   readonly answers: (signal: AbortSignal) => Promise<void>;
+  /** How long it may take to. */
+  readonly answerMs?: number | undefined;
   /** What must be done with it before anyone else uses it. Repeated when it throws. */
   readonly prepare: (signal: AbortSignal) => Promise<void>;
   /** Called before one is started again, with how many in a row did not stay up and what the last said. Does not throw. */
@@ -83,21 +85,26 @@ export async function superviseContainerd(options: ContainerdOptions, { clock, l
   }
 }
 
-/** Waits for the first answer, prepares, says ready; does nothing when called for a later containerd. One that never answers is ended, and so started again. */
-function prepareOnce({ answers, prepare, logFile }: ContainerdOptions, deps: Deps, ready: () => void): (running: Running, signal: AbortSignal) => Promise<void> {
+/**
+ * Waits for the first answer, and the first time prepares and says ready. One that never answers is ended, and so started again; so is one that only refuses: where there was
+ * no room when it started it runs without what it could not make, CRI among that, and stays so.
+ */
+function prepareOnce({ answers, prepare, logFile, answerMs = ANSWER_TIMEOUT_MS }: ContainerdOptions, deps: Deps, ready: () => void): (running: Running, signal: AbortSignal) => Promise<void> {
   let isDone = false;
   return async (running, signal) => {
-    for (let failures = 1; !isDone && !signal.aborted; failures++) {
-      const inTime = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
+    const inTime = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
+    for (let failures = 1, hasAnswered = false; !(isDone && hasAnswered) && !signal.aborted; failures++) {
       try {
-        await answers(inTime);
+        if (!hasAnswered) await answers(inTime);
+        hasAnswered = true;
+        if (isDone) return;
         await prepare(signal);
         isDone = true;
         ready();
       } catch (error) {
         if (signal.aborted) return;
         deps.log.error("containerd is running but not usable", { pid: running.pid, error, logFile });
-        if (inTime.aborted) return stop(running, deps);
+        if (!hasAnswered && inTime.aborted) return stop(running, deps);
         await deps.clock.sleep(backoffMs(failures, RESTART_BACKOFF), signal);
       }
     }
