@@ -153,7 +153,7 @@ test("why no server can be reached is told once for each loss, and again when it
   let why: string | undefined = "down";
   const quick: typeof clock = { ...clock, after: (ms, act) => clock.after(Math.min(ms, 1), act), sleep: (_, signal) => clock.sleep(1, signal) };
   const reach = reachability({
-    servers: () => ["https://a"], clock: quick, random, log: { ...log, warn: (_: string, fields?: Readonly<Record<string, unknown>>) => void told.push((fields?.["error"] as Error).message) },
+    servers: () => ["https://a"], clock: quick, random, log: { ...log, warn: (_: string, fields?: Readonly<Record<string, unknown>>) => void told.push((fields?.["error"] as Error | undefined)?.message) },
     async probe() { if (why !== undefined) throw new Error(why); },
   });
   const life = reach.run(stop.signal, () => {});
