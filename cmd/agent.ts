@@ -32,6 +32,7 @@ import { renewalErrors } from "../node/kubelet/server/certificate-metrics.ts";
 import { nodeCertificates } from "../node/join/node-certificates.ts";
 import { learnServers } from "../node/join/servers.ts";
 import { temporaryServing } from "../node/join/temporary-serving.ts";
+import { connectionError } from "../node/join/trust.ts";
 import { addressWatch } from "../node/network/address-watch.ts";
 import type { ShutdownNotices } from "../node/kubelet/shutdown/shutdown.ts";
 import { sendDatagram } from "../node/os/notify-socket.ts";
@@ -153,7 +154,7 @@ function kubeletTls(identity: JoinedIdentity, temporary: { readonly keyPem: stri
 }
 
 async function probe(server: string, { ca }: JoinedIdentity, signal: AbortSignal): Promise<void> {
-  const { status, body } = await fetch(server + PROBE_PATH, { tls: { ca }, redirect: "manual", signal } as RequestInit);
+  const { status, body } = await fetch(server + PROBE_PATH, { tls: { ca }, redirect: "manual", signal } as RequestInit).catch((error: unknown) => { throw connectionError(server, error); });
   await body?.cancel();
   if (status === 502 || status === 503 || status === 504) throw new Error(`${server} answered ${status}`);
 }

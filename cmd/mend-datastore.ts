@@ -1,6 +1,7 @@
 /** The built-in store, opened although it is damaged: storage/mend.ts. What of it is told, and how many damaged stores are kept. */
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { fileTextSync } from "../core/lifecycle/file-text.ts";
 import type { Log } from "../core/observe/log.ts";
 import { backupRevision, readBackupRows } from "../storage/backup.ts";
 import type { StoreClock } from "../storage/engine.ts";
@@ -76,7 +77,7 @@ async function mend({ path, snapshots, clock, log }: Omit<Options, "mends" | "is
     throw damage;
   }
   const note = noteOf(path), state = await stateOf(path, snapshots);
-  if (existsSync(note) && readFileSync(note, "utf8") === state) {
+  if (fileTextSync(note) === state) {
     log.error("the store is damaged and could not be mended before; nothing has changed since", { path, reason });
     throw damage;
   }

@@ -23,8 +23,12 @@ test("a node keeps its name when its machine gets another one, unless it is give
   expect(await name("raspberrypi", "barn")).toBe("barn");
   expect(await name("raspberrypi")).toBe("barn");
   expect(readFileSync(join(dataDir, "node-name"), "utf8")).toBe("barn\n");
-  writeFileSync(join(dataDir, "node-name"), ""); // as a broken disk leaves it
-  expect(await name("raspberrypi")).toBe("raspberrypi");
+  for (const text of ["", "ba", "\0\0\0\0\0"]) { // as a broken disk leaves it
+    writeFileSync(join(dataDir, "node-name"), text);
+    expect(await name("raspberrypi")).toBe("barn");
+  }
+  writeFileSync(join(dataDir, "node-name"), "loft\n"); // by somebody
+  expect(await name("raspberrypi")).toBe("loft");
   await expect(name("not_a_name", "also_not")).rejects.toThrow('"also_not" cannot be a node name');
   rmSync(dataDir, { recursive: true });
 });

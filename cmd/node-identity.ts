@@ -5,6 +5,7 @@ import { dns1123Subdomain } from "../core/api/meta/names.ts";
 import { parseCidr, parseIp } from "../core/net/cidr.ts";
 import type { Log } from "../core/observe/log.ts";
 import { ensurePrivateDirectory, readIfExists, writeDurably } from "../core/pki/durable-file.ts";
+import { copyKept, type KeptFiles, mendKept } from "../core/pki/kept-twice.ts";
 import { ensureLoneAddress } from "../node/network/lone-address.ts";
 import { chosenFamily, type NodeAddresses, nodeAddresses } from "../node/network/node-ip.ts";
 import { openNetlink } from "../node/os/netlink.ts";
@@ -23,6 +24,7 @@ const NAME_FILE = "node-name";
 
 /** Throws ConfigError. */
 export async function thisNode({ nodeName, nodeIp, dataDir }: NodeSettings, { log, machine = hostname() }: { readonly log: Log; readonly machine?: string }): Promise<ThisNode> {
+  await mendKept(kept(dataDir), log);
   const remembered = await readName(join(dataDir, NAME_FILE));
   const name = (nodeName ?? remembered ?? machine).toLowerCase();
   for (const text of dns1123Subdomain(name)) throw new ConfigError(`${JSON.stringify(name)} cannot be a node name: ${text}; choose one with --node-name`);
@@ -59,10 +61,19 @@ export function giveLoneAddress(settings: Pick<Settings, "nodeIp" | "clusterCidr
 /** Once it is a node: one that was refused may be given another name, as its machine may. */
 export async function rememberName({ dataDir }: Pick<Settings, "dataDir">, { name }: ThisNode): Promise<void> {
   const file = join(dataDir, NAME_FILE);
-  if (name === await readName(file)) return;
-  await ensurePrivateDirectory(dataDir);
-  await writeDurably(file, `${name}\n`);
+  if (name !== await readName(file)) {
+    await ensurePrivateDirectory(dataDir);
+    await writeDurably(file, `${name}\n`);
+  }
+  await copyKept(kept(dataDir)).catch(() => undefined); // on a full disk the next start does
 }
+
+/** A machine that has been renamed would be another node without it: without a certificate, and without its pods. */
+function kept(dataDir: string): KeptFiles {
+  return { dir: dataDir, names: [NAME_FILE], isWhole: (_, text) => text.endsWith("\n") /* a part of a name is one, too */ && isName(text.trim()) };
+}
+
+function isName(text: string): boolean { return dns1123Subdomain(text).length === 0; }
 
 /** Mounts, namespaces and the network's rules are root's. Throws ConfigError. */
 export function mustBeRoot(command: "server" | "agent"): void {
@@ -73,5 +84,5 @@ export function mustBeRoot(command: "server" | "agent"): void {
 /** Under which this machine became a node: its pods, volumes and certificates name it, whatever the machine is called later. */
 async function readName(file: string): Promise<string | undefined> {
   const name = (await readIfExists(file))?.trim() ?? "";
-  return dns1123Subdomain(name).length === 0 ? name : undefined;
+  return isName(name) ? name : undefined;
 }

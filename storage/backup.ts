@@ -18,7 +18,7 @@ import { Readable } from "node:stream";
 import { crc32, createZstdCompress, createZstdDecompress } from "node:zlib";
 import { buildStore } from "./build.ts";
 import { checkStore, REVISIONS_SKIPPED } from "./check.ts";
-import { explain, freeBytes, makeDirectory, storeError } from "./disk.ts";
+import { explain, freeBytes, makeDirectory, isUnreadable, storeError } from "./disk.ts";
 import type { StoreClock } from "./engine.ts";
 import { parseValueText, valueText } from "./json-text.ts";
 import { isLevelStore } from "./leveldb/leveldb.ts";
@@ -179,6 +179,7 @@ async function* readBackup(file: string): AsyncGenerator<{ readonly head: Revisi
     }
   } catch (error) {
     if (error instanceof SyntaxError) throw damaged("a line is not JSON", error);
+    if (isUnreadable(error)) throw damaged("the disk cannot read it", error);
     throw CODES_UNREADABLE.test(String((error as { code?: unknown }).code)) ? damaged("it cannot be decompressed", error) : error;
   }
   if (!complete) throw damaged("the end is missing");

@@ -43,6 +43,9 @@ export function syncDirectory(path: string): void {
   }
 }
 
+/** Whether the disk could not read what is there: a bad sector, or a file system that finds itself damaged. */
+export function isUnreadable(error: unknown): boolean { return /^(EIO|EUCLEAN|EBADMSG)$/.test(String((error as { code?: unknown } | undefined)?.code)); }
+
 const FAILING = "the disk may be failing: the system's log tells (dmesg); check it and mount it again, or restore a snapshot on another one";
 const MEANINGS: readonly [pattern: RegExp, code: StoreErrorCode, reason: string, remedy?: string][] = [
   [/ENOSPC|No space left|not enough space/i, "full", "no space left on the device"],

@@ -1,7 +1,7 @@
 /** Real directories that were damaged: mended without anybody's help, or left as they are. */
-import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 import { backupStore } from "./backup.ts";
 import { REVISIONS_SKIPPED } from "./check.ts";
@@ -93,6 +93,20 @@ test("the log lost: the backup is newer than what can be read, and is what there
   const store = await open(path);
   expect(store.revision).toBeGreaterThanOrEqual(backupRevision + REVISIONS_SKIPPED);
   await store.close();
+});
+
+test.each<[string, RegExp]>([["a table", /\.ldb$/], ["the log", /\.log$/], ["the list of tables", /^MANIFEST/]])("the disk cannot read %s: as if it were damaged", async (_, pattern) => {
+  const { path, file, rows, aside } = await lived();
+  const unread = biggest(path, pattern);
+  rmSync(unread);
+  symlinkSync("/proc/self/mem", unread); // is opened, and answers as a bad sector does
+  await expect(open(path)).rejects.toMatchObject({ code: "corrupt", fields: { reason: `the disk cannot read ${basename(unread)}` } });
+  const unreadableBackup = join(path, "../other.zst");
+  symlinkSync("/proc/self/mem", unreadableBackup);
+  const mended = await mendStore({ path, aside, backups: [unreadableBackup, file], clock });
+  expect(mended.rows).toBeGreaterThanOrEqual(3000);
+  const found = new Set((await rowsOf(path)).map(({ key }) => key));
+  expect(rows.filter(({ key }) => Number(key.slice(-5)) < 3000 && !found.has(key))).toEqual([]);
 });
 
 test("everything lost: the backup", async () => {

@@ -11,11 +11,12 @@
  * a store that somebody has removed) has nothing in common with what can be read, and is passed over. Without a backup it is what can be read, as long as
  * that is nearly all: controllers delete what belongs to an object that is gone, so a store with holes can cost more than the holes.
  */
-import { cpSync, existsSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { closeSync, copyFileSync, existsSync, mkdirSync, openSync, readdirSync, readSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import { join } from "node:path";
 import { inspectBackup, readBackupRows } from "./backup.ts";
 import { buildStore } from "./build.ts";
 import { bytesIn, REVISIONS_SKIPPED } from "./check.ts";
-import { freeBytes, storeError } from "./disk.ts";
+import { freeBytes, isUnreadable, storeError } from "./disk.ts";
 import type { Engine, StoreClock } from "./engine.ts";
 import { isLevelStore, isOpenElsewhere, levelEngine, repairLevel } from "./leveldb/leveldb.ts";
 import { load } from "./mvcc/load.ts";
@@ -24,6 +25,8 @@ import { StoreError, type Revision, type Row } from "./store.ts";
 
 /** Of the rows of a store without a backup: losing more than this is for people to decide about. */
 const LOST_SHARE_MAX = 0.1;
+/** What a disk reads at once, a page: it cannot read less of it. */
+const SECTORS_BYTES = 4096;
 /** Left free beside the copy and the new store. */
 const ROOM_BYTES = 32 * 1024 * 1024;
 
@@ -111,10 +114,46 @@ async function salvage(path: string, clock: StoreClock): Promise<Salvaged> {
   rmSync(copy, { recursive: true, force: true });
   try {
     if (!isLevelStore(path)) return NOTHING;
-    cpSync(path, copy, { recursive: true });
+    copyReadable(path, copy);
     return (await readable(copy, clock)) ?? (await afterRepair(copy, clock)) ?? NOTHING;
   } finally {
     rmSync(copy, { recursive: true, force: true });
+  }
+}
+
+/** A directory of files. Of what the disk cannot read there are zeros in the copy: the rest of the file can be sound. */
+function copyReadable(path: string, copy: string): void {
+  mkdirSync(copy, { mode: 0o700 });
+  for (const { name } of readdirSync(path, { withFileTypes: true }).filter((entry) => !entry.isDirectory())) {
+    const [from, to] = [join(path, name), join(copy, name)];
+    try {
+      copyFileSync(from, to);
+    } catch (error) {
+      if (!isUnreadable(error)) throw error;
+      rmSync(to, { force: true });
+      copyInPieces(from, to);
+    }
+  }
+}
+
+function copyInPieces(from: string, to: string): void {
+  const { size } = statSync(from), [source, target] = [openSync(from, "r"), openSync(to, "w", 0o600)];
+  try {
+    for (let at = 0; at < size; at += SECTORS_BYTES) writeSync(target, pieceAt(source, { at, length: Math.min(SECTORS_BYTES, size - at) }), 0, undefined, at);
+  } finally {
+    closeSync(source);
+    closeSync(target);
+  }
+}
+
+function pieceAt(file: number, { at, length }: { readonly at: number; readonly length: number }): Buffer {
+  const bytes = Buffer.alloc(length);
+  try {
+    readSync(file, bytes, 0, length, at);
+    return bytes;
+  } catch (error) {
+    if (isUnreadable(error)) return Buffer.alloc(length);
+    throw error;
   }
 }
 

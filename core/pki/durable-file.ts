@@ -2,7 +2,7 @@
  * Small files that must survive a power cut: either the old content or the new one, never a part.
  * Written beside the target, synced, renamed over it, and the directory synced. Readable by the owner only unless said otherwise.
  */
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 
 export async function writeDurably(path: string, content: string, { mode = 0o600 }: { readonly mode?: number } = {}): Promise<void> {
@@ -39,11 +39,4 @@ export async function ensurePrivateDirectory(path: string): Promise<void> {
 }
 
 /** Undefined when there is no such file. */
-export async function readIfExists(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
-}
+export { fileText as readIfExists } from "../lifecycle/file-text.ts";

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -49,6 +49,30 @@ test("what was damaged is kept; copies are as private as what they are of", asyn
   write("a.key", "1");
   await mendKept(files(), undefined);
   expect([read("a.key"), read("a.key.damaged"), statSync(join(dir, "a.key")).mode & 0o777]).toEqual(["1.", "1", 0o600]);
+});
+
+test("what the disk cannot read is as it was, and does not take the place of its copy", async () => {
+  write("a.crt", "1.");
+  write("a.key", "1.");
+  await copyKept(files());
+  rmSync(join(dir, "a.key"));
+  symlinkSync("/proc/self/mem", join(dir, "a.key")); // is opened, and answers as a bad sector does
+  await copyKept(files());
+  await mendKept(files(), undefined);
+  expect([read("a.key"), read("copies/a.key")]).toEqual(["1.", "1."]);
+});
+
+test("a key of which a bit is another is as it was; one that somebody has put there is his", async () => {
+  const key = (letter: string): string => `-----BEGIN PRIVATE KEY-----\n${letter.repeat(64)}.`, one = key("M");
+  const kept = { ...files(), names: ["a.key"] };
+  write("a.key", one);
+  await copyKept(kept);
+  write("a.key", one.replace("M", "O"));
+  await mendKept(kept, undefined);
+  expect(read("a.key")).toBe(one);
+  write("a.key", key("N"));
+  await mendKept(kept, undefined);
+  expect(read("a.key")).toBe(key("N"));
 });
 
 test("without a copy, or with one that is damaged as well, nothing is touched", async () => {

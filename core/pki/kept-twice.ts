@@ -24,13 +24,17 @@ export interface KeptFiles {
 /** In the directory of the files. */
 const COPIES = "copies";
 
+const PEM = "-----BEGIN ";
+/** Characters. */
+const FLIPPED_MAX = 4;
+
 /** What cannot be mended stays as it is. */
 export async function mendKept({ dir, names, isWhole, belong }: KeptFiles, log: Pick<Log, "error"> | undefined): Promise<void> {
   const texts = await readAll(dir, names);
   if (texts.every((text) => text === undefined)) return;
-  const damaged = names.filter((name, i) => texts[i] === undefined || !isWhole(name, texts[i]));
-  if (damaged.length === 0 && (belong === undefined || belong(texts as string[]))) return;
   const copies = await readAll(join(dir, COPIES), names);
+  const damaged = names.filter((name, i) => texts[i] === undefined || !isWhole(name, texts[i]) || isFlipped(texts[i], copies[i]));
+  if (damaged.length === 0 && (belong === undefined || belong(texts as string[]))) return;
   if (!areWhole(copies, { names, isWhole, belong })) return;
   const differing = names.filter((_, i) => texts[i] !== copies[i]);
   if (belong === undefined && differing.some((name) => !damaged.includes(name))) return;
@@ -47,7 +51,7 @@ export async function copyKept({ dir, names }: Pick<KeptFiles, "dir" | "names">)
   const texts = await readAll(dir, names), copies = await readAll(join(dir, COPIES), names);
   for (const [i, name] of names.entries()) {
     const text = texts[i];
-    if (text === undefined || text === copies[i]) continue;
+    if (!text /* the disk cannot read it now */ || text === copies[i]) continue;
     await ensurePrivateDirectory(join(dir, COPIES));
     await writeKept(join(dir, COPIES, name), text);
   }
@@ -55,6 +59,14 @@ export async function copyKept({ dir, names }: Pick<KeptFiles, "dir" | "names">)
 
 /** The directory of copies of these files, to be removed before the files are. */
 export function copiesIn(dir: string): string { return join(dir, COPIES); }
+
+/** Whether a certificate or a key is its copy but for a byte or two: one that somebody has put there is another one all over. What has been changed so can still be read, and signs nothing that holds. */
+function isFlipped(text: string, copy: string | undefined): boolean {
+  if (copy === undefined || text === copy || text.length !== copy.length || !copy.startsWith(PEM)) return false;
+  let differing = 0;
+  for (let i = 0; i < text.length && differing <= FLIPPED_MAX; i++) if (text[i] !== copy[i]) differing++;
+  return differing <= FLIPPED_MAX;
+}
 
 function areWhole(texts: readonly (string | undefined)[], { names, isWhole, belong }: Pick<KeptFiles, "names" | "isWhole" | "belong">): texts is readonly string[] {
   return names.every((name, i) => texts[i] !== undefined && isWhole(name, texts[i])) && (belong === undefined || belong(texts as readonly string[]));

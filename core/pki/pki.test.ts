@@ -216,17 +216,27 @@ describe("wrong clocks", () => {
     expect(problem()).toBeUndefined();
   });
 
+  test.each(["2038-01-19T03:14:08Z", "2106-02-07T06:28:15Z"])("a clock that says %s, as one with an empty battery may, ends no cluster", async (time) => {
+    const clock = clockAt("2026-07-01T00:00:00Z");
+    const pki = await open(clock);
+    clock.set(time);
+    await pki.renew();
+    for (const [name, authority] of [[ADMIN.name, "client-ca"], [SERVING_NAME, "server-ca"]] as const) {
+      expect(chainProblem(pki.leaf(name).certificate, { roots: pki.authority(authority).bundle, usage: authority === "client-ca" ? "client auth" : "server auth", nowMs: clock.nowMs() })).toBeUndefined();
+    }
+  });
+
   test("an authority is never replaced by itself", async () => {
     const clock = clockAt("2026-07-01T00:00:00Z");
     const before = (await open(clock)).authority("server-ca").bundlePem;
-    clock.set("2050-01-01T00:00:00Z");
+    clock.set("2150-01-01T00:00:00Z");
     expect((await open(clock)).authority("server-ca").bundlePem).toBe(before);
   });
 
   test("a clock beyond the end of the authorities does not have the certificates written again and again", async () => {
     const clock = clockAt("2026-07-01T00:00:00Z");
     const pki = await open(clock);
-    clock.set("2106-02-07T06:28:15Z"); // what a clock chip with an empty battery may say
+    clock.set("2126-03-01T00:00:00Z");
     expect(await pki.renew()).toHaveLength(8); // they last as long as the authorities do now
     expect(await pki.renew()).toEqual([]);
     expect((await open(clock)).leaf(ADMIN.name).certificatePem).toBe(pki.leaf(ADMIN.name).certificatePem);

@@ -134,7 +134,9 @@ export async function openPki(options: PkiOptions): Promise<Pki> {
     for (const name of AUTHORITY_NAMES) if (await takeReplaced(name)) issued.push(name);
     for (const [name, { certificate }] of authorities) {
       const leftMs = certificate.notAfterMs - clock.nowMs();
-      if (leftMs < RENEW_BEFORE_MS) log.warn("certificate authority expires", { name, notAfter: new Date(certificate.notAfterMs).toISOString() });
+      const notAfter = new Date(certificate.notAfterMs).toISOString();
+      if (leftMs < 0) log.error("a certificate authority has expired by this machine's clock, nobody is let in any more: set the clock right, or put another certificate of its key, or another authority, in its place", { name, dir, notAfter });
+      else if (leftMs < RENEW_BEFORE_MS) log.warn("certificate authority expires", { name, notAfter });
     }
     for (const spec of serverLeaves(names())) issued.push(...await ensure(spec));
     return issued;

@@ -10,7 +10,8 @@
  *   - A CA is never replaced by itself, whatever the clock says: that would cut off every node. It is reported instead.
  */
 const DAY_MS = 24 * 60 * 60 * 1000;
-export const CA_LIFETIME_MS = 3650 * DAY_MS;
+/** A hundred years: upstream's kubeadm and k3s have ten, but a clock that says 2038, or 2099, would end a cluster of theirs, and after ten years in a shed nobody is there who replaces a CA. */
+export const CA_LIFETIME_MS = 36_500 * DAY_MS;
 export const LEAF_LIFETIME_MS = 365 * DAY_MS;
 /** Upstream's kubeadm and k3s renew at 120 to 90 days: enough for a device that is off for a season. */
 export const RENEW_BEFORE_MS = 90 * DAY_MS;

@@ -94,6 +94,7 @@ install_binary() {
   else
     cp "$binary" "$BIN_DIR/.coracle.new"
     chmod 755 "$BIN_DIR/.coracle.new"
+    sync # or a loss of power now leaves an empty one of it, and nobody is there
     mv "$BIN_DIR/.coracle.new" "$BIN_DIR/coracle" # what runs keeps its file
     say "installed $BIN_DIR/coracle"
   fi
@@ -408,6 +409,7 @@ main() {
   configure "$@"
   MANAGER=$(service_manager)
   "enable_$MANAGER"
+  sync
   [ "$SKIP_START" != true ] || { say "installed, not started$([ "$MANAGER" = background ] || echo "; the next boot starts it")"; exit 0; }
   start
   wait_until_ready

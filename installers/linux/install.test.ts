@@ -43,9 +43,10 @@ test.skipIf(!canOverlay)("install, upgrade, kill, uninstall: settings stay, the 
   const out = onMachine(`
 BINARY="INSTALL_CORACLE_BINARY=$1/coracle"
 has_run() { for _ in $(seq 600); do [ "$(grep -c "^runs server" /var/log/coracle.log)" -ge "$1" ] && return; sleep 0.1; done; echo "it has not run $1 times"; }
+printf '#!/bin/sh\nls -a /usr/local/bin /etc/coracle 2>/dev/null | grep coracle | xargs >>%s/synced\n' "$1" >/usr/local/bin/sync; chmod +x /usr/local/bin/sync; hash -r
 find /etc /usr/local /var /run -xdev | sort >"$1/before"
 env "$BINARY" CORACLE_TOKEN="it's secret" INSTALL_CORACLE_EXEC="--node-name 'edge 1'" sh installers/linux/install.sh --disable dns
-echo "== kill"; has_run 1; kill -9 "$(cat /run/coracle.pid)"; has_run 2; /usr/local/lib/coracle/service status
+cat "$1/synced"; echo "== kill"; has_run 1; kill -9 "$(cat /run/coracle.pid)"; has_run 2; /usr/local/lib/coracle/service status
 echo "== again"; echo '# newer' >>"$1/coracle"; env "$BINARY" sh installers/linux/install.sh
 has_run 3; cat /var/log/coracle.log; stat -c '%a %n' /etc/coracle/coracle.env; cat /etc/coracle/coracle.args
 echo "== uninstall"; coracle-uninstall
@@ -55,6 +56,7 @@ sh installers/linux/uninstall.sh
 `);
   const [installed, killed, again, uninstalled, left] = out.split(/^== .*$/m);
   expect(installed).toContain("[coracle] ready after ");
+  expect(installed).toMatch(/\n\.coracle\.new\n.*coracle\.args coracle\.env coracle coracle-uninstall\n/); // the executable before it has its name, all of it before it is started
   expect(killed).toContain("coracle is running, process ");
   expect(again).toContain("keeping the settings");
   expect(again!.match(/runs server --node-name edge 1 --disable dns with token 'it's secret' of itself/g)).toHaveLength(3);

@@ -54,7 +54,7 @@ export class NodeIdentity {
     for (const files of keptIn(dir)) await mendKept(files, log);
     const identity = new NodeIdentity(dir, nodeName, await ensureMachineKey(join(dir, "machine.key"), log));
     const ours = (leaf: Leaf | undefined): Leaf | undefined => (leaf && sameBytes(leaf.certificate.subjectRaw, encodeSubject(kubeletSubject(nodeName))) ? leaf : undefined);
-    identity.#ca = await readIfExists(identity.#path("server-ca.crt"));
+    identity.#ca = (await readIfExists(identity.#path("server-ca.crt"))) || undefined;
     identity.#client = ours(await readLeaf(dir, CLIENT));
     identity.#serving = ours(await readLeaf(dir, SERVING));
     identity.#cluster = readCluster(await readIfExists(identity.#path("cluster.json")));

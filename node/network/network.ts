@@ -21,6 +21,7 @@ import { NODES } from "../../core/client/resources.ts";
 import { serviceRanges } from "../../core/client/service-ranges.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { parseCidr } from "../../core/net/cidr.ts";
 import type { Log } from "../../core/observe/log.ts";
@@ -144,7 +145,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   /** Whole or not at all: containerd reads the directory whenever it changes. */
   function writeConfig(text: string, podCidrs: readonly string[]): void {
     const path = join(options.cniConfDir, CNI_FILE);
-    if (existsSync(path) && readFileSync(path, "utf8") === text) return;
+    if (fileTextSync(path) === text) return;
     mkdirSync(options.cniConfDir, { recursive: true });
     writeFileSync(`${path}.new`, text);
     renameSync(`${path}.new`, path);
@@ -154,9 +155,10 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   /** After a reboot no pod of before has its address any more, but host-local would keep them all. */
   function forgetOldBoot(): void {
     const bootId = readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
-    if (existsSync(paths.boot) && readFileSync(paths.boot, "utf8") === bootId) return;
+    if (fileTextSync(paths.boot) === bootId) return;
     for (const path of heldAddresses(paths.ipam)) rmSync(path, { force: true });
     mkdirSync(options.stateDir, { recursive: true });
+    rmSync(paths.boot, { force: true }); // its sectors may be bad
     writeFileSync(paths.boot, bootId);
   }
 

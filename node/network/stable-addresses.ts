@@ -3,8 +3,9 @@
  *
  * A node that reboots while its API server is away cannot tell anyone that its pods have moved, so they had better not.
  */
-import { chmod, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileText } from "../../core/lifecycle/file-text.ts";
 import { CNI_NETWORK } from "./cni-config.ts";
 import { CNI_RESULTS, namesIn } from "./cni-records.ts";
 import script from "./address-plugin.txt" with { type: "text" };
@@ -38,7 +39,7 @@ export function stableAddresses({ pluginDir, recordDir, ipamDir, isPodHere, resu
     async install() {
       const path = join(pluginDir, ADDRESS_PLUGIN);
       const text = script.replaceAll(/=([A-Z]+)$/gm, (all, name: string) => (values[name] === undefined ? all : `='${values[name].replaceAll("'", "'\\''")}'`));
-      if ((await textOf(path)) === text) return;
+      if ((await fileText(path)) === text) return;
       await mkdir(pluginDir, { recursive: true });
       await writeFile(`${path}.new`, text);
       await chmod(`${path}.new`, 0o755);
@@ -48,14 +49,4 @@ export function stableAddresses({ pluginDir, recordDir, ipamDir, isPodHere, resu
       for (const uid of await namesIn(recordDir)) if (!isPodHere(uid)) await rm(join(recordDir, uid), { force: true });
     },
   };
-}
-
-/** Undefined: there is no such file. */
-async function textOf(path: string): Promise<string | undefined> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  }
 }

@@ -7,6 +7,7 @@
 import { existsSync, readFileSync, renameSync } from "node:fs";
 import { mkdir, open, rename } from "node:fs/promises";
 import { dirname } from "node:path";
+import { isUnreadable } from "../../core/lifecycle/file-text.ts";
 import { keyedTurns } from "../../core/lifecycle/keyed-turns.ts";
 import type { Log } from "../../core/observe/log.ts";
 
@@ -73,23 +74,25 @@ export function stateFile(path: string): StateFile {
   };
 }
 
-/** Undefined: there is none. Throws CorruptStateError for what is not JSON. */
+/** Undefined: there is none. Throws CorruptStateError for what is no JSON object, and for what the disk cannot read. */
 export function parseStateFile<T>(path: string): T | undefined {
   if (!existsSync(path)) return undefined;
   try {
-    return JSON.parse(readFileSync(path, "utf8")) as T;
+    const found: unknown = JSON.parse(readFileSync(path, "utf8"));
+    if (typeof found !== "object" || found === null) throw new SyntaxError("it holds no object");
+    return found as T;
   } catch (cause) {
-    if (cause instanceof SyntaxError) throw new CorruptStateError(`${path} is corrupted: ${cause.message}`, { cause });
+    if (cause instanceof SyntaxError || isUnreadable(cause)) throw new CorruptStateError(`${path} is corrupted: ${(cause as Error).message}`, { cause });
     throw cause;
   }
 }
 
-/** What the file holds; undefined if there is none, or was none that can be read. `read`: throws CorruptStateError. */
+/** What the file holds; undefined if there is none, or was none that can be read. `read`: throws CorruptStateError, or a TypeError where something is missing that was written. */
 export function readStateFile<T>(path: string, log: Pick<Log, "error">, read: (path: string) => T | undefined = parseStateFile): T | undefined {
   try {
     return read(path);
   } catch (error) {
-    if (!(error instanceof CorruptStateError)) throw error;
+    if (!(error instanceof CorruptStateError || error instanceof TypeError)) throw error;
     const aside = `${path}.corrupt`;
     renameSync(path, aside);
     log.error("a state file is corrupted and was put aside, going on without it", { file: path, aside, error });

@@ -104,6 +104,42 @@ test("readiness waits for what must be prepared, which is tried again", async ()
   expect(tries).toBe(2);
 });
 
+test("one that runs and only refuses is ended and started again; one that has answered is not, whatever takes long", async () => {
+  const pids: number[] = [];
+  const refuses = async (): Promise<void> => {
+    if (pids.at(-1) !== pidNow()) pids.push(pidNow());
+    if (pids.length < 3) throw new Error("unknown service runtime.v1.RuntimeService");
+  };
+  let prepared = 0;
+  await live(options("refuses", { answers: refuses, answerMs: 300, prepare: async () => { if (prepared++ < 2) throw new Error("not yet"); } }));
+  expect([pids.length, prepared, pidNow() === pids[2]]).toEqual([3, 3, true]);
+  let first = 0, second = 0; // which refuses; and there is another one without anybody's help
+  const later = await live(options("later", { answerMs: 300, async answers() {
+    if (first !== 0 && pidNow() !== first) second ||= pidNow();
+    if (pidNow() === second) throw new Error("unknown service");
+  } }), async () => {
+    first = pidNow();
+    process.kill(first, "SIGKILL");
+    while (pidNow() === first || pidNow() === second || second === 0) await systemClock.sleep(20, AbortSignal.timeout(10_000));
+  });
+  expect([first, second]).not.toContain(later);
+});
+
+test("one that does not stay up is healed before it is started again, by what it said; and why it ended is told, not the end of its stack", async () => {
+  const panics = join(directory, "panics");
+  writeFileSync(panics, `#!/bin/sh\necho 'level=info msg="loading plugin"'; echo 'panic: page 3'; for i in 1 2 3 4 5; do echo "go.etcd.io/bbolt.Open($i)"; done; exit 2\n`, { mode: 0o755 });
+  const stop = new AbortController(), healed: [number, string[]][] = [], told: unknown[] = [];
+  const log = { ...silentLog, warn: (_: string, fields?: Readonly<Record<string, unknown>>) => void told.push((fields?.["lastLines"] as string[] | undefined)?.[0]) };
+  const heal = async (failures: number, lines: readonly string[]): Promise<void> => {
+    healed.push([failures, lines.slice(-2)]);
+    if (failures === 2) stop.abort();
+  };
+  rmSync(logFile, { force: true });
+  await superviseContainerd(options("p", { program: panics, heal }), { ...deps, log }, stop.signal, () => undefined);
+  const end = ["go.etcd.io/bbolt.Open(4)", "go.etcd.io/bbolt.Open(5)"];
+  expect([healed, told]).toEqual([[[1, end], [2, end]], ["panic: page 3", "panic: page 3"]]);
+});
+
 test("a program that cannot be started is no reason to give up", async () => {
   await stopContainerd(processFile, deps);
   const missing = join(directory, "later");

@@ -5,9 +5,10 @@
  *   stopped ─start─▶ running ─ends─▶ back-off ─start─▶ …        stopping `coracle` leaves it as it is
  */
 import { spawn } from "node:child_process";
-import { closeSync, existsSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readSync, renameSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
+import { fileTextSync, isUnreadable } from "../../core/lifecycle/file-text.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { trimLog } from "./log-file.ts";
@@ -23,8 +24,12 @@ export interface ContainerdOptions {
   readonly environment: Readonly<Record<string, string>>;
   /** Resolves once the runtime answers. */
   readonly answers: (signal: AbortSignal) => Promise<void>;
+  /** How long it may take to. */
+  readonly answerMs?: number | undefined;
   /** What must be done with it before anyone else uses it. Repeated when it throws. */
   readonly prepare: (signal: AbortSignal) => Promise<void>;
+  /** Called before one is started again, with how many in a row did not stay up and what the last said. Does not throw. */
+  readonly heal?: ((failures: number, lines: readonly string[], signal: AbortSignal) => Promise<void>) | undefined;
 }
 
 interface Deps { readonly clock: Clock; readonly log: Log }
@@ -43,6 +48,8 @@ const OWN_LOOK_PERIOD_MS = 30_000;
 const RESTART_BACKOFF = { minMs: 200, maxMs: 10_000 };
 /** One that ran this long did not fail because of how it was started. */
 const STABLE_MS = 60_000;
+/** Of its log, a panic's stack and more. */
+const TAIL_BYTES = 64 * 1024;
 /** containerd has nothing to finish: requests under way are repeated by the kubelet. */
 const STOP_TIMEOUT_MS = 10_000;
 /** On a loaded single-core machine with hundreds of containers to find again; 0.1 s on an idle one with none. */
@@ -70,27 +77,34 @@ export async function superviseContainerd(options: ContainerdOptions, { clock, l
     if (signal.aborted) return;
     failures = clock.uptimeMs() - startedMs >= STABLE_MS ? 1 : failures + 1;
     const delayMs = backoffMs(failures, RESTART_BACKOFF);
-    log.warn("containerd ended, starting it again", { pid: running?.pid, delayMs, lastLines: lastLines(options.logFile) });
+    const lines = lastLines(options.logFile);
+    log.warn("containerd ended, starting it again", { pid: running?.pid, delayMs, lastLines: telling(lines) });
     running = undefined;
     await clock.sleep(delayMs, signal);
+    if (!signal.aborted) await options.heal?.(failures, lines, signal);
   }
 }
 
-/** Waits for the first answer, prepares, says ready; does nothing when called for a later containerd. One that never answers is ended, and so started again. */
-function prepareOnce({ answers, prepare, logFile }: ContainerdOptions, deps: Deps, ready: () => void): (running: Running, signal: AbortSignal) => Promise<void> {
+/**
+ * Waits for the first answer, and the first time prepares and says ready. One that never answers is ended, and so started again; so is one that only refuses: where there was
+ * no room when it started it runs without what it could not make, CRI among that, and stays so.
+ */
+function prepareOnce({ answers, prepare, logFile, answerMs = ANSWER_TIMEOUT_MS }: ContainerdOptions, deps: Deps, ready: () => void): (running: Running, signal: AbortSignal) => Promise<void> {
   let isDone = false;
   return async (running, signal) => {
-    for (let failures = 1; !isDone && !signal.aborted; failures++) {
-      const inTime = AbortSignal.any([signal, AbortSignal.timeout(ANSWER_TIMEOUT_MS)]);
+    const inTime = AbortSignal.any([signal, AbortSignal.timeout(answerMs)]);
+    for (let failures = 1, hasAnswered = false; !(isDone && hasAnswered) && !signal.aborted; failures++) {
       try {
-        await answers(inTime);
+        if (!hasAnswered) await answers(inTime);
+        hasAnswered = true;
+        if (isDone) return;
         await prepare(signal);
         isDone = true;
         ready();
       } catch (error) {
         if (signal.aborted) return;
         deps.log.error("containerd is running but not usable", { pid: running.pid, error, logFile });
-        if (inTime.aborted) return stop(running, deps);
+        if (!hasAnswered && inTime.aborted) return stop(running, deps);
         await deps.clock.sleep(backoffMs(failures, RESTART_BACKOFF), signal);
       }
     }
@@ -172,9 +186,10 @@ async function stop(running: Running, { clock }: Deps): Promise<void> {
 }
 
 function readProcessFile(path: string): Running | undefined {
-  if (!existsSync(path)) return undefined;
+  const text = fileTextSync(path);
+  if (text === undefined) return undefined;
   try {
-    const { pid, startTicks, fingerprint } = JSON.parse(readFileSync(path, "utf8")) as Partial<Running>;
+    const { pid, startTicks, fingerprint } = JSON.parse(text) as Partial<Running>;
     return typeof pid === "number" && typeof startTicks === "number" && typeof fingerprint === "string" ? { pid, startTicks, fingerprint } : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined; // cut off by a crash: what it named is started anew, and the lock on containerd's database settles it
@@ -182,7 +197,27 @@ function readProcessFile(path: string): Running | undefined {
   }
 }
 
+/** Of one that panics the log ends with hundreds of lines. */
 function lastLines(logFile: string): string[] {
-  if (!existsSync(logFile)) return [];
-  return readFileSync(logFile, "utf8").trimEnd().split("\n").slice(-3);
+  return tailOf(logFile).trimEnd().split("\n").filter(Boolean);
+}
+
+function tailOf(path: string): string {
+  if (!existsSync(path)) return "";
+  const file = openSync(path, "r");
+  try {
+    const { size } = fstatSync(file), buffer = Buffer.alloc(Math.min(size, TAIL_BYTES));
+    return buffer.toString("utf8", 0, readSync(file, buffer, 0, buffer.length, size - buffer.length));
+  } catch (error) {
+    if (isUnreadable(error)) return "";
+    throw error;
+  } finally {
+    closeSync(file);
+  }
+}
+
+/** Three of them: what it ended for where it said so, which stands before its stack. */
+function telling(lines: readonly string[]): readonly string[] {
+  const at = lines.findLastIndex((line) => /^(panic|fatal error|unexpected fault address|containerd): ?/.test(line));
+  return at < 0 ? lines.slice(-3) : lines.slice(at, at + 3);
 }

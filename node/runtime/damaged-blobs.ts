@@ -7,9 +7,10 @@
  * Their names are checksums. Those of small files are compared, which manifests and configurations are; layers are unpacked already, and take too long to read at each start.
  */
 import { createHash } from "node:crypto";
-import { existsSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, rmSync } from "node:fs";
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { fileTextSync, isUnreadable } from "../../core/lifecycle/file-text.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { type Exec, exec } from "../os/exec.ts";
 import { NAMESPACE } from "./images.ts";
@@ -38,7 +39,8 @@ export async function removeDamagedBlobs(paths: Pick<RuntimePaths, "root" | "bin
 /** Before containerd starts: it makes one where there is none, and never answers where it is cut off. */
 export function removeDamagedUuid({ root }: Pick<RuntimePaths, "root">, log: Pick<Log, "error">): void {
   const path = join(root, "io.containerd.grpc.v1.introspection/uuid");
-  if (!existsSync(path) || UUID.test(readFileSync(path, "utf8"))) return;
+  const text = fileTextSync(path);
+  if (text === undefined || UUID.test(text)) return;
   log.error("containerd's name for itself was damaged, it gets another one", { path });
   rmSync(path);
 }
@@ -47,6 +49,6 @@ async function isDamaged(path: string, checksum: string): Promise<boolean> {
   try {
     return (await stat(path)).size <= SMALL_BYTES_MAX && createHash("sha256").update(await readFile(path)).digest("hex") !== checksum;
   } catch (error) {
-    return (error as NodeJS.ErrnoException).code === "EIO"; // gone meanwhile is nobody's loss
+    return isUnreadable(error); // gone meanwhile is nobody's loss
   }
 }

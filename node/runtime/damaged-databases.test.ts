@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
-import { removeDamagedDatabases } from "./damaged-databases.ts";
+import { removeDamagedDatabases, removeUnusableDatabases } from "./damaged-databases.ts";
 
 let root = "";
 beforeEach(() => { root = mkdtempSync(join(tmpdir(), "databases-")); });
@@ -60,4 +60,17 @@ test("without its database a snapshotter begins anew, and what containerd knows 
   put({ [METADATA]: database(), [SNAPSHOTS]: Buffer.alloc(0) });
   removeDamagedDatabases({ root }, silentLog);
   expect(left()).toEqual([]);
+});
+
+test("of one that is whole at its ends but ends containerd each time its own goes first, then those of snapshotters; what ends for another reason keeps all", () => {
+  const panic = ["panic: assertion failed: Page expected to be: 3, but self identifies as 0", "goroutine 1 [running]:", "go.etcd.io/bbolt.(*Tx).page(0x10?, 0x3b7ba41263c0?)"], told: unknown[] = [];
+  const log = { error: (_: string, fields?: Readonly<Record<string, unknown>>) => void told.push(fields?.["said"]) };
+  put({ [METADATA]: database(), [SNAPSHOTS]: database() });
+  expect([removeUnusableDatabases({ root }, { lines: ["loading plugin io.containerd.metadata.v1.bolt", "containerd: no room"], isFirst: true }, log), left()]).toEqual([false, [METADATA, SNAPSHOTS, LAYER]]);
+  expect([removeUnusableDatabases({ root }, { lines: panic, isFirst: true }, log), left()]).toEqual([true, [SNAPSHOTS, LAYER]]);
+  put({ [METADATA]: database() });
+  expect([removeUnusableDatabases({ root }, { lines: panic, isFirst: false }, log), left()]).toEqual([true, []]);
+  expect([removeUnusableDatabases({ root }, { lines: panic, isFirst: false }, log), told]).toEqual([false, [panic[0], panic[0], panic[0]]]);
+  put({ [METADATA]: database(), [SNAPSHOTS]: database() });
+  expect([removeUnusableDatabases({ root }, { lines: [...panic, "github.com/containerd/containerd/v2/core/snapshots/storage.WalkInfo({0x2b3e858, 0x18009709a460})"], isFirst: true }, log), left()]).toEqual([true, []]);
 });

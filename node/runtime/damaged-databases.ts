@@ -12,19 +12,40 @@ import { join } from "node:path";
 import type { Log } from "../../core/observe/log.ts";
 import type { RuntimePaths } from "./paths.ts";
 
+const METADATA = "io.containerd.metadata.v1.bolt/meta.db";
+/** Of a stack. */
+const BBOLT = /^go\.etcd\.io\/bbolt/;
+/** Of one that was about a snapshotter's database. Without it containerd's own is of no use. */
+const SNAPSHOTS = /^github\.com\/containerd\/containerd\/v2\/(core\/snapshots\/storage\.|core\/metadata\.\(\*snapshotter\))/;
+const SAID = /^(panic|fatal error|unexpected fault address)/;
 const SNAPSHOTTER = /^io\.containerd\.snapshotter\.v1\./;
 const MAGIC = 0xed0cdaed, VERSION = 2, PAGE_HEADER_BYTES = 16, META_BYTES = 64, SUMMED_BYTES = META_BYTES - 8;
 /** Of 4 KiB and more, as the machine has them. */
 const PAGE_BYTES_MAX = 64 * 1024;
 
 export function removeDamagedDatabases({ root }: Pick<RuntimePaths, "root">, log: Pick<Log, "error">): void {
-  const metadata = join(root, "io.containerd.metadata.v1.bolt/meta.db");
+  const metadata = join(root, METADATA);
   const snapshotters = (existsSync(root) ? readdirSync(root) : []).filter((name) => SNAPSHOTTER.test(name)).map((name) => join(root, name)).filter((path) => isDamaged(join(path, "metadata.db")));
   const doomed = [...snapshotters, ...(snapshotters.length > 0 || isDamaged(metadata) ? [metadata] : [])];
   for (const path of doomed) {
     log.error("a database of containerd's was damaged: it begins anew, and images have to be had again", { path });
     rmSync(path, { recursive: true, force: true });
   }
+}
+
+/**
+ * Of a database that is whole at its ends a page within can be another: then bbolt ends containerd at each start, or soon after. `lines`: containerd's last. Its own is the
+ * one to go first; where that has not helped, or the stack says so, those of its snapshotters go as well. False: it is not that.
+ */
+export function removeUnusableDatabases({ root }: Pick<RuntimePaths, "root">, { lines, isFirst }: { readonly lines: readonly string[]; readonly isFirst: boolean }, log: Pick<Log, "error">): boolean {
+  if (!lines.some((line) => BBOLT.test(line))) return false;
+  const all = existsSync(root) ? readdirSync(root).filter((name) => SNAPSHOTTER.test(name)) : [];
+  const found = [...(isFirst && !lines.some((line) => SNAPSHOTS.test(line)) ? [] : all), METADATA].map((name) => join(root, name)).filter((path) => existsSync(path));
+  for (const path of found) {
+    log.error("a database of containerd's ends it again and again, it must be damaged: it begins anew, and images have to be had again", { path, said: lines.find((line) => SAID.test(line)) });
+    rmSync(path, { recursive: true, force: true });
+  }
+  return found.length > 0;
 }
 
 /** False: it is not there, too. */

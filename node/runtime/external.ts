@@ -7,9 +7,10 @@
  *
  * containerd 1.6 does not say that the image of its sandboxes is pinned; the garbage collection of images is told so here.
  */
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { aborted } from "../../core/lifecycle/aborted.ts";
+import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
@@ -47,7 +48,7 @@ export function externalRuntime({ dataDir, asset, unpack }: ExternalRuntimeOptio
   return {
     name: "container-runtime", cniConfDir: "/etc/cni/net.d",
     cri: pinning(cri, () => sandboxImage),
-    hasOurs: (plugin) => existsSync(join(directory, plugin)) && readFileSync(join(directory, plugin), "utf8") === pluginScript(plugin, { cniBinDir, binDir }),
+    hasOurs: (plugin) => fileTextSync(join(directory, plugin)) === pluginScript(plugin, { cniBinDir, binDir }),
     async run(signal, ready) {
       if (asset) {
         await unpackBundle({ asset, agentDir: agent, log, unpack });

@@ -4,9 +4,10 @@
  * Archives in <data-dir>/agent/images are imported at start, those that have changed since; their images are pinned, because the kubelet's garbage collection could remove
  * what no registry could bring back.
  */
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Cri } from "../cri/client.ts";
 import { type Exec, exec } from "../os/exec.ts";
@@ -132,7 +133,7 @@ export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<
     if (signal.aborted) return imported;
     const { size: sizeBytes, mtimeMs: modifiedMs } = statSync(join(paths.imagesDir, name));
     const known = before[name];
-    if (known && known.sizeBytes === sizeBytes && known.modifiedMs === modifiedMs && known.images.every((image) => present.has(image))) {
+    if (known && known.sizeBytes === sizeBytes && known.modifiedMs === modifiedMs && known.images?.every((image) => present.has(image))) {
       after[name] = known;
       continue;
     }
@@ -152,9 +153,9 @@ export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<
 }
 
 function readImported(path: string): Imported {
-  if (!existsSync(path)) return {};
   try {
-    return JSON.parse(readFileSync(path, "utf8")) as Imported;
+    const found: unknown = JSON.parse(fileTextSync(path) ?? "{}");
+    return typeof found === "object" && found !== null ? (found as Imported) : {};
   } catch (error) {
     if (error instanceof SyntaxError) return {}; // cut off by a crash: importing again does no harm
     throw error;

@@ -14,8 +14,9 @@
  *
  * API: https://github.com/containerd/containerd/blob/main/docs/hosts.md
  */
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 
 export interface RegistryAuth { readonly username?: string | undefined; readonly password?: string | undefined; readonly auth?: string | undefined; readonly identity_token?: string | undefined }
 export interface RegistryTls { readonly cert_file?: string | undefined; readonly key_file?: string | undefined; readonly ca_file?: string | undefined; readonly insecure_skip_verify?: boolean | undefined }
@@ -110,10 +111,12 @@ export function writeHostsFiles(directory: string, files: ReadonlyMap<string, st
   for (const entry of readdirSync(directory, { withFileTypes: true })) {
     if (!entry.isDirectory() || files.has(entry.name)) continue;
     const path = join(directory, entry.name, "hosts.toml");
-    if (readdirSync(join(directory, entry.name)).includes("hosts.toml") && readFileSync(path, "utf8").startsWith(MARK)) rmSync(join(directory, entry.name), { recursive: true });
+    if (fileTextSync(path)?.startsWith(MARK)) rmSync(join(directory, entry.name), { recursive: true });
   }
   for (const [name, text] of files) {
     mkdirSync(join(directory, name), { recursive: true });
-    writeFileSync(join(directory, name, "hosts.toml"), text, { mode: 0o600 });
+    const path = join(directory, name, "hosts.toml");
+    rmSync(path, { force: true }); // its sectors may be bad
+    writeFileSync(path, text, { mode: 0o600 });
   }
 }

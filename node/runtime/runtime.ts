@@ -16,9 +16,10 @@
  * Linux only: on Windows containerd is installed by itself and named by --container-runtime-endpoint.
  */
 import { createHash } from "node:crypto";
-import { chmodSync, existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, realpathSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../core/lifecycle/clock.ts";
+import { fileTextSync } from "../../core/lifecycle/file-text.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { settleAll } from "../../core/lifecycle/settle-all.ts";
 import type { Log } from "../../core/observe/log.ts";
@@ -26,9 +27,9 @@ import type { Cri } from "../cri/client.ts";
 import { hasApparmor } from "../os/apparmor.ts";
 import type { Mounts } from "../os/mount.ts";
 import { type ContainerdSettings, renderContainerdConfig } from "./containerd-config.ts";
-import { superviseContainerd } from "./containerd.ts";
+import { stopContainerd, superviseContainerd } from "./containerd.ts";
 import { removeDamagedBlobs, removeDamagedUuid } from "./damaged-blobs.ts";
-import { removeDamagedDatabases } from "./damaged-databases.ts";
+import { removeDamagedDatabases, removeUnusableDatabases } from "./damaged-databases.ts";
 import { removeDeadSockets } from "./dead-sockets.ts";
 import { bootId, canLowerOomScore, canOverlay } from "./host-facts.ts";
 import { ensureHostsFile } from "./hosts-file.ts";
@@ -38,6 +39,7 @@ import { type RuntimePaths, runtimePaths } from "./paths.ts";
 import { hostsFiles, NO_REGISTRIES, type Registries, registryAuths, writeHostsFiles } from "./registries.ts";
 import { endStrayShims } from "./stray-shims.ts";
 import { type BundleAsset, type UnpackArchive, unpackBundle } from "./unpack.ts";
+import { wholeComponents } from "./whole-components.ts";
 
 export interface ContainerRuntimeOptions {
   readonly dataDir: string;
@@ -76,6 +78,9 @@ export interface ContainerRuntime extends Runnable {
   readonly searchPath: string;
 }
 
+/** After so many in a row that did not stay up it is looked for whom to blame: a machine that is busy, or short of memory, has one or two. */
+const FAILURES_OF_COMPONENTS = 2, FAILURES_OF_DATABASES = 3;
+
 const MACHINE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 /** Images without which no pod starts, and no garbage may be collected. In the bundle as images/pause.tar. */
 const PAUSE_IMAGE = "coracle.local/pause:1";
@@ -89,12 +94,13 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
   /** What a node that was switched off left: its mounts and processes are gone, only the notes about them are here. */
   function forgetLastBoot(): void {
     const now = bootId();
-    if (existsSync(paths.bootFile) && readFileSync(paths.bootFile, "utf8") === now) return;
+    if (fileTextSync(paths.bootFile) === now) return;
     const stillMounted = mounts.list().some(({ target }) => target.startsWith(`${paths.run}/`));
     if (!stillMounted) {
       for (const directory of [paths.state, paths.runcRoot]) rmSync(directory, { recursive: true, force: true });
       removeDamagedDatabases(paths, log);
     }
+    rmSync(paths.bootFile, { force: true }); // its sectors may be bad
     writeFileSync(paths.bootFile, now);
   }
 
@@ -110,7 +116,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
       logLevel, cniBinDirs: [paths.cniBinDir, ...cniBinDirs], cniConfDir, streamIdleTimeout: options.streamIdleTimeout, registryAuths: registryAuths(registries),
     };
     const config = renderContainerdConfig(paths, settings);
-    if (!existsSync(paths.config) || readFileSync(paths.config, "utf8") !== config) {
+    if (fileTextSync(paths.config) !== config) {
       writeFileSync(`${paths.config}.new`, config, { mode: 0o600 });
       renameSync(`${paths.config}.new`, paths.config);
     }
@@ -131,13 +137,21 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
   return {
     name: "container-runtime", paths, socketPath: paths.socket, binDir: paths.binDir, cniBinDir: paths.cniBinDir, cniConfDir, searchPath,
     async run(signal, ready) {
-      await unpackBundle({ asset, agentDir: paths.agent, log, unpack: options.unpack });
+      const unpacking = { asset, agentDir: paths.agent, log, unpack: options.unpack };
+      await unpackBundle(unpacking);
+      const components = wholeComponents(unpacking, { clock, log, restart: () => stopContainerd(paths.processFile, { clock, log }) });
       const config = prepare();
       const env = { ...environment, PATH: searchPath };
       const fingerprint = createHash("sha256").update(JSON.stringify([asset.hash, config, env])).digest("hex");
+      const heal = async (failures: number, lines: readonly string[], stop: AbortSignal): Promise<void> => {
+        removeDamagedDatabases(paths, log);
+        if (failures === FAILURES_OF_DATABASES || failures === 2 * FAILURES_OF_DATABASES) removeUnusableDatabases(paths, { lines, isFirst: failures === FAILURES_OF_DATABASES }, log);
+        else if (failures === FAILURES_OF_COMPONENTS) await components.mend(stop);
+      };
       const over = new AbortController();
       const supervising = superviseContainerd({
         program: join(paths.binDir, "containerd"), configFile: paths.config, logFile: paths.logFile, processFile: paths.processFile, fingerprint, environment: env,
+        heal,
         answers: async (stop) => void (await cri.call("RuntimeService/Version", {}, { signal: stop, timeoutMs: 0 })),
         prepare: async (stop) => {
           await removeDamagedBlobs(paths, { log, signal: stop });
@@ -149,7 +163,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
         },
       }, { clock, log }, signal, ready).finally(() => over.abort());
       const quit = AbortSignal.any([signal, over.signal]);
-      await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, quit), endShimsThatMissedExits({ socket: paths.socket }, { cri, clock, log }, quit), removeDeadSockets({}, { clock, log }, quit)]);
+      await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, quit), components.keep(quit), endShimsThatMissedExits({ socket: paths.socket }, { cri, clock, log }, quit), removeDeadSockets({}, { clock, log }, quit)]);
     },
   };
 }

@@ -1,11 +1,12 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
 import { afterAll, expect, test } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
 import { execOk } from "../os/exec.ts";
-import { unpackBundle } from "./unpack.ts";
+import { mendBundle, unpackBundle } from "./unpack.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "unpack-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -17,6 +18,9 @@ async function bundle(hash: string, content: string, tarOptions: readonly string
   writeFileSync(join(directory, `${hash}.tar.zst`), zstdCompressSync(readFileSync(join(directory, `${hash}.tar`))));
   return { path: join(directory, `${hash}.tar.zst`), hash };
 }
+
+/** Under the name that it has in an executable. */
+function named({ path }: { readonly path: string }): { path: string; hash: string } { return { path, hash: createHash("sha256").update(readFileSync(path)).digest("hex").slice(0, 16) }; }
 
 test("a version is unpacked once; the next one takes its place, and what was left of an attempt goes", async () => {
   const agentDir = join(directory, "agent");
@@ -39,22 +43,22 @@ test("a version is unpacked once; the next one takes its place, and what was lef
 test("an archive that names a path outside of it is refused, and nothing takes the old version's place", async () => {
   const agentDir = join(directory, "agent2");
   await unpackBundle({ asset: await bundle("good", "1"), agentDir, log: silentLog });
-  const evil = await bundle("evil", "2", ["--transform=s,^bin/tool,../../escaped,"]);
+  const evil = named(await bundle("evil", "2", ["--transform=s,^bin/tool,../../escaped,"]));
   await expect(unpackBundle({ asset: evil, agentDir, log: silentLog })).rejects.toThrow("outside");
   expect([readlinkSync(join(agentDir, "current")), existsSync(join(directory, "escaped"))]).toEqual(["bin-good", false]);
 });
 
 test("attempts that are cut off again and again do not fill the disk", async () => {
   const agentDir = join(directory, "agent4");
-  const asset = await bundle("slow", "1");
+  const asset = named(await bundle("slow", "1"));
   const cutOff = async (_: string, to: string): Promise<void> => {
     mkdirSync(join(to, "bin"), { recursive: true });
     throw new Error("cut off");
   };
-  mkdirSync(join(agentDir, "bin-slow.4194304.unfinished/bin"), { recursive: true });
+  mkdirSync(join(agentDir, `bin-${asset.hash}.4194304.unfinished/bin`), { recursive: true });
   await expect(unpackBundle({ asset, agentDir, log: silentLog, unpack: cutOff })).rejects.toThrow("cut off");
   await expect(unpackBundle({ asset, agentDir, log: silentLog, unpack: cutOff })).rejects.toThrow("cut off");
-  expect(readdirSync(agentDir)).toEqual([`bin-slow.${process.pid}.unfinished`]);
+  expect(readdirSync(agentDir)).toEqual([`bin-${asset.hash}.${process.pid}.unfinished`]);
 });
 
 test("what the disk has cut off or lost is unpacked anew; what an older version has unpacked, and nobody has noted, stays", async () => {
@@ -73,6 +77,35 @@ test("what the disk has cut off or lost is unpacked anew; what an older version 
   rmSync(list);
   writeFileSync(tool, "older");
   expect(await start()).toBe("older");
+});
+
+test("of what is as long as it was a bit that is another is found by reading all, and it is unpacked anew; so is what the disk cannot read", async () => {
+  const agentDir = join(directory, "agent6"), tool = join(agentDir, "current/bin/tool");
+  const asset = await bundle("flipped", "whole"), told: unknown[] = [];
+  const options = { asset, agentDir, log: { ...silentLog, error: (_: string, fields?: Readonly<Record<string, unknown>>) => void told.push(fields?.["file"]) } };
+  await unpackBundle(options);
+  expect(await mendBundle(options)).toBeUndefined();
+  writeFileSync(tool, "whole".replace("h", "i"));
+  await unpackBundle(options);
+  expect(readFileSync(tool, "utf8")).toBe("wiole"); // a start does not read it
+  expect([await mendBundle(options), readFileSync(tool, "utf8"), readdirSync(agentDir).sort()]).toEqual(["bin/tool", "whole", ["bin-flipped", "bin-flipped.damaged", "current"]]);
+  await unpackBundle(options);
+  expect(readdirSync(agentDir).sort()).toEqual(["bin-flipped", "current"]);
+  rmSync(tool);
+  symlinkSync("/proc/self/mem", tool); // is opened, and answers as a bad sector does
+  expect([await mendBundle(options), readFileSync(tool, "utf8"), told]).toEqual(["bin/tool", "whole", ["bin/tool", "bin/tool"]]);
+  await expect(mendBundle(options, async () => { throw new Error("enough"); })).rejects.toThrow("enough");
+});
+
+test("an executable whose components are damaged says so, and what is there stays", async () => {
+  const agentDir = join(directory, "agent7");
+  const asset = named(await bundle("executable", "whole")), bytes = readFileSync(asset.path);
+  await unpackBundle({ asset, agentDir, log: silentLog });
+  writeFileSync(join(agentDir, "current/bin/tool"), "wiole");
+  bytes[bytes.length >> 1]! ^= 1;
+  writeFileSync(asset.path, bytes);
+  await expect(mendBundle({ asset, agentDir, log: silentLog })).rejects.toThrow("the node components in this executable are damaged: install it again");
+  expect(readFileSync(join(agentDir, "current/bin/tool"), "utf8")).toBe("wiole");
 });
 
 test("several processes may unpack at once", async () => {

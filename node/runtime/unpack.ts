@@ -2,13 +2,16 @@
  * Unpacks the node components (containerd, runc, CNI plugins, tools: installers/bundle/node-bundle.ts) to <agent>/bin-<hash>, once per version, and points <agent>/current at it.
  *
  * A directory of that name is complete: it was written under another name, brought to disk, then renamed. Streamed: the archive, three times its size unpacked, is never in memory.
- * Were it not any more, because the disk has cut off or lost a file, pods would not start although the node is Ready: how long each file is stands in files.json, and is compared at each start.
+ * Were it not any more, because the disk has cut off, changed or lost a file, pods would not start although the node is Ready: how long each file is and its checksum stand in files.json. Lengths are
+ * compared at each start; all is read now and then while the node works (whole-components.ts), which at a start would take seconds of a card's time.
  */
-import { chmod, lstat, mkdir, open, readdir, readFile, readlink, rename, rm, symlink } from "node:fs/promises";
+import { createHash } from "node:crypto";
+import { chmod, lstat, mkdir, open, readdir, readlink, rename, rm, symlink } from "node:fs/promises";
 import { dirname, join, normalize } from "node:path";
 import { Readable } from "node:stream";
-import { createZstdDecompress } from "node:zlib";
+import { crc32, createZstdDecompress } from "node:zlib";
 import { existsSync } from "node:fs";
+import { fileText, isUnreadable } from "../../core/lifecycle/file-text.ts";
 import type { Log } from "../../core/observe/log.ts";
 import { identify, runningPrograms } from "./process-identity.ts";
 import { readTar, type TarEntry } from "./tar-reader.ts";
@@ -22,57 +25,108 @@ export interface BundleAsset {
 /** Makes `directory`, and in it what the archive holds, on disk. */
 export type UnpackArchive = (archive: string, directory: string) => Promise<void>;
 
-/** In that directory: bytes, by path. */
+export interface Unpacking {
+  readonly asset: BundleAsset;
+  readonly agentDir: string;
+  readonly log: Log;
+  /** Who does the work, if not this process. */
+  readonly unpack?: UnpackArchive | undefined;
+}
+
+/** In that directory, by path. */
 const LIST = "files.json";
 
-/** The directory the components are in. `unpack`: who does the work, if not this process. */
-export async function unpackBundle({ asset, agentDir, log, unpack = unpackArchive }: { asset: BundleAsset; agentDir: string; log: Log; unpack?: UnpackArchive | undefined }): Promise<string> {
+/** Of a file when it was unpacked: bytes, and CRC-32. A version of before has noted its bytes alone. */
+type Noted = number | readonly [bytes: number, crc32: number];
+
+/** What is read of a file at once. */
+const PIECE_BYTES = 1024 * 1024;
+
+/** The directory the components are in. */
+export async function unpackBundle(options: Unpacking): Promise<string> {
+  const { asset, agentDir } = options;
   const name = `bin-${asset.hash}`;
   const directory = join(agentDir, name);
   await mkdir(agentDir, { recursive: true });
-  if (existsSync(directory)) await putAsideDamaged(directory, log);
-  if (!existsSync(directory)) {
-    await removeUnfinished(agentDir);
-    const unfinished = `${directory}.${process.pid}.unfinished`;
-    await unpack(asset.path, unfinished);
-    await rename(unfinished, directory).catch(async (error: NodeJS.ErrnoException) => {
-      if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
-      await rm(unfinished, { recursive: true, force: true }); // another process has unpacked the same in the meantime
-    });
-    await sync(agentDir);
-    log.info("node components unpacked", { directory });
-  }
+  const damaged = existsSync(directory) ? await damagedFile(directory) : undefined;
+  if (damaged !== undefined || !existsSync(directory)) await unpackAnew(options, damaged);
   await pointTo(join(agentDir, "current"), name);
   await removeOld(agentDir, name);
   return directory;
 }
 
-/** What still runs from there goes on, and keeps it from being removed. */
-async function putAsideDamaged(directory: string, log: Log): Promise<void> {
-  const damaged = await damagedFile(directory);
-  if (damaged === undefined) return;
-  log.error("node components are damaged, and are unpacked anew", { directory, file: damaged });
-  await rm(`${directory}.damaged`, { recursive: true, force: true });
-  await rename(directory, `${directory}.damaged`);
+/** Reads all of what is unpacked, and unpacks it anew if it is not what it was; then the first file that was not is returned. `breathe` is called after each MiB, and may throw. */
+export async function mendBundle(options: Unpacking, breathe: () => Promise<void> = () => Promise.resolve()): Promise<string | undefined> {
+  const directory = join(options.agentDir, `bin-${options.asset.hash}`);
+  const damaged = (await damagedFile(directory)) ?? (await changedFile(directory, breathe));
+  if (damaged !== undefined) await unpackAnew(options, damaged);
+  return damaged;
+}
+
+/** What is damaged goes at the last moment, for what runs from there starts itself again by its path; and is kept until nothing does. */
+async function unpackAnew({ asset, agentDir, log, unpack = unpackArchive }: Unpacking, damaged: string | undefined): Promise<void> {
+  const directory = join(agentDir, `bin-${asset.hash}`);
+  if (damaged !== undefined) log.error("node components are damaged, and are unpacked anew", { directory, file: damaged });
+  await removeUnfinished(agentDir);
+  const unfinished = `${directory}.${process.pid}.unfinished`;
+  await unpack(asset.path, unfinished).catch(async (cause: unknown) => {
+    if (await isWhole(asset)) throw cause;
+    throw new Error("the node components in this executable are damaged: install it again", { cause });
+  });
+  if (damaged !== undefined) {
+    await rm(`${directory}.damaged`, { recursive: true, force: true });
+    await rename(directory, `${directory}.damaged`);
+  }
+  await rename(unfinished, directory).catch(async (error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOTEMPTY" && error.code !== "EEXIST") throw error;
+    await rm(unfinished, { recursive: true, force: true }); // another process has unpacked the same in the meantime
+  });
+  await sync(agentDir);
+  log.info("node components unpacked", { directory });
 }
 
 /** The first that is not as long as it was when it was unpacked. Undefined: none, or nobody has noted it. */
 async function damagedFile(directory: string): Promise<string | undefined> {
-  const list = await readFile(join(directory, LIST), "utf8").catch((error: NodeJS.ErrnoException) => { if (error.code === "ENOENT") return undefined; throw error; });
+  const list = await fileText(join(directory, LIST));
   if (list === undefined) return undefined; // unpacked by a version of before
-  const sizes = parseSizes(list);
-  if (sizes === undefined) return LIST;
-  for (const [path, bytes] of Object.entries(sizes)) {
+  const noted = parseNoted(list);
+  if (noted === undefined) return LIST;
+  for (const [path, of] of Object.entries(noted)) {
     const found = await lstat(join(directory, path)).catch(() => undefined); // what cannot be read is damaged, too
-    if (found?.size !== bytes) return path;
+    if (found?.size !== (typeof of === "number" ? of : of[0])) return path;
   }
   return undefined;
 }
 
-function parseSizes(text: string): Readonly<Record<string, number>> | undefined {
+/** The first whose checksum is another one. */
+async function changedFile(directory: string, breathe: () => Promise<void>): Promise<string | undefined> {
+  const noted = parseNoted((await fileText(join(directory, LIST))) ?? "") ?? {};
+  for (const [path, of] of Object.entries(noted)) if (typeof of !== "number" && (await checksumOf(join(directory, path), breathe)) !== of[1]) return path;
+  return undefined;
+}
+
+/** Undefined: the disk cannot read it. */
+async function checksumOf(path: string, breathe: () => Promise<void>): Promise<number | undefined> {
+  await using file = await open(path, "r");
+  const buffer = Buffer.allocUnsafe(PIECE_BYTES);
+  for (let crc = 0; ; await breathe()) {
+    const bytesRead = await file.read(buffer).then((found) => found.bytesRead, (error: unknown) => { if (isUnreadable(error)) return undefined; throw error; });
+    if (!bytesRead) return bytesRead === undefined ? undefined : crc;
+    crc = crc32(buffer.subarray(0, bytesRead), crc);
+  }
+}
+
+/** By its name. */
+async function isWhole({ path, hash }: BundleAsset): Promise<boolean> {
+  const found = createHash("sha256");
+  for await (const bytes of Bun.file(path).stream()) found.update(bytes);
+  return found.digest("hex").startsWith(hash);
+}
+
+function parseNoted(text: string): Readonly<Record<string, Noted>> | undefined {
   try {
     const found: unknown = JSON.parse(text);
-    return typeof found === "object" && found !== null ? (found as Readonly<Record<string, number>>) : undefined;
+    return typeof found === "object" && found !== null ? (found as Readonly<Record<string, Noted>>) : undefined;
   } catch {
     return undefined;
   }
@@ -81,7 +135,7 @@ function parseSizes(text: string): Readonly<Record<string, number>> | undefined 
 export async function unpackArchive(archive: string, directory: string): Promise<void> {
   const compressed = Readable.fromWeb(Bun.file(archive).stream() as never);
   const decompressed = compressed.on("error", (error) => decompressed.destroy(error)).pipe(createZstdDecompress());
-  const directories = new Set<string>([directory]), sizes: Record<string, number> = {};
+  const directories = new Set<string>([directory]), noted: Record<string, Noted> = {};
   await mkdir(directory, { recursive: true });
   for await (const entry of readTar(decompressed)) {
     const path = join(directory, safePath(entry.path));
@@ -89,7 +143,7 @@ export async function unpackArchive(archive: string, directory: string): Promise
       await mkdir(path, { recursive: true });
       directories.add(path);
     } else if (entry.type === "file") {
-      sizes[safePath(entry.path)] = await writeEntry(path, entry);
+      noted[safePath(entry.path)] = await writeEntry(path, entry);
       directories.add(dirname(path));
     } else if (entry.type === "symlink") {
       safePath(join(dirname(entry.path), entry.linkTarget));
@@ -98,22 +152,24 @@ export async function unpackArchive(archive: string, directory: string): Promise
       throw new Error(`${archive}: ${entry.path} is neither a file, a directory nor a link`);
     }
   }
-  await writeEntry(join(directory, LIST), { mode: 0o644, content: [Buffer.from(JSON.stringify(sizes))] });
+  await writeEntry(join(directory, LIST), { mode: 0o644, content: [Buffer.from(JSON.stringify(noted))] });
   for (const path of directories) {
     await chmod(path, 0o755);
     await sync(path);
   }
 }
 
-/** Returns the bytes. */
-async function writeEntry(path: string, entry: Pick<TarEntry, "mode"> & { readonly content: AsyncIterable<Uint8Array> | Iterable<Uint8Array> }): Promise<number> {
+async function writeEntry(path: string, entry: Pick<TarEntry, "mode"> & { readonly content: AsyncIterable<Uint8Array> | Iterable<Uint8Array> }): Promise<Noted> {
   await mkdir(dirname(path), { recursive: true });
   await using file = await open(path, "wx");
   await file.chmod(entry.mode & 0o777); // whatever the umask
-  let size = 0;
-  for await (const bytes of entry.content) size += (await file.write(bytes)).bytesWritten;
+  let size = 0, crc = 0;
+  for await (const bytes of entry.content) {
+    size += (await file.write(bytes)).bytesWritten;
+    crc = crc32(bytes, crc);
+  }
   await file.sync();
-  return size;
+  return [size, crc];
 }
 
 function safePath(path: string): string {

@@ -10,12 +10,13 @@
  *
  * What LevelDB would do and we prevent: it makes a new, empty store where its CURRENT file is missing, though the data still lies beside it;
  * after a failed write to its log, later writes can land where recovery does not find them (so a failed batch ends this engine); and it drops
- * what it cannot read in a log, and what follows, without a word (so log-damage.ts looks first; and mvcc/ keeps a digest of all rows).
+ * what it cannot read in a log, and what follows, without a word (so log-damage.ts looks first; and mvcc/ keeps a digest of all rows). And it maps its
+ * tables: where the disk cannot read one the kernel ends the process, at each start anew (so all files are read once before, which LevelDB has to do anyway).
  */
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { closeSync, openSync, readdirSync, readFileSync, readSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { Level } from "level";
-import { explain, freeBytes, makeDirectory, storeError } from "../disk.ts";
+import { explain, freeBytes, isUnreadable, makeDirectory, storeError } from "../disk.ts";
 import type { Engine, EngineWrite, StoreClock } from "../engine.ts";
 import type { StoreError } from "../store.ts";
 import { damageInLog } from "./log-damage.ts";
@@ -168,9 +169,25 @@ function refuseDamaged(path: string, { create, repaired }: { readonly create: bo
   if (!files.some((name) => name.startsWith("MANIFEST-"))) throw damaged("the MANIFEST file is missing");
   const logs = files.filter((name) => name.endsWith(".log"));
   if (logs.length === 0 && !repaired) throw damaged("the log is missing"); // an open store always has one, and leaves it behind
+  const unreadable = files.find((name) => !canBeRead(join(path, name)));
+  if (unreadable !== undefined) throw damaged(`the disk cannot read ${unreadable}`);
   for (const name of logs) {
     const at = damageInLog(readFileSync(join(path, name)));
     if (at !== undefined) throw damaged(`the log ${name} is damaged at byte ${at}`);
+  }
+}
+
+/** To its end. */
+function canBeRead(file: string): boolean {
+  const handle = openSync(file, "r"), buffer = Buffer.allocUnsafe(1024 * 1024);
+  try {
+    while (readSync(handle, buffer) > 0);
+    return true;
+  } catch (error) {
+    if (isUnreadable(error)) return false;
+    throw error;
+  } finally {
+    closeSync(handle);
   }
 }
 

@@ -270,6 +270,16 @@ const FAULTS: Readonly<Record<string, () => Promise<void>>> = {
       await machine.start();
     }
   },
+  async "both clocks say 2106, as chips with an empty battery do, while all runs and at a start, and then the time is set"() {
+    for (const { host } of machines) await stepClock(host, 80 * YEAR_S);
+    await well();
+    for (const machine of machines) {
+      await machine.stop();
+      await machine.start();
+    }
+    await well();
+    for (const { host } of machines) await stepClock(host, 0);
+  },
   async "machines without a clock start in 1970, and then the time is set"() {
     const last = (): Promise<string> => kubectl("get", "cronjob", "before", "-o", "jsonpath={.status.lastScheduleTime}");
     await kubectl("create", "cronjob", "before", "--image=busybox:1", "--schedule=* * * * *", "--", "true");

@@ -85,6 +85,9 @@ const stopAll = async ({ host, containerd }: FaultyNode): Promise<void> => {
   await host.sh(`kill -9 ${await containerd()}`);
 };
 
+/** One of 64 KiB behind its head, where a program's code is. */
+const FLIP = `import sys; f = open(sys.argv[1], "r+b"); b = bytearray(f.read()); b[min(len(b) - 1, 65536)] ^= 16; f.seek(0); f.write(b)`;
+
 const DAMAGE: Readonly<Record<string, (node: FaultyNode, start: () => Promise<void>) => Promise<void>>> = {
   async "a pod's sandbox is killed"({ host, lines }) {
     const [before] = await lines(`${host.binary} kubectl get pod bare -o jsonpath={.status.podIP}`);
@@ -110,6 +113,22 @@ const DAMAGE: Readonly<Record<string, (node: FaultyNode, start: () => Promise<vo
     await stopAll(node);
     await node.host.sh(`rm ${node.host.dataDir}/agent/containerd/io.containerd.metadata.v1.bolt/meta.db`);
     await start();
+  },
+  async "a page within each of containerd's databases is zeros, one after the other"(node, start) {
+    for (const name of ["io.containerd.metadata.v1.bolt/meta.db", "io.containerd.snapshotter.v1.overlayfs/metadata.db"]) {
+      await stopAll(node);
+      await node.host.sh(`dd if=/dev/zero of=${node.host.dataDir}/agent/containerd/${name} bs=4096 seek=3 count=1 conv=notrunc`);
+      await start();
+      await well(node);
+    }
+  },
+  async "a bit is flipped in each of the node's components"(node, start) {
+    const { host, lines } = node;
+    const unpacked = async (): Promise<string> => (await lines(`grep -c 'node components unpacked' ${host.directory}/coracle.log`))[0]!, before = await unpacked();
+    await stopAll(node);
+    await host.sh(`for name in ${host.dataDir}/agent/current/bin/* ${host.dataDir}/agent/current/cni/*; do [ ! -f $name ] || python3 -c '${FLIP}' $name; done`);
+    await start(); // of what they were, for a while
+    await eventually("they are whole again", async () => (await unpacked()) !== before, 300_000); // at once if containerd does not stay up, else when all has been read
   },
   async "everything of containerd is removed"(node, start) {
     await stopAll(node);

@@ -1,10 +1,10 @@
 /**
  * What a worn card or a cut of the power leaves of single files: `bun test/crash/torn-files.ts [NAME…]` on the compiled binary, on two machines made of namespaces.
  *
- * Both machines are switched off; one file of each data directory (of each kind one: of all pods' files, say) is made empty, or cut in half; they are switched on, and then everything is as it was:
+ * Both machines are switched off; one file of each data directory (of each kind one: of all pods' files, say) is made empty or cut in half, is zeros, has a bit flipped or cannot be read; they are switched on, and then everything is as it was:
  * both nodes are Ready and the same Nodes, every object is there, a kubeconfig of before is good, pods run and are asked in, Services and names answer. Then the disks are put back, for the next files.
  * Known not to hold: of a log of the store that is cut off between or within two records the rest is taken for what no one was promised, as after any loss of power; where a snapshot has it that is told.
- * NAME: only files whose paths hold it. Exits with 1 if anything was not. All of them take an hour on a small machine.
+ * NAME: only damage and files whose names hold it. Exits with 1 if anything was not. All of them take three hours on a small machine.
  */
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,6 +21,9 @@ const PATIENCE_MS = 180_000;
 const DAMAGE = {
   empty: (file: string) => `truncate -s 0 ${file}`,
   "cut in half": (file: string) => `truncate -s $(($(stat -c %s ${file}) / 2)) ${file}`,
+  zeros: (file: string) => `s=$(stat -c %s ${file}); truncate -s 0 ${file}; truncate -s $s ${file}`,
+  "a bit flipped": (file: string) => `python3 -c 'import sys; f = open(sys.argv[1], "r+b"); b = bytearray(f.read()); b[len(b) // 2] ^= 16; f.seek(0); f.write(b)' ${file}`,
+  unreadable: (file: string) => `rm ${file} && ln -s /proc/self/mem ${file}`, // which is opened, and answers a read with EIO as a bad sector does
 } as const;
 
 /** Not: images of before they were imported, logs, what is on no disk, and what lies in volumes or layers, which is the pods'. Of the bundle: what runs all the time. */
@@ -97,7 +100,8 @@ await endWith(async () => {
   }
 
   const faults = Object.fromEntries(Array.from({ length: Math.max(servers.length, agents.length) }, (_, i) => i).flatMap((i) => Object.entries(DAMAGE).map(([how, script]) => {
-    const torn = ([[server, servers[i]], [agent, agents[i]]] as const).flatMap(([machine, file]) => (file === undefined ? [] : [{ machine, file }]));
+    const isOnlyWritten = (file: string): boolean => how === "unreadable" && file.endsWith("/etc-hosts"); // in place: to where the link leads
+    const torn = ([[server, servers[i]], [agent, agents[i]]] as const).flatMap(([machine, file]) => (file === undefined || isOnlyWritten(file) ? [] : [{ machine, file }]));
     return [`${how}: ${torn.map(({ machine, file }) => `${machine.host.name} ${file}`).join(", ")}`, () => start(torn.map(({ machine, file }) => [machine, script(file)] as const))];
   })));
   return await eachFault({

@@ -148,6 +148,29 @@ test("of several servers the first that answers is used, and left when it goes; 
   await life;
 });
 
+test("why no server can be reached is told once for each loss, and again when it is for another reason: one that comes back may be another cluster's", async () => {
+  const told: unknown[] = [], stop = new AbortController();
+  let why: string | undefined = "down";
+  const quick: typeof clock = { ...clock, after: (ms, act) => clock.after(Math.min(ms, 1), act), sleep: (_, signal) => clock.sleep(1, signal) };
+  const reach = reachability({
+    servers: () => ["https://a"], clock: quick, random, log: { ...log, warn: (_: string, fields?: Readonly<Record<string, unknown>>) => void told.push((fields?.["error"] as Error | undefined)?.message) },
+    async probe() { if (why !== undefined) throw new Error(why); },
+  });
+  const life = reach.run(stop.signal, () => {});
+  await eventually(() => told.length, (count) => count === 1);
+  await clock.sleep(50, stop.signal); // some more looks
+  why = "another CA";
+  await eventually(() => told.length, (count) => count === 2);
+  why = undefined;
+  await reach.whenOnline(AbortSignal.timeout(5000));
+  why = "down";
+  reach.suspect();
+  await eventually(() => told.length, (count) => count === 3);
+  stop.abort();
+  await life;
+  expect(told).toEqual(["down", "another CA", "down"]);
+});
+
 test("tokens that were issued are good for the next life", async () => {
   const path = join(mkdtempSync(join(tmpdir(), "checkpoint-")), "journal");
   const signal = AbortSignal.timeout(20_000);

@@ -45,6 +45,8 @@ export interface ReachabilityDeps {
 }
 
 const PROBE_MS_MAX = 5_000;
+/** Of one loss: more are names for the same, or numbers in them. */
+const REASONS_MAX = 4;
 const RETRY = { minMs: 500, maxMs: 5_000 }; // and up to as much again, at random: all agents notice a return at the same time
 
 export function reachability({ servers, probe, onLost, clock, random, log }: ReachabilityDeps): Reachability & Runnable {
@@ -54,6 +56,7 @@ export function reachability({ servers, probe, onLost, clock, random, log }: Rea
   let offlineSinceMs: number | undefined;
   let suspected = Promise.withResolvers<void>();
   let changed = Promise.withResolvers<void>();
+  const told = new Set<string>(); // why nobody has answered since the server was lost: one that is down for a while may come back as another one
 
   function become(next: Reach, server = current): void {
     const before = current;
@@ -68,9 +71,9 @@ export function reachability({ servers, probe, onLost, clock, random, log }: Rea
       connection = new AbortController();
       onLost?.(before);
     }
-    const told = changed;
+    const waitedFor = changed;
     changed = Promise.withResolvers();
-    told.resolve();
+    waitedFor.resolve();
   }
 
   async function answers(server: string, signal: AbortSignal): Promise<unknown> {
@@ -99,7 +102,10 @@ export function reachability({ servers, probe, onLost, clock, random, log }: Rea
       }
       reason ??= problem;
     }
-    if (state !== "offline") log.warn("no API server can be reached: what runs here goes on, from the checkpoint if need be", { servers: servers(), error: reason });
+    if (state !== "offline") told.clear();
+    const why = reason instanceof Error ? reason.message : String(reason);
+    if (!told.has(why) && told.size < REASONS_MAX) log.warn("no API server can be reached: what runs here goes on, from the checkpoint if need be", { servers: servers(), error: reason });
+    told.add(why);
     become("offline");
     return reason;
   }

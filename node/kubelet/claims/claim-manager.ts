@@ -14,7 +14,7 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
-import { readStateFile, writeStateFile } from "../../os/state-file.ts";
+import { CorruptStateError, parseStateFile, readStateFile, writeStateFile } from "../../os/state-file.ts";
 import { keyedTurns } from "../../../core/lifecycle/keyed-turns.ts";
 import type { PluginHandler } from "../plugins/plugin-watcher.ts";
 import { podReference } from "../pod-spec.ts";
@@ -51,9 +51,19 @@ interface Deps {
 
 const PREPARE_MS = 45_000;
 
+/** Whole in all that is asked of it without looking first. Throws a TypeError. */
+function readClaims(path: string): readonly PreparedClaim[] | undefined {
+  const claims = parseStateFile<{ readonly claims: readonly PreparedClaim[] }>(path)?.claims;
+  return claims?.map((claim) => {
+    const isWhole = [claim.namespace, claim.name, claim.uid].every((text) => typeof text === "string") && Array.isArray(claim.drivers) && Array.isArray(claim.pods) && (claim.devices === undefined || Array.isArray(claim.devices));
+    if (!isWhole) throw new CorruptStateError(`${path} is corrupted: a claim is not whole`);
+    return claim;
+  });
+}
+
 export function claimManager({ dataDir, nodeName, client, clock, log, events, metrics, onRegistered, onHealth }: Deps): ClaimManager {
   const path = join(dataDir, "dra_manager_state");
-  const claims = new Map<string, PreparedClaim>((readStateFile<{ readonly claims: PreparedClaim[] }>(path, log)?.claims ?? []).map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
+  const claims = new Map<string, PreparedClaim>((readStateFile(path, log, readClaims) ?? []).map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
   const inTurn = keyedTurns();
   const measured = claimMetrics({ metrics, clock });
   const healths = deviceHealths({ clock, log, onChange: onHealth });

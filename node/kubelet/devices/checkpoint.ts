@@ -40,8 +40,10 @@ interface Data<E> { readonly PodDeviceEntries: readonly E[] | null; readonly Reg
 interface Stored<E> { readonly Data: Data<E>; readonly Checksum?: number | undefined }
 
 export function readCheckpoint(path: string, log: Log): DeviceCheckpoint {
-  const data = readStateFile(path, log, readData);
-  return { allocations: (data?.PodDeviceEntries ?? []).map((entry) => (isOld(entry) ? ofOld(entry) : ofEntry(entry))), resources: Object.keys(data?.RegisteredDevices ?? {}) };
+  return readStateFile(path, log, (from) => {
+    const data = readData(from);
+    return { allocations: (data?.PodDeviceEntries ?? []).map((entry) => (isOld(entry) ? ofOld(entry) : ofEntry(entry))), resources: Object.keys(data?.RegisteredDevices ?? {}) };
+  }) ?? { allocations: [], resources: [] };
 }
 
 function readData(path: string): Data<Entry | OldEntry> | undefined {

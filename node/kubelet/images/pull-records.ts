@@ -87,7 +87,8 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
   /** One that is corrupted is that of an image which somebody has pulled, nobody knows with what. */
   function read(imageRef: string): Pick<Pulled, "credentialMapping"> | undefined {
     try {
-      return parseStateFile<Pulled>(pulledPath(imageRef));
+      const record = parseStateFile<Pulled>(pulledPath(imageRef));
+      return record && { credentialMapping: record.credentialMapping ?? {} };
     } catch (error) {
       if (error instanceof CorruptStateError) return { credentialMapping: {} };
       throw error;

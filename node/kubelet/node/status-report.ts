@@ -49,6 +49,8 @@ export interface StatusReportDeps {
 
 /** What was registered comes back by watch within this time. */
 const WATCH_MS_MAX = 30_000;
+/** How often two machines that are one node say so. */
+const DOUBLED_EVERY_MS = 10 * 60_000;
 const RETRY = { minMs: 100, maxMs: 7_000 };
 
 export class StatusReport implements Runnable {
@@ -59,6 +61,7 @@ export class StatusReport implements Runnable {
   #known: Readonly<Node> | undefined; // as it was read or written last
   #registeredMs = Number.NEGATIVE_INFINITY;
   #reportedMs = Number.NEGATIVE_INFINITY;
+  #doubledMs = Number.NEGATIVE_INFINITY; // when it was told
   #isUnschedulable = false; // when it was looked last
   #woken = new AbortController();
 
@@ -117,6 +120,7 @@ export class StatusReport implements Runnable {
     this.#tellSchedulable(current.spec.unschedulable ?? false);
     await this.#deps.lookAtNode?.(current, signal);
     const before = current.status;
+    this.#tellDoubled(before?.nodeInfo?.bootID);
     const after = await this.#deps.statusAfter(before);
     this.#known = current;
     const labels = changedFacts(current.metadata.labels, machine);
@@ -142,6 +146,16 @@ export class StatusReport implements Runnable {
   #tellSchedulable(isUnschedulable: boolean): void {
     if (this.#isUnschedulable !== isUnschedulable) this.#eventOfStatus(isUnschedulable ? "NodeNotSchedulable" : "NodeSchedulable");
     this.#isUnschedulable = isUnschedulable;
+  }
+
+  /** What this process has reported is another machine's now: two of them have one data directory, copied with a card or an image, and each takes away what the other says and runs. */
+  #tellDoubled(bootId = ""): void {
+    const { machine, clock, log, settings } = this.#deps;
+    if (bootId === "" || machine.bootId === "" || bootId === machine.bootId || this.#reportedMs === Number.NEGATIVE_INFINITY || clock.uptimeMs() - this.#doubledMs < DOUBLED_EVERY_MS) return;
+    this.#doubledMs = clock.uptimeMs();
+    const message = `Another machine (boot id ${bootId}) says that it is node ${settings.nodeName}, too: stop one of the two, remove its data directory, and join it under another name`;
+    log.error("another machine says that it is this node, too: stop one of the two, remove its data directory, and join it under another name", { node: settings.nodeName, ours: machine.bootId, theirs: bootId });
+    this.#event("NodeDoubled", message, "Warning");
   }
 
   #tellTransitions(before: readonly NodeCondition[], after: readonly NodeCondition[]): void {

@@ -12,7 +12,7 @@ import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { type Exec, ExecError } from "../../os/exec.ts";
-import { readStateFile, writeStateFile } from "../../os/state-file.ts";
+import { CorruptStateError, parseStateFile, readStateFile, writeStateFile } from "../../os/state-file.ts";
 import { usesUserNamespace } from "../pod-spec.ts";
 import { podDirectory } from "../volumes/pod-directories.ts";
 
@@ -33,6 +33,16 @@ interface RecordFile { readonly uidMappings: readonly Mapping[]; readonly gidMap
 const UNIT = 65_536;
 const IDS_END = 2 ** 32;
 
+/** One is written, twice: what is anything else, a disk has made of it. */
+function readMapping(path: string): Mapping | undefined {
+  const record = parseStateFile<RecordFile>(path);
+  if (!record) return undefined;
+  const { uidMappings: [uids, ...moreUids], gidMappings: [gids, ...moreGids] } = record;
+  if (!uids || !gids || moreUids.length + moreGids.length > 0 || JSON.stringify(uids) !== JSON.stringify(gids)) throw new CorruptStateError("user namespace: invalid user namespace configuration: GID and UID mapping should be identical");
+  if (uids.containerId !== 0) throw new CorruptStateError("user namespace: invalid user namespace configuration: UID 0 must be mapped");
+  return uids;
+}
+
 export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT, random, log }: { readonly dataDir: string; readonly maxPods: number; readonly idsPerPod?: number | undefined; readonly random: Pick<Random, "next">; readonly log: Log }): UserNamespaces {
   const taken = new Map<string, number>(); // pod uid → its first id
   let all: IdRange = { hostId: idsPerPod, length: IDS_END - idsPerPod }; // the first range is the host's own
@@ -40,11 +50,8 @@ export function userNamespaces({ dataDir, maxPods, idsPerPod = UNIT, random, log
   const recordPath = (uid: string): string => join(podDirectory(dataDir, uid), "userns");
 
   function recorded(uid: string): number | undefined {
-    const record = readStateFile<RecordFile>(recordPath(uid), log);
-    if (!record) return undefined;
-    const { uidMappings: [uids, ...moreUids], gidMappings: [gids, ...moreGids] } = record;
-    if (!uids || !gids || moreUids.length + moreGids.length > 0 || JSON.stringify(uids) !== JSON.stringify(gids)) throw new Error("user namespace: invalid user namespace configuration: GID and UID mapping should be identical");
-    if (uids.containerId !== 0) throw new Error("user namespace: invalid user namespace configuration: UID 0 must be mapped");
+    const uids = readStateFile(recordPath(uid), log, readMapping);
+    if (!uids) return undefined;
     if (uids.length !== idsPerPod) throw new Error(`user namespace: wrong user namespace length ${uids.length}`);
     if (uids.hostId % idsPerPod !== 0) throw new Error(`user namespace: wrong user namespace offset specified ${uids.hostId}`);
     if (uids.hostId < all.hostId || uids.hostId + uids.length > all.hostId + all.length) throw new Error(`user namespace: id ${uids.hostId} is out of range`);

@@ -11,6 +11,7 @@ import { constants, type Dirent } from "node:fs";
 import { chmod, chown, lchown, mkdir, open, readdir, readFile, readlink, realpath, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { isUnreadable } from "../../../core/lifecycle/file-text.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
 
 export interface PayloadFile { readonly data: Uint8Array; readonly mode: number; /** Owner, when it is not root. */ readonly uid?: number | undefined }
@@ -84,12 +85,22 @@ async function holds(directory: string, payload: Payload): Promise<boolean> {
   for (const name of names) {
     const wanted = payload.get(name);
     const path = join(directory, name);
-    if (!wanted || !Buffer.from(wanted.data).equals(await readFile(path))) return false;
+    if (!wanted || !(await isHeld(path, wanted.data))) return false;
     const { mode, uid } = await stat(path);
     if (process.platform === "win32") continue; // it has other rights, and no owners by number
     if ((mode & 0o700) !== (wanted.mode & 0o700) || (wanted.uid !== undefined && uid !== wanted.uid)) return false; // group bits change with fsGroup
   }
   return true;
+}
+
+/** Not by sectors that cannot be read. */
+async function isHeld(path: string, data: Uint8Array): Promise<boolean> {
+  try {
+    return Buffer.from(data).equals(await readFile(path));
+  } catch (error) {
+    if (isUnreadable(error)) return false;
+    throw error;
+  }
 }
 
 async function filesIn(directory: string, prefix: string): Promise<string[] | undefined> {
