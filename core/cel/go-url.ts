@@ -144,8 +144,13 @@ function splitHost(host: string): { readonly hostname: string; readonly port: st
 /** As it was written, if that is a valid way to write it; else as Go would write it. */
 function escapedPath(path: string): string {
   if (/^(?:[A-Za-z0-9\-_.~!$&'()*+,;=:@[\]/]|%[0-9a-fA-F]{2})*$/.test(path)) return path;
+  return escapePath(decode(path));
+}
+
+/** A path of which nothing is escaped yet, as Go writes it. */
+export function escapePath(path: string): string {
   let text = "";
-  for (const byte of Buffer.from(decode(path))) {
+  for (const byte of Buffer.from(path)) {
     const char = String.fromCharCode(byte);
     text += byte < 0x80 && /[A-Za-z0-9\-_.~$&+,/:;=@]/.test(char) ? char : `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
   }

@@ -32,10 +32,13 @@ test("nothing is promised of a pod with volumes that last, nor of one that could
   const volumes = [{ name: "v", persistentVolumeClaim: { claimName: "p" } }];
   latency.seen(podOf({ volumes }));
   expect(latency.observe(podOf({ volumes }, RUNNING), after(21))).toEqual({ totalSeconds: 21, sliSeconds: undefined });
-  for (const before of [{ startTime: CREATED }, { conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable" }] }]) {
+  const waiting = { conditions: [{ type: "PodScheduled", status: "False", reason: "SchedulerError" }] } satisfies Pod["status"];
+  for (const before of [{ startTime: CREATED }, waiting]) {
     latency.seen(podOf({}, before));
     expect(latency.observe(podOf({}, RUNNING), after(21))).toBeUndefined();
   }
+  latency.seen(podOf({}));
+  expect([podOf({}, waiting), podOf({}, RUNNING)].map((pod) => latency.observe(pod, after(21)))).toEqual([undefined, undefined]); // told only later
 });
 
 test("of pods in a network of their own the first one's start is told apart", () => {

@@ -34,7 +34,7 @@ export class StartLatency {
     const { uid, creationTimestamp } = pod.metadata;
     const pulls = this.#pulls.get(uid);
     if (!pulls) return undefined;
-    if (isTerminalPhase(pod.status?.phase)) return void this.#pulls.delete(uid);
+    if (isTerminalPhase(pod.status?.phase) || isUnschedulable(pod)) return void this.#pulls.delete(uid);
     const statuses = pod.status?.containerStatuses ?? [];
     if (statuses.length < pod.spec.containers.length || statuses.some(({ state }) => !state?.running?.startedAt)) return undefined;
     this.#pulls.delete(uid);
@@ -46,7 +46,7 @@ export class StartLatency {
   forget(uid: string): void { this.#pulls.delete(uid); }
 }
 
-function isUnschedulable({ status }: Pod): boolean { return status?.conditions?.some(({ type, status: is, reason }) => type === "PodScheduled" && is === "False" && reason === "Unschedulable") ?? false; }
+function isUnschedulable({ status }: Pod): boolean { return status?.conditions?.some(({ type, status: is }) => type === "PodScheduled" && is === "False") ?? false; }
 
 /** What overlaps counts once. */
 function union(pulls: readonly Pull[]): number {

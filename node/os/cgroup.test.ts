@@ -39,3 +39,16 @@ test("version 2: huge pages are limited by size, those that are reserved too, wh
     rmSync(root, { recursive: true });
   }
 });
+
+test("version 2: a pod that asks for twice as many processors weighs twice as much", () => {
+  const root = mkdtempSync(join(tmpdir(), "cgroup-"));
+  try {
+    mkdirSync(join(root, "p"));
+    for (const group of ["", "p"]) for (const file of ["cgroup.controllers", "cgroup.subtree_control"]) writeFileSync(join(root, group, file), "cpu\n");
+    writeFileSync(join(root, "p/cpu.weight"), "100\n");
+    const weigh = (cpuShares: number): string => { unifiedCgroups(root).ensure("/p", { cpuShares }); return readFileSync(join(root, "p/cpu.weight"), "utf8"); };
+    expect([2, 102, 512, 1024, 2048, 262_144, 300_000].map(weigh)).toEqual(["1", "4", "20", "39", "79", "10000", "10000"]);
+  } finally {
+    rmSync(root, { recursive: true });
+  }
+});

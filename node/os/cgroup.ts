@@ -55,6 +55,7 @@ export interface Cgroups {
 
 interface Hierarchy { readonly mountPoint: string; readonly controllers: ReadonlySet<string> }
 
+const SHARES_MIN = 2, SHARES_MAX = 262_144, WEIGHT_MAX = 10_000;
 const V1_CONTROLLERS: ReadonlySet<string> = new Set(["cpu", "cpuacct", "cpuset", "memory", "pids", "hugetlb", "devices", "freezer", "blkio", "net_cls", "net_prio", "perf_event", "rdma", "name=systemd"]);
 
 /** What the kernel can limit, as this machine has its hierarchies mounted; empty: there are none. `mountinfo`: the text of that file. */
@@ -179,12 +180,13 @@ export function unifiedCgroups(mountPoint: string): Cgroups {
   };
 }
 
-/** v1's shares as v2's weight, the way container runtimes convert them. */
+/**
+ * v1's shares as v2's weight, so that a pod that asks for twice as much has twice as much. Container runtimes convert those of containers by a curve of their own.
+ *
+ * Source: kubernetes v1.36 pkg/kubelet/cm/cgroup_manager_linux.go getCPUWeight
+ */
 function weightOf(shares: number): number {
-  if (shares <= 2) return 1;
-  if (shares >= 262_144) return 10_000;
-  const log = Math.log2(shares);
-  return Math.ceil(10 ** ((log * log + 125 * log) / 612 - 7 / 34));
+  return 1 + Math.floor(((Math.min(Math.max(shares, SHARES_MIN), SHARES_MAX) - SHARES_MIN) * (WEIGHT_MAX - 1)) / (SHARES_MAX - SHARES_MIN));
 }
 
 function rootMemoryBytes(): number {

@@ -30,9 +30,9 @@ export function readEnvFile(volumePath: string, path: string, key: string): stri
 
 /** Throws an Error with upstream's words. */
 export function parseEnvFile(text: string, key: string): string {
-  const lines = text.split("\n");
+  const lines = text.split("\n").map((line) => line.replace(/\r$/, "")); // of a value of several lines, too
   for (let at = 0; at < lines.length; at++) {
-    const line = lines[at]!.replace(/\r$/, "").replace(/^[ \t]+/, "");
+    const line = lines[at]!.replace(/^[ \t]+/, "");
     const wrong = (what: string): Error => new Error(`invalid environment variable format at line ${at + 1}: ${what}`);
     if (line === "" || line.startsWith("#")) continue;
     const equals = line.indexOf("=");
@@ -56,7 +56,7 @@ export function parseEnvFile(text: string, key: string): string {
       end = quote < 0 ? quote : value.length + 1 + quote;
       value += `\n${lines[at]!}`;
     }
-    if (!/^[ \t]*(#.*)?\r?$/.test(value.slice(end + 1))) throw new Error(`invalid environment variable format at line ${at + 1}: unexpected content after closing quote`);
+    if (!/^[ \t]*(#|$)/.test(value.slice(end + 1))) throw new Error(`invalid environment variable format at line ${at + 1}: unexpected content after closing quote`);
     if (name === key) return value.slice(0, end);
   }
   return "";

@@ -43,6 +43,14 @@ test("where a node is already said to be stands: a driver that says otherwise is
   expect(api.all(NODES)[0]?.metadata.labels).toEqual({ "t/zone": "b" });
 });
 
+test("a driver that has no name for the node is told so at once", async () => {
+  const waits: number[] = [];
+  const { api: { client } } = await started();
+  const writer = csiNodeWriter({ client, clock: { ...clock, sleep: async (ms) => void waits.push(ms) }, log: silentLog, nodeName: "n1" });
+  await expect(writer.add({ ...driver, nodeId: "" }, signal)).rejects.toThrow("error adding CSI driver node info: driverNodeID must not be empty");
+  expect(waits).toEqual([]);
+});
+
 test("a driver that speaks no version of CSI that we do is told so", async () => {
   const { writer } = await started();
   const { handler } = csiDrivers({ node: writer, clock, log: silentLog, metered: async (_, __, call) => await call(), onRegistered: () => undefined });

@@ -103,16 +103,18 @@ export function csiNodeWriter({ client, clock, log, nodeName }: Deps): CsiNodeWr
       }
       await new Promise<void>((resolve) => (signal.aborted ? resolve() : signal.addEventListener("abort", () => resolve(), { once: true })));
     },
-    add: (driver, signal) => change(async () => {
-      if (driver.nodeId === "") throw new Error("error adding CSI driver node info: nodeID must not be empty");
-      await updateNode((node) => {
-        checkTopology(node, driver.topology);
-        return { annotation: idsText({ ...idsOf(node), [driver.name]: driver.nodeId }), labels: driver.topology };
+    async add(driver, signal) {
+      if (driver.nodeId === "") throw new Error("error adding CSI driver node info: driverNodeID must not be empty"); // nor will be at another try
+      await change(async () => {
+        await updateNode((node) => {
+          checkTopology(node, driver.topology);
+          return { annotation: idsText({ ...idsOf(node), [driver.name]: driver.nodeId }), labels: driver.topology };
+        }, signal);
+        const csiNode = await ensure(signal);
+        const drivers = withDriver(csiNode.spec.drivers ?? [], driver);
+        if (drivers !== csiNode.spec.drivers) await csiNodes.update({ ...csiNode, spec: { ...csiNode.spec, drivers: [...drivers] } }, { signal });
       }, signal);
-      const csiNode = await ensure(signal);
-      const drivers = withDriver(csiNode.spec.drivers ?? [], driver);
-      if (drivers !== csiNode.spec.drivers) await csiNodes.update({ ...csiNode, spec: { ...csiNode.spec, drivers: [...drivers] } }, { signal });
-    }, signal),
+    },
     remove: (driverName, signal) => change(async () => {
       const csiNode = await ensure(signal);
       const before = csiNode.spec.drivers ?? []; // an empty list comes as null

@@ -138,7 +138,7 @@ test("a volume whose secret is not there is not begun to be staged, and the user
   expect([node.calls, existsSync(stagingDirectory(dataDir, volume).note)]).toEqual([[], false]);
   const device = { ...volume, block: true };
   const why = "kubernetes.io/csi: failed to find the secret key in the namespace vault with error: ";
-  await expect(node.volumes.setUp(pod("u2"), { ...device, stageSecret: { name: "key", namespace: "vault" } }, undefined, signal)).rejects.toThrow(`MapVolume.SetUpDevice failed for volume "pv-1" : kubernetes.io/csi: blockMapper.stageVolumeForBlock failed to get NodeStageSecretRef vault/key: ${why}`);
+  await expect(node.volumes.setUp(pod("u2"), { ...device, stageSecret: { name: "key", namespace: "vault" } }, undefined, signal)).rejects.toThrow(`MapVolume.SetUpDevice failed for volume "pv-1" : kubernetes.io/csi: failed to get NodeStageSecretRef vault/key: ${why}`);
   await expect(node.volumes.setUp(pod("u2"), { ...device, publishSecret: { name: "key", namespace: "vault" } }, undefined, signal)).rejects.toThrow(`MapVolume.MapPodDevice failed for volume "pv-1" : kubernetes.io/csi: blockMapper.publishVolumeForBlock failed to get NodePublishSecretRef vault/key: ${why}`);
   await node.api.client.resource(CSI_DRIVERS).create({ apiVersion: "storage.k8s.io/v1", kind: "CSIDriver", metadata: { name: DRIVER }, spec: {} }, { signal });
   await expect(node.volumes.setUp(pod("u3"), { ...volume, lifecycle: "Ephemeral" }, undefined, signal)).rejects.toThrow('MountVolume.SetUp failed for volume "pv-1" : kubernetes.io/csi: mounter.SetupAt failed to check volume lifecycle mode: volume mode "Ephemeral" not supported by driver');
@@ -287,7 +287,7 @@ test("a pod that has its volume goes on while the driver is away, also where the
 test("what a driver does not tell of a volume is zero; of one of which it tells nothing there are no figures", () => {
   const none = { availableBytes: 0, capacityBytes: 0, usedBytes: 0, inodesFree: 0, inodes: 0, inodesUsed: 0 };
   expect(figuresOf({ usage: [{ unit: "BYTES", total: 9, used: 2 }, { unit: "UNKNOWN", total: 5 }] })).toEqual({ ...none, capacityBytes: 9, usedBytes: 2 });
-  expect([figuresOf({ usage: [{ unit: "INODES", available: 3 }] }), figuresOf({})]).toEqual([{ ...none, inodesFree: 3 }, undefined]);
+  expect([figuresOf({ usage: [{ unit: "INODES", available: 3 }] }), figuresOf({}), figuresOf({ volume_condition: { abnormal: true } })]).toEqual([{ ...none, inodesFree: 3 }, undefined, undefined]);
 });
 
 test("how full volumes are that a pod itself names is told too, by their names, and is no claim's", async () => {

@@ -42,7 +42,7 @@ type SecretField = "NodeStageSecretRef" | "NodePublishSecretRef" | "NodeExpandSe
 
 /** Where a volume names its secrets, and what was being done that cannot go on without one. */
 const SECRETS_OF: Readonly<Record<SecretField, { readonly of: (volume: CsiVolume) => SecretReference | undefined; readonly failure: (where: string, block: boolean) => string }>> = {
-  NodeStageSecretRef: { of: ({ stageSecret }) => stageSecret, failure: (where, block) => (block ? `kubernetes.io/csi: blockMapper.stageVolumeForBlock failed to get ${where}` : `fetching ${where} failed`) },
+  NodeStageSecretRef: { of: ({ stageSecret }) => stageSecret, failure: (where, block) => (block ? `kubernetes.io/csi: failed to get ${where}` : `fetching ${where} failed`) },
   NodePublishSecretRef: { of: ({ publishSecret }) => publishSecret, failure: (where, block) => (block ? `kubernetes.io/csi: blockMapper.publishVolumeForBlock failed to get ${where}` : `fetching ${where} failed`) },
   NodeExpandSecretRef: { of: ({ expandSecret }) => expandSecret, failure: (where) => `expander.NodeExpand failed to get ${where}` },
 };

@@ -119,9 +119,9 @@ export function volumeStats({ volumes, drivers, pods, mounted, exec, known, peri
   };
 }
 
-/** What the driver does not tell is zero; undefined: it tells nothing. Pure. */
+/** What the driver does not tell is zero; undefined: it tells nothing of how full the volume is, and an empty one would be another. Pure. */
 export function figuresOf({ usage = [], volume_condition: condition }: NodeGetVolumeStatsResponse): Omit<VolumeFigures, "podUid" | "namespace" | "claim"> | undefined {
-  if (usage.length === 0 && !condition) return undefined;
+  if (usage.length === 0) return undefined;
   const bytes = usage.findLast(({ unit }) => unit === "BYTES");
   const inodes = usage.findLast(({ unit }) => unit === "INODES");
   return {

@@ -11,6 +11,7 @@ import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { Container, EphemeralContainer, HTTPGetAction } from "../../../core/api/gen/core.v1.ts";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
+import { escapePath, parseUrl, UrlError } from "../../../core/cel/go-url.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { type HttpAnswer, readAnswer } from "./http-answer.ts";
 import { http2Get } from "./http2-get.ts";
@@ -27,7 +28,7 @@ const LAZY_MS = 100;
 
 type Header = readonly [name: string, value: string];
 
-interface Get { readonly url: URL; readonly headers: readonly Header[]; /** What the server may choose from, over TLS. */ readonly protocols: readonly string[]; readonly timeoutMs: number; readonly clock: Clock; readonly signal: AbortSignal }
+interface Get { readonly url: URL; /** What is asked for there: of `url` dots are resolved, which is the server's to do. */ readonly target: string; readonly headers: readonly Header[]; /** What the server may choose from, over TLS. */ readonly protocols: readonly string[]; readonly timeoutMs: number; readonly clock: Clock; readonly signal: AbortSignal }
 
 /** `purpose`: kube-<purpose>/1.36 is who asks. */
 export async function httpGetAction(
@@ -35,8 +36,21 @@ export async function httpGetAction(
 ): Promise<HttpAnswer> {
   const host = action.host || podIp;
   const port = containerPort(action.port, container);
-  const url = new URL(`${(action.scheme ?? "HTTP").toLowerCase()}://${isIP(host) === 6 ? `[${host}]` : host}:${port}${(action.path ?? "/").startsWith("/") ? "" : "/"}${action.path ?? "/"}`);
-  return await httpGet({ url, headers: requestHeaders(action, purpose, version), protocols: purpose === "probe" ? ["h2", "http/1.1"] : [], ...rest });
+  const { path, query } = goPath(action.path ?? "/");
+  const url = new URL(`${(action.scheme ?? "HTTP").toLowerCase()}://${isIP(host) === 6 ? `[${host}]` : host}:${port}${path}${query === "" ? "" : `?${query}`}`);
+  return await httpGet({ url, target: `${path}${url.search}`, headers: requestHeaders(action, purpose, version), protocols: purpose === "probe" ? ["h2", "http/1.1"] : [], ...rest });
+}
+
+/** As Go reads and writes it: a server is named elsewhere, and what is no URL is a path as a whole. */
+function goPath(text: string): { readonly path: string; readonly query: string } {
+  const rooted = (path: string): string => (path.startsWith("/") ? path : `/${path}`);
+  try {
+    const { escapedPath, rawQuery, opaque } = parseUrl(text);
+    if (opaque === "") return { path: rooted(escapedPath), query: rawQuery };
+  } catch (error) {
+    if (!(error instanceof UrlError)) throw error;
+  }
+  return { path: rooted(escapePath(text)), query: "" };
 }
 
 /** The number of a port, looked up by name in the container if it is one. */
@@ -60,48 +74,49 @@ function canonicalName(name: string): string {
   return name.toLowerCase().replace(/(^|-)[a-z]/g, (initial) => initial.toUpperCase());
 }
 
-function requestText({ pathname, search }: URL, address: string, headers: readonly Header[]): string {
+function requestText(target: string, address: string, headers: readonly Header[]): string {
   const first = (wanted: string): string => headers.find(([name]) => name === wanted)?.[1] ?? "";
   const others = headers.filter(([name]) => !NOT_AMONG_OTHERS.includes(name)).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
   const agent: readonly Header[] = first("User-Agent") === "" ? [] : [["User-Agent", first("User-Agent")]];
   const close: readonly Header[] = others.some(([name, value]) => name === "Connection" && value.toLowerCase() === "close") ? [] : [["Connection", "close"]];
   const lines = [["Host", first("Host") || address] as const, ...agent, ...others, ...close].map(([name, value]) => `${name}: ${value.trim()}`);
-  return `${[`GET ${pathname}${search} HTTP/1.1`, ...lines].join("\r\n")}\r\n\r\n`;
+  return `${[`GET ${target} HTTP/1.1`, ...lines].join("\r\n")}\r\n\r\n`;
 }
 
 async function httpGet(get: Get): Promise<HttpAnswer> {
   const broken = get.headers.find(([, value]) => /[^\P{Cc}\t\x80-\x9f]/u.test(value)); // more lines, perhaps a request of their own
-  if (broken) throw new Error(`Get "${shown(get.url)}": net/http: invalid header field value for ${goQuote(broken[0])}`);
+  if (broken) throw new Error(`Get "${shown(get)}": net/http: invalid header field value for ${goQuote(broken[0])}`);
   const deadlineMs = get.clock.uptimeMs() + get.timeoutMs;
-  let { url, headers } = get;
+  let { url, target, headers } = get;
   for (let redirects = 1; ; redirects++) {
-    const answer = await once({ ...get, url, headers, timeoutMs: Math.max(1, deadlineMs - get.clock.uptimeMs()) });
+    const answer = await once({ ...get, url, target, headers, timeoutMs: Math.max(1, deadlineMs - get.clock.uptimeMs()) });
     if (!REDIRECTS.includes(answer.status) || !answer.location) return answer;
     const next = new URL(answer.location, url);
     if (next.hostname !== get.url.hostname) return answer;
     if (redirects >= REDIRECTS_MAX) throw new Error(`Get "${answer.location}": stopped after 10 redirects`);
-    headers = redirected(headers, get.headers, { from: url, to: next, isAbsolute: URL.canParse(answer.location) });
+    headers = redirected(headers, get.headers, { from: { url, target }, to: next, isAbsolute: URL.canParse(answer.location) });
     url = next;
+    target = `${next.pathname}${next.search}`;
   }
 }
 
 /** The host it was told to name is that of its own address; the next one is told where it was named. */
-function redirected(headers: readonly Header[], given: readonly Header[], { from, to, isAbsolute }: { readonly from: URL; readonly to: URL; readonly isAbsolute: boolean }): Header[] {
+function redirected(headers: readonly Header[], given: readonly Header[], { from, to, isAbsolute }: { readonly from: Pick<Get, "url" | "target">; readonly to: URL; readonly isAbsolute: boolean }): Header[] {
   const kept = headers.filter(([name]) => !(name === "Host" && isAbsolute) && name !== "Referer");
   const referers = given.filter(([name]) => name === "Referer");
   if (referers.length > 0) return [...kept, ...referers];
-  return from.protocol === "https:" && to.protocol === "http:" ? kept : [...kept, ["Referer", shown(from)]];
+  return from.url.protocol === "https:" && to.protocol === "http:" ? kept : [...kept, ["Referer", shown(from)]];
 }
 
-function once({ url, headers, protocols, timeoutMs, clock, signal }: Get): Promise<HttpAnswer> {
+function once({ url, target, headers, protocols, timeoutMs, clock, signal }: Get): Promise<HttpAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<HttpAnswer>();
   const secure = url.protocol === "https:";
   const hostname = url.hostname.replace(/^\[|\]$/g, "");
   const port = Number(url.port || (secure ? 443 : 80));
   const address = `${url.hostname}:${port}`;
-  const request = requestText(url, address, headers);
+  const request = requestText(target, address, headers);
 
-  const failure = (text: string): void => reject(new Error(`Get "${shown(url)}": ${text}`));
+  const failure = (text: string): void => reject(new Error(`Get "${shown({ url, target })}": ${text}`));
   /** What ends it early is the body's fault once the head is there. */
   const broken = (text: string, ofBody: string): void => (headed ? resolve({ ...headed, bodyFault: ofBody }) : failure(text));
   const chunks: Buffer[] = [];
@@ -122,7 +137,7 @@ function once({ url, headers, protocols, timeoutMs, clock, signal }: Get): Promi
   function send(): void {
     connected = true;
     ends = `${hostPort(socket.localAddress, socket.localPort)}->${hostPort(socket.remoteAddress, socket.remotePort)}`;
-    if (secure && (socket as TLSSocket).alpnProtocol === "h2") return void (endSession = http2Get(socket as TLSSocket, { url, authority: address, headers }, { head: (answer) => { headed = answer; }, whole: resolve, broken: (fault) => broken(fault, fault) }));
+    if (secure && (socket as TLSSocket).alpnProtocol === "h2") return void (endSession = http2Get(socket as TLSSocket, { url, target, authority: address, headers }, { head: (answer) => { headed = answer; }, whole: resolve, broken: (fault) => broken(fault, fault) }));
     socket.on("data", take).on("end", () => settle(true)).on("close", () => settle(true));
     socket.write(request);
   }
@@ -160,8 +175,8 @@ function once({ url, headers, protocols, timeoutMs, clock, signal }: Get): Promi
 }
 
 /** With its port, also where that goes without saying. */
-function shown(url: URL): string {
-  return url.port === "" ? url.href.replace(url.host, `${url.hostname}:${url.protocol === "https:" ? 443 : 80}`) : url.href;
+function shown({ url: { protocol, hostname, port }, target }: Pick<Get, "url" | "target">): string {
+  return `${protocol}//${hostname}:${port || (protocol === "https:" ? 443 : 80)}${target}`;
 }
 
 export function hostPort(address = "", port = 0): string {

@@ -10,7 +10,7 @@ import { BODY_BYTES_MAX, type HttpAnswer } from "./http-answer.ts";
 
 type Header = readonly [name: string, value: string];
 
-export interface Http2Request { readonly url: URL; readonly authority: string; readonly headers: readonly Header[] }
+export interface Http2Request { readonly url: URL; readonly target: string; readonly authority: string; readonly headers: readonly Header[] }
 
 /** `head`: without the body, which is on its way; `broken`: there will be no `whole`. */
 export interface Http2Told { head(answer: HttpAnswer): void; whole(answer: HttpAnswer): void; broken(fault: string): void }
@@ -57,8 +57,8 @@ export function http2Get(socket: TLSSocket, request: Http2Request, told: Http2To
   return () => session.destroy();
 }
 
-function fieldsOf({ url, authority, headers }: Http2Request): http2.OutgoingHttpHeaders {
-  const fields: Record<string, string> = { ":method": "GET", ":path": `${url.pathname}${url.search}`, ":authority": headers.find(([name]) => name === "Host")?.[1] || authority };
+function fieldsOf({ target, authority, headers }: Http2Request): http2.OutgoingHttpHeaders {
+  const fields: Record<string, string> = { ":method": "GET", ":path": target, ":authority": headers.find(([name]) => name === "Host")?.[1] || authority };
   for (const name of new Set(headers.map(([own]) => own))) {
     const values = headers.filter(([own]) => own === name).map(([, value]) => value.trim());
     if (name === "User-Agent") { if (values[0]) fields["user-agent"] = values[0]; }

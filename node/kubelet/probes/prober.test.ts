@@ -84,6 +84,16 @@ test("a request is written as Go writes it, and one header is one line", async (
   ]);
 });
 
+test("a path is asked for as Go writes it: nothing of it is resolved or taken for another server's name", async () => {
+  const asked = await asking((target) => (target === "/x/../from" ? "302 F\r\nLocation: to" : "200 OK"), async (get, port) => {
+    for (const path of ["/a/./../b", "/a|b\\c d", "/50%", "/%41?q=%zz&r='1'", "http://elsewhere:1/c?d", "//elsewhere/e", "f:g", "?h=i", "/ä"]) await get(path);
+    expect(await get("/x/../from")).toBe("success: ");
+    expect(await get("/a\u0001")).toBe("success: ");
+    expect(await get("/50%/../n", { httpHeaders: [{ name: "x-a", value: "a\nb" }] })).toBe(`failure: Get "http://127.0.0.1:${port}/50%25/../n": net/http: invalid header field value for "X-A"`);
+  });
+  expect(asked.map((text) => text.split(" ")[1])).toEqual(["/a/./../b", "/a%7Cb%5Cc%20d", "/50%25", "/%41?q=%zz&r=%271%27", "/c?d", "/e", "/f:g", "/?h=i", "/%C3%A4", "/x/../from", "/to", "/a%01"]);
+});
+
 test("who is redirected says from where, and names another host only where it was sent by a path", async () => {
   const to: Readonly<Record<string, string>> = { "/path": "/ok", "/whole": "http://127.0.0.1:PORT/ok", "/loop": "/loop" };
   const host = { httpHeaders: [{ name: "Host", value: "h.example" }] };

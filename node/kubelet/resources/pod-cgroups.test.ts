@@ -20,7 +20,7 @@ test("each class of service has its place, each pod its limits, written when the
 
 test("where the kernel refuses the limit of all pods together, they have their groups all the same", () => {
   const made: string[] = [];
-  const cgroups = { ensure(path: string, { memoryBytes }: CgroupLimits) { if (memoryBytes !== undefined) throw new Error("EBUSY"); made.push(path); } };
+  const cgroups = { exists: () => false, ensure(path: string, { memoryBytes }: CgroupLimits) { if (memoryBytes !== undefined) throw new Error("EBUSY"); made.push(path); } };
   expect(() => podCgroups(cgroups as unknown as Cgroups, { cgroupRoot: "/" }).setUp({ memoryBytes: 1, milliCpu: 1, pids: undefined })).toThrow("EBUSY");
   expect(made).toEqual(["/kubepods/besteffort", "/kubepods/burstable"]);
 });
@@ -37,11 +37,24 @@ test("a pod is limited as a whole only where whatever runs of it at a time is: a
 
 test("all pods together have what is not reserved, processes too", () => {
   const written = new Map<string, CgroupLimits>();
-  const pods = podCgroups({ ensure: (path: string, limits: CgroupLimits) => void written.set(path, limits) } as unknown as Cgroups, { cgroupRoot: "/" });
+  const pods = podCgroups({ exists: (path: string) => written.has(path), ensure: (path: string, limits: CgroupLimits) => void written.set(path, limits) } as unknown as Cgroups, { cgroupRoot: "/" });
   pods.setUp({ memoryBytes: 1 << 30, milliCpu: 2000, pids: 30_000 });
   expect(written.get("/kubepods")).toEqual({ cpuShares: 2048, memoryBytes: 1 << 30, pids: 30_000 });
   pods.setUp({ memoryBytes: 1 << 30, milliCpu: 2000, pids: undefined });
   expect(written.get("/kubepods")).toEqual({ cpuShares: 2048, memoryBytes: 1 << 30 });
+});
+
+test("burstable pods that run when the kubelet starts anew keep their share of the processors until it is known who they are", () => {
+  const shares = new Map<string, number>();
+  const cgroups = { exists: (path: string) => shares.has(path), ensure: (path: string, { cpuShares }: CgroupLimits) => void (cpuShares !== undefined && shares.set(path, cpuShares)) } as unknown as Cgroups;
+  const started = (): ReturnType<typeof podCgroups> => { const pods = podCgroups(cgroups, { cgroupRoot: "/" }); pods.setUp({ memoryBytes: 1 << 30, milliCpu: 2000, pids: undefined }); return pods; };
+  const first = started();
+  expect(shares.get("/kubepods/burstable")).toBe(2);
+  first.balance([pod("b", { requests: { cpu: "500m" } })]);
+  const next = started();
+  expect(shares.get("/kubepods/burstable")).toBe(512);
+  next.balance([]);
+  expect(shares.get("/kubepods/burstable")).toBe(2);
 });
 
 test("a pod has the huge pages it asks for, and none of another size", () => {

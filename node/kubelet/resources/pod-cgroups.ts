@@ -59,7 +59,7 @@ export function podCgroups(cgroups: Cgroups, { cgroupRoot, pidsMax, quota = CPU_
     roots: [root, classes.Burstable, classes.BestEffort],
     setUp({ memoryBytes, milliCpu, pids }) {
       cgroups.ensure(classes.BestEffort, { cpuShares: cpuShares(0) });
-      cgroups.ensure(classes.Burstable, { cpuShares: cpuShares(0) });
+      cgroups.ensure(classes.Burstable, cgroups.exists(classes.Burstable) ? {} : { cpuShares: cpuShares(0) }); // pods that run keep what they have until it is known who they are: the API server may be away
       cgroups.ensure(root, { cpuShares: cpuShares(milliCpu), memoryBytes, ...(pids === undefined ? {} : { pids }) }); // last: the kernel may refuse it
     },
     pathOf: (pod) => posix.join(classes[qosClass(pod)], `pod${pod.metadata.uid}`),
