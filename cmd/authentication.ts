@@ -10,7 +10,7 @@ import { readTokenFile } from "../core/authn/token-file.ts";
 import { webhookTokens } from "../core/authn/webhook-token.ts";
 import { aggregate } from "../core/authz/authz.ts";
 import { goQuote } from "../core/api/meta/go-quote.ts";
-import { parseUrl, UrlError } from "../core/cel/go-url.ts";
+import { parseUrl, UrlError } from "../core/api/meta/go-url.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { ReviewServer } from "../core/net/review-call.ts";

@@ -3,7 +3,7 @@ import { joinErrors } from "../core/admission/refuse.ts";
 import { fieldsOf } from "../core/api/codec/strict-fields.ts";
 import { parseStrictYaml } from "../core/api/codec/yaml.ts";
 import { type FieldError, formatFieldError, invalid } from "../core/api/meta/field-error.ts";
-import { parseUrl } from "../core/cel/go-url.ts";
+import { parseUrl } from "../core/api/meta/go-url.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";

@@ -35,7 +35,7 @@ export const LAYERS: Record<string, readonly string[]> = {
   "node/policy":      [...caller, "core/net", "node/os", "node/cri"],
   "node/ingress":     [...caller, "core/net", "core/pki", "core/ingress"],
   "node/tunnel":      [...base, "core/net", "core/tunnel"],
-  "node/kubelet":     [...caller, "core/net", "core/pki", "core/cel", "node/os", "node/cri"],
+  "node/kubelet":     [...caller, "core/net", "core/pki", "node/os", "node/cri"],
   "node/join":        [...caller, "core/net", "core/pki"],
   "node/hollow":      [...caller, "core/net", "node/os", "node/cri", "node/kubelet"],
   "installers":       [],

@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 kube-openapi/pkg/validation/strfmt
  */
-import { parseUrl, UrlError } from "./go-url.ts";
+import { parseUrl, UrlError } from "../api/meta/go-url.ts";
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{4})$/;
 

@@ -17,7 +17,7 @@ import { type Fields, fieldsOf } from "../../api/codec/strict-fields.ts";
 import { parseStrictYaml } from "../../api/codec/yaml.ts";
 import { isDomainPrefixedPath } from "../../api/meta/domains.ts";
 import { duplicate, type FieldError, forbidden, formatFieldErrors, invalid, required } from "../../api/meta/field-error.ts";
-import { parseUrl, UrlError } from "../../cel/go-url.ts";
+import { parseUrl, UrlError } from "../../api/meta/go-url.ts";
 import { readCertificatePems } from "../../pki/pem.ts";
 import { parseCertificate } from "../../pki/x509.ts";
 import { type ClaimExpression, claimExpression, userExpression } from "./expressions.ts";

@@ -2,7 +2,7 @@
 import { goQuote } from "../../api/meta/go-quote.ts";
 import { defineFunction, method, overload, type FunctionDeclaration, type Library } from "../check/declarations.ts";
 import { BOOL, INT, STRING, opaque } from "../check/type.ts";
-import { AddressError, containsAddress, formatAddress, masked, parseAddress, parsePrefix, type Address, type Prefix } from "../go-netip.ts";
+import { AddressError, containsAddress, formatAddress, masked, parseAddress, parsePrefix, type Address, type Prefix } from "../../api/meta/go-netip.ts";
 import { EvalError, isError, noSuchOverload, Opaque, type Value } from "../value/value.ts";
 
 const IP_TYPE = opaque("net.IP");

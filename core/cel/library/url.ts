@@ -1,7 +1,7 @@
 /** URLs: url(text).getHost() and so on, isURL(text). Source: kubernetes v1.36 apiserver/pkg/cel/library/urls.go */
 import { defineFunction, method, overload, type FunctionDeclaration, type Library } from "../check/declarations.ts";
 import { BOOL, STRING, listOf, mapOf, struct, type Type } from "../check/type.ts";
-import { parseQuery, parseUrl, UrlError, type GoUrl } from "../go-url.ts";
+import { parseQuery, parseUrl, UrlError, type GoUrl } from "../../api/meta/go-url.ts";
 import { isRequestUri } from "../string-formats.ts";
 import { EvalError, listFrom, mapFrom, noSuchOverload, Opaque, type Value } from "../value/value.ts";
 

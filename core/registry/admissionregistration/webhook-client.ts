@@ -1,7 +1,7 @@
 /** How a webhook is reached: of admission and of conversion. Source: kubernetes v1.36 apiserver/pkg/util/webhook/validation.go */
 import { child, type FieldError, invalid, required } from "../../api/meta/field-error.ts";
 import { dns1123Subdomain, portNumber } from "../../api/meta/names.ts";
-import { type GoUrl, parseUrl, UrlError } from "../../cel/go-url.ts";
+import { type GoUrl, parseUrl, UrlError } from "../../api/meta/go-url.ts";
 import { readPem } from "../../pki/pem.ts";
 import { parseCertificate } from "../../pki/x509.ts";
 

@@ -11,7 +11,7 @@ import { connect, isIP, type Socket } from "node:net";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { Container, EphemeralContainer, HTTPGetAction } from "../../../core/api/gen/core.v1.ts";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
-import { escapePath, parseUrl, UrlError } from "../../../core/cel/go-url.ts";
+import { escapePath, parseUrl, UrlError } from "../../../core/api/meta/go-url.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { type HttpAnswer, readAnswer } from "./http-answer.ts";
 import { http2Get } from "./http2-get.ts";

@@ -3,7 +3,7 @@
  *
  * Source: Go's net/url Parse, ParseRequestURI, URL.EscapedPath, ParseQuery
  */
-import { goQuote } from "../api/meta/go-quote.ts";
+import { goQuote } from "./go-quote.ts";
 import { AddressError, parseAddress, type Address } from "./go-netip.ts";
 
 export interface GoUrl {

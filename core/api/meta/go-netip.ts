@@ -6,7 +6,7 @@
  *
  * Source: Go's net/netip
  */
-import { goQuote } from "../api/meta/go-quote.ts";
+import { goQuote } from "./go-quote.ts";
 
 export interface Address {
   readonly bits: 32 | 128;
