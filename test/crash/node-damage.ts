@@ -129,6 +129,7 @@ const DAMAGE: Readonly<Record<string, (node: FaultyNode, start: () => Promise<vo
     await host.sh(`for name in ${host.dataDir}/agent/current/bin/* ${host.dataDir}/agent/current/cni/*; do [ ! -f $name ] || python3 -c '${FLIP}' $name; done`);
     await start(); // of what they were, for a while
     await eventually("they are whole again", async () => (await unpacked()) !== before, 300_000); // at once if containerd does not stay up, else when all has been read
+    await eventually("those that fell back are started again", async () => !/BackOff/.test(await host.kubectl("get", "pods", "--no-headers")), 400_000); // what they were could start nothing
   },
   async "everything of containerd is removed"(node, start) {
     await stopAll(node);
