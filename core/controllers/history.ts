@@ -45,6 +45,7 @@ export class HashCollisionError extends Error {
 }
 
 const NAME_LENGTH_MAX = 253;
+const REVISION_MAX = 2n ** 63n - 1n;
 
 /** Clients compare its bytes with what they would write: members come in the order in which Go writes a map. */
 export function templatePatch(template: Readonly<PodTemplateSpec>): unknown { return inOrder({ spec: { template: { ...template, $patch: "replace" } } }); }
@@ -58,7 +59,7 @@ function inOrder(value: unknown): unknown {
 /** Lowest revision first; of one number the older, of one second by name. */
 export function byAge(a: Readonly<ControllerRevision>, b: Readonly<ControllerRevision>): number {
   const order = ({ metadata }: Readonly<ControllerRevision>): string => `${metadata.creationTimestamp} ${metadata.name}`;
-  return a.revision - b.revision || (order(a) < order(b) ? -1 : 1);
+  return a.revision === b.revision ? (order(a) < order(b) ? -1 : 1) : a.revision < b.revision ? -1 : 1;
 }
 
 /** Equal patches, equal templates. */
@@ -79,12 +80,18 @@ export async function syncHistory(options: HistoryOptions): Promise<History> {
   const newest = equal.at(-1) ?? alike(revisions.at(-1), options);
   const old = revisions.filter((revision) => revision !== newest);
   const twins = equal.filter((revision) => revision !== newest);
-  const next = 1 + Math.max(0, ...old.filter((revision) => !equal.includes(revision)).map(({ revision }) => revision));
+  const next = after(old.filter((revision) => !equal.includes(revision)));
   if (newest === undefined) return { current: await create(options, patch, next), old, twins };
   if (newest.revision >= next) return { current: newest, old, twins };
   const current = await client.update({ ...newest, revision: next }, { signal });
   await informer.caughtUp([current], signal);
   return { current, old, twins };
+}
+
+/** The number that follows theirs; after the largest there is none, and it stays. What no double holds is a bigint. */
+function after(revisions: readonly Readonly<ControllerRevision>[]): number {
+  const next = revisions.reduce((most, { revision }) => (revision > most ? BigInt(revision) : most), 0n) + 1n;
+  return (next <= Number.MAX_SAFE_INTEGER ? Number(next) : next < REVISION_MAX ? next : REVISION_MAX) as number;
 }
 
 /** `latest`, if its template differs from the present one by defaults alone. */
