@@ -8,6 +8,7 @@
  */
 import type { ControllerRevision } from "../api/gen/apps.v1.ts";
 import type { PodTemplateSpec } from "../api/gen/core.v1.ts";
+import { integerAfter } from "../api/meta/go-integer.ts";
 import { annotationsOf, type ApiObject, controllerRef, type NewObject, namespaceOf } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../api/meta/status-error.ts";
 import type { ResourceClient } from "../client/client.ts";
@@ -45,7 +46,6 @@ export class HashCollisionError extends Error {
 }
 
 const NAME_LENGTH_MAX = 253;
-const REVISION_MAX = 2n ** 63n - 1n;
 
 /** Clients compare its bytes with what they would write: members come in the order in which Go writes a map. */
 export function templatePatch(template: Readonly<PodTemplateSpec>): unknown { return inOrder({ spec: { template: { ...template, $patch: "replace" } } }); }
@@ -88,10 +88,9 @@ export async function syncHistory(options: HistoryOptions): Promise<History> {
   return { current, old, twins };
 }
 
-/** The number that follows theirs; after the largest there is none, and it stays. What no double holds is a bigint. */
+/** The number that follows theirs. */
 function after(revisions: readonly Readonly<ControllerRevision>[]): number {
-  const next = revisions.reduce((most, { revision }) => (revision > most ? BigInt(revision) : most), 0n) + 1n;
-  return (next <= Number.MAX_SAFE_INTEGER ? Number(next) : next < REVISION_MAX ? next : REVISION_MAX) as number;
+  return integerAfter(revisions.reduce((most, { revision }) => (revision > most ? revision : most), 0));
 }
 
 /** `latest`, if its template differs from the present one by defaults alone. */
