@@ -15,7 +15,7 @@ test("the hash of a StatefulSet's revision is upstream's", () => {
 });
 
 test("revisions of one number are told apart by their age, those of one second by their names, whatever the order they come in", () => {
-  const revision = (name: string, revision: number, creationTimestamp: string) => ({ metadata: { name, creationTimestamp }, revision }) as ControllerRevision;
-  const all = [revision("d", 1, "2026-01-01T00:00:05Z"), revision("c", 2, "2026-01-01T00:00:00Z"), revision("a", 2, "2026-01-01T00:00:01Z"), revision("b", 2, "2026-01-01T00:00:01Z")];
+  const revision = (name: string, revision: number | bigint, creationTimestamp: string) => ({ metadata: { name, creationTimestamp }, revision }) as ControllerRevision;
+  const all = [revision("d", 1, "2026-01-01T00:00:05Z"), revision("c", 2, "2026-01-01T00:00:00Z"), revision("a", 2, "2026-01-01T00:00:01Z"), revision("b", 2, "2026-01-01T00:00:01Z"), revision("f", 2n ** 63n - 2n, "2026-01-01T00:00:05Z"), revision("e", 2n ** 63n - 1n, "2026-01-01T00:00:00Z")];
   for (const some of [all, all.toReversed()]) expect(some.toSorted(byAge)).toEqual(all);
 });

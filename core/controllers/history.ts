@@ -8,6 +8,7 @@
  */
 import type { ControllerRevision } from "../api/gen/apps.v1.ts";
 import type { PodTemplateSpec } from "../api/gen/core.v1.ts";
+import { integerAfter } from "../api/meta/go-integer.ts";
 import { annotationsOf, type ApiObject, controllerRef, type NewObject, namespaceOf } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../api/meta/status-error.ts";
 import type { ResourceClient } from "../client/client.ts";
@@ -58,7 +59,7 @@ function inOrder(value: unknown): unknown {
 /** Lowest revision first; of one number the older, of one second by name. */
 export function byAge(a: Readonly<ControllerRevision>, b: Readonly<ControllerRevision>): number {
   const order = ({ metadata }: Readonly<ControllerRevision>): string => `${metadata.creationTimestamp} ${metadata.name}`;
-  return a.revision - b.revision || (order(a) < order(b) ? -1 : 1);
+  return a.revision === b.revision ? (order(a) < order(b) ? -1 : 1) : a.revision < b.revision ? -1 : 1;
 }
 
 /** Equal patches, equal templates. */
@@ -79,12 +80,17 @@ export async function syncHistory(options: HistoryOptions): Promise<History> {
   const newest = equal.at(-1) ?? alike(revisions.at(-1), options);
   const old = revisions.filter((revision) => revision !== newest);
   const twins = equal.filter((revision) => revision !== newest);
-  const next = 1 + Math.max(0, ...old.filter((revision) => !equal.includes(revision)).map(({ revision }) => revision));
+  const next = after(old.filter((revision) => !equal.includes(revision)));
   if (newest === undefined) return { current: await create(options, patch, next), old, twins };
   if (newest.revision >= next) return { current: newest, old, twins };
   const current = await client.update({ ...newest, revision: next }, { signal });
   await informer.caughtUp([current], signal);
   return { current, old, twins };
+}
+
+/** The number that follows theirs. */
+function after(revisions: readonly Readonly<ControllerRevision>[]): number {
+  return integerAfter(revisions.reduce((most, { revision }) => (revision > most ? revision : most), 0));
 }
 
 /** `latest`, if its template differs from the present one by defaults alone. */

@@ -1,5 +1,6 @@
 /** A node, the pods on it, and what they take up. */
 import type { Node, Pod } from "../api/gen/core.v1.ts";
+import { asDouble } from "../api/meta/go-integer.ts";
 import { type AffinityTerms, affinityTerms } from "./affinity-terms.ts";
 import { hostPortsOf } from "./host-ports.ts";
 import type { Kind, Saying } from "./kinds.ts";
@@ -47,7 +48,7 @@ export class NodeInfo {
     this.hasSoftTaints = node.spec.taints?.some(({ effect }) => effect === "PreferNoSchedule") ?? false;
     if (!old || !Bun.deepEquals(old.status?.allocatable, node.status?.allocatable)) this.allocatable = amounts(node.status?.allocatable);
     if (!old || !Bun.deepEquals(old.status?.images, node.status?.images))
-      this.images = new Map((node.status?.images ?? []).flatMap(({ names, sizeBytes }) => (names ?? []).map((name) => [name, sizeBytes ?? 0] as const)));
+      this.images = new Map((node.status?.images ?? []).flatMap(({ names, sizeBytes }) => (names ?? []).map((name) => [name, asDouble(sizeBytes ?? 0)] as const)));
   }
 
   /** There is no such node any more; pods may be on it still. */

@@ -71,6 +71,11 @@ test("an image is as large everywhere as on the node that told of it first", () 
   expect(cluster.nodes().map((one) => score.score(one))).toEqual([89, 89]);
 });
 
+test("an image that is larger than a double tells keeps no pod from a node", () => {
+  const cluster = schedulingCluster({ nodes: [node("a", { images: [{ names: ["i:latest"], sizeBytes: (2n ** 63n - 1n) as unknown as number }] })] });
+  expect(imageLocality.prepare(candidate(pod("p")), cluster, cluster.nodes())!.score(cluster.node("a")!)).toBe(100);
+});
+
 test("of nodes that are equally good one is taken at random", () => {
   const taken = new Set([0, 0.4, 0.8].map((next) => placed(pod("p"), [node("a"), node("b"), node("c")], [], [], { ...first, next: () => next })));
   expect(taken.size).toBeGreaterThan(1);

@@ -51,6 +51,7 @@ test("a hook over HTTP in a pod whose runtime knows of no address needs a host",
 
 test("a hook that is ended in its sleep has failed, and is counted", async () => {
   expect(await run({ sleep: { seconds: 60 } }, {}, undefined, AbortSignal.timeout(1))).toBe('Sleep lifecycle hook (60) for Container "c" in Pod "p_n(u)" failed - error: container terminated before sleep hook finished');
+  expect(await run({ sleep: { seconds: 2n ** 60n as unknown as number } }, {}, undefined, AbortSignal.timeout(1))).toContain("Sleep lifecycle hook (1152921504606846976) for");
   await run({ sleep: { seconds: 0 } });
-  expect(counts.render()).toContain("kubelet_sleep_action_terminated_early_total 1\n");
+  expect(counts.render()).toContain("kubelet_sleep_action_terminated_early_total 2\n");
 });

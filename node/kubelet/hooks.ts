@@ -1,5 +1,6 @@
 /** Runs postStart and preStop handlers. Source: kubernetes v1.36 pkg/kubelet/lifecycle/handlers.go */
 import type { Container, EphemeralContainer, HTTPGetAction, LifecycleHandler, Pod } from "../../core/api/gen/core.v1.ts";
+import { asDouble } from "../../core/api/meta/go-integer.ts";
 import { goQuote } from "../../core/api/meta/go-quote.ts";
 import type { EventRecorder } from "../../core/client/events.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
@@ -40,7 +41,7 @@ export async function runHook(deps: HookDeps, run: HookRun, signal: AbortSignal)
       throw new Error(`HTTP lifecycle hook (${httpGet.path ?? ""}) ${where} ${cause.message}`, { cause });
     });
   } else if (sleep) {
-    await clock.sleep(sleep.seconds * 1000, signal);
+    await clock.sleep(asDouble(sleep.seconds) * 1000, signal);
     if (!signal.aborted) return;
     deps.metrics.hookSleptShort();
     throw new Error(`Sleep lifecycle hook (${sleep.seconds}) ${where} container terminated before sleep hook finished`);

@@ -6,7 +6,7 @@ import { type ContainerKill, killContainer, type KillDeps, killPod } from "./kil
 import type { RuntimePod } from "./runtime-pod.ts";
 
 /** Time passes when somebody waits for it. */
-async function killed(preStop: LifecycleHandler, exec: (signal: AbortSignal) => Promise<object>): Promise<{ readonly calls: readonly string[]; readonly events: readonly string[] }> {
+async function killed(preStop: LifecycleHandler, exec: (signal: AbortSignal) => Promise<object>, graceSeconds: number | bigint = 30): Promise<{ readonly calls: readonly string[]; readonly events: readonly string[] }> {
   let nowMs = 0;
   const calls: string[] = [];
   const events: string[] = [];
@@ -22,7 +22,7 @@ async function killed(preStop: LifecycleHandler, exec: (signal: AbortSignal) => 
   const deps = { cri, clock, log: silentLog, version: "v", events: { event: (_about: object, type: string, reason: string) => void events.push(`${type} ${reason}`) } } as unknown as KillDeps;
   const container = { name: "c", lifecycle: { preStop } };
   const pod = { metadata: { name: "p", namespace: "n", uid: "u" }, spec: { containers: [container] } } as unknown as Pod;
-  const kill = { pod, runtime: { sandboxes: [], containers: [] }, container: { id: "1", name: "c", state: "running" }, spec: { kind: "container", index: 0, container }, graceSeconds: 30 } as unknown as ContainerKill;
+  const kill = { pod, runtime: { sandboxes: [], containers: [] }, container: { id: "1", name: "c", state: "running" }, spec: { kind: "container", index: 0, container }, graceSeconds } as unknown as ContainerKill;
   await killContainer(deps, kill, new AbortController().signal);
   return { calls, events };
 }
@@ -36,6 +36,10 @@ test("preStop: what takes all the time that there is goes on while the container
 test("preStop: what is done leaves the rest of the time to the container", async () => {
   expect(await killed({ exec: { command: ["true"] } }, async () => ({}))).toMatchObject({ calls: expect.arrayContaining(["StopContainer 30 at 0"]), events: ["Normal Killing"] });
   expect(await killed({ exec: { command: ["false"] } }, async () => ({ exit_code: 1 }))).toMatchObject({ events: ["Normal Killing", "Warning FailedPreStopHook"] });
+});
+
+test("a grace that is longer than the runtime can reckon with, or no double holds, is 292 years, not none", async () => {
+  for (const graceSeconds of [2n ** 63n - 1n, 10 ** 13]) expect((await killed({ exec: { command: ["true"] } }, async () => ({}), graceSeconds)).calls).toContain("StopContainer 9223372036 at 0");
 });
 
 test("sidecars are stopped once the containers are gone that need them: one that was put in to look around is none", async () => {

@@ -5,6 +5,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/{kuberuntime_container,kuberuntime_termination_order}.go
  */
 import type { Container, EphemeralContainer, Pod } from "../../core/api/gen/core.v1.ts";
+import { asDouble } from "../../core/api/meta/go-integer.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import { settleAll } from "../../core/lifecycle/settle-all.ts";
 import type { Log } from "../../core/observe/log.ts";
@@ -20,6 +21,8 @@ export interface KillDeps { readonly cri: Cri; readonly clock: Clock; readonly e
 
 /** A container is always given at least this long. */
 const GRACE_SECONDS_MIN = 2;
+/** So many fit in the nanoseconds that the runtime reckons with: 292 years. With more it would kill at once. */
+const GRACE_SECONDS_MAX = 9_223_372_036;
 /** How long the runtime may take on top of the grace period before we stop waiting for its answer. */
 const STOP_OVERHEAD_MS = 120_000;
 
@@ -39,7 +42,7 @@ export async function killContainer(deps: KillDeps, kill: ContainerKill, signal:
   const { cri, clock, events } = deps;
   const { pod, container, spec, message = "", reason = "" } = kill;
   const startedMs = clock.uptimeMs();
-  const graceSeconds = kill.graceSeconds ?? gracePeriodSeconds(pod, spec.container, reason);
+  const graceSeconds = Math.min(GRACE_SECONDS_MAX, asDouble(kill.graceSeconds ?? gracePeriodSeconds(pod, spec.container, reason)));
   const left = (): number => graceSeconds - Math.floor((clock.uptimeMs() - startedMs) / 1000);
   events.event(containerReference(pod, spec), "Normal", "Killing", message || `Stopping container ${spec.container.name}`);
 

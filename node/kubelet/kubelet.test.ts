@@ -974,6 +974,18 @@ test("a pod that the runtime takes too long to end is told of once", async () =>
   expect(late()).toHaveLength(1);
 });
 
+test("a pod whose grace no double holds ends, when it is deleted, or is too old to run on", async () => {
+  await using node = await startNode();
+  const terminationGracePeriodSeconds = (2n ** 63n - 1n) as unknown as number;
+  await node.create("deleted", { terminationGracePeriodSeconds });
+  await node.create("old", { terminationGracePeriodSeconds, activeDeadlineSeconds: 1 });
+  await node.until("deleted", isReady);
+  await node.delete("deleted");
+  await node.until("deleted", (status) => status === undefined);
+  await node.until("old", (status) => status?.phase === "Failed");
+  expect(node.told.filter((line) => line.includes("FailedKillPod"))).toEqual([]);
+});
+
 test("a sandbox whose status cannot be had is told of, as are search paths of a host that cannot be read", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   runtime.images.add("busybox:1");

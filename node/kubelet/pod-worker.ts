@@ -12,6 +12,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/pod_workers.go, pkg/kubelet/kubelet.go (SyncPod, SyncTerminatingPod, SyncTerminatedPod)
  */
 import type { Pod, PodStatus } from "../../core/api/gen/core.v1.ts";
+import { asDouble } from "../../core/api/meta/go-integer.ts";
 import { isDeleting } from "../../core/api/meta/object-meta.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { SpanStart } from "../../core/observe/spans.ts";
@@ -134,7 +135,7 @@ export class PodWorker {
     if (this.#failure) return;
     this.#failure = failure;
     this.#graceSeconds = graceSeconds;
-    if (!failure.refused) this.#tellIfLate(graceSeconds ?? this.#pod.spec.terminationGracePeriodSeconds ?? 0);
+    if (!failure.refused) this.#tellIfLate(asDouble(graceSeconds ?? this.#pod.spec.terminationGracePeriodSeconds ?? 0));
     this.#hurry();
     this.wake();
   }
@@ -406,8 +407,8 @@ export class PodWorker {
   /** How long its containers have, the least that anybody says; undefined: as their spec says. */
   #graceNow(): number | undefined {
     const { metadata, spec } = this.#pod;
-    const ownSeconds = spec.terminationGracePeriodSeconds ?? 30;
-    const said = [this.#graceSeconds, isDeleting(this.#pod) ? metadata.deletionGracePeriodSeconds ?? ownSeconds : this.#removed ? ownSeconds : undefined].filter((seconds) => seconds !== undefined);
+    const ownSeconds = asDouble(spec.terminationGracePeriodSeconds ?? 30);
+    const said = [this.#graceSeconds, isDeleting(this.#pod) ? asDouble(metadata.deletionGracePeriodSeconds ?? ownSeconds) : this.#removed ? ownSeconds : undefined].filter((seconds) => seconds !== undefined);
     return said.length === 0 ? undefined : Math.max(GRACE_SECONDS_REMOVED, Math.min(...said));
   }
 

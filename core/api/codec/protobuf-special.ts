@@ -4,15 +4,15 @@
 import { canonicalQuantity } from "../meta/quantity.ts";
 import { formatDurationNs, parseDurationNs } from "../meta/duration.ts";
 import { parseTime } from "../meta/time.ts";
-import { timestamp } from "../../lifecycle/clock.ts";
+import { writableTime } from "../schema/canonical-time.ts";
 import type { Special } from "../schema/facts.ts";
 import type { JsonValue } from "./json-document.ts";
 import { decodeText, jsonText, parseJson } from "./json.ts";
 import { LENGTH_DELIMITED, ProtobufError, VARINT, type BackwardWriter, type WireReader } from "../../protobuf/wire.ts";
 
 const MICROS_PER_S = 1_000_000;
-/** 0001-01-01T00:00:00Z to 9999-12-31T23:59:59Z: what a time can be written as. */
-const TIME_SECONDS_MIN = -62_135_596_800, TIME_SECONDS_MAX = 253_402_300_799;
+/** 0001-01-01T00:00:00Z: no time. */
+const ZERO_SECONDS = -62_135_596_800;
 const INT_OR_STRING_IS_STRING = 1;
 const UTF8 = new TextEncoder();
 
@@ -59,8 +59,8 @@ export function readSpecial(reader: WireReader, special: PlainSpecial, decodeRaw
     else reader.skip(wireType);
   }
   switch (special) {
-    case "time": return empty ? null : formatSeconds(Number(first), "");
-    case "microTime": return empty ? null : formatSeconds(Number(first), `.${String(Math.trunc(Number(second) / 1000)).padStart(6, "0")}`);
+    case "time": return empty ? null : formatTime(Number(first));
+    case "microTime": return empty ? null : formatTime(Number(first), Math.trunc(Number(second) / 1000));
     case "duration": return formatDurationNs(BigInt(first));
     case "quantity": return bytes === undefined || bytes.length === 0 ? "0" : decodeText(bytes);
     case "intOrString": return Number(first) === INT_OR_STRING_IS_STRING ? text : Number(second);
@@ -78,8 +78,10 @@ function writeTime(writer: BackwardWriter, text: string, micro: boolean): void {
   writer.int64(Math.floor(ms / 1000)); writer.tag(1, VARINT);
 }
 
-function formatSeconds(seconds: number, fraction: string): string | null {
-  if (seconds < TIME_SECONDS_MIN || seconds > TIME_SECONDS_MAX) throw new ProtobufError(`time out of range: ${seconds}`);
-  if (seconds === TIME_SECONDS_MIN) return null;
-  return fraction === "" ? timestamp(seconds * 1000) : `${timestamp(seconds * 1000).slice(0, -1)}${fraction}Z`;
+/** `micros` may be less than none, or more than a second, as in Go. */
+function formatTime(seconds: number, micros?: number): string | null {
+  const carry = Math.floor((micros ?? 0) / MICROS_PER_S), rest = (micros ?? 0) - carry * MICROS_PER_S;
+  if (seconds + carry === ZERO_SECONDS && rest === 0) return null;
+  const time = writableTime((seconds + carry) * 1000);
+  return micros === undefined ? time : `${time.slice(0, -1)}.${String(rest).padStart(6, "0")}Z`;
 }

@@ -46,6 +46,34 @@ test("and with none set", () => {
   }
 });
 
+test.each([
+  ["0001-01-01T00:00:00.000001Z", "0001-01-01T00:00:00.000001Z"], ["0000-01-01T00:00:00.000000Z", "0000-01-01T00:00:00.000000Z"], ["9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"],
+])("the time %s comes back", (given, back) => {
+  const lease = { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "l" }, spec: { renewTime: given } };
+  expect(protobufCodec.decode(protobufCodec.encode(lease as never))).toMatchObject({ spec: { renewTime: back } });
+});
+
+/** A Lease whose renewTime has such seconds and nanoseconds. */
+function renewedAt(seconds: bigint, nanos: number): unknown {
+  const varint = (value: bigint): number[] => (value < 128n ? [Number(value)] : [Number(value & 127n) | 128, ...varint(value >> 7n)]);
+  const message = (number: number, content: readonly number[]): number[] => [(number << 3) | 2, ...varint(BigInt(content.length)), ...content];
+  const time = [8, ...varint(BigInt.asUintN(64, seconds)), 16, ...varint(BigInt.asUintN(64, BigInt(nanos)))];
+  const typeMeta = [...message(1, [...Buffer.from("coordination.k8s.io/v1")]), ...message(2, [...Buffer.from("Lease")])];
+  const lease = [...message(1, []), ...message(2, message(4, time))];
+  const { spec } = protobufCodec.decode(Uint8Array.from([0x6b, 0x38, 0x73, 0, ...message(1, typeMeta), ...message(2, lease)])) as { readonly spec: { readonly renewTime: unknown } };
+  return spec.renewTime;
+}
+
+test.each<[bigint, number, string | null]>([
+  [0n, 5_999, "1970-01-01T00:00:00.000005Z"], [0n, -1_000, "1969-12-31T23:59:59.999999Z"], [0n, 2_147_483_647, "1970-01-01T00:00:02.147483Z"],
+  [-62_135_596_800n, 0, null], [-(2n ** 63n), 0, "0000-01-01T00:00:00.000000Z"], [2n ** 63n - 1n, 0, "9999-12-31T23:59:59.000000Z"], [253_402_300_800n, 0, "9999-12-31T23:59:59.000000Z"],
+])("%s seconds and %s ns are a time that can be written", (seconds, nanos, text) => expect(renewedAt(seconds, nanos) ?? null).toBe(text));
+
+test("a list in a map may be none", () => {
+  const review = { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", spec: { extra: { a: null, b: ["c"] } } };
+  expect(protobufCodec.decode(protobufCodec.encode(review as never))).toMatchObject({ spec: { extra: { b: ["c"] } } });
+});
+
 test("a list is its items' messages in one envelope", () => {
   const items = ["a", "b", "c".repeat(300)].map((name) => ({ metadata: { name } }));
   const type = builtInFacts.typeOf({ group: "", version: "v1", kind: "ConfigMap" })!;

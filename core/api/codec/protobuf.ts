@@ -133,7 +133,7 @@ export class ProtobufCodec {
       return;
     }
     const before = writer.length;
-    if (wrapped) for (const item of [...(value as string[])].reverse()) { writer.text(item); writer.tag(1, LENGTH_DELIMITED); }
+    if (wrapped) for (const item of [...((value ?? []) as string[])].reverse()) { writer.text(item); writer.tag(1, LENGTH_DELIMITED); }
     else if (type.kind === "struct") this.#writeStruct(writer, type, (value ?? {}) as JsonObject);
     else if (type.kind === "special") this.#writeSpecial(writer, type, value);
     writer.close(number, before);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { goInteger, isLessInteger, parseGoInteger } from "./go-integer.ts";
+import { goInteger, integerAfter, isLessInteger, parseGoInteger } from "./go-integer.ts";
 
 test.each<[text: string, result: bigint | string]>([
   ["7", 7n], ["+07", 7n], ["-0", 0n], [`${"0".repeat(100)}1`, 1n], ["9223372036854775807", 2n ** 63n - 1n], ["-9223372036854775808", -(2n ** 63n)],
@@ -14,4 +14,10 @@ test("numbers are compared to their last digit; what is none is neither less nor
   const order = (a: string | undefined, b: string | undefined) => [isLessInteger(a, b), isLessInteger(b, a)];
   expect([order("9007199254740992", "9007199254740993"), order("-1", "+07"), order("1", "9223372036854775808"), order("1", ""), order("1", "1e3"), order("1", undefined)])
     .toEqual([[true, false], [true, false], [false, false], [false, false], [false, false], [false, false]]);
+});
+
+test("after an integer comes the next one, to the digit, and nothing after the largest", () => {
+  const after = (integer: number | bigint): unknown => integerAfter(integer as number);
+  expect([0, -1, 2 ** 53 - 2, 2 ** 53 - 1, 2n ** 53n, 2n ** 63n - 2n, 2n ** 63n - 1n, -(2n ** 63n), -(2n ** 53n)].map(after))
+    .toEqual([1, 0, 2 ** 53 - 1, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n, 2n ** 63n - 1n, -(2n ** 63n) + 1n, -(2 ** 53) + 1]);
 });

@@ -21,6 +21,12 @@ export function goInteger(text: string | undefined): bigint | undefined {
 /** An integer of an object to reckon with: one that no double holds is a bigint in there, whatever its type says. */
 export function asDouble(integer: number): number { return Number(integer); }
 
+/** The integer of 64 bits after it, to the digit. After the largest there is none, and it stays: Go's would begin anew below zero. */
+export function integerAfter(integer: number): number {
+  const next = BigInt(integer) + 1n, short = Number(next);
+  return Number.isSafeInteger(short) ? short : (next > MAX ? MAX : next) as unknown as number;
+}
+
 /** As numbers in labels and taints are compared: false if one of them is none. */
 export function isLessInteger(a: string | undefined, b: string | undefined): boolean {
   const [left, right] = [goInteger(a), goInteger(b)];

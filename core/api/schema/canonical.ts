@@ -9,8 +9,7 @@
  */
 import { formatDurationNs, parseDurationNs } from "../meta/duration.ts";
 import { canonicalQuantity, isHeldAlike } from "../meta/quantity.ts";
-import { parseTime } from "../meta/time.ts";
-import { canonicalMicroTime, canonicalTime, isMicroTime } from "./canonical-time.ts";
+import { canonicalMicroTime, canonicalTime } from "./canonical-time.ts";
 import { setKey, type JsonObject, type JsonValue } from "../codec/json-document.ts";
 import type { FieldInfo, ListType, MapType, Scalar, SpecialType, StructType, Type } from "./facts.ts";
 
@@ -240,8 +239,8 @@ class Walk {
       case "time":
         if (typeof raw !== "string") return WRONG;
         this.#isRespelled ||= raw.includes(".");
-        return canonicalTime(raw) ?? zeroTime(raw);
-      case "microTime": return typeof raw === "string" ? canonicalMicroTime(raw) ?? zeroMicroTime(raw) : WRONG;
+        return orWrong(canonicalTime(raw));
+      case "microTime": return typeof raw === "string" ? orWrong(canonicalMicroTime(raw)) : WRONG;
       case "duration": return typeof raw === "string" ? attempt(() => formatDurationNs(parseDurationNs(raw))) : WRONG;
       case "quantity": return typeof raw === "string" || typeof raw === "number" || typeof raw === "bigint" ? this.#quantity(String(raw)) : WRONG;
       case "intOrString": return typeof raw === "string" ? raw : scalar("int32", raw);
@@ -263,9 +262,7 @@ class Walk {
   }
 }
 
-/** The zero time is written as null, whichever way it was spelled. */
-function zeroTime(text: string): JsonValue { return text.startsWith("0001-01-01T00:00:00") && parseTime(text) !== undefined ? null : WRONG; }
-function zeroMicroTime(text: string): JsonValue { return text.startsWith("0001-01-01T00:00:00.") && isMicroTime(text) ? null : WRONG; }
+function orWrong(time: string | null | undefined): JsonValue { return time === undefined ? WRONG : time; }
 
 /** Marks a value that does not fit; never leaves this file. */
 const WRONG = Symbol("wrong type") as unknown as JsonValue;

@@ -77,7 +77,7 @@ function listType(schema: JsonSchema, name: string): DeclaredType | undefined {
   const items = itemsOf(schema);
   const element = items && declaredType(items, { root: isEmbedded(items), name: `${name}.@idx` });
   if (!element) return undefined;
-  const maxElements = schema.maxItems === undefined ? Math.floor(LENGTH_MAX / (element.minSize + 1)) : Math.max(schema.maxItems, 0);
+  const maxElements = schema.maxItems === undefined ? Math.floor(LENGTH_MAX / (element.minSize + 1)) : elementsOf(schema.maxItems);
   return { type: listOf(element.type), element, maxElements, minSize: MIN_AGGREGATE };
 }
 
@@ -85,7 +85,7 @@ function mapType(schema: JsonSchema, name: string): DeclaredType | undefined {
   const additional = additionalOf(schema)!;
   const element = declaredType(additional, { root: isEmbedded(additional), name: `${name}.@elem` });
   if (!element) return undefined;
-  const maxElements = schema.maxProperties === undefined ? Math.floor(LENGTH_MAX / (element.minSize + 6)) : Math.max(schema.maxProperties, 0);
+  const maxElements = schema.maxProperties === undefined ? Math.floor(LENGTH_MAX / (element.minSize + 6)) : elementsOf(schema.maxProperties);
   return { type: mapOf(STRING, element.type), element, isMap: true, maxElements, minSize: MIN_AGGREGATE };
 }
 
@@ -106,7 +106,7 @@ function objectType(schema: JsonSchema, name: string): DeclaredType {
 function stringType(schema: JsonSchema): DeclaredType {
   const format = FORMATS[schema.format ?? ""];
   if (format) return format;
-  if (schema.format === "byte") return { type: BYTES, maxElements: schema.maxLength === undefined ? LENGTH_MAX : Math.max(schema.maxLength, 0), minSize: MIN_STRING };
+  if (schema.format === "byte") return { type: BYTES, maxElements: schema.maxLength === undefined ? LENGTH_MAX : elementsOf(schema.maxLength), minSize: MIN_STRING };
   return { type: STRING, maxElements: lengthOf(schema), minSize: MIN_STRING };
 }
 
@@ -116,7 +116,10 @@ function lengthOf({ maxLength, enum: values }: JsonSchema): number {
   return Math.max(0, ...values.map((value) => (typeof value === "string" ? Buffer.byteLength(value) : 0)));
 }
 
-function charactersOf(maxLength: number): number { return Math.max(maxLength, 0) * BYTES_PER_CHARACTER; }
+function charactersOf(maxLength: number): number { return elementsOf(maxLength, BYTES_PER_CHARACTER); }
+
+/** As Go reckons and its estimates read it: in 64 bits, without a sign. What no double holds is a bigint. */
+function elementsOf(most: number | bigint, each = 1): number { return most <= 0 ? 0 : Number(BigInt.asUintN(64, BigInt(most) * BigInt(each))); }
 
 /** The types of all objects in it. */
 export function structsOf(...roots: readonly DeclaredType[]): StructTypes {

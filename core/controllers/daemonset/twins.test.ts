@@ -30,3 +30,17 @@ test("of two revisions of the present template the newer stays, and the pods of 
     await eventually(() => api.all(CONTROLLER_REVISIONS).map(({ metadata }) => metadata.name).join(), (seen) => seen === "agent-other");
     expect(api.all(PODS).map(({ metadata }) => metadata.uid)).toContain(pod!.metadata.uid);
   }));
+
+test.each([[41, 42], [2n ** 53n - 1n, 2n ** 53n], [2n ** 62n, 2n ** 62n + 1n], [2n ** 63n - 1n, 2n ** 63n - 1n]])("after revision %s comes %s", (last, next) =>
+  withControllers((deps) => [daemonSetController(deps)], async (api, call) => {
+    const template = (image: string) => ({ metadata: { labels: { app: "agent" } }, spec: { containers: [{ name: "c", image }] } });
+    const set = await api.client.resource(DAEMON_SETS).create({
+      apiVersion: "apps/v1", kind: "DaemonSet", metadata: { name: "agent", namespace: "default" },
+      spec: { selector: { matchLabels: { app: "agent" } }, updateStrategy: { type: "RollingUpdate", rollingUpdate: { maxUnavailable: 1, maxSurge: 0 } }, template: template("one") },
+    }, call);
+    const [first] = await eventually(() => api.all(CONTROLLER_REVISIONS), (all) => all.length === 1);
+    await api.client.resource(CONTROLLER_REVISIONS).update({ ...first!, revision: (typeof last === "bigint" && last <= Number.MAX_SAFE_INTEGER ? Number(last) : last) as number }, call);
+    await api.client.resource(DAEMON_SETS).patch(set, "application/merge-patch+json", { spec: { template: template("two") } }, call);
+    const newest = await eventually(() => api.all(CONTROLLER_REVISIONS).find(({ metadata }) => metadata.name !== first!.metadata.name), (one) => one !== undefined);
+    expect(newest!.revision).toBe(next);
+  }));

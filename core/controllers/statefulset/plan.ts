@@ -34,18 +34,20 @@ export type Step =
   | { readonly do: "provide"; readonly pod: P }
   | { readonly do: "repair"; readonly pod: P; readonly next: Pod };
 
+/** Pods made per round, as of a ReplicaSet. Upstream plans all that are missing, which of two thousand millions no memory holds. */
+const MISSING_MAX = 500;
+
 export function isParallel({ spec }: Readonly<StatefulSet>): boolean { return spec.podManagementPolicy === "Parallel"; }
 
 export function planSteps(world: World): Step[] {
   const { set, pods, nowMs } = world;
   const ordered = !isParallel(set);
   const available = (pod: P): boolean => isAvailable(pod, set.spec.minReadySeconds ?? 0, nowMs);
-  const first = firstOrdinal(set);
   const byOrdinal = new Map(pods.map((pod) => [ordinalOf(pod), pod]));
   const condemned = pods.filter((pod) => !isWanted(set, pod)).toSorted((a, b) => ordinalOf(b) - ordinalOf(a));
   const steps: Step[] = [];
 
-  for (let ordinal = first; ordinal < first + replicasOf(set); ordinal++) {
+  for (const ordinal of ordinalsToLookAt(set, byOrdinal)) {
     const pod = byOrdinal.get(ordinal);
     if (pod === undefined) {
       steps.push({ do: "create", ordinal, pod: newPod(world, ordinal) });
@@ -75,6 +77,14 @@ export function planSteps(world: World): Step[] {
     if (ordered) return steps;
   }
   return [...steps, ...planUpdate(world)];
+}
+
+/** In order, those that have a pod and the first of those that lack one: what is made brings the next round. */
+function ordinalsToLookAt(set: Readonly<StatefulSet>, byOrdinal: ReadonlyMap<number, P>): number[] {
+  const first = firstOrdinal(set), end = first + replicasOf(set);
+  const missing: number[] = [];
+  for (let ordinal = first; ordinal < end && missing.length < MISSING_MAX; ordinal++) if (!byOrdinal.has(ordinal)) missing.push(ordinal);
+  return [...missing, ...[...byOrdinal.keys()].filter((ordinal) => ordinal >= first && ordinal < end)].sort((a, b) => a - b);
 }
 
 /** Below the partition, or while an update without one is under way, a pod is made again as it was. */

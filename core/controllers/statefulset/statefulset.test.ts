@@ -199,3 +199,16 @@ test.each([[-1, [1, 2, 3, 4]], [0, [4]], [1, [3, 4]]])("of a history limit of %i
     }
     await eventually(() => api.all(CONTROLLER_REVISIONS).map(({ revision }) => revision).sort(), (revisions) => revisions.join() === left.join());
   }));
+
+test("of more pods than any memory holds the first are planned, beside those that are there", () => {
+  const set = { metadata: { name: "db", namespace: "default", uid: "s" }, spec: spec({ replicas: 2 ** 31 - 1, podManagementPolicy: "Parallel" }) } as StatefulSet;
+  const pods = ["db-1", "db-2147483646"].map((name) => ({ metadata: { name, namespace: "default" }, spec: {}, status: { phase: "Pending" } }) as Pod);
+  const revision = { name: "r", template: set.spec.template };
+  const steps = planSteps({ set, current: revision, update: revision, pods, nowMs: 0 });
+  expect(steps.flatMap((step) => (step.do === "create" ? [step.ordinal] : []))).toEqual([0, ...Array.from({ length: 499 }, (_, i) => i + 2)]);
+  expect(steps.flatMap((step) => (step.do === "provide" ? [step.pod.metadata.name] : []))).toEqual(["db-1", "db-2147483646"]);
+});
+
+test("more pods than one round makes are made in several", () => run({ podManagementPolicy: "Parallel", replicas: 510, volumeClaimTemplates: [] }, () => "pending", async (api) => {
+  await eventually(() => api.all(PODS).length, (count) => count === 510, 20_000);
+}), 30_000);

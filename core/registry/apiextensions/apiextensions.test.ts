@@ -159,6 +159,11 @@ test.each<[string, Given, string[]]>([
     `${AT}.x-kubernetes-validations[0].rule: Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema`,
     `spec.validation.openAPIV3Schema: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of more than 100x ${TRY}`,
   ]],
+  ["may cost what no number tells", ruled({ properties: { l: { type: "array", maxItems: 2n ** 63n - 1n, items: { type: "string", maxLength: 2n ** 63n - 1n } }, m: { type: "object", maxProperties: 2n ** 63n - 1n, additionalProperties: { type: "string", format: "byte", maxLength: 2n ** 63n - 1n } } }, "x-kubernetes-validations": [{ rule: "self.l.all(x, x != '')" }] }), [
+    `${AT}.x-kubernetes-validations[0].rule: Forbidden: estimated rule cost exceeds budget by factor of more than 100x ${TRY}`,
+    `${AT}.x-kubernetes-validations[0].rule: Forbidden: contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema`,
+    `spec.validation.openAPIV3Schema: Forbidden: x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema exceeds budget by factor of more than 100x ${TRY}`,
+  ]],
   ["is not asked of a schema that is wrong", ruled({ "x-kubernetes-validations": [{ rule: "self.a >" }, { rule: "self.a > 1", fieldPath: ".none" }] }), [`${AT}.x-kubernetes-validations[1].fieldPath: Invalid value: ".none": must be a valid path`]],
   ["is asked about defaults", ruled({ default: { a: 5, unknown: 1 }, "x-kubernetes-validations": [{ rule: "self.a > 7", message: "more" }] }), [
     `${AT}.default: Invalid value: {"a":5,"unknown":1}: must not have unknown fields`, `${AT}.default: Invalid value: more`,

@@ -10,6 +10,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/registry/generic/registry/store.go, apiserver/pkg/registry/rest/delete.go
  */
 import { keysInOrder } from "../../api/codec/json-document.ts";
+import { integerAfter } from "../../api/meta/go-integer.ts";
 import { goQuote } from "../../api/meta/go-quote.ts";
 import type { GroupResource } from "../../api/meta/gvk.ts";
 import { pathSegmentName } from "../../api/meta/names.ts";
@@ -269,7 +270,7 @@ export class ResourceStore {
     const made = plan.type === "mark" ? plan.next : plan.type === "remove" ? plan.last : undefined;
     const marked = made && (this.resource.form ? { ...made, metadata: keysInOrder(made.metadata) } : inOrder(made));
     const { markDeleting } = this.definition; // a definition that knows of grace looks after the generation itself
-    if (marked?.metadata.generation && !markDeleting && !current.object.metadata.deletionTimestamp) marked.metadata.generation++;
+    if (marked?.metadata.generation && !markDeleting && !current.object.metadata.deletionTimestamp) marked.metadata.generation = integerAfter(marked.metadata.generation);
     return marked;
   }
 }

@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/registry/generic/registry/store.go, apiserver/pkg/registry/rest/update.go
  */
 import type { FieldError } from "../../api/meta/field-error.ts";
+import { integerAfter } from "../../api/meta/go-integer.ts";
 import type { ApiObject } from "../../api/meta/object-meta.ts";
 import { conflict } from "../../api/meta/status-error.ts";
 import { keepTimesIfUnchanged } from "../../api/patch/apply/timestamps.ts";
@@ -33,7 +34,7 @@ export async function updateOnce(target: Target, current: Cached, draft: ApiObje
   if (keepsStatus) copyField(draft, old, "status");
   if (subresource) subresource.prepare(draft, old, context);
   else definition.prepareForUpdate?.(draft, old, context);
-  if (subresource?.generation !== false && (bumpsGeneration(definition, draft, old) || (definition.tellsEmpty && options.emptied?.()))) draft.metadata.generation = (old.metadata.generation ?? 0) + 1;
+  if (subresource?.generation !== false && (bumpsGeneration(definition, draft, old) || (definition.tellsEmpty && options.emptied?.()))) draft.metadata.generation = integerAfter(old.metadata.generation ?? 0);
   const allocation = subresource ? undefined : await definition.allocate?.(draft, old, context);
   try {
     draft.metadata.resourceVersion = old.metadata.resourceVersion;

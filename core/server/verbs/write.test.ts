@@ -349,6 +349,16 @@ test.each([
   expect(Math.abs(Date.parse(less.deletionTimestamp) - Date.now() - 7000)).toBeLessThan(60_000);
 });
 
+test.each([["9007199254740991", 2 ** 53], ["9223372036854775806", 2 ** 63], ["9223372036854775807", 2 ** 63]])("what has the generation %s can be changed and deleted", async (generation, next) => {
+  const name = `much-changed-${generation}`, drivers = "/apis/storage.k8s.io/v1/csidrivers";
+  const made = await api.ask("POST", drivers, { body: `{"metadata":{"name":"${name}","generation":${generation},"finalizers":["a.b/c"]},"spec":{}}` });
+  expect(made.code).toBe(201);
+  expect(await api.ask("PATCH", `${drivers}/${name}`, { body: { spec: { podInfoOnMount: true } }, headers: { "content-type": "application/merge-patch+json" } })).toMatchObject({ code: 200, body: { metadata: { generation: next } } });
+  expect((await api.ask("DELETE", `${drivers}/${name}`)).code).toBe(200);
+  expect((await api.ask("PATCH", `${drivers}/${name}`, { body: { metadata: { finalizers: null } }, headers: { "content-type": "application/merge-patch+json" } })).code).toBe(200);
+  expect((await api.ask("GET", `${drivers}/${name}`)).code).toBe(404);
+});
+
 test("a pod that goes at once is shown as it went", async () => {
   await api.ask("POST", PODS, { body: pod("unplaced") });
   const gone = { kind: "Pod", metadata: { deletionTimestamp: expect.any(String), deletionGracePeriodSeconds: 0, generation: 2 } };

@@ -8,12 +8,20 @@ import { notFound } from "../../../core/api/meta/status-error.ts";
 import { environmentOf, type ObjectSource } from "./environment.ts";
 import { expand, expandAll, expandStrictly } from "./expansion.ts";
 import { resourceValue } from "./field-reference.ts";
+import { containerAnnotations, readAnnotations } from "./labels.ts";
 import { containerMounts, type MountFacts, mountsImageSubPaths } from "./mounts.ts";
 import { containerSecurityContext, namespacesOf, verifyNonRoot } from "./security-context.ts";
 import { serviceEnvironment } from "./service-env.ts";
 
 const pod = (spec: Partial<Pod["spec"]> = {}): Pod => ({
   apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "n", uid: "u", resourceVersion: "", creationTimestamp: "", labels: { "a/b": "c", x: 'q"' } }, spec: { containers: [{ name: "c" }], nodeName: "n1", ...spec },
+});
+
+test("a container remembers how it is to be ended, to the digit", () => {
+  const preStop = { sleep: { seconds: (2n ** 63n - 1n) as unknown as number } };
+  const annotations = containerAnnotations(pod({ terminationGracePeriodSeconds: preStop.sleep.seconds }), { name: "c", lifecycle: { preStop } }, 0);
+  expect(annotations["io.kubernetes.container.preStopHandler"]).toBe('{"sleep":{"seconds":9223372036854775807}}');
+  expect(readAnnotations(annotations)).toMatchObject({ preStop, gracePeriodSeconds: 2 ** 63 });
 });
 
 test("$(NAME)", () => {

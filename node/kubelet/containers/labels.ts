@@ -4,6 +4,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/kuberuntime/labels.go, staging/src/k8s.io/kubelet/pkg/types/labels.go
  */
+import { parseJson, stringify } from "../../../core/api/codec/json.ts";
 import type { Container, EphemeralContainer, LifecycleHandler, Pod } from "../../../core/api/gen/core.v1.ts";
 
 export const POD_NAME = "io.kubernetes.pod.name";
@@ -41,7 +42,7 @@ export function containerAnnotations(pod: Pod, container: Container | EphemeralC
     [TERMINATION_MESSAGE_PATH]: container.terminationMessagePath ?? "", [TERMINATION_MESSAGE_POLICY]: container.terminationMessagePolicy ?? "",
     ...(deletionGracePeriodSeconds === undefined ? {} : { [POD_DELETION_GRACE_PERIOD]: String(deletionGracePeriodSeconds) }),
     ...(terminationGracePeriodSeconds === undefined ? {} : { [POD_TERMINATION_GRACE_PERIOD]: String(terminationGracePeriodSeconds) }),
-    ...(container.lifecycle?.preStop ? { [PRE_STOP_HANDLER]: JSON.stringify(container.lifecycle.preStop) } : {}),
+    ...(container.lifecycle?.preStop ? { [PRE_STOP_HANDLER]: stringify(container.lifecycle.preStop) } : {}),
     ...(container.ports?.length ? { [CONTAINER_PORTS]: JSON.stringify(container.ports) } : {}),
   };
 }
@@ -63,7 +64,7 @@ export function readAnnotations(annotations: Strings = {}): RememberedSpec {
     hash: annotations[CONTAINER_HASH] ?? "", restartCount: Number(annotations[CONTAINER_RESTART_COUNT] ?? 0),
     terminationMessagePath: annotations[TERMINATION_MESSAGE_PATH] ?? "", terminationMessagePolicy: annotations[TERMINATION_MESSAGE_POLICY] ?? "",
     gracePeriodSeconds: grace === undefined ? undefined : Number(grace),
-    preStop: handler === undefined ? undefined : (JSON.parse(handler) as LifecycleHandler),
+    preStop: handler === undefined ? undefined : (parseJson(handler).value as LifecycleHandler),
   };
 }
 

@@ -5,6 +5,7 @@
  * Source: kubernetes v1.36 pkg/volume/csi/csi_node_updater.go
  */
 import type { CSIDriver } from "../../../core/api/gen/storage.v1.ts";
+import { asDouble } from "../../../core/api/meta/go-integer.ts";
 import { objectKey } from "../../../core/api/meta/object-meta.ts";
 import type { Client } from "../../../core/client/client.ts";
 import { CSI_DRIVERS } from "../../../core/client/resources.ts";
@@ -38,7 +39,7 @@ export function csiAllocatable({ client, drivers, clock, random, log, onChange }
     const nowMs = clock.uptimeMs();
     const lastMs = askedMs.get(name);
     const isOwed = drivers.isOwed(name);
-    const isDue = isOwed || (lastMs !== undefined && seconds !== undefined && nowMs - lastMs >= seconds * 1000);
+    const isDue = isOwed || (lastMs !== undefined && seconds !== undefined && nowMs - lastMs >= asDouble(seconds) * 1000);
     if (isDue || lastMs === undefined || seconds === undefined) askedMs.set(name, nowMs);
     if (!isDue) return;
     await drivers.refresh(name, signal).catch((error: unknown) => {

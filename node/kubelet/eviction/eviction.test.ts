@@ -138,6 +138,7 @@ test("a soft threshold tells at once and ends pods after its grace, each within 
   const short = await watched({ settings: soft, available: (second) => (second < 40 ? 50 : 500), pods: [pod("p", undefined, { terminationGracePeriodSeconds: 60 })], seconds: 40 });
   expect(short).toMatchObject({ ended: ["30 s: p, 20 s"], conditions: ["MemoryPressure", "MemoryPressure", "MemoryPressure", "MemoryPressure", "MemoryPressure"] });
   expect((await watched({ settings: soft, available: () => 50, pods: [pod("p", undefined, { terminationGracePeriodSeconds: 5 })], seconds: 30 })).ended).toEqual(["30 s: p, 5 s"]);
+  expect((await watched({ settings: soft, available: () => 50, pods: [pod("p", undefined, { terminationGracePeriodSeconds: (2n ** 63n - 1n) as unknown as number })], seconds: 30 })).ended).toEqual(["30 s: p, 20 s"]);
   expect((await watched({ settings: soft, available: (second) => (second === 20 ? 500 : 50), pods: [pod("p", undefined)], seconds: 40 })).ended).toEqual([]); // it was over in between
 });
 

@@ -6,6 +6,7 @@
  */
 import { nodeReference } from "../node/node-reference.ts";
 import type { Pod, PodCondition } from "../../../core/api/gen/core.v1.ts";
+import { asDouble } from "../../../core/api/meta/go-integer.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
@@ -137,7 +138,7 @@ export function eviction({ stats, machine: { os, memoryBytes }, settings, podsMe
   }
 
   function graceSecondsOf({ spec }: Pod, { threshold }: Shortage): number {
-    return !threshold.graceMs ? GRACE_SECONDS : Math.max(GRACE_SECONDS, Math.min(settings.maxPodGraceSeconds, spec.terminationGracePeriodSeconds ?? 30));
+    return !threshold.graceMs ? GRACE_SECONDS : Math.max(GRACE_SECONDS, Math.min(settings.maxPodGraceSeconds, asDouble(spec.terminationGracePeriodSeconds ?? 30)));
   }
 
   function evict(one: Evictable, { message, annotations }: Told, { signal, graceSeconds, condition }: { readonly signal: string; readonly graceSeconds: number; readonly condition?: PodCondition }): void {

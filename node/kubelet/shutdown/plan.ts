@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/nodeshutdown/nodeshutdown_manager.go (migrateConfig, groupByPriority)
  */
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
+import { asDouble } from "../../../core/api/meta/go-integer.ts";
 import type { ShutdownSettings } from "../settings.ts";
 
 /** Where critical pods begin: system-cluster-critical. */
@@ -30,5 +31,5 @@ export function groupByLevel<T extends { readonly pod: Pod }>(levels: readonly L
 
 /** Seconds of a pod's own grace, no more than its level has. */
 export function graceSecondsOf({ spec }: Pod, { graceMs }: Level): number {
-  return Math.min(Math.floor(graceMs / 1000), spec.terminationGracePeriodSeconds ?? 30);
+  return Math.min(Math.floor(graceMs / 1000), asDouble(spec.terminationGracePeriodSeconds ?? 30));
 }

@@ -20,7 +20,7 @@ test("critical pods come last, within the time that is theirs", () => {
   const levels = shutdownLevels({ graceMs: 30_000, criticalMs: 10_000 });
   expect(levels).toEqual([{ priority: 0, graceMs: 20_000 }, { priority: 2_000_000_000, graceMs: 10_000 }]);
   expect(groupByLevel(levels, [{ pod: pod("c", 2_000_001_000) }, { pod: pod("a", 0) }, { pod: pod("b", -5) }]).map(({ pods }) => pods.map((one) => one.pod.metadata.name))).toEqual([["a", "b"], ["c"]]);
-  expect([graceSecondsOf(pod("a", 0, 60), levels[0]!), graceSecondsOf(pod("a", 0, 5), levels[0]!)]).toEqual([20, 5]);
+  expect([graceSecondsOf(pod("a", 0, 60), levels[0]!), graceSecondsOf(pod("a", 0, 5), levels[0]!), graceSecondsOf(pod("a", 0, (2n ** 63n - 1n) as unknown as number), levels[0]!)]).toEqual([20, 5, 20]);
 });
 
 test("a pod from a file has no other level than its priority gives it", () => {

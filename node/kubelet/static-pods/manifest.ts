@@ -5,6 +5,7 @@
  */
 import { createHash } from "node:crypto";
 import { decodeBody } from "../../../core/api/codec/body.ts";
+import { stringify } from "../../../core/api/codec/json.ts";
 import type { Pod } from "../../../core/api/gen/core.v1.ts";
 import { timestamp } from "../../../core/lifecycle/clock.ts";
 import { CONFIG_SEEN, CONFIG_SOURCE } from "../pod-spec.ts";
@@ -22,7 +23,7 @@ export function podFromManifest(text: string, { nodeName, path, nowMs, complete 
   const { object } = decodeBody({ bytes: Buffer.from(text), encoding: "yaml", expected: { group: "", version: "v1", kind: "Pod" }, fieldValidation: "Ignore" });
   const { metadata: { name, namespace, uid, labels, annotations }, spec } = object as unknown as Pod;
   if (!name) throw new Error("invalid pod: name is needed for the pod");
-  const hash = uid || createHash("md5").update(`${JSON.stringify(object)}host:${nodeName}file:${path}`).digest("hex");
+  const hash = uid || createHash("md5").update(`${stringify(object)}host:${nodeName}file:${path}`).digest("hex");
   const anything = { operator: "Exists" as const, effect: "NoExecute" as const }; // nothing evicts what no controller would bring back, nor for how long it was to stay
   const given = (spec.tolerations ?? []).map((one) => (!one.key && !one.value && one.operator === anything.operator && one.effect === anything.effect ? anything : one));
   const pod: Pod = {

@@ -90,6 +90,11 @@ test.runIf(process.platform === "linux")("a manifest that goes and comes at once
   rmSync(directory, { recursive: true });
 });
 
+test("a manifest may have a number that no double holds: another one makes it another pod", () => {
+  const uid = (seconds: string) => podFromManifest(manifest("web", "i").replace("spec: {", `spec: {terminationGracePeriodSeconds: ${seconds}, `), { nodeName: "n1", path: "/p", nowMs: 0, complete: () => undefined }).metadata.uid;
+  expect(new Set(["9223372036854775806", "9223372036854775807"].map(uid)).size).toBe(2);
+});
+
 test("nothing evicts a pod of a manifest, nor after a while", () => {
   const tolerations = (text: string) => podFromManifest(manifest("web", "i").replace("spec: {", `spec: {tolerations: [${text}], `), { nodeName: "n1", path: "/p", nowMs: 0, complete: () => undefined }).spec.tolerations;
   expect(tolerations("{operator: Exists, effect: NoExecute, tolerationSeconds: 300}, {key: a, operator: Exists}")).toEqual([{ operator: "Exists", effect: "NoExecute" }, { key: "a", operator: "Exists" }]);

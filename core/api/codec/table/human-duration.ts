@@ -8,9 +8,11 @@ import { parseTime } from "../../meta/time.ts";
 const SECOND_MS = 1000;
 /** Clocks of two machines may differ by this much before an age looks wrong. */
 const SKEW_SECONDS = 1;
+/** 292 years: no more fits in the nanoseconds that Go has for a duration. */
+const SECONDS_MAX = 9_223_372_036;
 
 export function humanDuration(ms: number): string {
-  const seconds = Math.trunc(ms / SECOND_MS);
+  const seconds = Math.min(Math.trunc(ms / SECOND_MS), SECONDS_MAX);
   if (seconds < -SKEW_SECONDS) return "<invalid>";
   if (seconds < 0) return "0s";
   if (seconds < 120) return `${seconds}s`;

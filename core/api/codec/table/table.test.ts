@@ -14,7 +14,7 @@ function cells(kind: string, object: any, group = ""): unknown[] {
 
 test.each([
   [-2, "<invalid>"], [-1, "0s"], [0, "0s"], [119, "119s"], [120, "2m"], [125, "2m5s"], [599, "9m59s"], [600, "10m"], [10799, "179m"], [10800, "3h"],
-  [11100, "3h5m"], [28800, "8h"], [172799, "47h"], [172800, "2d"], [176400, "2d1h"], [691200, "8d"], [63072000, "2y"], [63158400, "2y1d"], [252288000, "8y"],
+  [11100, "3h5m"], [28800, "8h"], [172799, "47h"], [172800, "2d"], [176400, "2d1h"], [691200, "8d"], [63072000, "2y"], [63158400, "2y1d"], [252288000, "8y"], [2 ** 34, "292y"],
 ])("%i seconds are %s", (seconds, text) => expect(humanDuration(seconds * 1000)).toBe(text));
 
 const running = { ready: true, restartCount: 0, state: { running: {} } };

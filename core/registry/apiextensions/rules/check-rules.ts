@@ -48,7 +48,7 @@ export function childContext(parent: RuleContext, schema: Schema, uncorrelated?:
 }
 
 function maxElements({ type, additionalProperties, maxProperties, maxItems }: Schema): bigint | undefined {
-  const bounded = (max: number | undefined): bigint | undefined => (max === undefined ? undefined : BigInt(Math.max(max, 0)));
+  const bounded = (max: number | undefined): bigint | undefined => (max === undefined ? undefined : BigInt(max < 0 ? 0 : max));
   if (type === "array") return bounded(maxItems);
   return type === "object" && additionalProperties !== undefined ? bounded(maxProperties) : 1n;
 }
