@@ -10,6 +10,7 @@
  *   registries.ts         mirrors, certificates and credentials of registries
  *   containerd.ts         start, take over, restart; it outlives `coracle`
  *   stray-shims.ts        ends shims that containerd has forgotten
+ *   stray-processes.ts    ends what is left of containers that have ended
  *   images.ts             images from archives
  *
  * What all this leaves on a machine, installers/linux/uninstall.sh removes.
@@ -37,6 +38,7 @@ import { importDirectory, importImages, untilCriKnows } from "./images.ts";
 import { endShimsThatMissedExits } from "./missed-exits.ts";
 import { type RuntimePaths, runtimePaths } from "./paths.ts";
 import { hostsFiles, NO_REGISTRIES, type Registries, registryAuths, writeHostsFiles } from "./registries.ts";
+import { endStrayProcesses } from "./stray-processes.ts";
 import { endStrayShims } from "./stray-shims.ts";
 import { type BundleAsset, type UnpackArchive, unpackBundle } from "./unpack.ts";
 import { wholeComponents } from "./whole-components.ts";
@@ -163,7 +165,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
         },
       }, { clock, log }, signal, ready).finally(() => over.abort());
       const quit = AbortSignal.any([signal, over.signal]);
-      await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, quit), components.keep(quit), endShimsThatMissedExits({ socket: paths.socket }, { cri, clock, log }, quit), removeDeadSockets({}, { clock, log }, quit)]);
+      await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, quit), components.keep(quit), endShimsThatMissedExits({ socket: paths.socket }, { cri, clock, log }, quit), endStrayProcesses({ socket: paths.socket }, { cri, clock, log }, quit), removeDeadSockets({}, { clock, log }, quit)]);
     },
   };
 }

@@ -28,7 +28,7 @@ export function endShim(shim: ProcessIdentity): void {
   }
 }
 
-function childrenOf(pid: number): number[] {
+export function childrenOf(pid: number): number[] {
   try {
     return readdirSync(`/proc/${pid}/task`).flatMap((thread) => readFileSync(`/proc/${pid}/task/${thread}/children`, "utf8").split(" ").filter((child) => child !== "").map(Number));
   } catch {
