@@ -22,7 +22,7 @@ import memoryAnswers from "./upstream-memory.txt" with { type: "text" };
 
 let dataDir = "";
 beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), "placement-")); });
-afterEach(() => rmSync(dataDir, { recursive: true }));
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
 
 const MI = 1024 ** 2;
 
