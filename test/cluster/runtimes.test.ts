@@ -56,7 +56,7 @@ test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172
   expect(container(ends, "greedy")?.state?.terminated).toMatchObject({ exitCode: 137, reason: "OOMKilled" });
   expect(container(ends, "absent")?.state?.terminated).toMatchObject({ exitCode: 128, reason: "StartError" });
   await eventually("it waits", async () => { const one = container(await pod("again")); return one?.state?.waiting?.reason === "CrashLoopBackOff" && one.restartCount > 0 && one.lastState?.terminated?.exitCode === 7; });
-  expect(await kubectl("logs", "again", "--previous")).toBe("run\n");
+  await eventually("what it said before is there", async () => (await kubectl("logs", "again", "--previous")) === "run\n"); // containerd writes it down after it tells the end
   expect(container(await pod("never"))?.state?.waiting?.reason).toBe("ErrImageNeverPull");
   await eventually("it cannot be pulled", async () => container(await pod("pull"))?.state?.waiting?.reason === "ImagePullBackOff");
 
