@@ -6,8 +6,8 @@ import { withControllers } from "../../../test/run-controllers.ts";
 import { stored } from "../../../test/scheduling-cluster.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS, VOLUME_ATTACHMENTS } from "../../client/resources.ts";
-import { attachDetachController, attachmentName } from "./attachdetach.ts";
-import { forcedBy, multiAttachMessage, planNode } from "./plan.ts";
+import { attachDetachController } from "./attachdetach.ts";
+import { attachmentName, forcedBy, multiAttachMessage, planNode } from "./plan.ts";
 
 const volume = (name: string, mode = "ReadWriteOnce"): PersistentVolume => stored("v1", "PersistentVolume", name, { spec: { accessModes: [mode], csi: { driver: "d", volumeHandle: name } } });
 const attachment = (name: string, node = "n", rest: Record<string, unknown> = {}): VolumeAttachment => stored("storage.k8s.io/v1", "VolumeAttachment", attachmentName(name, "d", node), { spec: { attacher: "d", nodeName: node, source: { persistentVolumeName: name } }, status: { attached: true }, ...rest });
@@ -37,6 +37,8 @@ test.each([
   ["mounted on a node that is gone", { wanted: [], here: ["v"], node: undefined, lastInUse: mounted.volumesInUse, idleMs: 300_000 }, { attached: ["kubernetes.io/csi/d^v"], waiting: true }],
   ["mounted on a node that has been gone for long", { wanted: [], here: ["v"], node: undefined, lastInUse: mounted.volumesInUse, idleMs: 400_000 }, { detach: ["v"] }],
   ["wanted by pods of a node that is gone", { wanted: ["v", "m"], here: ["v"], node: undefined, lastInUse: mounted.volumesInUse, idleMs: 400_000 }, { attached: ["kubernetes.io/csi/d^v"] }],
+  ["mounted, and its volume is gone", { wanted: [], here: ["gone"], node: node({ status: { volumesInUse: ["kubernetes.io/csi/d^gone"], conditions: [{ type: "Ready", status: "True" }] } }) }, { attached: ["kubernetes.io/csi/d^gone"], waiting: true }],
+  ["no longer mounted, and its volume is gone", { wanted: [], here: ["gone"], node: node({ status: { ...mounted, volumesAttached: [{ name: "kubernetes.io/csi/d^gone", devicePath: "" }], conditions: [{ type: "Ready", status: "True" }] } }) }, { detach: ["gone"] }],
   ["not wanted, made by somebody else", { wanted: [], here: [], theirs: "mine" }, { attached: ["kubernetes.io/csi/d^v"] }],
 ] as [string, { wanted: string[]; here: string[]; theirs?: string; elsewhere?: boolean; node?: Node | undefined; lastInUse?: string[]; idleMs?: number; status?: object; released?: string[]; pendingMs?: number }, object][])("%s", (_, facts, expected) => {
   const volumes = new Map([["v", volume("v")], ["m", volume("m", "ReadWriteMany")]]);

@@ -13,7 +13,6 @@
  * API:    https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/volume-attachment-v1/
  * Source: kubernetes v1.36 pkg/controller/volume/attachdetach, pkg/volume/csi/csi_attacher.go
  */
-import { createHash } from "node:crypto";
 import type { AttachedVolume, Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../../api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../api/gen/storage.v1.ts";
 import { annotationsOf, keyOf, type NewObject, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
@@ -25,7 +24,7 @@ import { type Controller, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { claimsOf, isDoneWithVolumes } from "../volume/volume.ts";
 import { attachCounts } from "./attach-counts.ts";
-import { ATTACH_MS, forcedBy, type NodePlan, planNode } from "./plan.ts";
+import { ATTACH_MS, attachmentName, forcedBy, type NodePlan, planNode } from "./plan.ts";
 import { attachedDisks, type DiskPlan, disksInUse, keptOfGone, planDisks } from "./plan-disks.ts";
 import { toldPods } from "./told-pods.ts";
 import { diskKey, waits as waitsBy } from "./waits.ts";
@@ -199,11 +198,6 @@ function isLeftToUs(node: Readonly<Node>): boolean { return annotationsOf(node)[
 function whatMatters(node: Readonly<Node>): unknown { return [isLeftToUs(node), node.status?.volumesInUse, node.status?.volumesAttached, node.spec.taints]; }
 
 const NO_DISKS: DiskPlan = { attached: [], granted: [], blocked: [], idle: [], released: [] };
-
-/** The name every attacher and kubelet expects. */
-export function attachmentName(handle: string, driver: string, node: string): string {
-  return `csi-${createHash("sha256").update(`${handle}${driver}${node}`).digest("hex")}`;
-}
 
 function attachmentFor({ metadata, spec }: Readonly<PersistentVolume>, node: string): NewObject<VolumeAttachment> {
   const { driver, volumeHandle } = spec.csi!;

@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/controller/volume/attachdetach/reconciler/reconciler.go, pkg/volume/csi/csi_attacher.go
  */
+import { createHash } from "node:crypto";
 import type { AttachedVolume, Node, PersistentVolume, Pod } from "../../api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../api/gen/storage.v1.ts";
 import { isDeleting, namespaceOf } from "../../api/meta/object-meta.ts";
@@ -80,15 +81,16 @@ export function planNode({ node, lastInUse = [], wanted, attachments, elsewhere,
     return attachment === undefined || attachment.status?.attached ? [] : [{ wanted: one, attachment: attachment.metadata.name, ...problemOf(attachment, one.volume, pendingMs) }];
   });
   const inUse = new Set(node ? node.status?.volumesInUse : lastInUse);
+  const names = [...inUse, ...(node?.status?.volumesAttached ?? []).map(({ name }) => name)];
   const idle = attachments.filter((one) => !wantedNames.has(one.spec.source.persistentVolumeName ?? "") && !isDeleting(one) && isOwn(one));
   const isMounted = (one: Readonly<VolumeAttachment>): boolean => {
-    const name = uniqueName(one, volume);
+    const name = uniqueName(one, volume, names);
     return name !== undefined && inUse.has(name);
   };
   const isNeeded = (one: Readonly<VolumeAttachment>): boolean => isMounted(one) || (node !== undefined && idleMs(one.metadata.name) < (isUnderWay(one) ? ATTACH_MS : released.has(one.spec.source.persistentVolumeName!) ? RELEASED_MS : 0));
   const detach = idle.filter((one) => !isNeeded(one) || forcedBy(node, idleMs(one.metadata.name), forceDetach) !== undefined);
   const attached = attachments.filter((one) => one.status?.attached && !isDeleting(one) && !detach.includes(one)).flatMap((one): AttachedVolume[] => {
-    const name = uniqueName(one, volume);
+    const name = uniqueName(one, volume, names);
     return name === undefined ? [] : [{ name, devicePath: "" }];
   });
   return { attach, blocked, pending, detach, attached: attached.sort((a, b) => (a.name < b.name ? -1 : 1)), waiting: detach.length < idle.length };
@@ -122,15 +124,22 @@ export function isHealthy({ status }: Readonly<Node>): boolean {
   return findCondition(status?.conditions, "Ready")?.status === "True";
 }
 
+/** The name every attacher and kubelet expects. */
+export function attachmentName(handle: string, driver: string, node: string): string {
+  return `csi-${createHash("sha256").update(`${handle}${driver}${node}`).digest("hex")}`;
+}
+
 /** One that this controller made: who makes a VolumeAttachment of another name looks after it alone. See attachmentName. */
 function isOwn({ metadata, spec }: Readonly<VolumeAttachment>): boolean {
   return /^csi-[0-9a-f]{64}$/.test(metadata.name) && spec.source.persistentVolumeName !== undefined;
 }
 
-/** As volumesInUse and volumesAttached name it. */
-function uniqueName({ spec }: Readonly<VolumeAttachment>, volume: NodeFacts["volume"]): string | undefined {
+/** As volumesInUse and volumesAttached name it. Where the volume is gone, while it may be mounted still, the one of the node's `names` tells that the attachment is made of. */
+function uniqueName({ metadata, spec }: Readonly<VolumeAttachment>, volume: NodeFacts["volume"], names: readonly string[]): string | undefined {
+  const driver = `kubernetes.io/csi/${spec.attacher}^`;
   const handle = volume(spec.source.persistentVolumeName ?? "")?.spec.csi?.volumeHandle;
-  return handle === undefined ? undefined : `kubernetes.io/csi/${spec.attacher}^${handle}`;
+  if (handle !== undefined) return `${driver}${handle}`;
+  return names.find((name) => name.startsWith(driver) && attachmentName(name.slice(driver.length), spec.attacher, spec.nodeName) === metadata.name);
 }
 
 export function isForMany({ spec }: Readonly<PersistentVolume>): boolean {

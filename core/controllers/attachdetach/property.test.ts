@@ -4,8 +4,7 @@ import { seededRandom } from "../../../test/simulator/seeded.ts";
 import { stored } from "../../../test/static-informer.ts";
 import type { Node, PersistentVolume } from "../../api/gen/core.v1.ts";
 import type { VolumeAttachment } from "../../api/gen/storage.v1.ts";
-import { attachmentName } from "./attachdetach.ts";
-import { FORCE_AFTER_MS, planNode } from "./plan.ts";
+import { attachmentName, FORCE_AFTER_MS, planNode } from "./plan.ts";
 
 const VOLUMES = ["v0", "v1", "v2"];
 const volumeOf = (name: string): PersistentVolume => stored<PersistentVolume>("v1", "PersistentVolume", name, { spec: { accessModes: ["ReadWriteOnce"], csi: { driver: "d", volumeHandle: name } } });
