@@ -83,6 +83,32 @@ test("the server answers over UDP and TCP, follows aliases, and says so when nob
   await Promise.all([ended, running]);
 });
 
+test("an alias whose other server sends what cannot be read is a failure, and is answered", async () => {
+  const api = fakeApi(), stop = new AbortController(), port = await freePort(), other = createSocket("udp4");
+  await new Promise<void>((resolve) => other.bind(0, "127.0.0.1", resolve));
+  other.on("message", (message, from) => { // an alias for a name that is cut off
+    const asked = message.subarray(0, message.length - (message[11]! > 0 ? 11 : 0)), reply = Buffer.concat([asked, Buffer.of(0xc0, 12, 0, 5, 0, 1, 0, 0, 0, 9, 0, 2, 63, 97)]);
+    reply[2] = 0x81;
+    reply[7] = 1;
+    reply[11] = 0;
+    other.send(reply, from.port, from.address);
+  });
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  const dns = dnsServer({
+    informers, clusterDomain: "cluster.local", cidrs: [], clients: () => [], listen: () => [{ address: "127.0.0.1", port }], upstreams: () => [`127.0.0.1:${other.address().port}`],
+    clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry(),
+  });
+  await api.client.resource(NAMESPACES).create({ apiVersion: "v1", kind: "Namespace", metadata: { name: "default" } } as never, { signal });
+  await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata: { name: "alias", namespace: "default" }, spec: { type: "ExternalName", externalName: "x.test" } } as never, { signal });
+  const ended = [dns.run(stop.signal, () => {}), informers.run(stop.signal, () => {})];
+  await Promise.all([informers.of(SERVICES).whenSynced(signal), informers.of(NAMESPACES).whenSynced(signal), informers.of(ENDPOINT_SLICES).whenSynced(signal)]);
+  const answer = await overUdp(port, question("alias.default.svc.cluster.local"));
+  expect([answer[3]! & 0xf, addressRecords(answer).map(({ type }) => type)]).toEqual([2, ["CNAME"]]);
+  stop.abort();
+  other.close();
+  await Promise.all(ended);
+});
+
 test("every node with a pod CIDR has an endpoint, which follows the node and comes back", async () => {
   const api = fakeApi();
   const stop = new AbortController();

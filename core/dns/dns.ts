@@ -118,8 +118,9 @@ export function dnsServer(options: DnsServerOptions): DnsServer {
       }
       const asked: Query = { ...query, question: { ...query.question, name: target, nameBytes: nameBytes(target) } };
       const message = await upstream.ask(asked, TCP_BYTES_MAX, signal);
-      if (!message) return { ...first, rcode: RCODE.SERVFAIL };
-      answers.push(...addressRecords(message));
+      const found = message && recordsOf(message);
+      if (!found) return { ...first, rcode: RCODE.SERVFAIL };
+      answers.push(...found);
       break;
     }
     return { ...first, answers };
@@ -171,4 +172,14 @@ export function dnsServer(options: DnsServerOptions): DnsServer {
       }
     },
   };
+}
+
+/** Undefined: somebody else's server has sent what cannot be read. */
+function recordsOf(message: Uint8Array): ResourceRecord[] | undefined {
+  try {
+    return addressRecords(message);
+  } catch (error) {
+    if (error instanceof FormatError) return undefined;
+    throw error;
+  }
 }

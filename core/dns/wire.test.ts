@@ -53,13 +53,14 @@ test("extended codes travel in the OPT record", () => {
 
 test("names with bytes that are no letters stay apart, and come back", () => {
   const odd = String.raw`a\046b.c\000d.example`;
-  expect(readName(nameBytes(odd), 0)).toEqual({ text: odd, end: nameBytes(odd).length });
+  expect(readName(nameBytes(odd), 0)).toEqual({ text: odd, end: nameBytes(odd).length, points: false });
 });
 
 test.each([
   ["two questions", (bytes: Uint8Array) => { bytes[5] = 2; return bytes; }],
   ["a question that is cut off", (bytes: Uint8Array) => bytes.slice(0, 20)],
   ["a name that points at itself", (bytes: Uint8Array) => Uint8Array.from([...bytes.slice(0, 12), 0xc0, 12, 0, 1, 0, 1])],
+  ["a name that goes on in the header", (bytes: Uint8Array) => Uint8Array.from([...bytes.slice(0, 12), 1, 97, 0xc0, 4, 0, 1, 0, 1])],
   ["a record that is cut off", (bytes: Uint8Array) => { bytes[11] = 1; return bytes; }],
 ])("refused: %s", (_, spoil) => {
   expect(() => readQuery(spoil(writeQuery(1, query("example.test"))))).toThrow(FormatError);
@@ -70,14 +71,15 @@ test("answers and scraps are no queries", () => {
   expect(readQuery(Uint8Array.of(1, 2, 3))).toBeUndefined();
 });
 
-test("no message makes the reader do anything but read or refuse", () => {
+test("no message makes the reader do anything but read or refuse, and what is read can be answered", () => {
   const good = writeReply(query("a.b.c", { edns: { version: 0, udpBytes: 512, dnssecOk: false } }), reply({ answers: [a("a.b.c", 1), { type: "CNAME", name: "a.b.c", ttl: 1, target: "d.b.c" }] }), 512);
   let seed = 7;
   const random = (below: number): number => { seed = (Math.imul(seed, 1_103_515_245) + 12_345) >>> 0; return (seed >>> 8) % below; };
   for (let i = 0; i < 20_000; i++) {
     const bytes = good.slice(0, random(8) === 0 ? random(good.length + 1) : good.length);
     for (let n = random(6); n > 0 && bytes.length > 0; n--) bytes[random(bytes.length)] = random(256);
-    for (const read of [() => readQuery(bytes), () => addressRecords(bytes)]) {
+    const answered = (): unknown => { const asked = readQuery(bytes); return asked && writeReply(asked, reply({ answers: [a(asked.question.name, 1)] }), 512); };
+    for (const read of [answered, () => addressRecords(bytes)]) {
       try {
         read();
       } catch (error) {

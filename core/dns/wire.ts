@@ -66,6 +66,7 @@ export function readQuery(message: Uint8Array): Query | undefined {
   if (view.getUint16(4) !== 1) throw new FormatError("a query has one question", id);
   try {
     const name = readName(message, HEADER_BYTES);
+    if (name.points) throw new FormatError("there is no name yet that a question's could point to", id); // and elsewhere its bytes would mean another
     if (name.end + 4 > message.length) throw new FormatError("the question is cut off", id);
     const question = { name: name.text, nameBytes: message.slice(HEADER_BYTES, name.end), type: view.getUint16(name.end), class: view.getUint16(name.end + 2) };
     const records = opcode === 0 ? walk(message) : [];
@@ -119,8 +120,8 @@ export function addressRecords(message: Uint8Array): ResourceRecord[] {
   });
 }
 
-/** `end`: the offset after the name, where it stands. Throws FormatError for what is no name, in bounded time. */
-export function readName(message: Uint8Array, start: number): { readonly text: string; readonly end: number } {
+/** `end`: the offset after the name, where it stands; `points`: the rest of it stands elsewhere. Throws FormatError for what is no name, in bounded time. */
+export function readName(message: Uint8Array, start: number): { readonly text: string; readonly end: number; readonly points: boolean } {
   let at = start, end = -1, bytes = 0;
   const labels: string[] = [];
   for (let pointers = 0; ; ) {
@@ -134,7 +135,7 @@ export function readName(message: Uint8Array, start: number): { readonly text: s
       continue;
     }
     if (length > LABEL_BYTES_MAX) throw new FormatError("a label of an unknown kind");
-    if (length === 0) return { text: labels.join("."), end: end < 0 ? at + 1 : end };
+    if (length === 0) return { text: labels.join("."), end: end < 0 ? at + 1 : end, points: end >= 0 };
     if (at + 1 + length > message.length || (bytes += length + 1) > NAME_BYTES_MAX) throw new FormatError("a name is too long");
     labels.push(labelText(message.subarray(at + 1, at + 1 + length)));
     at += length + 1;

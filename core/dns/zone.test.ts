@@ -19,7 +19,7 @@ const zone = new Zone({
   services: staticInformer(
     stored<Service>("v1", "Service", "kube-system/kube-dns", { spec: { clusterIP: "10.43.0.10", clusterIPs: ["10.43.0.10"] } }),
     service("web", { clusterIP: "10.43.0.5", clusterIPs: ["10.43.0.5", "fd43::5"] }), service("db", { clusterIP: "None" }), service("empty", { clusterIP: "None" }), service("portless", { clusterIP: "None", ports: [] }),
-    service("ext", { type: "ExternalName", externalName: "Example.test." }), service("extip", { type: "ExternalName", externalName: "1.2.3.4" }),
+    service("ext", { type: "ExternalName", externalName: "Example.test." }), service("extlong", { type: "ExternalName", externalName: `${"a".repeat(64)}.test` }), service("extip", { type: "ExternalName", externalName: "1.2.3.4" }),
   ),
   slices: staticInformer(
     slice("web", [{ addresses: ["10.42.0.9"] }]), slice("portless", [{ addresses: ["10.42.1.9"], hostname: "one" }]),
@@ -84,6 +84,7 @@ test.each([
   ["_http._tcp.empty.default.svc.cluster.local SRV", "NXDOMAIN"],
   ["ext.default.svc.cluster.local SRV", "NODATA"],
   ["extip.default.svc.cluster.local", "NXDOMAIN"],
+  ["extlong.default.svc.cluster.local", "NXDOMAIN"],
   ["nope.default.svc.cluster.local", "NXDOMAIN"],
   ["a.b.web.default.svc.cluster.local", "NXDOMAIN"],
   ["web.nowhere.svc.cluster.local", "NXDOMAIN"],

@@ -17,13 +17,15 @@ import type { Namespace, Service } from "../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
 import { keyOf, objectKey, type ObjectKey } from "../api/meta/object-meta.ts";
 import type { Index, Informer } from "../client/informer.ts";
-import { type Cidr, cidrContains, formatIp, type Ip, ipBytes, ipFromBytes, parseIp } from "../net/cidr.ts";
+import { type Cidr, cidrContains, formatIp, type Ip, ipBytes, ipFromBytes, parseIp, parseStoredIp } from "../net/cidr.ts";
 import { RCODE, type Reply, type ResourceRecord, TYPE } from "./wire.ts";
 
 /** How long clients may keep an answer, and that there is none. As kubeadm sets CoreDNS. */
 const TTL = 30;
 const VERSION_TTL = 28_800;
 const DNS_SERVICE = { namespace: "kube-system", name: "kube-dns" } as const;
+/** What DNS can say: RFC 1035 section 2.3.4. */
+const NAME_LENGTH_MAX = 253, LABEL_LENGTH_MAX = 63;
 const SPEC_VERSION = "1.1.0";
 
 export interface ZoneSources {
@@ -165,7 +167,7 @@ export class Zone {
 
   #alias(name: string, externalName: string, type: number): ZoneAnswer {
     const target = externalName.toLowerCase().replace(/\.$/, "");
-    if (parseIp(target) || target === "") return this.#noName(); // an address is no name
+    if (parseStoredIp(target) || !isWritable(target)) return this.#noName(); // an address is no name
     if (type !== TYPE.A && type !== TYPE.AAAA && type !== TYPE.CNAME) return this.#found(type, []);
     return { ...this.#reply(RCODE.NOERROR, [{ type: "CNAME", name, ttl: TTL, target }]), chase: type === TYPE.CNAME ? undefined : target };
   }
@@ -218,7 +220,7 @@ function portNumber({ ports }: Readonly<EndpointSlice>, wanted: Pick<PortName, "
 function isHeadless({ spec }: Readonly<Service>): boolean { return spec?.clusterIP === "None"; }
 
 function clusterIps({ spec }: Readonly<Service>): Ip[] {
-  return (spec?.clusterIPs ?? [spec?.clusterIP ?? ""]).flatMap((text) => parseIp(text) ?? []);
+  return (spec?.clusterIPs ?? [spec?.clusterIP ?? ""]).flatMap((text) => parseStoredIp(text) ?? []);
 }
 
 /** Ready endpoints; publishNotReadyAddresses is already in the slices, which then call all of them ready. */
@@ -227,7 +229,7 @@ function hostsOf(slice: Readonly<EndpointSlice>): Host[] {
   return (slice.endpoints ?? []).flatMap(({ addresses, conditions, hostname }) => {
     if (conditions?.ready === false) return [];
     return addresses.flatMap((text) => {
-      const ip = parseIp(text);
+      const ip = parseStoredIp(text);
       return ip ? [{ ip, slice, name: hostname?.toLowerCase() || dashed(text) }] : [];
     });
   });
@@ -235,6 +237,9 @@ function hostsOf(slice: Readonly<EndpointSlice>): Host[] {
 
 /** A name does not end with a dash: fd42:: is fd42--0. */
 function dashed(ip: string): string { return ip.replace(/[.:]/g, "-").replace(/-$/, "-0"); }
+
+/** The API does not count the letters of a label. */
+function isWritable(name: string): boolean { return name.length <= NAME_LENGTH_MAX && name.split(".").every((label) => label.length > 0 && label.length <= LABEL_LENGTH_MAX); }
 
 function address(name: string, ip: Ip): ResourceRecord {
   return { type: ip.family === 4 ? "A" : "AAAA", name, ttl: TTL, address: ipBytes(ip) };

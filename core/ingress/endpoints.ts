@@ -1,6 +1,9 @@
 /** The endpoints behind a port of a Service: those that are ready, or, if there are none, those that still serve while they end. Pure. */
 import type { Service } from "../api/gen/core.v1.ts";
 import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
+import { formatIp, parseStoredIp } from "../net/cidr.ts";
+
+const PORT_MAX = 65_535;
 
 /** `isAlias`: the address is a name, which somebody wrote into a Service of type ExternalName. */
 export interface Endpoint { readonly address: string; readonly port: number; readonly isAlias?: true }
@@ -22,9 +25,11 @@ export function endpointsOf({ spec }: Readonly<Service>, port: string | number, 
   for (const slice of slices) {
     if (slice.addressType === "FQDN") continue;
     const number = slice.ports?.find((one) => (one.name ?? "") === (servicePort.name ?? "") && (one.protocol ?? "TCP") === "TCP")?.port;
-    if (number == null) continue;
-    for (const { addresses: [address], conditions } of slice.endpoints ?? []) {
-      if (address === undefined) continue;
+    if (number == null || number < 1 || number > PORT_MAX) continue; // the API takes any
+    for (const { addresses: [text = ""], conditions } of slice.endpoints ?? []) {
+      const ip = parseStoredIp(text);
+      if (!ip) continue;
+      const address = formatIp(ip); // of 010.0.0.1 the machine's resolver makes 8.0.0.1
       const isReady = conditions?.ready ?? true;
       if (isReady) ready.set(`${address} ${number}`, { address, port: number });
       else if (conditions?.serving && conditions.terminating) ending.set(`${address} ${number}`, { address, port: number });

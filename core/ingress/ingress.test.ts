@@ -66,6 +66,12 @@ test("endpoints: ready ones of the port, by name or number; ending ones only whe
   expect(endpointsOf(service, 81, [])).toBeUndefined();
 });
 
+test("endpoints at ports that are none are left out, and addresses stored with leading zeros are what they stand for", () => {
+  const service = { spec: { ports: [{ port: 80 }] } } as unknown as Service;
+  const slice = (address: string, port: number): EndpointSlice => ({ addressType: "IPv4", endpoints: [{ addresses: [address] }], ports: [{ port }] }) as unknown as EndpointSlice;
+  expect(endpointsOf(service, 80, [slice("10.0.0.1", 0), slice("10.0.0.2", 65_536), slice("10.0.0.3", -1), slice("010.0.0.4", 8080), slice("::ffff:10.0.0.5", 65_535)])?.endpoints).toEqual([{ address: "10.0.0.4", port: 8080 }, { address: "10.0.0.5", port: 65_535 }]);
+});
+
 test("an alias has a port by number, or by a name it lists", () => {
   const alias = (ports?: object[]): Service => ({ spec: { type: "ExternalName", externalName: "example.test.", ports } }) as unknown as Service;
   expect(aliasOf(alias(), 8080)?.endpoints).toEqual([{ address: "example.test", port: 8080, isAlias: true }]);

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { cidrContains, cidrsOverlap, formatCidr, formatIp, ipBytes, ipFromBytes, nthAddress, nthSubnet, parseCidr, parseIp, subnetCount } from "./cidr.ts";
+import { cidrContains, cidrsOverlap, formatCidr, formatIp, ipBytes, ipFromBytes, nthAddress, nthSubnet, parseCidr, parseIp, parseStoredCidr, parseStoredIp, subnetCount } from "./cidr.ts";
 
 test.each([
   ["10.43.0.1", "10.43.0.1"], ["0.0.0.0", "0.0.0.0"], ["255.255.255.255", "255.255.255.255"], ["::", "::"], ["::1", "::1"],
@@ -28,4 +28,11 @@ test("ranges", () => {
   expect(cidrsOverlap(pods, parseCidr("10.42.3.0/24")!)).toBe(true);
   expect(cidrsOverlap(pods, parseCidr("10.43.0.0/16")!)).toBe(false);
   for (const bad of ["10.0.0.0", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/08", "::/129", "x/8"]) expect(parseCidr(bad)).toBeUndefined();
+});
+
+test("what is stored with leading zeros is read without them, and only there", () => {
+  const read = (text: string): string | undefined => { const ip = parseStoredIp(text); return ip && formatIp(ip); };
+  expect(["010.000.00.07", "10.0.0.0", "::ffff:010.0.0.7", "fd00::0010", "256.0.0.1", "0010.1", ""].map(read)).toEqual(["10.0.0.7", "10.0.0.0", "10.0.0.7", "fd00::10", undefined, undefined, undefined]);
+  expect(["010.1.0.0/16", "fd00::/64", "10.0.0.0"].map((text) => { const range = parseStoredCidr(text); return range && formatCidr(range); })).toEqual(["10.1.0.0/16", "fd00::/64", undefined]);
+  expect(parseIp("010.0.0.7")).toBeUndefined();
 });

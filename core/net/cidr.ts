@@ -31,6 +31,22 @@ export function parseIp(text: string): Ip | undefined {
   return value >> 32n === 0xffffn ? { family: 4, value: value - MAPPED } : { family: 6, value };
 }
 
+/** As objects may have it from before leading zeros were refused: they count for nothing, 010.0.0.7 is 10.0.0.7. For reading what is stored, never for letting something in. */
+export function parseStoredIp(text: string): Ip | undefined { return parseIp(withoutZeros(text)); }
+
+/** The same for ranges. */
+export function parseStoredCidr(text: string): Cidr | undefined {
+  const slash = text.indexOf("/");
+  return slash < 0 ? undefined : parseCidr(`${withoutZeros(text.slice(0, slash))}${text.slice(slash)}`);
+}
+
+/** Of the numbers of an IPv4 address, also of one inside IPv6. */
+function withoutZeros(text: string): string {
+  if (!text.includes(".")) return text;
+  const tail = text.lastIndexOf(":") + 1;
+  return text.slice(0, tail) + text.slice(tail).replace(/(^|\.)0+(?=\d)/g, "$1");
+}
+
 function parseIpv4(text: string): bigint | undefined {
   const parts = text.split(".");
   if (parts.length !== 4 || !parts.every((part) => /^(0|[1-9]\d{0,2})$/.test(part) && Number(part) <= 255)) return undefined;

@@ -19,7 +19,7 @@ import type { LabelSelector } from "../../core/api/gen/meta.v1.ts";
 import type { NetworkPolicy, NetworkPolicyPeer, NetworkPolicyPort } from "../../core/api/gen/networking.v1.ts";
 import type { Labels } from "../../core/api/meta/label-requirement.ts";
 import { labelSelector } from "../../core/api/meta/label-selector.ts";
-import { cidrContains, type Family, formatCidr, parseCidr } from "../../core/net/cidr.ts";
+import { cidrContains, type Family, formatCidr, parseStoredCidr } from "../../core/net/cidr.ts";
 import { Memory } from "./memory.ts";
 import { type NamedSet, type PolicyRuleset, rulesetOf } from "./ruleset.ts";
 
@@ -205,10 +205,10 @@ function restricts({ spec }: Readonly<NetworkPolicy>, direction: Direction): boo
 }
 
 function matchBlock(text: string, except: readonly string[], side: "saddr" | "daddr"): Match[] {
-  const cidr = parseCidr(text);
+  const cidr = parseStoredCidr(text);
   if (!cidr) return [];
   const ip = ipOf(cidr.family);
-  const without = except.flatMap((one) => parseCidr(one) ?? []).filter(({ family }) => family === cidr.family);
+  const without = except.flatMap((one) => parseStoredCidr(one) ?? []).filter(({ family }) => family === cidr.family);
   const outer = without.filter((one, i) => !without.some((other, j) => i !== j && cidrContains(other, { family: one.family, value: one.base }) && (other.prefix < one.prefix || (other.prefix === one.prefix && j < i))));
   return [{ text: `${ip} ${side} ${formatCidr(cidr)}${outer.length === 0 ? "" : ` ${ip} ${side} != { ${outer.map(formatCidr).join(", ")} }`}`, family: cidr.family }];
 }

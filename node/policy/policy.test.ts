@@ -48,6 +48,7 @@ describe("rules", () => {
     ["who may send goes on to whether it may be received", { egress: [{}], policyTypes: ["Egress"] }, "egress", ["goto check-ingress"]],
     ["ports and ranges, TCP unless said", { ingress: [{ ports: [{ port: 80 }, { port: 81, endPort: 90 }, { port: 85, endPort: 95 }, { port: 53, protocol: "UDP" }, { protocol: "SCTP" }] }] }, "ingress", ["meta l4proto sctp accept", "meta l4proto tcp th dport { 80-95 } accept", "meta l4proto udp th dport { 53 } accept"]],
     ["a block without some of it", { ingress: [{ from: [{ ipBlock: { cidr: "10.0.0.0/8", except: ["10.1.0.0/16", "10.1.2.0/24"] } }], ports: [{ port: 80 }] }] }, "ingress", ["ip saddr 10.0.0.0/8 ip saddr != { 10.1.0.0/16 } meta l4proto tcp th dport { 80 } accept"]],
+    ["a block that is stored with leading zeros, and what is left out of it", { ingress: [{ from: [{ ipBlock: { cidr: "010.0.0.0/8", except: ["010.1.0.0/16"] } }] }] }, "ingress", ["ip saddr 10.0.0.0/8 ip saddr != { 10.1.0.0/16 } accept"]],
     ["peers of both families", { egress: [{ to: [{ podSelector: {} }] }] }, "egress", ["ip daddr @pods4/# goto check-ingress", "ip6 daddr @pods6/# goto check-ingress"]],
     ["a named port, as the receiving pods of this node have it", { ingress: [{ ports: [{ port: "http" }] }] }, "ingress", ["ip daddr . meta l4proto . th dport @ports4/# accept"]],
     ["a named port nobody has", { ingress: [{ ports: [{ port: "nope" }] }] }, "ingress", []],

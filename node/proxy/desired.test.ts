@@ -100,3 +100,10 @@ test("a load balancer with policy Local: source ranges, health check, addresses 
   const alsoV6 = slice([{ addresses: ["fd42::1"], nodeName: "n1" }], { addressType: "IPv6" });
   expect(planService(balanced, [slice([endpoint(1, "n1")]), alsoV6], node).healthCheck?.localEndpoints).toBe(1);
 });
+
+test("addresses and ranges that are stored with leading zeros, or as IPv4 in IPv6, are what they stand for", () => {
+  const spec: Service["spec"] = { type: "LoadBalancer", externalIPs: ["192.000.2.010"], loadBalancerSourceRanges: ["010.9.0.0/16"] };
+  const [port] = planService(service(spec, { status: { loadBalancer: { ingress: [{ ip: "::ffff:192.0.2.011", ipMode: "VIP" }] } } }), [slice([endpoint(1, "n1", { addresses: ["010.42.0.1"] }), endpoint(2, "n1")])], node).ports;
+  expect(port).toMatchObject({ externalIps: ["192.0.2.10"], loadBalancerIps: ["192.0.2.11"], sourceRanges: ["10.9.0.0/16"] }); // without a range everyone would be let in
+  expect(port!.clusterBackends.map(({ ip }) => ip)).toEqual(["10.42.0.1", "10.42.0.2"]);
+});

@@ -14,7 +14,7 @@
  */
 import type { Service, ServicePort } from "../../core/api/gen/core.v1.ts";
 import type { Endpoint, EndpointPort, EndpointSlice } from "../../core/api/gen/discovery.v1.ts";
-import { cidrContains, type Family, formatCidr, formatIp, parseCidr, parseIp } from "../../core/net/cidr.ts";
+import { cidrContains, type Family, formatCidr, formatIp, parseStoredCidr, parseStoredIp } from "../../core/net/cidr.ts";
 
 export const SERVICE_NAME_LABEL = "kubernetes.io/service-name";
 const PROXY_NAME_LABEL = "service.kubernetes.io/service-proxy-name";
@@ -90,10 +90,10 @@ export function planService({ metadata, spec = {}, status = {} }: Readonly<Servi
 
   const ports: PortPlan[] = [];
   for (const clusterIp of clusterIps) {
-    const family = parseIp(clusterIp)?.family;
+    const family = parseStoredIp(clusterIp)?.family;
     if (family === undefined) continue;
     const ofFamily = (ips: readonly (string | undefined)[]): string[] => [...new Set(ips.flatMap((ip) => {
-      const parsed = ip === undefined ? undefined : parseIp(ip);
+      const parsed = ip === undefined ? undefined : parseStoredIp(ip);
       return parsed?.family === family ? [formatIp(parsed)] : [];
     }))];
     const ranges = sourceRanges(spec.loadBalancerSourceRanges ?? [], family);
@@ -104,7 +104,7 @@ export function planService({ metadata, spec = {}, status = {} }: Readonly<Servi
         externalIps: ofFamily(spec.externalIPs ?? []),
         loadBalancerIps: ofFamily(balancers.some((ip) => node.externalIps?.includes(ip)) ? [...balancers, ...node.ips] : balancers),
         sourceRanges: ranges.map(formatCidr),
-        nodeInSourceRanges: node.ips.some((ip) => { const parsed = parseIp(ip); return parsed !== undefined && ranges.some((range) => cidrContains(range, parsed)); }),
+        nodeInSourceRanges: node.ips.some((ip) => { const parsed = parseStoredIp(ip); return parsed !== undefined && ranges.some((range) => cidrContains(range, parsed)); }),
         affinitySeconds: spec.sessionAffinity === "ClientIP" ? (spec.sessionAffinityConfig?.clientIP?.timeoutSeconds ?? 10_800) : 0,
         internalLocal: spec.internalTrafficPolicy === "Local", externalLocal, preservesDestination: metadata.annotations?.[PRESERVE_DESTINATION] === "true",
       };
@@ -117,7 +117,7 @@ export function planService({ metadata, spec = {}, status = {} }: Readonly<Servi
 
 /** "0.0.0.0/0" among them allows everyone, as none at all does. */
 function sourceRanges(texts: readonly string[], family: Family) {
-  const ranges = texts.flatMap((text) => parseCidr(text.trim()) ?? []).filter((range) => range.family === family);
+  const ranges = texts.flatMap((text) => parseStoredCidr(text.trim()) ?? []).filter((range) => range.family === family);
   return ranges.some(({ prefix }) => prefix === 0) ? [] : ranges;
 }
 
@@ -133,7 +133,7 @@ function candidates(port: Readonly<ServicePort>, slices: readonly Readonly<Endpo
     const number = slice.ports?.find((candidate) => samePort(candidate, port))?.port;
     if (number == null || number < 1 || number > PORT_MAX) continue; // the API takes any: the kernel would refuse it with all other rules
     for (const endpoint of slice.endpoints ?? []) {
-      const ip = parseIp(endpoint.addresses[0] ?? "");
+      const ip = parseStoredIp(endpoint.addresses[0] ?? "");
       if (!ip || ip.family !== family) continue;
       const candidate = candidateOf(endpoint, formatIp(ip), number, node);
       const key = `${candidate.ip} ${number}`;

@@ -14,3 +14,14 @@ test("of a subset no more is mirrored than the setting says, and the rest is tol
     const [event] = await eventually(() => api.all(EVENTS), (all) => all.length > 0);
     expect(event!.message).toBe("A max of 2 addresses can be mirrored to EndpointSlices per Endpoints subset. 1 addresses were skipped");
   }));
+
+test("an address that is stored with leading zeros, or as IPv4 in IPv6, is mirrored as what it is, and one that is none keeps no other from being mirrored", () =>
+  withControllers((deps) => [endpointSliceMirroringController(deps)], async (api, call) => {
+    const metadata = { name: "db", namespace: "a" };
+    await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata, spec: { ports: [{ port: 1 }] } }, call);
+    const addresses = ["010.0.0.1", "::ffff:10.0.0.2", "10.0.0.300", "fd00:0::3", "10.0.0.4"].map((ip) => ({ ip }));
+    await api.client.resource(ENDPOINTS).create({ apiVersion: "v1", kind: "Endpoints", metadata, subsets: [{ addresses, ports: [{ port: 1 }] }] } as never, call);
+    const slices = await eventually(() => api.all(ENDPOINT_SLICES), (all) => all.length > 1);
+    const found = (type: string) => slices.filter(({ addressType }) => addressType === type).flatMap(({ endpoints }) => endpoints!.flatMap(({ addresses }) => addresses)).toSorted();
+    expect([found("IPv4"), found("IPv6")]).toEqual([["10.0.0.1", "10.0.0.2", "10.0.0.4"], ["fd00::3"]]);
+  }));

@@ -8,13 +8,13 @@ import type { EndpointAddress, Endpoints, EndpointSubset } from "../../api/gen/c
 import type { Endpoint, EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { annotationsOf, controllerRef, isDeleting, labelsOf, namespaceOf, type TemplateMeta } from "../../api/meta/object-meta.ts";
 import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from "../../client/resources.ts";
+import { formatIp, type Ip, parseStoredIp } from "../../net/cidr.ts";
 import { type Controller, itself, mapped } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
 import { LEADER_ANNOTATION } from "../endpoints/endpoints.ts";
 import { repackSubsets } from "../endpoints/plan.ts";
 import { MANAGED_BY_LABEL, SERVICE_NAME_LABEL, serviceKey, SLICES_BY_SERVICE } from "../endpointslice/endpointslice.ts";
 import { type Group, planSlices, TRIGGER_TIME } from "../endpointslice/plan.ts";
-import { canonicalIp, isIpv6 } from "../endpointslice/service-endpoints.ts";
 import { measured } from "../measured-controller.ts";
 import { writeSlices } from "../endpointslice/write-slices.ts";
 import { type MirrorMeter, mirrorMeter } from "./metrics.ts";
@@ -100,8 +100,9 @@ function mirror(subsets: readonly EndpointSubset[], perSubsetMax: number): Mirro
     let added = 0;
     for (const [address, ready] of [...addresses.map((one) => [one, true] as const), ...notReadyAddresses.map((one) => [one, false] as const)]) {
       if (added >= perSubsetMax) break;
-      if (!isAddress(address.ip)) { invalid++; continue; }
-      found[isIpv6(address.ip) ? "IPv6" : "IPv4"].push(endpointOf(address, ready));
+      const ip = parseStoredIp(address.ip);
+      if (!ip) { invalid++; continue; }
+      found[`IPv${ip.family}`].push(endpointOf(address, ip, ready));
       added++;
     }
     skipped += addresses.length + notReadyAddresses.length - added;
@@ -111,11 +112,8 @@ function mirror(subsets: readonly EndpointSubset[], perSubsetMax: number): Mirro
   return { groups, invalid, skipped };
 }
 
-function endpointOf({ ip, hostname, nodeName, targetRef }: EndpointAddress, ready: boolean): Endpoint {
+function endpointOf({ hostname, nodeName, targetRef }: EndpointAddress, ip: Ip, ready: boolean): Endpoint {
   return {
-    addresses: [canonicalIp(ip)], conditions: { ready }, ...(targetRef === undefined ? {} : { targetRef }), ...(nodeName === undefined ? {} : { nodeName }), ...(hostname ? { hostname } : {}),
+    addresses: [formatIp(ip)], conditions: { ready }, ...(targetRef === undefined ? {} : { targetRef }), ...(nodeName === undefined ? {} : { nodeName }), ...(hostname ? { hostname } : {}),
   };
 }
-
-/** The API has checked it: this only tells what is no address at all. */
-function isAddress(ip: string): boolean { return /^(\d{1,3}\.){3}\d{1,3}$|^[0-9a-fA-F:.]*:[0-9a-fA-F:.]*$/.test(ip); }
