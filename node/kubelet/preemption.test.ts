@@ -17,6 +17,7 @@ test.each<[string, readonly Pod[], number, string]>([
   ["the one that is just enough", [pod("large", "2"), pod("small", "100m"), pod("right", "500m")], 500, "right"],
   ["as few as possible", [pod("a", "200m"), pod("b", "300m"), pod("c", "450m"), pod("d", "100m")], 500, "c,d"],
   ["of two that are equal the smaller", [pod("fat", "500m", { memory: "1Gi" }), pod("thin", "500m", { memory: "1Mi" })], 500, "thin"],
+  ["of two that are alike the later", [pod("early", "500m"), pod("late", "500m")], 500, "late"],
   ["guaranteed pods last", [guaranteed, pod("burstable", "500m")], 500, "burstable"],
   ["guaranteed pods if nothing else is enough", [guaranteed, pod("burstable", "500m")], 1_200, "burstable,guaranteed"],
   ["no critical pod", [pod("also", "1", { priority: 2_000_001_000 }), pod("plain", "1")], 500, "plain"],

@@ -29,12 +29,12 @@ function mayDriveOut(pod: Pod, other: Pod): boolean {
   return mine !== undefined && theirs !== undefined && mine > theirs;
 }
 
-/** One after the other the pod that leaves the least to be found; of two that are equal the smaller. */
+/** One after the other the pod that leaves the least to be found; of two that are equal the smaller, of two that are alike the later. */
 function closest(pods: readonly Pod[], missing: readonly Shortfall[]): Pod[] {
   const chosen: Pod[] = [];
   const left = [...pods];
   for (let rest = missing; rest.length > 0 && left.length > 0; rest = without(rest, [chosen.at(-1)!])) {
-    const best = left.reduce((a, b) => (distance(a, rest) - distance(b, rest) || size(a, "memory") - size(b, "memory") || size(a, "cpu") - size(b, "cpu")) <= 0 ? a : b);
+    const best = left.reduce((a, b) => (distance(a, rest) - distance(b, rest) || size(a, "memory") - size(b, "memory") || size(a, "cpu") - size(b, "cpu")) < 0 ? a : b);
     chosen.push(best);
     left.splice(left.indexOf(best), 1);
   }

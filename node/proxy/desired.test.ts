@@ -99,6 +99,7 @@ test("a load balancer with policy Local: source ranges, health check, addresses 
   expect(healthCheck).toEqual({ port: 32000, localEndpoints: 1 });
   const alsoV6 = slice([{ addresses: ["fd42::1"], nodeName: "n1" }], { addressType: "IPv6" });
   expect(planService(balanced, [slice([endpoint(1, "n1")]), alsoV6], node).healthCheck?.localEndpoints).toBe(1);
+  expect([[], [{ name: "http", protocol: "TCP" as const }]].map((ports) => planService(balanced, [slice([endpoint(1, "n1")], { ports })], node).healthCheck?.localEndpoints)).toEqual([0, 0]); // no pod has the port that is looked for by its name
 });
 
 test("addresses and ranges that are stored with leading zeros, or as IPv4 in IPv6, are what they stand for", () => {

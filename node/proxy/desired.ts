@@ -203,10 +203,10 @@ function nearest(ready: readonly Candidate[], node: ProxyNode): readonly Candida
 
 function backendOf({ ip, port, local }: Candidate): Backend { return { ip, port, local }; }
 
-/** An endpoint with addresses of both families counts once. */
+/** An endpoint with addresses of both families counts once; one that has none of the ports that are looked for, not at all. */
 function countLocalReady(slices: readonly Readonly<EndpointSlice>[], node: ProxyNode): number {
   const count = (type: string): number => {
-    const ours = slices.filter(({ addressType }) => addressType === type).flatMap(({ endpoints }) => endpoints ?? []).filter(({ conditions, nodeName }) => nodeName === node.name && (conditions?.ready ?? true));
+    const ours = slices.filter(({ addressType, ports }) => addressType === type && ports?.some(({ port }) => port)).flatMap(({ endpoints }) => endpoints ?? []).filter(({ conditions, nodeName }) => nodeName === node.name && (conditions?.ready ?? true));
     return new Set(ours.map(({ addresses }) => addresses[0])).size;
   };
   return Math.max(count("IPv4"), count("IPv6"));

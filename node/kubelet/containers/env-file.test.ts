@@ -10,7 +10,7 @@ beforeEach(() => { directory = mkdtempSync(join(tmpdir(), "env-file-")); });
 afterEach(() => rmSync(directory, { recursive: true }));
 
 test.each<[string, string]>([
-  ["A='x'", "x"], ["  A='a b $C \\n \"q\"'  # why\n", "a b $C \\n \"q\""], ["# A='no'\n\nB='1'\nA='2'\nA='3'", "2"], ["A='one\ntwo'\n", "one\ntwo"], ["A='one\r\ntwo\r\n\r\nthree' # a\rb\r\n", "one\ntwo\n\nthree"], ["A= 'x'", ""], ["B='1'", ""],
+  ["A='x'", "x"], ["  A='a b $C \\n \"q\"'  # why\n", "a b $C \\n \"q\""], ["# A='no'\n\nB='1'\nA='2'\nA='3'", "2"], ["A='one\ntwo'\n", "one\ntwo"], ["A='one\r\ntwo\r\n\r\nthree' # a\rb\r\n", "one\ntwo\n\nthree"], ["A= 'x'", ""], ["B='1'", ""], ["\u00a0='1'\nA='2'", "2"],
 ])("%j has A = %j", (text, value) => expect(parseEnvFile(text, "A")).toBe(value));
 
 test.each<[string, string]>([

@@ -39,7 +39,7 @@ export function parseEnvFile(text: string, key: string): string {
     if (equals < 0) throw wrong("missing '='");
     const name = line.slice(0, equals);
     const rest = line.slice(equals + 1);
-    if (name.trim() === "") throw wrong("empty variable name");
+    if (name === "") throw wrong("empty variable name");
     if (/[ \t]$/.test(name)) throw wrong("whitespace before '=' is not allowed");
     if (/^[ \t]/.test(rest)) {
       if (name === key) return ""; // as a shell reads it

@@ -53,7 +53,8 @@ export function candidates({ resource, count, devices, taken, lent, nodes }: Cho
   const free = healthy.filter(({ id }) => !taken.has(id) && !lent.has(id));
   if (must.length + free.length < count) throw new DevicesUnavailable(`requested number of devices unavailable for ${resource}. Requested: ${count - must.length}, Available: ${free.length}`);
   const { near, far } = nearAndFar(free, nodes);
-  const [close, others] = [byNode(near), byNode(far)];
+  const isNowhere = ({ numaNodes }: KnownDevice): boolean => nodes !== undefined && numaNodes.length === 0;
+  const [close, others] = [byNode(near), [...byNode(far.filter((device) => !isNowhere(device))), ...byNode(far.filter(isNowhere))]];
   return count - must.length < close.length ? { must, from: close } : { must: [...must, ...close], from: others };
 }
 

@@ -130,7 +130,7 @@ test("devices near the processors come first, and hints say where there are enou
   const devices = [["a", 0], ["b", 1], ["c", 1], ["d", 0], ["e", undefined]].map(([id, node]) => ({ id: id as string, healthy: true, numaNodes: node === undefined ? [] : [node as number] }));
   const free = { resource: RESOURCE, devices, taken: new Set<string>(), lent: new Set<string>() };
   expect(candidates({ ...free, count: 1, nodes: 2n })).toEqual({ must: [], from: ["b", "c"] });
-  expect(candidates({ ...free, count: 3, nodes: 2n })).toEqual({ must: ["b", "c"], from: ["e", "a", "d"] });
+  expect(candidates({ ...free, count: 3, nodes: 2n })).toEqual({ must: ["b", "c"], from: ["a", "d", "e"] }); // what lies nowhere last
   const wish = { devices, had: new Set<string>(), available: new Set(["a", "b", "c", "d"]), reusable: new Set<string>(), numaNodes: [0, 1] };
   const text = (hints: ReturnType<typeof deviceHints>) => hints?.map(({ nodes, preferred }) => `${nodes}${preferred ? "+" : ""}`).join(" ");
   expect([text(deviceHints({ ...wish, count: 2 })), text(deviceHints({ ...wish, count: 3 })), text(deviceHints({ ...wish, count: 2, available: new Set(["a", "b"]) })), text(deviceHints({ ...wish, count: 5 }))]).toEqual(["1+ 2+ 3", "3+", "3", ""]);

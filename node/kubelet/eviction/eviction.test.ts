@@ -67,6 +67,8 @@ test("what the user is told", () => {
     message: "The node was low on resource: memory. Threshold quantity: 100Mi, available: 50Mi. Container c was using 300Mi, request is 100Mi, has larger consumption of memory. ",
     annotations: { offending_containers: "c", offending_containers_usage: "300Mi", starved_resource: "memory" },
   });
+  const usesDisk = (logs: object): string => evictionMessage(short[1]!, { pod: pod("disk", undefined), stats: { ...uses("disk", 0), containers: [{ name: "c", rootfs: { usedBytes: 2 * MI }, ...logs }] } as unknown as PodStats }).message;
+  expect([usesDisk({}), usesDisk({ logs: { usedBytes: MI } })]).toEqual(["", "Container c was using 3Mi, request is 0, has larger consumption of ephemeral-storage. "].map((more) => `The node was low on resource: ephemeral-storage. Threshold quantity: 100, available: 90. ${more}`));
   const whole = pod("whole", "100Mi", { resources: { requests: { memory: "200Mi" } } });
   expect(evictionMessage(short[0]!, { pod: whole, stats: uses("whole", 300) }).message).toContain("available: 50Mi. Pod whole was using 300Mi, request is 200Mi, has larger consumption of memory. Container c was");
 });

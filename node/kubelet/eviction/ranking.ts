@@ -66,7 +66,7 @@ export function evictionMessage({ starved, threshold: { value }, quantity, avail
   const whole = asked !== undefined && stats.memory ? { used: show(stats.memory.workingSetBytes ?? 0), asked } : undefined;
   const greedy = stats.containers.flatMap(({ name, memory, rootfs, logs }) => {
     const spec = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].find((container) => container.name === name);
-    const usage = starved === "memory" ? memory?.workingSetBytes : starved === "ephemeral-storage" ? (rootfs?.usedBytes ?? 0) + (logs?.usedBytes ?? 0) : undefined;
+    const usage = starved === "memory" ? memory?.workingSetBytes : starved === "ephemeral-storage" ? bothOf(rootfs, logs) : undefined;
     const request = spec?.resources?.requests?.[starved] ?? "0";
     return spec && usage !== undefined && usage > parseQuantity(request).number() ? [{ name, used: show(usage), request }] : [];
   });
@@ -78,4 +78,9 @@ export function evictionMessage({ starved, threshold: { value }, quantity, avail
       offending_containers: greedy.map(({ name }) => name).join(","), offending_containers_usage: greedy.map(({ used }) => used).join(","), starved_resource: starved,
     },
   };
+}
+
+/** Undefined: of one of them it is not known. */
+function bothOf(rootfs: FsStats | undefined, logs: FsStats | undefined): number | undefined {
+  return rootfs?.usedBytes === undefined || logs?.usedBytes === undefined ? undefined : rootfs.usedBytes + logs.usedBytes;
 }

@@ -18,7 +18,7 @@ import type { Exec } from "../../os/exec.ts";
 import { parseGoDuration } from "../configuration/go-duration.ts";
 import type { CredentialProvider } from "./credential-provider-config.ts";
 import { repositoryOf } from "./image-name.ts";
-import { credentialsFor, type Entry, keyMatches, keyOf } from "./keyring.ts";
+import { credentialsFor, type Entry, entryOf, keyMatches } from "./keyring.ts";
 import type { AccountReference } from "./pull-records.ts";
 
 const RUN_MS = 60_000;
@@ -127,7 +127,7 @@ function decodeAnswer(text: string, { apiVersion, defaultCacheMs }: CredentialPr
   const keyType = CACHE_KEY_TYPES.find((type) => type === answer["cacheKeyType"]);
   if (!keyType) throw new Error(`credential provider plugin did not return a valid cacheKeyType: ${String(answer["cacheKeyType"])}`);
   const auth = Object.entries((answer["auth"] ?? {}) as Readonly<Record<string, { readonly username?: unknown; readonly password?: unknown } | null>>);
-  const entries = auth.map(([key, of]) => ({ key: keyOf(key), auth: { username: String(of?.username ?? ""), password: String(of?.password ?? "") } }));
+  const entries = auth.flatMap(([place, of]) => entryOf(place, { username: String(of?.username ?? ""), password: String(of?.password ?? "") }) ?? []);
   return { entries, keyType, cacheMs: typeof answer["cacheDuration"] === "string" ? parseGoDuration(answer["cacheDuration"]) : defaultCacheMs };
 }
 

@@ -14,16 +14,30 @@ const LENGTH_MAX = 1024;
 /** With the tag "latest" where the name has neither tag nor digest. Throws an Error when it is no name of an image. */
 export function withDefaultTag(image: string): string {
   if (image.length > LENGTH_MAX) throw new Error(`couldn't parse image name "${image.slice(0, NAME_BYTES_MAX)}…": invalid reference format`);
+  const wrong = (why: string): Error => new Error(`couldn't parse image name "${image}": ${why}`);
+  if (IDENTIFIER.test(image)) throw wrong(`invalid repository name (${image}), cannot specify 64-byte hexadecimal strings`);
+  const untagged = domainAndRemote(image).remote.split(":")[0] ?? "";
+  if (untagged !== untagged.toLowerCase()) throw wrong(`invalid reference format: repository name (${untagged}) must be lowercase`);
   const parts = REFERENCE.exec(image);
-  if (!parts) {
-    const { remote } = domainAndRemote(image);
-    const name = remote.split(":")[0] ?? "";
-    throw new Error(`couldn't parse image name "${image}": invalid reference format${name === name.toLowerCase() ? "" : `: repository name (${name}) must be lowercase`}`);
-  }
-  if (IDENTIFIER.test(image)) throw new Error(`couldn't parse image name "${image}": invalid repository name (${image}), cannot specify 64-byte hexadecimal strings`);
+  if (!parts) throw wrong(REFERENCE.test(image.toLowerCase()) ? "repository name must be lowercase" : "invalid reference format"); // its host is none but for that
   const [, name = "", tag, digest] = parts;
-  if (name.length > NAME_BYTES_MAX) throw new Error(`couldn't parse image name "${image}": repository name must not be more than ${NAME_BYTES_MAX} characters`);
+  if (domainAndRemote(name).remote.length > NAME_BYTES_MAX) throw wrong(`repository name must not be more than ${NAME_BYTES_MAX} characters`);
+  const problem = digest === undefined ? undefined : digestProblem(digest);
+  if (problem !== undefined) throw wrong(problem);
   return tag === undefined && digest === undefined ? `${image}:latest` : image;
+}
+
+/** In hexadecimal digits. */
+const DIGEST_LENGTHS: Readonly<Record<string, number>> = { sha256: 64, sha384: 96, sha512: 128 };
+
+/** Source: github.com/opencontainers/go-digest (Validate) */
+function digestProblem(digest: string): string | undefined {
+  const colon = digest.indexOf(":");
+  const [algorithm, encoded] = [digest.slice(0, colon), digest.slice(colon + 1)];
+  const length = Object.hasOwn(DIGEST_LENGTHS, algorithm) ? DIGEST_LENGTHS[algorithm] : undefined;
+  if (length === undefined) return algorithm === algorithm.toLowerCase() ? "unsupported digest algorithm" : "invalid checksum digest format";
+  if (encoded.length !== length) return "invalid checksum digest length";
+  return encoded === encoded.toLowerCase() ? undefined : "invalid checksum digest format";
 }
 
 /** Why it is no name of an image, in the words of who parses it; undefined: it is one. */

@@ -23,6 +23,13 @@ test("what is no image name", () => {
   expect(() => withDefaultTag("0".repeat(64))).toThrow(`invalid repository name (${"0".repeat(64)}), cannot specify 64-byte hexadecimal strings`);
   expect(repositoryOf("index.docker.io/busybox")).toBe("docker.io/library/busybox");
   expect(() => withDefaultTag("a-".repeat(500_000))).toThrow(/^couldn't parse image name "(a-){127}a…": invalid reference format$/);
+  expect(withDefaultTag(`r.io:5000/${"a".repeat(255)}`)).toMatch(/:latest$/);
+  expect(() => withDefaultTag(`r.io/${"a".repeat(256)}`)).toThrow("repository name must not be more than 255 characters");
+  expect(() => withDefaultTag("V1__b/c")).toThrow(`couldn't parse image name "V1__b/c": repository name must be lowercase`);
+  const digests: [string, string][] = [["sha256", "0".repeat(63)], ["sha512", "0".repeat(64)], ["sha256", "A".repeat(64)], ["md5", "0".repeat(32)]];
+  const why = ([algorithm, hex]: [string, string]): string => { try { return withDefaultTag(`a@${algorithm}:${hex}`); } catch (error) { return (error as Error).message.replace(/^.*": /, ""); } };
+  expect(digests.map(why)).toEqual(["invalid checksum digest length", "invalid checksum digest length", "invalid checksum digest format", "unsupported digest algorithm"]);
+  expect(why(["sha384", "a".repeat(96)])).toBe(`a@sha384:${"a".repeat(96)}`);
   expect(() => withDefaultTag("a b")).toThrow(`couldn't parse image name "a b": invalid reference format`);
 });
 

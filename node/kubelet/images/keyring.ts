@@ -8,36 +8,49 @@
  */
 import type { Secret } from "../../../core/api/gen/core.v1.ts";
 import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
+import { type GoUrl, parseUrl, UrlError } from "../../../core/api/meta/go-url.ts";
+import { dockerUsers } from "./docker-config.ts";
 import { globMatches } from "./host-glob.ts";
 import { repositoryOf } from "./image-name.ts";
 
 export interface Entry { readonly key: string; readonly auth: AuthConfig }
-type DockerAuths = Readonly<Record<string, { readonly username?: string; readonly password?: string; readonly auth?: string } | undefined>>;
 
 const DEFAULT_REGISTRY_HOST = "index.docker.io";
 
-/** Throws an Error when the text is no docker configuration. `legacy`: the older form, without "auths". */
+/** Throws an Error when the text is no docker configuration. `legacy`: the older form, without "auths". Places that are none are left out. */
 export function parseDockerConfig(text: string, { legacy = false } = {}): Entry[] {
-  const parsed = JSON.parse(text) as { readonly auths?: DockerAuths } | null;
-  const auths = (legacy ? (parsed as DockerAuths | null) : parsed?.auths) ?? {};
-  return Object.entries(auths).flatMap(([location, value]) => (value ? [{ key: keyOf(location), auth: authOf(value) }] : []));
+  return [...dockerUsers(text, { legacy })].flatMap(([place, auth]) => entryOf(place, auth) ?? []);
 }
 
-function authOf({ username = "", password = "", auth }: { readonly username?: string; readonly password?: string; readonly auth?: string }): AuthConfig {
-  if (!auth) return { username, password };
-  const decoded = Buffer.from(auth, "base64").toString("utf8");
-  const colon = decoded.indexOf(":");
-  if (colon < 0) throw new Error("unable to parse auth field, must be formatted as base64(username:password)");
-  return { username: decoded.slice(0, colon), password: decoded.slice(colon + 1) };
+/** Undefined: that is no place. */
+export function entryOf(place: string, auth: AuthConfig): Entry | undefined {
+  const key = keyOf(place);
+  return key === undefined ? undefined : { key, auth };
 }
 
 /** What a place of a docker configuration is in the keyring: neither its scheme nor the version of the registry's API counts. */
-export function keyOf(location: string): string {
-  const bare = location.replace(/^https?:\/\//, "");
-  const slash = bare.indexOf("/");
-  if (slash < 0) return bare;
-  const path = bare.slice(slash).replace(/^\/v[12](?=\/)/, "");
-  return path === "/" ? bare.slice(0, slash) : bare.slice(0, slash) + path;
+function keyOf(place: string): string | undefined {
+  const url = urlOf(/^https?:\/\//.test(place) ? place : `https://${place}`);
+  if (!url) return undefined;
+  const path = pathOf(url).replace(/^\/v[12](?=\/)/, "");
+  return path === "/" ? url.host : url.host + path;
+}
+
+function urlOf(text: string): GoUrl | undefined {
+  try {
+    return parseUrl(text);
+  } catch (error) {
+    if (error instanceof UrlError) return undefined;
+    throw error;
+  }
+}
+
+function pathOf({ escapedPath }: GoUrl): string {
+  try {
+    return decodeURIComponent(escapedPath);
+  } catch {
+    return escapedPath; // bytes that are no text are in no image's name
+  }
 }
 
 /** Throws an Error when what it holds is no docker configuration. Secrets of other types hold none. */
@@ -57,14 +70,14 @@ export function credentialsFor<E extends Entry>(image: string, entries: readonly
 
 export function keyMatches(pattern: string, repository: string): boolean {
   const [want, have] = [split(pattern), split(repository)];
-  if (want.port !== have.port || want.labels.length !== have.labels.length || !have.path.startsWith(want.path)) return false;
+  if (!want || !have || want.port !== have.port || want.labels.length !== have.labels.length || !have.path.startsWith(want.path)) return false;
   return want.labels.every((label, i) => globMatches(label, have.labels[i]!));
 }
 
-function split(url: string): { readonly labels: readonly string[]; readonly port: string; readonly path: string } {
-  const slash = url.indexOf("/");
-  const authority = slash < 0 ? url : url.slice(0, slash);
-  const [, host = authority, port = ""] = /^(.*):(\d*)$/.exec(authority) ?? [];
-  const address = port === "" ? undefined : /^\[(.*)\]$/.exec(host)?.[1]; // of IPv6
-  return { labels: (address ?? host).split("."), port, path: slash < 0 ? "" : url.slice(slash) };
+function split(schemeless: string): { readonly labels: readonly string[]; readonly port: string; readonly path: string } | undefined {
+  const url = urlOf(`https://${schemeless}`);
+  if (!url) return undefined;
+  const [, name, port = ""] = /^(.*):(\d*)$/.exec(url.host) ?? [];
+  const isPortless = name === undefined || (url.host.startsWith("[") && url.host.endsWith("]")); // an IPv6 address keeps its brackets then
+  return { labels: (isPortless ? url.host : name.replace(/^\[(.*)\]$/, "$1")).split("."), port: isPortless ? "" : port, path: pathOf(url) };
 }

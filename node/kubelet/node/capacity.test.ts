@@ -26,3 +26,13 @@ test("what eviction keeps free of the disk is what upstream keeps, to the byte",
   const facts = { machine: { os: "linux" as const, hugepages: [], cpus: 4, memoryBytes: 1024 ** 3 }, reserved: {}, diskBytes: 61_255_492 * 1024, maxPods: 110 };
   expect(allocatableOf(facts)["ephemeral-storage"]).toBe("56453061334");
 });
+
+test("what is left for pods is told to the byte, as upstream writes it", () => {
+  const left = (reserved: Readonly<Record<string, string>>, thresholds: [] | undefined = []) => {
+    const { memory, "ephemeral-storage": disk, cpu } = allocatableOf({ machine: { os: "linux", hugepages: [], cpus: 4, memoryBytes: 1024 ** 3 }, reserved, diskBytes: 2 * 1024 ** 3, maxPods: 110, thresholds });
+    return [memory, disk, cpu];
+  };
+  expect(left({})).toEqual(["1Gi", "2Gi", "4"]);
+  expect(left({ memory: "100M", "ephemeral-storage": "1G", cpu: "250m" })).toEqual(["973741824", "1147483648", "3750m"]);
+  expect(left({ memory: "2Gi", "ephemeral-storage": "2Gi" })).toEqual(["0", "0", "4"]);
+});

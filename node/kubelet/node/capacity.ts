@@ -47,8 +47,7 @@ export function allocatableOf(facts: CapacityFacts): ResourceList {
   const hugepages = facts.machine.hugepages.reduce((sum, { bytes }) => sum + bytes, 0);
   return Object.fromEntries(Object.entries(capacityOf(facts)).map(([name, text]) => {
     const left = subQuantity(subQuantity(parseQuantity(text), parseQuantity(facts.reserved[name] ?? "0")), quantityOf((kept[name] ?? 0) + (name === "memory" ? hugepages : 0)));
-    if (left.sign < 0) return [name, "0"];
-    return [name, name === "memory" ? kibibytes(left.number()) : name === "ephemeral-storage" ? String(left.number()) : left.toString()];
+    return [name, left.sign < 0 ? "0" : left.toString()];
   }));
 }
 

@@ -31,6 +31,11 @@ test.each<[string, Pod, string, number]>([
   expect([qosClass(subject), oomScoreAdj(subject, subject.spec.containers[0]!, 16 * GI)]).toEqual([qos, score]);
 });
 
+test("who asks for no memory in so many words is not promised the limit", () => {
+  const of = (requests: Record<string, string>) => qosClass({ metadata: {}, spec: { containers: [{ name: "c", resources: { requests, limits: { cpu: "1", memory: "1Gi" } } }] } } as unknown as Pod);
+  expect([of({ cpu: "1" }), of({ cpu: "1", memory: "1Gi" }), of({ cpu: "1", memory: "0" })]).toEqual(["Guaranteed", "Guaranteed", "Burstable"]);
+});
+
 test("a pod asks for its apps and sidecars, or for its greediest init container and the sidecars before it", () => {
   const subject = pod([asks("a", { cpu: "100m" }), asks("b", { cpu: "200m", memory: "1Gi" })], {
     initContainers: [asks("i", { cpu: "1" }), asks("side", { cpu: "50m" }, {}, { restartPolicy: "Always" }), asks("j", { cpu: "990m", memory: "10Mi" })], overhead: { memory: "1Mi", cpu: "10m" },

@@ -83,15 +83,16 @@ const QOS_RESOURCES = ["cpu", "memory"] as const;
 
 export function qosClass(pod: Pod): PodQOSClass {
   if (pod.status?.qosClass) return pod.status.qosClass;
-  const asked = pod.spec.resources ? [pod.spec.resources] : [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map((container) => container.resources);
+  const all = pod.spec.resources ? [pod.spec.resources] : [...pod.spec.containers, ...(pod.spec.initContainers ?? [])].map((container) => container.resources);
   let anything = false;
   let guaranteed = true;
-  for (const resources of asked) {
+  for (const resources of all) {
     for (const name of QOS_RESOURCES) {
-      const request = quantityAbove0(resources?.requests?.[name]);
       const limit = quantityAbove0(resources?.limits?.[name]);
+      const asked = resources?.requests?.[name];
+      const request = asked === undefined ? limit : quantityAbove0(asked); // who asks for nothing in so many words is not promised the limit
       if (request ?? limit) anything = true;
-      if (!limit || (request && request !== limit)) guaranteed = false;
+      if (!limit || request !== limit) guaranteed = false;
     }
   }
   return !anything ? "BestEffort" : guaranteed ? "Guaranteed" : "Burstable";

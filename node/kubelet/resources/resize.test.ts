@@ -34,6 +34,8 @@ test("a container is updated, or restarted if it wants that", () => {
   expect(resizeOf({ name: "c" }, have, undefined)).toBe("none");
   expect(actualResources(of("500m", "65536Ki"), have)).toEqual(of("500m", "65536Ki"));
   expect(actualResources(of("1", "1Gi"), have)).toEqual({ requests: { cpu: "500m", memory: "1Gi" }, limits: { cpu: "500m", memory: "64Mi" } });
+  const asks = (cpu: string, shares: number) => actualResources({ requests: { cpu } }, { cpu_shares: shares }).requests?.["cpu"];
+  expect([asks("500m", 2), asks("1m", 2), asks("2m", 2), asks("1m", 512), asks("500m", 512), asks("500m", 0)]).toEqual(["2m", "1m", "2m", "500m", "500m", "500m"]); // the least is told of who is to have more
   const granted = allocationOf(pod(of("500m", "64Mi")));
   expect(withAllocation(pod(of("1", "1Gi")), granted).spec.containers[0]?.resources).toEqual(of("500m", "64Mi"));
 });

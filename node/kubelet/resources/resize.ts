@@ -143,7 +143,9 @@ export function actualResources(granted: ResourceRequirements, have: LinuxContai
   if (hasAny(granted.limits) && quotaMilli > 0) limits["cpu"] = reworded(limits["cpu"], quotaMilli, "milli");
   if (hasAny(granted.limits) && (have.memory_limit_in_bytes ?? 0) > 0) limits["memory"] = reworded(limits["memory"], have.memory_limit_in_bytes ?? 0, "whole");
   const milli = requests["cpu"] === undefined ? 0 : parseQuantity(requests["cpu"]).milliNumber();
-  if (hasAny(granted.requests) && (have.cpu_shares ?? 0) > SHARES_MIN && Math.floor((milli * 1024) / 1000) !== have.cpu_shares) requests["cpu"] = milliQuantity(Math.ceil(((have.cpu_shares ?? 0) * 1000) / 1024)).toString();
+  const shares = have.cpu_shares ?? 0;
+  const isLeast = shares <= SHARES_MIN && milli <= SHARES_MIN; // so little is all the same
+  if (hasAny(granted.requests) && shares >= SHARES_MIN && !isLeast && Math.floor((milli * 1024) / 1000) !== shares) requests["cpu"] = milliQuantity(Math.ceil((shares * 1000) / 1024)).toString();
   return { ...granted, ...(granted.limits ? { limits } : {}), ...(granted.requests ? { requests } : {}) };
 }
 

@@ -41,11 +41,14 @@ test.each<[string, ReadLogOptions, string]>([
   expect(await read(file.path, options)).toBe(expected);
 });
 
-test("the tail is found across blocks, and a last line without its end is shown", async () => {
+test("the tail is found across blocks, and a last line without its end is none of it", async () => {
   using file = scratch();
   const lines = Array.from({ length: 5_000 }, (_, i) => `2026-01-02T03:04:05Z stdout F ${"x".repeat(40)} ${i}`);
   writeFileSync(file.path, lines.join("\n"));
-  expect((await read(file.path, { tailLines: 3_000 })).split("\n").map((line) => line.slice(41))).toEqual(Array.from({ length: 3_000 }, (_, i) => String(i + 2_000)));
+  expect((await read(file.path, { tailLines: 3_000 })).split("\n").map((line) => line.slice(41))).toEqual([...Array.from({ length: 3_000 }, (_, i) => String(i + 1_999)), ""]);
+  expect((await read(file.path, {})).split("\n").at(-1)?.slice(41)).toBe("4999");
+  writeFileSync(file.path, `${lines[0]}\n2026-01-02T03:0`); // cut off with the power
+  expect([await read(file.path, { tailLines: 1 }), await read(file.path, { tailLines: 0 })]).toEqual([`${"x".repeat(40)} 0\n`, ""]);
 });
 
 test("a follower gets what is appended, survives rotation and truncation without loss, and ends with the container", async () => {

@@ -116,7 +116,7 @@ function selector({ tailLines, limitBytes, sinceMs, timestamps, follow, stream }
   };
 }
 
-/** Where the last so many lines begin. */
+/** Where the last so many lines begin. One that is not written to its end (after a power cut it stays so) is none of them. */
 async function tailStart(file: FileHandle, lines: number | undefined): Promise<number> {
   if (lines === undefined) return 0;
   const { size } = await file.stat();
@@ -126,14 +126,11 @@ async function tailStart(file: FileHandle, lines: number | undefined): Promise<n
     const start = Math.max(0, end - READ_BYTES);
     const { bytesRead } = await file.read(chunk, 0, end - start, start);
     for (let i = bytesRead - 1; i >= 0; i--) {
-      if (chunk[i] !== LINE_FEED) continue;
-      const isEnd = start + i === size - 1; // ends the last line rather than beginning one
-      if (!isEnd && ++found === lines) return start + i + 1;
-      if (isEnd && lines === 0) return size;
+      if (chunk[i] === LINE_FEED && found++ === lines) return start + i + 1; // the end of the line before them
     }
     end = start;
   }
-  return lines === 0 ? size : 0;
+  return 0;
 }
 
 async function isReplaced(path: string, file: FileHandle): Promise<boolean> {

@@ -61,7 +61,7 @@ function initializedOf({ pod, phase, init, containers, wasInitialized }: Conditi
   const unknown = named.filter(({ status }) => !status).map(({ container }) => container.name);
   const incomplete = named.filter(({ container, status }) => status && !(isSidecar(container) ? status.started === true : status.ready)).map(({ container }) => container.name);
   if (phase === "Succeeded" && unknown.length === 0) return { status: "True", reason: "PodCompleted" };
-  if (containers.some(({ state, lastState, started }) => started === true || lastState?.terminated || state?.running || state?.terminated)) return TRUE; // it was, once
+  if (containers.some(({ state }) => state?.running || state?.terminated)) return TRUE; // it was, once
   const message = complaints(unknown, incomplete, "incomplete");
   return message === "" || wasInitialized ? TRUE : { status: "False", reason: "ContainersNotInitialized", message };
 }

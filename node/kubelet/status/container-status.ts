@@ -56,15 +56,13 @@ function withHealth({ health }: StatusFacts, kind: ContainerKind, { allocatedRes
 const TAKEN_AWAY = { reason: RESTARTING_ALL, message: "The container is removed because RestartAllContainers in place" };
 
 function statusOfUnseen({ pod, restartingAll, recursiveReadOnly }: StatusFacts, container: Container | EphemeralContainer, old: ContainerStatus | undefined): ContainerStatus {
-  if (restartingAll && old && !old.state?.waiting) {
-    const { containerID: _, ...rest } = old;
-    return { ...rest, state: { waiting: TAKEN_AWAY }, lastState: { terminated: { ...TAKEN_AWAY, exitCode: 137 } }, restartCount: (old.restartCount ?? 0) + 1, ready: false, started: false };
-  }
-  if (old?.state?.terminated) return { ...old };
+  const isTakenAway = restartingAll && old !== undefined && !old.state?.waiting;
+  if (old?.state?.terminated && !isTakenAway) return { ...old };
   const status: ContainerStatus = {
     name: container.name, state: { waiting: { reason: pod.spec.initContainers?.length ? "PodInitializing" : "ContainerCreating" } }, lastState: old?.lastState ?? {},
     ready: false, restartCount: old?.restartCount ?? 0, image: container.image ?? "", imageID: "", started: false, volumeMounts: mountStatuses(container, () => recursiveReadOnly ?? false),
   };
+  if (isTakenAway) return { ...(old.state?.terminated ? old : status), state: { waiting: TAKEN_AWAY }, lastState: { terminated: { ...TAKEN_AWAY, exitCode: 137 } }, restartCount: old.restartCount + 1 };
   if (!old?.state?.running || status.lastState?.terminated) return status;
   const terminated = { ...UNKNOWN_ENDED, message: "The container could not be located when the pod was deleted.  The container used to be Running" };
   return { ...status, lastState: { terminated }, restartCount: status.restartCount + (pod.metadata.deletionTimestamp ? 0 : 1) };
@@ -85,11 +83,17 @@ function statusOfSeen(facts: StatusFacts, container: Container | EphemeralContai
   const requests = container.resources?.requests;
   return {
     name: container.name, state: stateOf(facts, newest!, old, old), lastState: previous ? stateOf(facts, previous, undefined, old) : lastOf(old, containerId(facts, id)),
-    ready: false, restartCount: newest!.state === "unknown" && old?.state?.running ? old.restartCount + 1 : Math.max(restartCount, old?.restartCount ?? 0), image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(facts, id), started: false,
+    ready: false, restartCount: isAnotherStart(newest!, old, containerId(facts, id)) ? old!.restartCount + 1 : Math.max(restartCount, old?.restartCount ?? 0), image: image || (container.image ?? ""), imageID: imageRef, containerID: containerId(facts, id), started: false,
     ...(requests ? { allocatedResources: requests } : {}), ...(container.resources ? { resources: newest!.state === "running" ? actualResources(container.resources, newest!.resources) : container.resources } : {}),
     volumeMounts: mountStatuses(container, (path) => mounts.some((one) => one.recursive_read_only === true && (one.container_path === path || one.container_path === `/${path}`))), ...(stopSignal ? { stopSignal: stopSignal as never } : {}),
     ...(user ? { user: { linux: { uid: user.uid ?? 0, gid: user.gid ?? 0, ...(user.supplemental_groups?.length ? { supplementalGroups: user.supplemental_groups } : {}) } } } : {}),
   };
+}
+
+/** One more than was told, although the runtime does not count so: what it remembers of those before is gone. */
+function isAnotherStart({ state, restartCount }: RuntimeContainer, old: ContainerStatus | undefined, containerID: string): boolean {
+  if (state === "unknown") return old?.state?.running !== undefined;
+  return state === "running" && old?.state?.terminated !== undefined && old.containerID !== containerID && old.restartCount >= restartCount;
 }
 
 /** Of a container that the runtime has no predecessor of any more. */

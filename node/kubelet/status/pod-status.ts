@@ -130,7 +130,8 @@ function mergeConditions({ pod, before, failure, resize = [], nowMs }: PodStatus
     const old = before.conditions?.find((condition) => condition.type === type);
     const stays = old?.status === verdict.status && (old.reason === verdict.reason || !PASSING_CONDITIONS.includes(type));
     const lastTransitionTime = stays && old.lastTransitionTime ? old.lastTransitionTime : timestamp(nowMs);
-    return { type, ...(pod.metadata.generation === undefined ? {} : { observedGeneration: pod.metadata.generation }), lastTransitionTime, ...verdict };
+    const isOfSpec = type !== "AllContainersRestarting"; // it tells of containers that end, as upstream's
+    return { type, ...(pod.metadata.generation === undefined || !isOfSpec ? {} : { observedGeneration: pod.metadata.generation }), lastTransitionTime, ...verdict };
   });
   return [...others, ...(disruption ? [disruption] : []), ...written];
 }

@@ -62,7 +62,7 @@ test.each<[string, Partial<Pod["spec"]>, string, More, string]>([
   ["init failed for good", { ...init, restartPolicy: "Never" }, "i1=exited:1", {}, "Failed i1:terminated i2:PodInitializing app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(PodFailed)"],
   ["sidecar not started", side, "side=created", {}, "Pending side:waiting app:PodInitializing Initialized=False(ContainersNotInitialized) Ready=False(ContainersNotReady)"],
   ["sidecar and app", side, "app=running side=running", {}, "Running side:running+ app:running+ Initialized=True Ready=True"],
-  ["app in a crash loop, sidecar starting anew", side, "app=exited:1 side=running", { waiting: crash, probes: { startup: (id) => (id.startsWith("side") ? "unknown" : undefined) } }, "Running side:running app:CrashLoopBackOff Initialized=True Ready=False(ContainersNotReady)"],
+  ["app in a crash loop, sidecar starting anew", side, "app=exited:1 side=running", { before: { conditions: [{ type: "Initialized", status: "True" }] }, waiting: crash, probes: { startup: (id) => (id.startsWith("side") ? "unknown" : undefined) } }, "Running side:running app:CrashLoopBackOff Initialized=True Ready=False(ContainersNotReady)"],
   ["a sidecar that has ended well, and waits to start again", side, "app=running side=exited:0", { waiting: [["side", { reason: "CrashLoopBackOff", message: "back-off" }]] }, "Running side:terminated app:running+ Initialized=True Ready=False(ContainersNotReady)"],
   ["a sidecar that has failed, and waits to start again", side, "app=running side=exited:1", { waiting: [["side", { reason: "CrashLoopBackOff", message: "back-off" }]] }, "Running side:CrashLoopBackOff app:running+ Initialized=True Ready=False(ContainersNotReady)"],
   ["app done, sidecar left", { ...side, restartPolicy: "Never" }, "app=exited:0 side=running", {}, "Running side:running+ app:terminated Initialized=True Ready=False(ContainersNotReady)"],
@@ -211,6 +211,21 @@ test("a pod whose containers all begin anew is told so, and goes on counting", (
   const again = statusOf(spec, runtime("i=running"), { before: gone });
   expect([again.phase, again.initContainerStatuses![0]!.restartCount, again.initContainerStatuses![0]!.lastState?.terminated?.reason]).toEqual(["Pending", 3, "RestartingAllContainers"]);
   expect(statusOf(spec, runtime("app=exited:1 b=exited:0 i=exited:0")).phase).toBe("Failed");
+  const { containerStatuses: [app, b] = [] } = gone;
+  expect([app?.containerID, app?.imageID, b?.containerID, b?.imageID]).toEqual(["containerd://app-0", "sha", undefined, ""]); // one that had ended is told of, one that ran is nowhere
+  expect(gone.conditions!.filter(({ observedGeneration }) => observedGeneration === undefined).map(({ type }) => type)).toEqual(["AllContainersRestarting"]);
+});
+
+test("a container that runs again counts on from what was told when the runtime remembers none before it", () => {
+  const countOf = (name: string, before: Partial<NonNullable<PodStatus["containerStatuses"]>[0]>) => statusOf({}, runtime(name), { before: { containerStatuses: [{ name: "app", image: "i", imageID: "", ready: false, restartCount: 5, ...before }] } }).containerStatuses?.[0]?.restartCount;
+  const ended = { terminated: { exitCode: 1 } };
+  expect([countOf("app=running", { state: ended, containerID: "containerd://x" }), countOf("app=running", { state: ended, containerID: "containerd://app-0" }), countOf("app=running", { state: { waiting: {} } })]).toEqual([6, 5, 5]);
+});
+
+test("what waits to start again says nothing of the init containers before it, unless they were through once", () => {
+  const before = (status: "True" | "False"): PodStatus => ({ conditions: [{ type: "Initialized", status }] });
+  const told = (more: More) => statusOf(init, runtime("app=exited:1 i2=exited:1"), { waiting: crash, ...more }).conditions?.find(({ type }) => type === "Initialized")?.status;
+  expect([told({}), told({ before: before("False") }), told({ before: before("True") })]).toEqual(["False", "False", "True"]);
 });
 
 test("a status tells how the devices of its containers are, by name, and no longer once there are none", () => {

@@ -40,23 +40,31 @@ export async function writePayload(directory: string, payload: Payload, { clock,
     return false;
   }
   const fresh = `..${timestampName(clock.nowMs())}.${Math.floor(random.next() * 1e10)}`;
-  const freshPath = join(directory, fresh);
-  await mkdir(freshPath, { mode: 0o755 });
-  await chmod(freshPath, 0o755);
-  for (const [path, { data, mode, uid }] of payload) {
-    const target = join(freshPath, path);
-    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
-    await writeFile(target, data);
-    await chmod(target, mode);
-    if (uid !== undefined && process.platform !== "win32") await chown(target, uid, -1);
+  try {
+    await writeFiles(join(directory, fresh), payload);
+    await prepare(join(directory, fresh));
+    await swapData(directory, fresh);
+  } catch (error) {
+    await rm(join(directory, fresh), { recursive: true, force: true }).catch(() => undefined); // what failed first is told; each further try would leave another one, until the disk is full
+    throw error;
   }
-  await prepare(freshPath);
-  await swapData(directory, fresh);
   await syncLinks(directory, payload, taken);
   for (const { name } of await readdir(directory, { withFileTypes: true })) {
     if (name.startsWith("..") && name !== DATA && name !== fresh) await rm(join(directory, name), { recursive: true, force: true });
   }
   return true;
+}
+
+async function writeFiles(directory: string, payload: Payload): Promise<void> {
+  await mkdir(directory, { mode: 0o755 });
+  await chmod(directory, 0o755);
+  for (const [path, { data, mode, uid }] of payload) {
+    const target = join(directory, path);
+    await mkdir(dirname(target), { recursive: true, mode: 0o755 });
+    await writeFile(target, data);
+    await chmod(target, mode);
+    if (uid !== undefined && process.platform !== "win32") await chown(target, uid, -1);
+  }
 }
 
 /** Points ..data to `fresh`. Windows cannot rename over a link to a directory: there it is missing for a moment, as it is upstream. */
@@ -66,9 +74,19 @@ async function swapData(directory: string, fresh: string): Promise<void> {
   await rename(join(directory, DATA_NEXT), join(directory, DATA));
 }
 
+const PATH_BYTES_MAX = 4096;
+const NAME_BYTES_MAX = 255;
+
+/** Throws an Error in upstream's words. */
 function validatePath(path: string): void {
   const parts = path.split("/");
-  if (path === "" || path.startsWith("/") || parts.includes("..") || parts.some((part) => part.length > 255) || path.startsWith("..")) throw new Error(`invalid path: ${path}`);
+  const invalid = (why: string): Error => new Error(`invalid path: ${why}`);
+  if (path === "") throw invalid('must not be empty: ""');
+  if (path.startsWith("/")) throw invalid(`must be relative path: ${path}`);
+  if (Buffer.byteLength(path) > PATH_BYTES_MAX) throw invalid(`must be less than or equal to ${PATH_BYTES_MAX} characters`);
+  if (parts.includes("..")) throw invalid(`must not contain '..': ${path}`);
+  if (parts.some((part) => Buffer.byteLength(part) > NAME_BYTES_MAX)) throw invalid(`filenames must be less than or equal to ${NAME_BYTES_MAX} characters`);
+  if (path.startsWith("..")) throw invalid(`must not start with '..': ${path}`);
 }
 
 /** The user's links, one for each first component; those of files that are gone go. */

@@ -69,7 +69,7 @@ export function downwardPayload({ pod, hostIps, allocatable }: PayloadFacts, ite
 export async function projectedPayload(facts: PayloadFacts, { sources = [], defaultMode }: ProjectedVolumeSource): Promise<Payload> {
   const mode = defaultMode ?? MODE_DEFAULT;
   const parts = await Promise.allSettled(sources.map((source) => projectionPayload(facts, source, mode)));
-  const errors = parts.flatMap((part) => (part.status === "rejected" ? [(part.reason as Error).message] : []));
+  const errors = [...new Set(parts.flatMap((part) => (part.status === "rejected" ? [(part.reason as Error).message] : [])))]; // each is told once
   if (errors.length > 0) throw new Error(errors.length === 1 ? errors[0] : `[${errors.join(", ")}]`);
   return new Map(parts.flatMap((part) => (part.status === "fulfilled" ? [...part.value] : [])));
 }

@@ -47,6 +47,21 @@ test("files change together, and what is gone is gone", async () => {
   await expect(write(files({ "../x": "" }))).rejects.toThrow("invalid path");
 });
 
+test("files that cannot be written leave what was there, and nothing else", async () => {
+  await write(files({ a: "1" }));
+  const before = readdirSync(directory);
+  for (let tries = 0; tries < 3; tries++) await expect(write(files({ a: "2", "a/b": "3" }))).rejects.toThrow();
+  await expect(writePayload(directory, files({ a: "2" }), { clock: systemClock, random: systemRandom, prepare: async () => { throw new Error("no group"); } })).rejects.toThrow("no group");
+  expect([readdirSync(directory), readFileSync(join(directory, "a"), "utf8")]).toEqual([before, "1"]);
+});
+
+test.each([
+  ["", 'must not be empty: ""'], ["/a", "must be relative path: /a"], [`${"a/".repeat(2048)}b`, "must be less than or equal to 4096 characters"], ["a/../b", "must not contain '..': a/../b"],
+  [`a/${"é".repeat(128)}`, "filenames must be less than or equal to 255 characters"], ["..a", "must not start with '..': ..a"],
+])("%s is no path of a file in a volume", async (path, why) => {
+  await expect(write(files({ [path]: "" }))).rejects.toThrow(`invalid path: ${why}`);
+});
+
 test("a volume is given to a group", async () => {
   mkdirSync(join(directory, "d"));
   writeFileSync(join(directory, "d/f"), "", { mode: 0o600 });
@@ -172,6 +187,7 @@ test("what the files say", async () => {
     expect([mode, uid], why).toEqual(expected);
   }
   await expect(projectedPayload(facts, { sources: [{ secret: { name: "s" } }, { configMap: { name: "x" } }] })).rejects.toThrow(`[secret "s" not found, configmap "x" not found]`);
+  await expect(projectedPayload(facts, { sources: [{ secret: { name: "s" } }, { secret: { name: "s" } }] })).rejects.toThrow(/^secret "s" not found$/);
 });
 
 const NODE = `size=${1024 ** 3}`;
