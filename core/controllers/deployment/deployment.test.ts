@@ -127,3 +127,21 @@ test("a name that is taken gets another hash, a refused set is told", () =>
     const after = await eventually(() => current(api), done);
     expect(after.status?.collisionCount).toBe(1);
   }));
+
+test("a Deployment goes back as its annotation asks: to the revision it names, or for 0 to the one before, also before the template of now has a set", () =>
+  withControllers(controllers, async (api, call) => {
+    const deployments = api.client.resource(DEPLOYMENTS);
+    const change = (image: string, to?: string) => deployments.patch(current(api), "application/merge-patch+json", { metadata: { annotations: { "deprecated.deployment.rollback.to": to ?? null } }, spec: { template: { spec: { containers: [{ name: "c", image }] } } } }, call);
+    const at = (image: string, revision: string) => eventually(() => current(api), (seen) => done(seen) && seen.spec.template.spec?.containers[0]?.image === image && seen.metadata.annotations?.["deployment.kubernetes.io/revision"] === revision);
+    await deployments.create(web("one", { revisionHistoryLimit: 10 }), call);
+    await at("one", "1");
+    await change("two");
+    await at("two", "2");
+    await change("two", "1");
+    const back = await at("one", "3");
+    expect(back.metadata.annotations).not.toHaveProperty(["deprecated.deployment.rollback.to"]);
+    await change("three", "0");
+    await at("one", "3"); // three has no set yet: the one before it is one
+    await change("one", "7");
+    await eventually(() => api.all(EVENTS).map(({ reason, message }) => `${reason} ${message}`), (all) => all.includes("DeploymentRollbackRevisionNotFound Unable to find the revision to rollback to.") && all.includes('DeploymentRollback Rolled back deployment "web" to revision 1') && all.includes('DeploymentRollback Rolled back deployment "web" to revision 3'));
+  }));

@@ -74,13 +74,14 @@ export function deploymentController({ client, informers, events, clock, complet
     if (isDeleting(draft)) return countsStatus(draft, observe());
 
     draft.status.conditions = [...pausedConditions(draft, clock.nowMs())];
-    if (!draft.spec.paused && annotationsOf(draft)[ROLLBACK_TO] !== undefined && (await rollback({ client, informers, recorder }, draft, owned, signal))) return draft.status;
     current = await refresh(draft, current, old, signal);
+    const isToGoBack = annotationsOf(draft)[ROLLBACK_TO] !== undefined;
+    if (!draft.spec.paused && isToGoBack && (await rollback({ client, informers, recorder }, draft, { current, old }, signal))) return draft.status;
     const all = current === undefined ? old : [...old, current];
     if (draft.spec.paused || isScalingEvent(draft, all)) {
       const { resize, touch } = planScale(draft, current, old);
       const resized = await resizeAll(draft, resize, touch, signal);
-      if (draft.spec.paused) await cleanUp(draft, old, signal);
+      if (draft.spec.paused && !isToGoBack) await cleanUp(draft, old, signal);
       current = current && (resized.get(current.metadata.uid) ?? current);
       return countsStatus(draft, observe());
     }

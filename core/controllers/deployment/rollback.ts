@@ -5,13 +5,14 @@ import { DEPLOYMENTS } from "../../client/resources.ts";
 import type { ControllerDeps } from "../deps.ts";
 import type { Draft, Recorder, Set } from "./draft.ts";
 import { HASH_LABEL, sameTemplate } from "./plan.ts";
-import { lastRevision, ROLLBACK_TO, revisionOfSet, rollbackAnnotations } from "./revision.ts";
+import { lastRevision, maxRevision, ROLLBACK_TO, revisionOfSet, rollbackAnnotations } from "./revision.ts";
 
 /** Takes the template of the revision that the annotation names, 0 for the one before, and the annotation away. False when it is no number. */
-export async function rollback({ client, informers, recorder }: Pick<ControllerDeps, "client" | "informers"> & { readonly recorder: Recorder }, draft: Draft, owned: readonly Set[], signal: AbortSignal): Promise<boolean> {
+export async function rollback({ client, informers, recorder }: Pick<ControllerDeps, "client" | "informers"> & { readonly recorder: Recorder }, draft: Draft, { current, old }: { readonly current: Set | undefined; readonly old: readonly Set[] }, signal: AbortSignal): Promise<boolean> {
   const text = annotationsOf(draft)[ROLLBACK_TO] ?? "";
   if (!/^-?\d+$/.test(text)) return false;
-  const revision = BigInt(text) || lastRevision(owned);
+  const owned = current === undefined ? old : [...old, current];
+  const revision = BigInt(text) || (current === undefined ? maxRevision(old) : lastRevision(owned)); // the template of now may have no set yet
   const target = revision === 0n ? undefined : owned.find((set) => revisionOfSet(set) === revision);
   const { [ROLLBACK_TO]: _, ...kept } = annotationsOf(draft);
   let next: Deployment = { ...draft, metadata: { ...draft.metadata, annotations: kept } };

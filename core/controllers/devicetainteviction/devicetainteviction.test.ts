@@ -40,3 +40,19 @@ test("a pod goes when its device is tainted, and others stay", () => withControl
   await eventually(() => api.all(EVENTS).map(({ source, reason, message }) => `${source?.component} ${reason} ${message}`), (all) => all.includes("device-taint-eviction-controller DeviceTaintManagerEviction Marking for deletion"));
   await eventually(() => metrics.render(), (text) => text.includes("device_taint_eviction_controller_pod_deletions_total 1\n") && text.includes('pod_deletion_duration_seconds_bucket{le="+Inf"} 1\n'));
 }));
+
+test("what a newer generation of a pool hides does not count, until that goes", () => withControllers((deps) => [deviceTaintEvictionController(deps)], async (api, call) => {
+  const slices = api.client.resource(RESOURCE_SLICES);
+  const slice = (name: string, generation: number, taints: DeviceTaint[]) => slices.create({ apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name }, spec: { driver: "d", nodeName: "n", pool: { name: "n", generation, resourceSliceCount: 1 }, devices: [{ name: "a", taints }] } } as never, call);
+  const newer = await slice("newer", 2, []);
+  await slice("older", 1, [taint]);
+  const pod = await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "pod", namespace: "ns" }, spec: { containers: [], nodeName: "n", resourceClaims: [{ name: "c", resourceClaimName: "a" }] } } as never, call);
+  await api.client.resource(RESOURCE_CLAIMS).create({
+    apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim", metadata: { name: "a", namespace: "ns" }, spec: {},
+    status: { allocation: { devices: { results: [{ request: "r", driver: "d", pool: "n", device: "a" }] } }, reservedFor: [{ resource: "pods", name: "pod", uid: pod.metadata.uid }] },
+  } as never, call);
+  await Bun.sleep(50);
+  expect(api.all(PODS)[0]!.metadata.deletionTimestamp).toBeUndefined();
+  await slices.delete(newer, {}, call);
+  await eventually(() => api.all(PODS), ([one]) => one?.metadata.deletionTimestamp !== undefined);
+}));

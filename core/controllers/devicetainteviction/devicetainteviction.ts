@@ -67,7 +67,11 @@ export function deviceTaintEvictionController({ client, informers, events, clock
     name: NAME,
     workers: 8,
     watches: [
-      mapped(slices, ({ object, old }) => (isTainted(object) || (old !== undefined && isTainted(old)) ? claims.by(CLAIMS_BY_POOL, poolKey(object.spec.driver, object.spec.pool.name)).flatMap(usersOf) : [])),
+      mapped(slices, ({ object, old }) => {
+        const pool = poolKey(object.spec.driver, object.spec.pool.name);
+        const related = [object, ...(old ? [old] : []), ...slices.by(SLICES_BY_POOL, pool)]; // a newer generation hides the taints of an older one, and shows them again when it goes
+        return related.some(isTainted) ? claims.by(CLAIMS_BY_POOL, pool).flatMap(usersOf) : [];
+      }),
       mapped(claims, ({ object, old }) => [object, ...(old ? [old] : [])].flatMap(usersOf)),
       mapped(pods, ({ object, old }) => (old?.spec.nodeName === object.spec.nodeName || !object.spec.nodeName || !object.spec.resourceClaims?.length ? [] : [keyOf(object)])),
     ],

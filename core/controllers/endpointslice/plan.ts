@@ -22,7 +22,7 @@ export interface Layout {
   /** Of every slice: generateName, namespace, labels, owner. Annotations, if they are given, are all it has; others' are kept if not. */
   readonly metadata: TemplateMeta;
   readonly perSliceMax: number;
-  /** Whether a service without endpoints has an empty slice. */
+  /** Whether a service without endpoints has an empty slice, and an empty one stays. */
   readonly placeholder: boolean;
   /** When what is told here came about, if that is known. */
   readonly triggerTime: string | undefined;
@@ -86,7 +86,7 @@ function fill(slices: readonly Slice[], endpoints: readonly Endpoint[], layout: 
       kept.push(next);
       missing.delete(identity(endpoint));
     }
-    if (changed && kept.length === 0) remove.push(slice);
+    if (kept.length === 0 && (changed || !layout.placeholder)) remove.push(slice);
     else if (changed || !sameMetadata(slice, layout)) update.set(slice, kept);
     else same.push(slice);
   }

@@ -25,3 +25,13 @@ test("an address that is stored with leading zeros, or as IPv4 in IPv6, is mirro
     const found = (type: string) => slices.filter(({ addressType }) => addressType === type).flatMap(({ endpoints }) => endpoints!.flatMap(({ addresses }) => addresses)).toSorted();
     expect([found("IPv4"), found("IPv6")]).toEqual([["10.0.0.1", "10.0.0.2", "10.0.0.4"], ["fd00::3"]]);
   }));
+
+test("a slice that somebody has emptied does not stay beside the one that has the addresses", () =>
+  withControllers((deps) => [endpointSliceMirroringController(deps)], async (api, call) => {
+    const metadata = { name: "db", namespace: "a" };
+    await api.client.resource(SERVICES).create({ apiVersion: "v1", kind: "Service", metadata, spec: { ports: [{ port: 1 }] } }, call);
+    await api.client.resource(ENDPOINTS).create({ apiVersion: "v1", kind: "Endpoints", metadata, subsets: [{ addresses: [{ ip: "10.0.0.1" }], ports: [{ port: 1 }] }] } as never, call);
+    const [slice] = await eventually(() => api.all(ENDPOINT_SLICES), (all) => all.length > 0);
+    await api.client.resource(ENDPOINT_SLICES).create({ ...slice!, metadata: { ...slice!.metadata, name: "empty", resourceVersion: undefined }, endpoints: [] } as never, call);
+    await eventually(() => api.all(ENDPOINT_SLICES), (all) => all.length === 1 && all[0]!.endpoints?.length === 1);
+  }));

@@ -27,6 +27,7 @@ test.each([
   ["and not at all on the way down", [{ use: 100 }, { use: 900, ready: false, ageSeconds: 60, readySeconds: 60 }], 1, 10],
   ["measured before it was ready", [{ use: 500 }, { use: 5000, ageSeconds: 60, readySeconds: 3 }], 2, 50],
   ["one that is going or has failed is not there", [{ use: 1000 }, { use: 9000, going: true }, { use: 9000, phase: "Failed" }], 2, 100],
+  ["more percent than the status has room for", [{ use: 50_000 * 2 ** 20, request: "64m" }], 42_949_673, 2 ** 31 - 1],
 ] as const)("utilization, 50 %% wanted: %s", (_, given, replicas, utilization) => {
   expect(byUtilization(state(given), { target: 50, container: "" })).toMatchObject({ replicas, utilization });
 });

@@ -17,7 +17,8 @@ export interface PodMetric { readonly value: number; readonly timeMs: number; re
 export type PodMetrics = ReadonlyMap<string, PodMetric>;
 export interface Tolerances { readonly up: number; readonly down: number }
 
-const REPLICAS_MAX = 2 ** 31 - 1;
+/** Of replicas and of percentages. */
+const INT32_MAX = 2 ** 31 - 1;
 
 export interface PodsState {
   readonly pods: readonly Readonly<Pod>[];
@@ -95,7 +96,7 @@ export function byShare({ statusReplicas, tolerances }: { readonly statusReplica
   return { replicas, average: statusReplicas === 0 ? 0 : Math.ceil(usage / statusReplicas) };
 }
 
-function ceiling(replicas: number): number { return Math.min(Math.ceil(replicas), REPLICAS_MAX); }
+function ceiling(replicas: number): number { return Math.min(Math.ceil(replicas), INT32_MAX); }
 
 function isWithin(ratio: number, { up, down }: Tolerances): boolean { return 1 - down <= ratio && ratio <= 1 + up; }
 
@@ -104,7 +105,7 @@ function utilizationOf(metrics: ReadonlyMap<string, number>, requests: ReadonlyM
   const used = entries.reduce((sum, [, value]) => sum + value, 0);
   const requested = entries.reduce((sum, [name]) => sum + requests.get(name)!, 0);
   if (requested === 0) throw new Error("no metrics returned matched known pods");
-  const utilization = Math.trunc((used * 100) / requested);
+  const utilization = Math.min(INT32_MAX, Math.trunc((used * 100) / requested)); // who asks for 128m of memory gets a tenth of a byte
   return { ratio: utilization / target, utilization, average: Math.trunc(used / entries.length) };
 }
 
