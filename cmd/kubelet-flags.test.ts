@@ -11,8 +11,12 @@ test("flags of the kubelet are fields of its configuration", () => {
   });
 });
 
-test.each([["max-pods", "many", "must be a whole number"], ["eviction-hard", "memory.available=1Gi", "must be name<value"], ["fail-swap-on", "no", "must be true or false"]])("--kubelet-arg %s=%s is refused", (flag, value, why) => {
+test.each([["max-pods", "many", "must be a whole number"], ["eviction-hard", "memory.available=1Gi", "must be name<value"], ["fail-swap-on", "no", "must be true or false"], ["feature-gates", "NodeSwap=yes", "feature-gates NodeSwap must be true or false"]])("--kubelet-arg %s=%s is refused", (flag, value, why) => {
   expect(() => kubeletFlags([[flag, value]])).toThrow(why);
+});
+
+test("truth is read as Go reads it", () => {
+  expect(kubeletFlags([["fail-swap-on", "F"], ["cpu-cfs-quota", "1"], ["feature-gates", "NodeSwap=True"]])).toMatchObject({ failSwapOn: false, cpuCFSQuota: true, featureGates: { NodeSwap: true } });
 });
 
 test("names with capitals in a row are written as upstream writes them", () => {

@@ -4,6 +4,7 @@
  *
  * API: https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/
  */
+import { parseGoBool } from "../core/api/meta/go-bool.ts";
 import { fieldsOf, type Kind } from "../node/kubelet/configuration/fields.ts";
 import { ConfigError } from "./config/config.ts";
 import { nodeTaint } from "./node-taint.ts";
@@ -45,6 +46,13 @@ function kubeletFlagNames(): ReadonlyMap<string, string> {
 /** clusterDNS is cluster-dns. */
 function flagOf(field: string): string { return field.replace(/([a-z0-9])([A-Z])/g, "$1-$2").replace(/([A-Z])([A-Z][a-z])/g, "$1-$2").toLowerCase(); }
 
+/** Throws ConfigError. */
+export function truth(flag: string, text: string): boolean {
+  const value = parseGoBool(text);
+  if (value === undefined) throw new ConfigError(`--kubelet-arg ${flag} must be true or false, not ${JSON.stringify(text)}`);
+  return value;
+}
+
 /** 0:memory=1Gi,hugepages-2Mi=64Mi;1:memory=1Gi */
 function reservedMemory(flag: string, text: string): { readonly numaNode: number; readonly limits: Readonly<Record<string, string>> }[] {
   return text.split(";").filter(Boolean).map((part) => {
@@ -58,8 +66,7 @@ function reservedMemory(flag: string, text: string): { readonly numaNode: number
 function valueOf(flag: string, field: string, kind: Kind, text: string): unknown {
   switch (kind) {
     case "bool":
-      if (text !== "true" && text !== "false") throw new ConfigError(`--kubelet-arg ${flag} must be true or false, not ${JSON.stringify(text)}`);
-      return text === "true";
+      return truth(flag, text);
     case "int":
       if (!/^-?\d+$/.test(text)) throw new ConfigError(`--kubelet-arg ${flag} must be a whole number, not ${JSON.stringify(text)}`);
       return Number(text);
@@ -72,7 +79,7 @@ function valueOf(flag: string, field: string, kind: Kind, text: string): unknown
         const at = part.indexOf(between);
         if (at <= 0) throw new ConfigError(`--kubelet-arg ${flag} ${JSON.stringify(part)}: must be name${between}value`);
         const value = part.slice(at + 1);
-        return [part.slice(0, at), field === "featureGates" ? value === "true" : value];
+        return [part.slice(0, at), field === "featureGates" ? truth(`${flag} ${part.slice(0, at)}`, value) : value];
       }));
     }
     default: return text;

@@ -48,6 +48,9 @@ test("who may ask the kubelet is said by flags, too", () => {
   expect(settings("anonymous-auth=true", "authentication-token-webhook=false", "authentication-token-webhook-cache-ttl=1m", "authorization-mode=AlwaysAllow", "authorization-webhook-cache-authorized-ttl=2m", "authorization-webhook-cache-unauthorized-ttl=3s", "read-only-port=10255", "enable-debugging-handlers=false").access)
     .toEqual({ anonymous: true, tokens: false, authorizes: false, tokenTtlMs: 60_000, allowedTtlMs: 120_000, deniedTtlMs: 3_000, debugging: false, readOnlyPort: 10_255 });
   expect(settings("anonymous-auth=false", "authorization-mode=Webhook").access).toEqual(KUBELET_DEFAULTS.access);
+  expect(settings("anonymous-auth=T").access.anonymous).toBe(true);
+  expect(settings("register-schedulable=False", "seccomp-default", "--serialize-image-pulls=0")).toMatchObject({ unschedulable: true, seccompDefault: true, serializeImagePulls: false });
+  expect(() => settings("seccomp-default=yes")).toThrow('--kubelet-arg seccomp-default must be true or false, not "yes"');
 });
 
 test.each([

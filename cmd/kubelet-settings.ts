@@ -16,7 +16,7 @@ import { priorityOfClass } from "../node/os/process-priority.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { gateProblems } from "./kubelet-gates.ts";
-import { isConfigurationFlag, kubeletFlags } from "./kubelet-flags.ts";
+import { isConfigurationFlag, kubeletFlags, truth } from "./kubelet-flags.ts";
 import type { ThisNode } from "./node-identity.ts";
 import { checkOther, OTHER_KUBELET_SETTINGS } from "./other-settings.ts";
 import { nodeLabels } from "./node-labels.ts";
@@ -45,8 +45,8 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "max-pods": (settings, value) => void (settings.maxPods = wholeNumber("max-pods", value)),
   "healthz-port": (settings, value) => void (settings.healthzPort = wholeNumber("healthz-port", value)),
   "healthz-bind-address": (settings, value) => void (settings.healthzAddress = value),
-  "anonymous-auth": access((value) => ({ anonymous: value === "true" })),
-  "authentication-token-webhook": access((value) => ({ tokens: value === "true" })),
+  "anonymous-auth": access((value) => ({ anonymous: truth("anonymous-auth", value) })),
+  "authentication-token-webhook": access((value) => ({ tokens: truth("authentication-token-webhook", value) })),
   "authentication-token-webhook-cache-ttl": access((value) => ({ tokenTtlMs: duration("authentication-token-webhook-cache-ttl", value) })),
   "authorization-mode": access((value) => ({ authorizes: mode(value) === "Webhook" })),
   "authorization-webhook-cache-authorized-ttl": access((value) => ({ allowedTtlMs: duration("authorization-webhook-cache-authorized-ttl", value) })),
@@ -57,8 +57,8 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "resolv-conf": (settings, value) => void (settings.resolvConf = value),
   "cgroup-root": (settings, value) => void (settings.cgroupRoot = value),
   "pod-manifest-path": (settings, value) => void (settings.staticPodDir = value),
-  "seccomp-default": (settings, value) => void (settings.seccompDefault = value === "true"),
-  "serialize-image-pulls": (settings, value) => void (settings.serializeImagePulls = value === "true"),
+  "seccomp-default": (settings, value) => void (settings.seccompDefault = truth("seccomp-default", value)),
+  "serialize-image-pulls": (settings, value) => void (settings.serializeImagePulls = truth("serialize-image-pulls", value)),
   "provider-id": (settings, value) => void (settings.providerId = value),
   "allowed-unsafe-sysctls": (settings, value) => void (settings.allowedUnsafeSysctls = value.split(",")),
   "container-log-max-files": (settings, value) => void (settings.containerLogMaxFiles = wholeNumber("container-log-max-files", value)),
@@ -67,7 +67,7 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "minimum-container-ttl-duration": (settings, value) => void (settings.deadContainers = { ...settings.deadContainers, ageMinMs: duration("minimum-container-ttl-duration", value) }),
   "windows-priorityclass": (settings, value) => void (settings.processPriority = processPriority(value)),
   "node-labels": (settings, value) => void (settings.labels = { ...settings.labels, ...nodeLabels(value.split(","), "--kubelet-arg node-labels") }),
-  "register-schedulable": (settings, value) => void (settings.unschedulable = value === "false"),
+  "register-schedulable": (settings, value) => void (settings.unschedulable = !truth("register-schedulable", value)),
 };
 
 function mode(value: string): string {
@@ -105,7 +105,7 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     labels: nodeLabels(settings.nodeLabel),
     taints: (settings.nodeTaint.length === 0 && process.platform === "win32" ? WINDOWS_TAINTS : settings.nodeTaint).map((text) => nodeTaint(text)),
   };
-  const given = settings.kubeletArg.map((argument) => pair("--kubelet-arg", argument.replace(/^--/, "")));
+  const given = settings.kubeletArg.map(argumentPair);
   const last = (wanted: string): string | undefined => given.findLast(([name]) => name === wanted)?.[1];
   const configured: Writable = { ...withConfiguration(result, { file: last("config"), directory: last("config-dir"), flags: kubeletFlags(given.filter(([name]) => !(name in ARGUMENTS) && !isOther(name))) }) };
   for (const [name, value] of given) {
@@ -117,6 +117,12 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
   return configured;
 }
 
+/** A name alone is one that is true. Throws ConfigError. */
+function argumentPair(text: string): [name: string, value: string] {
+  const bare = text.replace(/^--/, "");
+  return pair("--kubelet-arg", /^[a-z0-9-]+$/.test(bare) ? `${bare}=true` : bare);
+}
+
 /** There is something else to give instead: that is told, also of what is a field as well. */
 function isOther(name: string): boolean { return Object.hasOwn(OTHER_KUBELET_SETTINGS, name); }
 
@@ -124,7 +130,7 @@ const CONFIGURATION: readonly string[] = ["config", "config-dir", "image-credent
 
 /** Undefined: there are none. */
 export function providersOf(settings: Settings, deps: { readonly metrics: Metrics; readonly clock: Clock; readonly log: Log }): CredentialProviders | undefined {
-  const given = settings.kubeletArg.map((argument) => pair("--kubelet-arg", argument.replace(/^--/, "")));
+  const given = settings.kubeletArg.map(argumentPair);
   const last = (wanted: string): string | undefined => given.findLast(([name]) => name === wanted)?.[1];
   const [config, binDir] = [last("image-credential-provider-config"), last("image-credential-provider-bin-dir")];
   if (config === undefined && binDir === undefined) return undefined;
