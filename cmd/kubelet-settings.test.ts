@@ -2,8 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { systemClock } from "../core/lifecycle/clock.ts";
+import { silentLog } from "../core/observe/log.ts";
+import { metricsRegistry } from "../core/observe/metrics.ts";
 import { KUBELET_DEFAULTS } from "../node/kubelet/settings.ts";
-import { kubeletSettings } from "./kubelet-settings.ts";
+import { kubeletSettings, providersOf } from "./kubelet-settings.ts";
 import { paths } from "./paths.ts";
 
 const settings = (...kubeletArg: string[]) => kubeletSettings({ kubeletArg, nodeLabel: [], nodeTaint: ["dry=only:NoSchedule"], clusterDns: "10.43.0.10", clusterDomain: "cluster.local", kubeletPort: 10250 } as never, { name: "n1", ips: ["172.16.0.1"] } as never, paths("/data"));
@@ -93,6 +96,36 @@ test("drop-ins are laid over one another in the order of their names, those of a
     write("40-none.yaml", "maxPods: 40");
     expect(settings(`config-dir=${directory}`)).toMatchObject({ maxPods: 30, podsPerCore: 2 });
     expect(settings(`config-dir=${directory}`, "protect-kernel-defaults=true")).toMatchObject({ protectsKernel: true });
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("programs that know credentials are as their files say, which of a directory are those of YAML and JSON", () => {
+  const directory = mkdtempSync(join(tmpdir(), "providers-"));
+  const at = (...names: string[]): string => join(directory, ...names);
+  const file = (name: string, text: string, mode = 0o644): void => writeFileSync(at(name), text, { mode });
+  const configuration = (name: string): string => `kind: CredentialProviderConfig\napiVersion: kubelet.config.k8s.io/v1\nproviders: [{name: ${name}, matchImages: [a], defaultCacheDuration: 1m, apiVersion: credentialprovider.kubelet.k8s.io/v1}]\n`;
+  const metrics = metricsRegistry();
+  const given = (binDir: string): unknown => providersOf({ kubeletArg: [`image-credential-provider-config=${at("config")}`, `image-credential-provider-bin-dir=${binDir}`] } as never, { metrics, clock: systemClock, log: silentLog });
+  try {
+    for (const name of ["bin", "config", "config/old.yaml"]) mkdirSync(at(name));
+    expect(() => given(at("bin"))).toThrow(`no configuration files found in directory "${at("config")}"`);
+    expect(() => given(at("none"))).toThrow(`plugin binary directory ${at("none")} did not exist`);
+    file("config/b.yml", configuration("one"));
+    file("config/a.json", JSON.stringify({ kind: "CredentialProviderConfig", apiVersion: "kubelet.config.k8s.io/v1", providers: [] }));
+    file("config/notes.txt", "{");
+    expect(() => given(at("bin"))).toThrow(`plugin binary executable ${at("bin/one")} did not exist`);
+    file("bin/one", "#!/bin/sh\n");
+    expect(() => given(at("bin"))).toThrow(`error inspecting binary executable ${at("bin/one")}: permission denied`);
+    file("bin/one.exe", "", 0o755);
+    rmSync(at("bin/one"));
+    expect(given(at("bin"))).toBeDefined();
+    expect(metrics.render()).toContain('kubelet_credential_provider_config_info{hash="sha256:f9a0e224');
+    file("config/c.yaml", configuration("one").replace("providers", "provider"));
+    expect(() => given(at("bin"))).toThrow(`error decoding config "${at("config/c.yaml")}": strict decoding error: unknown field "provider"`);
+    file("config/c.yaml", `${configuration("two")}kind: CredentialProviderConfig\n`);
+    expect(() => given(at("bin"))).toThrow('key "kind" already set in map');
   } finally {
     rmSync(directory, { recursive: true });
   }

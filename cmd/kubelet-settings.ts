@@ -1,6 +1,9 @@
 /** The kubelet's settings from ours: flags of our own, and --kubelet-arg k=v under upstream's names. */
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
+import { parseStrictYaml } from "../core/api/codec/yaml.ts";
+import { goQuote } from "../core/api/meta/go-quote.ts";
 import { parseQuantity } from "../core/api/meta/quantity.ts";
 import { parse } from "yaml";
 import { applyConfiguration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
@@ -9,7 +12,7 @@ import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
 import { type CredentialProviders, credentialProviders } from "../node/kubelet/images/credential-provider.ts";
-import { decodeProviders } from "../node/kubelet/images/credential-provider-config.ts";
+import { checkedProviders, type Provider, readProviders } from "../node/kubelet/images/credential-provider-config.ts";
 import { type AccessSettings, KUBELET_DEFAULTS, type KubeletSettings } from "../node/kubelet/settings.ts";
 import { exec } from "../node/os/exec.ts";
 import { priorityOfClass } from "../node/os/process-priority.ts";
@@ -136,15 +139,48 @@ export function providersOf(settings: Settings, deps: { readonly metrics: Metric
   if (config === undefined && binDir === undefined) return undefined;
   if (config === undefined || binDir === undefined) throw new ConfigError("--kubelet-arg image-credential-provider-config and image-credential-provider-bin-dir go together");
   try {
-    const files = statSync(config).isDirectory() ? readdirSync(config).filter((name) => /\.(json|yaml|yml)$/.test(name)).toSorted().map((name) => join(config, name)) : [config];
-    if (files.length === 0) throw new Error(`no configuration files found in directory "${config}"`);
-    const providers = decodeProviders(...files.map((path) => parse(readFileSync(path, "utf8")) as unknown));
     if (!existsSync(binDir)) throw new Error(`plugin binary directory ${binDir} did not exist`);
-    for (const { name } of providers) if (![name, `${name}.exe`].some((file) => existsSync(join(binDir, file)))) throw new Error(`plugin binary executable ${join(binDir, name)} did not exist`);
+    const files = statSync(config).isDirectory() ? readdirSync(config, { withFileTypes: true }).filter((entry) => !entry.isDirectory() && /\.(json|yaml|yml)$/.test(entry.name)).map(({ name }) => join(config, name)).toSorted() : [config];
+    if (files.length === 0) throw new Error(`no configuration files found in directory "${config}"`);
+    const texts = files.map((path) => readFileSync(path));
+    const providers = checkedProviders(files.flatMap((path, i) => providersIn(path, texts[i]!.toString())));
+    for (const { name } of providers) checkProgram(join(binDir, name));
+    const hash = hashOf(texts);
+    deps.metrics.gaugeFrom("kubelet_credential_provider_config_info", "[ALPHA] Information about the last applied credential provider configuration with hash as label", () => [[{ hash }, 1]]);
     return credentialProviders({ providers, binDir, environment: process.env, exec, ...deps });
   } catch (cause) {
     throw new ConfigError(`--kubelet-arg image-credential-provider-config: ${(cause as Error).message}`, { cause });
   }
+}
+
+/** Throws an Error with the file's name. */
+function providersIn(path: string, text: string): readonly Provider[] {
+  try {
+    return readProviders(parseStrictYaml(text));
+  } catch (cause) {
+    throw new Error(`error decoding config ${goQuote(path)}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function checkProgram(path: string): void {
+  const found = [path, `${path}.exe`].find((file) => statSync(file, { throwIfNoEntry: false })?.isFile());
+  if (found === undefined) throw new Error(`plugin binary executable ${path} did not exist`);
+  try {
+    accessSync(found, constants.X_OK);
+  } catch (cause) {
+    throw new Error(`error inspecting binary executable ${path}: permission denied`, { cause });
+  }
+}
+
+/** As it is shown to whoever watches for changes: each text with its length before it, eight bytes. Source: kubernetes v1.36 pkg/credentialprovider/plugin/config.go readCredentialProviderConfig */
+function hashOf(texts: readonly Buffer[]): string {
+  const hash = createHash("sha256");
+  for (const text of texts) {
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64BE(BigInt(text.length));
+    hash.update(length).update(text);
+  }
+  return `sha256:${hash.digest("hex")}`;
 }
 
 interface Configured { readonly file: string | undefined; readonly directory: string | undefined; readonly flags: Readonly<Record<string, unknown>> | undefined }
