@@ -25,10 +25,20 @@ export function parseDockerConfig(text: string, { legacy = false } = {}): Entry[
 
 function authOf({ username = "", password = "", auth }: { readonly username?: string; readonly password?: string; readonly auth?: string }): AuthConfig {
   if (!auth) return { username, password };
-  const decoded = Buffer.from(auth, "base64").toString("utf8");
+  const decoded = decodedAuth(auth);
   const colon = decoded.indexOf(":");
   if (colon < 0) throw new Error("unable to parse auth field, must be formatted as base64(username:password)");
   return { username: decoded.slice(0, colon), password: decoded.slice(colon + 1) };
+}
+
+/** Base64, with or without its padding, in lines or not. Throws an Error for what is none: half of a password would be shown to the registry. */
+function decodedAuth(auth: string): string {
+  const text = auth.replace(/[\r\n]/g, "");
+  const digits = /^[A-Za-z0-9+/]*/.exec(text)![0];
+  const padding = text.slice(digits.length);
+  const isWhole = padding === "" ? digits.length % 4 !== 1 : padding === "=".repeat(-digits.length & 3) && digits.length % 4 > 1;
+  if (!isWhole) throw new Error(`illegal base64 data at input byte ${padding === "" ? digits.length - 1 : digits.length}`);
+  return Buffer.from(digits, "base64").toString("utf8");
 }
 
 /** What a place of a docker configuration is in the keyring: neither its scheme nor the version of the registry's API counts. */
