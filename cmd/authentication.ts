@@ -46,14 +46,14 @@ export interface Authentication {
 
 /** Throws ConfigError. */
 export function authenticationSettings(options: Options): Authentication {
-  const { args, apiAudiences, clock, metrics } = options;
+  const { args, apiAudiences, clock } = options;
   const tokenFile = args.text("token-auth-file");
   const before = tokenFile === undefined ? [] : [staticTokenAuthenticator(fromFile("token-auth-file", tokenFile, readTokenFile), apiAudiences)];
   const oidc = oidcSettings(options);
   const webhookFile = args.text("authentication-token-webhook-config-file");
   const version = args.text("authentication-token-webhook-version") ?? "v1beta1";
   if (version !== "v1" && version !== "v1beta1") throw new ConfigError(`authentication-token-webhook-version must be v1 or v1beta1, not ${JSON.stringify(version)}`);
-  const webhook = webhookFile === undefined ? [] : [webhookTokens({ server: reviewServer(webhookFile), version, cacheMs: args.durationMs("authentication-token-webhook-cache-ttl"), apiAudiences, clock, metrics })];
+  const webhook = webhookFile === undefined ? [] : [webhookTokens({ server: reviewServer(webhookFile), version, cacheMs: args.durationMs("authentication-token-webhook-cache-ttl"), apiAudiences, clock })];
   const flag = args.text("anonymous-auth");
   if (flag !== undefined && oidc.current().anonymous) throw new ConfigError("anonymous-auth cannot be set when the authentication-config file has a section \"anonymous\"");
   const everywhere = { enabled: args.boolean("anonymous-auth", true) && !opensToAll(options), paths: [] };
