@@ -45,16 +45,16 @@ export type Authenticate = (caller: Caller, signal: AbortSignal) => Promise<User
 
 export function authentication({ client, roots, access, clock, metrics }: AuthenticationOptions): Authenticate {
   const asked = delegatedMeter(metrics, "authn", clock);
-  const verified = new WeakMap<PeerCertificate, Certificate>();
+  const verified = new WeakMap<PeerCertificate, { readonly certificate: Certificate; readonly roots: readonly Certificate[] }>();
   const tokens = expiringCache<UserInfo | undefined>({ clock, entriesMax: TOKENS_MAX });
 
   function byCertificate(peer: PeerCertificate): UserInfo | undefined {
     const nowMs = clock.nowMs();
-    let certificate = verified.get(peer);
-    if (!certificate) {
-      certificate = parseCertificate(peer.raw);
-      if (chainProblem(certificate, { roots: roots(), intermediates: peer.issuers.map(parseCertificate), usage: "client auth", nowMs }) !== undefined) return undefined;
-      verified.set(peer, certificate);
+    const before = verified.get(peer), trusted = roots();
+    const certificate = before?.certificate ?? parseCertificate(peer.raw);
+    if (before?.roots !== trusted) { // of a connection that lasts, too: an authority may be trusted no longer
+      if (chainProblem(certificate, { roots: trusted, intermediates: peer.issuers.map(parseCertificate), usage: "client auth", nowMs }) !== undefined) return undefined;
+      verified.set(peer, { certificate, roots: trusted });
     }
     if (nowMs > certificate.notAfterMs) return undefined;
     const { commonName, organizations } = certificate.subject;

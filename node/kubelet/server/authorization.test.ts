@@ -3,6 +3,10 @@ import type { Client } from "../../../core/client/client.ts";
 import { statusError } from "../../../core/api/meta/status-error.ts";
 import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
+import { systemRandom } from "../../../core/lifecycle/random.ts";
+import { authority, generateKey, keyPem, selfSign } from "../../../core/pki/authority.ts";
+import { readCertificatePems } from "../../../core/pki/pem.ts";
+import { spkiOf } from "../../../core/pki/signature.ts";
 import { KUBELET_DEFAULTS } from "../settings.ts";
 import { authentication } from "./authentication.ts";
 import { authorization, nodeAttributes } from "./authorization.ts";
@@ -41,6 +45,19 @@ test("what follows the first blank is a token; that the API server has an error 
   expect([await caller("Bearer new"), await caller(" bearer new and more "), await caller("Bearer  new"), await caller("Basic new"), await caller("Bearer")]).toEqual(["u", "u", undefined, undefined, undefined]);
   Object.assign(status, { authenticated: false });
   expect([await caller("Bearer unknown"), await caller("Bearer unknown"), asked]).toEqual([undefined, undefined, ["new", "new", "new", "unknown"]]);
+});
+
+test("a connection that lasts is believed as long as the authority of its certificate is", async () => {
+  const key = await generateKey(), period = { notBeforeMs: 0, notAfterMs: Date.now() + 3_600_000 };
+  const ca = authority(selfSign("ca", { key, random: systemRandom, ...period }), keyPem(key), systemRandom);
+  const raw = readCertificatePems(ca.issue({ subject: { commonName: "jane", organizations: ["dev"] }, spki: spkiOf(await generateKey()), usages: ["client auth"], ...period }))[0]!;
+  let roots = ca.bundle;
+  const authenticate = authentication({ client: {} as Client, roots: () => roots, clock: systemClock, access: KUBELET_DEFAULTS.access });
+  const peerCertificate = { subject: {}, raw, issuers: [], authorized: true };
+  const caller = async () => (await authenticate({ peerCertificate, authorization: undefined }, new AbortController().signal))?.name;
+  expect([await caller(), await caller()]).toEqual(["jane", "jane"]);
+  roots = [];
+  expect(await caller()).toBeUndefined();
 });
 
 test("what the API server is asked is counted, by the code of its answer", async () => {
