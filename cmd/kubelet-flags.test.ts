@@ -19,6 +19,16 @@ test("truth is read as Go reads it", () => {
   expect(kubeletFlags([["fail-swap-on", "F"], ["cpu-cfs-quota", "1"], ["feature-gates", "NodeSwap=True"]])).toMatchObject({ failSwapOn: false, cpuCFSQuota: true, featureGates: { NodeSwap: true } });
 });
 
+test("maps and lists are added to by each flag, and may have blanks in them; taints are those of the last", () => {
+  expect(kubeletFlags([
+    ["reserved-memory", "0:memory=1Gi"], ["reserved-memory", "1:memory=2Gi"], ["feature-gates", "NodeSwap=true, MemoryQoS=true"], ["feature-gates", "MemoryQoS=false"], ["eviction-hard", "memory.available<200Mi"], ["eviction-hard", " nodefs.available < 5%"],
+    ["cluster-dns", "10.0.0.10"], ["cluster-dns", "10.0.0.11,10.0.0.12"], ["register-with-taints", "a=b:NoSchedule"], ["register-with-taints", "c=d:NoExecute"],
+  ])).toMatchObject({
+    reservedMemory: [{ numaNode: 0, limits: { memory: "1Gi" } }, { numaNode: 1, limits: { memory: "2Gi" } }], featureGates: { NodeSwap: true, MemoryQoS: false }, evictionHard: { "memory.available": "200Mi", "nodefs.available": "5%" },
+    clusterDNS: ["10.0.0.10", "10.0.0.11", "10.0.0.12"], registerWithTaints: [{ key: "c", value: "d", effect: "NoExecute" }],
+  });
+});
+
 test("names with capitals in a row are written as upstream writes them", () => {
   expect(kubeletFlags([["cluster-dns", "10.0.0.10"], ["cgroups-per-qos", "true"], ["cpu-cfs-quota", "true"]])).toMatchObject({ clusterDNS: ["10.0.0.10"], cgroupsPerQOS: true, cpuCFSQuota: true });
 });

@@ -22,12 +22,22 @@ const COMPARED: ReadonlySet<string> = new Set(["evictionHard", "evictionSoft"]);
 /** The fields these flags say; undefined if no flag is one of them. Throws ConfigError. */
 export function kubeletFlags(given: readonly (readonly [name: string, value: string])[]): Readonly<Record<string, unknown>> | undefined {
   const kinds = fieldsOf();
-  const fields = given.flatMap(([flag, value]) => {
+  const fields = new Map<string, unknown>();
+  for (const [flag, text] of given) {
     const field = fieldOfFlag(flag);
     const kind = field === undefined ? undefined : kinds.get(field);
-    return field === undefined || kind === undefined ? [] : [[field, valueOf(flag, field, kind, value)] as const];
-  });
-  return fields.length === 0 ? undefined : { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration", ...Object.fromEntries(fields) };
+    if (field === undefined || kind === undefined) continue;
+    const value = valueOf(flag, field, kind, text);
+    fields.set(field, ADDED.has(kind) && field !== "registerWithTaints" ? added(fields.get(field), value) : value);
+  }
+  return fields.size === 0 ? undefined : { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration", ...Object.fromEntries(fields) };
+}
+
+/** What flags of these kinds that are given several times say stands beside each other. */
+const ADDED: ReadonlySet<Kind> = new Set(["list", "map"]);
+
+function added(before: unknown, more: unknown): unknown {
+  return Array.isArray(more) ? [...(before as readonly unknown[] | undefined) ?? [], ...(more as readonly unknown[])] : { ...(before as object | undefined), ...(more as object) };
 }
 
 export function isConfigurationFlag(flag: string): boolean {
@@ -78,8 +88,8 @@ function valueOf(flag: string, field: string, kind: Kind, text: string): unknown
       return Object.fromEntries(text.split(",").filter((part) => part !== "").map((part) => {
         const at = part.indexOf(between);
         if (at <= 0) throw new ConfigError(`--kubelet-arg ${flag} ${JSON.stringify(part)}: must be name${between}value`);
-        const value = part.slice(at + 1);
-        return [part.slice(0, at), field === "featureGates" ? truth(`${flag} ${part.slice(0, at)}`, value) : value];
+        const [name, value] = [part.slice(0, at).trim(), part.slice(at + 1).trim()];
+        return [name, field === "featureGates" ? truth(`${flag} ${name}`, value) : value];
       }));
     }
     default: return text;

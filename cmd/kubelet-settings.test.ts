@@ -130,3 +130,17 @@ test("programs that know credentials are as their files say, which of a director
     rmSync(directory, { recursive: true });
   }
 });
+
+test("a flag stands for all that a file says of its field; feature gates stand beside each other", () => {
+  const directory = mkdtempSync(join(tmpdir(), "kubelet-")), file = join(directory, "kubelet.yaml");
+  const HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+  try {
+    writeFileSync(file, `${HEAD}kubeReserved: {cpu: "1", memory: 1Gi}\nallowedUnsafeSysctls: [a.b]\nfeatureGates: {GracefulNodeShutdown: false, GracefulNodeShutdownBasedOnPodPriority: false, WindowsGracefulNodeShutdown: false}\n`);
+    const flags = ["kube-reserved=cpu=500m", "allowed-unsafe-sysctls=net.*", "allowed-unsafe-sysctls=kernel.x", "feature-gates=GracefulNodeShutdownBasedOnPodPriority=true"];
+    expect(() => settings(`config=${file}`, ...flags)).toThrow("GracefulNodeShutdownBasedOnPodPriority is enabled, but depends on features that are disabled: [GracefulNodeShutdown]");
+    const found = settings(`config=${file}`, ...flags.slice(0, 3));
+    expect([found.reserved, found.allowedUnsafeSysctls]).toEqual([settings("kube-reserved=cpu=500m").reserved, ["net.*", "kernel.x"]]);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});

@@ -6,7 +6,7 @@ import { parseStrictYaml } from "../core/api/codec/yaml.ts";
 import { goQuote } from "../core/api/meta/go-quote.ts";
 import { parseQuantity } from "../core/api/meta/quantity.ts";
 import { parse } from "yaml";
-import { applyConfiguration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
+import { applyConfiguration, type Configuration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
 import { parseGoDuration } from "../node/kubelet/configuration/go-duration.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
@@ -63,7 +63,6 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "seccomp-default": (settings, value) => void (settings.seccompDefault = truth("seccomp-default", value)),
   "serialize-image-pulls": (settings, value) => void (settings.serializeImagePulls = truth("serialize-image-pulls", value)),
   "provider-id": (settings, value) => void (settings.providerId = value),
-  "allowed-unsafe-sysctls": (settings, value) => void (settings.allowedUnsafeSysctls = value.split(",")),
   "container-log-max-files": (settings, value) => void (settings.containerLogMaxFiles = wholeNumber("container-log-max-files", value)),
   "container-log-max-size": (settings, value) => void (settings.containerLogMaxBytes = parseQuantity(value).number()),
   "maximum-dead-containers-per-container": (settings, value) => void (settings.deadContainers = { ...settings.deadContainers, perContainer: value === "-1" ? -1 : Math.max(1, wholeNumber("maximum-dead-containers-per-container", value)) }), // the newest tells how the container ended
@@ -192,8 +191,7 @@ function withConfiguration(settings: KubeletSettings, { file, directory, flags }
     const dropIns = directory === undefined ? [] : filesBelow(directory).filter((path) => path.endsWith(".conf"));
     const read = (path: string): unknown => parse(readFileSync(path, "utf8"));
     const documents = [...(file === undefined ? [] : [{ path: file, value: besideFile(read(file), dirname(file)) }]), ...dropIns.map((path) => ({ path, value: read(path) }))];
-    const all = flags === undefined ? documents : [...documents, { path: "flags", value: flags }];
-    const merged = mergeConfigurations(all);
+    const merged = withFlags(mergeConfigurations(documents), flags === undefined ? {} : mergeConfigurations([{ path: "flags", value: flags }]));
     checkGates(merged["featureGates"] as Readonly<Record<string, boolean>> | undefined);
     return applyConfiguration(settings, merged, { os: process.platform === "win32" ? "windows" : "linux" });
   } catch (cause) {
@@ -208,6 +206,12 @@ function besideFile(value: unknown, directory: string): unknown {
 }
 
 const PATHS: readonly string[] = ["staticPodPath", "tlsCertFile", "tlsPrivateKeyFile", "resolvConf", "volumePluginDir", "podLogsDir"];
+
+/** What a flag says stands for all that files say of its field: but feature gates stand beside each other. Source: kubernetes v1.36 cmd/kubelet/app/server.go kubeletConfigFlagPrecedence */
+function withFlags(files: Configuration, flags: Configuration): Configuration {
+  const gates = { ...(files["featureGates"] as object | undefined), ...(flags["featureGates"] as object | undefined) };
+  return { ...files, ...flags, ...(Object.keys(gates).length > 0 ? { featureGates: gates } : {}) };
+}
 
 /** In the order of their names, those of a directory in its place. */
 function filesBelow(directory: string): string[] {
