@@ -85,13 +85,15 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   "mirroring-concurrent-service-endpoint-syncs": workersOf("endpoint_slice_mirroring"),
 };
 
-/** Of a name given twice, the last counts. `clusterCidrs`: what nodes' ranges are cut from. Throws ConfigError. */
+/** Of a name given twice, the last counts, but of controllers all. `clusterCidrs`: what nodes' ranges are cut from. Throws ConfigError. */
 export function controllerSettings(given: readonly string[], { clusterCidrs = [] }: { readonly clusterCidrs?: readonly string[] } = {}): ControllerSettings {
   let settings: ControllerSettings = {};
+  const words: string[] = []; // of controllers, which each adds to
   for (const text of given) {
     const { name, value } = argumentOf(text) ?? { name: "", value: "" };
     if (name === "controllers") {
-      settings = { ...settings, runs: controllersOf(value) };
+      words.push(...value.split(","));
+      settings = { ...settings, runs: controllersOf(words) };
       continue;
     }
     const listening = listeningWith(settings.listening ?? CONTROLLERS_LISTENING, "kube-controller-manager-arg", { name, value });
@@ -112,9 +114,9 @@ export function controllerSettings(given: readonly string[], { clusterCidrs = []
   return settings;
 }
 
-function controllersOf(text: string): ControllerSettings["runs"] {
+function controllersOf(words: readonly string[]): ControllerSettings["runs"] {
   try {
-    return selectControllers(text.split(",").map((word) => word.trim()).filter((word) => word !== ""));
+    return selectControllers(words.map((word) => word.trim()).filter((word) => word !== ""));
   } catch (cause) {
     throw new ConfigError(`--kube-controller-manager-arg controllers: ${(cause as Error).message}`, { cause });
   }
