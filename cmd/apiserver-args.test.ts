@@ -18,6 +18,13 @@ test("values of other types are refused", () => {
   expect(args.durationMs("default-not-ready-toleration-seconds")).toBe(90_000);
 });
 
+test("truth and time are read as Go reads them", () => {
+  const args = apiServerArgs(["--anonymous-auth=False", "profiling=1", "enable-priority-and-fairness=T", "request-timeout=.5h", "livez-grace-period=1.5s250us", "event-ttl=-1h", "allow-privileged=True", "etcd-compaction-interval=300s", "etcd-healthcheck-timeout=2000ms"]);
+  expect([args.boolean("anonymous-auth", true), args.boolean("profiling", false), args.boolean("enable-priority-and-fairness", false), args.durationMs("request-timeout"), args.durationMs("livez-grace-period")]).toEqual([false, true, true, 1_800_000, 1500.25]);
+  expect(() => args.durationMs("event-ttl")).toThrow('must be a duration such as 30s or 1h30m, not "-1h"');
+  expect(() => apiServerArgs(["allow-privileged=F"])).toThrow("that is how it is: only true");
+});
+
 test("of upstream's settings that are none here, those that say what is so are taken, the others are refused with what to do instead", () => {
   expect(() => apiServerArgs(["profiling=false", "allow-privileged", "storage-backend=etcd3", "request-timeout=1m0s", "etcd-prefix=/registry", "etcd-compaction-interval=5m0s", "delete-collection-workers=3", "http2-max-streams-per-connection=250"])).not.toThrow();
   for (const [text, told] of [["etcd-servers=https://a:2379", "give --datastore-endpoint"], ["secure-port=443", "give --https-listen-port instead"], ["etcd-prefix=/k8s", "give --datastore-endpoint"], ["allow-privileged=false", "that is how it is: only true"], ["emulated-version=1.35", "is v1.36 and emulates no other"]] as const)

@@ -3,7 +3,9 @@
  *
  * Names of upstream's that are not here: other-settings.ts.
  */
+import { parseGoBool } from "../core/api/meta/go-bool.ts";
 import { ConfigError } from "./config/config.ts";
+import { durationMsOf } from "./duration-of.ts";
 import { argumentOf, checkOther, OTHER_API_SERVER_SETTINGS } from "./other-settings.ts";
 
 const NAMES = [
@@ -71,7 +73,7 @@ export function apiServerArgs(given: readonly string[]): ApiServerArgs {
     list: (name) => (values.get(name) ?? []).flatMap((text) => text.split(",")).filter((part) => part !== ""),
     boolean(name, standard) {
       const text = last(name);
-      return text === undefined ? standard : text === "true" || (text === "false" ? false : refuse(name, "true or false"));
+      return text === undefined ? standard : parseGoBool(text) ?? refuse(name, "true or false");
     },
     integer(name) {
       const text = last(name);
@@ -83,15 +85,7 @@ export function apiServerArgs(given: readonly string[]): ApiServerArgs {
     },
     durationMs(name) {
       const text = last(name);
-      return text === undefined ? undefined : goDurationMs(text) ?? refuse(name, "a duration such as 30s or 1h30m");
+      return text === undefined ? undefined : durationMsOf(text) ?? refuse(name, "a duration such as 30s or 1h30m");
     },
   };
-}
-
-const UNITS_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-
-function goDurationMs(text: string): number | undefined {
-  if (text === "0") return 0;
-  if (!/^(\d+(\.\d+)?(ms|s|m|h))+$/.test(text)) return undefined;
-  return [...text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h)/g)].reduce((sum, [, amount, unit]) => sum + Number(amount) * UNITS_MS[unit!]!, 0);
 }

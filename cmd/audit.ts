@@ -27,11 +27,14 @@ export function auditOf(args: ApiServerArgs, deps: { readonly clock: Clock; read
   const sinks = [logOf(args, { ...deps, errors }), webhookOf(args, { ...deps, errors })].filter((sink) => sink !== undefined);
   const policyFile = args.text("audit-policy-file");
   if (policyFile === undefined || sinks.length === 0) return { audit: undefined, parts: [] };
-  return { audit: auditor({ policy: policyOf(policyFile), sinks, ...deps }), parts: sinks.map(({ part }) => part) };
+  return { audit: auditor({ policy: policyOf(policyFile, deps.log), sinks, ...deps }), parts: sinks.map(({ part }) => part) };
 }
 
-function policyOf(path: string): AuditPolicy {
-  return fromFile("kube-apiserver-arg audit-policy-file", path, readPolicy);
+function policyOf(path: string, log: Log): AuditPolicy {
+  const problems: string[] = [];
+  const policy = fromFile("kube-apiserver-arg audit-policy-file", path, (text) => readPolicy(text, (problem) => void problems.push(problem)));
+  if (problems.length > 0) log.warn("the audit policy has what is not known, or twice: that is passed by", { path, problems });
+  return policy;
 }
 
 interface SinkDeps { readonly clock: Clock; readonly log: Log; readonly errors: Counter }

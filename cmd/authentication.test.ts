@@ -12,7 +12,7 @@ import { generateKey, selfSign } from "../core/pki/authority.ts";
 import { readCertificatePems } from "../core/pki/pem.ts";
 import { parseCertificate } from "../core/pki/x509.ts";
 import { apiServerArgs } from "./apiserver-args.ts";
-import { authenticationSettings, extraCas, proxyHeaders, serviceAccountSettings } from "./authentication.ts";
+import { authenticationSettings, extraCas, proxyHeaders, proxyNames, serviceAccountSettings } from "./authentication.ts";
 import { authorizationSettings } from "./authorization.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "authentication-"));
@@ -39,6 +39,9 @@ test("ServiceAccount tokens: keys are rotated by giving the old one beside the n
   expect([rotated.signing.equals(next), rotated.verifying.map((one, i) => one.equals(createPublicKey([next, own][i]!)))]).toEqual([true, [true, true]]);
   expect(rotated).toMatchObject({ issuers: ["https://new", "https://old"], apiAudiences: ["https://new"], expirationSecondsMax: 7_200, extendExpiration: false });
   expect(settings(`service-account-signing-key-file=${join(directory, "next.key")}`).verifying.map((one) => one.equals(createPublicKey(next)))).toEqual([true, false]); // tokens from before still hold
+  const parameters = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"; // what openssl ecparam -genkey puts before a key
+  expect(settings(`service-account-key-file=${file("with-parameters.pem", parameters + pem(next))}`).verifying.map((one) => one.equals(createPublicKey(next)))).toEqual([true]);
+  expect(() => settings(`service-account-key-file=${file("parameters", parameters)}`)).toThrow("does not contain any valid RSA or ECDSA public keys");
   expect(() => settings(`service-account-key-file=${file("empty", "x")}`)).toThrow("does not contain any valid RSA or ECDSA public keys");
 });
 
@@ -97,6 +100,15 @@ test("front proxies say who a caller is in the headers that the settings name, t
 
 test("anonymous: nobody where all may do everything", () => {
   expect(["RBAC,AlwaysAllow", "RBAC,AlwaysDeny"].map((modes) => authentication(`authorization-mode=${modes}`).anonymous().enabled)).toEqual([false, true]);
+});
+
+test("of whom an authority of front proxies vouches for, those may speak for others who are named, or all where none is", async () => {
+  const certificate = async (name: string) => parseCertificate(readCertificatePems(selfSign(name, { key: await generateKey(), random: systemRandom, notBeforeMs: 0, notAfterMs: 4e12 }))[0]!);
+  const [clients, proxies] = [await certificate("clients"), await certificate("proxies")];
+  const names = (proxyCas: readonly typeof clients[], ...given: string[]) => proxyNames(apiServerArgs(given), { own: "me", clientCas: [clients], proxyCas });
+  expect([names([]), names([], "requestheader-allowed-names=a,b"), names([proxies]), names([proxies, clients], "requestheader-allowed-names=a")]).toEqual([["me"], ["me", "a", "b"], [], ["me", "a"]]);
+  expect(() => names([proxies, clients])).toThrow("--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; --requestheader-allowed-names must be specified");
+  expect(() => names([proxies], "requestheader-allowed-names=a, ")).toThrow('empty value in "requestheader-allowed-names"');
 });
 
 test.each<[() => unknown, string]>([

@@ -46,14 +46,14 @@ export interface Authentication {
 
 /** Throws ConfigError. */
 export function authenticationSettings(options: Options): Authentication {
-  const { args, apiAudiences, clock, metrics } = options;
+  const { args, apiAudiences, clock } = options;
   const tokenFile = args.text("token-auth-file");
   const before = tokenFile === undefined ? [] : [staticTokenAuthenticator(fromFile("token-auth-file", tokenFile, readTokenFile), apiAudiences)];
   const oidc = oidcSettings(options);
   const webhookFile = args.text("authentication-token-webhook-config-file");
   const version = args.text("authentication-token-webhook-version") ?? "v1beta1";
   if (version !== "v1" && version !== "v1beta1") throw new ConfigError(`authentication-token-webhook-version must be v1 or v1beta1, not ${JSON.stringify(version)}`);
-  const webhook = webhookFile === undefined ? [] : [webhookTokens({ server: reviewServer(webhookFile), version, cacheMs: args.durationMs("authentication-token-webhook-cache-ttl"), apiAudiences, clock, metrics })];
+  const webhook = webhookFile === undefined ? [] : [webhookTokens({ server: reviewServer(webhookFile), version, cacheMs: args.durationMs("authentication-token-webhook-cache-ttl"), apiAudiences, clock })];
   const flag = args.text("anonymous-auth");
   if (flag !== undefined && oidc.current().anonymous) throw new ConfigError("anonymous-auth cannot be set when the authentication-config file has a section \"anonymous\"");
   const everywhere = { enabled: args.boolean("anonymous-auth", true) && !opensToAll(options), paths: [] };
@@ -186,11 +186,21 @@ function urlProblem(text: string): string | undefined {
   }
 }
 
-/** Public or private keys, several in one file. */
+/** Public or private keys, several in one file, with what else stands between them, as the parameters of curves. Source: kubernetes v1.36 client-go/util/keyutil/key.go ParsePublicKeysPEM */
 function readKeys(text: string): KeyObject[] {
   const blocks = text.match(/-----BEGIN [A-Z ]+-----[\s\S]*?-----END [A-Z ]+-----/g) ?? [];
-  if (blocks.length === 0) throw new Error("data does not contain any valid RSA or ECDSA public keys");
-  return blocks.map((pem) => createPublicKey(pem));
+  const keys = blocks.flatMap((pem) => publicKeyOf(pem) ?? []);
+  if (keys.length === 0) throw new Error("data does not contain any valid RSA or ECDSA public keys");
+  return keys;
+}
+
+/** Undefined: it is no key. */
+function publicKeyOf(pem: string): KeyObject | undefined {
+  try {
+    return createPublicKey(pem);
+  } catch {
+    return undefined;
+  }
 }
 
 /**
@@ -212,6 +222,20 @@ export function proxyHeaders(args: ApiServerArgs, log: Pick<Log, "warn">): Proxy
   return {
     uid, user: named("requestheader-username-headers", standard.user), group: named("requestheader-group-headers", standard.group), extraPrefixes: named("requestheader-extra-headers-prefix", standard.extraPrefixes),
   };
+}
+
+/**
+ * Common names of those who may say whom they speak for; none: of all whom an authority of theirs vouches for, as it is where one is given without names. Throws ConfigError.
+ *
+ * Source: kubernetes v1.36 pkg/kubeapiserver/options/authentication.go Validate
+ */
+export function proxyNames(args: ApiServerArgs, { own, clientCas, proxyCas }: { readonly own: string; readonly clientCas: readonly Certificate[]; readonly proxyCas: readonly Certificate[] }): readonly string[] {
+  const given = args.list("requestheader-allowed-names");
+  if (given.some((name) => name.trim() === "")) throw new ConfigError('--kube-apiserver-arg: empty value in "requestheader-allowed-names"');
+  if (given.length > 0 || proxyCas.length === 0) return [own, ...given];
+  if (proxyCas.some(({ raw }) => clientCas.some((other) => Buffer.compare(raw, other.raw) === 0)))
+    throw new ConfigError("--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users");
+  return [];
 }
 
 export interface ExtraCas {

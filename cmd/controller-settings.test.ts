@@ -43,8 +43,10 @@ test.each([
 });
 
 test("controllers are chosen by name", () => {
+  const both = controllerSettings(["controllers=*", "controllers=-ttl-controller,-cronjob-controller"]).runs!; // each adds to the others
   const { runs } = controllerSettings(["controllers=*, -ttl-controller"]);
   expect([runs?.("ttl-controller"), runs?.("job-controller")]).toEqual([false, true]);
+  expect((["ttl-controller", "cronjob-controller", "job-controller"] as const).map((name) => both(name))).toEqual([false, false, true]);
 });
 
 test("where the controllers tell how they are", () => {

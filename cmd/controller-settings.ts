@@ -3,13 +3,14 @@
  *
  * Names of upstream's that are not here: other-settings.ts.
  */
-import { parseDurationMs } from "../core/api/meta/duration.ts";
+import { parseGoBool } from "../core/api/meta/go-bool.ts";
 import type { AllControllersDeps } from "../core/controllers/all.ts";
 import type { NodeIpamConfig } from "../core/controllers/nodeipam/nodeipam.ts";
 import { selectControllers } from "../core/controllers/selection.ts";
 import { parseCidr } from "../core/net/cidr.ts";
 import { CONTROLLERS_LISTENING, type Listening, LISTENING_NAMES, listeningWith } from "./component-listening.ts";
 import { ConfigError } from "./config/config.ts";
+import { durationMsOf } from "./duration-of.ts";
 import { argumentOf, checkOther, OTHER_CONTROLLER_SETTINGS } from "./other-settings.ts";
 
 export interface ControllerSettings extends Pick<AllControllersDeps, "nodeLifecycle" | "autoscaling" | "terminatedPodsMax" | "legacyTokenCleanUpMs" | "mirroredPerSubsetMax" | "forceDetach" | "signingMs" | "perSliceMax" | "quotaResyncMs" | "workers" | "runs"> {
@@ -31,8 +32,8 @@ function setting<T>(wanted: string, parse: (text: string) => T | undefined): (ma
   });
 }
 
-const duration = setting("a duration such as 50s", (text) => { const ms = durationOf(text); return ms === 0 ? undefined : ms; });
-const delay = setting("a duration such as 50s, or 0s", durationOf);
+const duration = setting("a duration such as 50s", (text) => { const ms = durationMsOf(text); return ms === 0 ? undefined : ms; });
+const delay = setting("a duration such as 50s, or 0s", durationMsOf);
 const count = setting("a whole number above 0", (text) => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : undefined));
 const bits = (most: number) => setting(`a number of bits from 1 to ${most}`, (text) => (/^\d{1,3}$/.test(text) && Number(text) >= 1 && Number(text) <= most ? Number(text) : undefined));
 const share = setting("a number from 0 to 1", (text) => (/^\d*\.?\d+$/.test(text) && Number(text) <= 1 ? Number(text) : undefined));
@@ -53,7 +54,7 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   "horizontal-pod-autoscaler-cpu-initialization-period": delay((cpuInitializationMs) => ({ autoscaling: { cpuInitializationMs } })),
   "horizontal-pod-autoscaler-initial-readiness-delay": delay((initialReadinessMs) => ({ autoscaling: { initialReadinessMs } })),
   "terminated-pod-gc-threshold": setting("a whole number", (text) => (/^-?\d{1,9}$/.test(text) ? Number(text) : undefined))((terminatedPodsMax) => ({ terminatedPodsMax })),
-  "disable-force-detach-on-timeout": setting("true or false", (text) => (text === "true" || text === "false" ? text : undefined))((text) => ({ forceDetach: text === "false" })),
+  "disable-force-detach-on-timeout": setting("true or false", parseGoBool)((isOff) => ({ forceDetach: !isOff })),
   "cluster-signing-duration": duration((signingMs) => ({ signingMs })),
   "resource-quota-sync-period": duration((quotaResyncMs) => ({ quotaResyncMs })),
   "max-endpoints-per-slice": setting("a whole number from 1 to 1000", (text) => (/^[1-9]\d{0,3}$/.test(text) && Number(text) <= 1000 ? Number(text) : undefined))((perSliceMax) => ({ perSliceMax })),
@@ -84,13 +85,15 @@ const SETTINGS: Readonly<Record<string, Setting>> = {
   "mirroring-concurrent-service-endpoint-syncs": workersOf("endpoint_slice_mirroring"),
 };
 
-/** Of a name given twice, the last counts. `clusterCidrs`: what nodes' ranges are cut from. Throws ConfigError. */
+/** Of a name given twice, the last counts, but of controllers all. `clusterCidrs`: what nodes' ranges are cut from. Throws ConfigError. */
 export function controllerSettings(given: readonly string[], { clusterCidrs = [] }: { readonly clusterCidrs?: readonly string[] } = {}): ControllerSettings {
   let settings: ControllerSettings = {};
+  const words: string[] = []; // of controllers, which each adds to
   for (const text of given) {
     const { name, value } = argumentOf(text) ?? { name: "", value: "" };
     if (name === "controllers") {
-      settings = { ...settings, runs: controllersOf(value) };
+      words.push(...value.split(","));
+      settings = { ...settings, runs: controllersOf(words) };
       continue;
     }
     const listening = listeningWith(settings.listening ?? CONTROLLERS_LISTENING, "kube-controller-manager-arg", { name, value });
@@ -111,9 +114,9 @@ export function controllerSettings(given: readonly string[], { clusterCidrs = []
   return settings;
 }
 
-function controllersOf(text: string): ControllerSettings["runs"] {
+function controllersOf(words: readonly string[]): ControllerSettings["runs"] {
   try {
-    return selectControllers(text.split(",").map((word) => word.trim()).filter((word) => word !== ""));
+    return selectControllers(words.map((word) => word.trim()).filter((word) => word !== ""));
   } catch (cause) {
     throw new ConfigError(`--kube-controller-manager-arg controllers: ${(cause as Error).message}`, { cause });
   }
@@ -135,14 +138,4 @@ function merged(before: ControllerSettings, more: ControllerSettings): Controlle
     ...(nodeLifecycle && { nodeLifecycle: { ...before.nodeLifecycle, ...nodeLifecycle } }), ...(autoscaling && { autoscaling: { ...before.autoscaling, ...autoscaling } }),
     ...(workers && { workers: { ...before.workers, ...workers } }), ...(nodeMasks && { nodeMasks: { ...before.nodeMasks, ...nodeMasks } }),
   };
-}
-
-/** Undefined: none, or less than nothing. */
-function durationOf(text: string): number | undefined {
-  try {
-    const ms = parseDurationMs(text);
-    return ms >= 0 ? ms : undefined;
-  } catch {
-    return undefined; // the caller says what is wanted instead
-  }
 }

@@ -10,7 +10,7 @@ import { memoryStore } from "../storage/memory.ts";
 import { type Encryption, openEncryption } from "./encryption.ts";
 
 test("a file that is not there cannot be read again when it changes", async () => {
-  const open = async (reload: boolean) => await openEncryption({ beneath: await memoryStore({}), on: false, given: undefined, reload, own: "/nowhere/encryption.yaml", isShared: false, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry() });
+  const open = async (reload: boolean) => await openEncryption({ beneath: await memoryStore({}), on: false, given: undefined, reload, own: "/nowhere/encryption.yaml", isShared: false, serverId: "apiserver-x", clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry() });
   await expect(open(true)).rejects.toThrow("encryption-provider-config-automatic-reload must be set with --encryption-provider-config");
   expect((await open(false)).parts).toEqual([]);
 });
@@ -19,7 +19,7 @@ test("the key of Secrets that a disk has damaged is that of its copy", async () 
   const directory = mkdtempSync(join(tmpdir(), "encryption-")), own = join(directory, "encryption.yaml");
   try {
     const beneath = await memoryStore();
-    const open = (): Promise<Encryption> => openEncryption({ beneath, on: true, given: undefined, reload: false, own, isShared: false, clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry() });
+    const open = (): Promise<Encryption> => openEncryption({ beneath, on: true, given: undefined, reload: false, own, isShared: false, serverId: "apiserver-x", clock: systemClock, random: systemRandom, log: silentLog, metrics: metricsRegistry() });
     const key = "/registry/core/secrets/default/s", value = { data: { password: "aHVudGVyMg==" } };
     await (await open()).store.put(key, value, 0);
     const text = readFileSync(own, "utf8");
@@ -28,6 +28,34 @@ test("the key of Secrets that a disk has damaged is that of its copy", async () 
       expect((await (await open()).store.get(key))?.value).toEqual(value);
       expect(readFileSync(own, "utf8")).toBe(text);
     }
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("a file that cannot be used is counted each time and told once; the one before holds until there is one that can be used", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "encryption-")), file = join(directory, "given.yaml");
+  const stop = new AbortController();
+  const metrics = metricsRegistry(), told: unknown[] = [];
+  const log = { ...silentLog, error: (_: string, fields: { readonly error: Error }) => void told.push(fields.error.message) } as unknown as typeof silentLog;
+  const clock = { ...systemClock, every: (_: number, signal: AbortSignal) => systemClock.every(5, signal) };
+  const configuration = (provider: string): string => `apiVersion: apiserver.config.k8s.io/v1\nkind: EncryptionConfiguration\nresources: [{resources: [secrets], providers: [${provider}]}]\n`;
+  const counted = (): string[] => metrics.render().split("\n").filter((line) => /^apiserver_encryption_config_controller_(automatic_reloads|last_config)/.test(line)).map((line) => line.replace(/.*controller_/, "").replace(/sha256:([0-9a-f]{4})[0-9a-f]+/g, "$1"));
+  try {
+    writeFileSync(file, configuration("identity: {}"));
+    const { parts, trouble } = await openEncryption({ beneath: await memoryStore(), on: false, given: file, reload: true, own: join(directory, "none.yaml"), isShared: false, serverId: "apiserver-x", clock, random: systemRandom, log, metrics });
+    expect([typeof trouble, trouble?.()]).toEqual(["function", undefined]); // a file that comes later may name a key service
+    expect(counted()).toEqual([expect.stringMatching(/^last_config_info\{apiserver_id_hash="b25b",hash="\w{4}"\} 1$/)]);
+    const running = parts[0]!.run(stop.signal, () => undefined);
+    writeFileSync(file, "");
+    await expect.poll(() => counted().some((line) => /^automatic_reloads_total\{apiserver_id_hash="b25b",status="failure"\} ([3-9]|\d\d)/.test(line))).toBe(true);
+    rmSync(file);
+    await expect.poll(() => told.length).toBe(2);
+    expect(told).toEqual([expect.stringContaining(`${file}: `), expect.stringContaining(`${file}: no such file`)]);
+    writeFileSync(file, configuration("secretbox: {keys: [{name: a, secret: AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=}]}"));
+    await expect.poll(() => counted().some((line) => line === 'automatic_reloads_total{apiserver_id_hash="b25b",status="success"} 1')).toBe(true);
+    stop.abort();
+    await running;
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -27,6 +27,7 @@ import type { Provider } from "../storage/encryption/provider.ts";
 import { type Rewritten, rewriteStale } from "../storage/encryption/rewrite.ts";
 import type { Store } from "../storage/store.ts";
 import { ConfigError, fromFile } from "./config/config.ts";
+import { reloadMeter } from "./reload-meter.ts";
 import { transformationMeter } from "./transformation-metrics.ts";
 
 const LOOK_EVERY_MS = 5_000;
@@ -45,6 +46,8 @@ interface Options {
   readonly own: string;
   /** Other servers have the store open, too. */
   readonly isShared: boolean;
+  /** This server's, among several. */
+  readonly serverId: string;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -54,7 +57,7 @@ interface Options {
 export interface Encryption {
   readonly store: Store;
   readonly parts: readonly Runnable[];
-  /** Why a key service cannot be used, undefined: all can. Absent: there is none. */
+  /** Why a key service cannot be used, undefined: all can. Absent: there is none, nor may a file that is read again name one. */
   readonly trouble?: (() => string | undefined) | undefined;
   close(): void;
 }
@@ -64,7 +67,7 @@ export interface EncryptionState extends Rewritten { readonly file: string; read
 
 /** Throws ConfigError for a file that cannot be used. */
 export async function openEncryption(options: Options): Promise<Encryption> {
-  const { beneath, given, own, reload, clock, log, metrics } = options;
+  const { beneath, given, own, reload, serverId, clock, log, metrics } = options;
   if (given !== undefined && options.on) throw new ConfigError("--secrets-encryption and encryption-provider-config cannot be given together: the file says what is encrypted");
   if (reload && given === undefined && !options.on) throw new ConfigError("--kube-apiserver-arg encryption-provider-config-automatic-reload must be set with --encryption-provider-config");
   await mendKept(kept(own), log);
@@ -86,16 +89,22 @@ export async function openEncryption(options: Options): Promise<Encryption> {
     if (path === own) await writeDurably(stateFile(own), JSON.stringify({ ...done, file: fileHash(text ?? ""), at: new Date(clock.nowMs()).toISOString() } satisfies EncryptionState));
   }
 
-  const reloads = metrics.counter("apiserver_encryption_config_controller_automatic_reloads_total", "[ALPHA] Total number of reload successes and failures of encryption configuration split by apiserver identity.");
+  const meter = reloadMeter(metrics, "encryption", { serverId, clock });
+  meter.holds(text ?? "");
+  let told = ""; // what is wrong is told once, and tried again: a key service may answer the next time
 
   async function look(signal: AbortSignal): Promise<void> {
     const now = await readIfExists(path!);
-    if (now === undefined || now === text) return;
+    if (now === text) {
+      told = "";
+      return;
+    }
     const next = await readRules(path!, options, metered);
     const before = rules;
     text = now;
     if (path === own) await copyKept(kept(own));
-    reloads.inc({ status: "success" });
+    meter.reloaded("success");
+    meter.holds(now ?? "");
     rules = next;
     clock.after(OLD_RULES_MS, () => closeRules(before));
     log.info("the encryption configuration was read again", { file: path });
@@ -109,14 +118,16 @@ export async function openEncryption(options: Options): Promise<Encryption> {
       await rewrite(signal).catch((error: unknown) => log.error("values could not be encrypted anew", { error }));
       if (!reload && path !== own) return void (await aborted(signal));
       for await (const _ of clock.every(LOOK_EVERY_MS, signal)) await look(signal).catch((error: unknown) => {
-        reloads.inc({ status: "failure" });
-        log.error("the encryption configuration cannot be used; the one before still holds", { file: path, error });
+        meter.reloaded("failure");
+        const { message } = error as Error;
+        if (message !== told) log.error("the encryption configuration cannot be used; the one before still holds", { file: path, error });
+        told = message;
       });
     },
   };
   const providers = (): Provider[] => rules.flatMap((rule) => [...rule.providers]);
   const trouble = (): string | undefined => providers().flatMap((provider) => provider.trouble?.() ?? [])[0];
-  return { store, parts: [part], close, ...(providers().some((provider) => provider.trouble) ? { trouble } : {}) };
+  return { store, parts: [part], close, ...(reload || providers().some((provider) => provider.trouble) ? { trouble } : {}) };
 }
 
 async function readRules(path: string, { clock, log, reload }: Options, metered: (provider: Provider) => Provider): Promise<readonly EncryptionRule[]> {

@@ -46,6 +46,13 @@ test("who asks for a name is shown its certificate: by the names in it, or by th
   expect([given().standard(), given().named]).toEqual([undefined, undefined]);
 });
 
+test("names that are given count more than those in a certificate, wherever they stand; of each the first counts", async () => {
+  const [one, other] = [await issue("one", stranger, "both.example.com", "*.apps.example.com"), await issue("two", stranger, "both.example.com")];
+  const [first, second] = ["one", "two"].map((name) => `tls-sni-cert-key=${file(`${name}.crt`)},${file(`${name}.key`)}`) as [string, string];
+  const shown = (name: string, ...settings: string[]) => given(...settings).named?.(name)?.cert;
+  expect([shown("both.example.com", first, second), shown("both.example.com", first, `${second}:both.example.com`), shown("x.apps.example.com", first, `${second}:*.apps.example.com`), shown("both.example.com", `${first}:*.example.com`, second)]).toEqual([one, other, other, other]);
+});
+
 test("a certificate that is renewed is shown from then on; one that does not go with its key is not", async () => {
   const before = await issue("renewed", stranger, "r.example.com");
   const certificates = given(`tls-sni-cert-key=${file("renewed.crt")},${file("renewed.key")}`);

@@ -8,6 +8,7 @@
  * Source: kubernetes v1.36 apiserver/pkg/server/options/serving.go, pkg/server/dynamiccertificates/{tlsconfig,named_certificates}.go, component-base/cli/flag/namedcertkey_flag.go
  */
 import { createPrivateKey, X509Certificate } from "node:crypto";
+import { isIP } from "node:net";
 import { aborted } from "../core/lifecycle/aborted.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
@@ -33,7 +34,7 @@ export interface GivenCertificates {
 }
 
 interface Source { readonly setting: string; readonly certFile: string; readonly keyFile: string; readonly patterns: readonly string[] | undefined }
-interface Loaded extends KeyPair { readonly names: readonly string[] }
+interface Loaded extends KeyPair { readonly names: readonly string[]; readonly areGiven: boolean }
 class NotNowError extends Error {}
 interface Deps { readonly clusterCas: () => readonly Certificate[]; readonly clock: Clock; readonly log: Log }
 
@@ -55,7 +56,7 @@ export function givenCertificates(args: ApiServerArgs, { clusterCas, clock, log 
       if (problem !== undefined && isOfTime(problem)) throw new NotNowError(problem);
       if (problem !== undefined) throw new Error(`nodes, pods and kubeconfigs trust the cluster's CA alone, and this is not of it (${problem}): show it to those who ask for its names, with tls-sni-cert-key=${source.certFile},${source.keyFile}`);
     }
-    loaded.set(source, { cert, key, names: (source.patterns ?? [first!.subject.commonName, ...first!.altNames.dnsNames]).map((name) => name.toLowerCase()).filter((name) => name !== "") });
+    loaded.set(source, { cert, key, areGiven: source.patterns !== undefined, names: (source.patterns ?? [first!.subject.commonName, ...first!.altNames.dnsNames]).map((name) => name.toLowerCase()).filter((name) => name !== "") });
     return true;
   }
 
@@ -67,13 +68,20 @@ export function givenCertificates(args: ApiServerArgs, { clusterCas, clock, log 
       throw new ConfigError(`--kube-apiserver-arg ${source.setting} ${source.certFile}, ${source.keyFile}: ${(cause as Error).message}`, { cause });
     }
   }
+  const addresses = sources.flatMap(({ patterns = [] }) => patterns.filter((name) => isIP(name) !== 0));
+  if (addresses.length > 0) log.warn("tls-sni-cert-key for an address: who connects to one asks for no name, and is shown what everybody is shown", { addresses });
   const all = (standard: boolean): Loaded[] => sources.filter(({ setting }) => (setting === "tls-cert-file") === standard).flatMap((source) => loaded.get(source) ?? []);
+  /** Names that were given count more than those a certificate has, and of each the first. */
+  const shownFor = (name: string): Loaded | undefined => {
+    const found = all(false).filter(({ names }) => names.includes(name));
+    return found.find(({ areGiven }) => areGiven) ?? found[0];
+  };
   return {
     standard: () => all(true)[0],
     named: all(false).length === 0 ? undefined : (serverName) => {
       const name = serverName.toLowerCase().replace(/\.$/, "");
       const wildcard = name.replace(/^[^.]*/, "*");
-      return all(false).find(({ names }) => names.includes(name)) ?? all(false).find(({ names }) => names.includes(wildcard));
+      return shownFor(name) ?? shownFor(wildcard);
     },
     part: (changed) => ({
       name: "given certificates",

@@ -9,6 +9,9 @@ test("each endpoint is asked what upstream's is, in its order", () => {
   const namesAt = (endpoint: "healthz" | "livez" | "readyz"): string[] => checks.filter((check) => endpointsOf(check).includes(endpoint)).map(({ name }) => name).filter((name) => !name.startsWith("poststarthook/"));
   const live = ["ping", "log", "loopback-serving-certificate", "etcd", "autoregister-completion"];
   expect([namesAt("healthz"), namesAt("livez"), namesAt("readyz")]).toEqual([live, live, ["ping", "log", "etcd", "etcd-readiness", "informer-sync", "autoregister-completion", "shutdown"]]);
+  const sealed = healthChecks({ steps, storeTrouble: () => undefined, keysTrouble: () => "the key service hangs", isStopping: () => false });
+  const asked = (endpoint: "healthz" | "livez" | "readyz"): boolean => sealed.some((check) => check.name === "kms-providers" && endpointsOf(check).includes(endpoint));
+  expect([asked("healthz"), asked("livez"), asked("readyz"), sealed.map(({ name }) => name).slice(3, 7)]).toEqual([true, false, true, ["etcd", "etcd-readiness", "kms-providers", "informer-sync"]]); // a server without keys is no dead one
   expect(checks.map(({ name }) => name).filter((name) => /^poststarthook|^autoregister/.test(name)).map((name) => name.replace("poststarthook/", ""))).toEqual([
     "start-apiserver-admission-initializer", "generic-apiserver-start-informers", "priority-and-fairness-config-consumer", "priority-and-fairness-filter", "storage-object-count-tracker-hook",
     "start-apiextensions-informers", "start-apiextensions-controllers", "crd-informer-synced", "start-system-namespaces-controller", "peer-endpoint-reconciler-controller", "start-cluster-authentication-info-controller",

@@ -65,12 +65,14 @@ interface OwnChecks {
   readonly steps: StartSteps;
   /** Why the store cannot be used. */
   readonly storeTrouble: () => ReturnType<HealthCheck["check"]>;
+  /** Why a key service cannot be used. Absent: there is none, and there will be none. It is no reason to end the process. */
+  readonly keysTrouble?: (() => string | undefined) | undefined;
   readonly isStopping: () => boolean;
   /** It may still be starting: what is not finished does not make it dead. */
   readonly inGrace?: () => boolean;
 }
 
-export function healthChecks({ steps, storeTrouble, isStopping, inGrace = () => false }: OwnChecks): HealthCheck[] {
+export function healthChecks({ steps, storeTrouble, keysTrouble, isStopping, inGrace = () => false }: OwnChecks): HealthCheck[] {
   const both = ["livez", "readyz"] as const;
   const step = (name: string, done: Step): HealthCheck => ({ name, endpoints: both, check: (endpoint) => (done() || (endpoint === "livez" && inGrace()) ? undefined : "not finished") });
   const store = async (): Promise<string | undefined> => (steps.store() ? await storeTrouble() : "the store has not been read yet");
@@ -80,6 +82,7 @@ export function healthChecks({ steps, storeTrouble, isStopping, inGrace = () => 
     { name: "loopback-serving-certificate", endpoints: ["livez"], check: () => undefined }, // it talks to itself without one
     { name: "etcd", endpoints: both, check: store },
     { name: "etcd-readiness", endpoints: ["readyz"], check: store },
+    ...(keysTrouble ? [{ name: "kms-providers", endpoints: ["healthz", "readyz"] as const, check: keysTrouble }] : []),
     { name: "informer-sync", endpoints: ["readyz"], check: () => (steps.informers() ? undefined : "informers not synced") },
     ...HOOKS.flatMap(([name, key]) => {
       const hook = step(`poststarthook/${name}`, steps[key]);

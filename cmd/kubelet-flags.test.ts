@@ -11,8 +11,22 @@ test("flags of the kubelet are fields of its configuration", () => {
   });
 });
 
-test.each([["max-pods", "many", "must be a whole number"], ["eviction-hard", "memory.available=1Gi", "must be name<value"], ["fail-swap-on", "no", "must be true or false"]])("--kubelet-arg %s=%s is refused", (flag, value, why) => {
+test.each([["max-pods", "many", "must be a whole number"], ["eviction-hard", "memory.available=1Gi", "must be name<value"], ["fail-swap-on", "no", "must be true or false"], ["feature-gates", "NodeSwap=yes", "feature-gates NodeSwap must be true or false"]])("--kubelet-arg %s=%s is refused", (flag, value, why) => {
   expect(() => kubeletFlags([[flag, value]])).toThrow(why);
+});
+
+test("truth is read as Go reads it", () => {
+  expect(kubeletFlags([["fail-swap-on", "F"], ["cpu-cfs-quota", "1"], ["feature-gates", "NodeSwap=True"]])).toMatchObject({ failSwapOn: false, cpuCFSQuota: true, featureGates: { NodeSwap: true } });
+});
+
+test("maps and lists are added to by each flag, and may have blanks in them; taints are those of the last", () => {
+  expect(kubeletFlags([
+    ["reserved-memory", "0:memory=1Gi"], ["reserved-memory", "1:memory=2Gi"], ["feature-gates", "NodeSwap=true, MemoryQoS=true"], ["feature-gates", "MemoryQoS=false"], ["eviction-hard", "memory.available<200Mi"], ["eviction-hard", " nodefs.available < 5%"],
+    ["cluster-dns", "10.0.0.10"], ["cluster-dns", "10.0.0.11,10.0.0.12"], ["register-with-taints", "a=b:NoSchedule"], ["register-with-taints", "c=d:NoExecute"],
+  ])).toMatchObject({
+    reservedMemory: [{ numaNode: 0, limits: { memory: "1Gi" } }, { numaNode: 1, limits: { memory: "2Gi" } }], featureGates: { NodeSwap: true, MemoryQoS: false }, evictionHard: { "memory.available": "200Mi", "nodefs.available": "5%" },
+    clusterDNS: ["10.0.0.10", "10.0.0.11", "10.0.0.12"], registerWithTaints: [{ key: "c", value: "d", effect: "NoExecute" }],
+  });
 });
 
 test("names with capitals in a row are written as upstream writes them", () => {

@@ -4,6 +4,7 @@
  *
  * API: https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/
  */
+import { parseGoBool } from "../core/api/meta/go-bool.ts";
 import { fieldsOf, type Kind } from "../node/kubelet/configuration/fields.ts";
 import { ConfigError } from "./config/config.ts";
 import { nodeTaint } from "./node-taint.ts";
@@ -21,12 +22,22 @@ const COMPARED: ReadonlySet<string> = new Set(["evictionHard", "evictionSoft"]);
 /** The fields these flags say; undefined if no flag is one of them. Throws ConfigError. */
 export function kubeletFlags(given: readonly (readonly [name: string, value: string])[]): Readonly<Record<string, unknown>> | undefined {
   const kinds = fieldsOf();
-  const fields = given.flatMap(([flag, value]) => {
+  const fields = new Map<string, unknown>();
+  for (const [flag, text] of given) {
     const field = fieldOfFlag(flag);
     const kind = field === undefined ? undefined : kinds.get(field);
-    return field === undefined || kind === undefined ? [] : [[field, valueOf(flag, field, kind, value)] as const];
-  });
-  return fields.length === 0 ? undefined : { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration", ...Object.fromEntries(fields) };
+    if (field === undefined || kind === undefined) continue;
+    const value = valueOf(flag, field, kind, text);
+    fields.set(field, ADDED.has(kind) && field !== "registerWithTaints" ? added(fields.get(field), value) : value);
+  }
+  return fields.size === 0 ? undefined : { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration", ...Object.fromEntries(fields) };
+}
+
+/** What flags of these kinds that are given several times say stands beside each other. */
+const ADDED: ReadonlySet<Kind> = new Set(["list", "map"]);
+
+function added(before: unknown, more: unknown): unknown {
+  return Array.isArray(more) ? [...(before as readonly unknown[] | undefined) ?? [], ...(more as readonly unknown[])] : { ...(before as object | undefined), ...(more as object) };
 }
 
 export function isConfigurationFlag(flag: string): boolean {
@@ -45,6 +56,13 @@ function kubeletFlagNames(): ReadonlyMap<string, string> {
 /** clusterDNS is cluster-dns. */
 function flagOf(field: string): string { return field.replace(/([a-z0-9])([A-Z])/g, "$1-$2").replace(/([A-Z])([A-Z][a-z])/g, "$1-$2").toLowerCase(); }
 
+/** Throws ConfigError. */
+export function truth(flag: string, text: string): boolean {
+  const value = parseGoBool(text);
+  if (value === undefined) throw new ConfigError(`--kubelet-arg ${flag} must be true or false, not ${JSON.stringify(text)}`);
+  return value;
+}
+
 /** 0:memory=1Gi,hugepages-2Mi=64Mi;1:memory=1Gi */
 function reservedMemory(flag: string, text: string): { readonly numaNode: number; readonly limits: Readonly<Record<string, string>> }[] {
   return text.split(";").filter(Boolean).map((part) => {
@@ -58,8 +76,7 @@ function reservedMemory(flag: string, text: string): { readonly numaNode: number
 function valueOf(flag: string, field: string, kind: Kind, text: string): unknown {
   switch (kind) {
     case "bool":
-      if (text !== "true" && text !== "false") throw new ConfigError(`--kubelet-arg ${flag} must be true or false, not ${JSON.stringify(text)}`);
-      return text === "true";
+      return truth(flag, text);
     case "int":
       if (!/^-?\d+$/.test(text)) throw new ConfigError(`--kubelet-arg ${flag} must be a whole number, not ${JSON.stringify(text)}`);
       return Number(text);
@@ -71,8 +88,8 @@ function valueOf(flag: string, field: string, kind: Kind, text: string): unknown
       return Object.fromEntries(text.split(",").filter((part) => part !== "").map((part) => {
         const at = part.indexOf(between);
         if (at <= 0) throw new ConfigError(`--kubelet-arg ${flag} ${JSON.stringify(part)}: must be name${between}value`);
-        const value = part.slice(at + 1);
-        return [part.slice(0, at), field === "featureGates" ? value === "true" : value];
+        const [name, value] = [part.slice(0, at).trim(), part.slice(at + 1).trim()];
+        return [name, field === "featureGates" ? truth(`${flag} ${name}`, value) : value];
       }));
     }
     default: return text;

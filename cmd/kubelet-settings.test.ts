@@ -2,8 +2,11 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { systemClock } from "../core/lifecycle/clock.ts";
+import { silentLog } from "../core/observe/log.ts";
+import { metricsRegistry } from "../core/observe/metrics.ts";
 import { KUBELET_DEFAULTS } from "../node/kubelet/settings.ts";
-import { kubeletSettings } from "./kubelet-settings.ts";
+import { kubeletSettings, providersOf } from "./kubelet-settings.ts";
 import { paths } from "./paths.ts";
 
 const settings = (...kubeletArg: string[]) => kubeletSettings({ kubeletArg, nodeLabel: [], nodeTaint: ["dry=only:NoSchedule"], clusterDns: "10.43.0.10", clusterDomain: "cluster.local", kubeletPort: 10250 } as never, { name: "n1", ips: ["172.16.0.1"] } as never, paths("/data"));
@@ -48,6 +51,9 @@ test("who may ask the kubelet is said by flags, too", () => {
   expect(settings("anonymous-auth=true", "authentication-token-webhook=false", "authentication-token-webhook-cache-ttl=1m", "authorization-mode=AlwaysAllow", "authorization-webhook-cache-authorized-ttl=2m", "authorization-webhook-cache-unauthorized-ttl=3s", "read-only-port=10255", "enable-debugging-handlers=false").access)
     .toEqual({ anonymous: true, tokens: false, authorizes: false, tokenTtlMs: 60_000, allowedTtlMs: 120_000, deniedTtlMs: 3_000, debugging: false, readOnlyPort: 10_255 });
   expect(settings("anonymous-auth=false", "authorization-mode=Webhook").access).toEqual(KUBELET_DEFAULTS.access);
+  expect(settings("anonymous-auth=T").access.anonymous).toBe(true);
+  expect(settings("register-schedulable=False", "seccomp-default", "--serialize-image-pulls=0")).toMatchObject({ unschedulable: true, seccompDefault: true, serializeImagePulls: false });
+  expect(() => settings("seccomp-default=yes")).toThrow('--kubelet-arg seccomp-default must be true or false, not "yes"');
 });
 
 test.each([
@@ -90,6 +96,50 @@ test("drop-ins are laid over one another in the order of their names, those of a
     write("40-none.yaml", "maxPods: 40");
     expect(settings(`config-dir=${directory}`)).toMatchObject({ maxPods: 30, podsPerCore: 2 });
     expect(settings(`config-dir=${directory}`, "protect-kernel-defaults=true")).toMatchObject({ protectsKernel: true });
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("programs that know credentials are as their files say, which of a directory are those of YAML and JSON", () => {
+  const directory = mkdtempSync(join(tmpdir(), "providers-"));
+  const at = (...names: string[]): string => join(directory, ...names);
+  const file = (name: string, text: string, mode = 0o644): void => writeFileSync(at(name), text, { mode });
+  const configuration = (name: string): string => `kind: CredentialProviderConfig\napiVersion: kubelet.config.k8s.io/v1\nproviders: [{name: ${name}, matchImages: [a], defaultCacheDuration: 1m, apiVersion: credentialprovider.kubelet.k8s.io/v1}]\n`;
+  const metrics = metricsRegistry();
+  const given = (binDir: string): unknown => providersOf({ kubeletArg: [`image-credential-provider-config=${at("config")}`, `image-credential-provider-bin-dir=${binDir}`] } as never, { metrics, clock: systemClock, log: silentLog });
+  try {
+    for (const name of ["bin", "config", "config/old.yaml"]) mkdirSync(at(name));
+    expect(() => given(at("bin"))).toThrow(`no configuration files found in directory "${at("config")}"`);
+    expect(() => given(at("none"))).toThrow(`plugin binary directory ${at("none")} did not exist`);
+    file("config/b.yml", configuration("one"));
+    file("config/a.json", JSON.stringify({ kind: "CredentialProviderConfig", apiVersion: "kubelet.config.k8s.io/v1", providers: [] }));
+    file("config/notes.txt", "{");
+    expect(() => given(at("bin"))).toThrow(`plugin binary executable ${at("bin/one")} did not exist`);
+    file("bin/one", "#!/bin/sh\n");
+    expect(() => given(at("bin"))).toThrow(`error inspecting binary executable ${at("bin/one")}: permission denied`);
+    file("bin/one.exe", "", 0o755);
+    rmSync(at("bin/one"));
+    expect(given(at("bin"))).toBeDefined();
+    expect(metrics.render()).toContain('kubelet_credential_provider_config_info{hash="sha256:f9a0e224');
+    file("config/c.yaml", configuration("one").replace("providers", "provider"));
+    expect(() => given(at("bin"))).toThrow(`error decoding config "${at("config/c.yaml")}": strict decoding error: unknown field "provider"`);
+    file("config/c.yaml", `${configuration("two")}kind: CredentialProviderConfig\n`);
+    expect(() => given(at("bin"))).toThrow('key "kind" already set in map');
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+});
+
+test("a flag stands for all that a file says of its field; feature gates stand beside each other", () => {
+  const directory = mkdtempSync(join(tmpdir(), "kubelet-")), file = join(directory, "kubelet.yaml");
+  const HEAD = "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n";
+  try {
+    writeFileSync(file, `${HEAD}kubeReserved: {cpu: "1", memory: 1Gi}\nallowedUnsafeSysctls: [a.b]\nfeatureGates: {GracefulNodeShutdown: false, GracefulNodeShutdownBasedOnPodPriority: false, WindowsGracefulNodeShutdown: false}\n`);
+    const flags = ["kube-reserved=cpu=500m", "allowed-unsafe-sysctls=net.*", "allowed-unsafe-sysctls=kernel.x", "feature-gates=GracefulNodeShutdownBasedOnPodPriority=true"];
+    expect(() => settings(`config=${file}`, ...flags)).toThrow("GracefulNodeShutdownBasedOnPodPriority is enabled, but depends on features that are disabled: [GracefulNodeShutdown]");
+    const found = settings(`config=${file}`, ...flags.slice(0, 3));
+    expect([found.reserved, found.allowedUnsafeSysctls]).toEqual([settings("kube-reserved=cpu=500m").reserved, ["net.*", "kernel.x"]]);
   } finally {
     rmSync(directory, { recursive: true });
   }

@@ -1,22 +1,25 @@
 /** The kubelet's settings from ours: flags of our own, and --kubelet-arg k=v under upstream's names. */
-import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
+import { parseStrictYaml } from "../core/api/codec/yaml.ts";
+import { goQuote } from "../core/api/meta/go-quote.ts";
 import { parseQuantity } from "../core/api/meta/quantity.ts";
 import { parse } from "yaml";
-import { applyConfiguration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
+import { applyConfiguration, type Configuration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
 import { parseGoDuration } from "../node/kubelet/configuration/go-duration.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
 import { type CredentialProviders, credentialProviders } from "../node/kubelet/images/credential-provider.ts";
-import { decodeProviders } from "../node/kubelet/images/credential-provider-config.ts";
+import { checkedProviders, type Provider, readProviders } from "../node/kubelet/images/credential-provider-config.ts";
 import { type AccessSettings, KUBELET_DEFAULTS, type KubeletSettings } from "../node/kubelet/settings.ts";
 import { exec } from "../node/os/exec.ts";
 import { priorityOfClass } from "../node/os/process-priority.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { gateProblems } from "./kubelet-gates.ts";
-import { isConfigurationFlag, kubeletFlags } from "./kubelet-flags.ts";
+import { isConfigurationFlag, kubeletFlags, truth } from "./kubelet-flags.ts";
 import type { ThisNode } from "./node-identity.ts";
 import { checkOther, OTHER_KUBELET_SETTINGS } from "./other-settings.ts";
 import { nodeLabels } from "./node-labels.ts";
@@ -45,8 +48,8 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "max-pods": (settings, value) => void (settings.maxPods = wholeNumber("max-pods", value)),
   "healthz-port": (settings, value) => void (settings.healthzPort = wholeNumber("healthz-port", value)),
   "healthz-bind-address": (settings, value) => void (settings.healthzAddress = value),
-  "anonymous-auth": access((value) => ({ anonymous: value === "true" })),
-  "authentication-token-webhook": access((value) => ({ tokens: value === "true" })),
+  "anonymous-auth": access((value) => ({ anonymous: truth("anonymous-auth", value) })),
+  "authentication-token-webhook": access((value) => ({ tokens: truth("authentication-token-webhook", value) })),
   "authentication-token-webhook-cache-ttl": access((value) => ({ tokenTtlMs: duration("authentication-token-webhook-cache-ttl", value) })),
   "authorization-mode": access((value) => ({ authorizes: mode(value) === "Webhook" })),
   "authorization-webhook-cache-authorized-ttl": access((value) => ({ allowedTtlMs: duration("authorization-webhook-cache-authorized-ttl", value) })),
@@ -57,17 +60,16 @@ const ARGUMENTS: Readonly<Record<string, (settings: Writable, value: string) => 
   "resolv-conf": (settings, value) => void (settings.resolvConf = value),
   "cgroup-root": (settings, value) => void (settings.cgroupRoot = value),
   "pod-manifest-path": (settings, value) => void (settings.staticPodDir = value),
-  "seccomp-default": (settings, value) => void (settings.seccompDefault = value === "true"),
-  "serialize-image-pulls": (settings, value) => void (settings.serializeImagePulls = value === "true"),
+  "seccomp-default": (settings, value) => void (settings.seccompDefault = truth("seccomp-default", value)),
+  "serialize-image-pulls": (settings, value) => void (settings.serializeImagePulls = truth("serialize-image-pulls", value)),
   "provider-id": (settings, value) => void (settings.providerId = value),
-  "allowed-unsafe-sysctls": (settings, value) => void (settings.allowedUnsafeSysctls = value.split(",")),
   "container-log-max-files": (settings, value) => void (settings.containerLogMaxFiles = wholeNumber("container-log-max-files", value)),
   "container-log-max-size": (settings, value) => void (settings.containerLogMaxBytes = parseQuantity(value).number()),
   "maximum-dead-containers-per-container": (settings, value) => void (settings.deadContainers = { ...settings.deadContainers, perContainer: value === "-1" ? -1 : Math.max(1, wholeNumber("maximum-dead-containers-per-container", value)) }), // the newest tells how the container ended
   "minimum-container-ttl-duration": (settings, value) => void (settings.deadContainers = { ...settings.deadContainers, ageMinMs: duration("minimum-container-ttl-duration", value) }),
   "windows-priorityclass": (settings, value) => void (settings.processPriority = processPriority(value)),
   "node-labels": (settings, value) => void (settings.labels = { ...settings.labels, ...nodeLabels(value.split(","), "--kubelet-arg node-labels") }),
-  "register-schedulable": (settings, value) => void (settings.unschedulable = value === "false"),
+  "register-schedulable": (settings, value) => void (settings.unschedulable = !truth("register-schedulable", value)),
 };
 
 function mode(value: string): string {
@@ -105,7 +107,7 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
     labels: nodeLabels(settings.nodeLabel),
     taints: (settings.nodeTaint.length === 0 && process.platform === "win32" ? WINDOWS_TAINTS : settings.nodeTaint).map((text) => nodeTaint(text)),
   };
-  const given = settings.kubeletArg.map((argument) => pair("--kubelet-arg", argument.replace(/^--/, "")));
+  const given = settings.kubeletArg.map(argumentPair);
   const last = (wanted: string): string | undefined => given.findLast(([name]) => name === wanted)?.[1];
   const configured: Writable = { ...withConfiguration(result, { file: last("config"), directory: last("config-dir"), flags: kubeletFlags(given.filter(([name]) => !(name in ARGUMENTS) && !isOther(name))) }) };
   for (const [name, value] of given) {
@@ -117,6 +119,12 @@ export function kubeletSettings(settings: Settings, node: ThisNode, paths: Paths
   return configured;
 }
 
+/** A name alone is one that is true. Throws ConfigError. */
+function argumentPair(text: string): [name: string, value: string] {
+  const bare = text.replace(/^--/, "");
+  return pair("--kubelet-arg", /^[a-z0-9-]+$/.test(bare) ? `${bare}=true` : bare);
+}
+
 /** There is something else to give instead: that is told, also of what is a field as well. */
 function isOther(name: string): boolean { return Object.hasOwn(OTHER_KUBELET_SETTINGS, name); }
 
@@ -124,21 +132,54 @@ const CONFIGURATION: readonly string[] = ["config", "config-dir", "image-credent
 
 /** Undefined: there are none. */
 export function providersOf(settings: Settings, deps: { readonly metrics: Metrics; readonly clock: Clock; readonly log: Log }): CredentialProviders | undefined {
-  const given = settings.kubeletArg.map((argument) => pair("--kubelet-arg", argument.replace(/^--/, "")));
+  const given = settings.kubeletArg.map(argumentPair);
   const last = (wanted: string): string | undefined => given.findLast(([name]) => name === wanted)?.[1];
   const [config, binDir] = [last("image-credential-provider-config"), last("image-credential-provider-bin-dir")];
   if (config === undefined && binDir === undefined) return undefined;
   if (config === undefined || binDir === undefined) throw new ConfigError("--kubelet-arg image-credential-provider-config and image-credential-provider-bin-dir go together");
   try {
-    const files = statSync(config).isDirectory() ? readdirSync(config).filter((name) => /\.(json|yaml|yml)$/.test(name)).toSorted().map((name) => join(config, name)) : [config];
-    if (files.length === 0) throw new Error(`no configuration files found in directory "${config}"`);
-    const providers = decodeProviders(...files.map((path) => parse(readFileSync(path, "utf8")) as unknown));
     if (!existsSync(binDir)) throw new Error(`plugin binary directory ${binDir} did not exist`);
-    for (const { name } of providers) if (![name, `${name}.exe`].some((file) => existsSync(join(binDir, file)))) throw new Error(`plugin binary executable ${join(binDir, name)} did not exist`);
+    const files = statSync(config).isDirectory() ? readdirSync(config, { withFileTypes: true }).filter((entry) => !entry.isDirectory() && /\.(json|yaml|yml)$/.test(entry.name)).map(({ name }) => join(config, name)).toSorted() : [config];
+    if (files.length === 0) throw new Error(`no configuration files found in directory "${config}"`);
+    const texts = files.map((path) => readFileSync(path));
+    const providers = checkedProviders(files.flatMap((path, i) => providersIn(path, texts[i]!.toString())));
+    for (const { name } of providers) checkProgram(join(binDir, name));
+    const hash = hashOf(texts);
+    deps.metrics.gaugeFrom("kubelet_credential_provider_config_info", "[ALPHA] Information about the last applied credential provider configuration with hash as label", () => [[{ hash }, 1]]);
     return credentialProviders({ providers, binDir, environment: process.env, exec, ...deps });
   } catch (cause) {
     throw new ConfigError(`--kubelet-arg image-credential-provider-config: ${(cause as Error).message}`, { cause });
   }
+}
+
+/** Throws an Error with the file's name. */
+function providersIn(path: string, text: string): readonly Provider[] {
+  try {
+    return readProviders(parseStrictYaml(text));
+  } catch (cause) {
+    throw new Error(`error decoding config ${goQuote(path)}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+function checkProgram(path: string): void {
+  const found = [path, `${path}.exe`].find((file) => statSync(file, { throwIfNoEntry: false })?.isFile());
+  if (found === undefined) throw new Error(`plugin binary executable ${path} did not exist`);
+  try {
+    accessSync(found, constants.X_OK);
+  } catch (cause) {
+    throw new Error(`error inspecting binary executable ${path}: permission denied`, { cause });
+  }
+}
+
+/** As it is shown to whoever watches for changes: each text with its length before it, eight bytes. Source: kubernetes v1.36 pkg/credentialprovider/plugin/config.go readCredentialProviderConfig */
+function hashOf(texts: readonly Buffer[]): string {
+  const hash = createHash("sha256");
+  for (const text of texts) {
+    const length = Buffer.alloc(8);
+    length.writeBigUInt64BE(BigInt(text.length));
+    hash.update(length).update(text);
+  }
+  return `sha256:${hash.digest("hex")}`;
 }
 
 interface Configured { readonly file: string | undefined; readonly directory: string | undefined; readonly flags: Readonly<Record<string, unknown>> | undefined }
@@ -150,8 +191,7 @@ function withConfiguration(settings: KubeletSettings, { file, directory, flags }
     const dropIns = directory === undefined ? [] : filesBelow(directory).filter((path) => path.endsWith(".conf"));
     const read = (path: string): unknown => parse(readFileSync(path, "utf8"));
     const documents = [...(file === undefined ? [] : [{ path: file, value: besideFile(read(file), dirname(file)) }]), ...dropIns.map((path) => ({ path, value: read(path) }))];
-    const all = flags === undefined ? documents : [...documents, { path: "flags", value: flags }];
-    const merged = mergeConfigurations(all);
+    const merged = withFlags(mergeConfigurations(documents), flags === undefined ? {} : mergeConfigurations([{ path: "flags", value: flags }]));
     checkGates(merged["featureGates"] as Readonly<Record<string, boolean>> | undefined);
     return applyConfiguration(settings, merged, { os: process.platform === "win32" ? "windows" : "linux" });
   } catch (cause) {
@@ -166,6 +206,12 @@ function besideFile(value: unknown, directory: string): unknown {
 }
 
 const PATHS: readonly string[] = ["staticPodPath", "tlsCertFile", "tlsPrivateKeyFile", "resolvConf", "volumePluginDir", "podLogsDir"];
+
+/** What a flag says stands for all that files say of its field: but feature gates stand beside each other. Source: kubernetes v1.36 cmd/kubelet/app/server.go kubeletConfigFlagPrecedence */
+function withFlags(files: Configuration, flags: Configuration): Configuration {
+  const gates = { ...(files["featureGates"] as object | undefined), ...(flags["featureGates"] as object | undefined) };
+  return { ...files, ...flags, ...(Object.keys(gates).length > 0 ? { featureGates: gates } : {}) };
+}
 
 /** In the order of their names, those of a directory in its place. */
 function filesBelow(directory: string): string[] {

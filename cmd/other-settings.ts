@@ -2,7 +2,9 @@
  * Upstream's settings that are none here, in the files and command lines of kubeadm and k3s: what says what is so anyway is taken, the rest is refused with what to do instead.
  * A setting that does nothing would be believed to do something.
  */
+import { parseGoBool } from "../core/api/meta/go-bool.ts";
 import { ConfigError } from "./config/config.ts";
+import { durationMsOf } from "./duration-of.ts";
 
 export interface OtherSetting {
   /** Values that say what is so, upstream's default where that comes to the same; "*": all do, there is nothing it could change. */
@@ -24,8 +26,14 @@ export function argumentOf(text: string): Argument | undefined {
 export function checkOther(flag: string, text: string, { others, known }: { readonly others: OtherSettings; readonly known: readonly string[] }): void {
   const { name, value } = argumentOf(text) ?? { name: "", value: "" };
   const other = Object.hasOwn(others, name) ? others[name]! : undefined;
-  if (other?.is?.some((one) => one === "*" || one === value)) return;
+  if (other?.is?.some((one) => one === "*" || isSame(one, value))) return;
   throw new ConfigError(`--${flag} ${text}: ${other?.instead ?? `not a setting we have; there are ${known.join(", ")}`}`);
+}
+
+/** As Go reads them: True is true, and 300s is 5m. */
+function isSame(one: string, other: string): boolean {
+  const [truth, ms] = [parseGoBool(one), durationMsOf(one)];
+  return one === other || (truth !== undefined && truth === parseGoBool(other)) || (ms !== undefined && ms === durationMsOf(other));
 }
 
 const own = (flag: string): OtherSetting => ({ instead: `give --${flag} instead` });

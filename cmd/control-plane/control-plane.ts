@@ -54,7 +54,7 @@ import { discoveryPaths } from "../../core/server/discovery.ts";
 import { featureGateProblem, featureGateWarning, featureMetrics } from "../../core/server/feature-gates.ts";
 import { ResourceSizes } from "../../core/server/fairness/work-estimate.ts";
 import { apiHandler } from "../../core/server/handler.ts";
-import { type HealthCheck, healthPaths, metricsPath, versionPath, zpagesPath } from "../../core/server/health.ts";
+import { healthPaths, metricsPath, versionPath, zpagesPath } from "../../core/server/health.ts";
 import { inProcessSelf, inProcessTransport } from "../../core/server/in-process.ts";
 import { indexPaths } from "../../core/server/index-paths.ts";
 import { apiServerId, kubernetesEndpoints } from "../../core/server/kubernetes-endpoints.ts";
@@ -198,17 +198,14 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   let customResourcesServed = false;
   const aliveUntilMs = clock.uptimeMs() + (args.durationMs("livez-grace-period") ?? 0);
   const known = (...all: readonly { readonly synced: boolean }[]): boolean => all.every(({ synced }) => synced);
-  const checks: HealthCheck[] = [
-    ...healthChecks({
-      storeTrouble: datastore.trouble, isStopping: () => options.stop.isLeaving() || listener.server.stopping.aborted, inGrace: () => clock.uptimeMs() <= aliveUntilMs,
-      steps: {
-        store: () => cache.revision > 0, bootstrap: () => bootstrap.done, customResources: () => customResourcesServed,
-        informers: permission.synced, webhooks: () => known(webhooks.mutating, webhooks.validating),
-        fairness: () => known(informers.of(refs.FLOW_SCHEMAS), informers.of(refs.PRIORITY_LEVEL_CONFIGURATIONS)), aggregation: () => known(informers.of(refs.API_SERVICES)), registration: () => aggregation.registered,
-      },
-    }),
-    ...(encryption.trouble ? [{ name: "kms-providers", endpoints: ["livez", "readyz"] as const, check: encryption.trouble }] : []),
-  ];
+  const checks = healthChecks({
+    storeTrouble: datastore.trouble, keysTrouble: encryption.trouble, isStopping: () => options.stop.isLeaving() || listener.server.stopping.aborted, inGrace: () => clock.uptimeMs() <= aliveUntilMs,
+    steps: {
+      store: () => cache.revision > 0, bootstrap: () => bootstrap.done, customResources: () => customResourcesServed,
+      informers: permission.synced, webhooks: () => known(webhooks.mutating, webhooks.validating),
+      fairness: () => known(informers.of(refs.FLOW_SCHEMAS), informers.of(refs.PRIORITY_LEVEL_CONFIGURATIONS)), aggregation: () => known(informers.of(refs.API_SERVICES)), registration: () => aggregation.registered,
+    },
+  });
 
   const describe = columnTexts(loadDescriptions);
   const profiling = args.boolean("profiling", true);

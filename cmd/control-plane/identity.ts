@@ -24,7 +24,7 @@ import type { Metrics } from "../../core/observe/metrics.ts";
 import type { Pki } from "../../core/pki/pki.ts";
 import type { PathHandler } from "../../core/server/scope.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
-import { authenticationSettings, extraCas, proxyHeaders, type ServiceAccountSettings, serviceAccountSettings } from "../authentication.ts";
+import { authenticationSettings, extraCas, proxyHeaders, proxyNames as proxyNamesOf, type ServiceAccountSettings, serviceAccountSettings } from "../authentication.ts";
 import { releasedMs } from "../version.ts";
 import { openIdAnswer } from "./openid-paths.ts";
 import { tokenKeys } from "./token-keys.ts";
@@ -96,7 +96,8 @@ export async function identityOf({ args, pki, joinSecret, clusterDomain, url, se
   const reloaded = { clock, log: log.with({ part: "authentication" }), changed: () => { for (const handler of told) handler(); } };
   const [clientCas, proxyCas] = [extraCas(args, "client-ca-file", reloaded), extraCas(args, "requestheader-client-ca-file", reloaded)];
   const headers = proxyHeaders(args, log);
-  const proxyNames = [OUR_PROXY, ...args.list("requestheader-allowed-names")];
+  const clientRoots = clientCas.with(() => pki.authority("client-ca").bundle);
+  const proxyNames = proxyNamesOf(args, { own: OUR_PROXY, clientCas: clientRoots(), proxyCas: proxyCas.with(() => [])() });
   return {
     tokens, serviceAccounts, legacyTokenKey, proxyNames, proxyHeaders: headers,
     extraCas: { clients: clientCas.pem, proxies: proxyCas.pem },
@@ -106,7 +107,7 @@ export async function identityOf({ args, pki, joinSecret, clusterDomain, url, se
       log,
       authenticators: [
         requestHeaderAuthenticator({ roots: proxyCas.with(() => pki.authority("request-header-ca").bundle), clock, allowedNames: proxyNames, headers }),
-        certificateAuthenticator({ roots: clientCas.with(() => pki.authority("client-ca").bundle), clock, releasedMs: releasedMs(), metrics, revokedNodes: revokedNodes(informers.of(CONFIG_MAPS)) }),
+        certificateAuthenticator({ roots: clientRoots, clock, releasedMs: releasedMs(), metrics, revokedNodes: revokedNodes(informers.of(CONFIG_MAPS)) }),
         bearerTokenAuthenticator(tokens, apiAudiences),
       ],
     }),

@@ -7,6 +7,7 @@ import type { Metrics } from "../../core/observe/metrics.ts";
 import { signerFirst } from "../../core/pki/authority.ts";
 import { SERVING_NAME } from "../../core/pki/identities.ts";
 import { openPki, type Pki } from "../../core/pki/pki.ts";
+import { apiServerId } from "../../core/server/kubernetes-endpoints.ts";
 import type { Store } from "../../storage/store.ts";
 import type { ApiServerArgs } from "../apiserver-args.ts";
 import { criticalSettings } from "../cluster-settings.ts";
@@ -52,7 +53,7 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
   const { store: beneath, isShared } = datastore;
   const providerFile = args.text("encryption-provider-config");
   const encryption = await openEncryption({
-    beneath, isShared, clock, random, metrics, log: log.with({ part: "encryption" }), on: settings.secretsEncryption, own: paths.encryption,
+    beneath, isShared, serverId: apiServerId(node.name), clock, random, metrics, log: log.with({ part: "encryption" }), on: settings.secretsEncryption, own: paths.encryption,
     given: providerFile, reload: args.boolean("encryption-provider-config-automatic-reload", false),
   });
   const { store } = encryption;

@@ -178,6 +178,7 @@ describe("front proxies", () => {
     expect(await asked([["x-remote-group", "dev"], ["x-also-a", "1"], ["x-more-a", "2"], ["x-remote-extra-a", "3"], ["x-team", "ops"], ["x-team", ""], ["x-login", ""], ["x-remote-user", "jane"], ["x-id", "7"]]))
       .toEqual({ name: "jane", uid: "7", groups: ["ops", "dev"], extra: { a: ["2", "1"] } });
     expect(await asked([["x-login", "ann"], ["x-remote-user", "jane"]])).toMatchObject({ name: "ann", groups: [], extra: {} });
+    expect(await asked([["x-login", ""], ["x-login", "ann"], ["x-remote-user", "jane"], ["x-remote-user", "joe"]])).toMatchObject({ name: "jane" }); // of one that comes twice the first counts
     expect(["x-login", "x-remote-uid", "x-more-anything", "x-moreover", "authorization"].map(isProxyHeader(headers))).toEqual([true, true, true, false, false]);
   });
 });

@@ -63,11 +63,18 @@ export function requestHeaderAuthenticator({ roots, clock, allowedNames, headers
   };
 }
 
+/** Of a header that was sent several times the first value counts, though it is empty. */
 function firstOf(credentials: Credentials, names: readonly string[]): string | undefined {
   for (const name of names) {
-    const value = credentials.header(name);
+    if (!credentials.header(name)) continue;
+    const value = credentials.headers ? firstPair(credentials.headers(), name) : credentials.header(name);
     if (value) return headerText(value);
   }
+  return undefined;
+}
+
+function firstPair(pairs: Iterable<readonly [string, string]>, wanted: string): string | undefined {
+  for (const [name, value] of pairs) if (name === wanted) return value;
   return undefined;
 }
 

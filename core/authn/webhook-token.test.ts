@@ -2,7 +2,6 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, expect, test } from "vitest";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
-import { metricsRegistry } from "../observe/metrics.ts";
 import { refusalDetail } from "./authn.ts";
 import { webhookTokens } from "./webhook-token.ts";
 
@@ -29,8 +28,7 @@ afterAll(() => server.close());
 
 let uptimeMs = 0;
 const clock: Clock = { ...systemClock, uptimeMs: () => uptimeMs, sleep: async () => undefined };
-const metrics = metricsRegistry();
-const tokens = webhookTokens({ server: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/authenticate`, tls: {} }, apiAudiences: ["api"], clock, metrics });
+const tokens = webhookTokens({ server: { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/authenticate`, tls: {} }, apiAudiences: ["api"], clock });
 const { signal } = new AbortController();
 const ask = async (token: string, audiences = ["api"]) => await tokens.authenticateToken(token, audiences, signal).then((found) => found && { ...found.user, audiences: found.audiences }, refusalDetail);
 
@@ -66,5 +64,5 @@ test("when it is busy it is asked again; that it does not answer is not remember
   expect(await ask("odd", ["api", "y"])).toBe("webhook: 503: busy");
   failing = 0;
   expect(await ask("odd", ["api", "y"])).toBe("no such token");
-  expect(metrics.render()).toContain('apiserver_delegated_authn_request_total{code="503"} 7');
+  expect(asked.length).toBe(3 + 5 + 1);
 });

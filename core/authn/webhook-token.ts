@@ -8,7 +8,6 @@ import type { TokenReview, TokenReviewStatus } from "../api/gen/authentication.v
 import { reviewStatus } from "../api/schema/review-status.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import { AnswerCache, reviewCall, type ReviewServer } from "../net/review-call.ts";
-import type { Metrics } from "../observe/metrics.ts";
 import type { Authenticated } from "./authenticator.ts";
 import { refuse } from "./authn.ts";
 import type { TokenAuthenticator } from "./bearer-token.ts";
@@ -21,7 +20,6 @@ export interface WebhookTokenOptions {
   readonly cacheMs?: number | undefined;
   readonly apiAudiences: readonly string[];
   readonly clock: Clock;
-  readonly metrics?: Metrics | undefined;
 }
 
 const CACHE_MS = 120_000;
@@ -32,14 +30,13 @@ const REVIEW = { group: "authentication.k8s.io", version: "v1", kind: "TokenRevi
 
 type Answer = { readonly found: Authenticated | undefined } | { readonly refused: string };
 
-export function webhookTokens({ server, version = "v1beta1", cacheMs = CACHE_MS, apiAudiences, clock, metrics }: WebhookTokenOptions): TokenAuthenticator {
+export function webhookTokens({ server, version = "v1beta1", cacheMs = CACHE_MS, apiAudiences, clock }: WebhookTokenOptions): TokenAuthenticator {
   const cache = new AnswerCache<Answer>({ max: CACHED_MAX, clock });
   const asking = new Map<string, Promise<Answer>>(); // many requests come with one token at once
-  const requests = metrics?.counter("apiserver_delegated_authn_request_total", "[ALPHA] Number of HTTP requests partitioned by status code.");
 
   async function ask(token: string, audiences: readonly string[]): Promise<Answer> {
     const review = { apiVersion: `authentication.k8s.io/${version}`, kind: "TokenReview", metadata: {}, spec: { token, ...(audiences.length > 0 ? { audiences: [...audiences] } : {}) } } as unknown as TokenReview;
-    const answer = await reviewCall({ server, review, timeoutMs: TIMEOUT_MS, clock, onAnswer: (code) => requests?.inc({ code: String(code ?? "<error>") }) }, new AbortController().signal);
+    const answer = await reviewCall({ server, review, timeoutMs: TIMEOUT_MS, clock }, new AbortController().signal);
     const status = reviewStatus<TokenReviewStatus>(REVIEW, answer);
     const told = status?.audiences?.length ? status.audiences : apiAudiences;
     const shared = audiences.filter((audience) => told.includes(audience));

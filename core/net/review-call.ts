@@ -18,16 +18,14 @@ const PAUSE_MS = 500;
 const FACTOR = 1.5;
 const TRIES_MAX = 5;
 
-/** Throws when nobody answers, and for an answer that is no review. `onAnswer`: of each try, its status or undefined. */
-export async function reviewCall<T extends object>({ server: { url, tls, token }, review, timeoutMs, clock, onAnswer }: { readonly server: ReviewServer; readonly review: T; readonly timeoutMs: number; readonly clock: Clock; readonly onAnswer?: (status: number | undefined) => void }, signal: AbortSignal): Promise<T> {
+/** Throws when nobody answers, and for an answer that is no review. */
+export async function reviewCall<T extends object>({ server: { url, tls, token }, review, timeoutMs, clock }: { readonly server: ReviewServer; readonly review: T; readonly timeoutMs: number; readonly clock: Clock }, signal: AbortSignal): Promise<T> {
   for (let tries = 1, pauseMs = PAUSE_MS; ; tries++, pauseMs *= FACTOR) {
     try {
       const { status, text } = await httpsFetch({ url, tls, token, timeoutMs, post: { contentType: "application/json", body: JSON.stringify(review) } }, clock, signal);
-      onAnswer?.(status);
       if (status >= 200 && status < 300) return JSON.parse(text) as T;
       throw new AnswerError(status, text.slice(0, 200));
     } catch (error) {
-      if (!(error instanceof AnswerError)) onAnswer?.(undefined);
       const again = error instanceof AnswerError ? error.again : !(error instanceof SyntaxError || error instanceof LateError); // who is late is not asked to be late again
       if (!again || tries >= TRIES_MAX || signal.aborted) throw error;
       await clock.sleep(pauseMs, signal);

@@ -12,6 +12,11 @@ test("one process counts for all components: a node's endpoints leave out the co
   expect(shown(metrics.render())).toHaveLength(13);
 });
 
+test("what a kubelet asks the API server about its callers it tells itself, under upstream's name", () => {
+  const names = ["apiserver_delegated_authn_request_total", "apiserver_delegated_authz_request_duration_seconds"];
+  expect([names.map(isOfNode), names.map(isOfControlPlane)]).toEqual([[true, true], [false, false]]);
+});
+
 test("the controllers and the scheduler each tell theirs, and what every component tells", () => {
   const names = ["apiserver_flowcontrol_controller_x", "job_controller_job_syncs_total", "workqueue_depth", "running_managed_controllers", "pod_gc_collector_force_delete_pods_total", "scheduler_pending_pods", "kubelet_node_name", "leader_election_master_status", "kubernetes_build_info", "version_info", "process_open_fds"];
   const common = ["leader_election_master_status", "kubernetes_build_info", "version_info", "process_open_fds"];

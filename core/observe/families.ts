@@ -2,8 +2,9 @@
  * Which metrics belong to which component. One process counts for all of them, upstream's components each tell their own: whoever scrapes the API server
  * and the kubelet must not get the ten thousand series of the API server twice.
  */
-const CONTROL_PLANE = /^(aggregator|apiserver|authenticated_user|authentication|authorization|etcd|field_validation|konnectivity_network_proxy_server|kube_apiserver|leader_election|node_collector|pod_gc_collector|pod_security|pv_collector|retroactive_storageclass|root_ca_cert_publisher|running_managed|scheduler|serviceaccount|storage_count|volume_operation|workqueue|\w+_controller)_/;
-const NODE = /^(dra|kubelet|kubeproxy|prober_probe)_/;
+const CONTROL_PLANE = /^(?!apiserver_delegated_)(aggregator|apiserver|authenticated_user|authentication|authorization|etcd|field_validation|konnectivity_network_proxy_server|kube_apiserver|leader_election|node_collector|pod_gc_collector|pod_security|pv_collector|retroactive_storageclass|root_ca_cert_publisher|running_managed|scheduler|serviceaccount|storage_count|volume_operation|workqueue|\w+_controller)_/;
+/** Whom a kubelet does not know it asks the API server about, which upstream counts under that name. */
+const NODE = /^(apiserver_delegated_auth[nz]|dra|kubelet|kubeproxy|prober_probe)_/;
 const CONTROLLERS = /^(?!apiserver_)(node_collector|pod_gc_collector|pv_collector|retroactive_storageclass|root_ca_cert_publisher|running_managed|storage_count|volume_operation|workqueue|\w+_controller)_/;
 const SCHEDULER = /^scheduler_/;
 /** Every component tells these of itself. */

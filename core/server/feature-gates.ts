@@ -5,6 +5,7 @@
  *
  * Source: kubernetes v1.36 component-base/featuregate/feature_gate.go, component-base/metrics/prometheus/feature/metrics.go
  */
+import { parseGoBool } from "../api/meta/go-bool.ts";
 import type { Metrics } from "../observe/metrics.ts";
 import gatesText from "./feature-gates.txt" with { type: "text" };
 
@@ -28,8 +29,6 @@ export function featureGates(): readonly FeatureGate[] {
   })];
 }
 
-const BOOLEANS: Readonly<Record<string, boolean>> = Object.fromEntries([...["1", "t", "T", "TRUE", "true", "True"].map((text) => [text, true] as const), ...["0", "f", "F", "FALSE", "false", "False"].map((text) => [text, false] as const)]);
-
 /** "Name=true", or "kube:Name=true". */
 function parsed(text: string): { readonly name: string; readonly value: string | undefined } {
   const whole = text.replace(/^(?:kube)?:/, ""), at = whole.indexOf("=");
@@ -40,7 +39,7 @@ function parsed(text: string): { readonly name: string; readonly value: string |
 export function featureGateProblem(text: string): string | undefined {
   const { name, value } = parsed(text);
   if (value === undefined) return `missing bool value for ${name}`;
-  const wanted = BOOLEANS[value];
+  const wanted = parseGoBool(value);
   if (wanted === undefined) return `invalid value of ${name}=${value}, err: strconv.ParseBool: parsing ${JSON.stringify(value)}: invalid syntax`;
   const gate = featureGates().find((one) => one.name === name);
   if (!gate) return `unrecognized feature gate: ${name}`;
@@ -54,7 +53,7 @@ export function featureGateProblem(text: string): string | undefined {
 export function featureGateWarning(text: string): { readonly featureGate: string; readonly value: boolean; readonly enabled: boolean } | undefined {
   const { name, value = "" } = parsed(text);
   const gate = featureGates().find((one) => one.name === name && one.stage === "GA");
-  return gate && { featureGate: name, value: BOOLEANS[value]!, enabled: gate.enabled };
+  return gate && { featureGate: name, value: parseGoBool(value)!, enabled: gate.enabled };
 }
 
 export function featureMetrics(metrics: Pick<Metrics, "gaugeFrom">): void {

@@ -17,8 +17,8 @@ import type { PathHandler } from "./scope.ts";
 
 export interface HealthCheck {
   readonly name: string;
-  /** Which of the endpoints ask it. /healthz asks what /livez does. */
-  readonly endpoints: readonly ("livez" | "readyz")[];
+  /** Which of the endpoints ask it. /healthz asks what /livez does, and what names it. */
+  readonly endpoints: readonly Endpoint[];
   /** Why it fails at that endpoint; undefined: it does not. */
   check(endpoint: Endpoint): string | undefined | Promise<string | undefined>;
 }

@@ -12,7 +12,8 @@ test.each<[string, string | undefined]>([
   ["resource.k8s.io/v1beta1/devicetaintrules=true", "resource.k8s.io/v1beta1/devicetaintrules is not served by v1.36, and cannot be switched on; of resource.k8s.io there are v1, v1beta2, v1beta1, v1alpha3"],
   ["scheduling.k8s.io/v1alpha2=true", "scheduling.k8s.io/v1alpha2: what is in it needs the feature gates that are off in v1.36: GenericWorkload"],
   ["nothing.example.com/v1=true", "unknown api groups nothing.example.com/v1"],
-  ["batch/v1=maybe", 'invalid value of batch/v1: strconv.ParseBool: parsing "maybe": invalid syntax'],
+  ["batch/v1=maybe", 'invalid value of batch/v1: maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax'],
+  ["batch/v1=True", undefined], ["batch/v1=F", "batch/v1 is served by v1.36 by default, and cannot be switched off"], ["api/all=True", "invalid value api/all=True"],
 ])("%s: %s", (text, problem) => expect(runtimeConfigProblem(text)).toBe(problem));
 
 const added = (...texts: string[]): string[] => {

@@ -7,6 +7,7 @@
  *
  * Source: kubernetes v1.36 apiserver/pkg/server/{options/api_enablement,resourceconfig/helpers}.go, pkg/controlplane/instance.go
  */
+import { parseGoBool } from "../api/meta/go-bool.ts";
 import { builtInFacts } from "../api/schema/facts.ts";
 import { builtInResources, type ResourceRow } from "../api/schema/resources.ts";
 
@@ -29,15 +30,16 @@ interface Wish { readonly key: string; readonly wanted: boolean }
 
 function wishOf(text: string): Wish {
   const [key = "", value = ""] = text.split("=").map((part) => part.trim());
-  return { key: key === "v1" ? "/v1" : key, wanted: value !== "false" };
+  return { key: key === "v1" ? "/v1" : key, wanted: parseGoBool(value) !== false };
 }
 
 /** What is wrong with "batch/v1=true"; undefined: so it can be. */
 export function runtimeConfigProblem(text: string): string | undefined {
   const [name = "", value = ""] = text.split("=").map((part) => part.trim());
-  if (!["true", "false", ""].includes(value)) return `invalid value of ${name}: strconv.ParseBool: parsing ${JSON.stringify(value)}: invalid syntax`;
   const { key, wanted } = wishOf(text);
   const set = SETS.find((one) => one.name === key);
+  if (set && !["true", "false", ""].includes(value)) return `invalid value ${name}=${value}`;
+  if (value !== "" && parseGoBool(value) === undefined) return `invalid value of ${name}: ${value}, err: strconv.ParseBool: parsing ${JSON.stringify(value)}: invalid syntax`;
   if (set) return set.hasDefaults && !wanted ? `${key}=false: the group versions that v1.36 serves by default cannot be switched off` : undefined;
   const [group = "", version = "", resource] = key.split("/");
   const about = (row: ResourceRow): boolean => row.group === group && row.version === version && (resource === undefined || row.plural === resource);

@@ -60,6 +60,15 @@ test.each([
   ["apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None, users: tim}]", "rules[0].users: expected a list"],
 ])("a policy that cannot be used: %s", (text, error) => expect(() => readPolicy(text)).toThrow(error));
 
+test("what is not known in a policy, or stands in it twice, is passed by and told", () => {
+  const told: string[] = [];
+  const text = (rule: string) => `apiVersion: audit.k8s.io/v1\nkind: Policy\nmetadata: {name: a}\nrules:\n- level: None\n  resources:\n  - resources: [leases]\n    ${rule}`;
+  expect(readPolicy(text("verbs: [watch] # indented too far"), (problem) => void told.push(problem)).rules).toMatchObject([{ level: "None", verbs: [], resources: [{ resources: ["leases"] }] }]);
+  readPolicy(`${text("group: a")}\n  level: Request\n  user: [joe]\nstages: []`, (problem) => void told.push(problem));
+  readPolicy(text("group: a"), (problem) => void told.push(problem));
+  expect(told).toEqual(['unknown field "rules[0].resources[0].verbs"', expect.stringContaining('line 9: key "level" already set in map'), 'unknown field "rules[0].user"', 'unknown field "stages"']);
+});
+
 test("a request becomes an event for each stage, with what admission and authorization said of it", () => {
   const events: AuditEvent[] = [];
   const sink = { write: (event: AuditEvent) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } };

@@ -6,7 +6,7 @@
  */
 import type { Attributes, ResourceAttributes } from "../../api/request/attributes.ts";
 import { type Fields, fieldsOf } from "../../api/codec/strict-fields.ts";
-import { parseYaml } from "../../api/codec/yaml.ts";
+import { readYaml } from "../../api/codec/yaml.ts";
 import { type FieldError, formatFieldErrors, index, invalid, notSupported, required } from "../../api/meta/field-error.ts";
 import { dns1123Subdomain } from "../../api/meta/names.ts";
 
@@ -27,27 +27,48 @@ export interface AuditPolicy { readonly rules: readonly PolicyRule[]; readonly o
 /** What is recorded of one request. */
 export interface AuditConfig { readonly level: AuditLevel; readonly omitStages: readonly AuditStage[]; readonly omitManagedFields: boolean }
 
-/** Reads a policy file. What it does not know in one is passed by, as upstream does it. Throws an Error that says what is wrong with it. */
-export function readPolicy(text: string): AuditPolicy {
-  const fields = fieldsOf(parseYaml(text), { kind: "Policy", apiVersions: ["audit.k8s.io/v1"] });
+/** Reads a policy file. What it does not know in one, or finds twice, is passed by and told of, as upstream does it. Throws an Error that says what is wrong with it. */
+export function readPolicy(text: string, tell: (problem: string) => void = () => undefined): AuditPolicy {
+  const { value, duplicates } = readYaml(text);
+  for (const problem of duplicates) tell(problem);
+  const fields = fieldsOf(value, { kind: "Policy", apiVersions: ["audit.k8s.io/v1"] });
   const omitStages = fields.strings("omitStages") as readonly AuditStage[];
-  const rules = fields.objects("rules").map(readRule);
+  const rules = fields.objects("rules").map((rule) => readRule(rule, tell));
   const problems = [...stageErrors("omitStages", omitStages), ...rules.flatMap((rule, i) => [...ruleErrors(index("rules", i), rule)])];
   if (problems.length > 0) throw new Error(formatFieldErrors(problems));
   if (rules.length === 0) throw new Error("loaded illegal policy with 0 rules");
-  return { rules: rules.map((rule) => ({ ...rule, omitStages: [...new Set([...omitStages, ...rule.omitStages])] })), omitStages, omitManagedFields: fields.boolean("omitManagedFields") ?? false };
+  const omitManagedFields = fields.boolean("omitManagedFields") ?? false;
+  fields.any("metadata");
+  tellUnknown(fields, tell);
+  return { rules: rules.map((rule) => ({ ...rule, omitStages: [...new Set([...omitStages, ...rule.omitStages])] })), omitStages, omitManagedFields };
 }
 
 type ReadRule = PolicyRule & Required<Pick<PolicyRule, "resources" | "namespaces" | "nonResourceURLs" | "omitStages">>;
 
-function readRule(fields: Fields): ReadRule {
+function readRule(fields: Fields, tell: (problem: string) => void): ReadRule {
   const omitManagedFields = fields.boolean("omitManagedFields");
-  return {
+  const rule = {
     level: fields.text("level") as AuditLevel, users: fields.strings("users"), userGroups: fields.strings("userGroups"), verbs: fields.strings("verbs"),
-    resources: fields.objects("resources").map((one) => ({ group: one.text("group"), resources: one.strings("resources"), resourceNames: one.strings("resourceNames") })),
+    resources: fields.objects("resources").map((one) => readResources(one, tell)),
     namespaces: fields.strings("namespaces"), nonResourceURLs: fields.strings("nonResourceURLs"), omitStages: fields.strings("omitStages") as readonly AuditStage[],
     ...(omitManagedFields !== undefined && { omitManagedFields }),
   };
+  tellUnknown(fields, tell);
+  return rule;
+}
+
+function readResources(fields: Fields, tell: (problem: string) => void): GroupResources {
+  const resources = { group: fields.text("group"), resources: fields.strings("resources"), resourceNames: fields.strings("resourceNames") };
+  tellUnknown(fields, tell);
+  return resources;
+}
+
+function tellUnknown(fields: Fields, tell: (problem: string) => void): void {
+  try {
+    fields.end();
+  } catch (error) {
+    tell((error as Error).message);
+  }
 }
 
 function* ruleErrors(path: string, { level, nonResourceURLs, resources, namespaces, omitStages }: ReadRule): Iterable<FieldError> {

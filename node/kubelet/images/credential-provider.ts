@@ -20,6 +20,7 @@ import type { CredentialProvider } from "./credential-provider-config.ts";
 import { repositoryOf } from "./image-name.ts";
 import { credentialsFor, type Entry, entryOf, keyMatches } from "./keyring.ts";
 import type { AccountReference } from "./pull-records.ts";
+import { SharedRuns } from "./shared-run.ts";
 
 const RUN_MS = 60_000;
 /** Answers are kept for this many images. */
@@ -60,11 +61,22 @@ export function credentialProviders({ providers, binDir, environment, exec, metr
   const errors = metrics.counter("kubelet_credential_provider_plugin_errors_total", "[ALPHA] Number of errors from credential provider plugin");
   const durations = metrics.histogram("kubelet_credential_provider_plugin_duration", "[ALPHA] Duration of execution in seconds for credential provider plugin", DEFAULT_BUCKETS);
   const cache = new Map<string, { readonly entries: readonly Entry[]; readonly untilMs: number }>();
+  const runs = new SharedRuns<Answer>();
 
   async function ask(provider: CredentialProvider, repository: string, who: Identity | undefined, signal: AbortSignal): Promise<readonly Entry[]> {
     const keys = cacheKeys(provider, repository, who);
     const known = Object.values(keys).map((key) => cache.get(key)).find((entry) => entry && clock.uptimeMs() < entry.untilMs);
     if (known) return known.entries;
+    const { entries, keyType, cacheMs } = await runs.do(JSON.stringify([provider.name, repository, who?.token, who?.annotations]), (shared) => run(provider, repository, who, shared), signal);
+    if (who && provider.token?.cacheType !== "Token" && entries.some(({ auth }) => auth.password === who.token)) throw new Error("credential provider plugin returned the service account token as the password which is not allowed when service account cache type is not set to 'Token'");
+    if (cacheMs > 0) {
+      if (cache.size >= CACHE_MAX) cache.clear();
+      cache.set(keys[keyType], { entries, untilMs: clock.uptimeMs() + cacheMs });
+    }
+    return entries;
+  }
+
+  async function run(provider: CredentialProvider, repository: string, who: Identity | undefined, signal: AbortSignal): Promise<Answer> {
     const request = { kind: "CredentialProviderRequest", apiVersion: provider.apiVersion, image: repository, ...(who ? { serviceAccountToken: who.token, serviceAccountAnnotations: who.annotations } : {}) };
     const env = Object.fromEntries([...Object.entries(environment).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])), ...provider.env.map(({ name, value }) => [name, value])]) as Record<string, string>;
     const failure = (why: string): Error => {
@@ -76,13 +88,7 @@ export function credentialProviders({ providers, binDir, environment, exec, metr
       throw failure((error as Error).message); // not as the cause: that one has what the program has answered
     }).finally(() => durations.observe((clock.uptimeMs() - beganMs) / 1000, { plugin_name: provider.name }));
     if (exitCode !== 0) throw failure(`exit status ${exitCode}: ${stderr.trim().slice(-1000)}`);
-    const { entries, keyType, cacheMs } = decodeAnswer(stdout, provider);
-    if (who && provider.token?.cacheType !== "Token" && entries.some(({ auth }) => auth.password === who.token)) throw new Error("credential provider plugin returned the service account token as the password which is not allowed when service account cache type is not set to 'Token'");
-    if (cacheMs > 0) {
-      if (cache.size >= CACHE_MAX) cache.clear();
-      cache.set(keys[keyType], { entries, untilMs: clock.uptimeMs() + cacheMs });
-    }
-    return entries;
+    return decodeAnswer(stdout, provider);
   }
 
   return {

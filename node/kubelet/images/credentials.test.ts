@@ -8,7 +8,7 @@ import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import type { Cri } from "../../cri/client.ts";
 import { exec } from "../../os/exec.ts";
 import { credentialProviders, type Puller } from "./credential-provider.ts";
-import { decodeProviders } from "./credential-provider-config.ts";
+import { checkedProviders, readProviders } from "./credential-provider-config.ts";
 import { pullRecords } from "./pull-records.ts";
 import { imagePuller, type ImageRequest } from "./puller.ts";
 
@@ -23,16 +23,18 @@ const tokenAttributes = { serviceAccountTokenAudience: "reg", requireServiceAcco
 const answer = (more: object = {}) => JSON.stringify({ kind: "CredentialProviderResponse", apiVersion: API_VERSION, cacheKeyType: "Registry", auth: { "https://*.example.com/v2/": { username: "me", password: "pw" } }, ...more });
 const pulling = ({ name = "sa", annotations = { a: "1", b: "2" }, token = "token" }: { readonly name?: string; readonly annotations?: Record<string, string>; readonly token?: string } = {}) => async (): Promise<Puller> => ({ account: { namespace: "d", name, uid: name }, annotations, token: async (audience) => `${token} for ${audience}` });
 
+const decoded = (...values: object[]) => checkedProviders(values.flatMap(readProviders));
+
 /** A provider that is `script`, and notes what it is asked; `logged`: what was logged of it. */
 function provider(script: string, more: object = {}) {
   writeFileSync(join(directory, "helper"), `#!/bin/sh\ncat >> ${directory}/asked; echo >> ${directory}/asked\n${script}\n`, { mode: 0o755 });
   const logged: string[] = [];
   const metrics = metricsRegistry();
   const log = { ...silentLog, error: (message: string, { error }: { readonly error?: Error } = {}) => void logged.push(`${message}: ${error?.message} ${JSON.stringify(error)} ${JSON.stringify(error?.cause)}`) };
-  const { credentials } = credentialProviders({ providers: decodeProviders(config(more)), binDir: directory, environment: { PATH: "/usr/bin:/bin" }, exec: (command, args, options) => exec(command, args, { ...options, timeoutMs: 2_000 }), metrics, clock: systemClock, log });
+  const { credentials } = credentialProviders({ providers: decoded(config(more)), binDir: directory, environment: { PATH: "/usr/bin:/bin" }, exec: (command, args, options) => exec(command, args, { ...options, timeoutMs: 2_000 }), metrics, clock: systemClock, log });
   return {
     logged, metrics,
-    users: async (image: string, puller: () => Promise<Puller | undefined> = pulling()) => (await credentials(image, puller, signal)).map(({ auth, serviceAccount }) => `${auth.username}:${auth.password}${serviceAccount ? ` for ${serviceAccount.name}` : ""}`),
+    users: async (image: string, puller: () => Promise<Puller | undefined> = pulling(), until: AbortSignal = signal) => (await credentials(image, puller, until)).map(({ auth, serviceAccount }) => `${auth.username}:${auth.password}${serviceAccount ? ` for ${serviceAccount.name}` : ""}`),
     asked: () => (existsSync(join(directory, "asked")) ? readFileSync(join(directory, "asked"), "utf8").trim().split("\n").map((line) => JSON.parse(line) as object) : []),
   };
 }
@@ -45,6 +47,35 @@ test("a provider is asked about images that match, once for each registry, and t
   expect(await users("s.example.com/b:1", async () => undefined)).toEqual([]); // no service account: it is not asked
   expect(await users("s.example.com/b:1", pulling({ annotations: {} }))).toEqual([]);
   expect(asked()).toEqual([{ apiVersion: API_VERSION, kind: "CredentialProviderRequest", image: "r.example.com/a", serviceAccountToken: "token for reg", serviceAccountAnnotations: { a: "1" } }]);
+});
+
+test("pods that pull the same image at once ask once; who asks no longer ends it for nobody else, but for itself", async () => {
+  const { users, asked } = provider(`sleep 0.3; echo '${answer({ cacheDuration: "0s" })}'`);
+  const early = new AbortController();
+  const all = [users("r.example.com/a", pulling(), early.signal), users("r.example.com/a:2"), users("r.example.com/a:3")];
+  setTimeout(() => early.abort(new Error("the pod is gone")), 50);
+  expect(await Promise.allSettled(all)).toMatchObject([{ reason: { message: "the pod is gone" } }, { value: ["me:pw"] }, { value: ["me:pw"] }]);
+  expect(asked()).toHaveLength(1);
+  expect([await users("r.example.com/a"), asked().length]).toEqual([["me:pw"], 2]);
+});
+
+test("a provider that nobody waits for any more is ended", async () => {
+  const { users } = provider(`echo $$ > ${directory}/pid; exec sleep 60`);
+  const pid = (): string => (existsSync(join(directory, "pid")) ? readFileSync(join(directory, "pid"), "utf8").trim() : "");
+  const lives = (): boolean => {
+    try {
+      return process.kill(Number(pid()), 0);
+    } catch {
+      return false; // it is gone
+    }
+  };
+  const early = new AbortController();
+  const gone = users("r.example.com/a", pulling(), early.signal);
+  await expect.poll(pid).not.toBe("");
+  expect(lives()).toBe(true);
+  early.abort(new Error("the pod is gone"));
+  await expect(gone).rejects.toThrow("the pod is gone");
+  await expect.poll(lives).toBe(false);
 });
 
 test("what a provider has answered for one service account is for no other, nor for the same one with other annotations", async () => {
@@ -92,16 +123,30 @@ test.each([
   [{ apiVersion: "v7" }, `providers.apiVersion: Unsupported value: "v7"`],
   [{ defaultCacheDuration: undefined }, "providers.defaultCacheDuration: Required value"],
   [{ defaultCacheDuration: "-1s" }, `providers.defaultCacheDuration: Invalid value: "-1s": must be greater than or equal to 0`],
+  [{ defaultCacheDuration: "-1m" }, `Invalid value: "-1m0s": must be greater than or equal to 0`], [{ defaultCacheDuration: "soon" }, 'time: invalid duration "soon"'],
+  [{ matchImages: ["%invalid%"] }, `failed to validate credential provider config: providers.matchImages: Invalid value: "%invalid%": match image is invalid: parse "https://%invalid%": invalid URL escape "%in"`],
+  [{ matchImages: [], apiVersion: "" }, "failed to validate credential provider config: [providers.apiVersion: Required value, providers.matchImages: Required value: at least 1 item in matchImages is required]"],
+  [{ matchImage: ["a"], env: [{ name: "A", valueFrom: "b" }] }, 'strict decoding error: unknown field "providers[0].matchImage", unknown field "providers[0].env[0].valueFrom"'],
+  [{ matchImages: "a" }, "providers[0].matchImages: expected a list"], [{ args: [1] }, "providers[0].args[0]: expected a string"], [{ tokenAttributes: { ...tokenAttributes, requireServiceAccount: "yes" } }, "expected a bool"],
+  [{ tokenAttributes: { ...tokenAttributes, requiredServiceAccountAnnotationKeys: ["Ends-", "a.b/C"] } }, `providers.tokenAttributes.requiredServiceAccountAnnotationKeys: Invalid value: "Ends-": name part must consist of alphanumeric characters`],
+  [{ tokenAttributes: { ...tokenAttributes, optionalServiceAccountAnnotationKeys: ["a", "a"] } }, `providers.tokenAttributes.optionalServiceAccountAnnotationKeys: Duplicate value: "a"`],
+  [{ tokenAttributes: { ...tokenAttributes, requiredServiceAccountAnnotationKeys: ["a", "b"], optionalServiceAccountAnnotationKeys: ["b", "c"] } }, `providers.tokenAttributes: Invalid value: ["b"]: annotation keys cannot be both required and optional`],
   [{ tokenAttributes: { ...tokenAttributes, serviceAccountTokenAudience: "" } }, "providers.tokenAttributes.serviceAccountTokenAudience: Required value"],
   [{ tokenAttributes: { ...tokenAttributes, cacheType: "" } }, "providers.tokenAttributes.cacheType: Required value: cacheType is required to be set when tokenAttributes is specified. Supported values are: ServiceAccount, Token"],
   [{ tokenAttributes: { ...tokenAttributes, requireServiceAccount: false, requiredServiceAccountAnnotationKeys: ["a"] } }, "providers.tokenAttributes.requiredServiceAccountAnnotationKeys: Forbidden: requireServiceAccount cannot be false when requiredServiceAccountAnnotationKeys is set"],
   [{ tokenAttributes, apiVersion: `${API_VERSION}beta1` }, `providers.tokenAttributes: Forbidden: tokenAttributes is only supported for ${API_VERSION} API version`],
 ])("%j is refused: %s", (one, message) => {
-  expect(() => decodeProviders(config(one))).toThrow(message);
+  expect(() => decoded(config(one))).toThrow(message);
+});
+
+test("only v1 of the configuration speaks of tokens", () => {
+  expect(() => decoded({ ...config({ tokenAttributes }), apiVersion: "kubelet.config.k8s.io/v1beta1" })).toThrow('strict decoding error: unknown field "providers[0].tokenAttributes"');
+  expect(decoded({ ...config({ args: null, env: [{ name: "A", value: null }] }), apiVersion: "kubelet.config.k8s.io/v1alpha1" })).toMatchObject([{ args: [], env: [{ name: "A", value: "" }] }]);
+  expect(() => decoded({ apiVersion: "kubelet.config.k8s.io/v1", kind: "CredentialProviderConfig" })).toThrow("providers: Required value: at least 1 item in plugins is required");
 });
 
 test("a name stands in one of the files", () => {
-  expect(() => decodeProviders(config({}), config({ matchImages: ["a"] }))).toThrow('duplicate provider name "helper" found in configuration file(s)');
+  expect(() => decoded(config({}), config({ matchImages: ["a"] }))).toThrow('duplicate provider name "helper" found in configuration file(s)');
 });
 
 test("an image that was pulled with a Secret is pulled again for who does not have it; what was preloaded is everybody's", async () => {

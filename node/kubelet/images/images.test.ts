@@ -126,3 +126,10 @@ test("who does not want an image any more does not wait for those that are pulle
   pulls.get("c:1")!();
   expect(await third).toEqual({ id: "i" });
 });
+
+test("user and password of a docker configuration are base64, padded or not, on as many lines as there are; what is none is refused", () => {
+  const read = (auth: string): unknown => parseDockerConfig(JSON.stringify({ auths: { a: { auth } } }))[0]?.auth;
+  for (const auth of ["Zm9vOmJhcg==", "Zm9vOmJhcg", "Zm9vOm\nJhcg==\n", "Zm9vOmJhcg\r\n"]) expect(read(auth)).toEqual({ username: "foo", password: "bar" });
+  expect(() => read("cGFudHM=")).toThrow("unable to parse auth field, must be formatted as base64(username:password)");
+  for (const auth of ["Zm9vOmJhcg== ", "pants", "Zm9vOmJhcg=", "Zm9v!mJhcg==", "Zm9vOmJhcmE==="]) expect(() => read(auth)).toThrow("illegal base64 data at input byte");
+});

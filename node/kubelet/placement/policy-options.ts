@@ -3,6 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/cm/{cpumanager,topologymanager}/policy_options.go
  */
+import { parseGoBool } from "../../../core/api/meta/go-bool.ts";
 import type { CpuOptions } from "./cpu-policy.ts";
 
 type Texts = Readonly<Record<string, string>>;
@@ -52,9 +53,8 @@ function nodesMax(name: string, text: string): number {
   return Number(text);
 }
 
-/** As Go reads truth. */
 function bool(name: string, text: string): boolean {
-  if (["1", "t", "T", "TRUE", "true", "True"].includes(text)) return true;
-  if (["0", "f", "F", "FALSE", "false", "False"].includes(text)) return false;
+  const value = parseGoBool(text);
+  if (value !== undefined) return value;
   throw new Error(`bad value for option "${name}": strconv.ParseBool: parsing "${text}": invalid syntax`);
 }

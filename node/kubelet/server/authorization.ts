@@ -7,7 +7,9 @@
 import type { UserInfo } from "../../../core/api/request/user.ts";
 import type { Client } from "../../../core/client/client.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
+import type { Metrics } from "../../../core/observe/metrics.ts";
 import type { AccessSettings } from "../settings.ts";
+import { delegatedMeter } from "./delegated-meter.ts";
 import { expiringCache } from "./expiring-cache.ts";
 
 export interface NodeAttributes { readonly verb: string; readonly subresources: readonly string[] }
@@ -34,8 +36,9 @@ const DECISIONS_MAX = 8192;
 /** Throws when the API server cannot be asked. */
 export type Authorize = (user: UserInfo, attributes: { readonly verb: string; readonly subresource: string }, signal: AbortSignal) => Promise<boolean>;
 
-export function authorization({ client, nodeName, access, clock }: { readonly client: Client; readonly nodeName: string; readonly access: Pick<AccessSettings, "authorizes" | "allowedTtlMs" | "deniedTtlMs">; readonly clock: Clock }): Authorize {
+export function authorization({ client, nodeName, access, clock, metrics }: { readonly client: Client; readonly nodeName: string; readonly access: Pick<AccessSettings, "authorizes" | "allowedTtlMs" | "deniedTtlMs">; readonly clock: Clock; readonly metrics?: Metrics | undefined }): Authorize {
   if (!access.authorizes) return async () => true;
+  const asked = delegatedMeter(metrics, "authz", clock);
   const decisions = expiringCache<boolean>({ clock, entriesMax: DECISIONS_MAX });
   return async (user, { verb, subresource }, signal) => {
     const spec = {
@@ -45,10 +48,10 @@ export function authorization({ client, nodeName, access, clock }: { readonly cl
     const key = JSON.stringify(spec);
     const before = decisions.get(key);
     if (before) return before.value;
-    const review = (await client.request({
+    const review = (await asked(() => client.request({
       method: "POST", path: "/apis/authorization.k8s.io/v1/subjectaccessreviews", signal,
       body: { apiVersion: "authorization.k8s.io/v1", kind: "SubjectAccessReview", metadata: {}, spec },
-    })) as { readonly status?: { readonly allowed?: boolean } };
+    }))) as { readonly status?: { readonly allowed?: boolean } };
     const allowed = review.status?.allowed === true;
     decisions.set(key, allowed, allowed ? access.allowedTtlMs : access.deniedTtlMs);
     return allowed;

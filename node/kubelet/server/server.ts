@@ -66,8 +66,8 @@ export interface KubeletServerOptions {
 const UPGRADED: ReadonlySet<string> = new Set(["exec", "attach", "portForward"]);
 
 export function kubeletServer({ api, access, counts, host, port, tls, tlsForApiServer, clientCa, client, localPath, configz, zpages, debug, clock, exec, log, metrics }: KubeletServerOptions): HttpsServer {
-  const authenticate = authentication({ client, roots: clientCa, access, clock });
-  const authorize = authorization({ client, nodeName: api.nodeName, access, clock });
+  const authenticate = authentication({ client, roots: clientCa, access, clock, metrics });
+  const authorize = authorization({ client, nodeName: api.nodeName, access, clock, metrics });
   const health = checkedHealth(() => api.unhealthyReason());
   const streams = metrics.counter("kubelet_websocket_streaming_requests_total", "[ALPHA] Total number of WebSocket streaming requests (exec/attach/portforward) received by the kubelet.");
   metrics.gauge("kubelet_metrics_provider", "[ALPHA] Metrics provider used by kubelet to collect container stats. Values can be 'cadvisor' and 'cri'").set(1, { provider: "cadvisor" });
