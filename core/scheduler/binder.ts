@@ -91,27 +91,23 @@ export class Binder {
     if (informers.of(PODS).get(attempt.key)?.metadata.uid !== pod.metadata.uid) gone.abort(DELETED); // while extenders were asked
     this.#waiting.set(pod.metadata.uid, gone);
     const signal = AbortSignal.any([binding.signal, gone.signal]);
-    let plugin = "VolumeBinding";
     const startMs = clock.uptimeMs();
-    const took = (status: "Success" | "Error"): void => metrics.point("PreBind", profile.schedulerName, clock.uptimeMs() - startMs, status);
-    try {
-      await tryWritePodStatus(pod, { nominatedNodeName: node }, { ...deps, signal }); // others are told where it will be: this may take long
-      if (reservation) await volumes.bind(reservation, profile.bindTimeoutMs, signal);
-      plugin = "DynamicResources";
-      const waiting = (): void => this.#parts.reporter(profile).report(pod, { type: "Normal", reason: "BindingConditionsPending", action: "Scheduling", note: `waiting for binding conditions for device on node ${node}` });
-      if (devices) await claims.bind(devices, { timeoutMs: profile.deviceBindingTimeoutMs, waiting, waited: (wait) => metrics.waitedForDevices(profile.schedulerName, wait), signal });
-    } catch (error) {
-      took("Error");
-      const cause = signal.reason === PREEMPTED ? PREEMPTED : error;
-      const message = cause instanceof Error ? cause.message : String(cause);
-      const isGone = gone.signal.reason === DELETED;
-      const why = isGone && plugin === "VolumeBinding" ? `binding volumes: pod does not exist any more: pod "${pod.metadata.name}" not found` : message;
-      return this.#failed({ ...binding, isNominated: true }, new Error(`running PreBind plugin "${plugin}": ${why}`, { cause: error }), isGone);
-    } finally {
-      this.#waiting.delete(pod.metadata.uid);
-    }
-    took("Success");
-    await this.#bind({ ...binding, isNominated: true }, signal);
+    const waiting = (): void => this.#parts.reporter(profile).report(pod, { type: "Normal", reason: "BindingConditionsPending", action: "Scheduling", note: `waiting for binding conditions for device on node ${node}` });
+    await tryWritePodStatus(pod, { nominatedNodeName: node }, { ...deps, signal }); // others are told where it will be: this may take long
+    const failures = await failuresOf({
+      ...(reservation && { VolumeBinding: (stop) => volumes.bind(reservation, profile.bindTimeoutMs, stop) }),
+      ...(devices && { DynamicResources: (stop) => claims.bind(devices, { timeoutMs: profile.deviceBindingTimeoutMs, waiting, waited: (wait) => metrics.waitedForDevices(profile.schedulerName, wait), signal: stop }) }),
+    }, signal);
+    this.#waiting.delete(pod.metadata.uid);
+    metrics.point("PreBind", profile.schedulerName, clock.uptimeMs() - startMs, failures.length > 0 ? "Error" : "Success");
+    const isGone = gone.signal.reason === DELETED;
+    const failure = (isGone ? failures.find(({ plugin }) => plugin === "VolumeBinding") : undefined) ?? failures[0]; // it is the one that looks after the pod
+    if (!failure) return this.#bind({ ...binding, isNominated: true }, signal);
+    const { plugin, error } = failure;
+    const cause = signal.reason === PREEMPTED ? PREEMPTED : error;
+    const message = cause instanceof Error ? cause.message : String(cause);
+    const why = isGone && plugin === "VolumeBinding" ? `binding volumes: pod does not exist any more: pod "${pod.metadata.name}" not found` : message;
+    await this.#failed({ ...binding, isNominated: true }, new Error(`running PreBind plugin "${plugin}": ${why}`, { cause: error }), isGone);
   }
 
   async #bind(binding: Binding, signal: AbortSignal): Promise<void> {
@@ -158,7 +154,7 @@ export class Binder {
 
   /** `isGone`: the pod does not exist any more. Another of its name is none of this one's business. */
   async #failed({ attempt, candidate: { pod }, profile, startMs, node, reservation, devices, isNominated, signal }: Binding, error: Error, isGone: boolean): Promise<void> {
-    const { deps: { clock, informers, log }, snapshot, volumes, claims, queue, metrics } = this.#parts;
+    const { deps: { clock, log }, snapshot, volumes, claims, queue, metrics } = this.#parts;
     const unreserveMs = clock.uptimeMs();
     snapshot.forget(pod);
     if (reservation) volumes.takeBack(reservation);
@@ -166,7 +162,7 @@ export class Binder {
     metrics.point("Unreserve", profile.schedulerName, clock.uptimeMs() - unreserveMs);
     this.#parts.changed({ of: "placed pod", object: pod, deleted: true });
     if (signal.aborted) return;
-    const isAnother = (informers.of(PODS).get(attempt.key)?.metadata.uid ?? pod.metadata.uid) !== pod.metadata.uid;
+    const isAnother = this.#parts.isReplaced(attempt);
     if (isGone || isAnother) {
       metrics.attempt("error", profile.schedulerName, clock.uptimeMs() - startMs);
       if (!isAnother) this.#parts.tellUnscheduled(pod, profile, error.message);
@@ -176,4 +172,22 @@ export class Binder {
     queue.fail(attempt, "error");
     await this.#parts.tellError({ pod: isNominated ? { ...pod, status: { ...pod.status, nominatedNodeName: node } } : pod, profile, startMs, signal }, error.message);
   }
+}
+
+type Work = (stop: AbortSignal) => Promise<void>;
+
+/** All at once: devices are made ready while volumes are. Why those failed that did, the first of them first: it stops the others. */
+async function failuresOf(works: Readonly<Record<string, Work>>, signal: AbortSignal): Promise<readonly { readonly plugin: string; readonly error: unknown }[]> {
+  const others = new AbortController();
+  const stop = AbortSignal.any([signal, others.signal]);
+  const failures: { readonly plugin: string; readonly error: unknown }[] = [];
+  await Promise.all(Object.entries(works).map(async ([plugin, work]) => {
+    try {
+      await work(stop);
+    } catch (error) {
+      failures.push({ plugin, error });
+      others.abort(new Error("some other PreBind operation failed"));
+    }
+  }));
+  return failures;
 }

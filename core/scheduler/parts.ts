@@ -1,8 +1,10 @@
 /** What the parts of one scheduler share: what it knows of the cluster, which pods wait, what is under way, and whom it tells. */
 import type { Pod } from "../api/gen/core.v1.ts";
+import { keyOf } from "../api/meta/object-meta.ts";
 import type { Client } from "../client/client.ts";
 import type { EventReporter, Events } from "../client/events.ts";
 import type { Informers } from "../client/informer-factory.ts";
+import { PODS } from "../client/resources.ts";
 import type { BackoffOptions } from "../lifecycle/backoff.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
@@ -107,6 +109,12 @@ export class Parts {
     return !pod.spec.nodeName && !isEnded(pod) && this.profileOf(pod) !== undefined;
   }
 
+  /** There is another pod of its name by now: of this one nothing is told any more. Source: schedule_one.go handleSchedulingFailure */
+  isReplaced({ key, pod }: Pick<Attempt, "key" | "pod">): boolean {
+    const now = this.deps.informers.of(PODS).get(key);
+    return now !== undefined && now.metadata.uid !== pod.metadata.uid;
+  }
+
   /** Pods that wait, or those of them that it `concerns`, are told what happened. */
   changed(change: ClusterChange, concerns?: (pod: Readonly<Pod>) => boolean): void {
     for (const event of eventsOf(change)) {
@@ -122,6 +130,7 @@ export class Parts {
 
   async tellError({ pod, profile, startMs, signal }: { readonly pod: Readonly<Pod> } & Pick<Tried, "profile" | "startMs" | "signal">, message: string): Promise<void> {
     this.metrics.attempt("error", profile.schedulerName, this.deps.clock.uptimeMs() - startMs);
+    if (this.isReplaced({ key: keyOf(pod), pod })) return;
     this.snapshot.denominate(pod);
     this.tellUnscheduled(pod, profile, message);
     await tryWritePodStatus(pod, { condition: { type: "PodScheduled", status: "False", reason: "SchedulerError", message }, nominatedNodeName: "" }, { ...this.deps, signal });

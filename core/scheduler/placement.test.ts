@@ -131,6 +131,24 @@ test("use that becomes more even is better; devices count only for pods that ask
   expect(worth(balanced("cpu", "memory", "foo"), { cpu: "2", memory: "256Mi", foo: "4" }, { cpu: "4", memory: "1Gi", foo: "4" }, { cpu: "0", memory: "0" })).toBe(59);
 });
 
+test("of a resource that devices stand behind, the devices that a node can reach count, where it offers none itself", () => {
+  const RESOURCE = "example.com/gpu";
+  const slice = (name: string, on: object, ...devices: object[]) => stored("resource.k8s.io/v1", "ResourceSlice", name, { spec: { driver: "d", pool: { name, generation: 1, resourceSliceCount: 1 }, ...on, devices } });
+  const big = (name: string, more: object = {}) => ({ name, attributes: { big: { bool: true } }, ...more }), small = (name: string) => ({ name, attributes: { big: { bool: false } } });
+  const objects = [
+    stored("resource.k8s.io/v1", "DeviceClass", "gpu", { spec: { extendedResourceName: RESOURCE, selectors: [{ cel: { expression: "device.attributes['d'].big" } }] } }),
+    slice("a", { nodeName: "a" }, big("1"), big("2"), small("3")),
+    slice("b", { nodeName: "b" }, big("1"), big("2"), big("3"), big("4")),
+    slice("c", { perDeviceNodeSelection: true }, big("1", { nodeName: "c" }), big("2", { allNodes: true })),
+    stored("resource.k8s.io/v1", "ResourceClaim", "default/taken", { spec: {}, status: { allocation: { devices: { results: [{ request: "r", driver: "d", pool: "b", device: "1" }] } } } }),
+  ];
+  const cluster = schedulingCluster({ nodes: [node("a"), node("b"), node("c"), node("d", { allocatable: { [RESOURCE]: "8" } })], objects });
+  const wanted = candidate(pod("p", { container: { resources: { requests: { cpu: "1", [RESOURCE]: "1" } } } }));
+  const scores = (score: Score): number[] => ["a", "b", "c", "d"].map((name) => score.prepare(wanted, cluster, cluster.nodes())!.score(cluster.node(name)!));
+  expect(scores(nodeResourcesFitScore({ type: "MostAllocated", resources: { [RESOURCE]: 1 } }))).toEqual([33, 40, 50, 12]); // 1 of 3, 2 of 5, 1 of 2, 1 of 8: one device can be had anywhere
+  expect(scores(balancedAllocation(["cpu", RESOURCE]))).toEqual([70, 77, 75, 65]);
+});
+
 // Other pods
 
 const term = (app: string, topologyKey = "kubernetes.io/hostname") => ({ labelSelector: { matchLabels: { app } }, topologyKey });

@@ -72,6 +72,7 @@ export class RoomMaker {
     const said = message ? `${failure.message} ${message}` : failure.message;
     deps.log.info("pod fits nowhere", { pod: keyOf(pod), message: said, ...(nominatedNodeName ? { nominatedNodeName, victims: victims.map(keyOf) } : {}) });
     metrics.attempt("unschedulable", profile.schedulerName, deps.clock.uptimeMs() - startMs);
+    if (this.#parts.isReplaced(attempt)) return queue.done(attempt);
     this.#parts.tellUnscheduled(pod, profile, said);
     const tell = (): Promise<void> => tryWritePodStatus(pod, { condition: { type: "PodScheduled", status: "False", reason: "Unschedulable", message: said }, nominatedNodeName }, { ...deps, signal });
     if (nominatedNodeName) return writes.add(tell().then(() => this.#evict({ attempt, pod, profile, signal }, failure, { victims, node: nominatedNodeName })));

@@ -1,6 +1,7 @@
 /** The scheduler over the real API server, in one process. */
 import { expect, test } from "vitest";
 import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
+import type { ResourceClaim } from "../api/gen/resource.v1.ts";
 import type { StorageClass } from "../api/gen/storage.v1.ts";
 import type { NewObject } from "../api/meta/object-meta.ts";
 import type { Client, ResourceRef } from "../client/client.ts";
@@ -625,11 +626,11 @@ test("a pod whose volume others have taken while extenders were asked is not bou
 });
 
 /** "p" wants a volume that nobody provisions, and there is room for one such pod. */
-async function wantsVolume({ client, call, node, pod }: Lab): Promise<void> {
+async function wantsVolume({ client, call, node, pod }: Lab, spec: object = {}): Promise<void> {
   await node("a", { cpu: "1", memory: "4Gi", pods: "110" });
   await client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name: "slow" }, provisioner: "example.com/slow", volumeBindingMode: "WaitForFirstConsumer" } as NewObject<StorageClass>, call);
   await client.resource(PERSISTENT_VOLUME_CLAIMS).create({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c", namespace: "default" }, spec: { storageClassName: "slow", accessModes: ["ReadWriteOnce"], resources: { requests: { storage: "1Gi" } } } } as NewObject<PersistentVolumeClaim>, call);
-  await pod("p", { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] }, "800m");
+  await pod("p", { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }], ...spec }, "800m");
 }
 
 /** It waits for its volume on node "a". */
@@ -757,3 +758,46 @@ test("devices that could not be allocated are free again: the pod has them at th
   await until("p", on("a"));
   expect((await events("FailedScheduling")).every((message) => message === 'running PreBind plugin "DynamicResources": add finalizer to claim default/one: no luck')).toBe(true);
 }, { through: refusingOnce("resourceclaims") }));
+
+test("devices are made ready while volumes are: neither waits for the other; if one fails, the other is given up", () => withScheduler(async (lab) => {
+  const { client, call, until, events } = lab;
+  const made = (ref: ResourceRef, object: object) => client.resource(ref).create({ apiVersion: "resource.k8s.io/v1", kind: ref.kind, ...object } as never, call);
+  await made(DEVICE_CLASSES, { metadata: { name: "gpu" }, spec: {} });
+  await made(RESOURCE_SLICES, { metadata: { name: "a" }, spec: { driver: "gpu.example.com", nodeName: "a", pool: { name: "a", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "gpu-0" }] } });
+  const claim = await made(RESOURCE_CLAIMS, { metadata: { name: "one", namespace: "default" }, spec: { devices: { requests: [{ name: "gpu", exactly: { deviceClassName: "gpu" } }] } } }) as ResourceClaim;
+  const held = async (): Promise<boolean> => ((await client.resource(RESOURCE_CLAIMS).get(claim, call)).status?.reservedFor ?? []).length > 0;
+  await wantsVolume(lab, { resourceClaims: [{ name: "gpu", resourceClaimName: "one" }] });
+  while (!(await held())) await Bun.sleep(5); // although nobody has provisioned the volume
+  const volume = { metadata: { name: "c", namespace: "default" } };
+  while ((await client.resource(PERSISTENT_VOLUME_CLAIMS).get(volume, call)).metadata.annotations?.["volume.kubernetes.io/selected-node"] !== "a") await Bun.sleep(5);
+  await client.resource(PERSISTENT_VOLUME_CLAIMS).patch(volume, "application/merge-patch+json", { metadata: { annotations: { "volume.kubernetes.io/selected-node": null, "other": "" } } }, call); // the provisioner cannot
+  await until("p", ({ status }) => status?.conditions?.some(({ message }) => message === 'running PreBind plugin "VolumeBinding": binding volumes: provisioning failed for PVC "c"') ?? false);
+  expect(await events("FailedScheduling")).toHaveLength(1);
+}));
+
+test("when another pod has come in its place, nothing is told of one that extenders did not answer about, or turned down", () => {
+  let replace = async (_name: string): Promise<void> => {};
+  const slow: Partial<Extender> = {
+    name: "x", ignorable: false, filters: true, prioritizes: false, binds: false, preempts: false, isInterestedIn: ({ metadata }) => metadata.name !== "last",
+    async filter({ metadata: { name } }) {
+      await replace(name);
+      if (name === "unanswered") throw new Error("no answer");
+      return { nodes: [], failed: {}, unresolvable: {} };
+    },
+  };
+  return withScheduler(async ({ client, call, get, node, pod, until, events, metrics }) => {
+    await node("a");
+    let gone = 0;
+    replace = async (name) => {
+      await client.resource(PODS).delete({ metadata: { name, namespace: "default" } }, { gracePeriodSeconds: 0 }, call);
+      await pod(name, { schedulerName: "other" });
+      await untilHeard(metrics, "UnschedulablePodDelete", ++gone);
+    };
+    for (const name of ["unanswered", "refused"]) await pod(name);
+    while (gone < 2) await Bun.sleep(5);
+    await pod("last");
+    await until("last", on("a"));
+    expect(await events("FailedScheduling")).toEqual([]);
+    for (const name of ["unanswered", "refused"]) expect((await get(name)).status?.conditions ?? []).toEqual([]);
+  }, { extenders: [slow] });
+});

@@ -73,6 +73,15 @@ test("the result tells how devices are set up, and where they can be used", () =
   expect(allocated({ requests: [gpu("r")] }, [slice("s", { allNodes: true, devices: [device("a")] })])).not.toHaveProperty("nodeSelector");
 });
 
+test("a node that has all slices of its pool needs no others: drivers may call the pools of all nodes the same", () => {
+  const wanted = { requests: [gpu("r")] };
+  const own = slice("own", { devices: [device("a")] }), others = (generation: number) => slice("other", { nodeName: "n2", generation, devices: [device("b")] });
+  expect(names(allocated(wanted, [own, others(1)]))).toEqual(["r=a"]);
+  expect(names(allocated(wanted, [own, others(7)]))).toEqual(["r=a"]);
+  expect(names(allocated({ requests: [gpu("r", { allocationMode: "All", count: undefined })] }, [own, others(1)]))).toEqual(["r=a"]);
+  expect(allocated(wanted, [slice("half", { of: 2, devices: [device("a")] }), others(7)])).toBeUndefined(); // another generation is on its way
+});
+
 test("only the newest generation of a complete pool counts, and devices for other nodes do not", () => {
   const wanted = { requests: [gpu("r")] };
   expect(allocated(wanted, [slice("s", { of: 2, devices: [device("a")] })])).toBeUndefined();

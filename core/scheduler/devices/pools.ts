@@ -28,14 +28,20 @@ export interface Pool {
 export function poolsFor(node: Readonly<Node>, slices: Iterable<Readonly<ResourceSlice>>): Pool[] {
   const byPool = Map.groupBy(slices, ({ spec }) => JSON.stringify([spec.driver, spec.pool.name]));
   const pools = [...byPool.values()].flatMap((all): Pool[] => {
-    const newest = all.reduce((most, { spec: { pool } }) => (pool.generation > most ? pool.generation : most), 0); // a driver may count in nanoseconds, which no double holds
-    const current = all.filter(({ spec }) => spec.pool.generation === newest);
     const meant = all.filter((slice) => isMeantFor(slice, node));
-    const known = meant.filter(({ spec }) => spec.pool.generation === newest);
-    if (known.length === 0) return []; // the generation that has devices for this node is being replaced
-    return [poolOf(current, known)];
+    if (meant.length === 0) return [];
+    const generation = newestOf(meant);
+    const known = meant.filter(({ spec }) => spec.pool.generation === generation);
+    if (known.length === known[0]!.spec.pool.resourceSliceCount) return [poolOf(known, known)]; // whatever others there are, of other nodes or newer: drivers may call the pools of all nodes the same
+    if (newestOf(all) > generation) return []; // the generation that has devices for this node is being replaced
+    return [poolOf(all.filter(({ spec }) => spec.pool.generation === generation), known)];
   });
   return pools.sort((a, b) => Number(needsBinding(a)) - Number(needsBinding(b)) || order(a.driver, b.driver) || order(a.name, b.name));
+}
+
+/** A driver may count in nanoseconds, which no double holds. */
+function newestOf(slices: readonly Readonly<ResourceSlice>[]): number {
+  return slices.reduce((most, { spec: { pool } }) => (pool.generation > most ? pool.generation : most), 0);
 }
 
 /** Pools whose devices have to be made ready come last. */
@@ -48,7 +54,7 @@ function order(a: string, b: string): number {
 }
 
 function poolOf(current: readonly Readonly<ResourceSlice>[], meant: readonly Readonly<ResourceSlice>[]): Pool {
-  const { driver, pool } = current[0]!.spec;
+  const { driver, pool } = meant[0]!.spec;
   const head = { driver, name: pool.name, devices: [], everywhere: [], counters: new Map<string, Readonly<Record<string, Counter>>>() };
   if (current.length !== pool.resourceSliceCount) return { ...head, state: "incomplete" };
   const devices = devicesOf(meant);

@@ -1,4 +1,7 @@
 /** Scores on how full a node would be. Source: kubernetes v1.36 pkg/scheduler/framework/plugins/noderesources */
+import type { Cluster } from "../cluster.ts";
+import { devicesOfClass } from "../devices/class-counts.ts";
+import { isExtendedResource } from "../devices/extended-resources.ts";
 import type { LiveNode } from "../node-info.ts";
 import { type Score, SCORE_MAX } from "../plugin.ts";
 import { type Requests, scoredRequests } from "../pod-requests.ts";
@@ -21,17 +24,19 @@ export function nodeResourcesFitScore(strategy: FitStrategy = { type: "LeastAllo
     name: "NodeResourcesFit",
     weight: 1,
     ofNode: true,
-    prepare({ pod, requests }) {
+    prepare({ pod, requests }, cluster) {
       const wanted = scoredRequests(pod, requests);
       const counted = resources.filter(([name]) => counts(name, wanted));
+      const behind = devicesBehind(counted.map(([name]) => name), cluster);
       return {
         score(node) {
           let sum = 0;
           let weights = 0;
           for (const [name, weight] of counted) {
-            const has = node.allocatable[name] ?? 0;
+            const devices = behind?.(node, name);
+            const has = devices?.has ?? node.allocatable[name] ?? 0;
             if (has === 0) continue;
-            const worth = scoreOf(usedOn(node, name) + (wanted[name] ?? 0), has);
+            const worth = scoreOf((devices?.used ?? usedOn(node, name)) + (wanted[name] ?? 0), has);
             if (worth === 0 && strategy.type === "RequestedToCapacityRatio") continue; // it has no weight then
             sum += worth * weight;
             weights += weight;
@@ -68,13 +73,14 @@ export function balancedAllocation(resources: readonly string[] = ["cpu", "memor
     name: "NodeResourcesBalancedAllocation",
     weight: 1,
     ofNode: true,
-    prepare({ requests }) {
+    prepare({ requests }, cluster) {
       if (resources.every((name) => !requests[name])) return undefined; // best-effort pods
       const counted = resources.filter((name) => counts(name, requests));
+      const behind = devicesBehind(counted, cluster);
       return {
         score(node) {
-          const before = balance(node, counted, {});
-          const after = balance(node, counted, requests);
+          const before = balance(node, { resources: counted, more: {}, behind });
+          const after = balance(node, { resources: counted, more: requests, behind });
           return SCORE_MAX / 2 + Math.trunc((SCORE_MAX / 2 + after - before) / 2);
         },
       };
@@ -82,37 +88,55 @@ export function balancedAllocation(resources: readonly string[] = ["cpu", "memor
   };
 }
 
+interface Use { readonly resources: readonly string[]; readonly more: Requests; readonly behind: DevicesBehind | undefined }
+
 /** 100 less the standard deviation of the shares in use, in percent. Asked for every node: no lists. */
-function balance(node: LiveNode, resources: readonly string[], more: Requests): number {
+function balance(node: LiveNode, use: Use): number {
   let count = 0;
   let sum = 0;
   let first = 0;
   let last = 0;
-  for (const name of resources) {
-    const share = shareOf(node, name, more);
+  for (const name of use.resources) {
+    const share = shareOf(node, name, use);
     if (share === undefined) continue;
     if (count++ === 0) first = share;
     last = share;
     sum += share;
   }
   if (count < 2) return SCORE_MAX;
-  const deviation = count === 2 ? Math.abs((first - last) / 2) : deviationFrom(sum / count, node, { resources, more, count }); // of two, computed as upstream does: other roundings give other scores
+  const deviation = count === 2 ? Math.abs((first - last) / 2) : deviationFrom(sum / count, node, { ...use, count }); // of two, computed as upstream does: other roundings give other scores
   return Math.trunc((1 - deviation) * SCORE_MAX);
 }
 
-function deviationFrom(mean: number, node: LiveNode, { resources, more, count }: { readonly resources: readonly string[]; readonly more: Requests; readonly count: number }): number {
+function deviationFrom(mean: number, node: LiveNode, { count, ...use }: Use & { readonly count: number }): number {
   let squares = 0;
-  for (const name of resources) {
-    const off = (shareOf(node, name, more) ?? mean) - mean;
+  for (const name of use.resources) {
+    const off = (shareOf(node, name, use) ?? mean) - mean;
     squares += off * off;
   }
   return Math.sqrt(squares / count);
 }
 
 /** undefined: there is none of it on the node. */
-function shareOf({ allocatable, requested }: LiveNode, name: string, more: Requests): number | undefined {
-  const has = allocatable[name];
-  return has ? Math.min(1, ((requested[name] ?? 0) + (more[name] ?? 0)) / has) : undefined;
+function shareOf(node: LiveNode, name: string, { more, behind }: Use): number | undefined {
+  const devices = behind?.(node, name);
+  const has = devices?.has ?? node.allocatable[name];
+  return has ? Math.min(1, ((devices?.used ?? node.requested[name] ?? 0) + (more[name] ?? 0)) / has) : undefined;
+}
+
+type DevicesBehind = (node: LiveNode, name: string) => { readonly has: number; readonly used: number } | undefined;
+
+/** What devices a node has of a resource that it does not offer itself. undefined: none stand behind any of `names`. */
+function devicesBehind(names: readonly string[], { devices }: Cluster): DevicesBehind | undefined {
+  const behind = new Map(names.filter(isExtendedResource).flatMap((name) => {
+    const deviceClass = devices.classBehind(name);
+    return deviceClass ? [[name, devicesOfClass(deviceClass, devices)] as const] : [];
+  }));
+  if (behind.size === 0) return undefined;
+  return ({ node, allocatable }, name) => {
+    const found = allocatable[name] ? undefined : behind.get(name)?.(node);
+    return found && found.has > 0 ? found : undefined;
+  };
 }
 
 const ALWAYS: ReadonlySet<string> = new Set(["cpu", "memory", "ephemeral-storage"]);
