@@ -54,6 +54,12 @@ const IDLE_MS = 90_000;
 const DIAL_MS_MAX = 30_000;
 /** Until the server has said how many it takes. */
 const STREAMS_FIRST = 100;
+/**
+ * What may be under way to this side, on one stream and on all of them: with HTTP/2's usual 64 KiB a watch gets no more than that each time the server has heard of what was read,
+ * which behind many requests, or on a slow way, is seconds late. The same for both: the engine tells of what a stream has read by halves of the connection's.
+ * Source: golang.org/x/net/http2 transportDefaultStreamFlow
+ */
+const WINDOW_BYTES = 4 * 1024 * 1024;
 /** A request that a server has refused so often is not sent again. */
 const REFUSALS_MAX = 6;
 
@@ -109,8 +115,10 @@ export function http2Fetch({ clock, signal: life, readIdleMs = READ_IDLE_MS, pin
         leave();
         return undefined;
       }
-      session = http2.connect(origin, { createConnection: () => socket, settings: { enablePush: false } });
+      const opened = http2.connect(origin, { createConnection: () => socket, settings: { enablePush: false, initialWindowSize: WINDOW_BYTES } });
+      session = opened;
       session.setMaxListeners(0); // one for each request under way
+      session.once("connect", () => opened.setLocalWindowSize(WINDOW_BYTES));
       session.on("error", leave).on("goaway", leave).on("close", leave); // its streams say why
       session.on("remoteSettings", ({ maxConcurrentStreams }) => { made.streamsMax = maxConcurrentStreams ?? made.streamsMax; });
       return session;
