@@ -14,8 +14,9 @@
  */
 import * as http2 from "node:http2";
 import * as tls from "node:tls";
-import { afterAwake, type Clock } from "../lifecycle/clock.ts";
+import type { Clock } from "../lifecycle/clock.ts";
 import { bodyOf } from "./http2-body.ts";
+import { unlessHeard } from "./unless-heard.ts";
 import { whenConnected } from "./when-connected.ts";
 
 export interface FetchInit {
@@ -130,7 +131,7 @@ export function http2Fetch({ clock, signal: life, readIdleMs = READ_IDLE_MS, pin
       if (unusedMs >= idleMs) return void leaveQuietly();
       const leftMs = made.heardMs + readIdleMs - nowMs;
       if (leftMs > 0 || !session || made.streams === 0) return void (alarm = clock.after(Math.max(1, Math.min(leftMs > 0 ? leftMs : readIdleMs, idleMs - unusedMs)), look));
-      alarm = afterAwake(clock, pingMsMax, () => end(new Error("http2: client connection lost")));
+      alarm = unlessHeard(clock, pingMsMax, () => made.heardMs, () => end(new Error("http2: client connection lost")));
       session.ping((error) => {
         if (error || made.ended) return;
         made.heardMs = clock.uptimeMs();

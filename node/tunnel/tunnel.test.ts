@@ -251,10 +251,31 @@ test("several servers behind one address: there is a stream to each, and again a
   await eventually(() => agent.connected().length === 3);
 });
 
+const twentyfold: Clock = {
+  ...systemClock, sleep: (ms, until) => systemClock.sleep(ms / 20, until), after: (ms, work) => systemClock.after(ms / 20, work), every: (ms, until) => systemClock.every(ms / 20, until),
+};
+
+test("on a slow link a large answer arrives whole, though the signs of life wait behind it", async () => {
+  const { tunnel, port } = await startServer({ clock: twentyfold });
+  const way = await listen((near) => {
+    const far = connect(port, "127.0.0.1").on("error", () => undefined);
+    near.on("data", (data) => {
+      far.write(data);
+      near.pause();
+      setTimeout(() => near.resume(), data.length / 500); // half a megabyte a second
+    }).on("close", () => far.destroy());
+    far.on("data", (data) => near.write(data)).on("close", () => near.destroy());
+    ending.push(async () => void far.destroy());
+  });
+  const large = Buffer.alloc(3 << 20, "x");
+  const kubeletPort = await listen((socket) => void socket.end(large));
+  await start(agentOf([`https://127.0.0.1:${way}`], { kubeletPort, clock: twentyfold }));
+  const session = (await tunnel.arrival("node-1", AbortSignal.timeout(5_000)))!;
+  expect((await textOf(await session.dial({ host: "127.0.0.2", port: kubeletPort, signal }))).length).toBe(large.length);
+  expect(session.closed).toBe(false);
+});
+
 test("when the way between them falls silent, both ends notice", async () => {
-  const twentyfold: Clock = {
-    ...systemClock, sleep: (ms, until) => systemClock.sleep(ms / 20, until), after: (ms, work) => systemClock.after(ms / 20, work), every: (ms, until) => systemClock.every(ms / 20, until),
-  };
   const { tunnel, port } = await startServer({ clock: twentyfold });
   let silent = false;
   const way = await listen((near) => {
