@@ -262,7 +262,7 @@ test("on a slow link large answers arrive whole, though the signs of life wait b
   const { tunnel, port } = await startServer({ clock: twentyfold });
   const way = await listen((near) => {
     const far = connect(port, "127.0.0.1").on("error", () => undefined);
-    near.on("data", async (data) => {
+    near.on("data", async (data: Buffer) => {
       near.pause();
       for (let at = 0; at < data.length; at += 4096) {
         far.write(data.subarray(at, at + 4096));
