@@ -170,15 +170,16 @@ describe("requests", () => {
     expect(await raw(port, `GET / HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(100_000)}\r\n\r\n`)).not.toContain("200");
   });
 
-  test("the limit may be another one; over HTTP/2 clients are told the engine's own, and how many requests they may have under way", async () => {
+  test("the limit may be another one; over HTTP/2 clients are told the engine's own, and how much they may have under way", async () => {
     const { port } = await start({ limits: { headerBytesMax: 1024 * 1024, streamsMax: 7 } });
     const heads = (bytes: number): string[] => [`GET / HTTP/1.1\r\nHost: x\r\nX-A: ${"a".repeat(bytes)}\r\n\r\n`, `GET /${"a".repeat(bytes)} HTTP/1.1\r\nHost: x\r\n\r\n`];
     for (const head of heads(900_000)) expect(await raw(port, head, { until: END })).toMatch(/^HTTP\/1.1 200/);
     for (const head of heads(1_100_000)) expect(await raw(port, head)).toBe("HTTP/1.1 431 Request Header Fields Too Large\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n431 Request Header Fields Too Large");
     const client = session(port);
-    const { maxHeaderListSize, maxConcurrentStreams } = await new Promise<http2.Settings>((resolve) => client.once("remoteSettings", resolve));
-    expect([maxHeaderListSize, maxConcurrentStreams]).toEqual([65_536, 7]);
+    const { maxHeaderListSize, maxConcurrentStreams, initialWindowSize } = await new Promise<http2.Settings>((resolve) => client.once("remoteSettings", resolve));
+    expect([maxHeaderListSize, maxConcurrentStreams, initialWindowSize]).toEqual([65_536, 7, 1_048_576]);
     expect([await ask(client, "/a%zz"), await ask(client, "/a%20?b=%zz")]).toEqual([expect.not.stringContaining("200"), "200 ok"]);
+    expect(client.state.remoteWindowSize).toBe(1_048_576);
     client.destroy();
   });
 

@@ -41,6 +41,8 @@ const SERVER_LIMITS: ServerLimits = {
 
 /** MiB that may wait for one HTTP/2 peer before its next request is refused, whose default of 10 a few lists are: they are in memory anyway, and whoever takes nothing is cut off. */
 const SESSION_MIB_MAX = 1024;
+/** What may be under way to here, on one stream and on all of them. Source: kubernetes v1.36 apiserver/pkg/server/secure_serving.go (256 KiB a stream, more for all) */
+const WINDOW_BYTES = 1024 * 1024;
 /** The engine ends connections whose heads are larger, whatever it is told: so clients are told. */
 const HTTP2_HEADER_BYTES_MAX = 64 * 1024;
 const SWEEP_MS = 5_000;
@@ -218,13 +220,14 @@ function makeServer({ host, port, portFlag, handler, upgrade, handsOver, log, cl
   }
 
   function http2Server(): http2.Http2Server {
-    const made = http2.createServer({ settings: { maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: Math.min(limits.headerBytesMax, HTTP2_HEADER_BYTES_MAX) }, maxSessionMemory: SESSION_MIB_MAX });
+    const made = http2.createServer({ settings: { initialWindowSize: WINDOW_BYTES, maxConcurrentStreams: limits.streamsMax, maxHeaderListSize: Math.min(limits.headerBytesMax, HTTP2_HEADER_BYTES_MAX) }, maxSessionMemory: SESSION_MIB_MAX });
     const ofSession = new WeakMap<http2.Http2Session, Tracked>();
     made.on("session", (session) => {
       session.on("error", (error) => log.debug("HTTP/2 connection failed", { error: error.message }));
       if (!opening) return void session.destroy();
       opening.session = session;
       ofSession.set(session, opening);
+      session.setLocalWindowSize(WINDOW_BYTES);
     });
     made.on("sessionError", (error) => log.debug("HTTP/2 connection failed", { error: error.message }));
     made.on("request", (request, response) => {

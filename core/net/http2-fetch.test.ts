@@ -211,26 +211,55 @@ test("who gives up while the connection is made takes it from nobody else", asyn
   });
 });
 
+/** A way to `port` that loses what it is told to lose. */
+async function passing(port: number, { toServer, toClient }: { toServer(): boolean; toClient(): boolean }): Promise<{ url: string; end(): void }> {
+  const sockets: net.Socket[] = [];
+  const listener = net.createServer((near) => {
+    const far = net.connect(port, "127.0.0.1");
+    sockets.push(near, far);
+    near.on("data", (bytes) => { if (toServer()) far.write(bytes); }).on("error", () => undefined);
+    far.on("data", (bytes) => { if (toClient()) near.write(bytes); }).on("error", () => undefined);
+  });
+  await new Promise<void>((resolve) => listener.listen(0, "127.0.0.1", resolve));
+  const end = (): void => {
+    for (const socket of sockets) socket.destroy();
+    listener.close();
+  };
+  return { url: `https://127.0.0.1:${(listener.address() as net.AddressInfo).port}`, end };
+}
+
 test("a connection on which nothing comes any more is given up, though nobody closed it", async () => {
   await withServer((_request, response) => void response.writeHead(200).write("x"), async ({ port, tls, signal }) => {
-    const pairs: net.Socket[] = [];
     let deaf = false;
-    const between = net.createServer((near) => {
-      const far = net.connect(port, "127.0.0.1");
-      pairs.push(near, far);
-      near.on("data", (bytes) => { if (!deaf) far.write(bytes); }).on("error", () => undefined);
-      far.on("data", (bytes) => { if (!deaf) near.write(bytes); }).on("error", () => undefined);
-    });
-    await new Promise<void>((resolve) => between.listen(0, "127.0.0.1", resolve));
+    const way = await passing(port, { toServer: () => !deaf, toClient: () => !deaf });
     const fetch = http2Fetch({ clock, signal, readIdleMs: 50, pingMsMax: 100 });
-    const url = `https://127.0.0.1:${(between.address() as net.AddressInfo).port}`;
-    const watch = await fetch(url, { method: "GET", headers: {}, signal, tls });
+    const watch = await fetch(way.url, { method: "GET", headers: {}, signal, tls });
     await Bun.sleep(300); // pings are answered: it stays
     const reader = watch.body!.getReader();
     expect((await reader.read()).done).toBe(false);
     deaf = true;
     await expect(reader.read()).rejects.toThrow();
-    for (const socket of pairs) socket.destroy();
-    between.close();
+    way.end();
+  });
+});
+
+test("a watch is not held back by how late the server hears of what was read; what is longer than the window comes in whole", async () => {
+  const large = "x".repeat(3 * 1024 * 1024);
+  let mute = false;
+  const answer = ({ url }: IncomingMessage, response: ServerResponse): void => {
+    if (url === "/watch") mute = true;
+    response.writeHead(200).write(url === "/first" ? "x" : large.repeat(url === "/long" ? 5 : 1));
+    if (url !== "/watch") response.end();
+  };
+  await withServer(answer, async ({ port, tls, signal }) => {
+    const way = await passing(port, { toServer: () => !mute, toClient: () => true });
+    const fetch = http2Fetch({ clock, signal });
+    const text = async (path: string): Promise<string> => await (await fetch(way.url + path, { method: "GET", headers: {}, signal, tls })).text();
+    expect(await text("/first")).toBe("x");
+    expect((await Promise.all(["/long", "/long"].map(text))).map((long) => long.length)).toEqual([15 * 1024 * 1024, 15 * 1024 * 1024]);
+    const reader = (await fetch(`${way.url}/watch`, { method: "GET", headers: {}, signal, tls })).body!.getReader();
+    let read = 0;
+    while (read < large.length) read += (await reader.read()).value?.length ?? Number.NaN; // with the usual window it would wait for ever after 64 KiB
+    way.end();
   });
 });

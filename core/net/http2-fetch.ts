@@ -14,8 +14,9 @@
  */
 import * as http2 from "node:http2";
 import * as tls from "node:tls";
-import { afterAwake, type Clock } from "../lifecycle/clock.ts";
+import type { Clock } from "../lifecycle/clock.ts";
 import { bodyOf } from "./http2-body.ts";
+import { unlessHeard } from "./unless-heard.ts";
 import { whenConnected } from "./when-connected.ts";
 
 export interface FetchInit {
@@ -54,6 +55,12 @@ const IDLE_MS = 90_000;
 const DIAL_MS_MAX = 30_000;
 /** Until the server has said how many it takes. */
 const STREAMS_FIRST = 100;
+/**
+ * What may be under way to this side, on one stream and on all of them: with HTTP/2's usual 64 KiB a watch gets no more than that each time the server has heard of what was read,
+ * which behind many requests, or on a slow way, is seconds late. The same for both: the engine tells of what a stream has read by halves of the connection's.
+ * Source: golang.org/x/net/http2 transportDefaultStreamFlow
+ */
+const WINDOW_BYTES = 4 * 1024 * 1024;
 /** A request that a server has refused so often is not sent again. */
 const REFUSALS_MAX = 6;
 
@@ -109,8 +116,10 @@ export function http2Fetch({ clock, signal: life, readIdleMs = READ_IDLE_MS, pin
         leave();
         return undefined;
       }
-      session = http2.connect(origin, { createConnection: () => socket, settings: { enablePush: false } });
+      const opened = http2.connect(origin, { createConnection: () => socket, settings: { enablePush: false, initialWindowSize: WINDOW_BYTES } });
+      session = opened;
       session.setMaxListeners(0); // one for each request under way
+      session.once("connect", () => opened.setLocalWindowSize(WINDOW_BYTES));
       session.on("error", leave).on("goaway", leave).on("close", leave); // its streams say why
       session.on("remoteSettings", ({ maxConcurrentStreams }) => { made.streamsMax = maxConcurrentStreams ?? made.streamsMax; });
       return session;
@@ -122,7 +131,7 @@ export function http2Fetch({ clock, signal: life, readIdleMs = READ_IDLE_MS, pin
       if (unusedMs >= idleMs) return void leaveQuietly();
       const leftMs = made.heardMs + readIdleMs - nowMs;
       if (leftMs > 0 || !session || made.streams === 0) return void (alarm = clock.after(Math.max(1, Math.min(leftMs > 0 ? leftMs : readIdleMs, idleMs - unusedMs)), look));
-      alarm = afterAwake(clock, pingMsMax, () => end(new Error("http2: client connection lost")));
+      alarm = unlessHeard(clock, pingMsMax, () => made.heardMs, () => end(new Error("http2: client connection lost")));
       session.ping((error) => {
         if (error || made.ended) return;
         made.heardMs = clock.uptimeMs();

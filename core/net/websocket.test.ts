@@ -1,7 +1,8 @@
 import { once } from "node:events";
 import { createServer, connect, type AddressInfo, type Socket } from "node:net";
+import { Duplex } from "node:stream";
 import { expect, test } from "vitest";
-import { systemClock } from "../lifecycle/clock.ts";
+import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { webSocket, webSocketAnswer, type WebSocketPeer, webSocketProblem } from "./websocket.ts";
 
 interface Pair { readonly client: Socket; readonly peer: WebSocketPeer; readonly messages: string[]; readonly closed: Promise<void>; [Symbol.dispose](): void }
@@ -87,6 +88,18 @@ test("a goodbye is answered with its code; nothing is sent after it", async () =
   expect([...answer]).toEqual([0x88, 2, 0x03, 0xe8]);
   expect(link.peer.send([Buffer.from("late")])).toBe(true);
   await link.closed;
+});
+
+test("after a goodbye a client has the time its link needs; one that breaks the rules has five seconds", async () => {
+  for (const [code, limitMs] of [[1000, 60_000], [1002, 5_000]] as const) {
+    const limits: number[] = [];
+    const socket = new Duplex({ read: () => undefined, write: () => undefined }); // takes nothing
+    const clock = { after(ms: number) { limits.push(ms); return { cancel: () => undefined }; } } as unknown as Clock;
+    webSocket(socket, { early: new Uint8Array(0), clock, message: () => undefined, closed: () => undefined }).close(code);
+    expect(limits).toEqual([limitMs]);
+    expect(socket.isPaused()).toBe(false); // its answer is to be seen
+    socket.destroy();
+  }
 });
 
 test("what is sent has the length form its size needs", async () => {

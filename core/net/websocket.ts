@@ -11,6 +11,7 @@
 import { createHash } from "node:crypto";
 import type { Duplex } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
+import { endLingering } from "./linger.ts";
 
 export interface WebSocketEvents {
   message(data: Buffer, type: "binary" | "text"): void;
@@ -32,8 +33,9 @@ export interface WebSocketPeer {
 
 /** The largest that clients of Kubernetes send is 32 kB and a byte. */
 const MESSAGE_BYTES_MAX = 16 * 1024 * 1024;
-/** A client that does not answer our goodbye. */
+/** A client that breaks the rules and does not answer our goodbye. */
 const CLOSE_MS = 5_000;
+const NORMAL = 1000;
 const GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; // RFC 6455, section 1.3
 
 const CONTINUATION = 0, TEXT = 1, BINARY = 2, CLOSE = 8, PING = 9, PONG = 10;
@@ -77,9 +79,14 @@ export function webSocket(socket: Duplex, { early, clock, ...events }: WebSocket
     payload.write(reason, 2);
     write(CLOSE, [payload]);
     closing = true;
-    const late = clock.after(CLOSE_MS, () => socket.destroy());
-    socket.once("close", () => late.cancel());
-    socket.end();
+    if (code === NORMAL) { // what was sent may be under way for long
+      endLingering(socket, clock);
+      socket.resume();
+    } else {
+      const late = clock.after(CLOSE_MS, () => socket.destroy());
+      socket.once("close", () => late.cancel());
+      socket.end();
+    }
     end();
   }
 
@@ -87,7 +94,7 @@ export function webSocket(socket: Duplex, { early, clock, ...events }: WebSocket
     if (opcode >= 8) {
       if (!final || payload.length > 125) throw new WebSocketError(1002, "bad control frame");
       if (opcode === PING) write(PONG, [payload]);
-      else if (opcode === CLOSE) close(payload.length >= 2 ? payload.readUInt16BE(0) : 1000);
+      else if (opcode === CLOSE) close(payload.length >= 2 ? payload.readUInt16BE(0) : NORMAL);
       else if (opcode !== PONG) throw new WebSocketError(1002, "bad opcode");
       return;
     }

@@ -20,12 +20,13 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Http2ServerRequest, ServerHttp2Stream } from "node:http2";
-import { afterAwake, type Clock } from "../lifecycle/clock.ts";
+import type { Clock } from "../lifecycle/clock.ts";
 import type { Random } from "../lifecycle/random.ts";
 import type { Connection } from "../net/connections.ts";
 import { GrpcError, grpcTrailers } from "../net/grpc/status.ts";
 import type { Log } from "../observe/log.ts";
 import type { Metrics } from "../observe/metrics.ts";
+import { unlessHeard } from "../net/unless-heard.ts";
 import { AGENT_ID, CONNECT_PATH, countOf, GRPC_CONTENT_TYPE, SERVER_COUNT, SERVER_ID, WINDOW } from "./headers.ts";
 import { NodeSession } from "./node-session.ts";
 import { HTTP2_WINDOW_BYTES, WINDOW_LIMITS, type WindowLimits } from "./window.ts";
@@ -183,12 +184,13 @@ async function watchOver(session: NodeSession, { session: http2 }: ServerHttp2St
   const hear = (): void => { heard++; };
   http2.on("ping", hear);
   let seen = -1;
+  const count = (): number => heard + session.packetCount;
   for await (const _ of clock.every(SILENT_MS_MAX, signal)) {
-    const now = heard + session.packetCount;
+    const now = count();
     const silent = now === seen;
     seen = now;
     if (!silent || http2.destroyed) continue;
-    const late = afterAwake(clock, ANSWER_MS_MAX, () => http2.destroy());
+    const late = unlessHeard(clock, ANSWER_MS_MAX, count, () => http2.destroy());
     if (!http2.ping(() => late.cancel())) late.cancel();
   }
   http2.off("ping", hear);

@@ -52,6 +52,7 @@ export class AgentSession {
   }
 
   get connectionCount(): number { return this.#multiplexer.connectionCount; }
+  get packetCount(): number { return this.#multiplexer.packetCount; }
 
   /** Tells the server to dial elsewhere. */
   drain(): void { this.#multiplexer.send({ type: "DRAIN" }); }

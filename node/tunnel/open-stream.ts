@@ -32,7 +32,7 @@ export interface OpenStream {
   readonly peerWindowBytes: number | undefined;
 }
 
-const OPEN_MS_MAX = 10_000;
+const OPEN_MS_MAX = 30_000;
 
 /** Throws what kept it from opening; GrpcError when the server said no. */
 export async function openStream({ server, credentials, agentId, identifiers, windowBytes, clock, signal }: OpenStreamOptions): Promise<OpenStream> {

@@ -251,10 +251,38 @@ test("several servers behind one address: there is a stream to each, and again a
   await eventually(() => agent.connected().length === 3);
 });
 
+const twentyfold: Clock = {
+  ...systemClock, sleep: (ms, until) => systemClock.sleep(ms / 20, until), after: (ms, work) => systemClock.after(ms / 20, work), every: (ms, until) => systemClock.every(ms / 20, until),
+};
+
+/** Bytes a millisecond: what two connections may have under way takes longer than an answer to a ping may. */
+const RATE = 80;
+
+test("on a slow link large answers arrive whole, though the signs of life wait behind it", async () => {
+  const { tunnel, port } = await startServer({ clock: twentyfold });
+  const way = await listen((near) => {
+    const far = connect(port, "127.0.0.1").on("error", () => undefined);
+    near.on("data", async (data: Buffer) => {
+      near.pause();
+      for (let at = 0; at < data.length; at += 4096) {
+        far.write(data.subarray(at, at + 4096));
+        await systemClock.sleep(4096 / RATE, signal);
+      }
+      near.resume();
+    }).on("close", () => far.destroy());
+    far.on("data", (data) => near.write(data)).on("close", () => near.destroy());
+    ending.push(async () => void far.destroy());
+  });
+  const large = Buffer.alloc(256 * 1024, "x");
+  const kubeletPort = await listen((socket) => void socket.end(large));
+  await start(agentOf([`https://127.0.0.1:${way}`], { kubeletPort, clock: twentyfold }));
+  const session = (await tunnel.arrival("node-1", AbortSignal.timeout(5_000)))!;
+  const answers = ["a", "b"].map(async () => (await textOf(await session.dial({ host: "127.0.0.2", port: kubeletPort, signal }))).length);
+  expect(await Promise.all(answers)).toEqual([large.length, large.length]);
+  expect(session.closed).toBe(false);
+});
+
 test("when the way between them falls silent, both ends notice", async () => {
-  const twentyfold: Clock = {
-    ...systemClock, sleep: (ms, until) => systemClock.sleep(ms / 20, until), after: (ms, work) => systemClock.after(ms / 20, work), every: (ms, until) => systemClock.every(ms / 20, until),
-  };
   const { tunnel, port } = await startServer({ clock: twentyfold });
   let silent = false;
   const way = await listen((near) => {

@@ -12,10 +12,11 @@
  */
 import type * as http2 from "node:http2";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
-import { afterAwake, type Clock } from "../../core/lifecycle/clock.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
 import type { Runnable } from "../../core/lifecycle/run-all.ts";
 import { grpcErrorOf } from "../../core/net/grpc/status.ts";
+import { unlessHeard } from "../../core/net/unless-heard.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import type { AgentIdentifiers } from "../../core/tunnel/headers.ts";
@@ -54,7 +55,8 @@ const MET_AGAIN = { minMs: 1_000, maxMs: 30_000 };
 const HELD_MS = 10_000;
 /** NATs forget connections that are silent for some minutes, often after 5, some after 30 s. */
 const PING_MS = 20_000;
-const PONG_MS_MAX = 10_000;
+/** Source: google.golang.org/grpc/keepalive ClientParameters.Timeout */
+const PONG_MS_MAX = 20_000;
 /** Connections under way get so long when the agent stops. */
 const DRAIN_MS_MAX = 1_000;
 const DRAIN_CHECK_MS = 50;
@@ -101,7 +103,7 @@ export function tunnelAgent(options: TunnelAgentOptions): TunnelAgent {
     open.add(held);
     log.info("the tunnel to the server is open", { server, serverId, credit: peerWindowBytes !== undefined });
     const ended = new AbortController();
-    void keepAlive(http2, { clock, signal: ended.signal });
+    void keepAlive(http2, { heard: () => session.packetCount, clock, signal: ended.signal });
     const leave = (): void => void drain(session, clock, ended.signal);
     signal.addEventListener("abort", leave, { once: true });
     if (signal.aborted) leave();
@@ -166,11 +168,11 @@ interface Keeper {
 
 interface Held { readonly keeper: Keeper; readonly serverId: string; readonly session: AgentSession; readonly closed: Promise<unknown> }
 
-/** A server that does not answer is gone, whatever the kernel still believes. */
-async function keepAlive(session: http2.ClientHttp2Session, { clock, signal }: { readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
+/** A server that does not answer, and says nothing else, is gone, whatever the kernel still believes. */
+async function keepAlive(session: http2.ClientHttp2Session, { heard, clock, signal }: { readonly heard: () => number; readonly clock: Clock; readonly signal: AbortSignal }): Promise<void> {
   for await (const _ of clock.every(PING_MS, signal)) {
     if (session.destroyed) return;
-    const late = afterAwake(clock, PONG_MS_MAX, () => session.destroy());
+    const late = unlessHeard(clock, PONG_MS_MAX, heard, () => session.destroy());
     if (!session.ping(() => late.cancel())) late.cancel();
   }
 }

@@ -148,6 +148,29 @@ test("of several servers the first that answers is used, and left when it goes; 
   await life;
 });
 
+test("a server behind a slow link is found, though it is taken for gone at first, and then given the time it needs", async () => {
+  const states: string[] = [], stop = new AbortController();
+  const hundredfold: typeof clock = { ...clock, uptimeMs: () => clock.uptimeMs() * 100, after: (ms, act) => clock.after(ms / 100, act), sleep: (ms, signal) => clock.sleep(ms / 100, signal) };
+  let isSilent = false;
+  const reach = reachability({
+    servers: () => ["https://far"], clock: hundredfold, random, log: { ...log, warn: () => void states.push("offline"), info: () => void states.push("online") },
+    probe: (_server, signal) => clock.sleep(isSilent ? 60_000 : 90, signal).then(() => signal.throwIfAborted()), // nine seconds
+  });
+  const life = reach.run(stop.signal, () => {});
+  await reach.whenOnline(AbortSignal.timeout(5_000));
+  expect(states).toEqual(["offline", "online"]);
+  for (let i = 0; i < 3; i++) {
+    reach.suspect();
+    await clock.sleep(150, stop.signal);
+  }
+  expect([states.length, reach.state, reach.connection.aborted]).toEqual([2, "online", false]);
+  isSilent = true;
+  reach.suspect();
+  await eventually(() => reach.state, (state) => state === "offline");
+  stop.abort();
+  await life;
+});
+
 test("why no server can be reached is told once for each loss, and again when it is for another reason: one that comes back may be another cluster's", async () => {
   const told: unknown[] = [], stop = new AbortController();
   let why: string | undefined = "down";

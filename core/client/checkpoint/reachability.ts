@@ -6,7 +6,8 @@
  *                        └── probe, 1 s … 10 s ┘ offline
  *
  * Nothing is sent while all is well: only a failure elsewhere (`suspect`) makes it look. Any answer at all counts, but those with which a load
- * balancer says that nobody is behind it.
+ * balancer says that nobody is behind it. One that comes after its server was taken for gone counts as well: over a slow link a handshake alone
+ * may take that long, and from then on more time is given.
  */
 import { backoffMs } from "../../lifecycle/backoff.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
@@ -44,7 +45,11 @@ export interface ReachabilityDeps {
   readonly log: Log;
 }
 
-const PROBE_MS_MAX = 5_000;
+/** Without an answer for so long the server is taken for gone, or, where the last answer took its time, for so many times that. */
+const PATIENCE_MS_MIN = 5_000;
+const PATIENCE_FACTOR = 3;
+/** Beside all else an answer is waited for this long. */
+const PROBE_MS_MAX = 30_000;
 /** Of one loss: more are names for the same, or numbers in them. */
 const REASONS_MAX = 4;
 const RETRY = { minMs: 500, maxMs: 5_000 }; // and up to as much again, at random: all agents notice a return at the same time
@@ -54,6 +59,8 @@ export function reachability({ servers, probe, onLost, clock, random, log }: Rea
   let current = servers()[0]!;
   let connection = new AbortController();
   let offlineSinceMs: number | undefined;
+  let patienceMs = PATIENCE_MS_MIN;
+  let last: { readonly server: string; readonly atMs: number } | undefined; // the last answer
   let suspected = Promise.withResolvers<void>();
   let changed = Promise.withResolvers<void>();
   const told = new Set<string>(); // why nobody has answered since the server was lost: one that is down for a while may come back as another one
@@ -76,32 +83,41 @@ export function reachability({ servers, probe, onLost, clock, random, log }: Rea
     waitedFor.resolve();
   }
 
+  /** Undefined if it does; why not otherwise, as far as is known by then. */
   async function answers(server: string, signal: AbortSignal): Promise<unknown> {
-    const late = new AbortController();
-    const alarm = clock.after(PROBE_MS_MAX, () => late.abort(new Error(`no answer within ${PROBE_MS_MAX / 1000} s`)));
-    try {
-      await probe(server, AbortSignal.any([signal, late.signal]));
-      return undefined;
-    } catch (error) {
-      return error ?? new Error("no answer");
-    } finally {
+    const startMs = clock.uptimeMs();
+    const late = new AbortController(), known = new AbortController();
+    const noAnswer = (ms: number): Error => new Error(`no answer within ${(ms / 1000).toFixed()} s`);
+    const alarm = clock.after(PROBE_MS_MAX, () => late.abort(noAnswer(PROBE_MS_MAX)));
+    const probed = probe(server, AbortSignal.any([signal, late.signal])).then(() => answered(server, clock.uptimeMs() - startMs), (error: unknown) => error ?? new Error("no answer")).finally(() => {
       alarm.cancel();
-    }
+      known.abort();
+    });
+    return await Promise.race([probed, clock.sleep(patienceMs, AbortSignal.any([signal, known.signal])).then(() => (known.signal.aborted ? probed : noAnswer(patienceMs)))]);
+  }
+
+  function answered(server: string, tookMs: number): void {
+    patienceMs = Math.min(PROBE_MS_MAX, Math.max(PATIENCE_MS_MIN, PATIENCE_FACTOR * tookMs));
+    last = { server, atMs: clock.uptimeMs() };
+    if (state === "offline") use(server);
+  }
+
+  function use(server: string): void {
+    if (server !== current || state === "offline") log.info("the API server answers", { server });
+    become("online", server);
   }
 
   /** The one in use first, then the others. Returns why none answers. */
   async function look(signal: AbortSignal): Promise<unknown> {
+    const startMs = clock.uptimeMs();
     let reason: unknown;
     for (const server of new Set([...(servers().includes(current) ? [current] : []), ...servers()])) {
       const problem = await answers(server, signal);
       if (signal.aborted) return undefined;
-      if (problem === undefined) {
-        if (server !== current || state === "offline") log.info("the API server answers", { server });
-        become("online", server);
-        return undefined;
-      }
+      if (problem === undefined) return void use(server);
       reason ??= problem;
     }
+    if (last && last.atMs >= startMs) return void use(last.server); // late, but it did
     if (state !== "offline") told.clear();
     const why = reason instanceof Error ? reason.message : String(reason);
     if (!told.has(why) && told.size < REASONS_MAX) log.warn("no API server can be reached: what runs here goes on, from the checkpoint if need be", { servers: servers(), error: reason });
@@ -119,6 +135,14 @@ export function reachability({ servers, probe, onLost, clock, random, log }: Rea
     signal.removeEventListener("abort", stop);
   }
 
+  async function whenOnline(signal: AbortSignal, ms?: number): Promise<void> {
+    if (state === "online") return;
+    const late = new AbortController();
+    const alarm = ms === undefined ? undefined : clock.after(ms, () => late.abort());
+    await until(() => state === "online", AbortSignal.any([signal, late.signal]));
+    alarm?.cancel();
+  }
+
   return {
     name: "API server",
     get state() { return state; },
@@ -126,13 +150,7 @@ export function reachability({ servers, probe, onLost, clock, random, log }: Rea
     get offlineSinceMs() { return offlineSinceMs; },
     server: () => current,
     suspect: () => suspected.resolve(),
-    async whenOnline(signal, ms) {
-      if (state === "online") return;
-      const late = new AbortController();
-      const alarm = ms === undefined ? undefined : clock.after(ms, () => late.abort());
-      await until(() => state === "online", AbortSignal.any([signal, late.signal]));
-      alarm?.cancel();
-    },
+    whenOnline,
     whenKnown: (signal) => until(() => state !== "unknown", signal),
 
     async run(signal, ready) {
@@ -144,8 +162,8 @@ export function reachability({ servers, probe, onLost, clock, random, log }: Rea
         const problem = await look(signal);
         failures = problem === undefined ? 0 : failures + 1;
         if (signal.aborted) break;
-        if (failures > 0) await clock.sleep(backoffMs(failures, RETRY) * (1 + random.next()), signal);
-        else await suspected.promise;
+        if (failures > 0) await whenOnline(signal, backoffMs(failures, RETRY) * (1 + random.next()));
+        if (state === "online") await suspected.promise;
       }
     },
   };
