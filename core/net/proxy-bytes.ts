@@ -1,11 +1,7 @@
 /** Two connections as one: what comes in on either goes out on the other, no faster than it is taken. */
 import type { Duplex } from "node:stream";
 import type { Clock } from "../lifecycle/clock.ts";
-
-/** The other side gets this long to end too, once one side has and it has taken all there was for it. */
-const LINGER_MS = 10_000;
-/** So long it may take that: as much as waits here goes over the slowest link meanwhile. Source: http-server.ts stalledMs */
-const TAKE_MS = 60_000;
+import { endLingering } from "./linger.ts";
 
 /** Both are closed when it resolves. `early` is what `a` had sent before it was handed over. */
 export function proxyBytes(a: Duplex, b: Duplex, { clock, early }: { readonly clock: Clock; readonly early?: Uint8Array }): Promise<void> {
@@ -22,7 +18,7 @@ export function proxyBytes(a: Duplex, b: Duplex, { clock, early }: { readonly cl
       if (!to.write(chunk)) from.pause();
     });
     to.on("drain", () => from.resume());
-    from.on("end", () => finish(to));
+    from.on("end", () => endLingering(to, clock));
     from.on("error", () => from.destroy()); // the close that follows says all there is to do
     from.on("close", () => onClose(from, to));
     if (from.destroyed) queueMicrotask(() => onClose(from, to));
@@ -31,19 +27,8 @@ export function proxyBytes(a: Duplex, b: Duplex, { clock, early }: { readonly cl
 
   function onClose(from: Duplex, to: Duplex): void {
     closed.add(from);
-    finish(to);
+    endLingering(to, clock);
     if (closed.size === 2) resolve();
-  }
-
-  /** Nothing more will be written to it: it ends with what it has. */
-  function finish(socket: Duplex): void {
-    if (socket.destroyed || socket.writableEnded) return;
-    let late = clock.after(TAKE_MS, () => socket.destroy());
-    socket.once("close", () => late.cancel());
-    socket.end(() => {
-      late.cancel();
-      if (socket.readableEnded) socket.destroy();
-      else if (!socket.destroyed) late = clock.after(LINGER_MS, () => socket.destroy());
-    });
+    else to.resume(); // what comes now has nobody to go to, but its end is to be seen
   }
 }
