@@ -136,6 +136,48 @@ test("an image that was pulled with a Secret is pulled again for who does not ha
   expect(pulls).toEqual(["private:1 as nobody", "private:1 as alice", "public:1 as nobody"]);
 });
 
+describe("a pod that goes while its image is being pulled", () => {
+  const image = "offline:1", root = () => join(directory, "image_manager");
+  const request = { pod: { metadata: { uid: "u" } }, image, policy: "IfNotPresent", about: {}, sandbox: {}, runtimeHandler: "", credentials: async () => [] } as unknown as ImageRequest;
+
+  /** `isHere`: the image is on the node; `on`: what the runtime does when it is asked. */
+  function node(on: (method: string, wanted: AbortSignal) => Promise<void> | void) {
+    const state = { isHere: false };
+    const cri = { call: async (method: string, _: unknown, options: { signal: AbortSignal }) => {
+      await on(method, options.signal);
+      return method === "ImageService/ImageStatus" && state.isHere ? { image: { id: "id" } } : {};
+    } } as unknown as Cri;
+    const records = pullRecords({ root: root(), nowMs: () => 0, verification: { policy: "NeverVerifyPreloadedImages", allowlist: [] } });
+    return { state, records, puller: imagePuller({ cri, clock: systemClock, events: { event: () => undefined }, serialize: false, records }) };
+  }
+
+  test("leaves no mark: the next one takes the image that was imported meanwhile", async () => {
+    const gone = new AbortController();
+    const { state, puller } = node(async (method, wanted) => {
+      if (method !== "ImageService/PullImage") return;
+      setTimeout(() => gone.abort(new Error("its pod is deleted")), 1);
+      await new Promise((_, reject) => wanted.addEventListener("abort", () => reject(wanted.reason as Error)));
+    });
+    await expect(puller.ensure(request, gone.signal)).rejects.toThrow("its pod is deleted");
+    state.isHere = true;
+    expect([await puller.ensure(request, signal), readdirSync(join(root(), "pulling"))]).toEqual([{ id: "id" }, []]);
+  });
+
+  test("after it was pulled: what it was pulled with is nobody's", async () => {
+    const gone = new AbortController();
+    const { state, puller, records } = node((method, wanted) => {
+      wanted.throwIfAborted();
+      if (method !== "ImageService/PullImage") return;
+      state.isHere = true;
+      gone.abort(new Error("its pod is deleted"));
+    });
+    await expect(puller.ensure(request, gone.signal)).rejects.toThrow("its pod is deleted");
+    expect(await records.mayUse(image, "id", async () => [])).toBe(false);
+    await records.tidy({ all: async () => ["id"], idOf: async () => "id" });
+    expect([await records.mayUse(image, "id", async () => []), readdirSync(join(root(), "pulling"))]).toEqual([false, []]);
+  });
+});
+
 describe("of an image on the node", () => {
   const image = "private:1", imageRef = "sha256:1";
   const secret = (name: string, password: string) => ({ auth: { username: "alice", password }, secret: { namespace: "d", name, uid: `uid of ${name}` } });

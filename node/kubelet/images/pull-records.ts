@@ -47,6 +47,8 @@ export interface PullRecords {
   /** After it: with what it succeeded; undefined: nothing was needed. */
   pulled(image: string, imageRef: string, credential: PullCredential | undefined): Promise<void>;
   failed(image: string): Promise<void>;
+  /** It was pulled, and its id could not be asked for: `tidy` finds it. */
+  unsettled(image: string): void;
   /** Whether a pod with these credentials may have the image without pulling it again. */
   mayUse(image: string, imageRef: string, credentials: () => Promise<readonly PullCredential[]>): Promise<boolean>;
   /** The image was removed. */
@@ -76,12 +78,17 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
   const underWay = new Map<string, number>(); // pulls that have begun, by image
   const noted = new Set<string>(); // names of records that were written since the images were listed last
 
+  /** One pull fewer; whether it was the last. */
+  function leave(image: string): boolean {
+    const left = (underWay.get(image) ?? 1) - 1;
+    if (left > 0) underWay.set(image, left);
+    else underWay.delete(image);
+    return left <= 0;
+  }
+
   /** What the last pull of an image leaves is no sign of one that was cut off. */
   async function ended(image: string): Promise<void> {
-    const left = (underWay.get(image) ?? 1) - 1;
-    if (left > 0) return void underWay.set(image, left);
-    underWay.delete(image);
-    await rm(pulling(image), { force: true });
+    if (leave(image)) await rm(pulling(image), { force: true });
   }
 
   /** One that is corrupted is that of an image which somebody has pulled, nobody knows with what. */
@@ -107,7 +114,7 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
     await write(imageRef, { ...before, [name]: mapping });
   }
 
-  /** A former life of the kubelet has begun to pull these, or their pods went meanwhile. */
+  /** A former life of the kubelet has begun to pull these, or their pods went before they were noted. */
   async function settle(idOf: ImagesHere["idOf"]): Promise<void> {
     for (const file of filesIn(join(root, PULLING))) {
       const image = intended(join(root, PULLING, file));
@@ -151,6 +158,7 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
       });
     },
     failed: ended,
+    unsettled: (image) => void leave(image),
     forget: (imageRef) => rm(pulledPath(imageRef), { force: true }),
     async tidy({ all, idOf }) {
       await settle(idOf);

@@ -132,8 +132,8 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
         return await pullWithAny(image, request, signal);
       }, signal);
     } catch (cause) {
+      await records?.failed(image); // also of a pod that went meanwhile: what is imported later is not taken for what it pulled
       signal.throwIfAborted();
-      await records?.failed(image);
       const detail = (cause as Error).message;
       events.event(about, "Warning", "Failed", `Failed to pull image "${asked}": ${detail}`);
       const failure = failureOf(asked, detail, cause);
@@ -143,8 +143,17 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
       throw failure;
     }
     const endedMs = clock.uptimeMs();
-    const pulled = await inspect(image, signal);
-    if (!pulled) throw new ImageError("ErrImagePull", `image "${asked}" is not there after it was pulled`);
+    let pulled: Image | undefined;
+    try {
+      pulled = await inspect(image, signal);
+    } catch (error) {
+      records?.unsettled(image);
+      throw error;
+    }
+    if (!pulled) {
+      await records?.failed(image);
+      throw new ImageError("ErrImagePull", `image "${asked}" is not there after it was pulled`);
+    }
     await records?.pulled(image, pulled.id ?? "", used);
     onPulled?.(request.pod.metadata.uid, { beganMs: startedMs, endedMs, sizeBytes: Number(pulled.size ?? 0) });
     events.event(about, "Normal", "Pulled", `Successfully pulled image "${asked}" in ${formatDuration(endedMs - startedMs)} (${formatDuration(endedMs - askedMs)} including waiting). Image size: ${pulled.size ?? 0} bytes.`);
