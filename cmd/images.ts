@@ -1,11 +1,14 @@
 /** `coracle images import FILE…` and `coracle images list`. */
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import { systemClock } from "../core/lifecycle/clock.ts";
 import { criClient } from "../node/cri/client.ts";
+import { forgetPulls, PULL_RECORDS } from "../node/kubelet/images/pull-records.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
 import { importImages, listImages, untilCriKnows, waitForRuntime } from "../node/runtime/images.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
+import { paths as pathsOf } from "./paths.ts";
 import { machineSettings, mustReach, runtimeSocket } from "./tools.ts";
 
 const USAGE = "Usage: coracle images import FILE…    archives of images (OCI layout or docker save; .tar, .tar.gz, .tar.zst)\n       coracle images list\n\n  --data-dir DIR    of which server or agent; default: the one that is installed here";
@@ -34,6 +37,7 @@ export async function images(argv: readonly string[]): Promise<number> {
     for (const file of files) {
       const names = await importImages(paths, file, { local: settings.containerRuntimeEndpoint !== undefined });
       unknown.push(...(await untilCriKnows(names, { cri, clock: systemClock, signal: new AbortController().signal })));
+      forgetPulls(join(pathsOf(settings.dataDir).kubelet, PULL_RECORDS), names);
       for (const name of names) console.log(`imported ${name}`);
     }
   } finally {

@@ -79,7 +79,7 @@ test("of a record of a pull that a disk has damaged nobody knows with what it wa
   const text = readFileSync(path, "utf8");
   for (const damaged of ["", "null", text.replace("credentialMapping", "credentialMippang"), text]) {
     writeFileSync(path, damaged);
-    expect(await pulls().mayUse("r.example/private:1", "id", async () => [])).toBe(damaged === text);
+    expect(await pulls().mayUse("r.example/private:1", { id: "id" }, async () => [])).toBe(damaged === text);
   }
 });
 

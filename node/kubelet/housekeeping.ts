@@ -74,7 +74,10 @@ export function housekeeping({ settings, machine, cri, exec, cgroups, podCgroups
   };
   const tidyRecords = records && (async (signal: AbortSignal): Promise<void> => await records.tidy({
     all: async () => ((await cri.call("ImageService/ListImages", {}, { signal })).images ?? []).map(({ id = "" }) => id),
-    idOf: async (image) => (await cri.call("ImageService/ImageStatus", { image: { image } }, { signal })).image?.id || undefined,
+    find: async (name) => {
+      const { image } = await cri.call("ImageService/ImageStatus", { image: { image: name } }, { signal });
+      return image?.id ? { id: image.id, pinned: image.pinned } : undefined;
+    },
   }).catch((error: unknown) => { if (!signal.aborted) log.warn("what is noted of images is not tidied up, next try in one period", { error }); }));
   const images = imageGc({ cri, disk: stats.imageDisk, mounted: () => mountedImages(manager.workers()), clock, log, events, node: reference, onLooked: tidyRecords, onRemoved: imageRemoved }, { ...IMAGE_GC_DEFAULTS, ...settings.imageGc });
   const guard = eviction({

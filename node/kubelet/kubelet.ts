@@ -26,7 +26,7 @@ import { DEVICE_PLUGINS } from "./devices/device-plugins.ts";
 import type { Observation } from "./eviction/plan.ts";
 import { housekeeping } from "./housekeeping.ts";
 import { pullRecordMetrics } from "./images/pull-record-metrics.ts";
-import { pullRecords } from "./images/pull-records.ts";
+import { PULL_RECORDS, pullRecords } from "./images/pull-records.ts";
 import type { KubeletApi } from "./kubelet-api.ts";
 import { kubeletContext } from "./kubelet-context.ts";
 import type { KubeletDeps } from "./kubelet-deps.ts";
@@ -87,7 +87,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
     },
   });
   const node = nodeAgent({ ...deps, events, isNewMachine: isLinux && !existsSync(join(settings.dataDir, DEVICE_PLUGINS)), startup: startupLatency({ metrics, clock, machineSeconds: machineUptimeSeconds() }), shuttingDown: () => house.isShuttingDown(), devices: () => plugins.devices?.counts() ?? new Map(), volumesInUse: () => context.volumes.inUse(), onReported: ({ volumesInUse = [] }) => plugins.csi?.told(volumesInUse), pressures: () => house.pressures(), runtimeSilentMs: () => clock.uptimeMs() - watch.lastListMs(), runtimeSilentMsMax: RUNTIME_SILENT_MS_MAX });
-  const pulls = join(settings.dataDir, "image_manager");
+  const pulls = join(settings.dataDir, PULL_RECORDS);
   const onChecked = pullRecordMetrics(metrics, pulls);
   const records = settings.pullVerification.policy === "NeverVerify" ? undefined : pullRecords({ root: pulls, nowMs: clock.nowMs, verification: settings.pullVerification, onChecked });
   const context = kubeletContext(deps, { events, objects, tokens, plugins, node, records, life: signal });

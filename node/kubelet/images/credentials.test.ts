@@ -8,8 +8,13 @@ import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import type { Cri } from "../../cri/client.ts";
 import { exec } from "../../os/exec.ts";
 import { credentialProviders, type Puller } from "./credential-provider.ts";
+<<<<<<< HEAD
 import { checkedProviders, readProviders } from "./credential-provider-config.ts";
 import { pullRecords } from "./pull-records.ts";
+=======
+import { decodeProviders } from "./credential-provider-config.ts";
+import { forgetPulls, pullRecords } from "./pull-records.ts";
+>>>>>>> s36-h
 import { imagePuller, type ImageRequest } from "./puller.ts";
 
 const signal = new AbortController().signal;
@@ -181,11 +186,53 @@ test("an image that was pulled with a Secret is pulled again for who does not ha
   expect(pulls).toEqual(["private:1 as nobody", "private:1 as alice", "public:1 as nobody"]);
 });
 
+describe("a pod that goes while its image is being pulled", () => {
+  const image = "offline:1", root = () => join(directory, "image_manager");
+  const request = { pod: { metadata: { uid: "u" } }, image, policy: "IfNotPresent", about: {}, sandbox: {}, runtimeHandler: "", credentials: async () => [] } as unknown as ImageRequest;
+
+  /** `isHere`: the image is on the node; `on`: what the runtime does when it is asked. */
+  function node(on: (method: string, wanted: AbortSignal) => Promise<void> | void) {
+    const state = { isHere: false };
+    const cri = { call: async (method: string, _: unknown, options: { signal: AbortSignal }) => {
+      await on(method, options.signal);
+      return method === "ImageService/ImageStatus" && state.isHere ? { image: { id: "id" } } : {};
+    } } as unknown as Cri;
+    const records = pullRecords({ root: root(), nowMs: () => 0, verification: { policy: "NeverVerifyPreloadedImages", allowlist: [] } });
+    return { state, records, puller: imagePuller({ cri, clock: systemClock, events: { event: () => undefined }, serialize: false, records }) };
+  }
+
+  test("leaves no mark: the next one takes the image that was imported meanwhile", async () => {
+    const gone = new AbortController();
+    const { state, puller } = node(async (method, wanted) => {
+      if (method !== "ImageService/PullImage") return;
+      setTimeout(() => gone.abort(new Error("its pod is deleted")), 1);
+      await new Promise((_, reject) => wanted.addEventListener("abort", () => reject(wanted.reason as Error)));
+    });
+    await expect(puller.ensure(request, gone.signal)).rejects.toThrow("its pod is deleted");
+    state.isHere = true;
+    expect([await puller.ensure(request, signal), readdirSync(join(root(), "pulling"))]).toEqual([{ id: "id" }, []]);
+  });
+
+  test("after it was pulled: what it was pulled with is nobody's", async () => {
+    const gone = new AbortController();
+    const { state, puller, records } = node((method, wanted) => {
+      wanted.throwIfAborted();
+      if (method !== "ImageService/PullImage") return;
+      state.isHere = true;
+      gone.abort(new Error("its pod is deleted"));
+    });
+    await expect(puller.ensure(request, gone.signal)).rejects.toThrow("its pod is deleted");
+    expect(await records.mayUse(image, { id: "id" }, async () => [])).toBe(false);
+    await records.tidy({ all: async () => ["id"], find: async () => ({ id: "id" }) });
+    expect([await records.mayUse(image, { id: "id" }, async () => []), readdirSync(join(root(), "pulling"))]).toEqual([false, []]);
+  });
+});
+
 describe("of an image on the node", () => {
   const image = "private:1", imageRef = "sha256:1";
   const secret = (name: string, password: string) => ({ auth: { username: "alice", password }, secret: { namespace: "d", name, uid: `uid of ${name}` } });
   const start = () => pullRecords({ root: join(directory, "image_manager"), nowMs: () => 0, verification: { policy: "NeverVerifyPreloadedImages", allowlist: [] } });
-  const mayUse = (records: ReturnType<typeof start>, ...credentials: ReturnType<typeof secret>[]) => records.mayUse(image, imageRef, async () => credentials);
+  const mayUse = (records: ReturnType<typeof start>, ...credentials: ReturnType<typeof secret>[]) => records.mayUse(image, { id: imageRef }, async () => credentials);
 
   test("while one of its pulls goes on it is not taken for preloaded, though another has failed", async () => {
     const records = start();
@@ -208,10 +255,10 @@ describe("of an image on the node", () => {
   });
 
   test("whose pull was cut off is a pulled one under each of its names, once it is here; what is noted of one that is here no more goes", async () => {
-    const here = (...ids: string[]) => ({ all: async () => ids, idOf: async (name: string) => (name === image && ids.includes(imageRef) ? imageRef : undefined) });
+    const here = (...ids: string[]) => ({ all: async () => ids, find: async (name: string) => (name === image && ids.includes(imageRef) ? { id: imageRef } : undefined) });
     await start().begin(image); // and the power goes
     const records = start();
-    const asOther = () => records.mayUse("alias:1", imageRef, async () => []);
+    const asOther = () => records.mayUse("alias:1", { id: imageRef }, async () => []);
     await records.tidy(here("another"));
     expect([await asOther(), await mayUse(records)]).toEqual([true, false]);
     await records.tidy(here(imageRef, "another"));
@@ -231,6 +278,30 @@ describe("of an image on the node", () => {
     expect(readdirSync(join(directory, "image_manager/pulled"))).toHaveLength(1);
     await records.tidy(here());
     expect(readdirSync(join(directory, "image_manager/pulled"))).toEqual([]);
+  });
+
+  test("a pull that was cut off says nothing of what came from this node's own archives", async () => {
+    await start().begin(image); // and the power goes
+    const records = start();
+    const own = { id: imageRef, pinned: true };
+    const mayUseOwn = () => records.mayUse(image, own, async () => []);
+    expect([await mayUseOwn(), await mayUse(records)]).toEqual([true, false]);
+    await records.tidy({ all: async () => [imageRef], find: async () => own });
+    expect([await mayUseOwn(), await mayUse(records)]).toEqual([true, true]);
+    await records.begin(image);
+    await records.pulled(image, imageRef, secret("first", "x"));
+    expect(await mayUseOwn()).toBe(false); // it was pulled after all
+  });
+
+  test("nor of what somebody imported since, under whichever name", async () => {
+    await start().begin("busybox:1"); // and the power goes
+    await start().begin(image);
+    const records = start();
+    const mayUseIt = (name: string) => records.mayUse(name, { id: imageRef }, async () => []);
+    forgetPulls(join(directory, "image_manager"), ["docker.io/library/busybox:1"]);
+    expect([await mayUseIt("busybox:1"), await mayUseIt(image)]).toEqual([true, false]);
+    forgetPulls(join(directory, "image_manager"), ["docker.io/library/private:1"]);
+    expect(await mayUseIt(image)).toBe(true);
   });
 
   test("a hundred Secrets are known by name; those of the same name with another content then prove themselves", async () => {

@@ -12,7 +12,7 @@ import { existsSync, readdirSync, rmSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { withoutTag } from "./image-name.ts";
+import { repositoryOf, withoutTag } from "./image-name.ts";
 import { mustVerify, type PullPolicy } from "./pull-verification.ts";
 import type { AuthConfig } from "../../cri/gen/runtime.v1.ts";
 import { CorruptStateError, parseStateFile, writeStateFile } from "../../os/state-file.ts";
@@ -29,6 +29,9 @@ interface Mapping {
   readonly nodePodsAccessible?: boolean | undefined;
 }
 interface Pulled { readonly kind: "ImagePulledRecord"; readonly apiVersion: string; readonly lastUpdatedTime: string; readonly imageRef: string; readonly credentialMapping: Readonly<Record<string, Mapping>> }
+
+/** The records' own directory, below the kubelet's. */
+export const PULL_RECORDS = "image_manager";
 
 /** Below the records' own directory. */
 export const PULLING = "pulling", PULLED = "pulled";
@@ -50,7 +53,7 @@ export interface PullRecords {
   /** It was pulled, and its id could not be asked for: `tidy` finds it. */
   unsettled(image: string): void;
   /** Whether a pod with these credentials may have the image without pulling it again. */
-  mayUse(image: string, imageRef: string, credentials: () => Promise<readonly PullCredential[]>): Promise<boolean>;
+  mayUse(image: string, here: ImageHere, credentials: () => Promise<readonly PullCredential[]>): Promise<boolean>;
   /** The image was removed. */
   forget(imageRef: string): Promise<void>;
   /** What is noted of images that are no more here goes. One whose pull was cut off, and that is here, was pulled, nobody knows with what. */
@@ -61,8 +64,11 @@ export interface ImagesHere {
   /** Ids of all. */
   all(): Promise<readonly string[]>;
   /** Undefined: it is not here. */
-  idOf(image: string): Promise<string | undefined>;
+  find(image: string): Promise<ImageHere | undefined>;
 }
+
+/** `pinned`: it came from this node's own archives, whatever pull of it has begun. */
+export interface ImageHere { readonly id: string; readonly pinned?: boolean | undefined }
 
 export interface PullRecordOptions {
   /** The records' own directory. */
@@ -115,14 +121,14 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
   }
 
   /** A former life of the kubelet has begun to pull these, or their pods went before they were noted. */
-  async function settle(idOf: ImagesHere["idOf"]): Promise<void> {
+  async function settle(find: ImagesHere["find"]): Promise<void> {
     for (const file of filesIn(join(root, PULLING))) {
       const image = intended(join(root, PULLING, file));
       if (image === undefined || underWay.has(image)) continue;
-      const imageRef = await idOf(image);
-      if (imageRef === undefined || underWay.has(image)) continue;
-      noted.add(fileOf(imageRef));
-      if (!existsSync(pulledPath(imageRef))) await write(imageRef, {});
+      const here = await find(image);
+      if (here === undefined || underWay.has(image)) continue;
+      noted.add(fileOf(here.id));
+      if (!here.pinned && !existsSync(pulledPath(here.id))) await write(here.id, {});
       if (!underWay.has(image)) rmSync(pulling(image), { force: true });
     }
   }
@@ -137,9 +143,9 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
     await writeStateFile(pulledPath(imageRef), { kind: "ImagePulledRecord", apiVersion: API_VERSION, lastUpdatedTime: new Date(nowMs()).toISOString(), imageRef, credentialMapping } satisfies Pulled);
   }
 
-  async function check(image: string, imageRef: string, credentials: () => Promise<readonly PullCredential[]>): Promise<PullCheck> {
+  async function check(image: string, { id: imageRef, pinned = false }: ImageHere, credentials: () => Promise<readonly PullCredential[]>): Promise<PullCheck> {
     const record = read(imageRef);
-    if (!mustVerify(verification, image, record !== undefined || existsSync(pulling(image)))) return "credentialPolicyAllowed"; // preloaded, unless a pull was cut off
+    if (!mustVerify(verification, image, record !== undefined || (!pinned && existsSync(pulling(image))))) return "credentialPolicyAllowed"; // preloaded, unless a pull was cut off
     const mapping = record?.credentialMapping[withoutTag(image)];
     if (!mapping) return "mustAuthenticate";
     if (mapping.nodePodsAccessible) return "credentialRecordFound";
@@ -160,8 +166,8 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
     failed: ended,
     unsettled: (image) => void leave(image),
     forget: (imageRef) => rm(pulledPath(imageRef), { force: true }),
-    async tidy({ all, idOf }) {
-      await settle(idOf);
+    async tidy({ all, find }) {
+      await settle(find);
       await prune(all);
     },
 
@@ -170,16 +176,33 @@ export function pullRecords({ root, nowMs, verification, onChecked }: PullRecord
       await ended(image);
     },
 
-    async mayUse(image, imageRef, credentials) {
+    async mayUse(image, here, credentials) {
       let result: PullCheck = "error";
       try {
-        result = await check(image, imageRef, credentials);
+        result = await check(image, here, credentials);
         return result !== "mustAuthenticate";
       } finally {
         onChecked?.(result);
       }
     },
   };
+}
+
+/**
+ * These names were imported: whatever pull of them has begun, or was cut off, they are the node's own now. Without this they would have to be pulled after all, which is what
+ * somebody who imports them cannot. `root` as in PullRecordOptions.
+ */
+export function forgetPulls(root: string, names: readonly string[]): void {
+  const imported = new Set(names);
+  for (const file of filesIn(join(root, PULLING))) {
+    const image = intended(join(root, PULLING, file));
+    if (image !== undefined && imported.has(canonical(image))) rmSync(join(root, PULLING, file), { force: true });
+  }
+}
+
+/** As containerd names it. */
+function canonical(image: string): string {
+  return `${repositoryOf(image)}${image.slice(withoutTag(image).length)}`;
 }
 
 function fileOf(name: string): string {

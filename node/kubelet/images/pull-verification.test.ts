@@ -13,7 +13,7 @@ test("who must show credentials for an image that is there: of a preloaded one, 
     const dataDir = mkdtempSync(join(tmpdir(), "pulls-"));
     const records = pullRecords({ root: dataDir, nowMs: () => 0, verification: { policy, allowlist: ["r.example/team/*", "r.example/tool"] } });
     await records.pulled("r.example/private:1", "id", { auth: { username: "u", password: "p" }, secret });
-    const mayUse = (image: string, id: string) => records.mayUse(image, id, async () => []);
+    const mayUse = (image: string, id: string) => records.mayUse(image, { id }, async () => []);
     const found = [policy, await mayUse("r.example/preloaded:1", "none"), await mayUse("r.example/team/app:2", "none"), await mayUse("r.example/tool@sha256:00", "none"), await mayUse("r.example/private:1", "id")];
     rmSync(dataDir, { recursive: true });
     return found;
@@ -31,7 +31,7 @@ test("a Secret that was found to be as good is known from then on, whatever it h
   const metrics = metricsRegistry();
   const records = pullRecords({ root, nowMs: () => 0, verification: { policy: "NeverVerifyPreloadedImages", allowlist: [] }, onChecked: pullRecordMetrics(metrics, root) });
   const [a, b] = ["a", "b"].map((name) => ({ namespace: "d", name, uid: name }));
-  const has = async (secret: typeof a, password: string) => await records.mayUse("r.example/private:1", "id", async () => [{ auth: { username: "u", password }, secret: secret! }]);
+  const has = async (secret: typeof a, password: string) => await records.mayUse("r.example/private:1", { id: "id" }, async () => [{ auth: { username: "u", password }, secret: secret! }]);
   for (let pull = 0; pull < 2; pull++) await records.begin("r.example/private:1");
   await records.failed("r.example/private:1");
   expect(metrics.render()).toContain("kubelet_imagemanager_ondisk_pullintents 1\n");

@@ -185,7 +185,7 @@ export function imagePuller({ cri, clock, events, serialize, parallelMax = Numbe
       throw new ImageError("ImageInspectError", message, { cause });
     }
     told.isPresent = found !== undefined;
-    if (found && records && !(await records.mayUse(image, found.id ?? "", () => request.credentials(image)))) {
+    if (found && records && !(await records.mayUse(image, { id: found.id ?? "", pinned: found.pinned }, () => request.credentials(image)))) {
       if (policy === "Never") throw notPresent(request, events); // nor is it said that it is here
       return await pullIt(); // only the registry can tell
     }
