@@ -133,6 +133,7 @@ test("resources inside: their metadata is read, repaired if it is stored, and ch
   expect(paths).toEqual(["t.metadata.x"]);
   for (const repair of [false, true]) expect(coerceEmbedded({ t: { metadata: null } }, structure, { repair })).toEqual({ t: { metadata: {} } });
   expect(() => coerceEmbedded({ t: { metadata: { name: "a", labels: 5 } } }, structure, {})).toThrow('t.metadata: Invalid value: {"labels":5,"name":"a"}: json: cannot unmarshal number');
+  expect(() => coerceEmbedded({ t: { metadata: { name: 5, labels: 5 } } }, structure, {})).toThrow('t.metadata: Invalid value: {"labels":5,"name":5}: json: cannot unmarshal number into Go struct field ObjectMeta.labels');
   expect(() => coerceEmbedded({ t: { kind: 5 } }, structure, {})).toThrow("t.kind: Invalid value: 5: must be a string");
   expect(coerceEmbedded({ t: { kind: 5, metadata: { name: 5, labels: { a: "b" } } } }, structure, { repair: true })).toEqual({ t: { metadata: { labels: { a: "b" } } } });
   expect([...validateEmbedded({ t: { apiVersion: "a/b/c", kind: "Po d", metadata: { labels: { "a/b/c": "" } } } }, structure)].map(formatFieldError)).toEqual([
