@@ -23,9 +23,9 @@ import { validateApproval } from "./approval.ts";
 import { isTrue, statusOf, withCondition } from "./crd-status.ts";
 import { areTooMany, hasKnownReviewVersion, validateColumn, validateConversion, validateNames, validateSelectableFields, validateSubresources } from "./parts.ts";
 import { isKnownFormat } from "./custom/formats.ts";
-import { inconvertible, schemasIn, validateSchema } from "./schema.ts";
+import { type Excuse, inconvertible, schemasIn, validateSchema } from "./schema.ts";
 import { shownVersions } from "./shown.ts";
-import { type Excuse, excuseOf } from "./stored-faults.ts";
+import { excuseOf } from "./stored-faults.ts";
 
 /** Holds a definition until its objects are gone. */
 export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";

@@ -11,7 +11,6 @@ import { childContext, rootContext, type RuleContext, ruleErrors, totalErrors } 
 import { fieldPath, FieldPathError } from "./rules/field-path.ts";
 import { defaultErrors } from "./schema-defaults.ts";
 import { shownItems, shownSchema } from "./shown.ts";
-import type { Excuse } from "./stored-faults.ts";
 import { additionalOf, itemsOf, structuralErrors } from "./structural.ts";
 
 type Schema = Readonly<JSONSchemaProps>;
@@ -26,6 +25,11 @@ const ALLOWED_AT_ROOT = "Description Type Format Title Maximum ExclusiveMaximum 
 const OPTIONAL: ReadonlySet<string> = new Set(["$ref", "additionalItems", "additionalProperties", "x-kubernetes-list-type", "x-kubernetes-map-type"]);
 const GO_NAMES: Readonly<Record<string, string>> = { "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields", "x-kubernetes-validations": "XValidations" };
 const UNSUPPORTED = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
+
+/** Types that there are not; schemas that are not structural; defaults with unknown fields; items of sets that can be changed in part; items, or keys of them, that may be missing or null. */
+export type Fault = "types" | "structure" | "defaults" | "sets" | "keys";
+/** Whether what is stored has such a fault already: then it is not told of. */
+export type Excuse = (fault: Fault) => boolean;
 
 interface SchemaOptions {
   readonly hasStatus: boolean;

@@ -12,14 +12,10 @@ import type { CustomResourceDefinitionSpec, JSONSchemaProps } from "../../api/ge
 import { inForm } from "./custom/embedded.ts";
 import { pruned } from "./custom/prune.ts";
 import { type Structure, structureOf } from "./custom/structure.ts";
-import { inconvertible, isKnownType, keyedItems, schemasIn, setItems } from "./schema.ts";
+import { type Excuse, type Fault, inconvertible, isKnownType, keyedItems, schemasIn, setItems } from "./schema.ts";
 import { structuralErrors } from "./structural.ts";
 
 type Schema = Readonly<JSONSchemaProps>;
-
-/** Types that there are not; schemas that are not structural; defaults with unknown fields; items of sets that can be changed in part; items, or keys of them, that may be missing or null. */
-export type Fault = "types" | "structure" | "defaults" | "sets" | "keys";
-export type Excuse = (fault: Fault) => boolean;
 
 const HAS: Readonly<Record<Fault, (schema: Schema) => boolean>> = {
   types: (schema) => some(schema, ({ type }) => !isKnownType(type)),
