@@ -258,6 +258,17 @@ test("a schema that cannot be looked at is not known to be structural or not", (
   expect(findCondition(planStatus(given, namesTaken([]), 0), "NonStructuralSchema")).toMatchObject({ status: "Unknown", reason: "StructuralError", message: "failed to check validation schema for version v1: OpenAPIV3Schema '$ref' is not supported" });
 });
 
+test("who gives up the names that were taken is accepted", () => {
+  const names = { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList" };
+  const taken = namesTaken([{ status: { acceptedNames: { plural: "others", singular: "other", kind: "Other", listKind: "OtherList", shortNames: ["w"] } } } as never]);
+  const asks = (more: Given, status?: unknown): never => ({ ...crd({ names: { ...names, ...more } }), ...(status ? { status } : {}) }) as never;
+  const refused = planStatus(asks({ shortNames: ["w"] }), taken, 0);
+  expect([refused.acceptedNames, ["NamesAccepted", "Established"].map((type) => findCondition(refused, type)!.reason)]).toEqual([names, ["ShortNamesConflict", "NotAccepted"]]);
+  const accepted = planStatus(asks({}, refused), taken, 0);
+  expect([accepted.acceptedNames, ["NamesAccepted", "Established"].map((type) => findCondition(accepted, type)!.reason)]).toEqual([names, ["NoConflicts", "InitialNamesAccepted"]]);
+  expect(planStatus(asks({}, accepted), taken, 1)).toBe(accepted);
+});
+
 test("values in a schema are shown by the names of their members", () => {
   const value = { b: [{ d: 1, c: 2 }], a: null } as never, ordered = '{"a":null,"b":[{"c":2,"d":1}]}';
   expect(JSON.stringify(shownSchema({ default: value, example: value, enum: [value] }))).toMatch(new RegExp([`"Default":${ordered}`, `"Enum":[${ordered}]`, `"Example":${ordered}`].map(RegExp.escape).join(".*")));

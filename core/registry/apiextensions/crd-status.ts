@@ -34,13 +34,11 @@ export function namesTaken(others: Iterable<Definition>): TakenNames {
 export function planStatus(crd: Definition, taken: TakenNames, nowMs: number): CustomResourceDefinitionStatus {
   const before = statusOf(crd);
   let status = before;
-  if (!Bun.deepEquals(trimmed(crd.spec.names), trimmed(before.acceptedNames))) {
-    const { acceptedNames, conflict } = acceptNames(crd.spec.names, before.acceptedNames, taken);
-    const accepted: Condition = conflict ?? { type: "NamesAccepted", status: "True", reason: "NoConflicts", message: "no conflicts found" };
-    status = withCondition({ ...status, acceptedNames }, accepted, nowMs);
-    if (!findCondition(status, "Established"))
-      status = withCondition(status, { type: "Established", status: "False", reason: "NotAccepted", message: "not all names are accepted" }, nowMs);
-  }
+  const { acceptedNames, conflict } = acceptNames(crd.spec.names, before.acceptedNames, taken);
+  if (!Bun.deepEquals(trimmed(acceptedNames), trimmed(before.acceptedNames))) status = { ...status, acceptedNames };
+  status = withCondition(status, conflict ?? { type: "NamesAccepted", status: "True", reason: "NoConflicts", message: "no conflicts found" }, nowMs);
+  if (!findCondition(status, "Established"))
+    status = withCondition(status, { type: "Established", status: "False", reason: "NotAccepted", message: "not all names are accepted" }, nowMs);
   if (isTrue(status, "NamesAccepted") && !isTrue(status, "Established"))
     status = withCondition(status, established(crd), nowMs);
   const violations = violationsOf(crd);
