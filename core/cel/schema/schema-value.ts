@@ -8,7 +8,7 @@
  */
 import { parseDurationNs } from "../../api/meta/duration.ts";
 import { timeParseError } from "../../api/schema/time-parse-error.ts";
-import { toJson } from "../value/json.ts";
+import { INT64_SIZE, toJson } from "../value/json.ts";
 import { parseTimestamp } from "../value/time.ts";
 import { Duration, equal, EvalError, List, Mapping, noSuchOverload, Opaque, Timestamp, type Value } from "../value/value.ts";
 import { struct } from "../check/type.ts";
@@ -37,9 +37,10 @@ export function valueOf(json: unknown, schema: JsonSchema): Value {
 
 function isObject(json: unknown): json is JsonObject { return typeof json === "object" && json !== null && !Array.isArray(json); }
 
+/** What no 64 bits hold is a float. */
 function whole(json: unknown): bigint | undefined {
   if (typeof json === "bigint") return json;
-  return typeof json === "number" && Number.isInteger(json) ? BigInt(json) : undefined;
+  return typeof json === "number" && Number.isInteger(json) && json >= -INT64_SIZE && json < INT64_SIZE ? BigInt(json) : undefined;
 }
 
 function intOrString(json: unknown): Value {
@@ -100,8 +101,21 @@ function goDuration(text: string): bigint | undefined {
 /** Upstream reads them in the alphabet for URLs. */
 function bytesValue(text: string): Value {
   const body = text.replace(/[\r\n]/g, "");
-  const wrong = /[^A-Za-z0-9_=-]|=(?!=?$)/.exec(body)?.index ?? (body.length % 4 === 0 ? -1 : body.length);
-  return wrong >= 0 ? new EvalError(`Invalid byte formatted string ${text}: illegal base64 data at input byte ${wrong}`) : new Uint8Array(Buffer.from(body, "base64url"));
+  const wrong = corruptAt(body);
+  return wrong !== undefined ? new EvalError(`Invalid byte formatted string ${text}: illegal base64 data at input byte ${wrong}`) : new Uint8Array(Buffer.from(body, "base64url"));
+}
+
+/** Where Go says that base64 is illegal: four characters are read at a time, and told of by their first if there are too few. */
+function corruptAt(body: string): number | undefined {
+  const padding = body.indexOf("="), end = padding < 0 ? body.length : padding;
+  const illegal = body.slice(0, end).search(/[^A-Za-z0-9_-]/);
+  if (illegal >= 0) return illegal;
+  const rest = end % 4;
+  if (padding < 0) return rest === 0 ? undefined : end - rest;
+  if (rest < 2) return padding;
+  if (rest === 2 && body[padding + 1] !== "=") return padding + 1 === body.length ? body.length : padding;
+  const last = padding + (rest === 2 ? 2 : 1);
+  return last === body.length ? undefined : last;
 }
 
 /** Of which the schema says nothing. */

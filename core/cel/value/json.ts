@@ -9,7 +9,7 @@ import { show } from "./show.ts";
 import { Duration, EvalError, List, Mapping, Opaque, Optional, Timestamp, Uint, type Value } from "./value.ts";
 
 /** Numbers as large as this are no int. */
-const INT64_SIZE = 2 ** 63;
+export const INT64_SIZE = 2 ** 63;
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 

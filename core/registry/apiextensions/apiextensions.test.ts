@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { created, type Given, updated } from "../../../test/rehearse.ts";
+import { findCondition, namesTaken, planStatus } from "./crd-status.ts";
 import { customResourceDefinitions as crds } from "./custom-resource-definition.ts";
 import { shownSchema } from "./shown.ts";
 
@@ -177,6 +178,95 @@ test("a version that objects are stored in cannot go", () => {
   expect(updated(crds, both, { spec: { ...both.spec, versions: [version({ name: "v2" })] } }).errors).toEqual([
     'status.storedVersions[0]: Invalid value: "v1": missing from spec.versions; v1 was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in v1 and removes v1 from status.storedVersions',
   ]);
+});
+
+const noTypes = { type: "object", properties: { a: { type: "bogus" } } };
+const looseSet = { type: "object", properties: { a: { type: "array", "x-kubernetes-list-type": "set", items: { type: "object" } } } };
+const looseKey = { type: "object", properties: { a: { type: "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], items: { type: "object", nullable: true, properties: { k: { type: "string", nullable: true } } } } } };
+const looseDefault = { type: "object", properties: { a: { type: "object", default: { no: 1 }, properties: { b: { type: "string" } } } } };
+const dear = { type: "object", properties: { l: { type: "array", items: { type: "string" }, "x-kubernetes-validations": [{ rule: "true", messageExpression: "self[0] + self[1] + self[2] + self[3] + self[4] + self[5] + self[6] + self[7]" }] } } };
+const free = { type: "object", properties: { a: {} } };
+const fields = Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`f${i}`, { type: "string" }]));
+const nine = { schema: { openAPIV3Schema: { type: "object", properties: fields } }, selectableFields: Object.keys(fields).map((name) => ({ jsonPath: `.${name}` })) };
+const OPEN = { preserveUnknownFields: true };
+
+test.each<[string, Given, Given]>([
+  ["a type that there is not", { versions: [version({ schema: { openAPIV3Schema: noTypes } })] }, { type: "object", properties: { b: { type: "bogus" } } }],
+  ["items of a set that can be changed in part", { versions: [version({ schema: { openAPIV3Schema: looseSet } })] }, { type: "object", properties: { b: looseSet.properties.a } }],
+  ["keys that may be missing or null", { versions: [version({ schema: { openAPIV3Schema: looseKey } })] }, { type: "object", properties: { b: looseKey.properties.a } }],
+  ["defaults with unknown fields", { versions: [version({ schema: { openAPIV3Schema: looseDefault } })] }, { type: "object", properties: { b: looseDefault.properties.a } }],
+  ["fields that have no type", { ...OPEN, versions: [version({ schema: { openAPIV3Schema: free } })] }, { type: "object", properties: { b: {} } }],
+])("what a stored definition has wrong is not held against who changes it: %s", (_, spec, next) => {
+  const stored = { ...crd(spec), status: { conditions: [], acceptedNames: { plural: "", kind: "" }, storedVersions: ["v1"] } } as never;
+  const changed = { ...crd(spec)["spec"] as Given, versions: [version({ schema: { openAPIV3Schema: next } })] };
+  expect(updated(crds, stored, { spec: changed }).errors).toEqual([]);
+  expect(updated(crds, created(crds, crd()).object, { spec: { ...changed, preserveUnknownFields: false } }).errors).not.toEqual([]);
+});
+
+test("a schema that need not be structural must be as soon as something in it asks for it", () => {
+  const stored = { ...crd({ ...OPEN, versions: [version({ schema: { openAPIV3Schema: free } })] }), status: { conditions: [], acceptedNames: { plural: "", kind: "" }, storedVersions: ["v1"] } } as never;
+  for (const more of [{ default: "x", type: "string" }, { type: "array", items: { type: "string" }, "x-kubernetes-list-type": "set" }, { "x-kubernetes-int-or-string": true }, { type: "object", "x-kubernetes-preserve-unknown-fields": true }])
+    expect(updated(crds, stored, { spec: { ...crd(OPEN)["spec"] as Given, versions: [version({ schema: { openAPIV3Schema: { type: "object", properties: { ...free.properties, b: more } } } })] } }).errors)
+      .toContain("spec.validation.openAPIV3Schema.properties[a].type: Required value: must not be empty for specified object fields");
+});
+
+test("more fields to select by than there may be stay as they are", () => {
+  const stored = { ...crd({ versions: [version(nine)] }), status: { conditions: [], acceptedNames: { plural: "", kind: "" }, storedVersions: ["v1"] } } as never;
+  const spec = crd({ versions: [version(nine)] })["spec"] as Given;
+  expect(updated(crds, stored, { spec: { ...spec, conversion: { strategy: "None" } } }).errors).toEqual([]);
+  expect(updated(crds, stored, { spec: { ...spec, versions: [version({ ...nine, selectableFields: nine.selectableFields.toReversed() })] } }).errors).toEqual(["spec.selectableFields: Too many: 9: must have at most 8 items"]);
+});
+
+test("a rule that costs too much may do so in a new version, too, if all versions had its schema", () => {
+  const spec = crd({ versions: [version({ schema: { openAPIV3Schema: dear } })] })["spec"] as Given;
+  const stored = { ...crd(spec), status: { conditions: [], acceptedNames: { plural: "", kind: "" }, storedVersions: ["v1"] } } as never;
+  const other = version({ name: "v2", storage: false });
+  expect(created(crds, crd(spec)).errors).toEqual([expect.stringContaining("estimated messageExpression cost exceeds budget by factor of ")]);
+  expect(updated(crds, stored, { spec: { ...spec, versions: [version({ schema: { openAPIV3Schema: dear } }), other, version({ name: "v3", storage: false, schema: { openAPIV3Schema: dear } })] } }).errors).toEqual([]);
+});
+
+test("what may not change is told before the versions that objects are stored in", () => {
+  const { object } = created(crds, crd());
+  const { errors } = updated(crds, object, { spec: { ...object.spec, group: "example.org", versions: [version({ name: "v2" })] } });
+  expect(errors.map((error) => error.split(":")[0])).toEqual(["spec.group", "status.storedVersions[0]"]);
+  const twice = { ...object, status: { ...object.status!, storedVersions: ["v0", "v1", "v0"] } };
+  expect(updated(crds, twice, {}).errors.map((error) => error.split(":")[0])).toEqual(["status.storedVersions[2]"]);
+});
+
+test.each<[string, Given, string[]]>([
+  ["a map of no known type keeps what is in it from being told apart", { "x-kubernetes-map-type": "future", type: "object", properties: { a: { type: "string", maxLength: 9, "x-kubernetes-validations": [{ rule: "self == oldSelf" }] } } }, [
+    'spec.validation.openAPIV3Schema.properties[m].x-kubernetes-map-type: Unsupported value: "future": supported values: "atomic", "granular"',
+    'spec.validation.openAPIV3Schema.properties[m].properties[a].x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within spec.validation.openAPIV3Schema.properties[m]',
+  ]],
+  ["a path is one in a schema that cannot be looked at", { $ref: "x", type: "object", "x-kubernetes-validations": [{ rule: "true", fieldPath: ".none" }] }, ["spec.validation.openAPIV3Schema.properties[m].$ref: Forbidden: $ref is not supported"]],
+])("%s", (_, m, errors) => expect(created(crds, withSchema({ type: "object", properties: { m } })).errors).toEqual(errors));
+
+test("several schemas where there may be one are shown as the server's own struct", () => {
+  const { errors } = created(crds, withSchema({ type: "object", properties: { a: { type: "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"], items: [{ type: "string" }] } } }));
+  expect(errors).toEqual(expect.arrayContaining([expect.stringMatching(/properties\[a\]\.items: Invalid value: \{"Schema":null,"JSONSchemas":\[\{"ID":"".*\}\]\}: must only have a single schema if x-kubernetes-list-type is map$/)]));
+});
+
+test("a format that nobody checks is warned of once where all versions share it", () => {
+  const schema = { openAPIV3Schema: { type: "object", properties: { a: { type: "string", format: "binary" } } } };
+  const other = { openAPIV3Schema: { type: "object", properties: { a: { type: "string", format: "binary" }, b: { type: "string" } } } };
+  const warnings = (second: Given): readonly string[] => created(crds, crd({ versions: [version({ schema }), version({ name: "v2", storage: false, schema: second })] })).warnings;
+  expect([warnings(schema), warnings(other)].map(({ length }) => length)).toEqual([1, 2]);
+});
+
+test("a schema that cannot be looked at is not known to be structural or not", () => {
+  const given = crd({ versions: [version({ schema: { openAPIV3Schema: { type: "object", properties: { a: { $ref: "x" } } } } })] }) as never;
+  expect(findCondition(planStatus(given, namesTaken([]), 0), "NonStructuralSchema")).toMatchObject({ status: "Unknown", reason: "StructuralError", message: "failed to check validation schema for version v1: OpenAPIV3Schema '$ref' is not supported" });
+});
+
+test("who gives up the names that were taken is accepted", () => {
+  const names = { plural: "widgets", singular: "widget", kind: "Widget", listKind: "WidgetList" };
+  const taken = namesTaken([{ status: { acceptedNames: { plural: "others", singular: "other", kind: "Other", listKind: "OtherList", shortNames: ["w"] } } } as never]);
+  const asks = (more: Given, status?: unknown): never => ({ ...crd({ names: { ...names, ...more } }), ...(status ? { status } : {}) }) as never;
+  const refused = planStatus(asks({ shortNames: ["w"] }), taken, 0);
+  expect([refused.acceptedNames, ["NamesAccepted", "Established"].map((type) => findCondition(refused, type)!.reason)]).toEqual([names, ["ShortNamesConflict", "NotAccepted"]]);
+  const accepted = planStatus(asks({}, refused), taken, 0);
+  expect([accepted.acceptedNames, ["NamesAccepted", "Established"].map((type) => findCondition(accepted, type)!.reason)]).toEqual([names, ["NoConflicts", "InitialNamesAccepted"]]);
+  expect(planStatus(asks({}, accepted), taken, 1)).toBe(accepted);
 });
 
 test("values in a schema are shown by the names of their members", () => {

@@ -11,6 +11,7 @@ import { goQuote } from "../../api/meta/go-quote.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { caBundleProblem } from "../admissionregistration/webhook-client.ts";
 import { approvalCondition } from "./approval.ts";
+import { inconvertible } from "./schema.ts";
 import { structuralErrors } from "./structural.ts";
 
 type Condition = CustomResourceDefinitionCondition;
@@ -33,18 +34,15 @@ export function namesTaken(others: Iterable<Definition>): TakenNames {
 export function planStatus(crd: Definition, taken: TakenNames, nowMs: number): CustomResourceDefinitionStatus {
   const before = statusOf(crd);
   let status = before;
-  if (!Bun.deepEquals(trimmed(crd.spec.names), trimmed(before.acceptedNames))) {
-    const { acceptedNames, conflict } = acceptNames(crd.spec.names, before.acceptedNames, taken);
-    const accepted: Condition = conflict ?? { type: "NamesAccepted", status: "True", reason: "NoConflicts", message: "no conflicts found" };
-    status = withCondition({ ...status, acceptedNames }, accepted, nowMs);
-    if (!findCondition(status, "Established"))
-      status = withCondition(status, { type: "Established", status: "False", reason: "NotAccepted", message: "not all names are accepted" }, nowMs);
-  }
+  const { acceptedNames, conflict } = acceptNames(crd.spec.names, before.acceptedNames, taken);
+  if (!Bun.deepEquals(trimmed(acceptedNames), trimmed(before.acceptedNames))) status = { ...status, acceptedNames };
+  status = withCondition(status, conflict ?? { type: "NamesAccepted", status: "True", reason: "NoConflicts", message: "no conflicts found" }, nowMs);
+  if (!findCondition(status, "Established"))
+    status = withCondition(status, { type: "Established", status: "False", reason: "NotAccepted", message: "not all names are accepted" }, nowMs);
   if (isTrue(status, "NamesAccepted") && !isTrue(status, "Established"))
     status = withCondition(status, established(crd), nowMs);
   const violations = violationsOf(crd);
-  if (violations === undefined) status = withoutCondition(status, "NonStructuralSchema");
-  else status = withCondition(status, { type: "NonStructuralSchema", status: "True", reason: "Violations", message: violations }, nowMs);
+  status = violations ? withCondition(status, violations, nowMs) : withoutCondition(status, "NonStructuralSchema");
   const approval = approvalCondition(crd);
   return approval ? withCondition(status, approval, nowMs) : status;
 }
@@ -90,20 +88,25 @@ function refused(name: string, message: string): Condition {
 }
 
 /** What was found of a spec. It is asked for each time a status is planned, and specs are not changed in place. */
-const known = new WeakMap<Definition["spec"], { readonly violations: string | undefined }>();
+const known = new WeakMap<Definition["spec"], { readonly violations: Condition | undefined }>();
 
 /** What keeps the schemas from being structural; undefined for nothing. */
-function violationsOf({ spec }: Definition): string | undefined {
+function violationsOf({ spec }: Definition): Condition | undefined {
   let found = known.get(spec);
   if (!found) known.set(spec, (found = { violations: findViolations(spec) }));
   return found.violations;
 }
 
-function findViolations(spec: Definition["spec"]): string | undefined {
+function findViolations(spec: Definition["spec"]): Condition | undefined {
+  const type = "NonStructuralSchema";
   const errors = spec.preserveUnknownFields ? [invalid("spec.preserveUnknownFields", true, "must be false")] : [];
-  for (const [i, { schema }] of spec.versions.entries())
-    if (schema?.openAPIV3Schema) errors.push(...structuralErrors(`spec.versions[${i}].schema.openAPIV3Schema`, schema.openAPIV3Schema));
-  return errors.length === 0 ? undefined : formatFieldErrors(errors);
+  for (const [i, { name, schema }] of spec.versions.entries()) {
+    if (!schema?.openAPIV3Schema) continue;
+    const unreadable = inconvertible(schema.openAPIV3Schema);
+    if (unreadable !== undefined) return { type, status: "Unknown", reason: "StructuralError", message: `failed to check validation schema for version ${name}: ${unreadable}` };
+    errors.push(...structuralErrors(`spec.versions[${i}].schema.openAPIV3Schema`, schema.openAPIV3Schema));
+  }
+  return errors.length === 0 ? undefined : { type, status: "True", reason: "Violations", message: formatFieldErrors(errors) };
 }
 
 export function findCondition(status: Readonly<CustomResourceDefinitionStatus> | undefined, type: string): Readonly<Condition> | undefined {

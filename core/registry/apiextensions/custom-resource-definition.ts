@@ -21,10 +21,11 @@ import { statusPart } from "../core/status-part.ts";
 import { defineResource } from "../generic/resource.ts";
 import { validateApproval } from "./approval.ts";
 import { isTrue, statusOf, withCondition } from "./crd-status.ts";
-import { hasKnownReviewVersion, validateColumn, validateConversion, validateNames, validateSelectableFields, validateSubresources } from "./parts.ts";
+import { areTooMany, hasKnownReviewVersion, validateColumn, validateConversion, validateNames, validateSelectableFields, validateSubresources } from "./parts.ts";
 import { isKnownFormat } from "./custom/formats.ts";
-import { inconvertible, schemasIn, validateSchema } from "./schema.ts";
+import { type Excuse, inconvertible, schemasIn, validateSchema } from "./schema.ts";
 import { shownVersions } from "./shown.ts";
+import { excuseOf } from "./stored-faults.ts";
 
 /** Holds a definition until its objects are gone. */
 export const CLEANUP_FINALIZER = "customresourcecleanup.apiextensions.k8s.io";
@@ -67,21 +68,13 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
     const { metadata, spec, status } = definition;
     if (!old && metadata.name && metadata.name !== `${spec.names.plural}.${spec.group}`) yield invalid("metadata.name", metadata.name, `must be spec.names.plural+"."+spec.group`);
     yield* validateSpec("spec", spec, old);
+    if (old) yield* validateChange(spec, old);
     if (status) yield* validateNames("status.acceptedNames", status.acceptedNames ?? {});
     yield* validateStored("status.storedVersions", status?.storedVersions, spec.versions ?? []);
     yield* validateApproval(definition, old);
     if (spec.preserveUnknownFields && !old?.spec.preserveUnknownFields)
       yield invalid("spec.preserveUnknownFields", true, "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead");
   },
-  *validateUpdate({ spec }, { spec: before, status }) {
-    if (isTrue(status, "Established")) {
-      yield* immutable("spec.scope", spec.scope, before.scope);
-      yield* immutable("spec.names.kind", spec.names.kind, before.names.kind);
-    }
-    yield* immutable("spec.group", spec.group, before.group);
-    yield* immutable("spec.names.plural", spec.names.plural, before.names.plural);
-  },
-
   warnings({ spec }, old) {
     const known = new Set(old ? unknownFormats(old.spec) : []);
     return unknownFormats(spec).filter((format) => !known.has(format)).map((format) => `unrecognized format ${goQuote(format)}`);
@@ -92,14 +85,24 @@ export const customResourceDefinitions = defineResource<CustomResourceDefinition
   },
 });
 
-/** Formats that nobody checks, each as often as it is written. */
+function* validateChange(spec: Readonly<CustomResourceDefinitionSpec>, { spec: before, status }: Readonly<CustomResourceDefinition>): Iterable<FieldError> {
+  if (isTrue(status, "Established")) {
+    yield* immutable("spec.scope", spec.scope, before.scope);
+    yield* immutable("spec.names.kind", spec.names.kind, before.names.kind);
+  }
+  yield* immutable("spec.group", spec.group, before.group);
+  yield* immutable("spec.names.plural", spec.names.plural, before.names.plural);
+}
+
+/** Formats that nobody checks, each as often as it is written; what all versions share is written once. */
 function unknownFormats(spec: Readonly<CustomResourceDefinitionSpec>): readonly string[] {
   return schemasOf(spec).flatMap(({ type, format }) => (format && !isKnownFormat(type ?? "", format) ? [format] : []));
 }
 
-/** All versions', with all within them. */
-function schemasOf({ versions }: Readonly<CustomResourceDefinitionSpec>): JSONSchemaProps[] {
-  return (versions ?? []).flatMap(({ schema }) => (schema?.openAPIV3Schema ? [...schemasIn(schema.openAPIV3Schema)] : []));
+/** All versions', with all within them; once, if they share it. */
+function schemasOf({ versions: given }: Readonly<CustomResourceDefinitionSpec>): JSONSchemaProps[] {
+  const versions = given ?? [];
+  return (isShared(versions, "schema") ? versions.slice(0, 1) : versions).flatMap(({ schema }) => (schema?.openAPIV3Schema ? [...schemasIn(schema.openAPIV3Schema)] : []));
 }
 
 /** Who says that objects are stored in no version means the storage version. */
@@ -133,18 +136,19 @@ function* validateSpec(path: string, spec: Readonly<CustomResourceDefinitionSpec
     else if (served && !spec.preserveUnknownFields) yield required(at, "because otherwise all fields are pruned");
   }
   if (spec.preserveUnknownFields && schemasOf(spec).some((schema) => schema.default !== undefined)) yield invalid(child(path, "preserveUnknownFields"), true, "must be false in order to use defaults in the schema");
-  yield* validateVersions(path, spec.versions, old?.versions);
+  const leave = leaveOf(spec, old);
+  yield* validateVersions(path, spec.versions, leave);
   for (const name of ["plural", "singular", "kind", "listKind"] as const) if (!spec.names[name]) yield required(child(path, "names", name));
   yield* validateNames(child(path, "names"), spec.names);
   const first = versions[0];
-  if (first) yield* validateShared(path, versions, { first, old: old?.versions });
+  if (first) yield* validateShared(path, versions, first, leave);
   const { conversion } = spec;
   if (!conversion) return;
   const at = child(path, "conversion");
   if (conversion.strategy !== "None" && spec.preserveUnknownFields) yield invalid(child(at, "strategy"), conversion.strategy, "must be None if spec.preserveUnknownFields is true");
-  const { conversionReviewVersions: reviewed = [], clientConfig } = old?.conversion?.webhook ?? {};
+  const { conversionReviewVersions: reviewed, clientConfig } = old?.conversion?.webhook ?? {};
   yield* validateConversion(at, conversion, {
-    knownVersion: reviewed.length === 0 || hasKnownReviewVersion(reviewed),
+    knownVersion: !reviewed?.length || hasKnownReviewVersion(reviewed),
     readableCa: isTrue(before?.status, "Established") && caBundleProblem(clientConfig?.caBundle) === undefined,
   });
 }
@@ -156,7 +160,26 @@ function* validateGroup(path: string, group: string): Iterable<FieldError> {
   else if (!group.includes(".")) yield invalid(path, group, "should be a domain with at least one dot");
 }
 
-function* validateVersions(path: string, given: readonly CustomResourceDefinitionVersion[] | undefined, old: readonly CustomResourceDefinitionVersion[] | undefined): Iterable<FieldError> {
+/** What an update may leave as it is. */
+interface Leave {
+  readonly old: readonly CustomResourceDefinitionVersion[];
+  readonly excused: Excuse;
+  /** Schemas need not be structural: none was, and nothing in them asks for it. */
+  readonly isFree: boolean;
+}
+
+function leaveOf(spec: Readonly<CustomResourceDefinitionSpec>, old: Readonly<CustomResourceDefinitionSpec> | undefined): Leave {
+  const excused = excuseOf(old);
+  return { old: old?.versions ?? [], excused, isFree: spec.preserveUnknownFields === true && excused("structure") && !schemasOf(spec).some(needsStructure) };
+}
+
+function needsStructure(schema: Readonly<JSONSchemaProps>): boolean {
+  return schema.default !== undefined || schema["x-kubernetes-preserve-unknown-fields"] !== undefined || schema["x-kubernetes-list-type"] !== undefined
+    || schema["x-kubernetes-embedded-resource"] === true || schema["x-kubernetes-int-or-string"] === true
+    || [schema["x-kubernetes-list-map-keys"], schema["x-kubernetes-validations"]].some((list) => (list ?? []).length > 0);
+}
+
+function* validateVersions(path: string, given: readonly CustomResourceDefinitionVersion[] | undefined, leave: Leave): Iterable<FieldError> {
   const versions = given ?? [];
   const own = (part: keyof CustomResourceDefinitionVersion): boolean => !isShared(versions, part);
   const [schemas, subresources, columns, selectable] = [own("schema"), own("subresources"), own("additionalPrinterColumns"), own("selectableFields")];
@@ -165,11 +188,11 @@ function* validateVersions(path: string, given: readonly CustomResourceDefinitio
     const problems = dns1035Label(version.name);
     if (problems.length > 0) yield invalid(child(at, "name"), version.name, problems.join(","));
     yield* validateDeprecation(child(at, "deprecationWarning"), version);
-    if (schemas) yield* validateSchema(child(at, "schema"), version.schema?.openAPIV3Schema, { hasStatus: version.subresources?.status !== undefined, isUnchanged: hasSameSchema(version, old) });
+    if (schemas) yield* validateSchema(child(at, "schema"), version.schema?.openAPIV3Schema, { ...leave, hasStatus: version.subresources?.status !== undefined, isUnchanged: hasSameSchema(version, leave) });
     if (subresources && version.subresources) yield* validateSubresources(child(at, "subresources"), version.subresources);
     if (columns) for (const [j, column] of (version.additionalPrinterColumns ?? []).entries()) yield* validateColumn(index(child(at, "additionalPrinterColumns"), j), column);
     if (selectable && version.selectableFields?.length) {
-      if (schemas && version.schema?.openAPIV3Schema) yield* validateSelectable(at, version);
+      if (schemas && version.schema?.openAPIV3Schema) yield* validateSelectable(at, version, keepsFields(leave.old.find(({ name }) => name === version.name), version, !isShared(leave.old, "selectableFields")));
       else yield invalid(child(at, "selectableFields"), "", "may only be set when `version.schema.openAPIV3Schema` is not included");
     }
   }
@@ -181,28 +204,34 @@ function* validateVersions(path: string, given: readonly CustomResourceDefinitio
   if (first && dns1035Label(first).length > 0) yield invalid(child(path, "version"), first, dns1035Label(first).join(","));
 }
 
-function* validateShared(path: string, versions: readonly CustomResourceDefinitionVersion[], { first, old }: { readonly first: CustomResourceDefinitionVersion; readonly old: readonly CustomResourceDefinitionVersion[] | undefined }): Iterable<FieldError> {
+function* validateShared(path: string, versions: readonly CustomResourceDefinitionVersion[], first: CustomResourceDefinitionVersion, leave: Leave): Iterable<FieldError> {
   const hasStatus = versions.some(({ subresources }) => subresources?.status !== undefined);
-  if (isShared(versions, "schema")) yield* validateSchema(child(path, "validation"), first.schema?.openAPIV3Schema, { hasStatus, isUnchanged: versions.every((version) => hasSameSchema(version, old)) });
+  if (isShared(versions, "schema")) yield* validateSchema(child(path, "validation"), first.schema?.openAPIV3Schema, { ...leave, hasStatus, isUnchanged: hasSameSchema(first, leave) });
   if (isShared(versions, "subresources") && first.subresources) yield* validateSubresources(child(path, "subresources"), first.subresources);
   if (isShared(versions, "additionalPrinterColumns"))
     for (const [i, column] of (first.additionalPrinterColumns ?? []).entries()) yield* validateColumn(index(child(path, "additionalPrinterColumns"), i), column);
   if (isShared(versions, "selectableFields") && first.selectableFields?.length) {
-    if (isShared(versions, "schema") && first.schema) yield* validateSelectable(path, first);
+    if (isShared(versions, "schema") && first.schema) yield* validateSelectable(path, first, keepsFields(leave.old[0], first, isShared(leave.old, "selectableFields")));
     else yield invalid(child(path, "selectableFields"), "", "may only be set when validations.schema is included");
   }
 }
 
-function hasSameSchema({ name, schema }: CustomResourceDefinitionVersion, old: readonly CustomResourceDefinitionVersion[] | undefined): boolean {
-  const before = old?.find((version) => version.name === name);
+/** What all old versions share is that of a new version, too. */
+function hasSameSchema({ name, schema }: CustomResourceDefinitionVersion, { old }: Leave): boolean {
+  const before = isShared(old, "schema") ? old[0] : old.find((version) => version.name === name);
   return before !== undefined && Bun.deepEquals(before.schema, schema);
 }
 
+/** More fields to select by than there may be stay where they were, and all versions shared them or none did. */
+function keepsFields(before: CustomResourceDefinitionVersion | undefined, { selectableFields }: CustomResourceDefinitionVersion, sameForm: boolean): boolean {
+  return sameForm && areTooMany(before?.selectableFields) && Bun.deepEquals(before?.selectableFields, selectableFields);
+}
+
 /** Fields that the version's schema does not lead to. Of a schema that cannot be looked at, that is told here, too. */
-function* validateSelectable(path: string, { selectableFields = [], schema: { openAPIV3Schema: schema } = {} }: CustomResourceDefinitionVersion): Iterable<FieldError> {
+function* validateSelectable(path: string, { selectableFields = [], schema: { openAPIV3Schema: schema } = {} }: CustomResourceDefinitionVersion, anyNumber: boolean): Iterable<FieldError> {
   const unreadable = schema && inconvertible(schema);
   if (unreadable !== undefined) yield invalid(child(path, "schema", "openAPIV3Schema"), "", unreadable);
-  yield* validateSelectableFields(child(path, "selectableFields"), selectableFields, unreadable === undefined ? schema ?? {} : {});
+  yield* validateSelectableFields(child(path, "selectableFields"), selectableFields, unreadable === undefined ? schema ?? {} : {}, { anyNumber });
 }
 
 function* validateDeprecation(path: string, { deprecated, deprecationWarning: text }: CustomResourceDefinitionVersion): Iterable<FieldError> {
@@ -219,6 +248,6 @@ function* validateStored(path: string, stored: readonly string[] | undefined, ve
   for (const [i, { name, storage }] of versions.entries()) // a name that is there twice is found once
     if (storage && (!stored.includes(name) || versions.findIndex((version) => version.name === name) < i)) yield invalid(path, stored, `must have the storage version ${name}`);
   for (const [i, name] of stored.entries())
-    if (!versions.some((version) => version.name === name))
+    if (stored.lastIndexOf(name) === i && !versions.some((version) => version.name === name))
       yield invalid(index(path, i), name, `missing from spec.versions; ${name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in ${name} and removes ${name} from status.storedVersions`);
 }

@@ -59,7 +59,7 @@ function* pathUnder(path: string, text: string, roots: readonly string[], detail
   else if (!roots.some((root) => text.startsWith(`${root}.`))) yield invalid(path, text, detail);
 }
 
-export function* validateSelectableFields(path: string, fields: readonly SelectableField[], schema: JSONSchemaProps): Iterable<FieldError> {
+export function* validateSelectableFields(path: string, fields: readonly SelectableField[], schema: JSONSchemaProps, { anyNumber }: { readonly anyNumber: boolean }): Iterable<FieldError> {
   const seen = new Set<string>();
   for (const [i, { jsonPath }] of fields.entries()) {
     const at = child(index(path, i), "jsonPath");
@@ -71,8 +71,11 @@ export function* validateSelectableFields(path: string, fields: readonly Selecta
     if (seen.has(jsonPath)) yield duplicate(at, jsonPath);
     seen.add(jsonPath);
   }
-  if (seen.size > SELECTABLE_FIELDS_MAX) yield tooMany(path, seen.size, SELECTABLE_FIELDS_MAX);
+  if (seen.size > SELECTABLE_FIELDS_MAX && !anyNumber) yield tooMany(path, seen.size, SELECTABLE_FIELDS_MAX);
 }
+
+/** Whether there are more than there may be. */
+export function areTooMany(fields: readonly SelectableField[] | undefined): boolean { return (fields ?? []).length > SELECTABLE_FIELDS_MAX; }
 
 /** What a path like `.spec.color` leads to, or why it leads nowhere. */
 function schemaAt(jsonPath: string, root: JSONSchemaProps): JsonSchema | string {

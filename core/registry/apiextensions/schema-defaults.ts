@@ -15,11 +15,15 @@ import { ruleTree } from "./rules/rule-tree.ts";
 
 const META = new Set(["metadata", "apiVersion", "kind"]);
 
-interface Round { budget: number }
+interface Round {
+  budget: number;
+  /** Whether defaults may have fields that the schema does not know. Asked for when there are some. */
+  readonly unknownFields: () => boolean;
+}
 
-export function defaultErrors(path: string, schema: Readonly<JSONSchemaProps>): FieldError[] {
+export function defaultErrors(path: string, schema: Readonly<JSONSchemaProps>, { unknownFields }: Pick<Round, "unknownFields">): FieldError[] {
   const structure = structureOf(schema);
-  return structure.has.defaults ? [...below(path, structure, rootOf(structure), { budget: RUNTIME_COST_BUDGET })] : [];
+  return structure.has.defaults ? [...below(path, structure, rootOf(structure), { budget: RUNTIME_COST_BUDGET, unknownFields })] : [];
 }
 
 interface Place {
@@ -49,7 +53,7 @@ function* below(path: string, structure: Structure, inherited: Place, round: Rou
 function* ofDefault(path: string, structure: Structure, place: Place, round: Round): Iterable<FieldError> {
   const { byDefault } = structure, { insideMeta, isRoot } = place;
   const { value, error } = insideMeta ? { value: byDefault } : inForm(byDefault, structure, path);
-  if (!insideMeta && pruned(byDefault, structure) !== byDefault) yield invalid(path, inKeyOrder(value), "must not have unknown fields"); // told as it has become meanwhile
+  if (!insideMeta && pruned(byDefault, structure) !== byDefault && !round.unknownFields()) yield invalid(path, inKeyOrder(value), "must not have unknown fields"); // told as it has become meanwhile
   const errors = insideMeta ? metaErrors(path, value, place) : error ? [error] : [...validateResources(value, structure, path)];
   if (errors.length === 0) errors.push(...validateValue(value, structureOf(withoutIntOrString(structure.schema)), { field: path }));
   yield* errors;

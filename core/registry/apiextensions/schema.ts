@@ -10,13 +10,14 @@ import type { JSONSchemaProps, ValidationRule } from "../../api/gen/apiextension
 import { childContext, rootContext, type RuleContext, ruleErrors, totalErrors } from "./rules/check-rules.ts";
 import { fieldPath, FieldPathError } from "./rules/field-path.ts";
 import { defaultErrors } from "./schema-defaults.ts";
-import { shownSchema } from "./shown.ts";
+import { shownItems, shownSchema } from "./shown.ts";
 import { additionalOf, itemsOf, structuralErrors } from "./structural.ts";
 
 type Schema = Readonly<JSONSchemaProps>;
 
 const TYPES = ["array", "boolean", "integer", "number", "object", "string"];
 const REASONS = ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
+const MAP_TYPES = ["atomic", "granular"];
 const META = new Set(["metadata", "kind", "apiVersion"]);
 /** Go's names of the fields, in upstream's order: the message lists them. */
 const ALLOWED_AT_ROOT = "Description Type Format Title Maximum ExclusiveMaximum Minimum ExclusiveMinimum MaxLength MinLength Pattern MaxItems MinItems UniqueItems MultipleOf Required Items Properties ExternalDocs Example XPreserveUnknownFields XValidations".split(" ");
@@ -25,18 +26,33 @@ const OPTIONAL: ReadonlySet<string> = new Set(["$ref", "additionalItems", "addit
 const GO_NAMES: Readonly<Record<string, string>> = { "x-kubernetes-preserve-unknown-fields": "XPreserveUnknownFields", "x-kubernetes-validations": "XValidations" };
 const UNSUPPORTED = ["id", "additionalItems", "patternProperties", "definitions", "dependencies", "$ref"] as const;
 
-/** `path`: of what holds `openAPIV3Schema`. `isUnchanged`: it has been stored like this. */
-export function* validateSchema(path: string, schema: Schema | undefined, { hasStatus, isUnchanged = false }: { readonly hasStatus: boolean; readonly isUnchanged?: boolean }): Iterable<FieldError> {
+/** Types that there are not; schemas that are not structural; defaults with unknown fields; items of sets that can be changed in part; items, or keys of them, that may be missing or null. */
+export type Fault = "types" | "structure" | "defaults" | "sets" | "keys";
+/** Whether what is stored has such a fault already: then it is not told of. */
+export type Excuse = (fault: Fault) => boolean;
+
+interface SchemaOptions {
+  readonly hasStatus: boolean;
+  /** It has been stored like this. */
+  readonly isUnchanged?: boolean;
+  /** It need not be structural, and is not looked at as such. */
+  readonly isFree?: boolean;
+  readonly excused?: Excuse;
+}
+
+/** `path`: of what holds `openAPIV3Schema`. */
+export function* validateSchema(path: string, schema: Schema | undefined, { hasStatus, isUnchanged = false, isFree = false, excused = () => false }: SchemaOptions): Iterable<FieldError> {
   if (!schema) return;
   const at = child(path, "openAPIV3Schema");
   if (hasStatus) yield* rootFields(at, schema);
   if (schema.nullable) yield forbidden(child(at, "nullable"), "nullable cannot be true at the root");
-  const unreadable = inconvertible(schema);
-  const structural = unreadable === undefined ? [...structuralErrors(at, schema)] : [];
-  if (unreadable === undefined && structural.length === 0) structural.push(...defaultErrors(at, schema));
+  const unreadable = isFree ? undefined : inconvertible(schema);
+  const isLookedAt = !isFree && unreadable === undefined;
+  const structural = isLookedAt ? [...structuralErrors(at, schema)] : [];
+  if (isLookedAt && structural.length === 0) structural.push(...defaultErrors(at, schema, { unknownFields: () => excused("defaults") }));
   yield* structural;
-  const found: Found = { schema: [], rules: [] };
-  const rules = unreadable === undefined && structural.length === 0 ? rootContext(schema, { isUnchanged }) : undefined;
+  const found: Found = { schema: [], rules: [], excused };
+  const rules = isLookedAt && structural.length === 0 ? rootContext(schema, { isUnchanged }) : undefined;
   visit(at, schema, { isRoot: true, rules }, found);
   yield* found.schema;
   yield* found.rules;
@@ -60,7 +76,7 @@ export function inconvertible(schema: Schema): string | undefined {
 function isGiven(schema: Schema, field: (typeof UNSUPPORTED)[number]): boolean { return schema[field] !== undefined && !(field === "id" && schema.id === ""); }
 
 /** Errors of a schema, and of the rules in it. */
-interface Found { readonly schema: FieldError[]; readonly rules: FieldError[] }
+interface Found { readonly schema: FieldError[]; readonly rules: FieldError[]; readonly excused: Excuse }
 
 /** With a status subresource, the root must be one that its two halves can be taken out of. */
 function* rootFields(path: string, schema: Schema): Iterable<FieldError> {
@@ -93,15 +109,16 @@ function visit(path: string, schema: Schema, place: Place, found: Found): void {
   const before = found.schema.length;
   const inside: Place = { insideMeta: place.insideMeta ?? false, noDefaults: place.noDefaults, rules: undefined };
   const context = (below: Schema, uncorrelated?: string): { readonly rules: RuleContext | undefined } => ({ rules: place.rules && childContext(place.rules, below, uncorrelated) });
-  found.schema.push(...standard(path, schema, place));
+  found.schema.push(...standard(path, schema, place, found.excused));
   if (schema.uniqueItems) found.schema.push(forbidden(child(path, "uniqueItems"), "uniqueItems cannot be set to true since the runtime complexity becomes quadratic"));
   found.schema.push(...additional(path, schema));
   const additionalSchema = additionalOf(schema);
+  const uncorrelated = MAP_TYPES.includes(schema["x-kubernetes-map-type"] ?? "granular") ? undefined : path;
   if (additionalSchema) visit(child(path, "additionalProperties"), additionalSchema, { ...inside, ...(inside.insideMeta && { noDefaults: "inside additionalProperties applying to object metadata" }), ...context(additionalSchema) }, found);
   for (const [name, property] of Object.entries(schema.properties ?? {})) {
     const isMeta = (place.isRoot === true || schema["x-kubernetes-embedded-resource"] === true) && META.has(name);
     const meta = isMeta ? { insideMeta: true, noDefaults: place.isRoot ? `in top-level ${name}` : inside.noDefaults } : {};
-    visit(key(child(path, "properties"), name), property, { ...inside, ...meta, ...context(property) }, found);
+    visit(key(child(path, "properties"), name), property, { ...inside, ...meta, ...context(property, uncorrelated) }, found);
   }
   if (schema.not) visit(child(path, "not"), schema.not, inside, found);
   for (const clause of ["allOf", "oneOf", "anyOf"] as const) for (const [i, part] of (schema[clause] ?? []).entries()) visit(index(child(path, clause), i), part, inside, found);
@@ -109,7 +126,7 @@ function visit(path: string, schema: Schema, place: Place, found: Found): void {
   const items = itemsOf(schema);
   if (items) visit(child(path, "items"), items, { ...inside, ...context(items, schema["x-kubernetes-list-type"] === "map" ? undefined : path) }, found);
   if (schema["x-kubernetes-preserve-unknown-fields"] === false) found.schema.push(invalid(child(path, "x-kubernetes-preserve-unknown-fields"), false, "must be true or undefined"));
-  found.schema.push(...mapType(path, schema), ...listType(path, schema));
+  found.schema.push(...mapType(path, schema), ...listType(path, schema, found.excused));
   for (const [i, rule] of (schema["x-kubernetes-validations"] ?? []).entries()) found.schema.push(...validationRule(index(child(path, "x-kubernetes-validations"), i), rule, schema));
   if (place.rules && found.schema.length === before) found.rules.push(...ruleErrors(path, place.rules));
 }
@@ -131,9 +148,11 @@ export function* schemasIn(schema: Schema): Iterable<Schema> {
   for (const part of [itemsOf(schema), ...allOf, ...anyOf, ...oneOf, not, ...Object.values(properties), additionalOf(schema)]) if (part) yield* schemasIn(part);
 }
 
-function* standard(path: string, schema: Schema, { insideMeta, noDefaults }: Place): Iterable<FieldError> {
+export function isKnownType(type = ""): boolean { return type === "" || TYPES.includes(type); }
+
+function* standard(path: string, schema: Schema, { insideMeta, noDefaults }: Place, excused: Excuse): Iterable<FieldError> {
   const { type = "" } = schema;
-  if (type !== "" && !TYPES.includes(type)) yield notSupported(child(path, "type"), type, TYPES);
+  if (!isKnownType(type) && !excused("types")) yield notSupported(child(path, "type"), type, TYPES);
   if (schema.default !== undefined && noDefaults !== undefined) yield forbidden(child(path, "default"), `must not be set ${noDefaults}`);
   for (const name of UNSUPPORTED) if (isGiven(schema, name)) yield forbidden(child(path, name), `${name} is not supported`);
   if (type === "null") yield forbidden(child(path, "type"), "type cannot be set to null, use nullable as an alternative");
@@ -150,7 +169,7 @@ function* mapType(path: string, schema: Schema): Iterable<FieldError> {
   const kind = schema["x-kubernetes-map-type"];
   if (kind === undefined) return;
   yield* typeMustBe(path, schema, "object", "x-kubernetes-map-type");
-  if (kind !== "atomic" && kind !== "granular") yield notSupported(child(path, "x-kubernetes-map-type"), kind, ["atomic", "granular"]);
+  if (!MAP_TYPES.includes(kind)) yield notSupported(child(path, "x-kubernetes-map-type"), kind, MAP_TYPES);
 }
 
 function* typeMustBe(path: string, { type = "" }: Schema, wanted: string, extension: string): Iterable<FieldError> {
@@ -159,24 +178,33 @@ function* typeMustBe(path: string, { type = "" }: Schema, wanted: string, extens
   yield type === "" ? required(child(path, "type"), detail) : invalid(child(path, "type"), type, detail);
 }
 
-function* listType(path: string, schema: Schema): Iterable<FieldError> {
+function* listType(path: string, schema: Schema, excused: Excuse): Iterable<FieldError> {
   const kind = schema["x-kubernetes-list-type"];
   const keys = schema["x-kubernetes-list-map-keys"] ?? [];
   const at = child(path, "x-kubernetes-list-type");
-  const items = itemsOf(schema);
   if (kind !== undefined && schema.type !== "array") yield* typeMustBe(path, schema, "array", "x-kubernetes-list-type");
-  else if (kind === "set" && items) yield* setItems(child(path, "items"), items);
+  else for (const error of setItems(child(path, "items"), schema)) if (!excused("sets")) yield error;
   if (kind !== undefined && !["atomic", "set", "map"].includes(kind)) yield notSupported(at, kind, ["atomic", "set", "map"]);
   if (keys.length > 0 && kind !== "map") {
     const detail = "must be map if x-kubernetes-list-map-keys is non-empty";
     yield kind === undefined ? required(at, detail) : invalid(at, kind, detail);
   }
   if (kind === "map") yield* mapItems(path, schema, keys);
-  if ((kind === "set" || kind === "map") && items?.nullable) yield forbidden(child(path, "items", "nullable"), `cannot be nullable when x-kubernetes-list-type is ${kind}`);
-  if (kind === "map" && items) yield* mapKeys(child(path, "items", "properties"), items, keys);
+  for (const error of keyedItems(path, schema)) if (!excused("keys")) yield error;
 }
 
-function* setItems(path: string, items: Schema): Iterable<FieldError> {
+/** What keeps items of a set or a map, or their keys, from being told apart. */
+export function* keyedItems(path: string, schema: Schema): Iterable<FieldError> {
+  const kind = schema["x-kubernetes-list-type"], items = itemsOf(schema);
+  if (!items || (kind !== "set" && kind !== "map")) return;
+  if (items.nullable) yield forbidden(child(path, "items", "nullable"), `cannot be nullable when x-kubernetes-list-type is ${kind}`);
+  if (kind === "map") yield* mapKeys(child(path, "items", "properties"), items, schema["x-kubernetes-list-map-keys"] ?? []);
+}
+
+/** What keeps items of a set from being wholes. */
+export function* setItems(path: string, schema: Schema): Iterable<FieldError> {
+  const items = itemsOf(schema);
+  if (!items || schema["x-kubernetes-list-type"] !== "set") return;
   const detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
   const [listKind, mapKind] = [items["x-kubernetes-list-type"], items["x-kubernetes-map-type"]];
   if (items.type === "array" && listKind !== undefined && listKind !== "atomic") yield invalid(child(path, "x-kubernetes-list-type"), listKind, detail);
@@ -188,7 +216,7 @@ function* mapItems(path: string, schema: Schema, keys: readonly string[]): Itera
   const keysAt = child(path, "x-kubernetes-list-map-keys");
   if (keys.length === 0) yield required(keysAt, "must not be empty if x-kubernetes-list-type is map");
   if (schema.items === undefined) yield required(child(path, "items"), "must have a schema if x-kubernetes-list-type is map");
-  else if (!items) yield invalid(child(path, "items"), schema.items, "must only have a single schema if x-kubernetes-list-type is map");
+  else if (!items) yield invalid(child(path, "items"), shownItems(schema.items as readonly Schema[]), "must only have a single schema if x-kubernetes-list-type is map");
   if (!items) return;
   if (items.type !== "object") { yield invalid(child(path, "items", "type"), items.type ?? "", "must be object if parent array's x-kubernetes-list-type is map"); return; }
   for (const [i, name] of keys.entries()) {
@@ -224,7 +252,9 @@ function* validationRule(path: string, { rule = "", message = "", messageExpress
   if (written !== "" && !isFieldPath(written, schema)) yield invalid(child(path, "fieldPath"), written, "must be a valid path");
 }
 
+/** In a schema that cannot be looked at, any path is one. */
 function isFieldPath(written: string, schema: Schema): boolean {
+  if (inconvertible(schema) !== undefined) return true;
   try {
     fieldPath(written, schema);
     return true;

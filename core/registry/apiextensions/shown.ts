@@ -19,7 +19,7 @@ const FIELDS: readonly Field[] = [
   ["ID", "id", ""], ["Schema", "$schema", ""], ["Ref", "$ref", null], ["Description", "description", ""], ["Type", "type", ""], ["Nullable", "nullable", false], ["Format", "format", ""], ["Title", "title", ""], ["Default", "default", null, inKeyOrder],
   ["Maximum", "maximum", null], ["ExclusiveMaximum", "exclusiveMaximum", false], ["Minimum", "minimum", null], ["ExclusiveMinimum", "exclusiveMinimum", false], ["MaxLength", "maxLength", null], ["MinLength", "minLength", null],
   ["Pattern", "pattern", ""], ["MaxItems", "maxItems", null], ["MinItems", "minItems", null], ["UniqueItems", "uniqueItems", false], ["MultipleOf", "multipleOf", null], ["Enum", "enum", null, inKeyOrder], ["MaxProperties", "maxProperties", null],
-  ["MinProperties", "minProperties", null], ["Required", "required", null], ["Items", "items", null, (items: Schema | readonly Schema[]) => ({ Schema: shownOrNull(itemsOf({ items })), JSONSchemas: Array.isArray(items) ? each(items) : null })],
+  ["MinProperties", "minProperties", null], ["Required", "required", null], ["Items", "items", null, shownItems],
   ["AllOf", "allOf", null, each], ["OneOf", "oneOf", null, each], ["AnyOf", "anyOf", null, each], ["Not", "not", null, shownSchema], ["Properties", "properties", null, named], ["AdditionalProperties", "additionalProperties", null, orBool],
   ["PatternProperties", "patternProperties", null, named], ["Dependencies", "dependencies", null, (parts: Readonly<Record<string, unknown>>) => mapped(parts, (part) => ({ Schema: shownOrNull(itemsOf({ items: part })), Property: Array.isArray(part) ? part : null }))],
   ["AdditionalItems", "additionalItems", null, orBool], ["Definitions", "definitions", null, named], ["ExternalDocs", "externalDocs", null, ({ description = "", url = "" }: NonNullable<JSONSchemaProps["externalDocs"]>) => ({ Description: description, URL: url })],
@@ -31,6 +31,7 @@ export function shownSchema(schema: Schema): object {
   return Object.fromEntries(FIELDS.map(([go, json, zero, form]) => [go, schema[json] === undefined || schema[json] === null ? zero : form ? form(schema[json] as never) : schema[json]]));
 }
 
+export function shownItems(items: Schema | readonly Schema[]): object { return { Schema: shownOrNull(itemsOf({ items })), JSONSchemas: Array.isArray(items) ? each(items) : null }; }
 function shownOrNull(schema: Schema | undefined): unknown { return schema ? shownSchema(schema) : null; }
 function orBool(given: unknown): unknown { return { Allows: given !== false, Schema: shownOrNull(additionalOf({ additionalProperties: given })) }; }
 function mapped<T>(map: Readonly<Record<string, T>>, form: (value: T) => unknown): unknown { return Object.fromEntries(Object.keys(map).sort().map((name) => [name, form(map[name]!)])); }

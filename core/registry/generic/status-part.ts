@@ -6,7 +6,9 @@ export const STATUS_PART: Extract<Subresource, { type: "part" }> = {
   generation: false,
   prepare(next, old) {
     const { managedFields, resourceVersion } = next.metadata;
-    for (const [name, value] of Object.entries(old)) if (name !== "status") (next as unknown as Record<string, unknown>)[name] = value;
+    const fields = next as unknown as Record<string, unknown>;
+    for (const name of Object.keys(fields)) if (name !== "status" && !Object.hasOwn(old, name)) delete fields[name];
+    for (const [name, value] of Object.entries(old)) if (name !== "status") fields[name] = value;
     const { managedFields: _, ...kept } = old.metadata;
     next.metadata = { ...kept, resourceVersion, ...(managedFields && { managedFields }) };
   },

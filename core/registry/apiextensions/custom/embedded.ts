@@ -42,7 +42,7 @@ export function coerceMetadata(metadata: unknown, path: string, { repair = false
   const type = objectMetaType();
   const { object, clean } = canonical(type, metadata ?? {});
   if (clean || repair) return object;
-  const { error, strict } = diagnose(type, jsonNodeOf(metadata));
+  const { error, strict } = diagnose(type, jsonNodeOf(inKeyOrder(metadata))); // a map is read in the order of its keys
   if (error !== undefined) throw new MalformedError(error);
   for (const text of strict) {
     const name = /^unknown field "(.*)"$/.exec(text)?.[1];

@@ -3,7 +3,6 @@
  *
  * Source: kubernetes v1.36 apiextensions-apiserver/pkg/registry/customresource/{etcd,validator}.go
  */
-import { stringify } from "../../../api/codec/json.ts";
 import type { Scale } from "../../../api/gen/autoscaling.v1.ts";
 import type { CustomResourceSubresourceScale } from "../../../api/gen/apiextensions.v1.ts";
 import { type FieldError, invalid } from "../../../api/meta/field-error.ts";
@@ -11,6 +10,7 @@ import { goNumber } from "../../../api/meta/go-float.ts";
 import { goQuote } from "../../../api/meta/go-quote.ts";
 import type { ApiObject } from "../../../api/meta/object-meta.ts";
 import { badRequest, internalError } from "../../../api/meta/status-error.ts";
+import { formatGo } from "../../../api/patch/json-value.ts";
 import type { Subresource } from "../../generic/resource.ts";
 import { isNumber, numberType } from "./numbers.ts";
 import { isMap, type JsonMap } from "./prune.ts";
@@ -118,10 +118,8 @@ function setAt(object: Record<string, unknown>, [part = "", ...rest]: readonly s
 }
 
 function wrong(parts: readonly string[], value: unknown, wanted: string): AccessError {
-  return new AccessError(`.${parts.join(".")} accessor error: ${shown(value)} is of the type ${goType(value)}, expected ${wanted}`);
+  return new AccessError(`.${parts.join(".")} accessor error: ${isNumber(value) ? goNumber(value) : formatGo(value)} is of the type ${goType(value)}, expected ${wanted}`);
 }
-
-function shown(value: unknown): string { return isNumber(value) ? goNumber(value) : typeof value === "object" ? stringify(value) : String(value); }
 
 function goType(value: unknown): string {
   if (value === null) return "<nil>";

@@ -103,12 +103,12 @@ function jsonType(value: unknown): { readonly type: string; readonly format: str
   return { type: typeof value === "object" ? "object" : typeof value, format: "" };
 }
 
-function text(value: string, { schema: { maxLength, minLength }, pattern }: Structure, path: string): Finding[] {
+function text(value: string, { schema: { maxLength, minLength, pattern: written }, pattern }: Structure, path: string): Finding[] {
   const length = maxLength === undefined && minLength === undefined ? 0 : [...value].length;
   if (maxLength !== undefined && length > maxLength) return [{ type: "tooLong", path, message: `${path} in body should be at most ${maxLength} chars long`, value, max: maxLength }];
   if (minLength !== undefined && length < minLength) return [{ type: "other", path, message: `${path} in body should be at least ${minLength} chars long`, value }];
   if (pattern === undefined || (typeof pattern !== "string" && pattern.test(value))) return [];
-  const shown = typeof pattern === "string" ? `, but pattern is invalid: ${pattern}` : pattern.source;
+  const shown = typeof pattern === "string" ? `${written}, but pattern is invalid: ${pattern}` : pattern.source;
   return [{ type: "other", path, message: `${path} in body should match '${shown}'`, value }];
 }
 

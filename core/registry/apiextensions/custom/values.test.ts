@@ -3,6 +3,7 @@ import { formatFieldError } from "../../../api/meta/field-error.ts";
 import { Correlated } from "./correlate.ts";
 import { defaulted } from "./default.ts";
 import { CustomKind } from "./custom-kind.ts";
+import { customResource } from "./custom-resource.ts";
 import { coerceEmbedded, validateEmbedded } from "./embedded.ts";
 import { isKnownFormat, formatCheck } from "./formats.ts";
 import { compileJsonPath } from "./json-path.ts";
@@ -86,6 +87,7 @@ test.each<[Schema, unknown, string[]]>([
   [object({ a: string, b: string }, { oneOf: [{ required: ["a"] }, { required: ["b"] }] }), { a: "", b: "" }, ['<nil>: Invalid value: "": "v" must validate one and only one schema (oneOf). Found 2 valid alternatives']],
   [object({ a: string }, { anyOf: [{ required: ["a"] }, { properties: { a: { enum: ["x"] } } }] }), { a: "y" }, []],
   [{ ...string, allOf: [{ minLength: 1 }, { pattern: "^b" }] }, "a", ["v: Invalid value: \"a\": v in body should match '^b'", '<nil>: Invalid value: "": "v" must validate all the schemas (allOf)']],
+  [{ ...string, pattern: "+" }, "a", ["v: Invalid value: \"a\": v in body should match '+, but pattern is invalid: error parsing regexp: missing argument to repetition operator: `+`'"]],
   [{ ...string, not: { enum: ["a"] } }, "a", ['<nil>: Invalid value: "": "v" must not validate the schema (not)']],
   [{ ...string, format: "date-time" }, "2020-01-01", ['v: Invalid value: "2020-01-01": v in body must be of type date-time: "2020-01-01"']],
 ])("validation %#", (schema, value, errors) => expect(validateValue({ v: value }, structureOf(object({ v: schema }))).map(formatFieldError)).toEqual(errors));
@@ -133,6 +135,7 @@ test("resources inside: their metadata is read, repaired if it is stored, and ch
   expect(paths).toEqual(["t.metadata.x"]);
   for (const repair of [false, true]) expect(coerceEmbedded({ t: { metadata: null } }, structure, { repair })).toEqual({ t: { metadata: {} } });
   expect(() => coerceEmbedded({ t: { metadata: { name: "a", labels: 5 } } }, structure, {})).toThrow('t.metadata: Invalid value: {"labels":5,"name":"a"}: json: cannot unmarshal number');
+  expect(() => coerceEmbedded({ t: { metadata: { name: 5, labels: 5 } } }, structure, {})).toThrow('t.metadata: Invalid value: {"labels":5,"name":5}: json: cannot unmarshal number into Go struct field ObjectMeta.labels');
   expect(() => coerceEmbedded({ t: { kind: 5 } }, structure, {})).toThrow("t.kind: Invalid value: 5: must be a string");
   expect(coerceEmbedded({ t: { kind: 5, metadata: { name: 5, labels: { a: "b" } } } }, structure, { repair: true })).toEqual({ t: { metadata: { labels: { a: "b" } } } });
   expect([...validateEmbedded({ t: { apiVersion: "a/b/c", kind: "Po d", metadata: { labels: { "a/b/c": "" } } } }, structure)].map(formatFieldError)).toEqual([
@@ -162,5 +165,16 @@ test.each<[string, unknown[]]>([
   expect(compileJsonPath(path).find({ spec: { replicas: 3 }, list: [{ name: "a", v: 1, w: true }, { name: "b", v: 2 }], labels: { "a.b/c": "x" } })).toEqual(found));
 
 test("replicas below what is no object", () => {
+  expect([...validateScaleSpec({ spec: [1, { a: "b" }, {}] }, { specReplicasPath: ".spec.n" } as never)]).toMatchObject([{ detail: ".spec.n accessor error: [1 map[a:b] map[]] is of the type []interface {}, expected map[string]interface{}" }]);
   expect([...validateScaleSpec({ spec: "x" }, { specReplicasPath: ".spec.n" } as never)]).toMatchObject([{ detail: ".spec.n accessor error: x is of the type string, expected map[string]interface{}" }]);
+});
+
+test("who writes the status changes nothing else: what is not there does not come", () => {
+  const version = { name: "v1", served: true, storage: true, subresources: { status: {} } };
+  const { status } = customResource({ spec: { group: "a.b" }, names: { plural: "things", kind: "Thing" }, version, structure: () => structureOf(undefined) }).subresources!;
+  if (status?.type !== "part") throw new Error("no part");
+  const old = { apiVersion: "a.b/v1", kind: "Thing", metadata: { name: "a", labels: { a: "b" } }, data: 1 };
+  const next = { apiVersion: "a.b/v1", kind: "Thing", metadata: { name: "a", labels: { c: "d" } }, spec: { a: 1 }, data: 2, status: { ready: true } };
+  status.prepare(next as never, old as never, {} as never);
+  expect(next).toEqual({ ...old, metadata: { ...old.metadata, resourceVersion: undefined }, status: { ready: true } });
 });

@@ -32,6 +32,10 @@ test.each<[string, JSONSchemaProps, unknown, string]>([
   ["a time", { type: "string", format: "date-time" }, "k2", 'Invalid date-time formatted string k2: parsing time "k2" as "2006-01-02T15:04:05": cannot parse "k2" as "2006"'],
   ["a time in a zone", { type: "string", format: "date-time" }, "2020-01-01T00:00:00.5+1", 'Invalid date-time formatted string 2020-01-01T00:00:00.5+1: parsing time "2020-01-01T00:00:00.5+1": extra text: "+1"'],
   ["an object", { type: "object", properties: {} }, 1, "invalid data, expected a map for the provided schema with type=object"],
+  ["an int, as it is too large for one", { type: "integer" }, 2 ** 63, "invalid data, expected int, got float64"],
+  ["an int or a string", { "x-kubernetes-int-or-string": true }, -(2 ** 64), "invalid data, expected XIntOrString value to be either a string or integer"],
+  ...([["1", 0], ["YWJjZ", 4], ["YW", 0], ["YWI=", undefined], ["YW=", 3], ["YW=x", 2], ["Y=", 1], ["YWJj=", 4], ["YWI==", 4], ["YW===", 4], ["Y$", 1]] as const).flatMap(([text, at]): [string, JSONSchemaProps, unknown, string][] =>
+    at === undefined ? [] : [[`bytes (${text})`, { type: "string", format: "byte" }, text, `Invalid byte formatted string ${text}: illegal base64 data at input byte ${at}`]]),
 ])("what cannot be read as %s is no equal of anything", (_, schema, value, problem) => {
   expect(told(object({ a: schema }, { rule: "self == oldSelf" }), { a: value }, { a: value })).toEqual([`v: Invalid value: "object": ${problem} evaluating rule: self == oldSelf`]);
 });
