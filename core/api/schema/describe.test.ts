@@ -26,12 +26,7 @@ test("a model's quotes within quotes stay escaped", () => {
   const root = mkdtempSync(join(tmpdir(), "models-"));
   try {
     mkdirSync(join(root, "v1"), { recursive: true });
-    writeFileSync(join(root, "v1/Pod.d.ts"), String.raw`/**
- * Such as "[{\"a\": 1}]", it\'s *\/ a list.
- */
-export interface IPod {
-}
-`);
+    writeFileSync(join(root, "v1/Pod.d.ts"), ["/**", String.raw` * Such as "[{\"a\": 1}]", it\'s *\/ a list.`, " */", "export interface IPod {", "}", ""].join("\n"));
     const found = describe({ models: readModels(root, ""), client: new Map(), parameters: new Map() });
     expect(found["io.k8s.api.core.v1.Pod"]?.[""]).toBe(String.raw`Such as "[{\"a\": 1}]", it's */ a list.`);
   } finally {
