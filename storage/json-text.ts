@@ -1,5 +1,6 @@
 /**
  * JSON that keeps integers whole: those beyond 2^53, which a number would round, are bigints in a value and digits in its text.
+ * Beyond 64 bits a whole number is a float, as in Go: 1e20 is written as digits, too, and must not come back as what no write takes.
  */
 
 /** JSON.rawJSON is in every engine we run on, but not in TypeScript's library. */
@@ -23,5 +24,7 @@ export function parseValueText(text: string): unknown {
 }
 
 function keepInteger(_key: string, value: unknown, { source }: { readonly source?: string }): unknown {
-  return typeof value === "number" && !Number.isSafeInteger(value) && source !== undefined && INTEGER.test(source) ? BigInt(source) : value;
+  if (typeof value !== "number" || Number.isSafeInteger(value) || source === undefined || !INTEGER.test(source)) return value;
+  const exact = BigInt(source);
+  return BigInt.asIntN(64, exact) === exact ? exact : value;
 }

@@ -132,6 +132,11 @@ describe("Priority", () => {
     expect({ priorityClassName, priority, preemptionPolicy }).toEqual({ priorityClassName: undefined, preemptionPolicy: undefined, ...result });
   });
 
+  test("a class whose name no path can have is not asked for", async () => {
+    const asking = priorityAdmission({ priorityClasses: { find: () => Promise.reject(new Error("asked")) }, informer: none, client: client.resource(PRIORITY_CLASSES) });
+    expect(await runPlugin(asking, create(pod({ priorityClassName: ".." })))).toBe('pods "web" is forbidden: no PriorityClass with name .. was found');
+  });
+
   test.each([
     [{ priorityClassName: "gone" }, 'pods "web" is forbidden: no PriorityClass with name gone was found'],
     [{ priorityClassName: "high", priority: 5 }, 'pods "web" is forbidden: the integer value of priority (5) must not be provided in pod spec; priority admission controller computed 1000 from the given PriorityClass name'],

@@ -5,6 +5,7 @@
  */
 import type { Pod } from "../api/gen/core.v1.ts";
 import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
+import { pathSegmentName } from "../api/meta/names.ts";
 import type { ResourceClient } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
 import { listAll, type Lookup } from "../client/lookup.ts";
@@ -33,7 +34,7 @@ export function priorityAdmission({ priorityClasses, informer, client }: Priorit
       const found = await defaultClass(request.signal);
       return found ? { className: found.metadata.name, value: valueOf(found), policy: found.preemptionPolicy } : { className: "", value: 0, policy: "PreemptLowerPriority" };
     }
-    const found = await priorityClasses.find("", className, request.signal);
+    const found = pathSegmentName(className).length > 0 ? undefined : await priorityClasses.find("", className, request.signal); // no class has a name that no path can have
     if (!found) throw refusal(request, `no PriorityClass with name ${className} was found`);
     return { className, value: valueOf(found), policy: found.preemptionPolicy };
   }

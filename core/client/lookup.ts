@@ -2,13 +2,15 @@
  * One object by name: from the informer's copy, else from the server. For checks that may be asked before the copy is complete, or about
  * an object that was made a moment ago.
  */
+import { goQuote } from "../api/meta/go-quote.ts";
+import { pathSegmentName } from "../api/meta/names.ts";
 import { type ApiObject, objectKey } from "../api/meta/object-meta.ts";
-import { isNotFound } from "../api/meta/status-error.ts";
+import { isNotFound, statusError } from "../api/meta/status-error.ts";
 import type { ResourceClient } from "./client.ts";
 import type { Informer } from "./informer.ts";
 
 export interface Lookup<T extends ApiObject> {
-  /** Undefined when the server does not know it either. `namespace` is "" for cluster scope. */
+  /** Undefined when the server does not know it either. Throws for a name that cannot stand in a path, in client-go's words. `namespace` is "" for cluster scope. */
   find(namespace: string, name: string, signal: AbortSignal): Promise<Readonly<T> | undefined>;
 }
 
@@ -18,6 +20,8 @@ export function lookup<T extends ApiObject>(informer: Informer<T>, resource: Res
     async find(namespace, name, signal) {
       const found = informer.get(objectKey(namespace, name));
       if (found || (!live && informer.synced)) return found;
+      const wrong = pathSegmentName(name);
+      if (wrong.length > 0) throw statusError({ code: 500, reason: "", message: `invalid resource name ${goQuote(name)}: [${wrong.join(" ")}]` });
       try {
         return await resource.get({ metadata: namespace === "" ? { name } : { name, namespace } }, { signal });
       } catch (error) {

@@ -129,7 +129,8 @@ function listMeta(served: ServedResource, metadata: ListMeta): ListMeta { return
 /** Rows with the metadata of their objects, as kubectl asks for them. */
 function tablePieces({ served, entries, metadata }: ListAnswer, how: Presentation, output: Output): readonly Piece[] {
   const version = output.convert!.version as "v1" | "v1beta1";
-  const { head, rows } = tableRows(served, entries, { listMeta: metadata, nowMs: how.nowMs, version, describe: how.describe });
+  const { head, rows, none } = tableRows(served, entries, { listMeta: metadata, nowMs: how.nowMs, version, describe: how.describe });
+  if (rows.length === 0) return [`${jsonText({ ...head, rows: none })}\n`];
   const object = Buffer.from(`,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`);
   const between = Buffer.from('}},{"cells":');
   const pieces: Piece[] = [`${jsonText(head).slice(0, -1)},"rows":[`];
@@ -138,7 +139,7 @@ function tablePieces({ served, entries, metadata }: ListAnswer, how: Presentatio
     pieces.push(start, before, age, after, object, metadataJson(served, entry));
     start = between;
   }
-  pieces.push(rows.length > 0 ? "}}]}\n" : "]}\n");
+  pieces.push("}}]}\n");
   return pieces;
 }
 
@@ -279,8 +280,9 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): WatchEncod
   /** A row of an object in which there is nothing; who asks for none is given it all the same where it ends what there was at the beginning. */
   function bookmarkTable(object: ApiObject, endsInitial: boolean): object {
     const include = how.request.query.get("includeObject") ?? "";
-    const { rows: [row], ...table } = tableOfOne({ ...object, metadata: { ...object.metadata, name: "" } }, endsInitial && include === "None" ? "Metadata" : include, () => object);
-    return { ...table, rows: [row!.object !== null && include !== "Object" ? { ...row, object: partialMetadata(object, output.convert!.version) } : row] };
+    const { rows, ...table } = tableOfOne({ ...object, metadata: { ...object.metadata, name: "" } }, endsInitial && include === "None" ? "Metadata" : include, () => object);
+    const row = rows![0]!;
+    return { ...table, rows: [row.object !== null && include !== "Object" ? { ...row, object: partialMetadata(object, output.convert!.version) } : row] };
   }
 
   return { contentType: output.contentType, encode };

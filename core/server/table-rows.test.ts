@@ -22,7 +22,7 @@ test.each([
   for (const laterMs of [1_000, 601_000, 86_400_000, -5_000]) {
     const request = { listMeta: {}, nowMs: MADE_MS + laterMs };
     const [row] = tableRows(served, [entry], request).rows;
-    expect(assemble([row!.before, row!.age, row!.after]).toString()).toBe(jsonText(renderTable({ ...request, kind: { group, kind }, objects: [whole] }).rows[0]!.cells));
+    expect(assemble([row!.before, row!.age, row!.after]).toString()).toBe(jsonText(renderTable({ ...request, kind: { group, kind }, objects: [whole] }).rows![0]!.cells));
     expect(entry.bytesHeld).toBeGreaterThan(0);
   }
 });
@@ -40,7 +40,7 @@ test("rows that are kept say at any time what a printer would", () => {
     const { rows: wanted, ...rest } = renderTable({ ...request, kind: { group: "", kind: "Pod" }, objects });
     expect(head).toEqual(rest);
     expect(rows.map(({ entry }) => entry)).toEqual(entries);
-    expect(rows.map(({ before, age, after }) => JSON.parse(`{"cells":${assemble([before, age, after]).toString()}}`) as unknown)).toEqual(wanted.map(({ object: _, ...row }) => row));
+    expect(rows.map(({ before, age, after }) => JSON.parse(`{"cells":${assemble([before, age, after]).toString()}}`) as unknown)).toEqual(wanted!.map(({ object: _, ...row }) => row));
   }
   expect([entries[0]!.bytesHeld > 0, entries[1]!.bytesHeld]).toEqual([true, 0]);
   entries[0]!.forget();

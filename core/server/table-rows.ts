@@ -16,10 +16,10 @@ import type { ServedResource } from "../registry/registry.ts";
 /** Cells, and the conditions after them, if there are any: `before` the age, and `after` it. */
 export interface Row { readonly entry: Cached; before: Piece; readonly age: string; readonly after: Piece }
 
-/** `head`: the Table without its rows. */
-export function tableRows(served: ServedResource, entries: readonly Cached[], request: Pick<TableRequest, "listMeta" | "nowMs" | "version" | "describe">): { readonly head: Omit<Table, "rows">; readonly rows: readonly Row[] } {
+/** `head`: the Table without its rows; `none`: what they are if there are none. */
+export function tableRows(served: ServedResource, entries: readonly Cached[], request: Pick<TableRequest, "listMeta" | "nowMs" | "version" | "describe">): { readonly head: Omit<Table, "rows">; readonly rows: readonly Row[]; readonly none: Table["rows"] } {
   const printer = served.custom?.printer ?? printerOf(served.row);
-  const { rows: _, ...head } = renderTable({ ...request, kind: served.row, printer, objects: [], listMeta: request.listMeta });
+  const { rows: none, ...head } = renderTable({ ...request, kind: served.row, printer, objects: [], listMeta: request.listMeta });
   const cellsOf = cellsEncoder();
   const { nowMs } = request;
   const agesOnly = !served.custom && printer.agesOnly !== undefined;
@@ -32,7 +32,7 @@ export function tableRows(served: ServedResource, entries: readonly Cached[], re
     return { entry, before, age: "", after: "" };
   });
   if (texts.length > 0) encodeAtOnce(rows, texts.join(""));
-  return { head, rows };
+  return { head, rows, none };
 }
 
 /** As it stands in JSON: of what a clock that was set back has made "<invalid>". */

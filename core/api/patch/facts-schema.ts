@@ -16,8 +16,10 @@ const SCALARS: Readonly<Record<Scalar, SchemaNode>> = {
 };
 const UNTYPED = scalarNode("untyped");
 const ANY_OBJECT = mapNode(stringMap(ANYTHING));
+/** Anything; in Go a struct without fields of its own, which a strategic merge finds out. */
+const RAW_EXTENSION: SchemaNode = { ...ANYTHING_ATOMIC, map: { ...stringMap(ANYTHING_ATOMIC, { atomic: true }), goKind: "struct", name: "RawExtension" } };
 const SPECIALS: Readonly<Record<Special, SchemaNode>> = {
-  time: UNTYPED, microTime: UNTYPED, quantity: UNTYPED, intOrString: ANYTHING_ATOMIC, duration: scalarNode("string"), rawExtension: ANYTHING_ATOMIC, fieldsV1: ANY_OBJECT,
+  time: UNTYPED, microTime: UNTYPED, quantity: UNTYPED, intOrString: ANYTHING_ATOMIC, duration: scalarNode("string"), rawExtension: RAW_EXTENSION, fieldsV1: ANY_OBJECT,
   json: ANYTHING_ATOMIC, any: ANYTHING_ATOMIC, schemaOrBool: ANYTHING_ATOMIC, schemaOrArray: ANYTHING_ATOMIC, schemaOrStringArray: ANYTHING_ATOMIC,
 };
 const ZERO: Readonly<Record<Scalar, unknown>> = { string: "", bytes: undefined, bool: false, int32: 0, int64: 0, float64: 0 };

@@ -60,12 +60,14 @@ export function formatGo(value: unknown): string {
   return typeof value === "number" ? goNumber(value) : String(value);
 }
 
-/** As Go's %s prints what should have been a text. */
-export function formatGoText(value: unknown): string {
+/** As Go's %s prints what should have been a text. Within a list or a map nothing is told without the verb. */
+export function formatGoText(value: unknown): string { return value === null || value === undefined ? "%!s(<nil>)" : formatGoPart(value); }
+
+function formatGoPart(value: unknown): string {
   if (typeof value === "string") return value;
-  if (value === null || value === undefined) return "%!s(<nil>)";
-  if (Array.isArray(value)) return `[${value.map(formatGoText).join(" ")}]`;
-  if (isMap(value)) return `map[${Object.keys(value).sort().map((key) => `${key}:${formatGoText(value[key])}`).join(" ")}]`;
+  if (value === null || value === undefined) return "<nil>";
+  if (Array.isArray(value)) return `[${value.map(formatGoPart).join(" ")}]`;
+  if (isMap(value)) return `map[${Object.keys(value).sort().map((key) => `${key}:${formatGoPart(value[key])}`).join(" ")}]`;
   return `%!s(${goTypeOf(value)}=${formatGo(value)})`;
 }
 

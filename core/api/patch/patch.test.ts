@@ -138,6 +138,7 @@ test.each([
   [{ spec: { containers: [{ name: "a", $patch: "sing" }] } }, "unknown patch type: sing in map: map[$patch:sing name:a]"],
   [{ spec: { containers: [{ name: "a", $patch: 3 }] } }, "unknown patch type: %!s(int64=3) in map: map[$patch:3 name:a]"],
   [{ metadata: { labels: { $patch: null } } }, "unknown patch type: %!s(<nil>) in map: map[$patch:<nil>]"],
+  [{ metadata: { labels: { $patch: { a: null, b: [null, 1] } } } }, "unknown patch type: map[a:<nil> b:[<nil> %!s(int64=1)]] in map: map[$patch:map[a:<nil> b:[<nil> 1]]]"],
   [{ spec: { "$setElementOrder/containers": null } }, "expected a []interface {}, but received a %!s(<nil>)"],
   [{ spec: { containers: null, "$setElementOrder/containers": [{ name: "a" }] } }, "expected a []interface {}, but received a %!s(<nil>)"],
   [{ spec: { "$setElementOrder/containers": [null] } }, "value for key 0 is not a map"],

@@ -82,7 +82,6 @@ export function fieldOf(schema: MapSchema | undefined, key: string): FieldSchema
   if (schema === undefined || schema.goKind !== "struct") throw new Error(`merging an object in json but data type is not struct, instead is: ${schema?.goKind ?? "interface"}`);
   const field = schema.field(key);
   if (field) return field;
-  if (schema.element) return { node: schema.element, default: undefined, patchStrategy: undefined, patchMergeKey: undefined };
   throw new Error(`unable to find api field in struct ${schema.name} for the json field ${goQuote(key)}`);
 }
 

@@ -4,8 +4,9 @@
  *   bun core/api/schema/describe.ts
  *
  * The texts are upstream's and are not committed. They come from published packages, fetched by `npm pack` and checked against the digests below:
- * kubernetes-models keeps line breaks, @kubernetes/client-node has what the other leaves out, query parameters among it. A field that neither
- * describes gets the text of the same field in another version of its group, or else the text most fields of that name and type have.
+ * kubernetes-models keeps line breaks, @kubernetes/client-node has what the other leaves out, query parameters among it; what a quantity is
+ * stands in kubernetes-types alone. A field that none describes gets the text of the same field in another version of its group, or else the text
+ * most fields of that name and type have.
  */
 import { createHash } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -17,6 +18,7 @@ const PACKAGES = {
   models: { name: "kubernetes-models@5.1.0", integrity: "sha512-ym4Kiyr8BzGIWj4f853ytVYES1B8C1BdONRP5zodItPD1o//OEKuTwC5nFV3ZJtFGeMqOFbIYkpunSVXSlHS8g==" },
   apimachinery: { name: "@kubernetes-models/apimachinery@2.2.0", integrity: "sha512-7Yj3aMz/nCTdr221wHOMsw5vAMJnLqANMI3BTuCmYjbP+7/tGAaOsiFwT75F4TJH45Dk1P6wcAEqDeCD1ur82Q==" },
   clientNode: { name: "@kubernetes/client-node@2.0.1", integrity: "sha512-evJgmEtgArEYlj6DNkMGjK41IrFK/hEwb5lWVxx0VRBWybQpnvi+2TtA19mLgVfRHfqX5yjHObX6e9W7LEZBjw==" },
+  types: { name: "kubernetes-types@1.30.0", integrity: "sha512-Dew1okvhM/SQcIa2rcgujNndZwU8VnSapDgdxlYoB84ZlpAD43U6KLAFqYo17ykSFGHNPrg0qry0bP+GJd9v7Q==" },
 } as const;
 
 const META = "io.k8s.apimachinery.pkg.apis.meta.v1.";
@@ -46,7 +48,8 @@ type Texts = ReadonlyMap<string, string>;
 function main(): void {
   const scratch = mkdtempSync(join(tmpdir(), "describe-"));
   try {
-    const models = new Map([...readModels(unpack(PACKAGES.models, scratch), ""), ...readModels(unpack(PACKAGES.apimachinery, scratch), "apimachinery/")]);
+    const quantity = readModel(join(unpack(PACKAGES.types, scratch), "api/resource.d.ts"), "apimachinery/api/resource/Quantity");
+    const models = new Map([...readModels(unpack(PACKAGES.models, scratch), ""), ...readModels(unpack(PACKAGES.apimachinery, scratch), "apimachinery/"), ...quantity]);
     const clientNode = unpack(PACKAGES.clientNode, scratch);
     const texts = describe({ models, client: readClientModels(join(clientNode, "dist/gen/models")), parameters: readParameters(join(clientNode, "dist/gen/apis/CoreV1Api.d.ts")) });
     const json = JSON.stringify(texts);
@@ -127,19 +130,24 @@ function lookUp({ models, client, parameters }: Sources, type: { readonly name: 
 
 /** One interface a file: its comment, and those of the properties at its first level. */
 export function readModels(root: string, prefix: string): Map<string, string> {
-  const texts = new Map<string, string>();
+  const texts: [string, string][] = [];
   for (const path of new Bun.Glob("**/*.d.ts").scanSync({ cwd: root, absolute: true })) {
     if (path.endsWith("index.d.ts") || path.includes("_schemas")) continue;
-    const key = prefix + relative(root, path).replaceAll("\\", "/").replace(/\.d\.ts$/, "");
-    let depth = 0;
-    for (const { comment, line } of commented(readFileSync(path, "utf8"))) {
-      const property = /^"?([\w$-]+)"?\??:/.exec(line);
-      if (depth === 0) {
-        if (!/^export (?:interface|declare class|(?:declare )?type) /.test(line)) continue;
-        if (!texts.has(`${key}#`)) texts.set(`${key}#`, comment);
-      } else if (depth === 1 && property && !texts.get(`${key}#${property[1]}`)) texts.set(`${key}#${property[1]}`, comment);
-      depth += (line.match(/\{/g)?.length ?? 0) - (line.match(/\}/g)?.length ?? 0);
-    }
+    texts.push(...readModel(path, prefix + relative(root, path).replaceAll("\\", "/").replace(/\.d\.ts$/, "")));
+  }
+  return new Map(texts);
+}
+
+function readModel(path: string, key: string): Map<string, string> {
+  const texts = new Map<string, string>();
+  let depth = 0;
+  for (const { comment, line } of commented(readFileSync(path, "utf8"), { escaped: /\\([*'_])/g })) {
+    const property = /^"?([\w$-]+)"?\??:/.exec(line);
+    if (depth === 0) {
+      if (!/^export (?:interface|declare class|(?:declare )?type) /.test(line)) continue;
+      if (!texts.has(`${key}#`)) texts.set(`${key}#`, comment);
+    } else if (depth === 1 && property && !texts.get(`${key}#${property[1]}`)) texts.set(`${key}#${property[1]}`, comment);
+    depth += (line.match(/\{/g)?.length ?? 0) - (line.match(/\}/g)?.length ?? 0);
   }
   return texts;
 }
@@ -165,16 +173,25 @@ function readParameters(path: string): Map<string, string> {
   for (const { comment, line } of commented(readFileSync(path, "utf8"))) {
     const operation = /^(\w+)\(/.exec(line)?.[1];
     if (operation === undefined) continue;
-    for (const [, name = "", text = ""] of comment.matchAll(/@param _?(\w+) ([\s\S]*?)(?=\n@|$)/g)) texts.set(`${operation}#${name}`, paragraphs(unescapeHtml(text).trim()));
+    for (const [, name = "", text = ""] of comment.matchAll(/@param _?(\w+) ([\s\S]*?)(?=\n@|$)/g)) {
+      const plain = unescapeHtml(text).trim();
+      texts.set(`${operation}#${name}`, WITHOUT_PARAGRAPHS.has(operation) ? plain : paragraphs(plain));
+    }
   }
   return texts;
 }
 
-/** Comments of parameters stand in one line, where two spaces are left of an empty one. */
-function paragraphs(text: string): string { return text.replaceAll(/\. {2}(?=[A-Z])/g, ".\n\n"); }
+/** Whose parameters' texts have two spaces between sentences by themselves. */
+const WITHOUT_PARAGRAPHS: ReadonlySet<string> = new Set(["readNamespacedPodLog"]);
+
+/** Comments of parameters stand in one line, where each line break has become a space: an empty line is two, an indented one begins with as many more. */
+export function paragraphs(text: string): string {
+  return text.replaceAll(/ {5}/g, "\n    ").replaceAll(/ {4}(?=\S)(?<!\n {4})/g, "\n\n  ").replaceAll(/(?<!\n *) {3}(?=\S)/g, "\n  ")
+    .replaceAll(/(\n {2}- \S+) {2}(?=\S)/g, "$1\n\n").replaceAll(/(\n {2}[^\n]*\.) - (?=`)/g, "$1\n- ").replaceAll(/([.)]) {2}(?=[A-Z])/g, "$1\n\n");
+}
 
 /** Each line of code with the comment above it. */
-function* commented(source: string): Iterable<{ readonly comment: string; readonly line: string }> {
+function* commented(source: string, { escaped = /\\([*'"_])/g }: { readonly escaped?: RegExp } = {}): Iterable<{ readonly comment: string; readonly line: string }> {
   let comment: string[] = [];
   let inside = false;
   for (const raw of source.split("\n")) {
@@ -182,12 +199,12 @@ function* commented(source: string): Iterable<{ readonly comment: string; readon
     if (line.startsWith("/**")) { inside = !line.endsWith("*/"); comment = [line.slice(3).replace(/\*\/$/, "")]; }
     else if (inside && line.endsWith("*/")) { inside = false; comment.push(line.slice(0, -2)); }
     else if (inside) comment.push(raw.replace(/^\s*\* ?/, ""));
-    else { yield { comment: clean(comment.join("\n")), line }; comment = []; }
+    else { yield { comment: clean(comment.join("\n"), escaped), line }; comment = []; }
   }
 }
 
-function clean(comment: string): string {
-  return comment.replace(/^\s*\* ?/gm, "").replace(/\\([*'"_])/g, "$1").replace(/\*[\\_]\//g, "*/").trim();
+function clean(comment: string, escaped: RegExp): string {
+  return comment.replace(/^\s*\* ?/gm, "").replace(escaped, "$1").replace(/\*[\\_]\//g, "*/").trim();
 }
 
 const ENTITIES: Readonly<Record<string, string>> = { "&quot;": "\"", "&#39;": "'", "&lt;": "<", "&gt;": ">", "&amp;": "&", "&#x60;": "`", "&#x3D;": "=" };

@@ -147,9 +147,8 @@ class Diagnostician {
   #bytes(type: Type, node: JsonNode): void {
     if (node.kind === "array") { this.#eachItem(node.items, (item) => { if (item.kind !== "null" && (item.kind !== "number" || !/^\d+$/.test(item.text) || Number(item.text) > 255)) this.#report(described(item), "uint8"); }); return; }
     if (node.kind !== "string") { this.#mismatch(type, node); return; }
-    const text = node.value.replace(/[\r\n]/g, "");
-    if (isBase64(text)) return;
-    this.error ??= `illegal base64 data at input byte ${illegalAt(text)}`;
+    if (isBase64(node.value.replace(/[\r\n]/g, ""))) return;
+    this.error ??= `illegal base64 data at input byte ${illegalAt(node.value)}`;
   }
 
   /** null leaves what it meets as it was. */
@@ -240,11 +239,25 @@ function rethrow(parse: () => unknown): void {
   catch (error) { throw new Fatal(error instanceof Error ? error.message : String(error), { cause: error }); }
 }
 
-/** Where Go's decoder gives up on what is no base64. Source: encoding/base64 decodeQuantum */
+/** Where Go's decoder gives up on what is no base64. It passes over line breaks, and counts them. Source: encoding/base64 decodeQuantum */
 function illegalAt(text: string): number {
-  const at = text.search(/[^A-Za-z0-9+/]/);
-  if (at < 0) return text.length - (text.length % 4);
-  if (text[at] !== "=" || at % 4 < 2) return at;
-  if (at % 4 === 3) return at + 1; // whole, and more after it
-  return text[at + 1] === "=" ? at + 2 : text.length === at + 1 ? text.length : at;
+  let pending = 0; // characters of a group of four that is not whole yet
+  for (let at = 0; at < text.length; at++) {
+    if (isLineBreak(text[at])) continue;
+    if (/[A-Za-z0-9+/]/.test(text[at]!)) { pending = (pending + 1) % 4; continue; }
+    if (text[at] !== "=" || pending < 2) return at;
+    const next = afterLineBreaks(text, at + 1);
+    if (pending === 3) return next; // whole, and more after it
+    if (next === text.length) return next;
+    return text[next] === "=" ? afterLineBreaks(text, next + 1) : next - 1;
+  }
+  return text.length - pending;
 }
+
+function afterLineBreaks(text: string, from: number): number {
+  let at = from;
+  while (isLineBreak(text[at])) at++;
+  return at;
+}
+
+function isLineBreak(character: string | undefined): boolean { return character === "\n" || character === "\r"; }

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { created, type Given } from "../../../test/rehearse.ts";
+import { formatFieldError } from "../../api/meta/field-error.ts";
 import type { Resource } from "../generic/resource.ts";
 import { mutatingAdmissionPolicies, mutatingAdmissionPolicyBindings, validatingAdmissionPolicies, validatingAdmissionPolicyBindings } from "./admission-policy.ts";
 import { mutatingWebhookConfigurations, validatingWebhookConfigurations } from "./webhook-configuration.ts";
@@ -79,3 +80,8 @@ test.each<[Resource<never>, Given, string[]]>([
     "spec.paramRef: Required value: one of name or selector must be specified", "spec.paramRef.parameterNotFoundAction: Required value", "spec.validationActions: Required value: at least one validation action is required",
   ]],
 ])("create %#", (kind, given, errors) => expect(created(kind, given).errors).toEqual(errors));
+
+test("without a name of the policy there is no key of an audit annotation", () => {
+  const unnamed = { ...created(validatingAdmissionPolicies, { spec: { ...policy, auditAnnotations: [{ key: "k", valueExpression: "'1'" }] } }).object, metadata: {} };
+  expect([...validatingAdmissionPolicies.validate!(unnamed as never)].map(formatFieldError)).toEqual(['spec.auditAnnotations[0].key: Invalid value: "k": requires metadata.name be non-empty']);
+});

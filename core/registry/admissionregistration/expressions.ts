@@ -78,10 +78,11 @@ export function* validateValidation(path: string, { expression = "", message = "
   if (reason !== undefined && !REASONS.includes(reason)) yield notSupported(child(path, "reason"), reason, REASONS);
 }
 
-export function* validateAuditAnnotations(path: string, annotations: readonly AuditAnnotation[], { policyName, scope }: { readonly policyName: string; readonly scope: AdmissionScope }): Iterable<FieldError> {
+export function* validateAuditAnnotations(path: string, annotations: readonly AuditAnnotation[], { policyName, scope }: { readonly policyName: string | undefined; readonly scope: AdmissionScope }): Iterable<FieldError> {
   for (const [i, { key, valueExpression = "" }] of annotations.entries()) {
     const at = index(path, i);
-    yield* isQualifiedName(child(at, "key"), `${policyName}/${key}`);
+    if (policyName) yield* isQualifiedName(child(at, "key"), `${policyName}/${key}`);
+    else yield invalid(child(at, "key"), key, "requires metadata.name be non-empty");
     const trimmed = valueExpression.trim();
     if (trimmed === "") yield required(child(at, "valueExpression"), "valueExpression is not specified");
     else if (byteLength(trimmed) > ANNOTATION_BYTES_MAX) yield required(child(at, "valueExpression"), `must not exceed ${ANNOTATION_BYTES_MAX} bytes in length`);

@@ -7,7 +7,6 @@
 import type { PodDisruptionBudget, PodDisruptionBudgetSpec } from "../../api/gen/policy.v1.ts";
 import { child, type FieldError, invalid } from "../../api/meta/field-error.ts";
 import { validateLabelSelector } from "../../api/meta/label-selector.ts";
-import { pathSegmentName } from "../../api/meta/names.ts";
 import { atMost100Percent, countOrPercent } from "../apps/rollout.ts";
 import { validateCommonConditions } from "../core/checks/conditions.ts";
 import { nonNegative, oneOfOptional } from "../core/checks/values.ts";
@@ -18,10 +17,9 @@ import { defineResource } from "../generic/resource.ts";
 const EMPTY_SELECTOR_LABEL = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
 
 export const podDisruptionBudgets = defineResource<PodDisruptionBudget>({
-  anyFinalizer: true,
   group: "policy", version: "v1", kind: "PodDisruptionBudget", plural: "poddisruptionbudgets",
   unconditionalUpdate: false,
-  validateName: pathSegmentName, // upstream looks no closer
+  anyMeta: () => true, // upstream looks no closer, and only where nothing else is wrong
   defaults({ spec }) { stripEmptySelectorLabel(spec); },
   prepareForCreate(budget) { budget.status = { disruptionsAllowed: 0, currentHealthy: 0, desiredHealthy: 0, expectedPods: 0 }; },
   validate: ({ spec }, old) => validateSpec("spec", spec, old?.spec),

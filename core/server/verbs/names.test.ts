@@ -27,6 +27,13 @@ test.each<[path: string, name: string]>([
   expect(await create(path, { name })).toMatchObject({ code: 201, metadata: { name } });
 });
 
+test("a disruption budget's metadata is looked at once nothing else is wrong with it", async () => {
+  const path = "/apis/policy/v1/namespaces/a/poddisruptionbudgets";
+  expect(await create(path, {}, { spec: { minAvailable: -1 } })).toMatchObject(invalid('PodDisruptionBudget.policy ""', "spec.minAvailable: Invalid value: -1: must be greater than or equal to 0"));
+  expect(await create(path, {}, { spec: { minAvailable: 1 } })).toMatchObject(invalid('PodDisruptionBudget.policy ""', "metadata.name: Required value: name or generateName is required"));
+  expect(await create(path, { name: "A_%", finalizers: ["any"] }, { spec: { minAvailable: 1 } })).toMatchObject(invalid('PodDisruptionBudget.policy "A_%"', `metadata.name: Invalid value: "A_%": may not contain '%'`));
+});
+
 test.each<[path: string, name: string | undefined, subject: string, message: string]>([
   [MAPS, "A", 'ConfigMap "A"', `metadata.name: Invalid value: "A": ${SUBDOMAIN}`],
   [MAPS, "a_b", 'ConfigMap "a_b"', `metadata.name: Invalid value: "a_b": ${SUBDOMAIN}`],

@@ -53,6 +53,18 @@ test.each<[kind: string, body: object, why: string]>([
   expect([told.code, told.body.message]).toEqual([500, `failed to convert new object (/a; /v1, Kind=${kind}) to proper version: unable to convert unstructured object to /v1, Kind=${kind}: ${why}`]);
 });
 
+test("base64 that is none is told by where its decoder gives up, line breaks counted", async () => {
+  for (const [text, at] of [["a\nb", 1], ["YQ==\n?", 5], ["YQ=\nx", 3], ["YWI=\nx", 5], ["YWJj\nYWJ", 5], ["YQ=\n", 4], ["====", 0]] as const)
+    expect((await api!.ask("POST", "/api/v1/namespaces/default/secrets", { body: { metadata: { name: "b" }, data: { a: text } } })).body.message).toMatch(new RegExp(`illegal base64 data at input byte ${at}$`));
+});
+
+test("raw data is a struct without fields to a strategic merge: maps in it cannot be merged", async () => {
+  const revision = { metadata: { name: "raw" }, revision: 1, data: { spec: { a: 1 } } };
+  expect((await api!.ask("POST", "/apis/apps/v1/namespaces/default/controllerrevisions", { body: revision })).code).toBe(201);
+  const told = await api!.ask("PATCH", "/apis/apps/v1/namespaces/default/controllerrevisions/raw", { headers: { "content-type": TYPES.strategic }, body: { data: { spec: { b: 1 } } } });
+  expect([told.code, told.body.message]).toEqual([500, 'unable to find api field in struct RawExtension for the json field "spec"']);
+});
+
 test("a map under qualified names is told of as Go calls it", async () => {
   const body = { apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name: "s" }, spec: { driver: "d", pool: {}, devices: [{ name: "d", attributes: "x" }] } };
   expect((await api!.ask("POST", "/apis/resource.k8s.io/v1/resourceslices", { body })).body.message).toContain("Go struct field Device.spec.devices.attributes of type map[v1.QualifiedName]v1.DeviceAttribute");

@@ -232,6 +232,13 @@ test("a watch of nothing is no request, whoever asks", async () => {
   expect(answer).toMatchObject({ type: "raw", status: 500, body: 'Internal Server Error: "/api/v1/watch?a=&lt;": failed to create RequestInfo: unable to determine kind and namespace from url, /api/v1/watch?a=&lt;\n' });
 });
 
+test("a Table of nothing has no rows, and of a kind without columns of its own not even an empty list of them", async () => {
+  for (const accept of ["application/json;as=Table;g=meta.k8s.io;v=v1", "application/json;as=Table;g=meta.k8s.io;v=v1beta1"]) {
+    const rowsOf = async (path: string, query = {}): Promise<unknown> => (await api.ask("GET", path, { headers: { accept }, query })).body.rows;
+    expect([await rowsOf("/api/v1/limitranges"), await rowsOf("/api/v1/limitranges", { includeObject: "None" }), await rowsOf("/api/v1/podtemplates"), await rowsOf("/api/v1/podtemplates", { includeObject: "None" })]).toEqual([null, null, [], []]);
+  }
+});
+
 test("a review has no Table; nobody speaks Klingon", async () => {
   const table = { accept: "application/json;as=Table;g=meta.k8s.io;v=v1" };
   const review = await api.ask("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", { headers: table, body: { spec: { nonResourceAttributes: { path: "/", verb: "get" } } } });

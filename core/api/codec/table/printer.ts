@@ -18,6 +18,8 @@ export interface Printer<T = any> {
   conditions?(object: Readonly<T>): RowCondition[];
   /** The order of rows, where it is not the list's. */
   compare?(a: Readonly<T>, b: Readonly<T>): number;
+  /** Of no objects there are no rows, not even an empty list of them. */
+  readonly nullRows?: true;
 }
 
 /** For `agesOnly` of kinds whose cells take work, and of which there are many. */

@@ -56,6 +56,7 @@ const PRINTERS: Readonly<Record<string, Printer>> = {
 const DEFAULT = printer<ApiObject>({
   columns: [NAME, CREATED_AT],
   cells: ({ metadata }) => [metadata.name, metadata.creationTimestamp || null],
+  nullRows: true,
 });
 
 /** Which fields' documentation describes columns. */

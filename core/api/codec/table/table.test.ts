@@ -9,7 +9,7 @@ const metadata = { name: "a", namespace: "default", uid: "u", resourceVersion: "
 // biome-ignore lint/suspicious/noExplicitAny: rows are written as a client would
 function cells(kind: string, object: any, group = ""): unknown[] {
   const objects = [{ apiVersion: "v1", kind, ...object, metadata: { ...metadata, ...object.metadata } }];
-  return [...renderTable({ kind: { group, kind }, objects, nowMs: NOW_MS }).rows[0]!.cells];
+  return [...renderTable({ kind: { group, kind }, objects, nowMs: NOW_MS }).rows![0]!.cells];
 }
 
 test.each([
@@ -120,7 +120,7 @@ test("columns carry name, type, format, priority and the description that was lo
 
 test("what a row's object is, is the client's choice", () => {
   const object = { apiVersion: "v1", kind: "Pod", metadata, spec: { containers: [] }, status: { phase: "Failed" } };
-  const row = (includeObject: string) => renderTable({ kind: { group: "", kind: "Pod" }, objects: [object], nowMs: NOW_MS, includeObject, noHeaders: true }).rows[0]!;
+  const row = (includeObject: string) => renderTable({ kind: { group: "", kind: "Pod" }, objects: [object], nowMs: NOW_MS, includeObject, noHeaders: true }).rows![0]!;
   expect(row("").object).toEqual({ kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata });
   expect(row("Object").object).toBe(object);
   expect(row("None").object).toBeNull();
@@ -143,6 +143,6 @@ test("custom resources show their columns, or their age", () => {
   const object = { apiVersion: "x/v1", kind: "Shirt", metadata, spec: { color: "blue", size: 3.5 } };
   const kind = { group: "x", kind: "Shirt" };
   const declared = customPrinter([{ name: "Color", type: "string", jsonPath: ".spec.color" }, { name: "Size", type: "integer", jsonPath: ".spec.size" }, { name: "No", type: "string", jsonPath: ".spec.no" }], find);
-  expect(renderTable({ kind, objects: [object], nowMs: NOW_MS, printer: declared }).rows[0]!.cells).toEqual(["a", "blue", 3, null]);
-  expect(renderTable({ kind, objects: [object], nowMs: NOW_MS, printer: customPrinter(undefined, find) }).rows[0]!.cells).toEqual(["a", "5m"]);
+  expect(renderTable({ kind, objects: [object], nowMs: NOW_MS, printer: declared }).rows![0]!.cells).toEqual(["a", "blue", 3, null]);
+  expect(renderTable({ kind, objects: [object], nowMs: NOW_MS, printer: customPrinter(undefined, find) }).rows![0]!.cells).toEqual(["a", "5m"]);
 });

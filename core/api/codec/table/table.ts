@@ -25,7 +25,7 @@ export interface Table {
   readonly metadata: ListMeta;
   /** null when asked for no headers: not the first event of a watch. */
   readonly columnDefinitions: readonly TableColumn[] | null;
-  readonly rows: readonly TableRow[];
+  readonly rows: readonly TableRow[] | null;
 }
 
 export interface TableRequest {
@@ -58,7 +58,7 @@ export function renderTable(request: TableRequest): Table {
     apiVersion: `meta.k8s.io/${version}`,
     metadata: { ...(request.listMeta ?? { resourceVersion: objects[0]?.metadata.resourceVersion }) },
     columnDefinitions: noHeaders ? null : printer.columns.map((column) => tableColumn(column, describe)),
-    rows: objects.map((object) => {
+    rows: objects.length === 0 && printer.nullRows ? null : objects.map((object) => {
       const conditions = printer.conditions?.(object);
       const cells = printer.cells(object, nowMs);
       const shown = included(object, include, version, request.present);

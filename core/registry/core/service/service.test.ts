@@ -52,6 +52,7 @@ test("addresses that are taken, outside the range, or used up are refused in ups
     `Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.43.0.1"]: failed to allocate IP 10.43.0.1: provided IP is already allocated`);
   await expect(write("b", { ...http, clusterIP: "10.44.0.1" })).rejects.toThrow("failed to allocate IP 10.44.0.1: the provided network does not match the current range");
   await expect(write("b", { ...http, clusterIP: "10.43.0.7" })).rejects.toThrow("the provided IP (10.43.0.7) is not in the valid range. The range of valid IPs is 10.43.0.0/29");
+  await expect(write(undefined as never, { ...http, clusterIP: "10.43.0.1" })).rejects.toThrow(/^Service "" is invalid/);
   for (const name of ["c", "d", "e", "f", "g"]) await write(name, http);
   const full = await write("h", http).catch((error: unknown) => error);
   expect(full).toBeInstanceOf(StatusError);

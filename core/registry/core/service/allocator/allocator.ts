@@ -137,7 +137,7 @@ export class ServiceAllocator {
         taken.add(pool, value);
         return formatAddress({ family, value });
       }
-      throw internalError(new Error(`failed to allocate a serviceIP for Service ${JSON.stringify(service.metadata.name)}: range is full`));
+      throw internalError(new Error(`failed to allocate a serviceIP for Service ${JSON.stringify(service.metadata.name ?? "")}: range is full`));
     }
     const { value } = parseAddress(wanted)!; // validated by initFamilies
     const range = ranges.find(({ cidr, pool }) => contains(cidr, value) && pool.has(value)) ?? ranges.find(({ cidr }) => contains(cidr, value));
@@ -260,7 +260,7 @@ export class ServiceAllocator {
 }
 
 function refused(service: Readonly<Service>, path: string, value: unknown, detail: string): StatusError {
-  return invalidObject({ group: "", kind: "Service" }, service.metadata.name, [invalid(path, value, detail)]);
+  return invalidObject({ group: "", kind: "Service" }, service.metadata.name ?? "" /* a body may have none */, [invalid(path, value, detail)]);
 }
 
 /** After it come the ports that a dry run gets. Source: pkg/registry/core/service/portallocator/operation.go */

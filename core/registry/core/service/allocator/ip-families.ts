@@ -31,7 +31,7 @@ export function initFamilies(next: Service, old: Readonly<Service> | undefined, 
 }
 
 function refuse(service: Readonly<Service>, errors: readonly FieldError[]): void {
-  if (errors.length > 0) throw invalidObject({ group: "", kind: "Service" }, service.metadata.name, errors);
+  if (errors.length > 0) throw invalidObject({ group: "", kind: "Service" }, service.metadata.name ?? "" /* a body may have none */, errors);
 }
 
 function addOther({ spec }: Service): void {
