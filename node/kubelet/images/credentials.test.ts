@@ -8,13 +8,8 @@ import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import type { Cri } from "../../cri/client.ts";
 import { exec } from "../../os/exec.ts";
 import { credentialProviders, type Puller } from "./credential-provider.ts";
-<<<<<<< HEAD
 import { checkedProviders, readProviders } from "./credential-provider-config.ts";
-import { pullRecords } from "./pull-records.ts";
-=======
-import { decodeProviders } from "./credential-provider-config.ts";
 import { forgetPulls, pullRecords } from "./pull-records.ts";
->>>>>>> s36-h
 import { imagePuller, type ImageRequest } from "./puller.ts";
 
 const signal = new AbortController().signal;
