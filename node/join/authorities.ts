@@ -15,7 +15,7 @@ import type { NodeIdentity } from "./identity.ts";
 
 /** One small answer each, over the connection that is there anyway: a thousand nodes are three in a second. */
 const LOOK_EVERY_MS = 300_000;
-const ANSWER_MS_MAX = 10_000;
+const ANSWER_MS_MAX = 30_000; // over a slow link a handshake alone takes ten seconds
 
 interface Deps {
   readonly identity: NodeIdentity;
