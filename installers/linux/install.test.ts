@@ -145,7 +145,7 @@ env "INSTALL_CORACLE_BINARY=$1/coracle" INSTALL_CORACLE_SKIP_START=true CORACLE_
 cat /etc/coracle/coracle.args /etc/coracle/coracle.env
 `);
   expect(out).toContain("'agent' \nCORACLE_TOKEN='abc'\nCORACLE_SERVER='https://10.0.0.1:6443'\n");
-});
+}, 300_000);
 
 /** An agent whose node is registered with the third question, and Ready with the third after that, at the second of two servers. One more is whether it is short of anything. */
 const AGENT = `#!/bin/sh
@@ -191,7 +191,7 @@ echo "$(wc -c </var/log/coracle.log) bytes, and $(wc -c </var/log/coracle.log.1)
 tr '\\0' ' ' <"/proc/$!/cmdline"
 `);
   expect(out).toMatch(/^\d{1,3} bytes, and 11000\d\d\d\n.*\/usr\/local\/bin\/coracle server/);
-});
+}, 300_000);
 
 test.skipIf(!has("shellcheck"))("shellcheck has nothing to say", () => {
   expect(spawnSync("shellcheck", ["-s", "sh", "installers/linux/install.sh", "installers/linux/service.sh", "installers/linux/uninstall.sh"], { encoding: "utf8" }).stdout).toBe("");
