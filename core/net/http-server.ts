@@ -41,8 +41,8 @@ const SERVER_LIMITS: ServerLimits = {
 
 /** MiB that may wait for one HTTP/2 peer before its next request is refused, whose default of 10 a few lists are: they are in memory anyway, and whoever takes nothing is cut off. */
 const SESSION_MIB_MAX = 1024;
-/** What may be under way to here, on one stream and on all of them. Source: kubernetes v1.36 apiserver/pkg/server/secure_serving.go (256 KiB a stream, more for all) */
-const WINDOW_BYTES = 1024 * 1024;
+/** What may be under way to here on one stream, and on all of them until the engine has heard of it. Source: kubernetes v1.36 apiserver/pkg/server/secure_serving.go MaxUploadBufferPerStream */
+const WINDOW_BYTES = 256 * 1024;
 /** The engine ends connections whose heads are larger, whatever it is told: so clients are told. */
 const HTTP2_HEADER_BYTES_MAX = 64 * 1024;
 const SWEEP_MS = 5_000;
