@@ -696,7 +696,7 @@ test("a node short of disk clears away what nobody needs, then ends pods with al
   Object.assign(settings, { eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: [{ signal: "nodefs.available", value: { bytes: 1e18 } }] } } satisfies Partial<KubeletSettings>);
   node.startKubelet();
   const gone = await node.until("low", (status) => status?.phase === "Failed");
-  expect(gone).toMatchObject({ reason: "Evicted", message: expect.stringMatching(/^The node was low on resource: ephemeral-storage. Threshold quantity: \d+Ki, available: \d+Ki. $/), conditions: expect.arrayContaining([expect.objectContaining({ type: "DisruptionTarget", reason: "TerminationByKubelet" })]) });
+  expect(gone).toMatchObject({ reason: "Evicted", message: expect.stringMatching(/^The node was low on resource: ephemeral-storage. Threshold quantity: \d+Ki, available: \d+[KM]i. $/), conditions: expect.arrayContaining([expect.objectContaining({ type: "DisruptionTarget", reason: "TerminationByKubelet" })]) });
   await node.until("high", (status) => status?.phase === "Failed");
   expect(first(node.status("done"))?.state?.terminated?.reason).toBe("Completed");
   expect(node.told.filter((line) => / Evicted: /.test(line)).map((line) => line.split(" ")[0])).toEqual(["low", "high"]);
