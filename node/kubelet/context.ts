@@ -22,6 +22,7 @@ import type { PodCgroups } from "./resources/pod-cgroups.ts";
 import type { RuntimeHandlers } from "./sandbox/runtime-handlers.ts";
 import type { UserNamespaces } from "./sandbox/user-namespaces.ts";
 import type { KubeletSettings } from "./settings.ts";
+import type { StartTurns } from "./start-turns.ts";
 import type { Termination } from "./status/terminations.ts";
 import type { Volumes } from "./volumes/volumes.ts";
 
@@ -37,6 +38,8 @@ export interface KubeletContext {
   readonly volumes: Volumes;
   readonly objects: PodObjects;
   readonly images: ImagePuller;
+  /** For whatever the runtime starts. */
+  readonly starts: StartTurns;
   readonly credentialProviders?: CredentialProviders | undefined;
   /** Its service account, for providers that want to know who pulls. */
   readonly pullIdentity?: ((pod: Pod, signal: AbortSignal) => Promise<Puller | undefined>) | undefined;

@@ -18,6 +18,7 @@ import type { Machine } from "./resources/linux-resources.ts";
 import { podCgroups } from "./resources/pod-cgroups.ts";
 import { runtimeHandlers } from "./sandbox/runtime-handlers.ts";
 import { userNamespaces } from "./sandbox/user-namespaces.ts";
+import { startsAtATime, startTurns } from "./start-turns.ts";
 import type { TokenSource } from "./volumes/service-account-token.ts";
 import { volumeMetrics } from "./volumes/volume-metrics.ts";
 import { volumeManager } from "./volumes/volumes.ts";
@@ -42,6 +43,7 @@ export function kubeletContext(deps: KubeletDeps, { events, objects, tokens, plu
     pullIdentity: (pod, signal) => pullIdentity(pod, { client, tokens, signal }),
     volumes: volumeManager({ dataDir: settings.dataDir, nodeName: settings.nodeName, node: node.current, client, objects, tokens, mounts, exec: deps.exec, clock, random, events, log, hostIps: settings.nodeIps, allocatable: node.allocatable, csi, expander, metrics: volumeMetrics(metrics), life, onInUse: () => node.refresh() }),
     images: imagePuller({ cri, clock, events, serialize: settings.serializeImagePulls, parallelMax: settings.maxParallelImagePulls, records, onPulled: counted.imagePulled, onEnsured: counted.imageEnsured }),
+    starts: startTurns({ max: startsAtATime(machine), clock }),
     cgroups: podCgroups(deps.cgroups, { cgroupRoot: settings.cgroupRoot, pidsMax: settings.podPidsLimit > 0 ? settings.podPidsLimit : undefined, quota: settings.cpuQuota, hugepageSizes: machine.hugepages.map(({ size }) => size) }),
     handlers: runtimeHandlers(client), userNamespaces: userNamespaces({ ...settings, idsPerPod: settings.userNamespaceIds, random, log }),
     runtimeName: node.runtimeName, handlerFeatures: node.handlerFeatures, allocatable: node.allocatable, networkProblem: node.networkProblem, metrics: counted, spans: deps.spans ?? noSpans,

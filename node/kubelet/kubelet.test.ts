@@ -681,6 +681,28 @@ test("a critical pod that is to have more drives out others for it, and waits wh
   expect([isReady(node.status("small")), node.counted('kubelet_preemptions{preemption_signal="cpu"}')]).toEqual([true, 1]);
 });
 
+test("pods come a few at a time: with two processors four of them, and whoever has a sandbox has its containers before others have theirs", async () => {
+  await using node = await startNode();
+  const call = node.cri.call.bind(node.cri) as (...of: readonly unknown[]) => Promise<object>;
+  const slow = new Set(["RuntimeService/RunPodSandbox", "RuntimeService/StartContainer"]);
+  let under = 0, most = 0;
+  const order: string[] = [];
+  Object.assign(node.cri, {
+    async call(method: string, ...more: readonly unknown[]) {
+      if (!slow.has(method)) return await call(method, ...more);
+      order.push(method.slice(method.indexOf("/") + 1));
+      most = Math.max(most, ++under);
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      return await call(method, ...more).finally(() => under--);
+    },
+  });
+  const names = Array.from({ length: 12 }, (_, i) => `p${i}`);
+  for (const name of names) await node.create(name, {}, [{ name }]);
+  for (const name of names) await node.until(name, isReady);
+  expect(most).toBe(4);
+  expect(order.indexOf("StartContainer")).toBeLessThan(order.lastIndexOf("RunPodSandbox"));
+});
+
 test("a node short of disk clears away what nobody needs, then ends pods with all they have, the least important first", async () => {
   const settings: Partial<KubeletSettings> = {};
   await using node = await startNode(settings);
@@ -696,7 +718,7 @@ test("a node short of disk clears away what nobody needs, then ends pods with al
   Object.assign(settings, { eviction: { ...KUBELET_DEFAULTS.eviction, thresholds: [{ signal: "nodefs.available", value: { bytes: 1e18 } }] } } satisfies Partial<KubeletSettings>);
   node.startKubelet();
   const gone = await node.until("low", (status) => status?.phase === "Failed");
-  expect(gone).toMatchObject({ reason: "Evicted", message: expect.stringMatching(/^The node was low on resource: ephemeral-storage. Threshold quantity: \d+Ki, available: \d+Ki. $/), conditions: expect.arrayContaining([expect.objectContaining({ type: "DisruptionTarget", reason: "TerminationByKubelet" })]) });
+  expect(gone).toMatchObject({ reason: "Evicted", message: expect.stringMatching(/^The node was low on resource: ephemeral-storage. Threshold quantity: \d+Ki, available: \d+[KM]i. $/), conditions: expect.arrayContaining([expect.objectContaining({ type: "DisruptionTarget", reason: "TerminationByKubelet" })]) });
   await node.until("high", (status) => status?.phase === "Failed");
   expect(first(node.status("done"))?.state?.terminated?.reason).toBe("Completed");
   expect(node.told.filter((line) => / Evicted: /.test(line)).map((line) => line.split(" ")[0])).toEqual(["low", "high"]);

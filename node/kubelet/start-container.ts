@@ -56,7 +56,7 @@ export interface ContainerStart {
 /** Throws StartError; anything else is the caller's abort. */
 export async function startContainer(context: KubeletContext, start: ContainerStart, signal: AbortSignal): Promise<void> {
   const { pod, spec, runtime, sandboxId, sandbox } = start;
-  const { cri, events, clock, settings, log, metrics } = context;
+  const { cri, events, clock, settings, log, metrics, starts } = context;
   const about = containerReference(pod, spec);
 
   /** Runs a step; its failure is the container's. Events have its name for its id, which each new one has another of. */
@@ -75,11 +75,14 @@ export async function startContainer(context: KubeletContext, start: ContainerSt
 
   const image = await step("ErrImagePull", () => ensureImage(context, start, { about, image: spec.container.image ?? "", policy: spec.container.imagePullPolicy }, signal));
   const { config } = await step("CreateContainerConfigError", () => configure(context, start, image, signal));
-  const { container_id: id = "" } = await step("CreateContainerError", () => cri.call("RuntimeService/CreateContainer", { pod_sandbox_id: sandboxId, config, sandbox_config: sandbox }, { signal }));
-  events.event(about, "Normal", "Created", "Container created");
-  context.placement.starts(pod, spec.container.name);
-  await step("RunContainerError", () => cri.call("RuntimeService/StartContainer", { container_id: id }, {}), id); // not given up half-way: the container would have failed, who is deleted has not
-  events.event(about, "Normal", "Started", "Container started");
+  const id = await starts.run(async () => {
+    const { container_id = "" } = await step("CreateContainerError", () => cri.call("RuntimeService/CreateContainer", { pod_sandbox_id: sandboxId, config, sandbox_config: sandbox }, { signal }));
+    events.event(about, "Normal", "Created", "Container created");
+    context.placement.starts(pod, spec.container.name);
+    await step("RunContainerError", () => cri.call("RuntimeService/StartContainer", { container_id }, {}), container_id); // not given up half-way: the container would have failed, who is deleted has not
+    events.event(about, "Normal", "Started", "Container started");
+    return container_id;
+  }, { signal, begun: true });
   await linkLog(context, pod, spec, id, join(sandbox.log_directory ?? "", config.log_path ?? ""));
   signal.throwIfAborted();
 

@@ -53,10 +53,13 @@ export async function startSandbox(context: KubeletContext, pod: Pod, config: Po
   await mkdir(config.log_directory ?? "", { recursive: true, mode: 0o755 });
   context.cgroups.ensure(pod, { unlimitedCpu: context.placement.hasExclusiveCpus(pod.metadata.uid) });
   context.metrics.startedPods(usesUserNamespace(pod));
-  const beganMs = context.clock.uptimeMs();
+  let beganMs = context.clock.uptimeMs();
   let failed = true;
   try {
-    const { pod_sandbox_id = "" } = await context.cri.call("RuntimeService/RunPodSandbox", { config, runtime_handler: handler }, { signal, timeoutMs: SANDBOX_TIMEOUT_MS });
+    const { pod_sandbox_id = "" } = await context.starts.run(() => {
+      beganMs = context.clock.uptimeMs();
+      return context.cri.call("RuntimeService/RunPodSandbox", { config, runtime_handler: handler }, { signal, timeoutMs: SANDBOX_TIMEOUT_MS });
+    }, { signal });
     failed = false;
     return pod_sandbox_id;
   } finally {

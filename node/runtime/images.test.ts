@@ -84,6 +84,21 @@ test("at start, archives are imported that are new, changed, or whose images are
   expect(await round(["a:1"])).toEqual(["a.tar", "b.tar.zst", "broken.tar"]);
 });
 
+test("an import that is stopped between two archives goes on with the second", async () => {
+  const those = runtimePaths(join(directory, "stopped"));
+  mkdirSync(those.imagesDir, { recursive: true });
+  for (const name of ["c", "d"]) writeFileSync(join(those.imagesDir, `${name}.tar`), `${name}:1`);
+  const stop = new AbortController();
+  const calls: string[] = [];
+  const run = ctr(calls);
+  await importDirectory(those, new Set(), { log: silentLog, signal: stop.signal, run: async (...call) => await run(...call).finally(() => stop.abort()) });
+  expect(calls.splice(0)).toEqual(["c.tar"]);
+  await importDirectory(those, new Set(["c:1"]), { log: silentLog, signal, run });
+  expect(calls.splice(0)).toEqual(["d.tar"]);
+  await importDirectory(those, new Set(["c:1", "d:1"]), { log: silentLog, signal, run });
+  expect(calls).toEqual([]);
+});
+
 test("images are listed by name", async () => {
   const stdout = [
     "REF                         TYPE                                       DIGEST      SIZE    PLATFORMS   LABELS",

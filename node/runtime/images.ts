@@ -141,15 +141,20 @@ export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<
       const images = await importImages(paths, join(paths.imagesDir, name), { pin: true, signal, run });
       after[name] = { sizeBytes, modifiedMs, images };
       imported.push(...images);
+      note(paths, { ...before, ...after }); // whoever is stopped among them goes on with the next one: on a small machine each takes minutes
       log.info("images imported", { file: name, images });
     } catch (error) {
       log.error("images cannot be imported", { file: name, error });
     }
   }
-  mkdirSync(dirname(paths.importedFile), { recursive: true });
-  writeFileSync(`${paths.importedFile}.new`, JSON.stringify(after, undefined, 1));
-  renameSync(`${paths.importedFile}.new`, paths.importedFile);
+  note(paths, after);
   return imported;
+}
+
+function note({ importedFile }: Pick<RuntimePaths, "importedFile">, imported: Imported): void {
+  mkdirSync(dirname(importedFile), { recursive: true });
+  writeFileSync(`${importedFile}.new`, JSON.stringify(imported, undefined, 1));
+  renameSync(`${importedFile}.new`, importedFile);
 }
 
 function readImported(path: string): Imported {

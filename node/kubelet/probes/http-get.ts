@@ -12,7 +12,7 @@ import { connect as connectTls, type TLSSocket } from "node:tls";
 import type { Container, EphemeralContainer, HTTPGetAction } from "../../../core/api/gen/core.v1.ts";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import { escapePath, parseUrl, UrlError } from "../../../core/api/meta/go-url.ts";
-import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { afterAwake, type Clock } from "../../../core/lifecycle/clock.ts";
 import { type HttpAnswer, readAnswer } from "./http-answer.ts";
 import { http2Get } from "./http2-get.ts";
 
@@ -130,7 +130,7 @@ function once({ url, target, headers, protocols, timeoutMs, clock, signal }: Get
   const socket: Socket = secure
     ? connectTls({ host: hostname, port, rejectUnauthorized: false, ...(protocols.length > 0 ? { ALPNProtocols: [...protocols] } : {}), ...(isIP(hostname) ? {} : { servername: hostname }) }, () => send())
     : connect({ host: hostname, port }, () => send());
-  const timer = clock.after(timeoutMs, () => broken("context deadline exceeded (Client.Timeout exceeded while awaiting headers)", "context deadline exceeded (Client.Timeout or context cancellation while reading body)"));
+  const timer = afterAwake(clock, timeoutMs, () => broken("context deadline exceeded (Client.Timeout exceeded while awaiting headers)", "context deadline exceeded (Client.Timeout or context cancellation while reading body)"));
   const quit = (): void => failure("context canceled");
   signal.addEventListener("abort", quit, { once: true });
 

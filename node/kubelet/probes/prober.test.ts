@@ -271,6 +271,28 @@ test("tcp", async () => {
   expect(await run({ tcpSocket: { port, host: "nowhere.invalid" }, timeoutSeconds: 10 })).toBe("failure: dial tcp: lookup nowhere.invalid: no such host");
 });
 
+/** The thread that would hear of it has other things to do. */
+function beBusy(ms: number): void {
+  for (const untilMs = performance.now() + ms; performance.now() < untilMs;);
+}
+
+test("an answer in time counts, also where the node was too busy to hear it in time", async () => {
+  const server = createTcp((socket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => { socket.write("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"); beBusy(400); });
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  try {
+    expect(await run({ httpGet: { port }, timeoutSeconds: 0.2 })).toBe("success: ok");
+    const connecting = run({ tcpSocket: { port }, timeoutSeconds: 0.2 });
+    beBusy(400);
+    expect(await connecting).toBe("success: ");
+  } finally {
+    server.close();
+  }
+});
+
 test("exec", async () => {
   const bytes = (text: string) => Buffer.from(text);
   const probe: Probe = { exec: { command: ["test", "$(A)"] } };

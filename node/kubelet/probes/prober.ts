@@ -1,11 +1,12 @@
 /**
  * One probe of one container: what it does and what it says. Errors (it could not be done) are tried three times and are no verdict.
+ * An answer that came in time is heard, also by a node so busy, or with so slow a processor, that it gets to it only afterwards.
  *
  * Source: kubernetes v1.36 pkg/kubelet/prober/prober.go, pkg/probe/{http,tcp,exec,grpc}
  */
 import { connect } from "node:net";
 import type { Container, EphemeralContainer, Pod, Probe } from "../../../core/api/gen/core.v1.ts";
-import type { Clock } from "../../../core/lifecycle/clock.ts";
+import { afterAwake, type Clock } from "../../../core/lifecycle/clock.ts";
 import { type Cri, CriError } from "../../cri/client.ts";
 import { checkGrpcHealth } from "../../cri/grpc-health.ts";
 import { formatGoDuration } from "../configuration/go-duration.ts";
@@ -83,7 +84,7 @@ async function tcpProbe({ clock }: ProbeDeps, { host, port }: { readonly host: s
   const { promise, resolve } = Promise.withResolvers<Verdict>();
   const socket = connect({ host, port }, () => resolve({ result: "success", output: "" }));
   socket.on("error", (error: NodeJS.ErrnoException) => resolve({ result: "failure", output: dialFault(error, host, port) }));
-  const timer = clock.after(timeoutMs, () => resolve({ result: "failure", output: `dial tcp ${hostPort(host, port)}: i/o timeout` }));
+  const timer = afterAwake(clock, timeoutMs, () => resolve({ result: "failure", output: `dial tcp ${hostPort(host, port)}: i/o timeout` }));
   return await promise.finally(() => {
     timer.cancel();
     socket.destroy();
