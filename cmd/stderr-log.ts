@@ -6,6 +6,7 @@
 import { fstatSync } from "node:fs";
 import { type LogLevel, pinoLog, type VerboseLog } from "../core/observe/log.ts";
 import { ConfigError } from "./config/config.ts";
+import { lineFile } from "./line-file.ts";
 
 const LOG_LEVELS: readonly string[] = ["debug", "info", "warn", "error"];
 
@@ -15,8 +16,20 @@ const INFORMATIONAL = 6;
 
 export function stderrLog(level: string): VerboseLog {
   process.stderr.on("error", () => undefined); // a disk that is full, a reader that has gone: what is said then is lost, and nothing else
-  const write = isJournal(process.env, () => fstatSync(process.stderr.fd)) ? (line: string) => void process.stderr.write(prioritized(line)) : (line: string) => void process.stderr.write(line);
-  return leveledLog(level, write);
+  if (isJournal(process.env, () => fstatSync(process.stderr.fd))) return leveledLog(level, (line) => void process.stderr.write(prioritized(line)));
+  if (!isFile(process.stderr.fd)) return leveledLog(level, (line) => void process.stderr.write(line));
+  const lines = lineFile(process.stderr.fd);
+  process.on("exit", () => lines.flush());
+  return leveledLog(level, (line) => lines.write(line));
+}
+
+/** Where a supervisor (OpenRC) or a shell has a file for it. */
+function isFile(fd: number): boolean {
+  try {
+    return fstatSync(fd).isFile();
+  } catch {
+    return false; // closed
+  }
 }
 
 /** systemd says which of its streams the journal reads: it may since be another's, as in `coracle server 2>file`. */

@@ -3,7 +3,7 @@ import { accessSync, constants, existsSync } from "node:fs";
 import { join } from "node:path";
 import { pinoLog } from "../core/observe/log.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
-import { unpackBundle } from "../node/runtime/unpack.ts";
+import { unpackBundle, waitForUnpacking } from "../node/runtime/unpack.ts";
 import { nodeBundle } from "./assets.ts";
 import { ConfigError, readText } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
@@ -60,6 +60,7 @@ async function toolPath(name: string): Promise<string> {
   if (!asset) throw new ConfigError(`this build of coracle has no ${name} for this machine`);
   const home = isWritable(dataDir) ? agent : join(process.env["XDG_CACHE_HOME"] ?? join(process.env["HOME"] ?? "/tmp", ".cache"), "coracle");
   const log = pinoLog({ level: "warn", write: (line) => void process.stderr.write(line) });
+  await waitForUnpacking({ asset, agentDir: home }, { sleep: Bun.sleep, told: () => console.error("the node components are being unpacked: this waits for them") });
   await unpackBundle({ asset, agentDir: home, log });
   return join(home, "current", "bin", name);
 }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
@@ -13,7 +13,7 @@ beforeEach(() => { dataDir = mkdtempSync(join(tmpdir(), "resize-")); });
 afterEach(() => rmSync(dataDir, { recursive: true }));
 
 function wishing(cpu: string, generation: number, conditions: PodCondition[] = []): Pod {
-  return { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u", resourceVersion: "", creationTimestamp: "", generation }, spec: { containers: [{ name: "c", resources: { requests: { cpu } } }] }, status: { conditions } };
+  return { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "d", uid: "u", resourceVersion: "", creationTimestamp: "", generation }, spec: { containers: [{ name: "c", resources: { requests: { cpu } } }] }, status: { conditions, ...(conditions.length > 0 && { startTime: "2026-01-01T00:00:00Z" }) } };
 }
 
 function resizing(pod: Pod, judge: () => Verdict) {
@@ -72,4 +72,14 @@ test("what is wished, what cannot be, and how long the rest takes is counted", (
   expect(counted.splice(0)).toEqual(["cpu requests increase", "5 ms false", "10 ms true", "cpu requests decrease", "guaranteed_pod_cpu_manager_static_policy"]);
   for (verdict of [short, { fits: true }] satisfies Verdict[]) resize.consider(wishing("1", 4), "pods_removed");
   expect(counted).toEqual(["waited for pods_removed"]);
+});
+
+test("for a pod that is new here the disk is not asked: while it hangs the node goes on", () => {
+  const directory = join(dataDir, "pods/u");
+  mkdirSync(directory, { recursive: true });
+  writeFileSync(join(directory, "allocation.json"), "cut o"); // whoever looks at it puts it aside
+  resizing(wishing("1", 1), () => short);
+  expect(readdirSync(directory)).toEqual(["allocation.json"]);
+  resizing(wishing("1", 1, [{ type: "Ready", status: "True" }]), () => short);
+  expect(readdirSync(directory)).not.toEqual(["allocation.json"]);
 });

@@ -48,7 +48,9 @@ export class PodResize {
   constructor(pod: Pod, deps: Deps) {
     this.#deps = deps;
     this.#file = allocationFile(deps.settings.dataDir, pod.metadata.uid);
-    this.#allocation = readAllocation(deps.settings.dataDir, pod.metadata.uid, deps.log) ?? allocationTold(pod);
+    // Of a pod that is new here there is none, and whoever asks the disk waits for it with all that the node does, its DNS and its lease, too.
+    const recorded = pod.status?.startTime === undefined ? undefined : readAllocation(deps.settings.dataDir, pod.metadata.uid, deps.log);
+    this.#allocation = recorded ?? allocationTold(pod);
     this.#wished = allocationOf(pod);
     const said = (wanted: string): PodCondition | undefined => pod.status?.conditions?.find(({ type }) => type === wanted); // by us, before a restart
     const [pending, progress] = [said("PodResizePending"), said("PodResizeInProgress")];

@@ -3,10 +3,11 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlink
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zstdCompressSync } from "node:zlib";
-import { afterAll, expect, test } from "vitest";
+import { open } from "node:fs/promises";
+import { afterAll, expect, test, vi } from "vitest";
 import { silentLog } from "../../core/observe/log.ts";
 import { execOk } from "../os/exec.ts";
-import { mendBundle, unpackBundle } from "./unpack.ts";
+import { mendBundle, unpackBundle, waitForUnpacking } from "./unpack.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "unpack-"));
 afterAll(() => rmSync(directory, { recursive: true }));
@@ -102,10 +103,37 @@ test("an executable whose components are damaged says so, and what is there stay
   const asset = named(await bundle("executable", "whole")), bytes = readFileSync(asset.path);
   await unpackBundle({ asset, agentDir, log: silentLog });
   writeFileSync(join(agentDir, "current/bin/tool"), "wiole");
-  bytes[bytes.length >> 1]! ^= 1;
+  bytes[0]! ^= 1; // a bit in the middle may be one of a date, and nothing is wrong
   writeFileSync(asset.path, bytes);
   await expect(mendBundle({ asset, agentDir, log: silentLog })).rejects.toThrow("the node components in this executable are damaged: install it again");
   expect(readFileSync(join(agentDir, "current/bin/tool"), "utf8")).toBe("wiole");
+});
+
+test("who only wants one of the programs waits for another process that unpacks them, as long as that lives", async () => {
+  const agentDir = join(directory, "agent8"), asset = { path: "", hash: "awaited" }, slept: number[] = [];
+  const other = Bun.spawn(["sleep", "60"]);
+  const wait = (sleep: (ms: number) => Promise<void>): Promise<string[]> => {
+    const said: string[] = [];
+    return waitForUnpacking({ asset, agentDir }, { sleep, told: () => said.push("told") }).then(() => said);
+  };
+  const never = async (): Promise<void> => expect.unreachable();
+  expect(await wait(never)).toEqual([]); // nothing is there at all
+  for (const name of ["bin-awaited.4194304.unfinished", `bin-awaited.${process.pid}.unfinished`, `bin-another.${other.pid}.unfinished`]) mkdirSync(join(agentDir, name), { recursive: true });
+  expect(await wait(never)).toEqual([]); // cut off, our own, of another version
+  const theirs = join(agentDir, `bin-awaited.${other.pid}.unfinished`);
+  mkdirSync(theirs);
+  expect(await wait(async (ms) => { if (slept.push(ms) === 3) rmSync(theirs, { recursive: true }); })).toEqual(["told"]);
+  expect(slept).toHaveLength(3);
+  mkdirSync(theirs);
+  expect(await wait(async () => { other.kill("SIGKILL"); await other.exited; })).toEqual(["told"]);
+});
+
+test("a large file is brought to disk piece by piece: others wait for one of them, not for all", async () => {
+  await using handle = await open("/dev/null");
+  const synced = vi.spyOn(Object.getPrototypeOf(handle) as typeof handle, "datasync");
+  await unpackBundle({ asset: await bundle("large", "x".repeat(13 * 1024 * 1024)), agentDir: join(directory, "agent9"), log: silentLog });
+  expect(synced).toHaveBeenCalledTimes(3);
+  synced.mockRestore();
 });
 
 test("several processes may unpack at once", async () => {

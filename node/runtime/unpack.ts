@@ -41,6 +41,10 @@ type Noted = number | readonly [bytes: number, crc32: number];
 
 /** What is read of a file at once. */
 const PIECE_BYTES = 1024 * 1024;
+/** So much is written before it is brought to disk: what others (the store) bring there meanwhile waits for a flash card for as long as that takes, and 50 MB at once are a quarter of a minute. */
+const UNSYNCED_BYTES_MAX = 4 * 1024 * 1024;
+/** How often to look whether another process has finished. */
+const LOOK_MS = 250;
 
 /** The directory the components are in. */
 export async function unpackBundle(options: Unpacking): Promise<string> {
@@ -53,6 +57,17 @@ export async function unpackBundle(options: Unpacking): Promise<string> {
   await pointTo(join(agentDir, "current"), name);
   await removeOld(agentDir, name);
   return directory;
+}
+
+/**
+ * Returns once no other process unpacks the same: what two of them write to a slow card takes each twice as long, and a user who asks again and again never gets an answer.
+ * `told`: called once, if there is something to wait for.
+ */
+export async function waitForUnpacking({ asset, agentDir }: Pick<Unpacking, "asset" | "agentDir">, { sleep, told }: { readonly sleep: (ms: number) => Promise<unknown>; readonly told: () => void }): Promise<void> {
+  const isGoingOn = async (): Promise<boolean> => (await readdir(agentDir).catch(() => [])).some((name) => name.startsWith(`bin-${asset.hash}.`) && !name.endsWith(`.${process.pid}.unfinished`) && isBeingWritten(name));
+  if (!(await isGoingOn())) return;
+  told();
+  do await sleep(LOOK_MS); while (await isGoingOn());
 }
 
 /** Reads all of what is unpacked, and unpacks it anew if it is not what it was; then the first file that was not is returned. `breathe` is called after each MiB, and may throw. */
@@ -163,10 +178,13 @@ async function writeEntry(path: string, entry: Pick<TarEntry, "mode"> & { readon
   await mkdir(dirname(path), { recursive: true });
   await using file = await open(path, "wx");
   await file.chmod(entry.mode & 0o777); // whatever the umask
-  let size = 0, crc = 0;
+  let size = 0, crc = 0, synced = 0;
   for await (const bytes of entry.content) {
     size += (await file.write(bytes)).bytesWritten;
     crc = crc32(bytes, crc);
+    if (size - synced < UNSYNCED_BYTES_MAX) continue;
+    await file.datasync();
+    synced = size;
   }
   await file.sync();
   return [size, crc];

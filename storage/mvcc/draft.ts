@@ -75,3 +75,18 @@ export function draftWrites(requests: readonly WriteRequest[], context: DraftCon
   }
   return { accepted, losers, refused, durable, head };
 }
+
+/** The same with revisions after `head`. */
+export function renumbered(draft: Draft, head: Revision): Draft {
+  const now = new Map<Row, Row>(); // by the row that it was
+  const moved = (row: Row | undefined): Row | undefined => (row && now.get(row)) ?? row;
+  const accepted = draft.accepted.map((write): AcceptedWrite => {
+    const { row, previous, type } = write.event;
+    const next: Row = Object.freeze({ ...row, revision: ++head });
+    const event: StoreEvent = Object.freeze({ type, row: next, ...(previous && { previous: moved(previous)! }) });
+    now.set(row, next);
+    return { ...write, event };
+  });
+  const durable = new Map([...draft.durable].map(([key, { row, payload }]) => [key, { row: moved(row), payload }]));
+  return { ...draft, accepted, durable, head, losers: draft.losers.map((loser) => ({ ...loser, current: moved(loser.current) })) };
+}

@@ -107,6 +107,126 @@ test("volatile writes are seen at once, and only their newest values reach the d
   expect(batches).toHaveLength(2); // nothing to write, nothing written
 });
 
+/** What has been put where, in the order of a watch. */
+async function story(store: Store, after: number, count: number): Promise<[string, number][]> {
+  const seen: [string, number][] = [];
+  for await (const batch of store.watch({ prefix: "/", after }, AbortSignal.timeout(1000))) {
+    seen.push(...batch.events.map(({ row }): [string, number] => [row.key, row.revision]));
+    if (seen.length >= count) break;
+  }
+  return seen;
+}
+
+test("a heartbeat overtakes a batch whose disk hangs, and what was overtaken comes after it: in memory, in watches and on disk", async () => {
+  const { disk, store, clock, batches } = await watched();
+  const lease = await store.put("/leases/node", { beat: 0 }, 0);
+  const pod = await store.put("/pods/a", { n: 0 }, 0);
+  const before = store.revision;
+  let answer = (): void => {};
+  disk.hang = new Promise((resolve) => (answer = resolve));
+  batches.length = 0;
+
+  const writing = [store.put("/pods/a", { n: 1 }, pod), store.put("/pods/b", { n: 1 }, 0), store.put("/pods/a", { n: 2 }, before + 2)]; // the heartbeat comes first, although it is put last
+  const lost = failure(store.put("/pods/b", { n: 9 }, 7));
+  const beating = store.put("/leases/node", { beat: 1 }, lease); // of the same group
+  await settle();
+  const first = await beating;
+  let isThere = false;
+  const next = store.put("/leases/node", { beat: 2 }, first).finally(() => (isThere = true));
+  await clock.advance(2000);
+  expect(isThere).toBe(false); // most disks answer soon, and what is overtaken is written twice
+  await clock.advance(1000);
+  const second = await next, third = await store.put("/leases/node", { beat: 3 }, second);
+  expect([store.revision, (await store.get("/leases/node"))?.value, (await store.get("/pods/b"))]).toEqual([third, { beat: 3 }, undefined]);
+  expect((await failure(store.put("/leases/node", { beat: 9 }, second))).code).toBe("conflict");
+  expect(batches).toEqual([]);
+
+  answer();
+  disk.hang = undefined;
+  const [a1, b, a2] = await Promise.all(writing);
+  expect([third < a1!, a1! < b!, b! < a2!]).toEqual([true, true, true]);
+  const { fields, current } = await lost;
+  expect([fields["actual"], current?.revision, current?.value]).toEqual([b, b, { n: 1 }]);
+  expect(await story(store, before, 6)).toEqual([["/leases/node", first], ["/leases/node", second], ["/leases/node", third], ["/pods/a", a1], ["/pods/b", b], ["/pods/a", a2]]);
+  expect(batches).toHaveLength(2);
+  const later = await store.put("/pods/c", { n: 1 }, 0);
+  expect([later > a2!, batches.length]).toEqual([true, 3]); // once, as before
+
+  disk.crash();
+  const { store: after } = await watched({ disk });
+  expect([(await after.get("/pods/a"))?.revision, (await after.get("/pods/b"))?.revision, (await after.get("/pods/c"))?.revision]).toEqual([a2, b, later]);
+});
+
+test("heartbeats go on for as long as a disk hangs again and again, and a batch is written twice at the most", async () => {
+  const { disk, store, clock, batches } = await watched();
+  let lease = await store.put("/leases/node", { beat: 0 }, 0);
+  let answer = (): void => {};
+  const hang = (): void => void (disk.hang = new Promise((resolve) => (answer = resolve)));
+  hang();
+  batches.length = 0;
+  const writing = store.put("/pods/a", { n: 1 }, 0);
+  await settle();
+  await clock.advance(3000);
+  lease = await store.put("/leases/node", { beat: 1 }, lease);
+  const release = answer;
+  hang(); // for the second time it is written
+  release();
+  await settle();
+  expect(batches).toHaveLength(1);
+  for (let beat = 2; beat < 50; beat++) lease = await store.put("/leases/node", { beat }, lease);
+  answer();
+  expect([(await writing) > lease, batches.length]).toEqual([true, 2]);
+});
+
+test("an overtaken batch that fails was never written, and of one that a crash takes between its two writes nobody has been told", async () => {
+  const { disk, store, clock } = await watched();
+  const lease = await store.put("/leases/node", { beat: 0 }, 0);
+  let answer = (): void => {};
+  disk.hang = new Promise((resolve) => (answer = resolve));
+  disk.fault = () => ({ error: new StoreError("unavailable"), landed: true });
+  const failed = failure(store.put("/pods/a", { n: 1 }, 0));
+  await settle();
+  await clock.advance(3000);
+  const beat = await store.put("/leases/node", { beat: 1 }, lease);
+  answer();
+  disk.hang = undefined;
+  expect((await failed).code).toBe("unavailable");
+  disk.fault = undefined;
+  const second = await store.put("/pods/b", { n: 1 }, 0);
+  expect([second > beat, await dump(store)]).toEqual([true, [["/leases/node", { beat: 1 }], ["/pods/b", { n: 1 }]]]);
+
+  disk.hang = new Promise((resolve) => (answer = resolve));
+  const told: unknown[] = [];
+  store.put("/pods/b", { n: 2 }, second).then((revision) => told.push(revision), () => {});
+  await settle();
+  await clock.advance(3000);
+  const last = await store.put("/leases/node", { beat: 2 }, beat);
+  const release = answer;
+  disk.hang = new Promise(() => {});
+  release();
+  await settle();
+  disk.crash();
+  disk.hang = undefined;
+  const { store: after } = await watched({ disk });
+  expect([told, (await after.get("/pods/b"))?.value, after.revision > last]).toEqual([[], { n: 2 }, true]);
+});
+
+test("a heartbeat that is renewed while it is being written behind reaches the disk the next time", async () => {
+  const { disk, store, clock } = await watched({ flushEveryMs: 60_000 });
+  const lease = await store.put("/leases/node", { beat: 0 }, 0);
+  let answer = (): void => {};
+  disk.hang = new Promise((resolve) => (answer = resolve));
+  await clock.advance(60_000);
+  await clock.advance(3000);
+  await store.put("/leases/node", { beat: 1 }, lease);
+  answer();
+  disk.hang = undefined;
+  await settle();
+  await clock.advance(600_000);
+  disk.crash();
+  expect(await dump((await watched({ disk })).store)).toEqual([["/leases/node", { beat: 1 }]]);
+});
+
 test("what is volatile can depend on the change: a lease that changes hands is durable", async () => {
   const { store, batches } = await watched({ volatile: (_, value, previous) => value !== undefined && value["holder"] === previous?.["holder"] });
   const created = await store.put("/leases/l", { holder: "a" }, 0);

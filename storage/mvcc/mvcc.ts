@@ -8,8 +8,11 @@
  * leave it, numbers what passes, and puts all of it into one durable batch with the meta record. Only when that is on disk do the writes
  * become visible, in the order of their revisions, and are acknowledged. Meanwhile the next group gathers.
  *
- * Volatile writes take their turn in the same order but do not wait for the disk: they are visible at once and written behind
- * (write-behind.ts). So that revisions never repeat although such writes can be lost, the meta record reserves a range of revisions ahead,
+ * Volatile writes do not wait for the disk: of a group they come first, are visible at once and written behind (write-behind.ts). One that comes
+ * while the disk is busy waits its turn, but not for a disk that hangs: it overtakes the batch, which is then given higher revisions and written
+ * once more before anybody sees it. So nodes that renew their leases are not taken for dead because a flash card collects its garbage.
+ *
+ * So that revisions never repeat although volatile writes can be lost, the meta record reserves a range of revisions ahead,
  * and after a crash the store goes on behind that range. A revision from before the crash is then "compacted", never wrong.
  *
  * When a batch fails it is unknown whether it reached the disk. Its writes are refused, its revisions are never used again, the engine is
@@ -21,7 +24,7 @@ import type { Engine, StoreClock } from "../engine.ts";
 import { assertKey } from "../keys.ts";
 import { StoreError, type Listing, type ListOptions, type Revision, type Row, type Store, type Value, type WatchOptions } from "../store.ts";
 import { type WatchBatch, Watchers } from "../watch/watch.ts";
-import { type AcceptedWrite, type Draft, draftWrites, type WriteRequest } from "./draft.ts";
+import { type AcceptedWrite, type Draft, draftWrites, type DraftContext, renumbered, type WriteRequest } from "./draft.ts";
 import { type BatchReport, type Changes, Durable } from "./durable.ts";
 import { freezeJson } from "./freeze-json.ts";
 import { History, type HistoryLimits } from "./history.ts";
@@ -61,6 +64,10 @@ export interface MvccOptions extends HistoryLimits, WriteBehindOptions {
 /** Of one group: so that its first write does not wait long for its last. */
 const GROUP_WRITES_MAX = 512;
 const GROUP_BYTES_MAX = 2 * 1024 * 1024;
+/** So long a volatile write may have to wait for a batch before it overtakes it. A kubelet gives its lease 10 s. */
+const OVERTAKE_MS = 3000;
+/** Revisions left free before a batch that is written again, for volatile writes meanwhile: so it is not written a third time. */
+const OVERTAKE_REVISIONS = 10_000;
 /** Rows written behind in one batch. */
 const FLUSH_ROWS_MAX = 2000;
 /** While nothing can be written behind, so many rows may wait in memory for it; then new volatile rows are refused as well. */
@@ -96,6 +103,17 @@ function refuseUnsound({ problems, newerLayout }: Loaded): void {
   if (problems.length > 0) throw storeError("corrupt", { reason: problems[0]!.what, ...(problems[0]!.key && { key: problems[0]!.key }), problems: problems.length });
 }
 
+/** A batch that is on its way to the disk, and what may be done meanwhile. */
+interface Flight {
+  /** What nothing may be done to. */
+  readonly keys: ReadonlySet<string>;
+  /** The newest revision handed out to a volatile write, or the one from which on they may be. */
+  head: Revision;
+  /** The newest one they may have. */
+  readonly until: Revision;
+  hangs: boolean;
+}
+
 class MvccStore implements Store {
   readonly #clock: StoreClock;
   readonly #options: MvccOptions;
@@ -108,6 +126,7 @@ class MvccStore implements Store {
   #revision: Revision; // the newest visible one
   #head: Revision; // the newest handed out. Invariant: #revision ≤ #head
   #draining: Promise<void> | undefined;
+  #flight: Flight | undefined;
   #isFull = false; // as onRoom was told
   #flushDue = false;
   #closing: Promise<void> | undefined;
@@ -205,6 +224,7 @@ class MvccStore implements Store {
     const { promise, resolve, reject } = Promise.withResolvers<Revision>();
     this.#queue.push({ ...write, resolve, reject });
     this.#draining ??= this.#drain();
+    if (this.#flight?.hangs) this.#overtake(this.#flight);
     return promise;
   }
 
@@ -237,20 +257,14 @@ class MvccStore implements Store {
     const down = await this.#durable.ready({ rows: this.#rows, head: this.#head });
     const noRoom = down ?? this.#durable.refusal();
     this.#noteRoom(noRoom);
-    const draft = draftWrites(group, {
-      rows: this.#rows,
-      head: this.#head,
-      isVolatile: (key, value, previous) => this.#isVolatile(key, value, previous),
-      refusal: ({ key, value, kind, durable }) => {
-        if (durable) return kind === "delete" || (kind === "overwrite" && value && hasSome(noRoom) && this.#options.urgent?.(key, value)) ? down : noRoom;
-        return kind === "create" && this.#behind.size >= BEHIND_MAX ? noRoom : undefined;
-      },
-    });
-    for (const { request, error } of draft.refused) request.reject(error);
-    for (const { request, current, byGroup } of draft.losers) if (!byGroup) request.reject(conflict(request, current));
-    this.#head = draft.head; // also if the batch fails: then these revisions are never used
+    const { first, rest } = this.#partVolatile(group, { head: this.#head });
+    this.#head = this.#commitVolatile(first, this.#head);
+    const drafted = draftWrites(rest, this.#draftContext(this.#head, { down, noRoom }));
+    for (const { request, error } of drafted.refused) request.reject(error);
+    for (const { request, current, byGroup } of drafted.losers) if (!byGroup) request.reject(conflict(request, current));
+    this.#head = drafted.head; // also if the batch fails: then these revisions are never used
 
-    const error = await this.#persist(draft, noRoom);
+    const { draft, error } = await this.#persistOrBeOvertaken(drafted, noRoom);
     const lost = (write: AcceptedWrite): boolean => error !== undefined && (write.durable || write.event.row.revision > this.#durable.reserved);
     for (const write of draft.accepted) {
       if (lost(write)) write.request.reject(error);
@@ -258,6 +272,73 @@ class MvccStore implements Store {
     }
     for (const { request, current, byGroup } of draft.losers) if (byGroup) request.reject(error ?? conflict(request, current));
     if (draft.accepted.length > 0) this.#watchers.wake();
+  }
+
+  #draftContext(head: Revision, { down, noRoom }: { readonly down?: StoreError | undefined; readonly noRoom?: StoreError | undefined } = {}): DraftContext {
+    return {
+      rows: this.#rows,
+      head,
+      isVolatile: (key, value, previous) => this.#isVolatile(key, value, previous),
+      refusal: ({ key, value, kind, durable }) => {
+        if (durable) return kind === "delete" || (kind === "overwrite" && value && hasSome(noRoom) && this.#options.urgent?.(key, value)) ? down : noRoom;
+        return kind === "create" && this.#behind.size >= BEHIND_MAX ? noRoom : undefined;
+      },
+    };
+  }
+
+  /** `first`: those that need not wait for the disk, nor for what else is done to their keys. Of each part the order is that of `requests`. */
+  #partVolatile(requests: readonly WriteRequest[], { head, until = this.#durable.reserved, busy }: { readonly head: Revision; readonly until?: Revision; readonly busy?: ReadonlySet<string> }): { readonly first: WriteRequest[]; readonly rest: WriteRequest[] } {
+    const first: WriteRequest[] = [], rest: WriteRequest[] = [], seen = new Set<string>();
+    let room = Math.min(Math.min(until, this.#durable.reserved) - head, BEHIND_MAX - this.#behind.size);
+    for (const request of requests) {
+      const { key, value } = request;
+      const isFirst = room > 0 && !seen.has(key) && !busy?.has(key) && this.#isVolatile(key, value, this.#rows.get(key)?.value);
+      seen.add(key);
+      if (isFirst) room--;
+      (isFirst ? first : rest).push(request);
+    }
+    return { first, rest };
+  }
+
+  /** Makes them visible at once, with revisions after `head`. Returns the last one. */
+  #commitVolatile(requests: readonly WriteRequest[], head: Revision): Revision {
+    if (requests.length === 0) return head;
+    const draft = draftWrites(requests, this.#draftContext(head));
+    for (const { request, current } of draft.losers) request.reject(conflict(request, current));
+    for (const write of draft.accepted) this.#apply(write);
+    if (draft.accepted.length > 0) this.#watchers.wake();
+    return draft.head;
+  }
+
+  /** What is volatile and waits does so no longer. */
+  #overtake(flight: Flight): void {
+    const { first, rest } = this.#partVolatile(this.#queue, { head: flight.head, until: flight.until, busy: flight.keys });
+    if (first.length === 0) return;
+    this.#queue.splice(0, this.#queue.length, ...rest);
+    flight.head = this.#commitVolatile(first, flight.head);
+  }
+
+  /** As `#persist`. Returns the draft as it may be seen then: if it has been overtaken, its revisions are others than before. */
+  async #persistOrBeOvertaken(draft: Draft, noRoom: StoreError | undefined): Promise<{ readonly draft: Draft; readonly error: StoreError | undefined }> {
+    const keys = new Set(draft.accepted.map(({ request }) => request.key));
+    const flight: Flight = (this.#flight = { keys, head: draft.head, until: Infinity, hangs: false });
+    const alarm = this.#clock.after(OVERTAKE_MS, () => {
+      flight.hangs = true;
+      if (this.#flight === flight) this.#overtake(flight);
+    });
+    try {
+      const error = await this.#persist(draft, noRoom);
+      this.#head = flight.head;
+      if (flight.head === draft.head || draft.accepted.length === 0) return { draft, error };
+      const after = flight.head + OVERTAKE_REVISIONS;
+      const again = renumbered(draft, after);
+      this.#head = again.head;
+      this.#flight = { keys, head: flight.head, until: after, hangs: true };
+      return { draft: again, error: error ?? (await this.#persist(again, noRoom)) };
+    } finally {
+      alarm.cancel();
+      this.#flight = undefined;
+    }
   }
 
   #noteRoom(refusal: StoreError | undefined): void {
@@ -273,12 +354,13 @@ class MvccStore implements Store {
     const due = flushing && !noRoom ? this.#behind.due() : [];
     const behind = due.slice(0, FLUSH_ROWS_MAX);
     this.#flushDue = behind.length < due.length;
-    const changes = new Map([...this.#changesOf(behind), ...draft.durable]);
+    const written = this.#changesOf(behind);
+    const changes = new Map([...written, ...draft.durable]);
     let error: StoreError | undefined;
     if (changes.size > 0 || draft.head > this.#durable.reserved) {
       try {
         await this.#durable.write(changes, { head: draft.head, clean: false });
-        for (const key of behind) this.#behind.forget(key);
+        for (const [key, { row }] of written) if (this.#rows.get(key) === row) this.#behind.forget(key); // others have changed meanwhile
       } catch (cause) {
         error = explain(cause, "");
         this.#flushDue = false;
