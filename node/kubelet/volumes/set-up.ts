@@ -1,5 +1,4 @@
 /** How each kind of volume comes to be. Called again at every sync: what is there already stays as it is. */
-import { existsSync } from "node:fs";
 import { stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { EmptyDirVolumeSource, NFSVolumeSource, PersistentVolume, PersistentVolumeClaim, Pod, ResourceList, Volume } from "../../../core/api/gen/core.v1.ts";
@@ -25,7 +24,7 @@ import { type BoundVolume, boundVolume, mountOptionsOf } from "./persistent-volu
 import { podDirectories, podDirectory, volumeDirectory } from "./pod-directories.ts";
 import type { ReadyVolume } from "./ready-volume.ts";
 import type { VolumeDeps } from "./volume-deps.ts";
-import { giveToGroup, makeDirectory } from "./volume-directory.ts";
+import { giveToGroup, isThere, makeDirectory } from "./volume-directory.ts";
 
 const MODE_DEFAULT = 0o644;
 const GROUP_ANNOTATION = "pv.beta.kubernetes.io/gid"; // kubernetes v1.36 pkg/volume/util/util.go VolumeGidAnnotationKey
@@ -107,7 +106,7 @@ async function setUpEmptyDir({ tmpfs, mounts, allocatable }: SetUpDeps, pod: Pod
   const ready: ReadyVolume = { hostPath: directory, readOnly: false, managed: true };
   if (medium === "") {
     const marker = directory.replace("/volumes/", "/plugins/"); // set up to the end: what containers changed since is theirs
-    if (existsSync(join(marker, "ready")) && existsSync(directory)) return ready;
+    if ((await isThere(join(marker, "ready"))) && (await isThere(directory))) return ready;
     await makeDirectory(directory, 0o777);
     await giveToGroup(pod, directory, { readOnly: false });
     await makeDirectory(marker, 0o750);
@@ -147,11 +146,11 @@ function hugepageOf(pod: Pod, medium: string): string {
 
 /** Files from the API: small, replaced as a whole; secrets never touch the disk. What an older version of ours has put there stays there: containers have it mounted. */
 async function setUpFiles({ tmpfs, mounts, allocatable, clock, random }: SetUpDeps, { pod, volume }: { readonly pod: Pod; readonly volume: Volume }, directory: string, payload: Payload, { memory }: { readonly memory: boolean }): Promise<ReadyVolume> {
-  if (memory && !mounts.isMountPoint(directory) && !existsSync(join(directory, "..data"))) {
+  if (memory && !mounts.isMountPoint(directory) && !(await isThere(join(directory, "..data")))) {
     await makeDirectory(directory, 0o777);
     tmpfs(directory, memorySize(pod, allocatable()));
     await makeDirectory(directory, 0o777);
-  } else if (!existsSync(directory)) await makeDirectory(directory, 0o777); // once: its group may have been given it since
+  } else if (!(await isThere(directory))) await makeDirectory(directory, 0o777); // once: its group may have been given it since
   const taken = await makeMountPoints(directory, nestedMountPoints(pod, volume.name), (name) => [...payload.keys()].some((path) => path.split("/", 1)[0] === name));
   const changed = await writePayload(directory, payload, { clock, random, taken, prepare: (path) => giveToGroup(pod, path, { readOnly: true }) });
   if (changed) await giveToGroup(pod, directory, { readOnly: true }); // the links too
@@ -217,7 +216,7 @@ async function setUpLocal(deps: SetUpDeps, pod: Pod, bound: BoundVolume, signal:
   const { path, fsType = "" } = spec.local!;
   const options = mountOptionsOf(bound.volume);
   if (block) {
-    if (!existsSync(path)) throw new MountFailure("MapVolume.EvalHostSymlinks", name, new Error(`lstat ${path}: no such file or directory`));
+    if (!(await isThere(path))) throw new MountFailure("MapVolume.EvalHostSymlinks", name, new Error(`lstat ${path}: no such file or directory`));
     if ((await localKind(path)) !== "device") throw new MountFailure("MapVolume.MapBlockVolume", name, new Error(`${path} is not a block device`));
     await expander.inUse({ pod, ...bound, grow: async () => true }, signal);
     return { hostPath: path, readOnly, block, managed: false };
