@@ -10,7 +10,7 @@ import { readTokenFile } from "../core/authn/token-file.ts";
 import { webhookTokens } from "../core/authn/webhook-token.ts";
 import { aggregate } from "../core/authz/authz.ts";
 import { goQuote } from "../core/api/meta/go-quote.ts";
-import { parseUrl, UrlError } from "../core/api/meta/go-url.ts";
+import { parseUrl, urlProblem } from "../core/api/meta/go-url.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Runnable } from "../core/lifecycle/run-all.ts";
 import type { ReviewServer } from "../core/net/review-call.ts";
@@ -174,16 +174,6 @@ function* endpointProblems(endpoint: string | undefined, hasKeyFiles: boolean): 
   if (endpoint === undefined) return;
   if (hasKeyFiles) yield "can't set `--service-account-signing-key-file` and/or `--service-account-key-file` with `--service-account-signing-endpoint` (They are mutually exclusive)";
   if (endpoint.startsWith("@") && !/^@([a-zA-Z0-9_-]+\.)*[a-zA-Z0-9_-]+$/.test(endpoint)) yield `invalid value ${goQuote(endpoint)} passed for \`--service-account-signing-endpoint\`, when prefixed with @ must be a valid abstract socket name`;
-}
-
-function urlProblem(text: string): string | undefined {
-  try {
-    parseUrl(text);
-    return undefined;
-  } catch (error) {
-    if (error instanceof UrlError) return error.message;
-    throw error;
-  }
 }
 
 /** Public or private keys, several in one file, with what else stands between them, as the parameters of curves. Source: kubernetes v1.36 client-go/util/keyutil/key.go ParsePublicKeysPEM */

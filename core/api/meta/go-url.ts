@@ -178,3 +178,14 @@ export function parseQuery(rawQuery: string): Map<string, string[]> {
   }
   return found;
 }
+
+/** Why `text` is no URL to Go; undefined if it is one. */
+export function urlProblem(text: string): string | undefined {
+  try {
+    parseUrl(text);
+    return undefined;
+  } catch (error) {
+    if (error instanceof UrlError) return error.message;
+    throw error;
+  }
+}

@@ -6,7 +6,7 @@
  */
 import { formatDurationNs, parseDurationMs, parseDurationNs } from "../../../core/api/meta/duration.ts";
 import { goQuote } from "../../../core/api/meta/go-quote.ts";
-import { parseUrl, UrlError } from "../../../core/api/meta/go-url.ts";
+import { urlProblem } from "../../../core/api/meta/go-url.ts";
 import { qualifiedName } from "../../../core/api/meta/names.ts";
 
 export interface CredentialProvider {
@@ -141,16 +141,6 @@ function* keyProblems(at: string, keys: readonly string[]): Iterable<string> {
   for (const [i, key] of keys.entries()) {
     for (const why of qualifiedName(key.toLowerCase())) yield `${at}: Invalid value: ${goQuote(key)}: ${why}`;
     if (keys.indexOf(key) < i) yield `${at}: Duplicate value: ${goQuote(key)}`;
-  }
-}
-
-function urlProblem(text: string): string | undefined {
-  try {
-    parseUrl(text);
-    return undefined;
-  } catch (error) {
-    if (error instanceof UrlError) return error.message;
-    throw error;
   }
 }
 
