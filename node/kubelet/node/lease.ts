@@ -1,5 +1,5 @@
 /**
- * The node's heartbeat: a Lease in kube-node-lease, renewed every 10 s, good for 40.
+ * The node's heartbeat: a Lease in kube-node-lease, renewed every 10 s, good for 40. Only what is new is sent: it is most of what a node at rest sends, and links may be metered.
  *
  * Source: kubernetes v1.36 staging/src/k8s.io/component-helpers/apimachinery/lease/controller.go, pkg/kubelet/kubelet.go
  */
@@ -29,7 +29,9 @@ export function nodeLease({ client, clock, log, nodeName, durationSeconds, nodeU
     const metadata = { name: nodeName, namespace: NAMESPACE };
     try {
       known ??= await leases.get({ metadata }, { signal });
-      known = await leases.update({ ...known, metadata: { ...known.metadata, ...owner }, spec: { ...known.spec, ...spec } }, { signal });
+      const { resourceVersion } = known.metadata; // somebody else's renewal in between is a conflict
+      const patch = { metadata: { resourceVersion, ...changed(known.metadata, owner) }, spec: changed(known.spec ?? {}, spec) };
+      known = await leases.patch({ metadata }, "application/merge-patch+json", patch, { signal });
     } catch (error) {
       known = undefined;
       if (!isNotFound(error)) throw error;
@@ -55,4 +57,9 @@ export function nodeLease({ client, clock, log, nodeName, durationSeconds, nodeU
       }
     },
   };
+}
+
+/** The fields of `wanted` that are otherwise in `known`. */
+function changed(known: object, wanted: object): object {
+  return Object.fromEntries(Object.entries(wanted).filter(([name, value]) => !Bun.deepEquals((known as Record<string, unknown>)[name], value)));
 }
