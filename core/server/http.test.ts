@@ -7,7 +7,7 @@ import { afterEach, expect, test } from "vitest";
 import { servingMaterial, testPki } from "../../test/certificates.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import { statusOf } from "../api/meta/status-error.ts";
-import { systemClock } from "../lifecycle/clock.ts";
+import { type Clock, systemClock, timestamp } from "../lifecycle/clock.ts";
 import { httpServer, httpsServer } from "../net/http-server.ts";
 import { silentLog } from "../observe/log.ts";
 import { Cached } from "../registry/generic/cached.ts";
@@ -19,9 +19,9 @@ import { httpFront } from "./http.ts";
 const ending: (() => Promise<void>)[] = [];
 afterEach(async () => { for (const end of ending.splice(0)) await end(); });
 
-async function serve(answer: Answer, { columnTexts = () => Promise.resolve(undefined), headers = {}, query = "", header }: { readonly header?: readonly [string, string]; readonly columnTexts?: ColumnTexts; readonly headers?: OutgoingHttpHeaders; readonly query?: string } = {}): Promise<IncomingMessage> {
+async function serve(answer: Answer, { columnTexts = () => Promise.resolve(undefined), headers = {}, query = "", header, clock = systemClock }: { readonly clock?: Clock; readonly header?: readonly [string, string]; readonly columnTexts?: ColumnTexts; readonly headers?: OutgoingHttpHeaders; readonly query?: string } = {}): Promise<IncomingMessage> {
   const stopping = new AbortController();
-  const front = httpFront({ handler: (asked) => { if (header) asked.setHeader?.(...header); return Promise.resolve(answer); }, clock: systemClock, log: silentLog, stopping: () => stopping.signal, columnTexts });
+  const front = httpFront({ handler: (asked) => { if (header) asked.setHeader?.(...header); return Promise.resolve(answer); }, clock, log: silentLog, stopping: () => stopping.signal, columnTexts });
   const server = httpServer({ host: "127.0.0.1", port: 0, portFlag: "", handler: front.request, upgrade: front.upgrade, log: silentLog, clock: systemClock, limits: { drainMs: 0 } });
   await new Promise<void>((ready) => { const ended = server.run(stopping.signal, ready); ending.push(() => { stopping.abort(); return ended; }); });
   return await new Promise((resolve, reject) => { ask({ port: server.address()!.port, path: `/api/v1/configmaps?watch=1${query}`, headers }, resolve).on("error", reject).end(); });
@@ -85,6 +85,19 @@ test.each<[what: string, columnTexts: ColumnTexts, described: string]>([
   for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
   const table = JSON.parse(text) as { readonly kind: string; readonly columnDefinitions: readonly { readonly description: string }[] };
   expect([response.statusCode, table.kind, table.columnDefinitions[0]!.description]).toEqual([200, "Table", described]);
+});
+
+test("what is made while a watch of Tables lasts has an age by then", async () => {
+  let nowMs = Date.UTC(2026, 0, 1);
+  async function* batches(): AsyncIterable<readonly WatchItem[]> {
+    const creationTimestamp = timestamp(nowMs += 3_600_000);
+    nowMs += 5_000;
+    yield [{ type: "ADDED", entry: new Cached("late", { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "late", creationTimestamp } } as unknown as ApiObject, 1) }];
+  }
+  const response = await serve({ type: "watch", served, batches: batches() }, { clock: { ...systemClock, nowMs: () => nowMs }, headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" } });
+  let text = "";
+  for await (const chunk of response.setEncoding("utf8") as AsyncIterable<string>) text += chunk;
+  expect(JSON.parse(text)).toMatchObject({ object: { rows: [{ cells: ["late", 0, "5s"] }] } });
 });
 
 test("a watch that asks a Table for objects there are none of is refused before it begins", async () => {
