@@ -83,7 +83,7 @@ function bookmark({ resourceVersion, initialEventsEnd }: { readonly resourceVers
 /** Carries nothing but a resourceVersion, and the mark that ends initial events. */
 export function bookmarkObject(apiVersion: string, kind: string, resourceVersion: string, initialEventsEnd = false): ApiObject {
   const annotations = initialEventsEnd ? { annotations: { "k8s.io/initial-events-end": "true" } } : {};
-  return { apiVersion, kind, metadata: { ...annotations, resourceVersion } } as unknown as ApiObject;
+  return { kind, apiVersion, metadata: { resourceVersion, ...annotations } } as unknown as ApiObject;
 }
 
 function objectOf(answer: Answer): unknown {
