@@ -90,7 +90,7 @@ function decodeRead(request: BodyRequest, body: ReadBody): DecodedBody {
   }
 }
 
-/** An empty list of managedFields asks for them to be reset, as one with an empty entry does; empty lists are not kept. */
+/** An empty list of managedFields asks for them to be reset, as one with an empty entry does; empty lists are not kept. Of a custom resource an empty list is as if it had not been sent. */
 export function withReset<T extends object>(source: T): T {
   const { metadata } = (source ?? {}) as { readonly metadata?: { readonly managedFields?: unknown } | null };
   const given = metadata?.managedFields;

@@ -207,7 +207,7 @@ function isOddlyNamed(value: unknown): boolean {
 
 function readCustom({ served }: Scope, value: unknown, keepNulls: boolean): { readonly object: ApiObject; readonly error?: string | undefined; readonly strict: readonly string[] } {
   const strict: string[] = [];
-  const object = copyOf(withReset(value as object)) as JsonObject;
+  const object = copyOf(value as object) as JsonObject;
   if (!served.custom) return { object: object as unknown as ApiObject, strict };
   try {
     return { object: served.custom.decode(object, { keepNulls, report: (path) => void strict.push(`unknown field ${JSON.stringify(path)}`) }), strict };

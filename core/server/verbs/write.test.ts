@@ -276,14 +276,17 @@ test.each([[{ uid: "" }, "the UID in the precondition () does not match"], [{ re
   await api.ask("DELETE", `${MAPS}/meant`);
 });
 
-test.each([MAPS, "/apis/a.b/v1/namespaces/a/resets"])("managedFields that are given as an empty list are reset: %s", async (path) => {
+test.each([
+  ["of a built-in kind", MAPS, [], 0], ["of a built-in kind", MAPS, [{}], 0],
+  ["of a custom resource, whose empty lists are as if they had not been sent", "/apis/a.b/v1/namespaces/a/resets", [], 1], ["of a custom resource", "/apis/a.b/v1/namespaces/a/resets", [{}], 0],
+])("managedFields %s at %s that are given as %j", async (_, path, managedFields, left) => {
   const schema = { openAPIV3Schema: { type: "object", "x-kubernetes-preserve-unknown-fields": true } };
   await api.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body: { metadata: { name: "resets.a.b" }, spec: { group: "a.b", scope: "Namespaced", names: { kind: "Reset", plural: "resets" }, versions: [{ name: "v1", served: true, storage: true, schema }] } } });
   await expect.poll(async () => (await api.ask("GET", "/apis/a.b/v1/resets")).code).toBe(200);
-  const made = (await api.ask("POST", path, { body: { ...(path === MAPS ? {} : { apiVersion: "a.b/v1", kind: "Reset" }), metadata: { name: "reset" }, data: { a: "b" } } })).body;
+  const made = (await api.ask("POST", path, { body: { ...(path === MAPS ? {} : { apiVersion: "a.b/v1", kind: "Reset" }), metadata: { generateName: "reset-" }, data: { a: "b" } } })).body;
   expect(made.metadata.managedFields).toHaveLength(1);
-  const { code, body } = await api.ask("PUT", `${path}/reset`, { body: { ...made, metadata: { ...made.metadata, managedFields: [] } } });
-  expect([code, body.metadata.managedFields]).toEqual([200, undefined]);
+  const { code, body } = await api.ask("PUT", `${path}/${made.metadata.name}`, { body: { ...made, metadata: { ...made.metadata, managedFields } } });
+  expect([code, body.metadata.managedFields?.length ?? 0]).toEqual([200, left]);
 });
 
 test("a namespace that is being deleted has no grace period, unlike what is held by finalizers", async () => {
