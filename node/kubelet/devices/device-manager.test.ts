@@ -126,6 +126,40 @@ test("what an init container has had serves those after it; devices of one NUMA 
   expect(chosen(lent, 2, ["x", "b"])).toEqual(["a", "b"]);
 });
 
+test("a plugin says which devices an init container had best have, and which are best beside those that it leaves", async () => {
+  const [wishes, given]: [object[], (readonly string[] | undefined)[]] = [[], []];
+  const stop = new AbortController();
+  const choosy = rpcServer<Methods>({
+    name: "plugin", socket: join(dataDir, "device-plugins", "choosy.sock"), methods, log: silentLog,
+    calls: {
+      "DevicePlugin/GetDevicePluginOptions": () => ({ get_preferred_allocation_available: true }),
+      "DevicePlugin/GetPreferredAllocation": ({ container_requests: [wish] = [] }) => { wishes.push(wish!); return { container_responses: [{ deviceIDs: wish!.available_deviceIDs!.toReversed() }] }; },
+      "DevicePlugin/Allocate": ({ container_requests: [wish] = [] }) => { given.push(wish!.devices_ids); return { container_responses: [{}] }; },
+    },
+    streams: { "DevicePlugin/ListAndWatch": async function* () { yield { devices: ["a", "b", "c", "d", "e"].map((ID) => ({ ID, health: "Healthy" })) }; await new Promise<void>((resolve) => stop.signal.addEventListener("abort", () => resolve())); } },
+  });
+  const manager = deviceManager({ dataDir, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => undefined });
+  const ended = runAll([...manager.parts, choosy], stop.signal);
+  await eventually(() => existsSync(join(dataDir, "device-plugins", "choosy.sock")), Boolean);
+  const kubelet = rpcClient<Methods>({ socket: join(dataDir, "device-plugins", "kubelet.sock"), methods, nowMs: Date.now });
+  await kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "choosy.sock", resource_name: RESOURCE });
+  kubelet.close();
+  await eventually(() => manager.counts().get(RESOURCE)?.capacity, (capacity) => capacity === 5);
+
+  const one = pod("u1", [2, 1], [1]);
+  admit(manager, one);
+  await manager.prepare(one, signal);
+  expect(wishes).toEqual([{ available_deviceIDs: ["a", "b", "c", "d", "e"], allocation_size: 1 }, { available_deviceIDs: ["a", "b", "c", "d", "e"], must_include_deviceIDs: ["e"], allocation_size: 2 }, { available_deviceIDs: ["a", "b", "c"], allocation_size: 1 }]);
+  expect(given).toEqual([["e"], ["e", "d"], ["c"]]);
+  expect(manager.counts().get(RESOURCE)?.given).toBe(3);
+  const other = pod("u2", [1], [1]); // all that it needs it is left
+  admit(manager, other);
+  await manager.prepare(other, signal);
+  expect([wishes.length, given.slice(3)]).toEqual([4, [["b"], ["b"]]]);
+  stop.abort();
+  await ended;
+});
+
 test("devices near the processors come first, and hints say where there are enough", () => {
   const devices = [["a", 0], ["b", 1], ["c", 1], ["d", 0], ["e", undefined]].map(([id, node]) => ({ id: id as string, healthy: true, numaNodes: node === undefined ? [] : [node as number] }));
   const free = { resource: RESOURCE, devices, taken: new Set<string>(), lent: new Set<string>() };
