@@ -14,11 +14,12 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
-import { CorruptStateError, parseStateFile, readStateFile, writeStateFile } from "../../os/state-file.ts";
+import { readStateFile, writeStateFile } from "../../os/state-file.ts";
 import { keyedTurns } from "../../../core/lifecycle/keyed-turns.ts";
 import type { PluginHandler } from "../plugins/plugin-watcher.ts";
 import { podReference } from "../pod-spec.ts";
 import { claimMetrics } from "./claim-metrics.ts";
+import { readClaims, storedClaims } from "./checkpoint.ts";
 import { checkClaim, claimHealth, claimsOfPod, devicesOfContainer, driversOf, type PreparedClaim, type PreparedDevice } from "./claim-plan.ts";
 import { deviceHealths } from "./device-health.ts";
 import { draDrivers } from "./dra-drivers.ts";
@@ -51,16 +52,6 @@ interface Deps {
 
 const PREPARE_MS = 45_000;
 
-/** Whole in all that is asked of it without looking first. Throws a TypeError. */
-function readClaims(path: string): readonly PreparedClaim[] | undefined {
-  const claims = parseStateFile<{ readonly claims: readonly PreparedClaim[] }>(path)?.claims;
-  return claims?.map((claim) => {
-    const isWhole = [claim.namespace, claim.name, claim.uid].every((text) => typeof text === "string") && Array.isArray(claim.drivers) && Array.isArray(claim.pods) && (claim.devices === undefined || Array.isArray(claim.devices));
-    if (!isWhole) throw new CorruptStateError(`${path} is corrupted: a claim is not whole`);
-    return claim;
-  });
-}
-
 export function claimManager({ dataDir, nodeName, client, clock, log, events, metrics, onRegistered, onHealth }: Deps): ClaimManager {
   const path = join(dataDir, "dra_manager_state");
   const claims = new Map<string, PreparedClaim>((readStateFile(path, log, readClaims) ?? []).map((claim) => [`${claim.namespace}/${claim.name}`, claim]));
@@ -77,7 +68,7 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
   async function remember(claim: PreparedClaim | undefined, key: string): Promise<void> {
     if (claim) claims.set(key, claim);
     else claims.delete(key);
-    await writeStateFile(path, { claims: [...claims.values()] });
+    await writeStateFile(path, storedClaims(claims.values()));
   }
 
   async function ask<M extends "NodePrepareResources" | "NodeUnprepareResources">(name: string, method: M, { namespace, name: claim, uid }: Pick<PreparedClaim, "namespace" | "name" | "uid">, signal: AbortSignal) {
