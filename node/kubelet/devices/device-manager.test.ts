@@ -68,7 +68,7 @@ test("a plugin registers, its devices are counted, given to containers, and know
   await eventually(() => existsSync(join(dataDir, "device-plugins", "dongle.sock")), Boolean);
   const kubelet = rpcClient<Methods>({ socket, methods, nowMs: Date.now });
   await expect(kubelet.call("Registration/Register", { version: "v1", endpoint: "dongle.sock", resource_name: RESOURCE })).rejects.toThrow('requested API version "v1" is not supported by kubelet. Supported version is ["v1beta1"]');
-  await expect(kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "dongle.sock", resource_name: "cpu" })).rejects.toThrow('the ResourceName "cpu" is invalid');
+  for (const name of ["cpu", "mykubernetes.io/dongle", `vendor.example/${"x".repeat(64)}`, "vendor..example/dongle"]) await expect(kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "dongle.sock", resource_name: name })).rejects.toThrow(`the ResourceName "${name}" is invalid`);
   await kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "dongle.sock", resource_name: RESOURCE });
   kubelet.close();
   await eventually(() => first.counts().get(RESOURCE)?.capacity, (capacity) => capacity === 3);

@@ -12,6 +12,7 @@
  */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { qualifiedName } from "../../../core/api/meta/names.ts";
 import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
@@ -172,7 +173,7 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
   };
 }
 
-/** vendor.com/thing, in no domain of Kubernetes' own. */
+/** vendor.com/thing, in no domain of Kubernetes' own, as quotas can name it, too: no node's status is taken with another. */
 function isExtendedName(name: string): boolean {
-  return /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(name) && !/(^|\.)kubernetes\.io\//.test(name) && !name.startsWith("requests.");
+  return name.includes("/") && !name.includes("kubernetes.io/") && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
 }
