@@ -168,6 +168,14 @@ test("of a pod one of whose claims has not been made yet, what it has of the oth
   expect(() => claimsOfPod(half)).toThrow("pod claim later: ResourceClaim not created yet"); // it does not start
 });
 
+test("of a claim that a container asks for by parts it has each device once", () => {
+  const device = (name: string, request: string) => ({ driver: DRIVER, pool: "n1", device: name, requests: [request], cdiIds: [] });
+  const shared: PreparedClaim = { namespace: "d", name: "shared", uid: "c", drivers: [DRIVER], pods: ["u1"], devices: [device("a", "big"), device("b", "small/alt"), device("c", "other")] };
+  const asking = (claims: object[]) => ({ ...pod("u1"), spec: { resourceClaims: [{ name: "gpu", resourceClaimName: "shared" }], containers: [{ name: "c", resources: { claims } }] } }) as unknown as Pod;
+  const given = (...requests: (string | undefined)[]) => devicesOfContainer(asking(requests.map((request) => ({ name: "gpu", request }))), "c", () => shared).map(({ devices }) => devices.map((one) => one.device).join());
+  expect([given("small", "big"), given("big", undefined), given("none"), given()]).toEqual([["a,b"], ["a,b,c"], [""], []]);
+});
+
 test("a claim that is said to have been made for a pod is the pod's", () => {
   const claim = (owner: string) => ({ metadata: { name: "made-1", namespace: "d", uid: "c", ownerReferences: [{ controller: true, uid: owner }] }, status: { reservedFor: [{ uid: "u1" }] } }) as unknown as ResourceClaim;
   expect(() => checkClaim(pod("u1"), claim("u2"), { isMade: true })).toThrow("ResourceClaim d/made-1 was not created for Pod d/pod-u1 (Pod is not owner)");
