@@ -69,6 +69,8 @@ test("a plugin registers, its devices are counted, given to containers, and know
   const kubelet = rpcClient<Methods>({ socket, methods, nowMs: Date.now });
   await expect(kubelet.call("Registration/Register", { version: "v1", endpoint: "dongle.sock", resource_name: RESOURCE })).rejects.toThrow('requested API version "v1" is not supported by kubelet. Supported version is ["v1beta1"]');
   for (const name of ["cpu", "mykubernetes.io/dongle", `vendor.example/${"x".repeat(64)}`, "vendor..example/dongle"]) await expect(kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "dongle.sock", resource_name: name })).rejects.toThrow(`the ResourceName "${name}" is invalid`);
+  expect(() => first.handler.validate({ name: RESOURCE, endpoint: "x", versions: ["v1", "v2"] })).toThrow("manager version, v1beta1, is not among plugin supported versions [v1 v2]");
+  expect(() => first.handler.validate({ name: "cpu", endpoint: "x", versions: ["v1beta1"] })).toThrow('invalid name of device plugin socket: the ResourceName "cpu" is invalid');
   await kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "dongle.sock", resource_name: RESOURCE });
   kubelet.close();
   await eventually(() => first.counts().get(RESOURCE)?.capacity, (capacity) => capacity === 3);
