@@ -9,6 +9,7 @@ import { silentLog } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
 import { parseQuantity } from "../../core/api/meta/quantity.ts";
 import { readStateFile } from "../os/state-file.ts";
+import { storedClaims } from "./claims/checkpoint.ts";
 import { claimManager } from "./claims/claim-manager.ts";
 import { readNote } from "./csi/volume-note.ts";
 import { readCheckpoint } from "./devices/checkpoint.ts";
@@ -39,6 +40,10 @@ const KEPT: Readonly<Record<string, Kept>> = {
     text: `{"Data":{"PodDeviceEntries":[{"PodUID":"${UID}","ContainerName":"check","ResourceName":"nvidia.com/gpu","DeviceIDs":{"-1":["tegra"]},"AllocResp":"Ch8KFk5WSURJQV9WSVNJQkxFX0RFVklDRVMSBXRlZ3Jh"}],"RegisteredDevices":{"nvidia.com/gpu":["tegra"]}},"Checksum":3660592824}`,
   },
   claims: {
+    file: "dra_manager_state", read: claims,
+    text: JSON.stringify(storedClaims([{ namespace: "d", name: "c", uid: "u", drivers: ["gpu.example.com"], pods: [UID], devices: [{ driver: "gpu.example.com", pool: "p", device: "d", requests: ["r"], cdiIds: ["a/b=c"] }] }])),
+  },
+  "claims, as they were once written": {
     file: "dra_manager_state", read: claims,
     text: `{"claims":[{"namespace":"d","name":"c","uid":"u","drivers":["gpu.example.com"],"pods":["${UID}"],"devices":[{"driver":"gpu.example.com","pool":"p","device":"d","requests":["r"],"cdiIds":["a/b=c"]}]}]}`,
   },

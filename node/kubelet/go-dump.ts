@@ -17,8 +17,8 @@ export function byName(a: string, b: string): number { return a < b ? -1 : a > b
 
 export function byNumber(a: string, b: string): number { return Number(a) - Number(b); }
 
-/** Of what is dumped as `text`. */
-export function checksumOf(text: string): number {
+/** Of what is dumped as `text`: FNV-1a, 32 bits. */
+export function checksumOf(text: string | Uint8Array): number {
   let hash = 0x811c9dc5;
   for (const byte of Buffer.from(text)) hash = Math.imul(hash ^ byte, 0x01000193);
   return hash >>> 0;

@@ -14,7 +14,7 @@
  */
 import type { Container, Pod } from "../../core/api/gen/core.v1.ts";
 import { isDeleting } from "../../core/api/meta/object-meta.ts";
-import { containerHash } from "./containers/labels.ts";
+import { isOfOtherDefinition } from "./containers/labels.ts";
 import { allContainers, isHostNetwork, isSidecar, mayRestartAll, type NamedContainer, restartRule, restartsAfter } from "./pod-spec.ts";
 import type { ProbeResults } from "./probes/probe-results.ts";
 import { containerNamed, type RuntimeContainer, type RuntimePod, type RuntimeSandbox } from "./runtime-pod.ts";
@@ -187,7 +187,7 @@ function planRunningSidecar({ spec, seen, probes, through, replace, resize }: Ru
     if (startup !== "success") return;
   }
   through();
-  if (seen.spec.hash !== containerHash(spec)) replace(`Init container ${spec.name} definition changed`, "");
+  if (isOfOtherDefinition(seen.spec.hash, spec)) replace(`Init container ${spec.name} definition changed`, "");
   else if (spec.livenessProbe && probes.liveness(seen.id) === "failure") replace(`Init container ${spec.name} failed liveness probe`, "LivenessProbe");
   else resize();
 }
@@ -239,7 +239,7 @@ export function shouldStart(pod: Pod, { container }: NamedContainer, seen: Runti
 }
 
 function faultOf({ container }: NamedContainer, seen: RuntimeContainer, probes: ProbeResults): { message: string; reason: KillReason; always: boolean } | undefined {
-  if (seen.spec.hash !== containerHash(container)) return { message: `Container ${container.name} definition changed`, reason: "", always: true };
+  if (isOfOtherDefinition(seen.spec.hash, container)) return { message: `Container ${container.name} definition changed`, reason: "", always: true };
   if (probes.liveness(seen.id) === "failure") return { message: `Container ${container.name} failed liveness probe`, reason: "LivenessProbe", always: false };
   if (probes.startup(seen.id) === "failure") return { message: `Container ${container.name} failed startup probe`, reason: "StartupProbe", always: false };
   return undefined;

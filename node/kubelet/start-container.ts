@@ -155,11 +155,11 @@ async function configure(context: KubeletContext, start: ContainerStart, image: 
 
   await mkdir(logDirectory, { recursive: true, mode: 0o755 });
   await subPathsAnswer(context.exec, container, volumes, { signal });
-  const added = await addedDevices(context, pod, container.name, signal);
+  const added = await addedDevices(context, pod, { container: container.name, environment }, signal);
   const config = containerConfig({
-    pod, container, restartCount, imageId: image.id ?? "", environment: new Map([...environment, ...added.environment]), platform, devices: [...added.devices, ...containerDevices(container, volumes)],
+    pod, container, restartCount, imageId: image.id ?? "", environment: added.environment, platform, devices: [...added.devices, ...containerDevices(container, volumes)],
     annotations: added.annotations, cdiDevices: added.CDI_devices,
-    mounts: [...added.mounts, ...(await containerMounts({ os: machine.os, pod, container, volumes, environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), mounted: new Set(runtime.containers.flatMap((one) => one.mounts.map(({ host_path = "" }) => host_path))), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: await mountsRecursively(context, pod, container, signal), imageSubPaths: mountsImageSubPaths(context.runtimeName()), mounts, random }))].map((mount) => (mapped ? { ...mount, uidMappings: mapped, gidMappings: mapped } : mount)),
+    mounts: [...added.mounts, ...(await containerMounts({ os: machine.os, pod, container, volumes, environment: added.environment, podDir: podDirectory(settings.dataDir, pod.metadata.uid), mounted: new Set(runtime.containers.flatMap((one) => one.mounts.map(({ host_path = "" }) => host_path))), hosts: hostsFile(context, pod, podIps), recursiveReadOnly: await mountsRecursively(context, pod, container, signal), imageSubPaths: mountsImageSubPaths(context.runtimeName()), mounts, random }))].map((mount) => (mapped ? { ...mount, uidMappings: mapped, gidMappings: mapped } : mount)),
   });
   return { config };
 }

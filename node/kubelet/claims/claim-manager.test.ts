@@ -99,6 +99,46 @@ test("a claim is prepared once for all its pods, given to the containers that as
   await ended;
 });
 
+test("a driver is asked for all of a pod's claims at once; what one driver cannot take back keeps no other", async () => {
+  const api = fakeApi();
+  const calls: string[] = [];
+  let answer: (uids: readonly string[]) => object = (uids) => Object.fromEntries(uids.map((uid) => [uid, { devices: [{ pool_name: "n1", device_name: uid }] }]));
+  const driver = (name: string) => rpcServer<Methods>({
+    name, socket: join(dataDir, `${name}.sock`), methods: serviceMethods(text, "k8s.io.kubelet.pkg.apis.dra.v1"), log: silentLog,
+    calls: {
+      "DRAPlugin/NodePrepareResources": ({ claims = [] }) => { calls.push(`${name} prepares ${claims.map((one) => one.name).join()}`); return { claims: answer(claims.map(({ uid = "" }) => uid)) } as never; },
+      "DRAPlugin/NodeUnprepareResources": ({ claims = [] }) => {
+        calls.push(`${name} unprepares ${claims.map((one) => one.name).join()}`);
+        return { claims: Object.fromEntries(claims.map(({ uid = "" }) => [uid, name === "nic" ? { error: "busy" } : {}])) };
+      },
+    },
+  });
+  const manager = claimManager({ dataDir, nodeName: "n1", client: api.client, clock: systemClock, log: silentLog, events: { event: () => undefined }, metrics: metricsRegistry(), onRegistered: () => undefined, onHealth: () => undefined });
+  const stop = new AbortController();
+  const ended = runAll([driver("gpu"), driver("nic"), manager], stop.signal);
+  await eventually(() => existsSync(join(dataDir, "nic.sock")), Boolean);
+  for (const name of ["gpu", "nic"]) await manager.handler.register({ name, endpoint: join(dataDir, `${name}.sock`), versions: ["v1.DRAPlugin"] }, signal);
+  const claim = (name: string, drivers: readonly string[]) => ({ apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim", metadata: { name, namespace: "d" }, spec: {}, status: { allocation: { devices: { results: drivers.map((one) => ({ request: "r", driver: one, pool: "n1", device: "x" })) } }, reservedFor: [{ resource: "pods", name: "pod-u1", uid: "u1" }] } });
+  for (const one of [claim("b", ["gpu"]), claim("a", ["gpu"]), claim("both", ["gpu", "nic"])]) await api.client.resource(RESOURCE_CLAIMS).create(one as unknown as NewObject<ResourceClaim>, { signal });
+  const one = { metadata: { name: "pod-u1", namespace: "d", uid: "u1" }, spec: { resourceClaims: ["b", "a", "both", "b"].map((resourceClaimName, i) => ({ name: `c${i}`, resourceClaimName })), containers: [] } } as unknown as Pod; // one of them twice
+
+  const all = answer;
+  answer = (uids) => all(uids.slice(1));
+  await expect(manager.prepare(one, signal)).rejects.toThrow("NodePrepareResources skipped 1 ResourceClaims");
+  answer = () => ({ other: {} });
+  await expect(manager.prepare(one, signal)).rejects.toThrow("NodePrepareResources returned result for unknown claim UID other");
+  answer = all;
+  calls.length = 0;
+  await manager.prepare(one, signal);
+  await manager.prepare(one, signal);
+  expect(calls).toEqual(["gpu prepares b,a,both", "nic prepares both"]);
+  calls.length = 0;
+  for (let tries = 0; tries < 2; tries++) await expect(manager.release("u1", signal)).rejects.toThrow("NodeUnprepareResources failed for ResourceClaim both: busy");
+  expect(calls).toEqual(["gpu unprepares b,a,both", "nic unprepares both", "gpu unprepares both", "nic unprepares both"]);
+  stop.abort();
+  await ended;
+});
+
 test("what a driver has published goes once the driver does not answer any more, whenever the API server takes it; not if it is back before", async () => {
   const wiped: string[] = [];
   let isAway = true;
@@ -166,6 +206,14 @@ test("of a pod one of whose claims has not been made yet, what it has of the oth
   expect(claimHealth(half, "both", { preparedAs, healthOf: () => ({ health: "Healthy" }) })).toEqual([{ name: "claim:gpu", resources: [{ resourceID: "example.com/gpu=0", health: "Healthy" }] }]);
   expect(devicesOfContainer(half, "both", preparedAs).map((one) => one.devices)).toEqual([devices]);
   expect(() => claimsOfPod(half)).toThrow("pod claim later: ResourceClaim not created yet"); // it does not start
+});
+
+test("of a claim that a container asks for by parts it has each device once", () => {
+  const device = (name: string, request: string) => ({ driver: DRIVER, pool: "n1", device: name, requests: [request], cdiIds: [] });
+  const shared: PreparedClaim = { namespace: "d", name: "shared", uid: "c", drivers: [DRIVER], pods: ["u1"], devices: [device("a", "big"), device("b", "small/alt"), device("c", "other")] };
+  const asking = (claims: object[]) => ({ ...pod("u1"), spec: { resourceClaims: [{ name: "gpu", resourceClaimName: "shared" }], containers: [{ name: "c", resources: { claims } }] } }) as unknown as Pod;
+  const given = (...requests: (string | undefined)[]) => devicesOfContainer(asking(requests.map((request) => ({ name: "gpu", request }))), "c", () => shared).map(({ devices }) => devices.map((one) => one.device).join());
+  expect([given("small", "big"), given("big", undefined), given("none"), given()]).toEqual([["a,b"], ["a,b,c"], [""], []]);
 });
 
 test("a claim that is said to have been made for a pod is the pod's", () => {

@@ -14,11 +14,13 @@ import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
-import { CorruptStateError, parseStateFile, readStateFile, writeStateFile } from "../../os/state-file.ts";
+import { readStateFile, writeStateFile } from "../../os/state-file.ts";
 import { keyedTurns } from "../../../core/lifecycle/keyed-turns.ts";
+import type { NodePrepareResourceResponse as Answer } from "../plugins/gen/dra.v1.ts";
 import type { PluginHandler } from "../plugins/plugin-watcher.ts";
 import { podReference } from "../pod-spec.ts";
 import { claimMetrics } from "./claim-metrics.ts";
+import { readClaims, storedClaims } from "./checkpoint.ts";
 import { checkClaim, claimHealth, claimsOfPod, devicesOfContainer, driversOf, type PreparedClaim, type PreparedDevice } from "./claim-plan.ts";
 import { deviceHealths } from "./device-health.ts";
 import { draDrivers } from "./dra-drivers.ts";
@@ -51,14 +53,10 @@ interface Deps {
 
 const PREPARE_MS = 45_000;
 
-/** Whole in all that is asked of it without looking first. Throws a TypeError. */
-function readClaims(path: string): readonly PreparedClaim[] | undefined {
-  const claims = parseStateFile<{ readonly claims: readonly PreparedClaim[] }>(path)?.claims;
-  return claims?.map((claim) => {
-    const isWhole = [claim.namespace, claim.name, claim.uid].every((text) => typeof text === "string") && Array.isArray(claim.drivers) && Array.isArray(claim.pods) && (claim.devices === undefined || Array.isArray(claim.devices));
-    if (!isWhole) throw new CorruptStateError(`${path} is corrupted: a claim is not whole`);
-    return claim;
-  });
+function keyOf({ metadata: { namespace = "", name } }: Readonly<ResourceClaim>): string { return `${namespace}/${name}`; }
+
+function devicesIn(driver: string, { devices = [] }: Answer): PreparedDevice[] {
+  return devices.map(({ request_names = [], pool_name = "", device_name = "", cdi_device_ids = [], share_id }) => ({ driver, pool: pool_name, device: device_name, requests: request_names, cdiIds: cdi_device_ids, ...(share_id ? { shareId: share_id } : {}) }));
 }
 
 export function claimManager({ dataDir, nodeName, client, clock, log, events, metrics, onRegistered, onHealth }: Deps): ClaimManager {
@@ -74,45 +72,60 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
 
   measured.inUse(() => [...claims.values()].filter(({ devices }) => devices).map(({ drivers: of }) => of));
 
-  async function remember(claim: PreparedClaim | undefined, key: string): Promise<void> {
-    if (claim) claims.set(key, claim);
-    else claims.delete(key);
-    await writeStateFile(path, { claims: [...claims.values()] });
+  /** Undefined: it is prepared no more. */
+  async function remember(changes: ReadonlyMap<string, PreparedClaim | undefined>): Promise<void> {
+    if (changes.size === 0) return;
+    for (const [key, claim] of changes) {
+      if (claim) claims.set(key, claim);
+      else claims.delete(key);
+    }
+    await writeStateFile(path, storedClaims(claims.values()));
   }
 
-  async function ask<M extends "NodePrepareResources" | "NodeUnprepareResources">(name: string, method: M, { namespace, name: claim, uid }: Pick<PreparedClaim, "namespace" | "name" | "uid">, signal: AbortSignal) {
+  /** In turn for all of them: in the order of their names, so that nobody waits for who waits for him. */
+  async function inTurns(keys: readonly string[], work: () => Promise<void>): Promise<void> {
+    const [first, ...rest] = [...new Set(keys)].toSorted();
+    return await (first === undefined ? work() : inTurn(first, () => inTurns(rest, work)));
+  }
+
+  /** All claims of a pod that concern a driver at once, as upstream asks: drivers number what they give by that. Each is answered. */
+  async function ask<M extends "NodePrepareResources" | "NodeUnprepareResources">(name: string, method: M, wanted: readonly PreparedClaim[], signal: AbortSignal): Promise<readonly (readonly [PreparedClaim, Answer])[]> {
     const { client: rpc, service } = drivers.driver(name);
-    try {
-      return await measured.call(name, `/${service}/${method}`, async () => await rpc.call(`DRAPlugin/${method}`, { claims: [{ namespace, name: claim, uid }] }, { signal, timeoutMs: PREPARE_MS }));
-    } catch (cause) {
-      throw new Error(`${method}: ${(cause as Error).message}`, { cause });
-    }
+    const request = { claims: wanted.map(({ namespace, name: claim, uid }) => ({ namespace, name: claim, uid })) };
+    const { claims: answers = {} } = await measured.call(name, `/${service}/${method}`, async () => await rpc.call(`DRAPlugin/${method}`, request, { signal, timeoutMs: PREPARE_MS })).catch((cause: Error) => {
+      throw new Error(`${method}: ${cause.message}`, { cause });
+    }) as { readonly claims?: Readonly<Record<string, Answer>> };
+    const told = Object.entries(answers).map(([uid, answer]) => {
+      const claim = wanted.find((one) => one.uid === uid);
+      if (!claim) throw new Error(`${method} returned result for unknown claim UID ${uid}`);
+      if (answer.error) throw new Error(`${method} failed for ResourceClaim ${claim.name}: ${answer.error}`);
+      return [claim, answer] as const;
+    });
+    if (told.length < wanted.length) throw new Error(`${method} skipped ${wanted.length - told.length} ResourceClaims`);
+    return told;
   }
 
-  async function prepareClaim(pod: Pod, claim: Readonly<ResourceClaim>, signal: AbortSignal): Promise<void> {
-    const { name, namespace = "", uid } = claim.metadata;
-    const key = `${namespace}/${name}`;
-    const old = claims.get(key);
-    if (old && old.uid !== uid) throw new Error(`old ResourceClaim with same name ${name} and different UID ${old.uid} still exists (previous pod force-deleted?!)`);
-    const pods = [...new Set([...(old?.pods ?? []), pod.metadata.uid])];
-    if (old?.devices) {
-      if (pods.length !== old.pods.length) await remember({ ...old, pods }, key);
-      return;
+  async function prepareClaims(pod: Pod, wanted: readonly Readonly<ResourceClaim>[], signal: AbortSignal): Promise<void> {
+    const begun = new Map<string, PreparedClaim>();
+    const joined = new Map<string, PreparedClaim>();
+    for (const claim of wanted) {
+      const { name, namespace = "", uid } = claim.metadata;
+      const key = keyOf(claim);
+      const old = claims.get(key);
+      if (old && old.uid !== uid) throw new Error(`old ResourceClaim with same name ${name} and different UID ${old.uid} still exists (previous pod force-deleted?!)`);
+      const pods = [...new Set([...(old?.pods ?? []), pod.metadata.uid])];
+      if (!old?.devices) begun.set(key, { namespace, name, uid, drivers: driversOf(claim), pods });
+      else if (pods.length !== old.pods.length) joined.set(key, { ...old, pods });
     }
-    const begun: PreparedClaim = { namespace, name, uid, drivers: driversOf(claim), pods };
-    for (const one of begun.drivers) drivers.driver(one); // nothing has begun where a driver is missing: the pod's end waits for none
-    await remember(begun, key);
-    const devices: PreparedDevice[] = [];
-    for (const driverName of begun.drivers) devices.push(...(await devicesFrom(driverName, begun, signal)));
-    await remember({ ...begun, devices }, key);
-  }
-
-  async function devicesFrom(driver: string, claim: PreparedClaim, signal: AbortSignal): Promise<PreparedDevice[]> {
-    const { claims: answers = {} } = await ask(driver, "NodePrepareResources", claim, signal);
-    const answer = answers[claim.uid];
-    if (!answer) throw new Error("NodePrepareResources skipped 1 ResourceClaims");
-    if (answer.error) throw new Error(`NodePrepareResources failed for ResourceClaim ${claim.name}: ${answer.error}`);
-    return (answer.devices ?? []).map(({ request_names = [], pool_name = "", device_name = "", cdi_device_ids = [], share_id }) => ({ driver, pool: pool_name, device: device_name, requests: request_names, cdiIds: cdi_device_ids, ...(share_id ? { shareId: share_id } : {}) }));
+    const asked = new Set([...begun.values()].flatMap((claim) => claim.drivers));
+    for (const one of asked) drivers.driver(one); // nothing has begun where a driver is missing: the pod's end waits for none
+    await remember(new Map([...joined, ...begun]));
+    const given = new Map<string, PreparedDevice[]>([...begun.values()].map(({ uid }) => [uid, []]));
+    for (const driver of asked) {
+      const answers = await ask(driver, "NodePrepareResources", [...begun.values()].filter((claim) => claim.drivers.includes(driver)), signal);
+      for (const [{ uid }, answer] of answers) given.get(uid)!.push(...devicesIn(driver, answer));
+    }
+    await remember(new Map([...begun].map(([key, claim]) => [key, { ...claim, devices: given.get(claim.uid)! }])));
   }
 
   async function prepareAll(pod: Pod, signal: AbortSignal): Promise<void> {
@@ -127,7 +140,7 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
         for (const one of known?.devices ? [] : driversOf(claim)) drivers.driver(one);
         wanted.push(claim);
       }
-      for (const claim of wanted) await inTurn(`${claim.metadata.namespace ?? ""}/${claim.metadata.name}`, () => prepareClaim(pod, claim, signal)); // none where one of them cannot be
+      await inTurns(wanted.map(keyOf), () => prepareClaims(pod, wanted, signal)); // none where one of them cannot be
     } catch (cause) {
       signal.throwIfAborted();
       const message = `Failed to prepare dynamic resources: prepare dynamic resources: ${(cause as Error).message}`;
@@ -136,23 +149,24 @@ export function claimManager({ dataDir, nodeName, client, clock, log, events, me
     }
   }
 
+  /** As far as drivers can: what one cannot do keeps no other. Throws what the first of them could not. */
   async function releaseAll(podUid: string, own: readonly string[], signal: AbortSignal): Promise<void> {
-    for (const key of own) {
-      await inTurn(key, async () => {
-        const claim = claims.get(key);
-        if (!claim) return;
-        const left = claim.pods.filter((uid) => uid !== podUid);
-        if (left.length > 0) return await remember({ ...claim, pods: left }, key);
-        for (const driverName of claim.drivers) {
-          const { claims: answers = {} } = await ask(driverName, "NodeUnprepareResources", claim, signal);
-          const answer = answers[claim.uid];
-          if (!answer) throw new Error("NodeUnprepareResources skipped 1 ResourceClaims");
-          const { error } = answer;
-          if (error) throw new Error(`NodeUnprepareResources failed for ResourceClaim ${claim.name}: ${error}`);
-        }
-        await remember(undefined, key);
-      });
-    }
+    await inTurns(own, async () => {
+      const mine = own.flatMap((key) => { const claim = claims.get(key); return claim ? [[key, claim] as const] : []; });
+      const left = ({ pods }: PreparedClaim): string[] => pods.filter((uid) => uid !== podUid);
+      const last = mine.filter(([, claim]) => left(claim).length === 0).map(([, claim]) => claim);
+      const stuck = new Set<PreparedClaim>();
+      const errors: unknown[] = [];
+      for (const driver of new Set(last.flatMap((claim) => claim.drivers))) {
+        const of = last.filter((claim) => claim.drivers.includes(driver));
+        await ask(driver, "NodeUnprepareResources", of, signal).catch((error: unknown) => {
+          for (const claim of of) stuck.add(claim);
+          errors.push(error);
+        });
+      }
+      await remember(new Map(mine.filter(([, claim]) => !stuck.has(claim)).map(([key, claim]) => [key, left(claim).length > 0 ? { ...claim, pods: left(claim) } : undefined])));
+      if (errors.length > 0) throw errors[0];
+    });
   }
 
   return {

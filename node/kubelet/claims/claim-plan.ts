@@ -66,17 +66,16 @@ export interface PreparedClaim {
   readonly devices?: readonly PreparedDevice[] | undefined;
 }
 
-/** What a container gets of the pod's claims. */
+/** What a container gets of the pod's claims: each once, in the pod's order, whatever it asks of it one by one. */
 export function devicesOfContainer(pod: Pod, container: string, preparedAs: (objectName: string) => PreparedClaim | undefined): { readonly claim: PreparedClaim; readonly devices: readonly PreparedDevice[] }[] {
-  const named = new Map(madeClaims(pod).map((claim) => [claim.podName, claim.name]));
   const spec = allContainers(pod.spec).find((one) => one.container.name === container)?.container;
-  const wanted: { readonly name: string | undefined; readonly requests: readonly string[] | undefined }[] = (spec?.resources?.claims ?? []).map(({ name, request }) => ({ name: named.get(name), requests: request ? [request] : undefined }));
-  const mappings = (pod.status?.extendedResourceClaimStatus?.requestMappings ?? []).filter((mapping) => mapping.containerName === container);
-  if (mappings.length > 0) wanted.push({ name: named.get(""), requests: mappings.map(({ requestName }) => requestName) });
-  return wanted.flatMap(({ name, requests }) => {
-    const claim = name === undefined ? undefined : preparedAs(name);
+  const mapped = (pod.status?.extendedResourceClaimStatus?.requestMappings ?? []).filter((mapping) => mapping.containerName === container).map(({ requestName }) => requestName);
+  return madeClaims(pod).flatMap(({ podName, name }) => {
+    const wanted: readonly (string | undefined)[] = podName === "" ? mapped : (spec?.resources?.claims ?? []).filter((one) => one.name === podName).map(({ request }) => request);
+    const claim = wanted.length === 0 ? undefined : preparedAs(name);
     if (!claim) return [];
-    const devices = (claim.devices ?? []).filter((device) => requests === undefined || device.requests.length === 0 || device.requests.some((one) => requests.includes(one) || requests.includes(one.split("/")[0]!)));
+    const wantsAll = wanted.some((request) => !request);
+    const devices = (claim.devices ?? []).filter(({ requests }) => wantsAll || requests.length === 0 || requests.some((one) => wanted.includes(one) || wanted.includes(one.split("/")[0]!)));
     return [{ claim, devices }];
   });
 }

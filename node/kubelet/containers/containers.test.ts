@@ -8,7 +8,7 @@ import { notFound } from "../../../core/api/meta/status-error.ts";
 import { environmentOf, type ObjectSource } from "./environment.ts";
 import { expand, expandAll, expandStrictly } from "./expansion.ts";
 import { resourceValue } from "./field-reference.ts";
-import { containerAnnotations, readAnnotations } from "./labels.ts";
+import { containerAnnotations, containerHash, isOfOtherDefinition, readAnnotations } from "./labels.ts";
 import { containerMounts, type MountFacts, mountsImageSubPaths } from "./mounts.ts";
 import { containerSecurityContext, namespacesOf, verifyNonRoot } from "./security-context.ts";
 import { serviceEnvironment } from "./service-env.ts";
@@ -22,6 +22,12 @@ test("a container remembers how it is to be ended, to the digit", () => {
   const annotations = containerAnnotations(pod({ terminationGracePeriodSeconds: preStop.sleep.seconds }), { name: "c", lifecycle: { preStop } }, 0);
   expect(annotations["io.kubernetes.container.preStopHandler"]).toBe('{"sleep":{"seconds":9223372036854775807}}');
   expect(readAnnotations(annotations)).toMatchObject({ preStop, gracePeriodSeconds: 2 ** 63 });
+});
+
+test("whether a container is another now is seen by its hash, a stock kubelet's or one of ours", () => {
+  const one = { name: "test_container", image: "foo/image:v1" };
+  expect([containerHash(one), containerHash({ name: "foo", image: "bar" })]).toEqual(["8e45cbd0", "11a6d6d6"]); // kubernetes v1.36 pkg/kubelet/container/helpers_test.go
+  expect(["8e45cbd0", "cd1853f2", "8e45cbd1", ""].map((hash) => isOfOtherDefinition(hash, one))).toEqual([false, false, true, true]);
 });
 
 test("$(NAME)", () => {

@@ -6,6 +6,7 @@
  */
 import { parseJson, stringify } from "../../../core/api/codec/json.ts";
 import type { Container, EphemeralContainer, LifecycleHandler, Pod } from "../../../core/api/gen/core.v1.ts";
+import { checksumOf, dumpList } from "../go-dump.ts";
 
 export const POD_NAME = "io.kubernetes.pod.name";
 export const POD_NAMESPACE = "io.kubernetes.pod.namespace";
@@ -68,9 +69,17 @@ export function readAnnotations(annotations: Strings = {}): RememberedSpec {
   };
 }
 
-/** Changes when the container must be made anew: its name or its image. 32-bit FNV-1a, in hexadecimal. */
-export function containerHash({ name, image }: Pick<Container, "name" | "image">): string {
-  let hash = 0x811c9dc5;
-  for (const byte of Buffer.from(JSON.stringify({ image: image ?? "", name }))) hash = Math.imul(hash ^ byte, 0x01000193);
-  return (hash >>> 0).toString(16);
+/** Changes when the container must be made anew: its name or its image. As upstream reckons it (HashContainer): what a stock kubelet has started goes on. */
+export function containerHash(container: Pick<Container, "name" | "image">): string {
+  return checksumOf(`([]uint8)${dumpList(hashed(container))}`).toString(16);
+}
+
+function hashed({ name, image }: Pick<Container, "name" | "image">): Buffer { return Buffer.from(JSON.stringify({ image: image ?? "", name })); }
+
+/** As earlier versions of ours reckoned it: what they have started goes on, too. */
+function formerHash(container: Pick<Container, "name" | "image">): string { return checksumOf(hashed(container)).toString(16); }
+
+/** Whether what has that hash was made of another definition. */
+export function isOfOtherDefinition(hash: string, container: Pick<Container, "name" | "image">): boolean {
+  return hash !== containerHash(container) && hash !== formerHash(container);
 }

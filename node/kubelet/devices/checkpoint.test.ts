@@ -17,13 +17,15 @@ function read(text: string) {
   return readCheckpoint(path, silentLog);
 }
 
-const gpu = (...numaNodes: number[]) => new Map([["nvidia.com/gpu", [{ id: "tegra", numaNodes }]]]);
+const gpu = (...numaNodes: number[]) => new Map([["nvidia.com/gpu", [{ id: "tegra", healthy: true, numaNodes }]]]);
 
 test("what upstream has written is read, and written as it writes it", () => {
   const { allocations, resources } = read(UPSTREAM);
   expect(allocations).toMatchObject([{ podUid: "bf52b2cd-b611-4e79-86b1-280b283185c3", container: "check", resource: "nvidia.com/gpu", ids: ["tegra"], response: { envs: { NVIDIA_VISIBLE_DEVICES: "tegra" } } }]);
   expect(resources).toEqual(["nvidia.com/gpu"]);
   expect(JSON.stringify(storedCheckpoint({ allocations, devices: gpu() }))).toBe(UPSTREAM);
+  const ill = new Map([["nvidia.com/gpu", [{ id: "orin", healthy: false, numaNodes: [] }]]]);
+  expect(storedCheckpoint({ allocations: [], devices: ill })).toMatchObject({ Data: { RegisteredDevices: { "nvidia.com/gpu": [] } } }); // agents count those that can be had
   expect(JSON.stringify(storedCheckpoint({ allocations: [], devices: new Map() }))).toMatch(/^{"Data":{"PodDeviceEntries":null,"RegisteredDevices":{}},"Checksum":\d+}$/);
 });
 

@@ -63,7 +63,7 @@ function ofEntry({ PodUID, ContainerName, ResourceName, DeviceIDs, AllocResp }: 
   return { podUid: PodUID, container: ContainerName, resource: ResourceName, ids: [...new Set(Object.values(DeviceIDs).flat())], response, byNode: DeviceIDs };
 }
 
-export interface KnownDevice { readonly id: string; readonly numaNodes: readonly number[] }
+export interface KnownDevice { readonly id: string; readonly healthy: boolean; readonly numaNodes: readonly number[] }
 
 /** What the file is to hold. */
 export function storedCheckpoint({ allocations, devices }: { readonly allocations: readonly Allocation[]; readonly devices: ReadonlyMap<string, readonly KnownDevice[]> }): object {
@@ -71,7 +71,7 @@ export function storedCheckpoint({ allocations, devices }: { readonly allocation
     PodUID: one.podUid, ContainerName: one.container, ResourceName: one.resource, DeviceIDs: byNode(one, devices.get(one.resource) ?? []),
     AllocResp: one.response ? encode(responseFacts(), one.response).toString("base64") : null,
   }));
-  const data: Data<Entry> = { PodDeviceEntries: entries.length > 0 ? entries : null, RegisteredDevices: Object.fromEntries([...devices].map(([resource, known]) => [resource, known.map(({ id }) => id)])) };
+  const data: Data<Entry> = { PodDeviceEntries: entries.length > 0 ? entries : null, RegisteredDevices: Object.fromEntries([...devices].map(([resource, known]) => [resource, known.flatMap(({ id, healthy }) => (healthy ? [id] : []))])) };
   return { Data: data, Checksum: checksumOf(dump(data)) } satisfies Stored<Entry>;
 }
 

@@ -9,7 +9,7 @@ import type { Hints } from "../placement/hints.ts";
 import type { PodAdmission } from "../placement/provider.ts";
 import { podLimits } from "../resources/pod-resources.ts";
 import type { DeviceAllocations } from "./device-allocations.ts";
-import { candidates, type Choice, chosen, DevicesUnavailable, servedContainers, wishesOf } from "./device-choice.ts";
+import { candidates, type Choice, chosen, DevicesUnavailable, lentTo, wishesOf } from "./device-choice.ts";
 import { deviceHints } from "./device-hints.ts";
 import type { DevicePlugins } from "./device-plugins.ts";
 
@@ -23,8 +23,6 @@ interface Deps {
 export function deviceAdmission({ plugins, allocations, numaNodes }: Deps, pod: Pod): PodAdmission {
   const { uid } = pod.metadata;
   const before = allocations.now();
-  const lent = new Map<string, ReadonlySet<string>>(); // by resource: of init containers that end
-  const lends = new Set(servedContainers(pod).filter((served) => served.lends).map(({ name }) => name));
   const isManaged = (resource: string): boolean => plugins.resources().includes(resource);
   const mappings = pod.status?.extendedResourceClaimStatus?.requestMappings ?? [];
   /** Not what devices of a claim stand for. */
@@ -40,9 +38,10 @@ export function deviceAdmission({ plugins, allocations, numaNodes }: Deps, pod: 
   }
 
   const hadBy = (container: string, resource: string): string[] => allocations.of(uid, container, resource).flatMap(({ ids }) => ids);
+  const lent = (container: string, resource: string): ReadonlySet<string> => lentTo(pod, container, (name) => hadBy(name, resource));
 
   return {
-    hints: (container) => hintsOf(wishes(container), (resource) => hadBy(container.name, resource), (resource) => lent.get(resource) ?? new Set()),
+    hints: (container) => hintsOf(wishes(container), (resource) => hadBy(container.name, resource), (resource) => lent(container.name, resource)),
     podHints() {
       const limits = podLimits({ ...pod, spec: { ...pod.spec, overhead: {} } });
       const ofPod = new Map([...limits].filter(([name]) => isManaged(name) && !mappings.some(({ resourceName }) => resourceName === name)).map(([name, quantity]) => [name, quantity.number()]));
@@ -50,23 +49,19 @@ export function deviceAdmission({ plugins, allocations, numaNodes }: Deps, pod: 
     },
     allocate(container, { nodes }) {
       for (const [resource, count] of wishes(container)) {
-        const ofInit = new Set(lent.get(resource));
-        let ids = hadBy(container.name, resource); // kept after the machine was down as well, where upstream refuses the pod until the plugin, a pod itself, is back: a node without its server gets no other
-        if (ids.length === 0) {
-          ids = choose({ resource, count, devices: plugins.devices(resource), taken: allocations.taken(resource), lent: ofInit, nodes });
-          allocations.add({ podUid: uid, container: container.name, resource, ids, nodes });
-        }
-        for (const id of ids) if (lends.has(container.name)) ofInit.add(id); else ofInit.delete(id);
-        lent.set(resource, ofInit);
+        if (hadBy(container.name, resource).length > 0) continue; // kept after the machine was down as well, where upstream refuses the pod until the plugin, a pod itself, is back: a node without its server gets no other
+        const choice = { resource, count, devices: plugins.devices(resource), taken: allocations.taken(resource), lent: lent(container.name, resource), nodes };
+        allocations.add({ podUid: uid, container: container.name, resource, ids: chosen(choose(choice), count, []), nodes });
       }
     },
     rollBack: () => allocations.restore(before),
   };
 }
 
-function choose(choice: Choice): string[] {
+/** Throws AllocationRefused. */
+export function choose(choice: Choice): ReturnType<typeof candidates> {
   try {
-    return chosen(candidates(choice), choice.count, []);
+    return candidates(choice);
   } catch (error) {
     if (error instanceof DevicesUnavailable) throw new AllocationRefused(error);
     throw error;

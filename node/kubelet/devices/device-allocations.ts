@@ -8,8 +8,8 @@ export interface DeviceAllocations {
   of(podUid: string, container: string, resource?: string): readonly Allocation[];
   /** Ids, of all its containers: what one has lent to the next counts once. */
   ofPod(podUid: string, resource: string): readonly string[];
-  /** Ids that somebody has, but for what is set aside as `except`. */
-  taken(resource: string, except?: Allocation): Set<string>;
+  /** Ids that somebody has, but for those `except` says are not counted. */
+  taken(resource: string, except?: (one: Allocation) => boolean): Set<string>;
   add(one: Allocation): void;
   replace(old: Allocation, next: Allocation): void;
   releasePod(podUid: string): void;
@@ -51,7 +51,7 @@ export function deviceAllocations({ path, before, plugins: { resources, devices 
   return {
     of: (podUid, container, resource) => allocations.filter((one) => one.podUid === podUid && one.container === container && (resource === undefined || one.resource === resource)),
     ofPod: (podUid, resource) => [...new Set(allocations.filter((one) => one.podUid === podUid && one.resource === resource).flatMap(({ ids }) => ids))],
-    taken: (resource, except) => new Set(allocations.filter((one) => one !== except && one.resource === resource).flatMap(({ ids }) => ids)),
+    taken: (resource, except = () => false) => new Set(allocations.filter((one) => one.resource === resource && !except(one)).flatMap(({ ids }) => ids)),
     add: (one) => become([...allocations, one]),
     replace: (old, next) => become(allocations.map((one) => (one === old ? next : one))),
     releasePod: (podUid) => keep((one) => one.podUid !== podUid),

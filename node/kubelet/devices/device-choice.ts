@@ -26,6 +26,16 @@ export function servedContainers(pod: Pod): readonly { readonly name: string; re
   ];
 }
 
+/** Ids that init containers which end leave to `container`, served after them. */
+export function lentTo(pod: Pod, container: string, idsOf: (container: string) => readonly string[]): ReadonlySet<string> {
+  const lent = new Set<string>();
+  for (const { name, lends } of servedContainers(pod)) {
+    if (name === container) break;
+    for (const id of idsOf(name)) if (lends) lent.add(id); else lent.delete(id);
+  }
+  return lent;
+}
+
 export interface Choice {
   readonly resource: string;
   readonly count: number;
@@ -59,7 +69,7 @@ export function candidates({ resource, count, devices, taken, lent, nodes }: Cho
 }
 
 /** Far is also what lies nowhere. Without `nodes`, or where nothing lies anywhere, all is far. */
-export function nearAndFar(devices: readonly KnownDevice[], nodes: NodeMask | undefined): { readonly near: readonly KnownDevice[]; readonly far: readonly KnownDevice[] } {
+function nearAndFar(devices: readonly KnownDevice[], nodes: NodeMask | undefined): { readonly near: readonly KnownDevice[]; readonly far: readonly KnownDevice[] } {
   const isNear = ({ numaNodes }: KnownDevice): boolean => nodes !== undefined && numaNodes.some((node) => isIn(nodes, node));
   return { near: devices.filter(isNear), far: devices.filter((device) => !isNear(device)) };
 }

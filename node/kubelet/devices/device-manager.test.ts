@@ -68,7 +68,9 @@ test("a plugin registers, its devices are counted, given to containers, and know
   await eventually(() => existsSync(join(dataDir, "device-plugins", "dongle.sock")), Boolean);
   const kubelet = rpcClient<Methods>({ socket, methods, nowMs: Date.now });
   await expect(kubelet.call("Registration/Register", { version: "v1", endpoint: "dongle.sock", resource_name: RESOURCE })).rejects.toThrow('requested API version "v1" is not supported by kubelet. Supported version is ["v1beta1"]');
-  await expect(kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "dongle.sock", resource_name: "cpu" })).rejects.toThrow('the ResourceName "cpu" is invalid');
+  for (const name of ["cpu", "mykubernetes.io/dongle", `vendor.example/${"x".repeat(64)}`, "vendor..example/dongle"]) await expect(kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "dongle.sock", resource_name: name })).rejects.toThrow(`the ResourceName "${name}" is invalid`);
+  expect(() => first.handler.validate({ name: RESOURCE, endpoint: "x", versions: ["v1", "v2"] })).toThrow("manager version, v1beta1, is not among plugin supported versions [v1 v2]");
+  expect(() => first.handler.validate({ name: "cpu", endpoint: "x", versions: ["v1beta1"] })).toThrow('invalid name of device plugin socket: the ResourceName "cpu" is invalid');
   await kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "dongle.sock", resource_name: RESOURCE });
   kubelet.close();
   await eventually(() => first.counts().get(RESOURCE)?.capacity, (capacity) => capacity === 3);
@@ -124,6 +126,40 @@ test("what an init container has had serves those after it; devices of one NUMA 
   const lent = candidates({ ...free, count: 2, taken: new Set(["a"]), lent: new Set(["a"]) });
   expect(lent).toEqual({ must: ["a"], from: ["c", "b"] });
   expect(chosen(lent, 2, ["x", "b"])).toEqual(["a", "b"]);
+});
+
+test("a plugin says which devices an init container had best have, and which are best beside those that it leaves", async () => {
+  const [wishes, given]: [object[], (readonly string[] | undefined)[]] = [[], []];
+  const stop = new AbortController();
+  const choosy = rpcServer<Methods>({
+    name: "plugin", socket: join(dataDir, "device-plugins", "choosy.sock"), methods, log: silentLog,
+    calls: {
+      "DevicePlugin/GetDevicePluginOptions": () => ({ get_preferred_allocation_available: true }),
+      "DevicePlugin/GetPreferredAllocation": ({ container_requests: [wish] = [] }) => { wishes.push(wish!); return { container_responses: [{ deviceIDs: wish!.available_deviceIDs!.toReversed() }] }; },
+      "DevicePlugin/Allocate": ({ container_requests: [wish] = [] }) => { given.push(wish!.devices_ids); return { container_responses: [{}] }; },
+    },
+    streams: { "DevicePlugin/ListAndWatch": async function* () { yield { devices: ["a", "b", "c", "d", "e"].map((ID) => ({ ID, health: "Healthy" })) }; await new Promise<void>((resolve) => stop.signal.addEventListener("abort", () => resolve())); } },
+  });
+  const manager = deviceManager({ dataDir, clock: systemClock, log: silentLog, metrics: metricsRegistry(), onChange: () => undefined });
+  const ended = runAll([...manager.parts, choosy], stop.signal);
+  await eventually(() => existsSync(join(dataDir, "device-plugins", "choosy.sock")), Boolean);
+  const kubelet = rpcClient<Methods>({ socket: join(dataDir, "device-plugins", "kubelet.sock"), methods, nowMs: Date.now });
+  await kubelet.call("Registration/Register", { version: "v1beta1", endpoint: "choosy.sock", resource_name: RESOURCE });
+  kubelet.close();
+  await eventually(() => manager.counts().get(RESOURCE)?.capacity, (capacity) => capacity === 5);
+
+  const one = pod("u1", [2, 1], [1]);
+  admit(manager, one);
+  await manager.prepare(one, signal);
+  expect(wishes).toEqual([{ available_deviceIDs: ["a", "b", "c", "d", "e"], allocation_size: 1 }, { available_deviceIDs: ["a", "b", "c", "d", "e"], must_include_deviceIDs: ["e"], allocation_size: 2 }, { available_deviceIDs: ["a", "b", "c"], allocation_size: 1 }]);
+  expect(given).toEqual([["e"], ["e", "d"], ["c"]]);
+  expect(manager.counts().get(RESOURCE)?.given).toBe(3);
+  const other = pod("u2", [1], [1]); // all that it needs it is left
+  admit(manager, other);
+  await manager.prepare(other, signal);
+  expect([wishes.length, given.slice(3)]).toEqual([4, [["b"], ["b"]]]);
+  stop.abort();
+  await ended;
 });
 
 test("devices near the processors come first, and hints say where there are enough", () => {

@@ -17,9 +17,9 @@ import type { Provider } from "../placement/provider.ts";
 import type { ContainerAllocateResponse } from "../plugins/gen/device-plugin.v1beta1.ts";
 import type { PluginHandler } from "../plugins/plugin-watcher.ts";
 import { type Allocation, readCheckpoint } from "./checkpoint.ts";
-import { deviceAdmission } from "./device-admission.ts";
+import { choose, deviceAdmission } from "./device-admission.ts";
 import { deviceAllocations } from "./device-allocations.ts";
-import { chosen, nearAndFar, servedContainers } from "./device-choice.ts";
+import { type Choice, chosen, lentTo, servedContainers } from "./device-choice.ts";
 import { DEVICE_PLUGINS, type DevicePlugin, devicePlugins } from "./device-plugins.ts";
 
 export interface ContainerDevice { readonly resource: string; readonly id: string; readonly numaNodes: readonly number[] }
@@ -68,39 +68,50 @@ export function deviceManager({ dataDir, clock, log, metrics, onChange, numaNode
   }
 
   /** Asks its plugin for what was set aside, or for what it would rather give. */
-  async function allocate(waiting: Allocation, signal: AbortSignal): Promise<void> {
+  async function allocate(pod: Pod, waiting: Allocation, signal: AbortSignal): Promise<void> {
     const plugin = plugins.plugin(waiting.resource);
-    if (!plugin) throw new AllocationRefused(new Error(`unknown device plugin ${waiting.resource}`));
-    const ids = await preferred(waiting, signal);
+    if (!plugin) throw new AllocationRefused(new Error(`unknown Device Plugin ${waiting.resource}`));
+    const mine = { ...waiting, ids: await preferred(pod, waiting, signal) };
+    allocations.replace(waiting, mine); // nobody else is given them while the plugin makes them ready
+    if (mine.ids.some((id) => !waiting.ids.includes(id))) chooseAgain(pod, mine);
     const beganMs = clock.uptimeMs();
     try {
-      const { container_responses: responses = [] } = await plugin.call("DevicePlugin/Allocate", { container_requests: [{ devices_ids: [...ids] }] }, { signal }).finally(() => took.observe((clock.uptimeMs() - beganMs) / 1000, { resource_name: waiting.resource }));
+      const { container_responses: responses = [] } = await plugin.call("DevicePlugin/Allocate", { container_requests: [{ devices_ids: [...mine.ids] }] }, { signal }).finally(() => took.observe((clock.uptimeMs() - beganMs) / 1000, { resource_name: mine.resource }));
       if (responses.length === 0) throw new Error(`no containers return in allocation response ${JSON.stringify(responses)}`);
-      allocations.replace(waiting, { ...waiting, ids, response: responses[0] });
+      allocations.replace(mine, { ...mine, response: responses[0] });
     } catch (cause) {
       signal.throwIfAborted();
       throw new AllocationRefused(cause as Error);
     }
   }
 
-  /** What the plugin would rather give, among what is free or set aside for this container. */
-  async function preferred(waiting: Allocation, signal: AbortSignal): Promise<readonly string[]> {
-    const { resource, ids, podUid } = waiting;
+  /** What the plugin would rather give, among what is free or set aside for this container and those after it. */
+  async function preferred(pod: Pod, waiting: Allocation, signal: AbortSignal): Promise<readonly string[]> {
+    const { resource, ids } = waiting;
     const plugin = plugins.plugin(resource)!;
     if (!plugin.options.get_preferred_allocation_available) return ids;
-    const shared = new Set(allocations.now().filter((one) => one !== waiting && one.podUid === podUid && one.resource === resource).flatMap((one) => one.ids));
-    if (ids.some((id) => shared.has(id))) return ids; // lent by an init container: as they are
-    const others = allocations.taken(resource, waiting);
-    const free = plugins.devices(resource).filter(({ id, healthy }) => healthy && !others.has(id));
-    const near = nearAndFar(free, waiting.nodes).near.map(({ id }) => id);
-    const isNear = ids.length < near.length; // else all that are near are taken, and some others
-    const from = isNear ? near : free.map(({ id }) => id);
-    const must = isNear ? [] : near;
-    const { container_responses: [answer] = [] } = await plugin.call("DevicePlugin/GetPreferredAllocation", { container_requests: [{ available_deviceIDs: from, must_include_deviceIDs: must, allocation_size: ids.length }] }, { signal }).catch((cause: Error) => {
+    const { must, from } = choose(choiceFor(pod, waiting));
+    if (must.length === ids.length) return must;
+    const { container_responses: [answer] = [] } = await plugin.call("DevicePlugin/GetPreferredAllocation", { container_requests: [{ available_deviceIDs: [...must, ...from].toSorted(), must_include_deviceIDs: [...must], allocation_size: ids.length }] }, { signal }).catch((cause: Error) => {
       signal.throwIfAborted();
       throw new AllocationRefused(new Error(`device plugin GetPreferredAllocation rpc failed with err: ${cause.message}`, { cause }));
     });
     return chosen({ must, from }, ids.length, answer?.deviceIDs ?? []);
+  }
+
+  /** For one whose plugin was not asked yet, as if nothing were set aside for it and those of its pod that are served after it. */
+  function choiceFor(pod: Pod, { podUid, container, resource, ids, nodes }: Allocation): Choice {
+    const served = servedContainers(pod).map(({ name }) => name);
+    const isOpen = (one: Allocation): boolean => one.podUid === podUid && one.response === undefined && served.indexOf(one.container) >= served.indexOf(container);
+    const lent = lentTo(pod, container, (name) => allocations.of(podUid, name, resource).flatMap((one) => one.ids));
+    return { resource, count: ids.length, devices: plugins.devices(resource), taken: allocations.taken(resource, isOpen), lent, nodes };
+  }
+
+  /** An init container has others now than were set aside for it: those after it share these. */
+  function chooseAgain(pod: Pod, { podUid, container, resource }: Allocation): void {
+    const served = servedContainers(pod).map(({ name }) => name);
+    const after = served.slice(served.indexOf(container) + 1);
+    for (const one of after.flatMap((name) => allocations.of(podUid, name, resource))) if (one.response === undefined) allocations.replace(one, { ...one, ids: chosen(choose(choiceFor(pod, one)), one.ids.length, []) });
   }
 
   async function preStart(plugin: DevicePlugin, ids: readonly string[], signal: AbortSignal): Promise<void> {
@@ -132,9 +143,11 @@ export function deviceManager({ dataDir, clock, log, metrics, onChange, numaNode
     begin: (pod) => deviceAdmission({ plugins, allocations, numaNodes: machineNodes }, pod),
 
     async prepare(pod, signal) {
-      const mine = servedContainers(pod).flatMap(({ name }) => allocations.of(pod.metadata.uid, name));
-      for (const waiting of mine.filter(({ response }) => response === undefined)) await inTurn(waiting.resource, () => allocate(waiting, signal));
-      if (mine.length > 0) await allocations.written();
+      const waiting = (name: string, resource?: string): Allocation[] => allocations.of(pod.metadata.uid, name, resource).filter(({ response }) => response === undefined);
+      for (const { name } of servedContainers(pod)) {
+        for (const { resource } of waiting(name)) await inTurn(resource, async () => { for (const one of waiting(name, resource)) await allocate(pod, one, signal); });
+      }
+      if (servedContainers(pod).some(({ name }) => allocations.of(pod.metadata.uid, name).length > 0)) await allocations.written();
     },
 
     async startOptions(podUid, container, signal) {

@@ -12,6 +12,7 @@
  */
 import { mkdir, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
+import { qualifiedName } from "../../../core/api/meta/names.ts";
 import { aborted } from "../../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
@@ -109,8 +110,8 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
     onChange();
   }
 
-  function validate(resource: string, versions: readonly string[]): void {
-    if (!versions.includes(VERSION)) throw new RpcFailure("Unknown", `requested API version "${versions.join(",")}" is not supported by kubelet. Supported version is ["${VERSION}"]`);
+  function validate(resource: string, version: string): void {
+    if (version !== VERSION) throw new RpcFailure("Unknown", `requested API version "${version}" is not supported by kubelet. Supported version is ["${VERSION}"]`);
     if (!isExtendedName(resource)) throw new RpcFailure("Unknown", `the ResourceName "${resource}" is invalid`);
   }
 
@@ -119,7 +120,7 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
     calls: {
       async "Registration/Register"({ resource_name = "", version = "", endpoint = "" }) {
         if (isExtendedName(resource_name)) registrations.inc({ resource_name });
-        validate(resource_name, [version]);
+        validate(resource_name, version);
         if (endpoint === "" || endpoint.includes("/")) throw new RpcFailure("Unknown", `invalid endpoint "${endpoint}"`);
         try {
           await connect(resource_name, join(directory, endpoint));
@@ -159,7 +160,10 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
     parts: [server, patience],
     handler: {
       type: "DevicePlugin",
-      validate: ({ name, versions }) => validate(name, versions),
+      validate({ name, versions }) {
+        if (!versions.includes(VERSION)) throw new Error(`manager version, ${VERSION}, is not among plugin supported versions [${versions.join(" ")}]`);
+        if (!isExtendedName(name)) throw new Error(`invalid name of device plugin socket: the ResourceName "${name}" is invalid`);
+      },
       register: ({ name, endpoint }) => connect(name, endpoint),
       async deregister({ name }) {
         table.get(name)?.plugin?.stop();
@@ -172,7 +176,7 @@ export function devicePlugins({ dataDir, clock, log, metrics, known, onChange }:
   };
 }
 
-/** vendor.com/thing, in no domain of Kubernetes' own. */
+/** vendor.com/thing, in no domain of Kubernetes' own, as quotas can name it, too: no node's status is taken with another. */
 function isExtendedName(name: string): boolean {
-  return /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?\/[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/.test(name) && !/(^|\.)kubernetes\.io\//.test(name) && !name.startsWith("requests.");
+  return name.includes("/") && !name.includes("kubernetes.io/") && !name.startsWith("requests.") && qualifiedName(`requests.${name}`).length === 0;
 }

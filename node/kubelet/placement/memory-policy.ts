@@ -101,8 +101,13 @@ export function isPinned(pod: Pod): boolean {
 
 export type Wishes = ReadonlyMap<string, number>;
 
+/** In bytes. Throws an Error where a part of one is asked for, which no state file can hold. */
 export function wantedMemory({ resources }: Pick<Container, "resources">): Wishes {
-  return new Map(Object.entries(resources?.requests ?? {}).filter(([name]) => isMemory(name)).map(([name, text]) => [name, parseQuantity(text).number()]));
+  return new Map(Object.entries(resources?.requests ?? {}).filter(([name]) => isMemory(name)).map(([name, text]) => {
+    const quantity = parseQuantity(text);
+    if (!quantity.isWhole) throw new Error("[memorymanager] failed to represent quantity as int64");
+    return [name, quantity.number()];
+  }));
 }
 
 /** At the pod's busiest time. */

@@ -196,6 +196,12 @@ test("a pod as a whole on one node, when that is the scope", () => {
   expect(refusal(() => made.admit(pod("two", [container("a", "8")])))).toMatch(/^(admitted|TopologyAffinityError)/);
 });
 
+test("a part of a byte is no memory that can be set aside", () => {
+  const { made } = place({ settings: { memoryPolicy: "Static", reservedMemory: [{ numaNode: 0, limits: { memory: "128Mi" } }] } });
+  expect(refusal(() => made.admit(pod("u", [container("a", "1", "64000000500m")])))).toBe("UnexpectedAdmissionError: Allocate failed due to [memorymanager] failed to represent quantity as int64, which is unexpected");
+  expect(refusal(() => made.admit(pod("v", [container("a", "1", "64000000000m")])))).toBe("admitted");
+});
+
 test("memory is placed as upstream places it", async () => {
   let made: Placement | undefined;
   const wrong: string[] = [];

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, test } from "vitest";
@@ -15,19 +15,23 @@ test.runIf(process.platform === "linux")("a file that cannot be read keeps no ot
   const write = (file: string, name: string, image: string): void => writeFileSync(join(directory, file), manifest(name, image));
   symlinkSync("/nowhere", join(directory, "a.yaml"));
   execFileSync("mkfifo", [join(directory, "b.yaml")]);
+  write("card.img", "image", "image");
+  truncateSync(join(directory, "card.img"), 10 * 1024 ** 2); // somebody's image of a disk
   write("d.yaml", "web", "later");
   write("e.yaml", "db", "db");
 
   const told: string[] = [];
+  const problems = new Set<unknown>();
   let run: string[] = [];
   const ended = new AbortController();
   const ending = staticPods({
-    directory, nodeName: "n1", complete: () => undefined, scanMs: 20, clock: systemClock, log: silentLog,
+    directory, nodeName: "n1", complete: () => undefined, scanMs: 20, clock: systemClock, log: { ...silentLog, error: (_, facts) => void problems.add(facts?.["problem"]) },
     events: { event: (about, _, reason, message) => void told.push(`${"metadata" in about ? about.metadata?.name : about.name} ${reason}: ${message.replace(/\([0-9a-f]+\)/, "(uid)")}`) },
     onChange: (pods) => void (run = pods.map(({ metadata, spec }) => `${metadata.name} ${spec.containers[0]!.image}`)),
   }).run(ended.signal, () => undefined);
   await expect.poll(() => run, { timeout: 20_000 }).toEqual(["web-n1 later", "db-n1 db"]);
   expect(told).toEqual([]);
+  expect([...problems]).toEqual(["ENOENT", "it is not a regular file", "the read limit is reached"]); // nor into memory
 
   write("c.yaml", "web", "first");
   await expect.poll(() => run, { timeout: 20_000 }).toEqual(["web-n1 first", "db-n1 db"]);

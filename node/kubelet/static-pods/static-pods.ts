@@ -35,6 +35,8 @@ type Content = { readonly text: string; readonly problem?: undefined } | { reado
 /** A name came or went; what stands there was written; a file was made and then written, which another that is put in its place is not. */
 type Happened = "moved" | "written" | "made";
 
+/** What is larger is no manifest: it is not read into memory. */
+const MANIFEST_BYTES_MAX = 10 * 1024 ** 2; // kubernetes v1.36 pkg/kubelet/config/common.go maxConfigLength
 /** Editors write a file in several steps. */
 const SETTLE_MS = 100;
 
@@ -127,7 +129,9 @@ function watchIfThere(directory: string, onChange: (event: string, name: string 
 /** One that cannot be read is no reason to leave the others: a link to nowhere, a pipe that nobody writes to. */
 async function contentOf(path: string): Promise<Content> {
   try {
-    return (await stat(path)).isFile() ? { text: await readFile(path, "utf8") } : { problem: "it is not a regular file" };
+    const found = await stat(path);
+    if (!found.isFile()) return { problem: "it is not a regular file" };
+    return found.size < MANIFEST_BYTES_MAX ? { text: await readFile(path, "utf8") } : { problem: "the read limit is reached" };
   } catch (error) {
     return { problem: (error as NodeJS.ErrnoException).code ?? String(error) };
   }

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, lstatSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, realpathSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -45,6 +45,12 @@ test("files change together, and what is gone is gone", async () => {
   expect(await write(files({ a: "9", c: "3" }, 0o600))).toBe(false);
   expect(readlinkSync(join(directory, "a"))).toBe("..data/a");
   await expect(write(files({ "../x": "" }))).rejects.toThrow("invalid path");
+});
+
+test.runIf(process.platform === "linux" && process.getuid?.() === 0)("a file that is one user's is so with the link to it", async () => {
+  const owned = (uid: number): Payload => new Map([["token", { data: Buffer.from("t"), mode: 0o600, uid }], ["ca", { data: Buffer.from("c"), mode: 0o644 }], ["d/token", { data: Buffer.from("t"), mode: 0o600, uid }]]);
+  await write(owned(1234));
+  expect(["token", "ca", "d"].map((name) => [lstatSync(join(directory, name)).uid, statSync(join(directory, name)).uid])).toEqual([[1234, 1234], [0, 0], [1234, 0]]);
 });
 
 test("files that cannot be written leave what was there, and nothing else", async () => {
