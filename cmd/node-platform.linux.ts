@@ -24,6 +24,7 @@ import { admitting } from "../node/policy/admitting.ts";
 import { networkPolicies, noNetworkPolicies } from "../node/policy/policy.ts";
 import { conntrackProgram } from "../node/proxy/conntrack.ts";
 import { serviceProxy } from "../node/proxy/proxy.ts";
+import { awaitingArchives } from "../node/runtime/awaiting-archives.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
 import { decodeRegistries, NO_REGISTRIES, type Registries } from "../node/runtime/registries.ts";
 import { externalRuntime } from "../node/runtime/external.ts";
@@ -46,11 +47,12 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const pluginDir = join(paths.agent, "network", "plugins");
   const foreign = external ? externalRuntime({ dataDir: paths.dataDir, asset, unpack: unpackInChild }, { cri: plain, log }) : undefined;
-  const runtime = foreign ?? containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), ...(kubelet.streamIdleMs === KUBELET_DEFAULTS.streamIdleMs ? {} : { streamIdleTimeout: formatGoDuration(kubelet.streamIdleMs) }), cniBinDirs: [pluginDir, "/opt/cni/bin"], ...(settings.disable.includes("network") ? { cniConfDir: OTHERS_CNI_CONF_DIR } : {}) }, { cri: plain, mounts, clock, log });
+  const bundled = foreign ? undefined : containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), ...(kubelet.streamIdleMs === KUBELET_DEFAULTS.streamIdleMs ? {} : { streamIdleTimeout: formatGoDuration(kubelet.streamIdleMs) }), cniBinDirs: [pluginDir, "/opt/cni/bin"], ...(settings.disable.includes("network") ? { cniConfDir: OTHERS_CNI_CONF_DIR } : {}) }, { cri: plain, mounts, clock, log });
+  const runtime = foreign ?? bundled!, runtimeCri = foreign?.cri ?? awaitingArchives(plain, () => bundled?.importing());
 
   const { binDir, cniBinDir } = runtimePaths(paths.dataDir);
   const nft = nftProgram({ path: join(binDir, "nft"), netlink: () => netlinkSocket(NETLINK_NETFILTER) });
-  const { cri, renew } = settings.disable.includes("network") ? { cri: foreign?.cri ?? plain, renew: undefined } : limiting(foreign?.cri ?? plain, { nft, log: log.with({ part: "network" }) });
+  const { cri, renew } = settings.disable.includes("network") ? { cri: runtimeCri, renew: undefined } : limiting(runtimeCri, { nft, log: log.with({ part: "network" }) });
   const proxying = proxySettings(settings.kubeProxyArg, { ipv6: node.ips[0]?.includes(":") ?? false });
   const { addresses, ipam } = networkPaths(join(paths.agent, "network"));
   const uplink = { interfaceName: node.interfaceName, mtu: node.mtu };

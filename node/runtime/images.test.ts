@@ -99,6 +99,22 @@ test("an import that is stopped between two archives goes on with the second", a
   expect(calls).toEqual([]);
 });
 
+test("an archive during whose import the runtime ended is tried once more when it is back", async () => {
+  const those = runtimePaths(join(directory, "ended"));
+  mkdirSync(those.imagesDir, { recursive: true });
+  for (const name of ["e", "f"]) writeFileSync(join(those.imagesDir, `${name}.tar`), `${name}:1`);
+  const calls: string[] = [];
+  const run = ctr(calls);
+  let ends = 1;
+  const asked: boolean[] = [];
+  const names = await importDirectory(those, new Set(), {
+    log: silentLog, signal,
+    isBack: async () => { asked.push(true); return true; },
+    run: async (...call) => (call[1]!.includes("import") && ends-- > 0 ? { exitCode: 1, stdout: "", stderr: "ctr: error reading from server: EOF" } : await run(...call)),
+  });
+  expect([names, calls, asked.length]).toEqual([["e:1", "f:1"], ["e.tar", "f.tar"], 1]);
+});
+
 test("images are listed by name", async () => {
   const stdout = [
     "REF                         TYPE                                       DIGEST      SIZE    PLATFORMS   LABELS",

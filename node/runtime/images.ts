@@ -121,8 +121,16 @@ export async function listImages(paths: Pick<RuntimePaths, "binDir" | "socket">,
 /** What has been imported: file name → what it was then. */
 type Imported = Readonly<Record<string, { readonly sizeBytes: number; readonly modifiedMs: number; readonly images: readonly string[] }>>;
 
-/** Imports what is new or changed in the images directory, or no longer `present`, and returns the images' names. A bad archive is reported and does not keep the node from starting. */
-export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<string>, { log, signal, run = exec }: { log: Log; signal: AbortSignal; run?: Exec }): Promise<string[]> {
+interface ImportDirectoryOptions {
+  readonly log: Log;
+  readonly signal: AbortSignal;
+  /** Asked when an archive cannot be imported: whether the runtime was gone, and is back. Then it is tried once more. */
+  readonly isBack?: (signal: AbortSignal) => Promise<boolean>;
+  readonly run?: Exec;
+}
+
+/** Imports what is new or changed in the images directory, or no longer `present`, and returns the images' names. A bad archive is reported, and keeps no other. */
+export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<string>, { log, signal, isBack = async () => false, run = exec }: ImportDirectoryOptions): Promise<string[]> {
   mkdirSync(paths.imagesDir, { recursive: true });
   const files = readdirSync(paths.imagesDir).filter((name) => ARCHIVE.test(name)).sort();
   if (files.length === 0) return [];
@@ -138,7 +146,12 @@ export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<
       continue;
     }
     try {
-      const images = await importImages(paths, join(paths.imagesDir, name), { pin: true, signal, run });
+      log.info("importing images", { file: name, sizeBytes });
+      const attempt = (): Promise<string[]> => importImages(paths, join(paths.imagesDir, name), { pin: true, signal, run });
+      const images = await attempt().catch(async (error: unknown) => {
+        if (!signal.aborted && (await isBack(signal))) return await attempt();
+        throw error;
+      });
       after[name] = { sizeBytes, modifiedMs, images };
       imported.push(...images);
       note(paths, { ...before, ...after }); // whoever is stopped among them goes on with the next one: on a small machine each takes minutes

@@ -71,6 +71,8 @@ export interface ContainerRuntimeDeps {
 }
 
 export interface ContainerRuntime extends Runnable {
+  /** While archives of images are being imported: their end. */
+  importing(): Promise<void> | undefined;
   readonly paths: RuntimePaths;
   readonly socketPath: string;
   readonly binDir: string;
@@ -92,6 +94,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
   const paths = runtimePaths(realDirectory(options.dataDir));
   const cniConfDir = options.cniConfDir ?? paths.cniConfDir;
   const searchPath = `${paths.binDir}:${MACHINE_PATH}`;
+  let importing: Promise<void> | undefined;
 
   /** What a node that was switched off left: its mounts and processes are gone, only the notes about them are here. */
   function forgetLastBoot(): void {
@@ -136,8 +139,19 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
     return "overlayfs";
   }
 
+  /** Beside all else: a gigabyte takes minutes on an SD card, in which nobody must take the node for dead. */
+  async function importArchives(present: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    try {
+      const names = await importDirectory(paths, present, { log, signal, isBack: (stop) => comesBack({ cri, clock }, stop) });
+      const unknown = await untilCriKnows(names, { cri, clock, signal });
+      if (unknown.length > 0) log.warn("containerd has not told CRI of images that it has imported", { images: unknown });
+    } catch (error) {
+      if (!signal.aborted) log.error("archives of images cannot be imported", { error });
+    }
+  }
+
   return {
-    name: "container-runtime", paths, socketPath: paths.socket, binDir: paths.binDir, cniBinDir: paths.cniBinDir, cniConfDir, searchPath,
+    name: "container-runtime", importing: () => importing, paths, socketPath: paths.socket, binDir: paths.binDir, cniBinDir: paths.cniBinDir, cniConfDir, searchPath,
     async run(signal, ready) {
       const unpacking = { asset, agentDir: paths.agent, log, unpack: options.unpack };
       await unpackBundle(unpacking);
@@ -151,6 +165,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
         else if (failures === FAILURES_OF_COMPONENTS) await components.mend(stop);
       };
       const over = new AbortController();
+      const quit = AbortSignal.any([signal, over.signal]);
       const supervising = superviseContainerd({
         program: join(paths.binDir, "containerd"), configFile: paths.config, logFile: paths.logFile, processFile: paths.processFile, fingerprint, environment: env,
         heal,
@@ -159,15 +174,30 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
           await removeDamagedBlobs(paths, { log, signal: stop });
           const { images = [] } = await cri.call("ImageService/ListImages", {}, { signal: stop });
           const present = new Set(images.flatMap((image) => image.repo_tags ?? []));
-          const pause = present.has(PAUSE_IMAGE) ? [] : await importImages(paths, join(paths.current, "images/pause.tar"), { pin: true, signal: stop });
-          const unknown = await untilCriKnows([...pause, ...(await importDirectory(paths, present, { log, signal: stop }))], { cri, clock, signal: stop });
-          if (unknown.length > 0) log.warn("containerd has not told CRI of images that it has imported", { images: unknown });
+          if (!present.has(PAUSE_IMAGE)) await untilCriKnows(await importImages(paths, join(paths.current, "images/pause.tar"), { pin: true, signal: stop }), { cri, clock, signal: stop });
+          importing = importArchives(present, quit).finally(() => { importing = undefined; });
         },
-      }, { clock, log }, signal, ready).finally(() => over.abort());
-      const quit = AbortSignal.any([signal, over.signal]);
+      }, { clock, log }, signal, ready).finally(async () => {
+        over.abort();
+        await importing;
+      });
       await settleAll([supervising, endStrayShims({ socket: paths.socket }, { clock, log }, quit), components.keep(quit), endShimsThatMissedExits({ socket: paths.socket }, { cri, clock, log }, quit), endStrayProcesses({ socket: paths.socket }, { cri, clock, log }, quit), removeDeadSockets({}, { clock, log }, quit)]);
     },
   };
+}
+
+const BACK_MS_MAX = 60_000, LOOK_MS = 500;
+
+/** Whether the runtime, which has failed at something, does not answer, and answers again within a minute. */
+async function comesBack({ cri, clock }: Pick<ContainerRuntimeDeps, "cri" | "clock">, signal: AbortSignal): Promise<boolean> {
+  const answers = (): Promise<boolean> => cri.call("RuntimeService/Version", {}, { signal, timeoutMs: LOOK_MS }).then(() => true, () => false);
+  const startedMs = clock.uptimeMs();
+  if (await answers()) return false;
+  while (clock.uptimeMs() - startedMs < BACK_MS_MAX && !signal.aborted) {
+    await clock.sleep(LOOK_MS, signal);
+    if (await answers()) return true;
+  }
+  return false;
 }
 
 /** Users of user namespaces pass through to their volumes and root file systems; what must not be read has its own mode. */
