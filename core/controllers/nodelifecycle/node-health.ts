@@ -58,12 +58,12 @@ export class NodeHealth {
   async examine(node: Readonly<Node>, signal: AbortSignal): Promise<Readonly<Node>> {
     const { pods, leases, writer, clock, settings } = this.#deps;
     const { name } = node.metadata;
-    const nowMs = clock.nowMs();
-    const health = healthAfter(this.#health.get(name), node, leases.get(objectKey(NODE_LEASES, name)), nowMs);
+    const [uptimeMs, nowMs] = [clock.uptimeMs(), clock.nowMs()];
+    const health = healthAfter(this.#health.get(name), node, leases.get(objectKey(NODE_LEASES, name)), { uptimeMs, nowMs });
     this.#health.set(name, health);
     const wasReady = readyStatus(node) === "True";
     let current = node;
-    if (isSilent(health, node, nowMs, settings)) {
+    if (isSilent(health, node, uptimeMs, settings)) {
       const conditions = unknownConditions(node, nowMs);
       const written = conditions === node.status?.conditions ? node : await writer.setConditions(node, conditions, signal);
       if (written === undefined) return node; // it has just been heard from, or is gone

@@ -124,6 +124,20 @@ test("a node that goes is told of under its own uid", () =>
     await eventually(() => about("RemovingNode"), (uid) => uid === made.metadata.uid);
   }));
 
+test("a clock that is set ahead makes no node silent, and one that is set back hides none", () => {
+  const clock = { ...movableClock(), wallMs: 0, nowMs: () => Date.now() + clock.wallMs };
+  return withControllers((deps) => nodeLifecycleControllers(deps), async (api, call) => {
+    await api.client.resource(NODES).create(node("n"), call);
+    await eventually(() => api.all(EVENTS), (all) => all.length > 0);
+    clock.wallMs = 86_400_000;
+    await Bun.sleep(100);
+    expect(api.all(NODES)[0]?.status?.conditions?.[0]?.status).toBe("True");
+    clock.wallMs = -86_400_000;
+    clock.aheadMs = 55_000;
+    await eventually(() => api.all(NODES)[0]?.status?.conditions?.[0]?.status, (status) => status === "Unknown");
+  }, { clock });
+});
+
 test("when every node is silent none is tainted for eviction", () => {
   const clock = movableClock();
   return withControllers((deps) => nodeLifecycleControllers(deps), async (api, call) => {
