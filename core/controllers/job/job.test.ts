@@ -145,11 +145,21 @@ test("failures in a row are waited out, longer each time, until something succee
   const t0 = Date.parse("2026-01-01T00:00:00Z");
   const named = (uid: string) => ({ metadata: { name: "work", namespace: "n", uid } }) as Job;
   const a = named("a");
-  const two = failuresAfter(failuresAfter(undefined, { job: a, newSucceeded: [], newFailed: [failedPod({})] }), { job: a, newSucceeded: [], newFailed: [failedPod({}, "2026-01-01T00:01:00Z")] });
+  const two = failuresAfter(failuresAfter(undefined, { job: a, newSucceeded: [], newFailed: [failedPod({})] }, t0), { job: a, newSucceeded: [], newFailed: [failedPod({}, "2026-01-01T00:01:00Z")] }, t0 + 60_000);
   expect(two).toEqual({ uid: "a", count: 2, lastMs: t0 + 60_000 });
   expect([backoffLeftMs(two, t0 + 60_000), backoffLeftMs(two, t0 + 80_000), backoffLeftMs({ count: 20, lastMs: t0 }, t0)]).toEqual([20_000, 0, 600_000]);
-  expect(failuresAfter(two, { job: a, newSucceeded: [failedPod({}, "2026-01-01T00:02:00Z")], newFailed: [failedPod({}, "2026-01-01T00:01:00Z"), failedPod({}, "2026-01-01T00:03:00Z")] })).toEqual({ uid: "a", count: 1, lastMs: t0 + 180_000 });
-  expect(failuresAfter(two, { job: named("b"), newSucceeded: [], newFailed: [] })).toEqual({ uid: "b", count: 0, lastMs: 0 });
+  expect(failuresAfter(two, { job: a, newSucceeded: [failedPod({}, "2026-01-01T00:02:00Z")], newFailed: [failedPod({}, "2026-01-01T00:01:00Z"), failedPod({}, "2026-01-01T00:03:00Z")] }, t0 + 180_000)).toEqual({ uid: "a", count: 1, lastMs: t0 + 180_000 });
+  expect(failuresAfter(two, { job: named("b"), newSucceeded: [], newFailed: [] }, t0)).toEqual({ uid: "b", count: 0, lastMs: 0 });
+});
+
+test("a failure that is told by a clock that is ahead is waited out no longer than others", () => {
+  const t0 = Date.parse("2026-01-01T00:00:00Z");
+  const a = { metadata: { name: "work", namespace: "n", uid: "a" } } as Job;
+  const endedAt = (finishedAt: string, at = "2026-01-01T00:00:00Z") => failedPod({ containerStatuses: [{ name: "c", state: { terminated: { exitCode: 1, finishedAt } } }] } as never, at);
+  const leftMs = (pod: Pod, nowMs: number) => backoffLeftMs(failuresAfter(undefined, { job: a, newSucceeded: [], newFailed: [pod] }, nowMs), nowMs);
+  expect([leftMs(endedAt("2026-01-01T00:00:05Z"), t0 + 3_000), leftMs(endedAt("2026-01-01T03:00:00Z"), t0 + 3_000), leftMs(endedAt("2036-01-01T00:00:00Z"), t0 + 11_000)]).toEqual([12_000, 7_000, 0]);
+  expect(leftMs(endedAt("2036-01-01T00:00:05Z", "2036-01-01T00:00:00Z"), t0)).toBe(0); // both clocks were
+  expect(backoffLeftMs({ count: 3, lastMs: t0 }, t0 - 3_600_000)).toBe(0); // ours has been set back
 });
 
 test.each([

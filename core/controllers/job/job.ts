@@ -92,7 +92,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
   async function sync(key: ObjectKey, job: Readonly<Job>, own: readonly P[], { stored, planned }: { readonly stored: Readonly<Job>; readonly planned: (action: SyncAction) => void }, { signal, log }: Call): Promise<Next> {
     const nowMs = clock.nowMs();
     const view = viewOf(job, own);
-    const backoff = failuresAfter(failures.get(key), view);
+    const backoff = failuresAfter(failures.get(key), view, nowMs);
     let end = endOf(view, nowMs);
     let { ready, terminating } = view;
     let active = view.active.length;
