@@ -13,8 +13,8 @@ function node({ ready, heartbeat = "2026-01-01T00:00:00Z", taints = [], unschedu
 }
 const lease = (renewTime: string) => ({ spec: { renewTime } }) as Lease;
 
-test("a node lives as long as its lease or its status moves, by our uptime", () => {
-  const up = (uptimeMs: number, nowMs = T0 + uptimeMs) => ({ uptimeMs, nowMs });
+test("a node lives as long as its lease or its status moves, by how long we have watched", () => {
+  const up = (watchedMs: number, nowMs = T0 + watchedMs) => ({ watchedMs, nowMs });
   const first = healthAfter(undefined, node({ ready: "True" }), lease("2020-01-01T00:00:00Z"), up(0)); // its clock is six years late
   expect(isSilent(first, node({ ready: "True" }), 50_000)).toBe(false);
   expect(isSilent(first, node({ ready: "True" }), 50_001)).toBe(true);
