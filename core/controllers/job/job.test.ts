@@ -152,6 +152,14 @@ test("failures in a row are waited out, longer each time, until something succee
   expect(failuresAfter(two, { job: named("b"), newSucceeded: [], newFailed: [] }, t0)).toEqual({ uid: "b", count: 0, lastMs: 0 });
 });
 
+test("a Job that has started by a clock that was ahead is not said to have completed before", () =>
+  withControllers((deps) => [...jobControllers(deps), fakeKubelets(deps, () => "succeeded")], async (api, call) => {
+    const startTime = "2096-01-01T00:00:00Z";
+    await api.client.resource(JOBS).create({ ...job({ completions: 1, parallelism: 1 }), status: { startTime } } as NewObject<Job>, call);
+    const done = await eventually(() => now(api), (one) => ended(one) !== undefined);
+    expect([done?.status?.completionTime, Date.parse(ended(done)?.lastTransitionTime ?? "") < Date.now() + 60_000]).toEqual([startTime, true]);
+  }, { clock }));
+
 test("a failure that is told by a clock that is ahead is waited out no longer than others", () => {
   const t0 = Date.parse("2026-01-01T00:00:00Z");
   const a = { metadata: { name: "work", namespace: "n", uid: "a" } } as Job;
