@@ -10,6 +10,7 @@ import { EVENTS, JOBS, PODS } from "../../client/resources.ts";
 import { type Clock, systemClock } from "../../lifecycle/clock.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { ttlAfterFinishedController } from "../ttlafterfinished/ttlafterfinished.ts";
+import { ActiveTimes } from "./active-times.ts";
 import { Indexes } from "./indexes.ts";
 import { jobControllers } from "./job.ts";
 import { backoffLeftMs, failuresAfter, planPods, settle } from "./plan.ts";
@@ -302,6 +303,20 @@ test("a condition that somebody has set to False stands in no end's way", () =>
 
 test.each([[60, 50_000], [5, 0], [2n ** 63n - 1n, 2 ** 63 * 1000], [undefined, undefined]])("10 s after the start a deadline of %s s is %s ms away", (activeDeadlineSeconds, inMs) => {
   const view = viewOf({ ...job({ activeDeadlineSeconds: activeDeadlineSeconds as number | undefined }), status: { startTime: "2026-01-01T00:00:00Z" } } as unknown as Job, []);
-  const left = deadlineInMs(view, Date.parse("2026-01-01T00:00:10Z"));
+  const left = deadlineInMs(view, 10_000);
   expect(left === undefined ? undefined : Math.abs(left - inMs!) <= 2 ** 32).toBe(inMs === undefined ? undefined : true);
+});
+
+test("a Job is active for as long as it is, though the clock is set meanwhile", () => {
+  const clock = { now: Date.parse("1970-01-01T00:00:00Z"), up: 0, nowMs: () => clock.now, uptimeMs: () => clock.up };
+  const times = new ActiveTimes(clock);
+  const started = (startTime: string | undefined, uid = "u") => ({ metadata: { name: "work", namespace: "n", uid }, status: { startTime } }) as Job;
+  const early = started("1970-01-01T00:00:00Z");
+  expect(times.of(early)).toBe(0);
+  [clock.now, clock.up] = [Date.parse("2026-01-01T00:00:00Z"), 5_000]; // a network has appeared
+  expect(times.of(early)).toBe(5_000);
+  expect(new ActiveTimes(clock).of(started("2025-12-31T23:59:00Z"))).toBe(60_000); // it was started before we were
+  expect([times.of(started("2026-01-01T00:00:00Z")), times.of(started(undefined)), times.of(started("2096-01-01T00:00:00Z", "other"))]).toEqual([0, 0, 0]);
+  clock.up += 1_000;
+  expect(times.of(started("2096-01-01T00:00:00Z", "other"))).toBe(1_000);
 });
