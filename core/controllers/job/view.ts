@@ -7,7 +7,6 @@ import type { Job, JobCondition, JobSpec, JobStatus } from "../../api/gen/batch.
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { asDouble } from "../../api/meta/go-integer.ts";
 import { isDeleting } from "../../api/meta/object-meta.ts";
-import { parseTime } from "../../api/meta/time.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { findCondition } from "../conditions.ts";
 import { isActive, isReady, isTerminal } from "../pod-state.ts";
