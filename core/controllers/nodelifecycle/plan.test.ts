@@ -13,7 +13,7 @@ function node({ ready, heartbeat = "2026-01-01T00:00:00Z", taints = [], unschedu
 }
 const lease = (renewTime: string) => ({ spec: { renewTime } }) as Lease;
 
-test("a node lives as long as its lease or its status moves, by how long we have watched", () => {
+test("a node lives as long as its lease or its status moves, by our clock", () => {
   const up = (watchedMs: number, nowMs = T0 + watchedMs) => ({ watchedMs, nowMs });
   const first = healthAfter(undefined, node({ ready: "True" }), lease("2020-01-01T00:00:00Z"), up(0)); // its clock is six years late
   expect(isSilent(first, node({ ready: "True" }), 50_000)).toBe(false);
