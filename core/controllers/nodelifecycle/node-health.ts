@@ -31,7 +31,7 @@ export class NodeHealth {
   readonly #health = new Map<string, Health>(); // by node
   readonly #uids = new Map<string, string>(); // of the nodes that are known
   readonly #retry = new Set<string>(); // nodes whose pods could not all be marked
-  /** By this silence is told: uptime, but of a pause between two looks no more than half of what a node may be silent for. After one, be it that the process was stopped or starved, what nodes have said meanwhile is heard first. */
+  /** By this silence is told: uptime, but of a pause between two looks no more than half of what a node may be silent for, or than two periods. After one, be it that the process was stopped or starved, what nodes have said meanwhile is heard first. */
   #watchedMs = 0;
   #lookedMs: number | undefined;
 
@@ -42,8 +42,9 @@ export class NodeHealth {
 
   /** Begins a look at all nodes: says what must be said of those that came and went. */
   register(all: readonly Readonly<Node>[]): void {
-    const uptimeMs = this.#deps.clock.uptimeMs();
-    this.#watchedMs += Math.min(uptimeMs - (this.#lookedMs ?? uptimeMs), this.#deps.settings.graceMs / 2);
+    const { clock, settings: { graceMs, periodMs } } = this.#deps;
+    const uptimeMs = clock.uptimeMs();
+    this.#watchedMs += Math.min(uptimeMs - (this.#lookedMs ?? uptimeMs), Math.max(graceMs / 2, 2 * periodMs));
     this.#lookedMs = uptimeMs;
     const names = new Set(all.map(({ metadata }) => metadata.name));
     for (const { metadata } of all) {
