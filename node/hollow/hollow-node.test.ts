@@ -60,6 +60,7 @@ test("a node goes by what it said last, not by a copy that may be late", () => {
   const job = pod("job", { spec: { restartPolicy: "Never" } });
   const ran = planHollowPod(job, { ...FACTS, said: first.status, nowMs: NOW + 1_000 }) as { readonly status: Pod["status"] };
   expect(ran.status?.phase).toBe("Succeeded");
+  expect(planHollowPod(job, { ...FACTS, said: first.status, nowMs: NOW - 86_400_000 })).toMatchObject({ status: { phase: "Succeeded" } }); // its clock was ahead
   expect(planHollowPod(job, { ...FACTS, said: ran.status, nowMs: NOW + 9_000 })).toEqual({ do: "report", status: ran.status });
 });
 

@@ -35,7 +35,8 @@ export function planHollowPod(pod: Readonly<Pod>, { nodeIps, podIps, said = pod.
   if (ips === undefined) return { do: "nothing" };
   const startedMs = Date.parse(said?.startTime ?? "") || nowMs;
   const ends = (pod.spec.restartPolicy ?? "Always") !== "Always";
-  if (ends && nowMs - startedMs >= WORK_MS) return { do: "report", status: statusOf(pod, { said, nodeIps, ips, startedMs, nowMs, succeeded: true }) };
+  const isOver = nowMs - startedMs >= WORK_MS || startedMs > nowMs; // the clock has been set back since
+  if (ends && isOver) return { do: "report", status: statusOf(pod, { said, nodeIps, ips, startedMs, nowMs, succeeded: true }) };
   return { do: "report", status: statusOf(pod, { said, nodeIps, ips, startedMs, nowMs, succeeded: false }), ...(ends ? { againMs: WORK_MS } : {}) };
 }
 

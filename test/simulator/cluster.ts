@@ -15,6 +15,7 @@ import type { Informer } from "../../core/client/informer.ts";
 import type { ApiRequest, Transport } from "../../core/client/transport.ts";
 import { allControllers } from "../../core/controllers/all.ts";
 import type { Pod } from "../../core/api/gen/core.v1.ts";
+import type { Clock } from "../../core/lifecycle/clock.ts";
 import { runAll } from "../../core/lifecycle/run-all.ts";
 import { silentLog } from "../../core/observe/log.ts";
 import { metricsRegistry } from "../../core/observe/metrics.ts";
@@ -50,6 +51,8 @@ export class SimulatedCluster {
   /** Writes whose clients do not know that they were carried out: when, and what. */
   readonly lost: { readonly atMs: number; readonly request: ApiRequest }[] = [];
   readonly #disk = new MemoryDisk();
+  readonly #wallMs = new Map<string, number>(); // by machine: how far its wall clock is off
+  #agreedMs = 0; // when the last one was set right
   readonly #nodes = new Map<string, NodeLife | undefined>();
   readonly #planes = new Map<string, Life | undefined>();
   readonly #plugins: (deps: { readonly client: Client; readonly informers: Pick<Informers, "of"> }) => readonly AdmissionPlugin[];
@@ -75,9 +78,27 @@ export class SimulatedCluster {
   /** What runs on a node, as far as the node itself knows: it is not reached by what happens while its line is cut. */
   podsOn(node: string): readonly Readonly<Pod>[] { return [...(this.#nodes.get(node)?.pods.list() ?? [])]; }
 
+  /** The machine's wall clock is set: that much later than it is. */
+  setClock(machine: string, offMs: number): void {
+    this.#wallMs.set(machine, offMs);
+    this.#agreedMs = this.clock.uptimeMs();
+  }
+  /** All are right. */
+  setClocks(): void { for (const machine of this.#wallMs.keys()) this.setClock(machine, 0); }
+  /** For how long all clocks have been right. */
+  get agreedForMs(): number { return [...this.#wallMs.values()].some((offMs) => offMs !== 0) ? 0 : this.clock.uptimeMs() - this.#agreedMs; }
+
+  #clockOf(machine: string): Clock {
+    const { clock } = this;
+    return {
+      nowMs: () => clock.nowMs() + (this.#wallMs.get(machine) ?? 0),
+      uptimeMs: () => clock.uptimeMs(), after: (ms, work) => clock.after(ms, work), sleep: (ms, signal) => clock.sleep(ms, signal), every: (periodMs, signal) => clock.every(periodMs, signal),
+    };
+  }
+
   /** The API server, over what is on the disk. */
   async startServer(): Promise<void> {
-    const { clock } = this;
+    const clock = this.#clockOf("server");
     const random = this.random.fork();
     const stop = new AbortController(), { signal } = stop;
     const store = await memoryStore({ disk: this.#disk, clock });
@@ -119,7 +140,7 @@ export class SimulatedCluster {
 
   /** Controllers and scheduler of one machine. */
   startPlane(name: string): void {
-    const { clock } = this;
+    const clock = this.#clockOf(name);
     const random = this.random.fork();
     const line = new Line();
     const client = clientOver(this.#transport(name, line));
@@ -146,7 +167,7 @@ export class SimulatedCluster {
   }
 
   startNode(name: string): void {
-    const { clock } = this;
+    const clock = this.#clockOf(name);
     const random = this.random.fork();
     const line = new Line();
     const client = clientOver(this.#transport(name, line));

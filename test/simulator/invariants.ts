@@ -161,6 +161,7 @@ export class Invariants {
   }
 
   #checkQuota(pod: Readonly<Pod>): void {
+    if (this.#cluster!.agreedForMs < STALE_MS) return; // which pods are overdue is counted by clocks
     const { namespace } = pod.metadata;
     for (const quota of this.all<ResourceQuota>("/registry/core/resourcequotas/")) {
       const hard = quota.spec?.hard?.["pods"];

@@ -7,6 +7,11 @@ import type { Weather } from "./faults.ts";
 export const SHOWERS: Weather = { refused: 0.03, answerLost: 0.01, late: 0.1, watchEnds: 0.02, watchExpired: 0.1 };
 export const STORM: Weather = { refused: 0.25, answerLost: 0.05, late: 0.3, watchEnds: 0.1, watchExpired: 0.3 };
 
+/** A second or two, longer than a node may be silent, an hour, a day, half a lifetime. */
+const OFF_MS = [1_500, 40_000, 90_000, 3_600_000, 86_400_000, 850_000_000_000] as const;
+/** Of so many nodes the clocks are set: it is the server's and the controllers' that matter most. */
+const NODES_SET = 4;
+
 export interface Misfortune {
   /** How often it happens, beside the others. */
   readonly weight: number;
@@ -81,7 +86,17 @@ export function misfortunes(cluster: SimulatedCluster, random: SeededRandom, tel
     clock.after(random.integer(2_000, 20_000), () => { if (cluster.weather === STORM) cluster.weather = SHOWERS; }); // or it is quiet by now
   }
 
+  /** By seconds, by hours, or to a time that its hardware makes up. Somebody sets it right. */
+  function clockIsSet(): void {
+    const machine = random.pick(["server", ...planesUp(), ...nodesUp().slice(0, NODES_SET)]);
+    const offMs = random.pick([-1, 1]) * random.pick(OFF_MS);
+    tell(`the clock of ${machine} is off by ${offMs / 1000} s`);
+    cluster.setClock(machine, offMs);
+    clock.after(random.integer(5_000, 120_000), () => cluster.setClock(machine, 0));
+  }
+
   return [
+    { weight: 3, happen: clockIsSet },
     { weight: 2, happen: nodeLosesPower },
     { weight: 2, happen: nodeLosesWay },
     { weight: 2, happen: planeDies },

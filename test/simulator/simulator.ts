@@ -3,7 +3,7 @@
  *
  *   fair      nodes join, workloads start, a rollout: nothing fails but requests and watches
  *   foul      for four minutes, at random: workloads are scaled, rolled, deleted, made anew; nodes lose their power or their way, a control plane dies, be it the leader's, the API server
- *             crashes, its disk fails, requests fail or their answers are lost, watches end
+ *             crashes, its disk fails, requests fail or their answers are lost, watches end, clocks are set
  *   quiet     all is mended, and must become what was asked for
  *
  * The same seed is the same run, to the last event: `digest` tells.
@@ -102,6 +102,7 @@ async function quiet(scene: Scene): Promise<void> {
   const { clock } = cluster;
   scene.tell("quiet");
   cluster.weather = FAIR;
+  cluster.setClocks();
   await clock.run(25_000); // the server is up again by now
   for (const name of cluster.planeNames) {
     if (!cluster.isPlaneUp(name)) cluster.startPlane(name);

@@ -56,3 +56,18 @@ test("what a newer generation of a pool hides does not count, until that goes", 
   await slices.delete(newer, {}, call);
   await eventually(() => api.all(PODS), ([one]) => one?.metadata.deletionTimestamp !== undefined);
 }));
+
+test("a pod goes that was placed before it said which claims are its own", () => withControllers((deps) => [deviceTaintEvictionController(deps)], async (api, call) => {
+  const pods = api.client.resource(PODS);
+  await api.client.resource(RESOURCE_SLICES).create({ apiVersion: "resource.k8s.io/v1", kind: "ResourceSlice", metadata: { name: "s" }, spec: { driver: "d", nodeName: "n", pool: { name: "n", generation: 1, resourceSliceCount: 1 }, devices: [{ name: "a", taints: [taint] }] } } as never, call);
+  const made = [await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name: "own", namespace: "ns" }, spec: { containers: [], nodeName: "n", resourceClaims: [{ name: "c", resourceClaimTemplateName: "t" }] } } as never, call), await pods.create({ apiVersion: "v1", kind: "Pod", metadata: { name: "extended", namespace: "ns" }, spec: { containers: [], nodeName: "n" } } as never, call)];
+  for (const { metadata: { name, uid } } of made) await api.client.resource(RESOURCE_CLAIMS).create({
+    apiVersion: "resource.k8s.io/v1", kind: "ResourceClaim", metadata: { name: `${name}-c`, namespace: "ns" }, spec: {},
+    status: { allocation: { devices: { results: [{ request: "r", driver: "d", pool: "n", device: "a" }] } }, reservedFor: [{ resource: "pods", name, uid }] },
+  } as never, call);
+  await Bun.sleep(50);
+  expect(api.all(PODS).every(({ metadata }) => metadata.deletionTimestamp === undefined)).toBe(true);
+  await pods.updateStatus({ ...made[0]!, status: { resourceClaimStatuses: [{ name: "c", resourceClaimName: "own-c" }] } } as never, call);
+  await pods.updateStatus({ ...made[1]!, status: { extendedResourceClaimStatus: { resourceClaimName: "extended-c", requestMappings: [] } } } as never, call);
+  await eventually(() => api.all(PODS), (all) => all.every(({ metadata }) => metadata.deletionTimestamp !== undefined));
+}));

@@ -73,7 +73,10 @@ export function deviceTaintEvictionController({ client, informers, events, clock
         return related.some(isTainted) ? claims.by(CLAIMS_BY_POOL, pool).flatMap(usersOf) : [];
       }),
       mapped(claims, ({ object, old }) => [object, ...(old ? [old] : [])].flatMap(usersOf)),
-      mapped(pods, ({ object, old }) => (old?.spec.nodeName === object.spec.nodeName || !object.spec.nodeName || !object.spec.resourceClaims?.length ? [] : [keyOf(object)])),
+      mapped(pods, ({ object, old }) => {
+        const of = (pod: Readonly<Pod>): string => [pod.spec.nodeName, ...namesOf(pod)].join();
+        return !object.spec.nodeName || namesOf(object).length === 0 || (old !== undefined && of(old) === of(object)) ? [] : [keyOf(object)];
+      }),
     ],
     async reconcile(key, { signal, log }): Promise<Next> {
       const pod = pods.get(key);

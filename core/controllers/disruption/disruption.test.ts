@@ -28,6 +28,7 @@ test.each([
   ["one is going", [pod("a"), pod("b"), pod("c", { metadata: { deletionTimestamp: "2026-07-01T12:00:30Z" } })], {}, { currentHealthy: 2, disruptionsAllowed: 0 }],
   ["an eviction not seen yet", [pod("a"), pod("b"), pod("c")], { a: "2026-07-01T11:59:00Z" }, { currentHealthy: 2, disruptionsAllowed: 0, disruptedPods: { a: "2026-07-01T11:59:00Z" } }],
   ["an eviction that came to nothing", [pod("a"), pod("b"), pod("c")], { a: "2026-07-01T11:57:59Z" }, { currentHealthy: 3, disruptionsAllowed: 1 }],
+  ["an eviction by a clock that was far ahead", [pod("a"), pod("b"), pod("c")], { a: "2036-07-01T11:59:00Z" }, { currentHealthy: 3, disruptionsAllowed: 1 }],
   ["an eviction of a pod that is gone", [pod("a"), pod("b")], { x: "2026-07-01T11:59:59Z" }, { currentHealthy: 2, disruptionsAllowed: 0 }],
 ] as const)("status: %s", (_, pods, disruptedPods, wanted) => {
   const { status } = planBudget(budget({}, { disruptedPods }), { pods, expected: { expectedPods: 3, desiredHealthy: 2 }, nowMs: NOW });
@@ -42,6 +43,7 @@ test("a pod that was to be disrupted and was not", () => {
   const told = (since: string, reason = "EvictionByEvictionAPI") => ({ ...pod("a"), status: { phase: "Running", conditions: [{ type: "DisruptionTarget", status: "True", reason, lastTransitionTime: since }] } }) as Pod;
   expect(staleDisruptionInMs(told("2026-07-01T11:59:00Z"), NOW)).toBe(60_000);
   expect(staleDisruptionInMs(told("2026-07-01T11:50:00Z"), NOW)).toBe(0);
+  expect(staleDisruptionInMs(told("2036-07-01T11:50:00Z"), NOW)).toBe(0); // told by a clock that was far ahead
   expect(staleDisruptionInMs(told("2026-07-01T11:50:00Z", "TerminationByKubelet"), NOW)).toBe(undefined);
 });
 

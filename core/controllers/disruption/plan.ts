@@ -12,6 +12,7 @@ import { parseTime } from "../../api/meta/time.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { findCondition } from "../conditions.ts";
 import { isReady, isTerminal, podCondition } from "../pod-state.ts";
+import { isFarAhead } from "../wrong-clock.ts";
 
 /** An evicted pod that is still here after this long will not go, and counts again. */
 const DELETION_TIMEOUT_MS = 120_000;
@@ -48,7 +49,7 @@ export function planBudget(budget: Readonly<PodDisruptionBudget>, { pods, expect
     const since = budget.status?.disruptedPods?.[pod.metadata.name];
     if (since === undefined || isDeleting(pod)) continue;
     const untilMs = (parseTime(since) ?? 0) + DELETION_TIMEOUT_MS;
-    if (untilMs < nowMs) {
+    if (untilMs < nowMs || isFarAhead(untilMs, nowMs)) {
       notDeleted.push(pod);
       continue;
     }
@@ -86,5 +87,6 @@ function withDisruptionAllowed({ status }: Readonly<PodDisruptionBudget>, said: 
 export function staleDisruptionInMs(pod: Readonly<Pod>, nowMs: number): number | undefined {
   const condition = podCondition(pod, "DisruptionTarget");
   if (isDeleting(pod) || isTerminal(pod) || condition?.status !== "True" || condition.reason === "TerminationByKubelet") return undefined;
-  return Math.max(0, (parseTime(condition.lastTransitionTime ?? "") ?? 0) + STALE_DISRUPTION_MS - nowMs);
+  const staleMs = (parseTime(condition.lastTransitionTime ?? "") ?? 0) + STALE_DISRUPTION_MS;
+  return isFarAhead(staleMs, nowMs) ? 0 : Math.max(0, staleMs - nowMs);
 }

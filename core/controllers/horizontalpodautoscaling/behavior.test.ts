@@ -7,7 +7,7 @@ const ago = (seconds: number): number => NOW - seconds * 1000;
 const run = (given: { current: number; desired: number; min?: number; max?: number; past?: readonly (readonly [replicas: number, secondsAgo: number])[]; up?: HPAScalingRules; down?: HPAScalingRules; history?: Partial<History> }) => {
   const { current, desired, min = 1, max = 100, past = [], up, down } = given;
   const history: History = { recommendations: past.map(([replicas, seconds]) => ({ replicas, atMs: ago(seconds) })), ups: [], downs: [], ...given.history };
-  const { replicas, able, limited } = normalize({ current, desired, min, max, history, nowMs: NOW, behavior: up || down ? { scaleUp: up, scaleDown: down } : undefined });
+  const { replicas, able, limited } = normalize({ current, desired, min, max, history, uptimeMs: NOW, behavior: up || down ? { scaleUp: up, scaleDown: down } : undefined });
   return [replicas, able.reason, limited.reason, limited.status];
 };
 
@@ -28,14 +28,14 @@ test.each([
 ] as const)("%s", (_, given, wanted) => expect(run(given as Parameters<typeof run>[0])).toEqual(wanted));
 
 test("after a restart what there is counts as wanted; changes are remembered as long as a policy looks back", () => {
-  const { replicas } = normalize({ current: 6, desired: 2, min: 1, max: 9, history: newHistory(6, ago(10)), nowMs: NOW });
+  const { replicas } = normalize({ current: 6, desired: 2, min: 1, max: 9, history: newHistory(6, ago(10)), uptimeMs: NOW });
   expect(replicas).toBe(6);
   const behavior = { scaleUp: { policies: [{ type: "Pods", value: 1, periodSeconds: 60 }] } };
-  const first = withScaleEvent(newHistory(1, 0), { from: 1, to: 3, behavior, nowMs: ago(90) });
-  expect(withScaleEvent(first, { from: 3, to: 4, behavior, nowMs: NOW }).ups).toEqual([{ change: 1, atMs: NOW }]);
+  const first = withScaleEvent(newHistory(1, 0), { from: 1, to: 3, behavior, uptimeMs: ago(90) });
+  expect(withScaleEvent(first, { from: 3, to: 4, behavior, uptimeMs: NOW }).ups).toEqual([{ change: 1, atMs: NOW }]);
 });
 
 test("how long a fall is held back may be set for all", () => {
-  const after = (downscaleSeconds: number | undefined) => normalize({ current: 6, desired: 2, min: 1, max: 9, history: newHistory(6, ago(100)), nowMs: NOW, downscaleSeconds }).replicas;
+  const after = (downscaleSeconds: number | undefined) => normalize({ current: 6, desired: 2, min: 1, max: 9, history: newHistory(6, ago(100)), uptimeMs: NOW, downscaleSeconds }).replicas;
   expect([after(undefined), after(60)]).toEqual([6, 2]);
 });

@@ -6,7 +6,7 @@
 import type { HPAScalingRules } from "../../api/gen/autoscaling.v2.ts";
 import { AUTOSCALING } from "./settings.ts";
 
-/** What an autoscaler has recommended and done lately. Kept in memory: after a restart it begins anew, from the replicas there are. */
+/** What an autoscaler has recommended and done lately, and when by uptime: a clock that is set back must not make it last. Kept in memory: after a restart it begins anew, from the replicas there are. */
 export interface History {
   readonly recommendations: readonly { readonly replicas: number; readonly atMs: number }[];
   readonly ups: readonly ScaleEvent[];
@@ -26,14 +26,14 @@ interface Wanted {
   readonly behavior?: { readonly scaleUp?: HPAScalingRules | undefined; readonly scaleDown?: HPAScalingRules | undefined } | undefined;
   readonly history: History;
   readonly downscaleSeconds?: number | undefined;
-  readonly nowMs: number;
+  readonly uptimeMs: number;
 }
 
 const UP_DEFAULT: HPAScalingRules = { stabilizationWindowSeconds: 0, selectPolicy: "Max", policies: [{ type: "Pods", value: 4, periodSeconds: 15 }, { type: "Percent", value: 100, periodSeconds: 15 }] };
 const DOWN_DEFAULT: HPAScalingRules = { selectPolicy: "Max", policies: [{ type: "Percent", value: 100, periodSeconds: 15 }] };
 const REPLICAS_MAX = 2 ** 31 - 1;
 
-export function newHistory(replicas: number, nowMs: number): History { return { recommendations: [{ replicas, atMs: nowMs }], ups: [], downs: [] }; }
+export function newHistory(replicas: number, uptimeMs: number): History { return { recommendations: [{ replicas, atMs: uptimeMs }], ups: [], downs: [] }; }
 
 export function normalize(wanted: Wanted): Normalized {
   const up = { ...UP_DEFAULT, ...wanted.behavior?.scaleUp };
@@ -55,18 +55,18 @@ function heldBack({ behavior, desired, current }: Wanted): Said {
 interface Stable { readonly replicas: number; readonly history: History }
 
 /** The highest of the window. */
-function stabilizeDown({ desired, history, downscaleSeconds = AUTOSCALING.downscaleSeconds, nowMs }: Wanted): Stable {
-  const recent = history.recommendations.filter(({ atMs }) => atMs >= nowMs - downscaleSeconds * 1000);
-  return { replicas: Math.max(desired, ...recent.map(({ replicas }) => replicas)), history: { ...history, recommendations: [...recent, { replicas: desired, atMs: nowMs }] } };
+function stabilizeDown({ desired, history, downscaleSeconds = AUTOSCALING.downscaleSeconds, uptimeMs }: Wanted): Stable {
+  const recent = history.recommendations.filter(({ atMs }) => atMs >= uptimeMs - downscaleSeconds * 1000);
+  return { replicas: Math.max(desired, ...recent.map(({ replicas }) => replicas)), history: { ...history, recommendations: [...recent, { replicas: desired, atMs: uptimeMs }] } };
 }
 
 /** No higher than the lowest of one window, no lower than the highest of the other. */
-function stabilize({ current, desired, history, nowMs }: Wanted, { upSeconds, downSeconds }: { readonly upSeconds: number; readonly downSeconds: number }): Stable {
-  const within = (seconds: number): number[] => history.recommendations.filter(({ atMs }) => atMs > nowMs - seconds * 1000).map(({ replicas }) => replicas);
+function stabilize({ current, desired, history, uptimeMs }: Wanted, { upSeconds, downSeconds }: { readonly upSeconds: number; readonly downSeconds: number }): Stable {
+  const within = (seconds: number): number[] => history.recommendations.filter(({ atMs }) => atMs > uptimeMs - seconds * 1000).map(({ replicas }) => replicas);
   const lowest = Math.min(desired, ...within(upSeconds));
   const highest = Math.max(desired, ...within(downSeconds));
-  const recent = history.recommendations.filter(({ atMs }) => atMs >= nowMs - Math.max(upSeconds, downSeconds) * 1000);
-  return { replicas: Math.min(Math.max(current, lowest), highest), history: { ...history, recommendations: [...recent, { replicas: desired, atMs: nowMs }] } };
+  const recent = history.recommendations.filter(({ atMs }) => atMs >= uptimeMs - Math.max(upSeconds, downSeconds) * 1000);
+  return { replicas: Math.min(Math.max(current, lowest), highest), history: { ...history, recommendations: [...recent, { replicas: desired, atMs: uptimeMs }] } };
 }
 
 interface Limited { readonly replicas: number; readonly reason: string; readonly message: string }
@@ -85,22 +85,22 @@ function limit({ current, desired, min, max }: Wanted): Limited {
   return { replicas: desired, ...WITHIN };
 }
 
-function limitByRules({ current, desired, min, max, history, nowMs }: Wanted, up: HPAScalingRules, down: HPAScalingRules): Limited {
+function limitByRules({ current, desired, min, max, history, uptimeMs }: Wanted, up: HPAScalingRules, down: HPAScalingRules): Limited {
   if (desired > current) {
-    const fastest = Math.max(current, rateLimit(up, { current, history, nowMs, direction: 1 }));
+    const fastest = Math.max(current, rateLimit(up, { current, history, uptimeMs, direction: 1 }));
     if (desired > Math.min(max, fastest)) return max > fastest ? { replicas: fastest, ...TOO_FAST_UP } : { replicas: max, ...TOO_MANY };
   } else if (desired < current) {
-    const fastest = Math.min(current, rateLimit(down, { current, history, nowMs, direction: -1 }));
+    const fastest = Math.min(current, rateLimit(down, { current, history, uptimeMs, direction: -1 }));
     if (desired < Math.max(min, fastest)) return min < fastest ? { replicas: fastest, ...TOO_FAST_DOWN } : { replicas: min, ...TOO_FEW };
   }
   return { replicas: desired, ...WITHIN };
 }
 
 /** How far the policies let it go from where it stood when their periods began. */
-function rateLimit({ selectPolicy, policies = [] }: HPAScalingRules, { current, history, nowMs, direction }: { readonly current: number; readonly history: History; readonly nowMs: number; readonly direction: 1 | -1 }): number {
+function rateLimit({ selectPolicy, policies = [] }: HPAScalingRules, { current, history, uptimeMs, direction }: { readonly current: number; readonly history: History; readonly uptimeMs: number; readonly direction: 1 | -1 }): number {
   if (selectPolicy === "Disabled") return current;
   const limits = policies.map(({ type, value, periodSeconds }) => {
-    const changed = (events: readonly ScaleEvent[]): number => events.reduce((sum, { change, atMs }) => sum + (atMs > nowMs - periodSeconds * 1000 ? change : 0), 0);
+    const changed = (events: readonly ScaleEvent[]): number => events.reduce((sum, { change, atMs }) => sum + (atMs > uptimeMs - periodSeconds * 1000 ? change : 0), 0);
     const start = current - changed(history.ups) + changed(history.downs);
     if (type === "Pods") return start + direction * value;
     return direction > 0 ? Math.ceil(start * (1 + value / 100)) : Math.trunc(start * (1 - value / 100));
@@ -110,10 +110,10 @@ function rateLimit({ selectPolicy, policies = [] }: HPAScalingRules, { current, 
 }
 
 /** Remembers a change, as far back as any policy looks. */
-export function withScaleEvent(history: History, { from, to, behavior, nowMs }: { readonly from: number; readonly to: number; readonly behavior: Wanted["behavior"]; readonly nowMs: number }): History {
+export function withScaleEvent(history: History, { from, to, behavior, uptimeMs }: { readonly from: number; readonly to: number; readonly behavior: Wanted["behavior"]; readonly uptimeMs: number }): History {
   if (!behavior || from === to) return history;
   const policies = (to > from ? { ...UP_DEFAULT, ...behavior.scaleUp } : { ...DOWN_DEFAULT, ...behavior.scaleDown }).policies ?? [];
   const longestMs = Math.max(0, ...policies.map(({ periodSeconds }) => periodSeconds)) * 1000;
-  const recent = (events: readonly ScaleEvent[]): ScaleEvent[] => [...events.filter(({ atMs }) => atMs >= nowMs - longestMs), { change: Math.abs(to - from), atMs: nowMs }];
+  const recent = (events: readonly ScaleEvent[]): ScaleEvent[] => [...events.filter(({ atMs }) => atMs >= uptimeMs - longestMs), { change: Math.abs(to - from), atMs: uptimeMs }];
   return to > from ? { ...history, ups: recent(history.ups) } : { ...history, downs: recent(history.downs) };
 }

@@ -8,8 +8,8 @@ import { horizontalPodAutoscalingController } from "./horizontalpodautoscaling.t
 import type { MetricsSource } from "./metrics-source.ts";
 
 /** Waits are cut short, so that every period is over soon; the time itself can be moved. */
-function hurriedClock(): Clock & { aheadMs: number } {
-  return { ...systemClock, aheadMs: 0, nowMs() { return Date.now() + this.aheadMs; }, after: (ms, work) => systemClock.after(Math.min(ms, 5), work) };
+function hurriedClock(): Clock & { aheadMs: number; wallMs: number } {
+  return { ...systemClock, aheadMs: 0, wallMs: 0, nowMs() { return Date.now() + this.aheadMs + this.wallMs; }, uptimeMs() { return performance.now() + this.aheadMs; }, after: (ms, work) => systemClock.after(Math.min(ms, 5), work) };
 }
 
 test("a Deployment is scaled up with its pods' use, and down when the rush has been over for a while; what is missing is told", () => {
@@ -52,7 +52,10 @@ test("a Deployment is scaled up with its pods' use, and down when the rush has b
 
     usePerPod = 100;
     await eventually(() => condition("AbleToScale"), (one) => one?.reason === "ScaleDownStabilized");
+    clock.wallMs = 3_600_000; // set, not waited for
+    await Bun.sleep(50);
     expect(replicas()).toBe(3);
+    clock.wallMs = -1_800_000;
     clock.aheadMs += 301_000;
     await eventually(replicas, (count) => count === 1);
     await eventually(() => status()?.lastScaleTime, (time) => time !== undefined);

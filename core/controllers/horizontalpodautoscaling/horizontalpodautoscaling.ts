@@ -77,11 +77,11 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
   async function autoscale(draft: StatusDraft, key: ObjectKey, signal: AbortSignal): Promise<Done> {
     const scale = await scaleOf(draft, signal);
     const current = replicasOf(scale);
-    if (!histories.has(key)) histories.set(key, newHistory(current, clock.nowMs()));
+    if (!histories.has(key)) histories.set(key, newHistory(current, clock.uptimeMs()));
     const wanted = await recommend(draft, key, scale, signal);
     if (wanted.replicas !== current) {
       await rescale(draft, scale, wanted, signal);
-      histories.set(key, withScaleEvent(histories.get(key)!, { from: current, to: wanted.replicas, behavior: draft.autoscaler.spec.behavior, nowMs: clock.nowMs() }));
+      histories.set(key, withScaleEvent(histories.get(key)!, { from: current, to: wanted.replicas, behavior: draft.autoscaler.spec.behavior, uptimeMs: clock.uptimeMs() }));
     }
     await draft.write({ currentReplicas: current, desiredReplicas: wanted.replicas, currentMetrics: wanted.metrics, ...(wanted.replicas === current ? {} : { lastScaleTime: timestamp(clock.nowMs()) }) }, signal);
     return { action: actionBetween(current, wanted.replicas), failed: wanted.failed ?? false };
@@ -134,7 +134,7 @@ export function horizontalPodAutoscalingController({ client, informers, events, 
       return await giveUp(draft, { current, metrics, error: error ?? "no metrics are given" }, signal);
     }
     draft.say("ScalingActive", { status: "True", reason: "ValidMetricFound", message: `the HPA was able to successfully calculate a replica count from ${metric}` });
-    const normal = normalize({ current, desired: replicas, min, max, behavior, history: histories.get(key)!, downscaleSeconds: autoscaling.downscaleSeconds, nowMs: clock.nowMs() });
+    const normal = normalize({ current, desired: replicas, min, max, behavior, history: histories.get(key)!, downscaleSeconds: autoscaling.downscaleSeconds, uptimeMs: clock.uptimeMs() });
     histories.set(key, normal.history);
     draft.say("AbleToScale", normal.able);
     draft.say("ScalingLimited", normal.limited);

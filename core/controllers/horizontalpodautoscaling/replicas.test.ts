@@ -26,6 +26,7 @@ test.each([
   ["one that is not ready counts as idle on the way up", [{ use: 1000 }, { use: 900, ready: false, ageSeconds: 60, readySeconds: 60 }], 2, 100],
   ["and not at all on the way down", [{ use: 100 }, { use: 900, ready: false, ageSeconds: 60, readySeconds: 60 }], 1, 10],
   ["measured before it was ready", [{ use: 500 }, { use: 5000, ageSeconds: 60, readySeconds: 3 }], 2, 50],
+  ["started by a clock that was years ahead", [{ use: 1000 }, { use: 1000, ageSeconds: -3e8, readySeconds: -3.1e8 }], 4, 100],
   ["one that is going or has failed is not there", [{ use: 1000 }, { use: 9000, going: true }, { use: 9000, phase: "Failed" }], 2, 100],
   ["more percent than the status has room for", [{ use: 50_000 * 2 ** 20, request: "64m" }], 42_949_673, 2 ** 31 - 1],
 ] as const)("utilization, 50 %% wanted: %s", (_, given, replicas, utilization) => {

@@ -10,6 +10,7 @@ import { parseQuantity } from "../../api/meta/quantity.ts";
 import { parseTime } from "../../api/meta/time.ts";
 import { podRequests } from "../../api/quota/pod-usage.ts";
 import { isReady, podCondition } from "../pod-state.ts";
+import { isFarAhead } from "../wrong-clock.ts";
 import { AUTOSCALING, type AutoscalingSettings } from "./settings.ts";
 
 export interface PodMetric { readonly value: number; readonly timeMs: number; readonly windowMs: number }
@@ -137,7 +138,7 @@ function isStarting(pod: Readonly<Pod>, { timeMs, windowMs }: PodMetric, { cpuIn
   const startMs = pod.status?.startTime === undefined ? undefined : parseTime(pod.status.startTime);
   if (condition === undefined || startMs === undefined) return true;
   const sinceMs = parseTime(condition.lastTransitionTime ?? "") ?? 0;
-  if (startMs + cpuInitializationMs > nowMs) return condition.status === "False" || timeMs < sinceMs + windowMs;
+  if (startMs + cpuInitializationMs > nowMs && !isFarAhead(startMs, nowMs)) return condition.status === "False" || timeMs < sinceMs + windowMs;
   return condition.status === "False" && startMs + initialReadinessMs > sinceMs;
 }
 

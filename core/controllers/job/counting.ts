@@ -53,7 +53,7 @@ export function jobCounter({ client, informers, clock, recorder, meter, releaser
     const { succeeded = [], failed = [] } = next.uncountedTerminatedPods ?? {};
     const finished = last !== undefined && !tracking.more && succeeded.length + failed.length === 0 && (next.terminating ?? 0) === 0;
     if (finished && last !== undefined) {
-      next = { ...next, conditions: withJobCondition(next.conditions ?? [], last) ?? [...(next.conditions ?? [])], ...(last.type === "Complete" ? { completionTime: last.lastTransitionTime } : {}) };
+      next = { ...next, conditions: withJobCondition(next.conditions ?? [], last) ?? [...(next.conditions ?? [])], ...(last.type === "Complete" ? { completionTime: completionOf(next, last.lastTransitionTime) } : {}) };
     }
     if (!sameValue(next, current.status ?? {})) await write(current, next, signal);
     if (finished && last !== undefined) tellEnd(view, next, last);
@@ -80,4 +80,9 @@ export function jobCounter({ client, informers, clock, recorder, meter, releaser
   }
 
   return count;
+}
+
+/** No Job may be said to have completed before it has started: who noted that had another clock, or this one has been set back since. */
+function completionOf({ startTime }: JobStatus, endTime: string | undefined): string | undefined {
+  return startTime !== undefined && endTime !== undefined && Date.parse(endTime) < Date.parse(startTime) ? startTime : endTime;
 }

@@ -10,6 +10,7 @@ import { EVENTS, JOBS, PODS } from "../../client/resources.ts";
 import { type Clock, systemClock } from "../../lifecycle/clock.ts";
 import { metricsRegistry } from "../../observe/metrics.ts";
 import { ttlAfterFinishedController } from "../ttlafterfinished/ttlafterfinished.ts";
+import { ActiveTimes } from "./active-times.ts";
 import { Indexes } from "./indexes.ts";
 import { jobControllers } from "./job.ts";
 import { backoffLeftMs, failuresAfter, planPods, settle } from "./plan.ts";
@@ -145,11 +146,29 @@ test("failures in a row are waited out, longer each time, until something succee
   const t0 = Date.parse("2026-01-01T00:00:00Z");
   const named = (uid: string) => ({ metadata: { name: "work", namespace: "n", uid } }) as Job;
   const a = named("a");
-  const two = failuresAfter(failuresAfter(undefined, { job: a, newSucceeded: [], newFailed: [failedPod({})] }), { job: a, newSucceeded: [], newFailed: [failedPod({}, "2026-01-01T00:01:00Z")] });
+  const two = failuresAfter(failuresAfter(undefined, { job: a, newSucceeded: [], newFailed: [failedPod({})] }, t0), { job: a, newSucceeded: [], newFailed: [failedPod({}, "2026-01-01T00:01:00Z")] }, t0 + 60_000);
   expect(two).toEqual({ uid: "a", count: 2, lastMs: t0 + 60_000 });
   expect([backoffLeftMs(two, t0 + 60_000), backoffLeftMs(two, t0 + 80_000), backoffLeftMs({ count: 20, lastMs: t0 }, t0)]).toEqual([20_000, 0, 600_000]);
-  expect(failuresAfter(two, { job: a, newSucceeded: [failedPod({}, "2026-01-01T00:02:00Z")], newFailed: [failedPod({}, "2026-01-01T00:01:00Z"), failedPod({}, "2026-01-01T00:03:00Z")] })).toEqual({ uid: "a", count: 1, lastMs: t0 + 180_000 });
-  expect(failuresAfter(two, { job: named("b"), newSucceeded: [], newFailed: [] })).toEqual({ uid: "b", count: 0, lastMs: 0 });
+  expect(failuresAfter(two, { job: a, newSucceeded: [failedPod({}, "2026-01-01T00:02:00Z")], newFailed: [failedPod({}, "2026-01-01T00:01:00Z"), failedPod({}, "2026-01-01T00:03:00Z")] }, t0 + 180_000)).toEqual({ uid: "a", count: 1, lastMs: t0 + 180_000 });
+  expect(failuresAfter(two, { job: named("b"), newSucceeded: [], newFailed: [] }, t0)).toEqual({ uid: "b", count: 0, lastMs: 0 });
+});
+
+test("a Job that has started by a clock that was ahead is not said to have completed before", () =>
+  withControllers((deps) => [...jobControllers(deps), fakeKubelets(deps, () => "succeeded")], async (api, call) => {
+    const startTime = "2096-01-01T00:00:00Z";
+    await api.client.resource(JOBS).create({ ...job({ completions: 1, parallelism: 1 }), status: { startTime } } as NewObject<Job>, call);
+    const done = await eventually(() => now(api), (one) => ended(one) !== undefined);
+    expect([done?.status?.completionTime, Date.parse(ended(done)?.lastTransitionTime ?? "") < Date.now() + 60_000]).toEqual([startTime, true]);
+  }, { clock }));
+
+test("a failure that is told by a clock that is ahead is waited out no longer than others", () => {
+  const t0 = Date.parse("2026-01-01T00:00:00Z");
+  const a = { metadata: { name: "work", namespace: "n", uid: "a" } } as Job;
+  const endedAt = (finishedAt: string, at = "2026-01-01T00:00:00Z") => failedPod({ containerStatuses: [{ name: "c", state: { terminated: { exitCode: 1, finishedAt } } }] } as never, at);
+  const leftMs = (pod: Pod, nowMs: number) => backoffLeftMs(failuresAfter(undefined, { job: a, newSucceeded: [], newFailed: [pod] }, nowMs), nowMs);
+  expect([leftMs(endedAt("2026-01-01T00:00:05Z"), t0 + 3_000), leftMs(endedAt("2026-01-01T03:00:00Z"), t0 + 3_000), leftMs(endedAt("2036-01-01T00:00:00Z"), t0 + 11_000)]).toEqual([12_000, 7_000, 0]);
+  expect(leftMs(endedAt("2036-01-01T00:00:05Z", "2036-01-01T00:00:00Z"), t0)).toBe(0); // both clocks were
+  expect(backoffLeftMs({ count: 3, lastMs: t0 }, t0 - 3_600_000)).toBe(0); // ours has been set back
 });
 
 test.each([
@@ -284,6 +303,20 @@ test("a condition that somebody has set to False stands in no end's way", () =>
 
 test.each([[60, 50_000], [5, 0], [2n ** 63n - 1n, 2 ** 63 * 1000], [undefined, undefined]])("10 s after the start a deadline of %s s is %s ms away", (activeDeadlineSeconds, inMs) => {
   const view = viewOf({ ...job({ activeDeadlineSeconds: activeDeadlineSeconds as number | undefined }), status: { startTime: "2026-01-01T00:00:00Z" } } as unknown as Job, []);
-  const left = deadlineInMs(view, Date.parse("2026-01-01T00:00:10Z"));
+  const left = deadlineInMs(view, 10_000);
   expect(left === undefined ? undefined : Math.abs(left - inMs!) <= 2 ** 32).toBe(inMs === undefined ? undefined : true);
+});
+
+test("a Job is active for as long as it is, though the clock is set meanwhile", () => {
+  const clock = { now: Date.parse("1970-01-01T00:00:00Z"), up: 0, nowMs: () => clock.now, uptimeMs: () => clock.up };
+  const times = new ActiveTimes(clock);
+  const started = (startTime: string | undefined, uid = "u") => ({ metadata: { name: "work", namespace: "n", uid }, status: { startTime } }) as Job;
+  const early = started("1970-01-01T00:00:00Z");
+  expect(times.of(early)).toBe(0);
+  [clock.now, clock.up] = [Date.parse("2026-01-01T00:00:00Z"), 5_000]; // a network has appeared
+  expect(times.of(early)).toBe(5_000);
+  expect(new ActiveTimes(clock).of(started("2025-12-31T23:59:00Z"))).toBe(60_000); // it was started before we were
+  expect([times.of(started("2026-01-01T00:00:00Z")), times.of(started(undefined)), times.of(started("2096-01-01T00:00:00Z", "other"))]).toEqual([0, 0, 0]);
+  clock.up += 1_000;
+  expect(times.of(started("2096-01-01T00:00:00Z", "other"))).toBe(1_000);
 });

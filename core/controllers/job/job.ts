@@ -19,6 +19,7 @@ import { type Call, type Change, type Controller, controllerKey, delayed, mapped
 import type { ControllerDeps } from "../deps.ts";
 import { isNamespaceTerminating, podControl } from "../pod-control.ts";
 import { slowStart } from "../slow-start.ts";
+import { ActiveTimes } from "./active-times.ts";
 import { jobCounter } from "./counting.ts";
 import { podReleaser } from "./finalizer.ts";
 import { jobMetrics, type SyncAction } from "./metrics.ts";
@@ -47,6 +48,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
   const recorder = events.from({ component: "job-controller" });
   const control = podControl(podClient, recorder);
   const failures = new Map<ObjectKey, JobFailures>();
+  const activeTimes = new ActiveTimes(clock);
   const meter = metrics && jobMetrics(metrics);
   const releaser = podReleaser({ client, informers });
   const count = jobCounter({ client, informers, clock, recorder, meter, releaser });
@@ -63,7 +65,11 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     ],
     async reconcile(key, call): Promise<Next> {
       const job = jobs.get(key);
-      if (job === undefined || finishedCondition(job) !== undefined) return void failures.delete(key);
+      if (job === undefined || finishedCondition(job) !== undefined) {
+        failures.delete(key);
+        activeTimes.forget(key);
+        return;
+      }
       if (isExternal(job.spec)) return;
       const startMs = clock.uptimeMs();
       const tell = (action: SyncAction, failed: boolean): void => meter?.synced(job, { ms: clock.uptimeMs() - startMs, action, failed });
@@ -92,8 +98,9 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
   async function sync(key: ObjectKey, job: Readonly<Job>, own: readonly P[], { stored, planned }: { readonly stored: Readonly<Job>; readonly planned: (action: SyncAction) => void }, { signal, log }: Call): Promise<Next> {
     const nowMs = clock.nowMs();
     const view = viewOf(job, own);
-    const backoff = failuresAfter(failures.get(key), view);
-    let end = endOf(view, nowMs);
+    const backoff = failuresAfter(failures.get(key), view, nowMs);
+    const activeMs = activeTimes.of(job);
+    let end = endOf(view, { nowMs, activeMs });
     let { ready, terminating } = view;
     let active = view.active.length;
     let conditions: readonly JobCondition[] = job.status?.conditions ?? [];
@@ -122,7 +129,7 @@ export function jobControllers({ client, informers, events, clock, metrics }: De
     const before: JobStatus = { ...job.status, active, ready, terminating, conditions: [...conditions], startTime };
     await count({ view, before, end, stored, onNamed: () => failures.set(key, backoff) }, signal);
     if (failure !== undefined && !isNamespaceTerminating(failure)) throw failure;
-    const deadlineMs = deadlineInMs(view, nowMs);
+    const deadlineMs = deadlineInMs(view, activeMs);
     const waits = [plan.againInMs, deadlineMs === 0 ? undefined : deadlineMs].filter((ms) => ms !== undefined);
     return waits.length === 0 ? undefined : { againInMs: Math.min(...waits) };
   }

@@ -6,6 +6,7 @@
 import type { JobCondition, JobStatus } from "../../api/gen/batch.v1.ts";
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { isDeleting } from "../../api/meta/object-meta.ts";
+import { parseTime } from "../../api/meta/time.ts";
 import { jobDeletionOrder } from "../replicaset/deletion-order.ts";
 import { isTerminating } from "../pod-state.ts";
 import { Indexes } from "./indexes.ts";
@@ -19,27 +20,36 @@ type P = Readonly<Pod>;
 /** Pods made or removed in one go, and pods counted in one go. */
 const BURST_MAX = 500; // kubernetes v1.36 pkg/controller/job/job_controller.go MaxPodCreateDeletePerSync, MaxUncountedPods
 const BACKOFF = { minMs: 10_000, maxMs: 600_000 };
+/** Clocks that are set do not differ by more. */
+const SKEW_MS_MAX = 60_000;
 
 /** Failures in a row, and when the last one was. */
 export interface Failures { readonly count: number; readonly lastMs: number }
 export interface JobFailures extends Failures { readonly uid: string }
 
 /** A success wipes the slate, but for what failed after it. What another Job of the same name came to does not count. */
-export function failuresAfter(known: JobFailures | undefined, { job, newSucceeded, newFailed }: Pick<JobView, "job" | "newSucceeded" | "newFailed">): JobFailures {
+export function failuresAfter(known: JobFailures | undefined, { job, newSucceeded, newFailed }: Pick<JobView, "job" | "newSucceeded" | "newFailed">, nowMs: number): JobFailures {
+  const lastOf = (pods: readonly P[]): number => Math.max(...pods.map((pod) => failedMs(pod, nowMs)));
   const { uid } = job.metadata;
   const none: JobFailures = { uid, count: 0, lastMs: 0 };
   if (newSucceeded.length === 0) {
     const before = known?.uid === uid ? known : none;
-    return newFailed.length === 0 ? before : { uid, count: before.count + newFailed.length, lastMs: Math.max(...newFailed.map(endedMs)) };
+    return newFailed.length === 0 ? before : { uid, count: before.count + newFailed.length, lastMs: lastOf(newFailed) };
   }
   const successMs = Math.max(...newSucceeded.map(endedMs));
-  const later = newFailed.map(endedMs).filter((ms) => ms > successMs);
-  return later.length === 0 ? none : { uid, count: later.length, lastMs: Math.max(...later) };
+  const later = newFailed.filter((pod) => endedMs(pod) > successMs);
+  return later.length === 0 ? none : { uid, count: later.length, lastMs: lastOf(later) };
 }
 
-/** How long to wait after this many failures. */
+/** Its node may say that it has ended in hours, or in years: then what is known is when it was made. */
+function failedMs(pod: P, nowMs: number): number {
+  const ms = endedMs(pod);
+  return ms - nowMs > SKEW_MS_MAX ? parseTime(pod.metadata.creationTimestamp) ?? 0 : ms;
+}
+
+/** How long to wait after this many failures. Our own clock may have been set back since the last. */
 export function backoffLeftMs({ count, lastMs }: Failures, nowMs: number): number {
-  return count === 0 ? 0 : Math.max(0, lastMs + Math.min(BACKOFF.maxMs, BACKOFF.minMs * 2 ** Math.min(count - 1, 30)) - nowMs);
+  return count === 0 || lastMs - nowMs > SKEW_MS_MAX ? 0 : Math.max(0, lastMs + Math.min(BACKOFF.maxMs, BACKOFF.minMs * 2 ** Math.min(count - 1, 30)) - nowMs);
 }
 
 export interface PodPlan {
@@ -76,7 +86,7 @@ export function planPods(view: JobView, failures: Failures, nowMs: number): PodP
 }
 
 function indexBackoffMs(pod: P | undefined, nowMs: number): number {
-  return pod === undefined ? 0 : backoffLeftMs({ count: allIndexFailures(pod) + 1, lastMs: endedMs(pod) }, nowMs);
+  return pod === undefined ? 0 : backoffLeftMs({ count: allIndexFailures(pod) + 1, lastMs: failedMs(pod, nowMs) }, nowMs);
 }
 
 function pendingIndexes({ spec, active, pods, indexes }: JobView, count: number): number[] {

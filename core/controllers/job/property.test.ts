@@ -33,7 +33,7 @@ test("never more at once than may be, each success counted once whatever is lost
     for (; step < 500 && !((status.succeeded ?? 0) >= completions && members.every(({ tracked, phase }) => !tracked && phase !== "Running") && Object.keys(status.uncountedTerminatedPods ?? {}).length === 0); step++) {
       const label = `seed ${seed}, step ${step}`;
       const view = viewOf(job(), pods());
-      const failures = failuresAfter(undefined, view);
+      const failures = failuresAfter(undefined, view, nowMs);
       const plan = planPods(view, failures, nowMs + 3_600_000 * Number(backoffLeftMs(failures, nowMs) > 0));
       for (const pod of plan.remove) members.find(({ uid }) => uid === pod.metadata.uid)!.deleting = true;
       for (let i = 0; i < plan.create; i++) members.push({ uid: `p${made++}`, index: plan.indexes[i], phase: "Running", tracked: true, deleting: false });

@@ -7,7 +7,6 @@ import type { Job, JobCondition, JobSpec, JobStatus } from "../../api/gen/batch.
 import type { Pod } from "../../api/gen/core.v1.ts";
 import { asDouble } from "../../api/meta/go-integer.ts";
 import { isDeleting } from "../../api/meta/object-meta.ts";
-import { parseTime } from "../../api/meta/time.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { findCondition } from "../conditions.ts";
 import { isActive, isReady, isTerminal } from "../pod-state.ts";
@@ -121,8 +120,8 @@ export function withJobCondition(conditions: readonly JobCondition[], next: JobC
   return conditions.map((one) => (one === old ? next : one));
 }
 
-/** The condition by which the Job comes to its end, if it does: FailureTarget or SuccessCriteriaMet, Failed if the former stands there already. */
-export function endOf(view: JobView, nowMs: number): JobCondition | undefined {
+/** The condition by which the Job comes to its end, if it does: FailureTarget or SuccessCriteriaMet, Failed if the former stands there already. `activeMs`: see ActiveTimes. */
+export function endOf(view: JobView, { nowMs, activeMs }: { readonly nowMs: number; readonly activeMs: number }): JobCondition | undefined {
   const { job, spec, pods, failed, indexes } = view;
   const met = trueCondition(job.status, "SuccessCriteriaMet");
   if (met !== undefined) return met;
@@ -134,7 +133,7 @@ export function endOf(view: JobView, nowMs: number): JobCondition | undefined {
     if (verdict !== undefined) return fail("PodFailurePolicy", verdict);
   }
   if (failed > (spec.backoffLimit ?? 6) || tooManyRestarts(view)) return fail("BackoffLimitExceeded", "Job has reached the specified backoff limit");
-  if (deadlineInMs(view, nowMs) === 0) return fail("DeadlineExceeded", "Job was active longer than specified deadline");
+  if (deadlineInMs(view, activeMs) === 0) return fail("DeadlineExceeded", "Job was active longer than specified deadline");
   if (indexes === undefined) return undefined;
   const lost = indexes.failed?.size ?? 0;
   if (spec.maxFailedIndexes !== undefined && lost > spec.maxFailedIndexes) return fail("MaxFailedIndexesExceeded", "Job has exceeded the specified maximal number of failed indexes");
@@ -153,8 +152,7 @@ function tooManyRestarts({ spec, pods }: JobView): boolean {
 }
 
 /** How long until activeDeadlineSeconds is over; undefined: it does not run. */
-export function deadlineInMs({ job, spec }: JobView, nowMs: number): number | undefined {
-  const startMs = parseTime(job.status?.startTime ?? "");
-  if (spec.activeDeadlineSeconds === undefined || startMs === undefined || isSuspended(spec)) return undefined;
-  return Math.max(0, startMs + asDouble(spec.activeDeadlineSeconds) * 1000 - nowMs);
+export function deadlineInMs({ job, spec }: JobView, activeMs: number): number | undefined {
+  if (spec.activeDeadlineSeconds === undefined || job.status?.startTime === undefined || isSuspended(spec)) return undefined;
+  return Math.max(0, asDouble(spec.activeDeadlineSeconds) * 1000 - activeMs);
 }

@@ -31,14 +31,21 @@ export class NodeHealth {
   readonly #health = new Map<string, Health>(); // by node
   readonly #uids = new Map<string, string>(); // of the nodes that are known
   readonly #retry = new Set<string>(); // nodes whose pods could not all be marked
+  /** By this silence is told: uptime, but of a pause between two looks no more than half of what a node may be silent for, or than two periods. After one, be it that the process was stopped or starved, what nodes have said meanwhile is heard first. */
+  #watchedMs = 0;
+  #lookedMs: number | undefined;
 
   constructor(deps: Deps) { this.#deps = deps; }
 
   /** Whether the node has been examined once. */
   knows(name: string): boolean { return this.#health.has(name); }
 
-  /** All that must be said of nodes that came and went. */
+  /** Begins a look at all nodes: says what must be said of those that came and went. */
   register(all: readonly Readonly<Node>[]): void {
+    const { clock, settings: { graceMs, periodMs } } = this.#deps;
+    const uptimeMs = clock.uptimeMs();
+    this.#watchedMs += Math.min(uptimeMs - (this.#lookedMs ?? uptimeMs), Math.max(graceMs / 2, 2 * periodMs));
+    this.#lookedMs = uptimeMs;
     const names = new Set(all.map(({ metadata }) => metadata.name));
     for (const { metadata } of all) {
       if (this.#uids.has(metadata.name)) continue;
@@ -58,12 +65,12 @@ export class NodeHealth {
   async examine(node: Readonly<Node>, signal: AbortSignal): Promise<Readonly<Node>> {
     const { pods, leases, writer, clock, settings } = this.#deps;
     const { name } = node.metadata;
-    const nowMs = clock.nowMs();
-    const health = healthAfter(this.#health.get(name), node, leases.get(objectKey(NODE_LEASES, name)), nowMs);
+    const watchedMs = this.#watchedMs, nowMs = clock.nowMs();
+    const health = healthAfter(this.#health.get(name), node, leases.get(objectKey(NODE_LEASES, name)), { watchedMs, nowMs });
     this.#health.set(name, health);
     const wasReady = readyStatus(node) === "True";
     let current = node;
-    if (isSilent(health, node, nowMs, settings)) {
+    if (isSilent(health, node, watchedMs, settings)) {
       const conditions = unknownConditions(node, nowMs);
       const written = conditions === node.status?.conditions ? node : await writer.setConditions(node, conditions, signal);
       if (written === undefined) return node; // it has just been heard from, or is gone

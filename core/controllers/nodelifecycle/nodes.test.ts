@@ -24,6 +24,14 @@ function movableClock(): Clock & { aheadMs: number } {
   };
 }
 
+/** So much time passes, in which everyone looks now and then. */
+async function pass(clock: { aheadMs: number }, ms: number): Promise<void> {
+  for (let leftMs = ms; leftMs > 0; leftMs -= 20_000) {
+    clock.aheadMs += Math.min(20_000, leftMs);
+    await Bun.sleep(50);
+  }
+}
+
 const node = (name: string): NewObject<Node> & { status: unknown } => ({ apiVersion: "v1", kind: "Node", metadata: { name, labels: { "kubernetes.io/os": "linux" } }, spec: {}, status: { conditions: [{ type: "Ready", status: "True", lastHeartbeatTime: "2026-01-01T00:00:00Z" }] } });
 const pod = (name: string, spec: Partial<Pod["spec"]>): NewObject<Pod> & { status: unknown } => ({ apiVersion: "v1", kind: "Pod", metadata: { name, namespace: "default" }, spec: { containers: [], ...spec }, status: { phase: "Running", conditions: [{ type: "Ready", status: "True" }] } });
 
@@ -40,12 +48,12 @@ test("a node that falls silent is marked, its pods are not ready, and those that
     await eventually(() => api.all(NODES).map(({ metadata }) => metadata.labels?.["beta.kubernetes.io/os"]), (os) => os.every((one) => one === "linux"));
     await eventually(() => api.all(EVENTS).filter(({ reason }) => reason === "RegisteredNode"), (all) => all.length === 2);
 
-    clock.aheadMs += 40_000;
+    await pass(clock, 40_000);
     const good = api.all(NODES).find(({ metadata }) => metadata.name === "good")!;
     const beat = (one: Node, at: string) => nodes.updateStatus({ ...one, status: { ...one.status, conditions: [{ type: "Ready", status: "True", lastHeartbeatTime: at }] } }, call);
     await beat(good, "2026-01-01T00:00:40Z");
     await Bun.sleep(50);
-    clock.aheadMs += 15_000;
+    await pass(clock, 15_000);
     const bad = await eventually(() => api.all(NODES).find(({ metadata }) => metadata.name === "bad"), (one) => one?.spec?.taints?.length === 2);
     expect(bad!.status?.conditions?.[0]).toMatchObject({ type: "Ready", status: "Unknown", reason: "NodeStatusUnknown", message: "Kubelet stopped posting node status." });
     expect(bad!.spec?.taints?.map(({ key, effect }) => `${key}:${effect}`).sort()).toEqual(["node.kubernetes.io/unreachable:NoExecute", "node.kubernetes.io/unreachable:NoSchedule"]);
@@ -124,12 +132,40 @@ test("a node that goes is told of under its own uid", () =>
     await eventually(() => about("RemovingNode"), (uid) => uid === made.metadata.uid);
   }));
 
+test("a clock that is set ahead makes no node silent, and one that is set back hides none", () => {
+  const clock = { ...movableClock(), wallMs: 0, nowMs: () => Date.now() + clock.wallMs };
+  return withControllers((deps) => nodeLifecycleControllers(deps), async (api, call) => {
+    await api.client.resource(NODES).create(node("n"), call);
+    await eventually(() => api.all(EVENTS), (all) => all.length > 0);
+    clock.wallMs = 86_400_000;
+    await Bun.sleep(100);
+    expect(api.all(NODES)[0]?.status?.conditions?.[0]?.status).toBe("True");
+    clock.wallMs = -86_400_000;
+    await pass(clock, 55_000);
+    await eventually(() => api.all(NODES)[0]?.status?.conditions?.[0]?.status, (status) => status === "Unknown");
+  }, { clock });
+});
+
+test("after a pause of the server nodes are heard before they are said to be silent", () => {
+  const clock = movableClock();
+  return withControllers((deps) => nodeLifecycleControllers(deps), async (api, call) => {
+    await api.client.resource(NODES).create(node("n"), call);
+    await eventually(() => api.all(EVENTS), (all) => all.length > 0);
+    const ready = () => api.all(NODES)[0]?.status?.conditions?.[0]?.status;
+    clock.aheadMs += 3_600_000; // it was stopped, say
+    await Bun.sleep(100);
+    expect(ready()).toBe("True");
+    await pass(clock, 40_000);
+    await eventually(ready, (status) => status === "Unknown");
+  }, { clock });
+});
+
 test("when every node is silent none is tainted for eviction", () => {
   const clock = movableClock();
   return withControllers((deps) => nodeLifecycleControllers(deps), async (api, call) => {
     await api.client.resource(NODES).create(node("only"), call);
     await eventually(() => api.all(EVENTS), (all) => all.length > 0);
-    clock.aheadMs += 60_000;
+    await pass(clock, 60_000);
     await eventually(() => api.all(NODES)[0]?.spec?.taints?.map(({ effect }) => effect), (effects) => effects?.join() === "NoSchedule");
     await Bun.sleep(50);
     expect(api.all(NODES)[0]?.spec?.taints?.map(({ effect }) => effect)).toEqual(["NoSchedule"]);

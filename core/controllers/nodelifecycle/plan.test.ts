@@ -14,16 +14,19 @@ function node({ ready, heartbeat = "2026-01-01T00:00:00Z", taints = [], unschedu
 const lease = (renewTime: string) => ({ spec: { renewTime } }) as Lease;
 
 test("a node lives as long as its lease or its status moves, by our clock", () => {
-  const first = healthAfter(undefined, node({ ready: "True" }), lease("2020-01-01T00:00:00Z"), T0); // its clock is six years late
-  expect(isSilent(first, node({ ready: "True" }), T0 + 50_000)).toBe(false);
-  expect(isSilent(first, node({ ready: "True" }), T0 + 50_001)).toBe(true);
-  const renewed = healthAfter(first, node({ ready: "True" }), lease("2020-01-01T00:00:10Z"), T0 + 40_000);
-  expect(isSilent(renewed, node({ ready: "True" }), T0 + 90_000)).toBe(false);
-  expect(healthAfter(renewed, node({ ready: "True" }), lease("2020-01-01T00:00:10Z"), T0 + 80_000)).toBe(renewed);
-  const posted = healthAfter(renewed, node({ ready: "True", heartbeat: "x" }), lease("2020-01-01T00:00:10Z"), T0 + 80_000);
-  expect(posted.seenMs).toBe(T0 + 80_000);
-  const unborn = healthAfter(undefined, node(), undefined, T0 + 10_000);
-  expect([isSilent(unborn, node(), T0 + 60_000), isSilent(unborn, node(), T0 + 60_001)]).toEqual([false, true]);
+  const up = (watchedMs: number, nowMs = T0 + watchedMs) => ({ watchedMs, nowMs });
+  const first = healthAfter(undefined, node({ ready: "True" }), lease("2020-01-01T00:00:00Z"), up(0)); // its clock is six years late
+  expect(isSilent(first, node({ ready: "True" }), 50_000)).toBe(false);
+  expect(isSilent(first, node({ ready: "True" }), 50_001)).toBe(true);
+  const renewed = healthAfter(first, node({ ready: "True" }), lease("2020-01-01T00:00:10Z"), up(40_000, 0)); // ours was set back by decades
+  expect([isSilent(renewed, node({ ready: "True" }), 90_000), isSilent(renewed, node({ ready: "True" }), 90_001)]).toEqual([false, true]);
+  expect(healthAfter(renewed, node({ ready: "True" }), lease("2020-01-01T00:00:10Z"), up(80_000))).toBe(renewed);
+  const posted = healthAfter(renewed, node({ ready: "True", heartbeat: "x" }), lease("2020-01-01T00:00:10Z"), up(80_000));
+  expect(posted.seenMs).toBe(80_000);
+  const unborn = healthAfter(undefined, node(), undefined, up(5_000, T0 + 10_000));
+  expect([isSilent(unborn, node(), 55_000), isSilent(unborn, node(), 55_001)]).toEqual([false, true]);
+  const unborn2036 = healthAfter(undefined, node(), undefined, up(5_000, T0 - 10 * 365 * 86_400_000)); // made by a clock ten years ahead
+  expect(isSilent(unborn2036, node(), 65_001)).toBe(true);
 });
 
 test("a silent node's conditions become unknown, once", () => {

@@ -1,7 +1,8 @@
 /**
  * What is known of a node's health, and what follows from it. No I/O.
  *
- * A node lives as long as its status or its Lease changes. When it was last seen to change is told by our own clock, never by the times it writes.
+ * A node lives as long as its status or its Lease changes. When it was last seen to change is told by how long it has been watched, never by the times it writes, nor by our wall clock: that
+ * may be set by days when a network appears, and no node is silent for that.
  *
  * Source: kubernetes v1.36 pkg/controller/nodelifecycle/node_lifecycle_controller.go
  */
@@ -33,24 +34,27 @@ export const NODE_LIFECYCLE: NodeLifecycleSettings = { graceMs: 50_000, startupG
 
 export function readyStatus(node: Readonly<Node>): string | undefined { return findCondition(node.status?.conditions, "Ready")?.status; }
 
-/** The last signs of life, and when we saw them come. */
+/** The last signs of life, and when we saw them come, by the time that nodes are watched (node-health.ts). */
 export interface Health { readonly seenMs: number; readonly heartbeat: string | undefined; readonly renewTime: string | undefined }
 
-export function healthAfter(before: Health | undefined, node: Readonly<Node>, lease: Readonly<Lease> | undefined, nowMs: number): Health {
+interface Now { readonly watchedMs: number; readonly nowMs: number }
+
+export function healthAfter(before: Health | undefined, node: Readonly<Node>, lease: Readonly<Lease> | undefined, { watchedMs, nowMs }: Now): Health {
   const ready = findCondition(node.status?.conditions, "Ready");
   const heartbeat = ready?.lastHeartbeatTime ?? (ready === undefined ? undefined : "");
   const renewTime = lease?.spec?.renewTime;
   if (before === undefined) {
-    return { heartbeat, renewTime, seenMs: ready === undefined && renewTime === undefined ? parseTime(node.metadata.creationTimestamp) ?? nowMs : nowMs };
+    const ageMs = ready === undefined && renewTime === undefined ? Math.max(0, nowMs - (parseTime(node.metadata.creationTimestamp) ?? nowMs)) : 0;
+    return { heartbeat, renewTime, seenMs: watchedMs - ageMs };
   }
   const renewed = renewTime !== undefined && (before.renewTime === undefined || before.renewTime < renewTime);
   const posted = before.heartbeat !== heartbeat;
-  return renewed || posted ? { heartbeat, renewTime, seenMs: nowMs } : before;
+  return renewed || posted ? { heartbeat, renewTime, seenMs: watchedMs } : before;
 }
 
-export function isSilent(health: Health, node: Readonly<Node>, nowMs: number, { graceMs, startupGraceMs }: Pick<NodeLifecycleSettings, "graceMs" | "startupGraceMs"> = NODE_LIFECYCLE): boolean {
+export function isSilent(health: Health, node: Readonly<Node>, watchedMs: number, { graceMs, startupGraceMs }: Pick<NodeLifecycleSettings, "graceMs" | "startupGraceMs"> = NODE_LIFECYCLE): boolean {
   const grace = findCondition(node.status?.conditions, "Ready") === undefined ? startupGraceMs : graceMs;
-  return nowMs > health.seenMs + grace;
+  return watchedMs > health.seenMs + grace;
 }
 
 /** The conditions of a node nobody hears from; the list itself if it says so already. */

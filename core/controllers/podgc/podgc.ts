@@ -11,6 +11,7 @@ import { isNotFound } from "../../api/meta/status-error.ts";
 import { NODES, PODS } from "../../client/resources.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
+import type { Log } from "../../observe/log.ts";
 import { findCondition } from "../conditions.ts";
 import type { Controller, Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
@@ -62,7 +63,7 @@ export function podGcController({ client, informers, clock, metrics, terminatedM
       const doomed = new Map<string, { readonly pod: Readonly<Pod>; readonly why: Why; readonly condition?: PodCondition }>();
       const add = (pod: Readonly<Pod>, why: Why, condition?: PodCondition): void => void doomed.set(pod.metadata.uid, { pod, why, ...(condition === undefined ? {} : { condition }) });
       if (terminatedMax > 0) for (const pod of terminatedBeyond(all, terminatedMax)) add(pod, "terminated");
-      const gone = await goneNodes(all, signal);
+      const gone = await goneNodes(all, signal, log);
       const orphaned = { type: "DisruptionTarget", status: "True", reason: "DeletionByPodGC", message: "PodGC: node no longer exists", lastTransitionTime: timestamp(clock.nowMs()) };
       for (const pod of all) {
         const node = pod.spec.nodeName ?? "";
@@ -81,7 +82,7 @@ export function podGcController({ client, informers, clock, metrics, terminatedM
   };
 
   /** Nodes that have been missing for long enough and do not exist at the source either. */
-  async function goneNodes(all: readonly Readonly<Pod>[], signal: AbortSignal): Promise<ReadonlySet<string>> {
+  async function goneNodes(all: readonly Readonly<Pod>[], signal: AbortSignal, log: Log): Promise<ReadonlySet<string>> {
     const named = new Set(all.flatMap(({ spec }) => (spec.nodeName && nodes.get(objectKey("", spec.nodeName)) === undefined ? [spec.nodeName] : [])));
     const nowMs = clock.uptimeMs();
     for (const name of [...missing.keys()]) if (!named.has(name)) missing.delete(name);
@@ -90,8 +91,9 @@ export function podGcController({ client, informers, clock, metrics, terminatedM
     for (const [name, sinceMs] of missing) {
       if (nowMs - sinceMs < QUARANTINE_MS) continue;
       await nodeClient.get({ metadata: { name } }, { signal }).then(() => missing.delete(name), (error: unknown) => {
-        if (!isNotFound(error)) throw error;
-        gone.add(name);
+        if (signal.aborted) throw error;
+        if (isNotFound(error)) gone.add(name);
+        else log.warn("a node that pods name could not be asked for, will try again", { node: name, error }); // the other pods do not wait for it
       });
     }
     return gone;

@@ -42,6 +42,8 @@ test.each<[string, IPAddress, Service[], number, string]>([
   ["it is somebody else's", address("10.1.0.9", WEB, { labels: { "ipaddress.kubernetes.io/managed-by": "me" } }), [], 9e9, "keep"],
   ["its service may be about to be written", address("10.1.0.9", service("new"), { ageMs: 20_000 }), [], 0, "again in 40000"],
   ["its service was never written", address("10.1.0.9", service("new")), [], 5_000, "delete IPAddressNotAllocated: IPAddress: 10.1.0.9 for Service a/new appears to have leaked: cleaning up"],
+  ["its service was never written, and the clock was ahead then", address("10.1.0.9", service("new"), { ageMs: -9e10 }), [], 60_000, "delete IPAddressNotAllocated: IPAddress: 10.1.0.9 for Service a/new appears to have leaked: cleaning up"],
+  ["its service may be about to be written, and the clock is ahead", address("10.1.0.9", service("new"), { ageMs: -9e10 }), [], 20_000, "again in 40000"],
   ["its service has just gone", address("10.1.0.9", service("new")), [], 1_000, "again in 4000"],
   ["its service has another", address("10.1.0.9", WEB), [WEB], 5_000, "delete IPAddressWrongReference: IPAddress: 10.1.0.9 for Service a/web has a wrong reference; cleaning up"],
   ["it is no service's", address("10.1.0.9", WEB, { parentRef: { resource: "things" } }), [WEB], 5_000, "delete IPAddressNotAllocated: IPAddress 10.1.0.9 appears to have been modified, not referencing a Service &ParentReference{Group:,Resource:things,Namespace:a,Name:web,}: cleaning up"],

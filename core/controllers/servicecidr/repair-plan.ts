@@ -75,11 +75,11 @@ export function planAddress(address: Readonly<IPAddress>, { service: serviceOf }
   const parent = parentOf(address);
   const stray = (told: Told): AddressPlan => (strayMs < SETTLE_MS ? { type: "again", inMs: SETTLE_MS - strayMs } : { type: "delete", told });
   if (parent === undefined) return stray({ reason: "IPAddressNotAllocated", message: `IPAddress ${name} appears to have been modified, not referencing a Service ${shown(address)}: cleaning up` });
-  const ageMs = nowMs - Date.parse(creationTimestamp);
+  const ageMs = Math.max(strayMs, nowMs - Date.parse(creationTimestamp)); // the clock that it was made by may have been ahead
   const service = serviceOf(parent);
   const owner = `${address.spec.parentRef?.namespace ?? ""}/${address.spec.parentRef?.name ?? ""}`;
   if (service && addressesOf(service).includes(name)) return { type: "keep" };
-  if ((!service || service.spec.type === "ExternalName") && ageMs < REQUEST_MS) return { type: "again", inMs: REQUEST_MS - Math.max(0, ageMs) }; // it may be about to be written
+  if ((!service || service.spec.type === "ExternalName") && ageMs < REQUEST_MS) return { type: "again", inMs: REQUEST_MS - ageMs }; // it may be about to be written
   return stray(service ? { reason: "IPAddressWrongReference", message: `IPAddress: ${name} for Service ${owner} has a wrong reference; cleaning up` }
     : { reason: "IPAddressNotAllocated", message: `IPAddress: ${name} for Service ${owner} appears to have leaked: cleaning up` });
 }

@@ -186,7 +186,7 @@ export class PlanApplier {
 
   /** What a claim waits for: when it changes itself and again and again, not each time something else does. */
   #tell(claim: Claim, said: Said): Next {
-    const key = keyOf(claim), { resourceVersion } = claim.metadata, nowMs = this.#deps.clock.nowMs();
+    const key = keyOf(claim), { resourceVersion } = claim.metadata, nowMs = this.#deps.clock.uptimeMs();
     const before = this.#told.get(key);
     const againInMs = before?.resourceVersion === resourceVersion ? before.atMs + TELL_MS - nowMs : 0;
     if (againInMs > 0) return { againInMs };
