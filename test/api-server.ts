@@ -130,7 +130,7 @@ export async function apiServer({ admit, validate, audit, clock = systemClock, r
       const answer = await handler(asking);
       if (answer.type !== "watch") throw new Error(JSON.stringify(told(asking, answer, clock.nowMs()).body));
       const events: unknown[] = [];
-      const { encode } = watchEncoder(answer, { request: asking, nowMs: clock.nowMs(), describe: undefined, events: shared });
+      const { encode } = watchEncoder(answer, { request: asking, nowMs: () => clock.nowMs(), describe: undefined, events: shared });
       for await (const batch of answer.batches) {
         const chunk = encode(batch);
         events.push(...(chunk instanceof Uint8Array ? Buffer.from(chunk) : assemble(chunk)).toString().trim().split("\n").map((line) => JSON.parse(line) as unknown));
@@ -149,7 +149,7 @@ export async function apiServer({ admit, validate, audit, clock = systemClock, r
 function told(request: ServerRequest, answer: Answer, nowMs: number): Told {
   if (answer.type === "raw" && typeof answer.body === "string") return { code: answer.status, contentType: answer.headers["content-type"] ?? "", warnings: answer.warnings ?? [], body: answer.body };
   if (answer.type !== "object" && answer.type !== "list") throw new Error(`a ${answer.type} is not for ask()`);
-  const how = { request, nowMs, describe: undefined };
+  const how = { request, nowMs: () => nowMs, describe: undefined };
   const { status, contentType, body } = encoded(() => (answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how)));
   const bytes = assemble(body);
   return { code: status, contentType, warnings: answer.warnings ?? [], body: contentType.startsWith("application/json") ? JSON.parse(bytes.toString()) as unknown : bytes };

@@ -27,7 +27,7 @@ export function shownObject(answer: Answer, request: ServerRequest, nowMs: numbe
 
 function convertedObject(answer: ObjectAnswer | ListAnswer, request: ServerRequest, nowMs: number): unknown {
   try {
-    const how = { request, nowMs, describe: undefined };
+    const how = { request, nowMs: () => nowMs, describe: undefined };
     return JSON.parse(assemble((answer.type === "list" ? encodeList(answer, how) : encodeObject(answer, how)).body).toString()) as unknown;
   } catch {
     return undefined; // the client is told that there is no such form of it

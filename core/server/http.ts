@@ -95,7 +95,7 @@ function headerSetter(response: ServerResponse): NonNullable<ServerRequest["setH
 
 async function respond(deps: Front, { request, response }: Pick<Exchange, "request" | "response">, { asked, answer }: { readonly asked: ServerRequest; readonly answer: Answer }, signal: AbortSignal): Promise<void> {
   for (const value of warningHeaders(answer.warnings ?? [], request.httpVersionMajor === 2 ? 2 : 1)) response.appendHeader("warning", value);
-  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
+  const how: Presentation = { request: asked, nowMs: () => deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
   try {
     await send(answer, how, response, deps, signal);
   } catch (error) {
@@ -174,7 +174,7 @@ async function serveUpgrade(deps: Front, { request, socket, head, connection }: 
     answer.take(socket, head);
     return;
   }
-  const how: Presentation = { request: asked, nowMs: deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
+  const how: Presentation = { request: asked, nowMs: () => deps.clock.nowMs(), describe: await describeOf(deps, asked), events: deps.events };
   if (canStream(answer, how)) return streamOverWebSocket(answer, how, { socket, head, clock: deps.clock, signal });
   response.shouldKeepAlive = false;
   response.assignSocket(socket as Socket);

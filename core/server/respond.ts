@@ -31,7 +31,8 @@ export interface Encoded {
 
 export interface Presentation {
   readonly request: ServerRequest;
-  readonly nowMs: number;
+  /** The time of day in milliseconds: ages in Tables count from it, of a watch those of each event. */
+  readonly nowMs: () => number;
   /** The documentation of an API field, for the columns of Tables. */
   readonly describe: ((field: string) => string | undefined) | undefined;
   /** What watchers share. Absent: each has its events encoded for itself. */
@@ -129,7 +130,7 @@ function listMeta(served: ServedResource, metadata: ListMeta): ListMeta { return
 /** Rows with the metadata of their objects, as kubectl asks for them. */
 function tablePieces({ served, entries, metadata }: ListAnswer, how: Presentation, output: Output): readonly Piece[] {
   const version = output.convert!.version as "v1" | "v1beta1";
-  const { head, rows, none } = tableRows(served, entries, { listMeta: metadata, nowMs: how.nowMs, version, describe: how.describe });
+  const { head, rows, none } = tableRows(served, entries, { listMeta: metadata, nowMs: how.nowMs(), version, describe: how.describe });
   if (rows.length === 0) return [`${jsonText({ ...head, rows: none })}\n`];
   const object = Buffer.from(`,"object":{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/${version}","metadata":`);
   const between = Buffer.from('}},{"cells":');
@@ -193,7 +194,7 @@ function tableOf(kind: GroupKind, objects: readonly Readonly<ApiObject>[], listM
     printer,
     objects,
     listMeta,
-    nowMs: how.nowMs,
+    nowMs: how.nowMs(),
     includeObject: how.request.query.get("includeObject") ?? "",
     version: output.convert!.version as "v1" | "v1beta1",
     describe: how.describe,
@@ -254,7 +255,7 @@ export function watchEncoder(answer: WatchAnswer, how: Presentation): WatchEncod
 
   function tableOfOne(object: Readonly<ApiObject>, includeObject: string, present: (object: Readonly<ApiObject>) => unknown): Table {
     const table = renderTable({
-      kind: served.row, printer: served.custom?.printer, objects: [object], listMeta: { resourceVersion: object.metadata.resourceVersion }, nowMs: how.nowMs, noHeaders: headersSent,
+      kind: served.row, printer: served.custom?.printer, objects: [object], listMeta: { resourceVersion: object.metadata.resourceVersion }, nowMs: how.nowMs(), noHeaders: headersSent,
       includeObject, version: output.convert!.version as "v1" | "v1beta1", describe: how.describe, present,
     });
     headersSent = true;

@@ -31,7 +31,7 @@ function requestOf(headers: Readonly<Record<string, string>>, query = ""): Serve
 async function sent(answer: Streamed, headers: Readonly<Record<string, string>>): Promise<{ readonly before: string; readonly frames: { readonly type: number; readonly data: Buffer }[] }> {
   const written: Buffer[] = [];
   const socket = new Duplex({ read: () => undefined, write: (chunk: Buffer, _, done) => { written.push(chunk); done(); } });
-  await streamOverWebSocket(answer, { request: requestOf(headers), nowMs: 0, describe: undefined }, { socket, head: Buffer.alloc(0), clock: systemClock, signal: new AbortController().signal });
+  await streamOverWebSocket(answer, { request: requestOf(headers), nowMs: () => 0, describe: undefined }, { socket, head: Buffer.alloc(0), clock: systemClock, signal: new AbortController().signal });
   const bytes = Buffer.concat(written), frames = [];
   const start = bytes.toString("latin1").startsWith("HTTP/1.1 101") ? bytes.indexOf("\r\n\r\n") + 4 : bytes.length;
   for (let at = start; at < bytes.length;) {
@@ -98,5 +98,5 @@ test.each<[what: string, answer: () => Answer, headers: Readonly<Record<string, 
   ["what another server has answered", () => ({ ...logOf("one") as ReturnType<typeof raw>, passedOn: { headers: [], length: undefined } }), {}, "", false],
   ["a watch by another protocol", () => watchOf(1), { upgrade: "SPDY/3.1" }, "", false],
 ])("%s is streamed over a WebSocket: %#", (_, answer, headers, query, is) => {
-  expect(canStream(answer(), { request: requestOf({ upgrade: "WebSocket", ...headers }, query), nowMs: 0, describe: undefined })).toBe(is);
+  expect(canStream(answer(), { request: requestOf({ upgrade: "WebSocket", ...headers }, query), nowMs: () => 0, describe: undefined })).toBe(is);
 });
