@@ -39,6 +39,10 @@ describe("what is asked for", () => {
     name: "jürgen", uid: "ü", groups: ["日"], extra: { a: ["ü"] },
   }));
   test("extras may have any name", () => expect(Object.entries(impersonationOf([JANE, ["impersonate-extra-constructor", "x"], ["impersonate-extra-__proto__", "y"]])!.extra)).toEqual([["constructor", ["x"]], ["__proto__", ["y"]]]));
+  test("of two users, or two uids, the first counts, also where it is empty", () => {
+    expect(impersonationOf([["impersonate-user", ""], JANE])).toBeUndefined();
+    expect(impersonationOf([JANE, ["impersonate-user", "b"], ["impersonate-uid", ""], ["impersonate-uid", "7"]])).toMatchObject({ name: JANE[1], uid: "" });
+  });
   test.each(["impersonate-group", "impersonate-uid", "impersonate-extra-a"])("%s without a user is a bad request", (header) => expect(() => impersonationOf([[header, "x"]])).toThrow("without impersonating a user name"));
   test("and is shown as Go shows it", () => expect(() => impersonationOf([["impersonate-uid", "7"], ["impersonate-group", "g"], ["impersonate-extra-a%2fb", "c"]])).toThrow(
     `requested &user.DefaultInfo{Name:"", UID:"7", Groups:[]string{"g"}, Extra:map[string][]string{"a/b":[]string{"c"}}} without impersonating a user name`));

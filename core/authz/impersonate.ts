@@ -34,17 +34,17 @@ const CALLERS_MAX = 10_000;
 
 type Wanted = Required<Pick<UserInfo, "name" | "groups">> & { readonly uid: string; readonly extra: Readonly<Record<string, readonly string[]>> };
 
-/** Whom the headers ask for. Names in lower case, each as often as it was sent. Throws 400. */
+/** Whom the headers ask for. Names in lower case, each as often as it was sent; of what there is one of the first counts, also if it is empty. Throws 400. */
 export function impersonationOf(headers: Iterable<readonly [name: string, value: string]>): Wanted | undefined {
-  let name = "";
-  let uid = "";
+  let user: string | undefined;
+  let asUid: string | undefined;
   const groups: string[] = [];
   const extras = new Map<string, string[]>(); // whose keys may be "constructor", too
   for (const [header, field] of headers) {
     if (!header.startsWith("impersonate-")) continue;
     const value = headerText(field);
-    if (header === USER) name ||= value;
-    else if (header === UID) uid ||= value;
+    if (header === USER) user ??= value;
+    else if (header === UID) asUid ??= value;
     else if (header === GROUP) groups.push(value);
     else if (header.startsWith(EXTRA_PREFIX)) {
       const key = unescapeKey(header.slice(EXTRA_PREFIX.length));
@@ -52,6 +52,7 @@ export function impersonationOf(headers: Iterable<readonly [name: string, value:
     }
   }
   const extra = Object.fromEntries(extras);
+  const [name, uid] = [user ?? "", asUid ?? ""];
   if (name !== "") return { name, uid, groups, extra };
   if (uid !== "" || groups.length > 0 || Object.keys(extra).length > 0)
     throw badRequest(`requested ${goUser(uid, groups, extra)} without impersonating a user name`);

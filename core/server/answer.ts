@@ -68,6 +68,8 @@ export interface RawAnswer {
   readonly headers: Readonly<Record<string, string>>;
   /** Of a proxy: what the server behind said, which is passed on beside what this one says itself. `headers` has it joined. */
   readonly passedOn?: PassedOn | undefined;
+  /** What the bytes are of, where it is an object of the API: the audit log has it. */
+  readonly document?: object | undefined;
   readonly body: string | Uint8Array | Readable;
 }
 

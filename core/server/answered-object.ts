@@ -10,7 +10,7 @@ export function answeredObject(answer: Answer): unknown {
   switch (answer.type) {
     case "object": return answer.object;
     case "list": return plainList(answer);
-    case "raw":
+    case "raw": return answer.document;
     case "watch":
     case "upgrade":
       return undefined;

@@ -1,6 +1,5 @@
 /** Which browsers' pages of elsewhere may ask: CORS, with credentials. A preflight request goes no further, and nobody is asked who sends it. Source: kubernetes v1.36 apiserver/pkg/server/filters/cors.go */
 import type { Random } from "../lifecycle/random.ts";
-import { raw } from "./answer.ts";
 import type { Handler } from "./scope.ts";
 
 const HEADERS = {
@@ -19,7 +18,7 @@ export function crossOrigin(handler: Handler, { isAllowed, random }: { readonly 
     for (const [name, value] of Object.entries({ "Access-Control-Allow-Origin": origin, ...HEADERS })) request.setHeader?.(name, value);
     if (request.method !== "OPTIONS") return handler(request);
     request.setHeader?.("Audit-Id", request.header("audit-id") || random.uuid());
-    return Promise.resolve(raw("", "", 204));
+    return Promise.resolve({ type: "raw", status: 204, headers: {}, body: "" });
   };
 }
 

@@ -5,6 +5,7 @@ import { ANONYMOUS } from "../api/request/user.ts";
 import { builtInResources } from "../api/schema/resources.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { RawAnswer } from "./answer.ts";
+import { answeredObject } from "./answered-object.ts";
 import { discoveryPaths } from "./discovery.ts";
 import type { ServerRequest } from "./request.ts";
 
@@ -19,6 +20,11 @@ test.each(["/api", "/api/v1", "/apis/apps/v1", "/apis/apiregistration.k8s.io"])(
 
 test.each([["/apis", 200], ["/apis/apps", 200], ["/apis/none", undefined], ["/api/v2", undefined], ["/apis/apps/v9", undefined], ["/apis//", undefined], ["/apis/apps//v1", undefined]])("%s is answered with %s whatever the method", async (path, status) => {
   for (const method of ["GET", "POST", "HEAD"]) expect((await ask(method, path))?.status).toBe(status);
+});
+
+test.each([["/api", "APIVersions"], ["/apis/apps", "APIGroup"], ["/apis/apps/v1", "APIResourceList"], ["/apis", "APIGroupDiscoveryList", "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"]])("what %s says is an object to the audit log: %s", async (path, kind, accept = "application/vnd.kubernetes.protobuf") => {
+  const found = (await ask("GET", path, accept))!;
+  expect(answeredObject(found)).toMatchObject({ kind });
 });
 
 test("all groups at once may be kept by whoever asks whether they have changed", async () => {

@@ -53,7 +53,7 @@ export function discoveryPaths(registry: Registry, serverAddress: string, foreig
         const { document, etag } = groupDiscovery(root === "api");
         const headers = { etag, vary: "Accept", "cache-control": "public" };
         const contentType = MEDIA_TYPES[output.encoding] + AGGREGATED_PARAMETERS;
-        return request.header("if-none-match") === etag ? { type: "raw", status: 304, headers, body: "" } : raw(encoded(output, document), contentType, 200, headers);
+        return request.header("if-none-match") === etag ? { type: "raw", status: 304, headers, body: "" } : { ...raw(encoded(output, document), contentType, 200, headers), document };
       }
       return answer(request, root === "api" ? apiVersions(serverAddress) : apiGroupList(allVersions(registry, foreign).filter((served) => served.group !== "")));
     }
@@ -78,7 +78,7 @@ function resources(request: ServerRequest, registry: Registry, wanted: { group: 
 
 function answer(request: ServerRequest, document: object): Answer {
   const output = outputOf(request, () => false);
-  return raw(encoded(output, document), output.contentType);
+  return { ...raw(encoded(output, document), output.contentType), document };
 }
 
 function outputOf(request: ServerRequest, convertible: Convertible): Output {

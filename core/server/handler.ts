@@ -209,7 +209,7 @@ function isListing(verb: string): boolean { return verb === "list" || verb === "
 
 /** Source: kubernetes v1.36 apiserver/pkg/endpoints/filters/requestinfo.go */
 function incomplete({ path, wire }: ServerRequest): Answer {
-  const url = `${path}${wire?.rawQuery ? `?${wire.rawQuery}` : ""}`.replace(/[&<>]/g, (sign) => (sign === "&" ? "&amp;" : sign === "<" ? "&lt;" : "&gt;"));
+  const url = `${wire?.rawPath ?? path}${wire?.rawQuery ? `?${wire.rawQuery}` : ""}`.replace(/[&<>]/g, (sign) => (sign === "&" ? "&amp;" : sign === "<" ? "&lt;" : "&gt;"));
   return raw(`Internal Server Error: ${JSON.stringify(url)}: failed to create RequestInfo: unable to determine kind and namespace from url, ${url}\n`, "text/plain; charset=utf-8", 500, { "x-content-type-options": "nosniff" });
 }
 

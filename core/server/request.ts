@@ -12,7 +12,7 @@ export type RequestBody =
 
 export interface ServerRequest {
   readonly method: string;
-  /** Without the query; still percent-encoded. */
+  /** Without the query. Where it leads to the objects of a resource it is as it came, percent-encoded; before that, and elsewhere, it is not: readable-path.ts. */
   readonly path: string;
   readonly query: URLSearchParams;
   /** Lower-case name; several of a name are joined by ", ". */
@@ -31,7 +31,7 @@ export interface ServerRequest {
   /** The connection takes no further requests. Absent where there is at most one at a time. */
   readonly takeNoMore?: (() => void) | undefined;
   /** What a proxy passes on as it came: absent for callers in this process. Whoever takes the body must not call `body()`. */
-  readonly wire?: { readonly body: Readable; readonly rawQuery: string } | undefined;
+  readonly wire?: { readonly body: Readable; readonly rawQuery: string; readonly rawPath?: string } | undefined;
   /** Reads the body; throws 413 when it is too large. */
   body(): Promise<RequestBody>;
   readonly signal: AbortSignal;

@@ -31,7 +31,7 @@ export interface Encoded {
 
 export interface Presentation {
   readonly request: ServerRequest;
-  /** Ages are told by it: of each event when it is sent. */
+  /** The time of day in milliseconds: ages in Tables count from it, of a watch those of each event. */
   readonly nowMs: () => number;
   /** The documentation of an API field, for the columns of Tables. */
   readonly describe: ((field: string) => string | undefined) | undefined;

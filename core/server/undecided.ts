@@ -7,7 +7,8 @@ export class Undecided extends Error {
   override readonly name = "Undecided";
 
   answer({ path, wire }: Pick<ServerRequest, "path" | "wire">): RawAnswer {
-    const uri = wire?.rawQuery ? `${path}?${wire.rawQuery}` : path;
+    const asked = wire?.rawPath ?? path;
+    const uri = wire?.rawQuery ? `${asked}?${wire.rawQuery}` : asked;
     const text = `Internal Server Error: ${goQuote(uri)}: ${this.message}`.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
     return raw(`${text}\n`, "text/plain; charset=utf-8", 500, { "x-content-type-options": "nosniff" });
   }

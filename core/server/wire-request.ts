@@ -2,6 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { bodyTooLarge } from "../api/meta/status-error.ts";
 import type { Connection } from "../net/connections.ts";
+import { readablePath } from "./readable-path.ts";
 import type { RequestBody, ServerRequest } from "./request.ts";
 
 /** Source: apiserver MaxRequestBodyBytes */
@@ -9,11 +10,11 @@ const BODY_BYTES_MAX = 3 * 1024 * 1024;
 
 export function serverRequest(request: IncomingMessage, { peerCertificate, remoteAddress, takeNoMore }: Connection, signal: AbortSignal, { setHeader, tellEarly }: Pick<ServerRequest, "setHeader" | "tellEarly"> = {}): ServerRequest {
   const url = request.url ?? "/";
-  const mark = url.indexOf("?");
+  const mark = url.indexOf("?"), rawPath = mark < 0 ? url : url.slice(0, mark);
   const protocols = headerOf(request, "sec-websocket-protocol");
   return {
     method: request.method ?? "GET",
-    path: mark < 0 ? url : url.slice(0, mark),
+    path: readablePath(rawPath),
     query: mark < 0 ? NO_QUERY : new URLSearchParams(readable(url.slice(mark + 1))),
     header: (name) => headerOf(request, name),
     headers: () => headersOf(request),
@@ -23,7 +24,7 @@ export function serverRequest(request: IncomingMessage, { peerCertificate, remot
     setHeader,
     tellEarly,
     takeNoMore,
-    wire: { body: request, rawQuery: mark < 0 ? "" : url.slice(mark + 1) },
+    wire: { body: request, rawPath, rawQuery: mark < 0 ? "" : url.slice(mark + 1) },
     body: () => readBody(request),
     signal,
   };

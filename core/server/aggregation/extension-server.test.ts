@@ -36,6 +36,8 @@ let status = 200;
 let silent = /^$/;
 /** The headers it was asked with. */
 let got: IncomingHttpHeaders = {};
+/** How their names are spelled, and what they say. */
+let spelled: readonly string[] = [];
 let asked = { url: "", body: "" };
 beforeEach(() => { status = 200; silent = /^$/; });
 beforeAll(async () => {
@@ -43,6 +45,7 @@ beforeAll(async () => {
   client = servingMaterial(pki);
   server = createServer(client, async (incoming, response) => {
     got = incoming.headers;
+    spelled = incoming.rawHeaders;
     asked = { url: incoming.url!, body: await text(incoming) };
     if (silent.test(incoming.url!)) return;
     if (incoming.url!.startsWith("/apis/g/v1/raw/")) {
@@ -242,10 +245,11 @@ test("nobody is connected to a server behind", async () => {
 });
 
 test("a server behind this one is told where it was asked for, and how", async () => {
-  expect(await passedOn({ path: "/apis/g/v1/a%2Fb//c/../(d)", rawQuery: "b=2&a=1", headers: { host: "api.example.com", te: "trailers", "audit-id": "theirs" } })).toMatchObject({ type: "raw", status: 200 });
+  expect(await passedOn({ path: "/apis/g/v1/a%2Fb//c/../(d)", rawQuery: "b=2&a=1", headers: { host: "api.example.com", te: "trailers", "audit-id": "theirs", "if-none-match": "x" } })).toMatchObject({ type: "raw", status: 200 });
   expect(got).toMatchObject({
     host: "10.43.0.9:443", "x-forwarded-proto": "https", "x-forwarded-host": "10.43.0.9:443", "x-forwarded-uri": "/apis/g/v1/a/b/%28d%29", "x-forwarded-for": "192.0.2.1", "x-remote-user": "jane", "audit-id": "audit-7", te: "trailers",
   });
+  expect(spelled).toEqual(expect.arrayContaining(["Host", "Te", "If-None-Match", "X-Forwarded-For", "X-Remote-User"]));
   expect(asked).toEqual({ url: "/apis/g/v1/a/b//c/../%28d%29?a=1&b=2", body: "" });
 });
 

@@ -283,9 +283,9 @@ test("a delivery that is under way when the server ends is not broken off, and w
 test("a request is recorded as it came: when, and of a client's name so much", () => {
   const events: AuditEvent[] = [];
   const auditing = auditor({ policy: readPolicy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]"), sinks: [{ write: (event) => void events.push(event), part: { name: "test", run: () => Promise.resolve() } }], clock: systemClock, metrics: metricsRegistry() });
-  const request = { path: "/api", query: new URLSearchParams(), remoteAddress: "10.0.0.9", header: (name: string) => (name === "user-agent" ? "x".repeat(1025) : undefined) } as unknown as ServerRequest;
+  const request = { path: "/api", wire: { rawPath: "/%61pi", rawQuery: "a=%20" }, query: new URLSearchParams(), remoteAddress: "10.0.0.9", header: (name: string) => (name === "user-agent" ? "x".repeat(1025) : undefined) } as unknown as ServerRequest;
   auditing.begin(request, asked("GET", "/api"), { auditId: "id", receivedMs: 1000 });
-  expect(events).toMatchObject([{ stage: "RequestReceived", userAgent: `${"x".repeat(1024)}...TRUNCATED`, requestReceivedTimestamp: "1970-01-01T00:00:01.000000Z", stageTimestamp: "1970-01-01T00:00:01.000000Z" }]);
+  expect(events).toMatchObject([{ stage: "RequestReceived", requestURI: "/%61pi?a=%20", userAgent: `${"x".repeat(1024)}...TRUNCATED`, requestReceivedTimestamp: "1970-01-01T00:00:01.000000Z", stageTimestamp: "1970-01-01T00:00:01.000000Z" }]);
 });
 
 test("events are delivered in lists, again when they were not taken, and the last ones when the server ends", async () => {

@@ -106,7 +106,8 @@ export class AuditRecord {
     this.#deps = deps;
     const { path, wire, query } = deps.request;
     const search = wire?.rawQuery ?? query.toString();
-    this.#uri = search === "" ? path : `${path}?${search}`;
+    const asked = wire?.rawPath ?? path;
+    this.#uri = search === "" ? asked : `${asked}?${search}`;
     this.#objectRef = objectReference(deps.attributes);
   }
 

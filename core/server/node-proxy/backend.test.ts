@@ -27,6 +27,14 @@ test.each([
   expect([told.code, dialled]).toEqual(asked ? [503, [ip]] : [400, []]);
 });
 
+test.each([["65536", "address 65536: invalid port"], ["web", "lookup tcp/web: unknown port"]])("a port %s is none: %s", async (port, told) => {
+  await using api = await apiServer({ special: { connections: nodeProxyHandlers({ dialer: { connect: () => Promise.reject(new Error("refused")) }, kubeletTls: () => ({ ca: "", cert: "", key: "" }) }) } });
+  const path = "/api/v1/namespaces/a/pods";
+  await api.ask("POST", path, { body: { metadata: { name: "p" }, spec: { containers: [{ name: "c", image: "i" }] } } });
+  await api.ask("PATCH", `${path}/p/status`, { headers: { "content-type": "application/merge-patch+json" }, body: { status: { podIP: "10.0.0.7", podIPs: [{ ip: "10.0.0.7" }] } } });
+  expect((await api.ask("GET", `${path}/p:${port}/proxy/`)).body).toMatchObject({ code: 503, message: `error trying to reach service: dial tcp: ${told}` });
+});
+
 test("a kubelet is told that it is the API server that comes, and must be the node that is meant by the cluster's own word", async () => {
   const pki = await testPki();
   const { keyPem: key, certificatePem: cert } = pki.leaf("serving-kubelet");

@@ -178,7 +178,7 @@ export async function nodeBackend(deps: NodeProxyDeps, scope: Scope): Promise<Ba
 
 function portNumber(text: string): number {
   const port = Number(text);
-  if (!Number.isInteger(port) || port < 1 || port > 65535) throw serviceUnavailable(`error trying to reach service: dial tcp: lookup tcp/${text}: unknown port`);
+  if (!Number.isInteger(port) || port < 1 || port > 65535) throw serviceUnavailable(`error trying to reach service: dial tcp: ${/^\d+$/.test(text) && port > 0 ? `address ${text}: invalid port` : `lookup tcp/${text}: unknown port`}`);
   return port;
 }
 

@@ -185,11 +185,14 @@ function passedOn(request: ServerRequest, wanted: (header: { readonly name: stri
     if (name === "x-forwarded-for") forwardedFor = `${value}, ${forwardedFor}`;
     else if (name === "sec-websocket-protocol") {
       const protocols = value.split(",").map((one) => one.trim()).filter((one) => !one.startsWith(BEARER_PROTOCOL));
-      if (protocols.length > 0) pairs.push([name, protocols.join(", ")]);
-    } else pairs.push([name, value]);
+      if (protocols.length > 0) pairs.push([spelled(name), protocols.join(", ")]);
+    } else pairs.push([spelled(name), value]);
   }
   return [...pairs, ["X-Forwarded-For", forwardedFor]];
 }
+
+/** As Go sends it: small servers may know no other spelling. */
+function spelled(name: string): string { return name.replace(/(?:^|-)[a-z]/g, (start) => start.toUpperCase()); }
 
 /** What we say ourselves is not also said by the client. */
 function isIn(headers: HeaderPairs, name: string): boolean { return headers.some(([own]) => own.toLowerCase() === name); }

@@ -381,3 +381,16 @@ test.each([["application/json"], ["application/json;as=PartialObjectMetadata;v=v
   const told = Object.fromEntries(own.metrics.render().split("\n").filter((line) => /^apiserver_watch_events_sizes_(sum|count)\{group="",resource="configmaps",version="v1"\}/.test(line)).map((line) => [line.replace(/\{.*/, ""), Number(line.split(" ")[1])]));
   expect(told).toEqual({ apiserver_watch_events_sizes_count: 3, apiserver_watch_events_sizes_sum: events.reduce((sum, event) => sum + Buffer.byteLength(`${JSON.stringify(event).replace(/[<>]/g, "\\u003c")}\n`), 0) });
 });
+
+test("an age in a watch of Tables is that of its event: what is made an hour after the watch began is new", async () => {
+  let hours = 0;
+  await using own = await apiServer({ clock: { ...systemClock, nowMs: () => systemClock.nowMs() + hours * 3_600_000 } });
+  await own.ask("POST", MAPS, { body: { metadata: { name: "old" } } });
+  const events = own.events(MAPS, 3, { headers: { accept: "application/json;as=Table;v=v1;g=meta.k8s.io" } });
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  hours = 1;
+  await own.ask("POST", MAPS, { body: { metadata: { name: "new" } } });
+  await own.ask("PATCH", `${MAPS}/old`, { body: { data: { a: "1" } }, headers: { "content-type": "application/merge-patch+json" } });
+  const ages = (await events as { object: { rows: { cells: string[] }[] } }[]).map(({ object }) => object.rows[0]!.cells.at(-1));
+  expect(ages).toEqual([expect.stringMatching(/^\ds$/), expect.stringMatching(/^\ds$/), "60m"]);
+});
