@@ -107,8 +107,10 @@ test("an archive during whose import the runtime ended is tried once more when i
   const run = ctr(calls);
   let ends = 1;
   const asked: boolean[] = [];
-  const names = await importDirectory(those, new Set(), {
+  const names: string[] = [];
+  await importDirectory(those, new Set(), {
     log: silentLog, signal,
+    imported: async (images) => void names.push(...images),
     isBack: async () => { asked.push(true); return true; },
     run: async (...call) => (call[1]!.includes("import") && ends-- > 0 ? { exitCode: 1, stdout: "", stderr: "ctr: error reading from server: EOF" } : await run(...call)),
   });

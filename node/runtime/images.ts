@@ -126,19 +126,20 @@ interface ImportDirectoryOptions {
   readonly signal: AbortSignal;
   /** Asked when an archive cannot be imported: whether the runtime was gone, and is back. Then it is tried once more. */
   readonly isBack?: (signal: AbortSignal) => Promise<boolean>;
+  /** Called after each archive, with what was in it. Does not throw. */
+  readonly imported?: (images: readonly string[]) => Promise<void>;
   readonly run?: Exec;
 }
 
-/** Imports what is new or changed in the images directory, or no longer `present`, and returns the images' names. A bad archive is reported, and keeps no other. */
-export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<string>, { log, signal, isBack = async () => false, run = exec }: ImportDirectoryOptions): Promise<string[]> {
+/** Imports what is new or changed in the images directory, or no longer `present`. A bad archive is reported, and keeps no other. */
+export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<string>, { log, signal, isBack = async () => false, imported = async () => undefined, run = exec }: ImportDirectoryOptions): Promise<void> {
   mkdirSync(paths.imagesDir, { recursive: true });
   const files = readdirSync(paths.imagesDir).filter((name) => ARCHIVE.test(name)).sort();
-  if (files.length === 0) return [];
+  if (files.length === 0) return;
   const before = readImported(paths.importedFile);
   const after: Record<string, Imported[string]> = {};
-  const imported: string[] = [];
   for (const name of files) {
-    if (signal.aborted) return imported;
+    if (signal.aborted) return;
     const { size: sizeBytes, mtimeMs: modifiedMs } = statSync(join(paths.imagesDir, name));
     const known = before[name];
     if (known && known.sizeBytes === sizeBytes && known.modifiedMs === modifiedMs && known.images?.every((image) => present.has(image))) {
@@ -153,15 +154,14 @@ export async function importDirectory(paths: RuntimePaths, present: ReadonlySet<
         throw error;
       });
       after[name] = { sizeBytes, modifiedMs, images };
-      imported.push(...images);
       note(paths, { ...before, ...after }); // whoever is stopped among them goes on with the next one: on a small machine each takes minutes
       log.info("images imported", { file: name, images });
+      await imported(images);
     } catch (error) {
       log.error("images cannot be imported", { file: name, error });
     }
   }
   note(paths, after);
-  return imported;
 }
 
 function note({ importedFile }: Pick<RuntimePaths, "importedFile">, imported: Imported): void {

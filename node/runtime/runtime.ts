@@ -71,7 +71,7 @@ export interface ContainerRuntimeDeps {
 }
 
 export interface ContainerRuntime extends Runnable {
-  /** While archives of images are being imported: their end. */
+  /** While archives of images are being imported: the end of the one that is. */
   importing(): Promise<void> | undefined;
   readonly paths: RuntimePaths;
   readonly socketPath: string;
@@ -94,7 +94,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
   const paths = runtimePaths(realDirectory(options.dataDir));
   const cniConfDir = options.cniConfDir ?? paths.cniConfDir;
   const searchPath = `${paths.binDir}:${MACHINE_PATH}`;
-  let importing: Promise<void> | undefined;
+  let importing: Promise<void> | undefined, archive: Promise<void> | undefined;
 
   /** What a node that was switched off left: its mounts and processes are gone, only the notes about them are here. */
   function forgetLastBoot(): void {
@@ -141,17 +141,30 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
 
   /** Beside all else: a gigabyte takes minutes on an SD card, in which nobody must take the node for dead. */
   async function importArchives(present: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
-    try {
-      const names = await importDirectory(paths, present, { log, signal, isBack: (stop) => comesBack({ cri, clock }, stop) });
+    const untilKnown = async (names: readonly string[]): Promise<void> => {
       const unknown = await untilCriKnows(names, { cri, clock, signal });
       if (unknown.length > 0) log.warn("containerd has not told CRI of images that it has imported", { images: unknown });
+    };
+    let imported = Promise.withResolvers<void>();
+    archive = imported.promise;
+    const next = (): void => {
+      const { resolve } = imported;
+      imported = Promise.withResolvers<void>();
+      archive = imported.promise;
+      resolve();
+    };
+    try {
+      await importDirectory(paths, present, { log, signal, isBack: (stop) => comesBack({ cri, clock }, stop), imported: (names) => untilKnown(names).catch(() => undefined).finally(next) });
     } catch (error) {
       if (!signal.aborted) log.error("archives of images cannot be imported", { error });
+    } finally {
+      archive = undefined;
+      imported.resolve();
     }
   }
 
   return {
-    name: "container-runtime", importing: () => importing, paths, socketPath: paths.socket, binDir: paths.binDir, cniBinDir: paths.cniBinDir, cniConfDir, searchPath,
+    name: "container-runtime", importing: () => archive, paths, socketPath: paths.socket, binDir: paths.binDir, cniBinDir: paths.cniBinDir, cniConfDir, searchPath,
     async run(signal, ready) {
       const unpacking = { asset, agentDir: paths.agent, log, unpack: options.unpack };
       await unpackBundle(unpacking);
@@ -175,7 +188,7 @@ export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts
           const { images = [] } = await cri.call("ImageService/ListImages", {}, { signal: stop });
           const present = new Set(images.flatMap((image) => image.repo_tags ?? []));
           if (!present.has(PAUSE_IMAGE)) await untilCriKnows(await importImages(paths, join(paths.current, "images/pause.tar"), { pin: true, signal: stop }), { cri, clock, signal: stop });
-          importing = importArchives(present, quit).finally(() => { importing = undefined; });
+          importing ??= importArchives(present, quit);
         },
       }, { clock, log }, signal, ready).finally(async () => {
         over.abort();
