@@ -1,7 +1,7 @@
 /**
  * pods/log, pods/exec, pods/attach, pods/portforward: found here which container of which node is meant, answered by that node's kubelet.
  *
- * The kubelet speaks every protocol clients do, so what it says goes through as bytes.
+ * The kubelet speaks every protocol clients do (since 1.36), so what it says goes through as bytes.
  *
  * Source: kubernetes v1.36 pkg/registry/core/pod/strategy.go, pkg/registry/core/pod/rest/{log,subresources,authorize}.go
  */
