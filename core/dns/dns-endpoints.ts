@@ -6,7 +6,8 @@
  *
  * Where the pod network is somebody else's, nobody has to have that gateway: there it is the node's own address.
  *
- * The Service has internalTrafficPolicy Local, so a node's proxy uses only that node's.
+ * The Service has internalTrafficPolicy Local, so a node's proxy uses only that node's. A node of somebody else's kubelet has no DNS within: its slice has a few of the nodes
+ * that have it and are ready, under its own name, for its proxy to take them.
  */
 import { createHash } from "node:crypto";
 import { isDeepStrictEqual } from "node:util";
@@ -15,7 +16,9 @@ import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
 import { type NewObject, objectKey } from "../api/meta/object-meta.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "../api/meta/status-error.ts";
 import type { Client } from "../client/client.ts";
+import type { Index } from "../client/informer.ts";
 import type { Informers } from "../client/informer-factory.ts";
+import { isOurNode } from "../client/our-nodes.ts";
 import { ENDPOINT_SLICES, NODES } from "../client/resources.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Runnable } from "../lifecycle/run-all.ts";
@@ -26,6 +29,9 @@ import { DNS_PORT } from "./dns.ts";
 
 const NAMESPACE = "kube-system", SERVICE = "kube-dns", MANAGER = "coracle-dns";
 const NAME_LENGTH_MAX = 253;
+/** How many nodes answer for one that has no DNS. */
+const STAND_INS_MAX = 3;
+const OTHERS: Index<Node> = { name: "of somebody else's kubelet", valuesOf: (node) => (isOurNode(node) ? [] : ["yes"]) };
 
 export interface DnsEndpointsOptions { readonly client: Client; readonly informers: Informers; readonly ownNetwork: boolean; readonly clock: Clock; readonly log: Log }
 
@@ -42,6 +48,12 @@ export function dnsAddresses({ metadata, spec = {}, status }: DnsNode, { ownNetw
   });
 }
 
+/** The nodes whose DNS answers for those that have none. Servers come first: they are the ones that stay. */
+export function standIns(nodes: Iterable<Readonly<Node>>): Readonly<Node>[] {
+  const rank = ({ metadata: { name, labels } }: Readonly<Node>): string => `${labels?.["node-role.kubernetes.io/control-plane"] === undefined ? 1 : 0} ${name}`;
+  return [...nodes].filter((node) => isOurNode(node) && isReady(node) && node.metadata.deletionTimestamp === undefined).toSorted((a, b) => (rank(a) < rank(b) ? -1 : 1)).slice(0, STAND_INS_MAX);
+}
+
 export function dnsEndpoints({ client, informers, ownNetwork, clock, log }: DnsEndpointsOptions): Runnable {
   const nodes = informers.of(NODES);
   const slices = informers.of(ENDPOINT_SLICES);
@@ -51,7 +63,7 @@ export function dnsEndpoints({ client, informers, ownNetwork, clock, log }: DnsE
   async function reconcile(nodeName: string, signal: AbortSignal): Promise<void> {
     const node = nodes.get(objectKey("", nodeName));
     if (!node || node.metadata.deletionTimestamp !== undefined) return; // the garbage collector takes its slices
-    const all = slicesOf(node, dnsAddresses(node, { ownNetwork }));
+    const all = slicesOf(node, (isOurNode(node) ? [node] : standIns(nodes.list())).flatMap((one) => dnsAddresses(one, { ownNetwork })));
     for (const wanted of all) {
       const found = slices.get(objectKey(NAMESPACE, wanted.metadata.name!));
       if (!found) await resource.create(wanted, { signal });
@@ -67,7 +79,10 @@ export function dnsEndpoints({ client, informers, ownNetwork, clock, log }: DnsE
     name: "dns-endpoints",
     async run(signal, ready) {
       const unwatch = [
-        nodes.onChange(({ object }) => queue.add(object.metadata.name)),
+        nodes.onChange(({ object, old, deleted }) => {
+          queue.add(object.metadata.name);
+          if (deleted || old === undefined || isReady(old) !== isReady(object)) for (const { metadata } of nodes.by(OTHERS, "yes")) queue.add(metadata.name);
+        }),
         slices.onChange(({ object: { metadata } }) => {
           const owner = metadata.labels?.["endpointslice.kubernetes.io/managed-by"] === MANAGER ? metadata.ownerReferences?.[0]?.name : undefined;
           if (owner !== undefined) queue.add(owner);
@@ -93,21 +108,27 @@ export function dnsEndpoints({ client, informers, ownNetwork, clock, log }: DnsE
 }
 
 function slicesOf(node: Readonly<Node>, addresses: readonly string[]): NewObject<EndpointSlice>[] {
-  return addresses.map((address) => {
-    const v6 = address.includes(":");
-    return {
-      apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice",
-      metadata: {
-        name: sliceName(node.metadata.name, v6), namespace: NAMESPACE,
-        labels: { "kubernetes.io/service-name": SERVICE, "endpointslice.kubernetes.io/managed-by": MANAGER, "k8s-app": "kube-dns" },
-        ownerReferences: [{ apiVersion: "v1", kind: "Node", name: node.metadata.name, uid: node.metadata.uid }],
-      },
-      addressType: v6 ? "IPv6" : "IPv4",
-      endpoints: [{ addresses: [address], conditions: { ready: true, serving: true, terminating: false }, nodeName: node.metadata.name }],
-      ports: [{ name: "dns", port: DNS_PORT, protocol: "UDP" }, { name: "dns-tcp", port: DNS_PORT, protocol: "TCP" }],
-    };
+  return [false, true].flatMap((v6) => {
+    const ofFamily = addresses.filter((address) => address.includes(":") === v6);
+    return ofFamily.length === 0 ? [] : [sliceOf(node, ofFamily, v6)];
   });
 }
+
+function sliceOf(node: Readonly<Node>, addresses: readonly string[], v6: boolean): NewObject<EndpointSlice> {
+  return {
+    apiVersion: "discovery.k8s.io/v1", kind: "EndpointSlice",
+    metadata: {
+      name: sliceName(node.metadata.name, v6), namespace: NAMESPACE,
+      labels: { "kubernetes.io/service-name": SERVICE, "endpointslice.kubernetes.io/managed-by": MANAGER, "k8s-app": "kube-dns" },
+      ownerReferences: [{ apiVersion: "v1", kind: "Node", name: node.metadata.name, uid: node.metadata.uid }],
+    },
+    addressType: v6 ? "IPv6" : "IPv4",
+    endpoints: addresses.map((address) => ({ addresses: [address], conditions: { ready: true, serving: true, terminating: false }, nodeName: node.metadata.name })),
+    ports: [{ name: "dns", port: DNS_PORT, protocol: "UDP" }, { name: "dns-tcp", port: DNS_PORT, protocol: "TCP" }],
+  };
+}
+
+function isReady({ status }: Readonly<Node>): boolean { return status?.conditions?.some(({ type, status: is }) => type === "Ready" && is === "True") ?? false; }
 
 function sliceName(node: string, v6: boolean): string {
   const name = `${SERVICE}-${node}${v6 ? "-ipv6" : ""}`;

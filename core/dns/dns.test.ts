@@ -143,6 +143,29 @@ test("an endpoint goes with the node's address of its family", async () => {
   await ended;
 });
 
+test("a node of another kubelet, which has no DNS, gets that of ready nodes that have: servers first, and no more than three", async () => {
+  const api = fakeApi();
+  const stop = new AbortController();
+  const informers = informerFactory({ client: api.client, clock: systemClock, random: systemRandom, log: silentLog });
+  const ended = Promise.all([informers.run(stop.signal, () => {}), dnsEndpoints({ client: api.client, informers, ownNetwork: true, clock: systemClock, log: silentLog }).run(stop.signal, () => {})]);
+  const found = () => api.all(ENDPOINT_SLICES).filter(({ metadata }) => metadata.name === "kube-dns-k").flatMap(({ endpoints }) => endpoints!.map(({ addresses, nodeName }) => `${addresses.join()} ${nodeName}`)).join(", ");
+  const nodes = api.client.resource(NODES);
+  const node = (name: string, third: number, { kubeletVersion = "v1.36.0+coracle0.1.0", ready = "True", labels = {} } = {}) =>
+    nodes.create({ apiVersion: "v1", kind: "Node", metadata: { name, labels }, spec: { podCIDR: `10.42.${third}.0/24` }, status: { conditions: [{ type: "Ready", status: ready }], nodeInfo: { kubeletVersion } } } as never, { signal });
+  await node("k", 0, { kubeletVersion: "v1.36.0" });
+  await node("l", 9, { kubeletVersion: "v1.32.10-kubeedge-v1.23.0" });
+  await node("a", 1);
+  await node("b", 2, { ready: "False" });
+  const c = await node("c", 3);
+  await eventually(found, (all) => all === "10.42.1.1 k, 10.42.3.1 k");
+  for (const [i, name] of ["d", "s"].entries()) await node(name, 4 + i, { labels: name === "s" ? { "node-role.kubernetes.io/control-plane": "" } : {} });
+  await eventually(found, (all) => all === "10.42.5.1 k, 10.42.1.1 k, 10.42.3.1 k");
+  await nodes.updateStatus({ ...c, status: { ...c.status, conditions: [{ type: "Ready", status: "Unknown" }] } } as never, { signal });
+  await eventually(found, (all) => all === "10.42.5.1 k, 10.42.1.1 k, 10.42.4.1 k");
+  stop.abort();
+  await ended;
+});
+
 test("where the pod network is somebody else's, or Windows', DNS is at the node's own addresses", () => {
   const node = (os: string) => ({ metadata: { labels: { "kubernetes.io/os": os } }, spec: { podCIDR: "10.42.3.0/24" }, status: { addresses: [{ type: "InternalIP", address: "172.16.0.1" }, { type: "InternalIP", address: "fd00::1" }, { type: "Hostname", address: "n1" }] } });
   expect(dnsAddresses(node("linux"), { ownNetwork: true })).toEqual(["10.42.3.1"]);

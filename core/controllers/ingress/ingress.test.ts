@@ -9,15 +9,15 @@ import { ingressController } from "./ingress.ts";
 import { holdsPorts, nodePortProblem } from "./node-ports.ts";
 import { ingressSlices, withPorts } from "./plan.ts";
 
-const node = (name: string, addresses: readonly string[], { ready = "True", os = "linux" } = {}): Node => ({
+const node = (name: string, addresses: readonly string[], { ready = "True", os = "linux", kubeletVersion = "v1.36.0+coracle0.1.0" } = {}): Node => ({
   apiVersion: "v1", kind: "Node", metadata: { name, labels: { "kubernetes.io/os": os } } as unknown as Node["metadata"], spec: {},
-  status: { addresses: addresses.map((address) => ({ type: "InternalIP", address })), conditions: [{ type: "Ready", status: ready }] } as unknown as Node["status"],
+  status: { addresses: addresses.map((address) => ({ type: "InternalIP", address })), conditions: [{ type: "Ready", status: ready }], nodeInfo: { kubeletVersion } } as unknown as Node["status"],
 });
 const ingress = (name: string, ingressClassName: string): NewObject<Ingress> => ({ apiVersion: "networking.k8s.io/v1", kind: "Ingress", metadata: { name, namespace: "default" }, spec: { ingressClassName } });
 
-test("each family has its slice: the nodes with an address of it, Windows excepted", () => {
+test("each family has its slice: the nodes with an address of it, except Windows and those of other kubelets, which serve no ingress", () => {
   const service = { metadata: { name: "coracle-ingress", uid: "u" }, spec: { ipFamilies: ["IPv6", "IPv4"] } } as unknown as Service;
-  const slices = ingressSlices(service, [node("b", ["10.0.0.2", "fd00::2"], { ready: "False" }), node("a", ["10.0.0.1"]), node("w", ["10.0.0.3"], { os: "windows" })]);
+  const slices = ingressSlices(service, [node("b", ["10.0.0.2", "fd00::2"], { ready: "False" }), node("a", ["10.0.0.1"]), node("w", ["10.0.0.3"], { os: "windows" }), node("k", ["10.0.0.4"], { kubeletVersion: "v1.36.0" })]);
   expect(slices.map(({ metadata, addressType, endpoints }) => [metadata.name, addressType, endpoints!.map(({ addresses, conditions }) => `${addresses[0]} ${conditions?.ready}`)])).toEqual([
     ["coracle-ingress-ipv4", "IPv4", ["10.0.0.1 true", "10.0.0.2 false"]], ["coracle-ingress-ipv6", "IPv6", ["fd00::2 false"]],
   ]);

@@ -14,6 +14,7 @@ import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import { keyOf, labelsOf, type NewObject, type ObjectKey, objectKey, splitKey } from "../../api/meta/object-meta.ts";
 import { isAlreadyExists, isNotFound } from "../../api/meta/status-error.ts";
 import type { Index } from "../../client/informer.ts";
+import { isOurNode } from "../../client/our-nodes.ts";
 import { ENDPOINT_SLICES, INGRESS_CLASSES, INGRESSES, NODES, SERVICES } from "../../client/resources.ts";
 import { INGRESS_SERVICE, isOurIngress, isSecure } from "../../ingress/ingress-class.ts";
 import { ourGateways } from "../../ingress/gateway.ts";
@@ -113,7 +114,7 @@ export function ingressController({ client, informers, gateways, reserved }: Ing
       ...(gateways ? [watchOf(gateways, SHARED)] : []),
       mapped(services, ({ object, old }) => (keyOf(object) === SERVICE ? everything() : isFrontService(object) || (gateways && holdsPorts(object, old)) ? [SHARED] : [])),
       mapped(slices, ({ object }) => (labelsOf(object)["endpointslice.kubernetes.io/managed-by"] === INGRESS_SLICE_MANAGER ? [SHARED] : [])),
-      mapped(nodes, ({ object, old, deleted }) => (deleted || old === undefined || !isDeepStrictEqual([ready(object.status), object.status?.addresses, object.metadata.deletionTimestamp], [ready(old.status), old.status?.addresses, old.metadata.deletionTimestamp]) ? [SHARED] : [])),
+      mapped(nodes, ({ object, old, deleted }) => (deleted || old === undefined || !isDeepStrictEqual([ready(object.status), object.status?.addresses, object.metadata.deletionTimestamp, isOurNode(object)], [ready(old.status), old.status?.addresses, old.metadata.deletionTimestamp, isOurNode(old)]) ? [SHARED] : [])),
     ],
     async reconcile(key, { signal }) {
       if (key === SHARED) return ensureServices(signal);

@@ -1,5 +1,5 @@
 /**
- * What makes requests arrive at the nodes' ingress: a Service of type LoadBalancer, and EndpointSlices with the ready nodes. A Gateway that does not go together with older
+ * What makes requests arrive at the nodes' ingress: a Service of type LoadBalancer, and EndpointSlices with the ready nodes that have one. A Gateway that does not go together with older
  * ones has such a Service of its own. Pure.
  *
  * externalTrafficPolicy Local: the node that a request arrives at serves it, and knows where it comes from.
@@ -8,6 +8,7 @@ import type { Node, Service, ServicePort, ServiceStatus } from "../../api/gen/co
 import type { EndpointSlice } from "../../api/gen/discovery.v1.ts";
 import type { IngressLoadBalancerIngress } from "../../api/gen/networking.v1.ts";
 import { isDeleting, keyOf, labelsOf, type NewObject } from "../../api/meta/object-meta.ts";
+import { isOurNode } from "../../client/our-nodes.ts";
 import { doorsOf, GATEWAY_SERVICE_LABELS, ownServiceName, portName, type Protocol, TARGET_PORTS } from "../../ingress/gateway-fronts.ts";
 import { GATEWAY_GROUP, type Gateway } from "../../ingress/gateway-types.ts";
 import { HTTP_PORT, HTTPS_PORT, INGRESS_SERVICE } from "../../ingress/ingress-class.ts";
@@ -65,7 +66,7 @@ export function withPorts(service: Pick<Service, "spec">, wanted: ReadonlyMap<nu
 }
 
 export function ingressSlices(service: Readonly<Service>, nodes: readonly Readonly<Node>[]): NewObject<EndpointSlice>[] {
-  const usable = nodes.filter((node) => !isDeleting(node) && labelsOf(node)["kubernetes.io/os"] !== "windows").toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
+  const usable = nodes.filter((node) => !isDeleting(node) && isOurNode(node) && labelsOf(node)["kubernetes.io/os"] !== "windows").toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1));
   return (["IPv4", "IPv6"] as const).filter((family) => service.spec?.ipFamilies?.includes(family)).flatMap((addressType) => {
     const endpoints = usable.flatMap((node) => {
       const address = (node.status?.addresses ?? []).find((one) => one.type === "InternalIP" && parseIp(one.address)?.family === (addressType === "IPv4" ? 4 : 6))?.address;

@@ -57,6 +57,30 @@ test("a kubelet is told that it is the API server that comes, and must be the no
   await running;
 });
 
+test("a kubelet that cannot be reached: what is said of it has no reason of the API's; nor is it asked for what only those speak that say so", async () => {
+  const dialled: string[] = [];
+  const dialer = { connect: ({ nodeName }: { readonly nodeName?: string | undefined }) => { dialled.push(nodeName!); return Promise.reject(new Error("dial tcp 10.0.0.7:10250: connect: connection refused")); } };
+  await using api = await apiServer({ special: { connections: nodeProxyHandlers({ dialer, kubeletTls: () => ({ ca: "", cert: "", key: "" }) }) } });
+  for (const [name, declaredFeatures] of [["old", undefined], ["new", ["ExtendWebSocketsToKubelet"]]] as const) {
+    await api.ask("POST", "/api/v1/nodes", { body: { metadata: { name } } });
+    await api.ask("PATCH", `/api/v1/nodes/${name}/status`, { headers: { "content-type": "application/merge-patch+json" }, body: { status: { addresses: [{ type: "InternalIP", address: "10.0.0.7" }], declaredFeatures } } });
+    await api.ask("POST", "/api/v1/namespaces/a/pods", { body: { metadata: { name }, spec: { nodeName: name, containers: [{ name: "c", image: "i" }] } } });
+  }
+  const asked = async (path: string, protocol?: string) => {
+    const [plain, query] = path.split("?");
+    const { body } = await api.ask("GET", `/api/v1/namespaces/a/pods/${plain}`, { query: Object.fromEntries(new URLSearchParams(query)), headers: { connection: "Upgrade", upgrade: "websocket", ...(protocol === undefined ? {} : { "sec-websocket-protocol": protocol }) } });
+    return [body.code, body.reason, body.message];
+  };
+  const refused = "dial tcp 10.0.0.7:10250: connect: connection refused", backend = [500, undefined, `error dialing backend: ${refused}`];
+  expect(await asked("old/log")).toEqual([500, undefined, `Get "https://10.0.0.7:10250/containerLogs/a/old/c": ${refused}`]);
+  for (const protocol of [undefined, "v4.channel.k8s.io", "v5.channel.k8s.io, v4.channel.k8s.io"]) expect(await asked("old/exec?command=a&stdout=1", protocol)).toEqual(backend);
+  for (const [path, protocol] of [["exec?command=a&stdout=1", "base64url.bearer.authorization.k8s.io.abc, v5.channel.k8s.io"], ["attach?stdout=1", "v5.channel.k8s.io"], ["portforward?ports=1", "SPDY/3.1+portforward.k8s.io"]] as const) {
+    const before = dialled.length;
+    expect([await asked(`old/${path}`, protocol), dialled.length]).toEqual([[400, "BadRequest", `the kubelet of node "old" does not speak ${protocol.split(", ").at(-1)} over WebSocket`], before]);
+    expect(await asked(`new/${path}`, protocol)).toEqual(backend);
+  }
+});
+
 test("what may not stand in a path is escaped for the pod, and in where it sends the client", async () => {
   const heads: string[] = [];
   const pod = createServer((socket) => socket.once("data", (head: Buffer) => {

@@ -55,13 +55,18 @@ const KUBELET_PORT = 10250;
 /** Source: kubeadm's --kubelet-preferred-address-types, names last */
 const ADDRESS_TYPES = ["InternalIP", "ExternalIP", "InternalDNS", "ExternalDNS", "Hostname"] as const;
 
+export interface KubeletBackend extends Backend {
+  /** What the node has declared that it can. */
+  readonly features: readonly string[];
+}
+
 /** The kubelet of a node. Throws 404. */
-export async function kubeletBackend(deps: NodeProxyDeps, scope: Scope, nodeName: string, { verify = true }: { readonly verify?: boolean } = {}): Promise<Backend> {
-  const { host, port } = await kubeletAddress(scope, nodeName);
+export async function kubeletBackend(deps: NodeProxyDeps, scope: Scope, nodeName: string, { verify = true }: { readonly verify?: boolean } = {}): Promise<KubeletBackend> {
+  const { host, port, features } = await kubeletAddress(scope, nodeName);
   const { clock } = scope.server;
   const { signal } = scope;
   return {
-    host: hostPort(host, port), scheme: "https",
+    host: hostPort(host, port), scheme: "https", features,
     async connect() {
       const { ca, cert, key, releasedMs } = deps.kubeletTls();
       return await secure(await deps.dialer.connect({ nodeName, host, port, signal }), { ca: verify ? ca : undefined, client: { cert, key }, serverName: KUBELET_SERVER_NAME, names: [{ type: "DNS", value: nodeName }], releasedMs }, { clock, signal });
@@ -69,7 +74,7 @@ export async function kubeletBackend(deps: NodeProxyDeps, scope: Scope, nodeName
   };
 }
 
-async function kubeletAddress({ server, info, signal }: Scope, nodeName: string): Promise<{ readonly host: string; readonly port: number }> {
+async function kubeletAddress({ server, info, signal }: Scope, nodeName: string): Promise<{ readonly host: string; readonly port: number; readonly features: readonly string[] }> {
   const { object } = await server.registry.storeOf("", "nodes")!.get("", nodeName, signal).catch((error: unknown) => {
     throw isNotFound(error) ? notFound({ group: "", resource: info.resource }, nodeName) : error; // upstream's store takes the resource from the request
   });
@@ -77,7 +82,7 @@ async function kubeletAddress({ server, info, signal }: Scope, nodeName: string)
   const addresses = node.status?.addresses ?? [];
   const host = ADDRESS_TYPES.map((type) => addresses.find((one) => one.type === type)?.address).find((address) => address !== undefined && address !== "");
   if (host === undefined) throw statusError({ code: 500, reason: "", message: `no preferred addresses found; known addresses: [${addresses.map(({ type, address }) => `{${type} ${address}}`).join(" ")}]` });
-  return { host, port: node.status?.daemonEndpoints?.kubeletEndpoint?.Port || KUBELET_PORT };
+  return { host, port: node.status?.daemonEndpoints?.kubeletEndpoint?.Port || KUBELET_PORT, features: node.status?.declaredFeatures ?? [] };
 }
 
 /** What listens on a port of a pod, or of a node: with TLS unverified, as upstream does, because nobody knows its CA. */

@@ -9,7 +9,7 @@
 import { posix } from "node:path";
 import { pipeline, type Readable, Transform } from "node:stream";
 import { createGunzip } from "node:zlib";
-import { badRequest, internalError, serviceUnavailable } from "../../api/meta/status-error.ts";
+import { badRequest, internalError, serviceUnavailable, statusError, type StatusError } from "../../api/meta/status-error.ts";
 import { isHandedOver } from "../../net/http-server.ts";
 import { http1Request, type HeaderPairs, type Http1Request, type Http1Response } from "../../net/http1-client.ts";
 import { askKept } from "../../net/kept-connections.ts";
@@ -24,7 +24,7 @@ import { escapeIllegal, rewriteHtml, rewriteLocation, type Rewriting } from "./r
 const HOP_BY_HOP: ReadonlySet<string> = new Set(["connection", "proxy-connection", "keep-alive", "proxy-authenticate", "proxy-authorization", "te", "trailer", "transfer-encoding", "upgrade"]);
 const CREDENTIALS: ReadonlySet<string> = new Set(["authorization", "x-remote-user", "x-remote-group", "x-remote-uid", "impersonate-user", "impersonate-group", "impersonate-uid"]);
 const CREDENTIAL_PREFIXES = ["impersonate-extra-", "x-remote-extra-"];
-const BEARER_PROTOCOL = "base64url.bearer.authorization.k8s.io.";
+export const BEARER_PROTOCOL = "base64url.bearer.authorization.k8s.io.";
 /** Source: upgradeaware.go removeCORSHeaders */
 const CORS: ReadonlySet<string> = new Set(["access-control-allow-credentials", "access-control-allow-headers", "access-control-allow-methods", "access-control-allow-origin"]);
 
@@ -42,13 +42,13 @@ const GO_CLIENT = ["User-Agent", "Go-http-client/1.1"] as const;
 /** Joins the client's connection with the backend's, once that has accepted. Throws 400 if the request is no upgrade. */
 export async function forwardUpgrade({ request, signal, server: { clock, isWithheld = () => false } }: Forwarded, backend: Backend, target: string, { identity = [], host = request.header("host") ?? backend.host }: Pick<Forwarding, "identity" | "host"> = {}): Promise<UpgradeAnswer> {
   if (!asksForUpgrade(request)) throw badRequest("Upgrade request required");
-  const connection = await backend.connect().catch((error: Error) => { throw internalError(new Error(`error dialing backend: ${error.message}`, { cause: error })); });
+  const connection = await backend.connect().catch((error: Error) => { throw failed(`error dialing backend: ${error.message}`); });
   const headers: HeaderPairs = [["Host", host], ...(request.header("user-agent") === undefined ? [GO_CLIENT] : []), ...passedOn(request, ({ name }) => name !== "content-length" && !isWithheld(name) && !isIn(identity, name), true), ...identity];
-  const response = await http1Request(connection, { method: request.method, target: escapeIllegal(target), headers, isUpgrade: true }, signal).catch((error: Error) => { throw internalError(error); });
+  const response = await http1Request(connection, { method: request.method, target: escapeIllegal(target), headers, isUpgrade: true }, signal).catch((error: Error) => { throw failed(error.message); });
   const { upgraded } = response;
   if (!upgraded && response.status < 400) {
     response.body.destroy();
-    throw internalError(new Error(`invalid upgrade response: status code ${response.status}`));
+    throw failed(`invalid upgrade response: status code ${response.status}`);
   }
   return {
     type: "upgrade",
@@ -65,6 +65,9 @@ export async function forwardUpgrade({ request, signal, server: { clock, isWithh
     },
   };
 }
+
+/** Said as it is: it has no reason of the API's. */
+function failed(message: string): StatusError { return statusError({ code: 500, reason: "", message }); }
 
 function isChunked({ headers }: Http1Response): boolean { return headers.some(([name, value]) => name.toLowerCase() === "transfer-encoding" && value.toLowerCase() === "chunked"); }
 

@@ -1,7 +1,7 @@
 /**
  * pods/log, pods/exec, pods/attach, pods/portforward: found here which container of which node is meant, answered by that node's kubelet.
  *
- * The kubelet speaks every protocol clients do, so what it says goes through as bytes.
+ * The kubelet speaks every protocol clients do (since 1.36), so what it says goes through as bytes.
  *
  * Source: kubernetes v1.36 pkg/registry/core/pod/strategy.go, pkg/registry/core/pod/rest/{log,subresources,authorize}.go
  */
@@ -14,9 +14,12 @@ import type { Answer } from "../answer.ts";
 import { attributesOf, authorize } from "../handler.ts";
 import type { Scope } from "../scope.ts";
 import { integer } from "../verbs/options.ts";
-import { kubeletBackend, type NodeProxyDeps } from "./backend.ts";
+import { type KubeletBackend, kubeletBackend, type NodeProxyDeps } from "./backend.ts";
 import { admitConnect, attachOptionsOf, execOptionsOf, isTrue, type PodStreamOptions, portsOf } from "./connect-options.ts";
-import { forwardUpgrade } from "./forward.ts";
+import { BEARER_PROTOCOL, forwardUpgrade } from "./forward.ts";
+
+/** Over WebSocket, since 1.36. */
+const NEW_PROTOCOLS: ReadonlySet<string> = new Set(["v5.channel.k8s.io", "SPDY/3.1+portforward.k8s.io"]);
 
 export async function podLog(deps: NodeProxyDeps, scope: Scope): Promise<Answer> {
   const { info, request: { query } } = scope;
@@ -34,7 +37,7 @@ export async function podLog(deps: NodeProxyDeps, scope: Scope): Promise<Answer>
   for (const name of ["sinceSeconds", "sinceTime", "tailLines", "limitBytes"] as const) if (options[name] !== undefined) params.set(name, String(options[name]));
   const backend = await kubeletBackend(deps, scope, pod.spec.nodeName, { verify });
   const target = `/containerLogs/${[info.namespace, info.name, container].map(encodeURIComponent).join("/")}${params.size > 0 ? `?${params}` : ""}`;
-  const unreachable = (error: Error): never => { throw internalError(new Error(`Get "https://${backend.host}${target}": ${error.message}`, { cause: error })); };
+  const unreachable = (error: Error): never => { throw statusError({ code: 500, reason: "", message: `Get "https://${backend.host}${target}": ${error.message}`, cause: error }); };
   const connection = await backend.connect().catch((error: Error) => {
     if (isUntrusted(error)) deps.logMeter?.notVerified();
     return unreachable(error);
@@ -117,6 +120,7 @@ async function execOrAttach(deps: NodeProxyDeps, scope: Scope, kind: "exec" | "a
   for (const [on, name] of [[streams.stdin, "input"], [streams.stdout, "output"], [streams.stderr, "error"], [streams.tty, "tty"]] as const) if (on) params.set(name, "1");
   for (const word of command) params.append("command", word);
   const backend = await kubeletBackend(deps, scope, nodeName);
+  mayUseWebSocket(scope, backend, nodeName);
   deps.streamMeter?.opened(kind);
   return await forwardUpgrade(scope, backend, `/${kind}/${[scope.info.namespace, pod.metadata.name, container].map(encodeURIComponent).join("/")}?${params}`);
 }
@@ -126,9 +130,20 @@ export async function podPortForward(deps: NodeProxyDeps, scope: Scope): Promise
   const { ports = [] } = await admitConnect<{ readonly ports?: readonly number[] }>(scope, "PodPortForwardOptions", asked.length > 0 ? { ports: asked } : {});
   await mayCreate(scope);
   const pod = await podOf(scope);
-  const backend = await kubeletBackend(deps, scope, hostOf(pod));
+  const nodeName = hostOf(pod);
+  const backend = await kubeletBackend(deps, scope, nodeName);
+  mayUseWebSocket(scope, backend, nodeName);
   deps.streamMeter?.opened("portforward");
   return await forwardUpgrade(scope, backend, `/portForward/${[scope.info.namespace, pod.metadata.name].map(encodeURIComponent).join("/")}${ports.length > 0 ? `?port=${ports.join(",")}` : ""}`);
+}
+
+/**
+ * Refuses what the kubelet would refuse, one of before 1.36: clients go on with SPDY then, which any kubelet speaks. Tunnels to nodes (KubeEdge's) may keep a kubelet's own
+ * refusal to themselves. Upstream translates. Source: kubernetes v1.36 pkg/registry/core/pod/rest/subresources.go checkNodeSupportsWebsockets
+ */
+function mayUseWebSocket({ request }: Scope, { features }: KubeletBackend, nodeName: string): void {
+  const offered = (request.header("sec-websocket-protocol") ?? "").split(",").map((one) => one.trim()).filter((one) => one !== "" && !one.startsWith(BEARER_PROTOCOL));
+  if (offered.length > 0 && !features.includes("ExtendWebSocketsToKubelet") && offered.every((one) => NEW_PROTOCOLS.has(one))) throw badRequest(`the kubelet of node ${JSON.stringify(nodeName)} does not speak ${offered.join(", ")} over WebSocket`);
 }
 
 /** WebSockets begin with a GET, which "get" allows; what they do needs "create", as with SPDY's POST. */
