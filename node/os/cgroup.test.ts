@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "nod
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { unifiedCgroups } from "./cgroup.ts";
+import { unifiedCgroups, usedSwapBytes } from "./cgroup.ts";
 
 test("version 2: a group's working set is without files that nobody reads any more; the root has what its processes and files take, a group without processes as nothing", () => {
   const root = mkdtempSync(join(tmpdir(), "cgroup-"));
@@ -21,6 +21,7 @@ test("version 2: a group's working set is without files that nobody reads any mo
     expect(cgroups.usage("/kubepods")).toMatchObject({ memoryBytes: 1000, workingSetBytes: 700, rssBytes: 100, pageFaults: 7, cpuNs: 2000 });
     expect(cgroups.usage("/kubepods/besteffort")).toMatchObject({ memoryBytes: 0, workingSetBytes: 0 });
     expect(cgroups.usage("/")).toMatchObject({ memoryBytes: 4500, workingSetBytes: 3500 });
+    expect(usedSwapBytes("MemFree: 1 kB\nSwapCached: 4 kB\nSwapTotal:  1048576 kB\nSwapFree:  1048572 kB\n")).toBe(4096);
     expect(cgroups.usage("/kubepods/burstable")).toBeUndefined();
   } finally {
     rmSync(root, { recursive: true });
