@@ -111,6 +111,12 @@ for by in '' ', by Coracle'; do printf '# Kubelet logind override%s\\n[Login]\\n
   expect(out.split("Coracle is uninstalled")[0]).not.toContain("99-kubelet.conf");
 }, 300_000);
 
+test.skipIf(!canOverlay)("what the pod network noted of sandboxes that are long gone goes with it, that of other networks stays", () => {
+  const out = onMachine("mkdir -p /var/lib/cni/results; touch /var/lib/cni/results/coracle-5a41-eth0 /var/lib/cni/results/plain-5a41-eth0; sh installers/linux/uninstall.sh; ls /var/lib/cni/results");
+  expect(out).toContain("removed /var/lib/cni/results/coracle-5a41-eth0\n");
+  expect(out.trim().split("\n").at(-1)).toBe("plain-5a41-eth0");
+}, 300_000);
+
 test.skipIf(!canOverlay)("a server that will not come up is told with its own words, and not waited for", () => {
   const out = onMachine(`
 sed -i '/^case/i case "$*" in *wireguard*) echo "coracle: --overlay must be vxlan, host-gw or none" >\\&2; exit 2 ;; esac' "$1/coracle"

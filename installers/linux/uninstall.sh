@@ -222,6 +222,7 @@ remove_shared() {
   for id in $CONTAINERS; do
     remove /var/lib/cni/results/*"$id"*
   done
+  remove /var/lib/cni/results/coracle-* # our network's, of sandboxes that nobody knows any more: they ended while another network was set up
   # what another container runtime was given (node/runtime/external.ts)
   if grep -qsF "$data_dir/" /etc/cni/net.d/10-coracle.conflist; then remove /etc/cni/net.d/10-coracle.conflist; fi
   for plugin in /opt/cni/bin/* /usr/lib/cni/*; do

@@ -30,6 +30,8 @@ export interface CgroupUsage {
   /** What more may be used, where the system says so itself. */
   readonly availableBytes?: number | undefined;
   readonly rssBytes: number;
+  /** Of the machine as a whole, where its group does not tell. */
+  readonly swapBytes?: number | undefined;
   readonly pageFaults: number;
   readonly majorPageFaults: number;
 }
@@ -168,10 +170,10 @@ export function unifiedCgroups(mountPoint: string): Cgroups {
       if (!stat) return undefined;
       const cpu = keyValues(join(mountPoint, path, "cpu.stat"));
       const counted = textOf(join(mountPoint, path, "memory.current"));
-      const memoryBytes = counted === undefined ? rootMemoryBytes() : Number(counted); // the root group has no memory.current; 0 is a group without processes
+      const memoryBytes = counted === undefined ? (stat.get("anon") ?? 0) + (stat.get("file") ?? 0) : Number(counted); // the root group has no memory.current, and version 1 counts no memory of the kernel for it; 0 is a group without processes
       return {
         cpuNs: (cpu?.get("usage_usec") ?? 0) * 1000, memoryBytes, workingSetBytes: Math.max(0, memoryBytes - (stat.get("inactive_file") ?? 0)), rssBytes: stat.get("anon") ?? 0,
-        pageFaults: stat.get("pgfault") ?? 0, majorPageFaults: stat.get("pgmajfault") ?? 0,
+        pageFaults: stat.get("pgfault") ?? 0, majorPageFaults: stat.get("pgmajfault") ?? 0, ...(counted === undefined ? { swapBytes: usedSwapBytes(readFileSync("/proc/meminfo", "utf8")) } : {}),
       };
     },
     pids: (path) => readNumber(join(mountPoint, path, "pids.current")),
@@ -189,10 +191,10 @@ function weightOf(shares: number): number {
   return 1 + Math.floor(((Math.min(Math.max(shares, SHARES_MIN), SHARES_MAX) - SHARES_MIN) * (WEIGHT_MAX - 1)) / (SHARES_MAX - SHARES_MIN));
 }
 
-function rootMemoryBytes(): number {
-  const info = readFileSync("/proc/meminfo", "utf8");
-  const kilobytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(info)?.[1] ?? 0);
-  return (kilobytes("MemTotal") - kilobytes("MemFree")) * 1024;
+/** `meminfo`: the text of that file. */
+export function usedSwapBytes(meminfo: string): number {
+  const kilobytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+)`, "m").exec(meminfo)?.[1] ?? 0);
+  return (kilobytes("SwapTotal") - kilobytes("SwapFree")) * 1024;
 }
 
 function inherit(directory: string, file: string): void {

@@ -83,8 +83,8 @@ test("the machine's disks: one a device, by its numbers or its name, with what t
 
 test("what the machine uses is told of version 2's root, which has no files for that, nor limits", () => {
   const { "memory.current": _, "memory.max": __, ...root } = V2;
-  const cgroups = { ...groups(2, { "/": root }), usage: () => ({ memoryBytes: 7000 }) as CgroupUsage };
-  expect(cgroupFigures(cgroups, "/").memory).toMatchObject({ usageBytes: 7000, workingSetBytes: 6600, rssBytes: 3000, limitBytes: undefined, swapLimitBytes: undefined });
+  const cgroups = { ...groups(2, { "/": root }), usage: () => ({ memoryBytes: 7000, swapBytes: 9 }) as CgroupUsage };
+  expect(cgroupFigures(cgroups, "/").memory).toMatchObject({ usageBytes: 7000, workingSetBytes: 6600, rssBytes: 3000, swapBytes: 9, limitBytes: undefined, swapLimitBytes: undefined });
   expect(cadvisorMetrics({ cgroups, rows: [{ path: "/" }], machine: MACHINE, nowMs: 60_000 })).toContain('container_memory_working_set_bytes{container="",id="/",image="",name="",namespace="",pod=""} 6600 60000');
 });
 

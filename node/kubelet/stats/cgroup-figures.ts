@@ -3,7 +3,7 @@
  *
  * API: https://docs.kernel.org/admin-guide/cgroup-v2.html, https://docs.kernel.org/admin-guide/cgroup-v1/
  */
-import type { Cgroups } from "../../os/cgroup.ts";
+import type { Cgroups, CgroupUsage } from "../../os/cgroup.ts";
 
 export interface DeviceFigures { readonly device: string; readonly readBytes: number; readonly writtenBytes: number; readonly reads: number; readonly writes: number; /** Bytes by operation, as the kernel calls them: Read, Write, and in version 1 others. */ readonly bytes: ReadonlyMap<string, number> }
 export interface Pressure { readonly waitingSeconds: number; readonly stalledSeconds: number }
@@ -36,7 +36,7 @@ export function cgroupFigures(cgroups: Cgroups, path: string): CgroupFigures {
     const found = text(controller, file);
     return found === undefined ? undefined : new Map(found.trim().split("\n").map((line) => [line.slice(0, line.lastIndexOf(" ")), Number(line.slice(line.lastIndexOf(" ") + 1))]));
   };
-  return cgroups.version === 1 ? legacy({ text, number, values }) : unified({ text, number, values }, () => cgroups.usage(path)?.memoryBytes);
+  return cgroups.version === 1 ? legacy({ text, number, values }) : unified({ text, number, values }, () => cgroups.usage(path));
 }
 
 interface Files {
@@ -68,13 +68,14 @@ function legacy({ text, number, values }: Files): CgroupFigures {
   };
 }
 
-/** `machineMemory`: what is used of the group without a file for it: the root, which is the machine. Its limits have no files either. */
-function unified({ text, number, values }: Files, machineMemory: () => number | undefined): CgroupFigures {
+/** `machine`: what is used of the group without files for it: the root, which is the machine. Its limits have no files either. */
+function unified({ text, number, values }: Files, machine: () => Pick<CgroupUsage, "memoryBytes" | "swapBytes"> | undefined): CgroupFigures {
   const cpu = values("cpu", "cpu.stat");
   const [quota = "max", period = "100000"] = text("cpu", "cpu.max")?.trim().split(" ") ?? [];
   const memory = values("memory", "memory.stat");
   const of = (name: string): number => memory?.get(name) ?? 0;
-  const usageBytes = memory && (number("memory", "memory.current") ?? machineMemory());
+  const counted = memory && number("memory", "memory.current");
+  const { memoryBytes: usageBytes, swapBytes } = memory && counted === undefined ? machine() ?? {} : { memoryBytes: counted, swapBytes: number("memory", "memory.swap.current") };
   const limit = (file: string): number | undefined => (text("memory", file) === undefined ? undefined : number("memory", file) ?? 0);
   const events = values("memory", "memory.events");
   const pressures = { cpu: pressure(text("cpu", "cpu.pressure")), memory: pressure(text("memory", "memory.pressure")), io: pressure(text("io", "io.pressure")) };
@@ -84,7 +85,7 @@ function unified({ text, number, values }: Files, machineMemory: () => number | 
     cpuSpec: { shares: sharesOf(number("cpu", "cpu.weight")), quotaUs: quota === "max" ? undefined : Number(quota), periodUs: Number(period) },
     ...(memory === undefined || usageBytes === undefined ? {} : { memory: {
       usageBytes, maxUsageBytes: number("memory", "memory.peak"), workingSetBytes: Math.max(0, usageBytes - of("inactive_file")), rssBytes: of("anon"), cacheBytes: of("file"), mappedFileBytes: of("file_mapped"),
-      swapBytes: number("memory", "memory.swap.current"), kernelBytes: memory.get("kernel"), activeFileBytes: of("active_file"), inactiveFileBytes: of("inactive_file"), failures: events?.get("max") ?? 0,
+      swapBytes, kernelBytes: memory.get("kernel"), activeFileBytes: of("active_file"), inactiveFileBytes: of("inactive_file"), failures: events?.get("max") ?? 0,
       pageFaults: of("pgfault"), majorPageFaults: of("pgmajfault"), limitBytes: limit("memory.max"), swapLimitBytes: limit("memory.swap.max"), reservationBytes: limit("memory.min"), oomKills: events?.get("oom_kill") ?? 0,
     } }),
     devices: unifiedDevices(text("io", "io.stat")),
