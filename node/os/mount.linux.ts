@@ -2,6 +2,7 @@
 import { dlopen, ptr, read } from "bun:ffi";
 import { closeSync, constants, openSync, readFileSync } from "node:fs";
 import { basename, dirname } from "node:path";
+import { deviceName } from "./device-name.ts";
 import { parseMountinfo, mountsUnder } from "./mount-table.ts";
 import { MountError, type Mounts, type Propagation } from "./mount.ts";
 
@@ -57,7 +58,8 @@ export function linuxMounts(): Mounts {
 
   return {
     list,
-    mount({ source, target, fsType, options = [], onDevice = false }) {
+    mount({ source: asked, target, fsType, options = [], onDevice = false }) {
+      const source = onDevice ? deviceName(asked) : asked;
       const refused = new MountError("ENOTBLK", `mount ${fsType} ${source} on ${target}`);
       if (onDevice && needsNoDevice(fsType)) throw refused;
       const flags = options.reduce((sum, option) => sum | (FLAGS[option] ?? 0), 0);

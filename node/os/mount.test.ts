@@ -46,6 +46,8 @@ test.skipIf(process.getuid?.() !== 0)("what is to be a disk's file system is not
   try {
     for (const fsType of ["proc", "sysfs", "tmpfs"]) expect(() => mounts.mount({ source: "/dev/null", target, fsType, onDevice: true })).toThrow(`mount ${fsType} /dev/null on ${target}: ENOTBLK`);
     expect(() => mounts.mount({ source: "/dev/null", target, fsType: "ext4", onDevice: true })).toThrow(`mount ext4 /dev/null on ${target}`);
+    symlinkSync("/dev/null", `${target}/link`);
+    expect(() => mounts.mount({ source: `${target}/link`, target, fsType: "ext4", onDevice: true }), "a device has its own name").toThrow(`mount ext4 /dev/null on ${target}`);
     expect(mounts.isMountPoint(target)).toBe(false);
   } finally {
     mounts.unmountAll(target);

@@ -10,7 +10,7 @@ import { windowsMounts } from "./mount.windows.ts";
 export type Propagation = "private" | "slave" | "shared";
 
 export interface Mounts {
-  /** mount(2). `options` are flags by mount(8)'s names (ro, nosuid, noexec …); what is no flag is handed to the file system. `onDevice`: of a file system that needs no device (proc, tmpfs …) ENOTBLK is thrown. */
+  /** mount(2). `options` are flags by mount(8)'s names (ro, nosuid, noexec …); what is no flag is handed to the file system. `onDevice`: the source is a device, mounted by its own name whatever link leads to it; of a file system that needs none (proc, tmpfs …) ENOTBLK is thrown. */
   mount(mount: { readonly source: string; readonly target: string; readonly fsType: string; readonly options?: readonly string[]; readonly onDevice?: boolean }): void;
   /** Makes `source` show at `target`. Read-only needs a second mount(2): both are done here, or neither. */
   bind(source: string, target: string, options?: { readonly recursive?: boolean; readonly readOnly?: boolean; readonly propagation?: Propagation }): void;
