@@ -193,6 +193,7 @@ describe("bearer tokens", () => {
     ["another scheme", { headers: [["authorization", "Basic s3cret"]] }, "system:anonymous [system:unauthenticated]"],
     ["WebSocket", { protocols: ["v5.channel.k8s.io", encoded("s3cret")] }, "joiner [joiners system:authenticated]"],
     ["WebSocket, nothing else offered", { protocols: [encoded("s3cret")] }, "401 Unauthorized"],
+    ["WebSocket, a character too many", { protocols: ["v5", `${encoded("s3cret")}A`] }, "401 Unauthorized"],
     ["WebSocket, two tokens", { protocols: ["v5", encoded("s3cret"), encoded("s3cret")] }, "401 Unauthorized"],
     ["bootstrap", bearer("abcdef.0123456789abcdef"), "system:bootstrap:abcdef [system:bootstrappers system:bootstrappers:a system:bootstrappers:worker system:authenticated]"],
     ["bootstrap, before its end", bearer("future.0123456789abcdef"), "system:bootstrap:future [system:bootstrappers system:authenticated]"],

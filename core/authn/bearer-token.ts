@@ -58,7 +58,7 @@ function webSocketToken({ webSocketProtocols }: Credentials): string | undefined
   if (first === undefined) return undefined;
   if (tokens.length > 1) throw refuse("multiple base64.bearer.authorization tokens specified");
   const encoded = first.slice(WEBSOCKET_TOKEN_PREFIX.length);
-  if (!/^[A-Za-z0-9_-]*$/.test(encoded)) throw refuse("invalid base64.bearer.authorization token encoding");
+  if (!/^[A-Za-z0-9_-]*$/.test(encoded) || encoded.length % 4 === 1) throw refuse("invalid base64.bearer.authorization token encoding");
   const token = Buffer.from(encoded, "base64url").toString("utf8");
   if (token.includes("\ufffd")) throw refuse("invalid base64.bearer.authorization token");
   if (token === "") return undefined;

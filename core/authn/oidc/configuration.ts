@@ -17,15 +17,17 @@ import { type Fields, fieldsOf } from "../../api/codec/strict-fields.ts";
 import { parseStrictYaml } from "../../api/codec/yaml.ts";
 import { isDomainPrefixedPath } from "../../api/meta/domains.ts";
 import { duplicate, type FieldError, forbidden, formatFieldErrors, invalid, required } from "../../api/meta/field-error.ts";
+import { goQuote } from "../../api/meta/go-quote.ts";
 import { parseUrl, UrlError } from "../../api/meta/go-url.ts";
 import { readCertificatePems } from "../../pki/pem.ts";
 import { parseCertificate } from "../../pki/x509.ts";
 import { type ClaimExpression, claimExpression, userExpression } from "./expressions.ts";
+import { ALL_ALGORITHMS } from "./verify-token.ts";
 
 export interface PrefixedClaim { readonly claim: string; readonly prefix: string; readonly expression?: ClaimExpression | undefined }
 
 export interface JwtAuthenticator {
-  readonly issuer: { readonly url: string; readonly discoveryUrl: string; readonly ca?: string | undefined; readonly audiences: readonly string[] };
+  readonly issuer: { readonly url: string; readonly discoveryUrl: string; readonly ca?: string | undefined; readonly audiences: readonly string[]; /** egressSelectorType */ readonly egress?: string | undefined };
   readonly algorithms?: readonly string[] | undefined;
   readonly username: PrefixedClaim;
   readonly groups: PrefixedClaim | undefined;
@@ -72,6 +74,8 @@ export function authenticationConfiguration(text: string, { disallowedIssuers, b
   fields.end();
   if (before && !isDeepStrictEqual(before.anonymous, anonymous)) problems.push(forbidden("anonymous", "changed from initial configuration file"));
   if (problems.length > 0) throw new Error(formatFieldErrors(problems));
+  const egress = jwt.find(({ issuer }) => issuer.egress)?.issuer.egress;
+  if (egress !== undefined) throw new Error(`oidc: egress lookup required with egress selector type "${egress}"`); // --egress-selector-config-file is not taken
   return { jwt, ...(anonymous ? { anonymous } : {}) };
 }
 
@@ -145,9 +149,8 @@ function readIssuer(fields: Fields, { disallowedIssuers, problems }: Reading): J
   if (audiences.length === 1 && policy !== "" && policy !== "MatchAny") problems.push(invalid(`${path}.audienceMatchPolicy`, policy, "audienceMatchPolicy must be empty or MatchAny for single audience"));
   const caProblem = ca === "" ? undefined : bundleProblem(ca);
   if (caProblem !== undefined) problems.push(invalid(`${path}.certificateAuthority`, "<omitted>", caProblem));
-  if (egress === "cluster" || egress === "controlplane") throw new Error(`oidc: egress lookup required with egress selector type "${egress}"`); // --egress-selector-config-file is not taken
-  if (egress !== "") problems.push(invalid(`${path}.egressSelectorType`, egress, "egress selector must be either controlplane or cluster"));
-  return { url, discoveryUrl, audiences, ...(ca === "" ? {} : { ca }) };
+  if (egress !== "" && egress !== "cluster" && egress !== "controlplane") problems.push(invalid(`${path}.egressSelectorType`, egress, "egress selector must be either controlplane or cluster"));
+  return { url, discoveryUrl, audiences, egress, ...(ca === "" ? {} : { ca }) };
 }
 
 function* urlProblems(text: string, path: string, disallowed: readonly string[]): Iterable<FieldError> {
@@ -261,6 +264,8 @@ export function oidcAuthenticator({ issuerUrl, clientId, ca, usernameClaim = "su
   if (clientId === "") throw new Error("oidc-issuer-url and oidc-client-id must be specified together when any oidc-* flags are set");
   const problems = [...urlProblems(issuerUrl, "oidc-issuer-url", [])];
   if (problems.length > 0) throw new Error(formatFieldErrors(problems));
+  const unknown = signingAlgorithms.find((algorithm) => !ALL_ALGORITHMS.includes(algorithm));
+  if (unknown !== undefined) throw new Error(`oidc: unsupported signing alg: ${goQuote(unknown)}`);
   const prefix = usernamePrefix === "-" ? "" : usernamePrefix ?? (usernameClaim === "email" ? "" : `${issuerUrl}#`);
   return {
     issuer: { url: issuerUrl, discoveryUrl: "", audiences: [clientId], ...(ca === undefined ? {} : { ca }) }, algorithms: signingAlgorithms.length > 0 ? signingAlgorithms : ["RS256"],

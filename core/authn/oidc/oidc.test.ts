@@ -174,6 +174,7 @@ describe("tokens", () => {
     expect(await who(token({}), oidcAuthenticator({ ...flags, usernamePrefix: "-", requiredClaims: ["hd=e.org"] }))).toBe("oidc: required claim hd not present in ID token");
     expect(await who(token({ hd: "f.org" }), oidcAuthenticator({ ...flags, requiredClaims: ["hd=e.org"] }))).toBe("oidc: required claim hd value does not match. Got = f.org, want = e.org");
     expect(() => oidcAuthenticator({ ...flags, clientId: "" })).toThrow("must be specified together");
+    expect(() => oidcAuthenticator({ ...flags, signingAlgorithms: ["RS256", "HS256"] })).toThrow('oidc: unsupported signing alg: "HS256"');
   });
 });
 
@@ -254,6 +255,7 @@ describe("an AuthenticationConfiguration", () => {
     ["an authority that is none", () => read([issuer({ issuer: { url, audiences: ["a"], certificateAuthority: "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n" } })]), 'jwt[0].issuer.certificateAuthority: Invalid value: "<omitted>": x509: malformed certificate'],
     ["a way out that is none", () => read([issuer({ issuer: { url, audiences: ["a"], egressSelectorType: "etcd" } })]), 'jwt[0].issuer.egressSelectorType: Invalid value: "etcd": egress selector must be either controlplane or cluster'],
     ["a way out that is not configured", () => read([issuer({ issuer: { url, audiences: ["a"], egressSelectorType: "cluster" } })]), 'oidc: egress lookup required with egress selector type "cluster"'],
+    ["a way out that is not configured, beside what else is wrong", () => read([issuer({ issuer: { url, egressSelectorType: "cluster" } })]), /^jwt\[0\]\.issuer\.audiences: Required value: at least one jwt\[0\]\.issuer\.audiences is required$/],
     ["a rule that says no truth", () => one({ claimValidationRules: [{ expression: "claims.a" }] }), 'jwt[0].claimValidationRules[0].expression: Invalid value: "claims.a": must evaluate to bool'],
     ["a user's rule that says no truth", () => one({ userValidationRules: [{ expression: "user.username" }] }), 'jwt[0].userValidationRules[0].expression: Invalid value: "user.username": must evaluate to bool'],
     ["a key of no domain", () => mapped({ extra: [{ key: "-a/b", valueExpression: "claims.x" }] }), 'jwt[0].claimMappings.extra[0].key: Invalid value: "-a": a lowercase RFC 1123 subdomain'],

@@ -46,7 +46,8 @@ const ALGORITHMS: Readonly<Record<string, Algorithm>> = {
   PS256: { hash: "sha256", type: "rsa", pss: true }, PS384: { hash: "sha384", type: "rsa", pss: true }, PS512: { hash: "sha512", type: "rsa", pss: true },
   RS256: { hash: "sha256", type: "rsa" }, RS384: { hash: "sha384", type: "rsa" }, RS512: { hash: "sha512", type: "rsa" },
 };
-const ALL_ALGORITHMS = Object.keys(ALGORITHMS);
+/** Those a configuration may allow. */
+export const ALL_ALGORITHMS: readonly string[] = Object.keys(ALGORITHMS);
 
 /** The key must be of the algorithm's kind: what the token says is not to be believed. */
 function holds({ algorithm, isSpecial, signed, signature }: SignedToken, key: KeyObject): boolean {

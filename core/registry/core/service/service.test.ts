@@ -51,7 +51,7 @@ test("addresses that are taken, outside the range, or used up are refused in ups
   await expect(write("b", { ...http, clusterIP: "10.43.0.1" })).rejects.toThrow(
     `Service "b" is invalid: spec.clusterIPs: Invalid value: ["10.43.0.1"]: failed to allocate IP 10.43.0.1: provided IP is already allocated`);
   await expect(write("b", { ...http, clusterIP: "10.44.0.1" })).rejects.toThrow("failed to allocate IP 10.44.0.1: the provided network does not match the current range");
-  await expect(write("b", { ...http, clusterIP: "10.43.0.7" })).rejects.toThrow("the provided IP (10.43.0.7) is not in the valid range. The range of valid IPs is 10.43.0.0/29");
+  for (const clusterIP of ["10.43.0.0", "10.43.0.7"]) await expect(write("b", { ...http, clusterIP })).rejects.toThrow(`failed to allocate IP ${clusterIP}: the provided network does not match the current range`);
   await expect(write(undefined as never, { ...http, clusterIP: "10.43.0.1" })).rejects.toThrow(/^Service "" is invalid/);
   for (const name of ["c", "d", "e", "f", "g"]) await write(name, http);
   const full = await write("h", http).catch((error: unknown) => error);
@@ -59,6 +59,22 @@ test("addresses that are taken, outside the range, or used up are refused in ups
   expect((full as StatusError).message).toBe(`Internal error occurred: failed to allocate a serviceIP for Service "h": range is full`);
   remove("c");
   expect((await write("h", http)).clusterIP).toBe("10.43.0.2");
+});
+
+test("a refused address is shown with a place for each family, and who becomes headless gets a second address before being refused", async () => {
+  const { write } = cluster(["10.43.0.0/24", "fd43::/112"]);
+  await write("a", { ...http, clusterIP: "10.43.0.1" });
+  for (const [ipFamilyPolicy, shown] of [["RequireDualStack", '["10.43.0.1",""]'], ["SingleStack", '["10.43.0.1"]']] as const)
+    await expect(write("b", { ...http, ipFamilyPolicy, clusterIP: "10.43.0.1" })).rejects.toThrow(`spec.clusterIPs: Invalid value: ${shown}: failed to allocate IP 10.43.0.1: provided IP is already allocated`);
+  await expect(write("a", { ...http, ipFamilyPolicy: "PreferDualStack", clusterIPs: ["10.43.0.1", "fd43::"] })).rejects.toThrow('Invalid value: ["10.43.0.1","fd43::"]: failed to allocate IP fd43::: the provided network does not match the current range');
+  await expect(write("a", { ...http, ipFamilyPolicy: "PreferDualStack", clusterIP: "None", selector: { a: "b" } })).rejects.toThrow('spec.clusterIPs: Invalid value: ["None","fd43::101"]: \'None\' must be the first and only value');
+});
+
+test("of addresses that were None before, one that is none is no family's", async () => {
+  const { write } = cluster(["10.43.0.0/24", "fd43::/112"]);
+  await write("a", { ...http, clusterIP: "None" });
+  await expect(write("a", { ...http, clusterIPs: ["fd43::9", "None"], ipFamilies: ["IPv6", "IPv4"] })).rejects.toThrow(
+    /failed to check for dual stack with error:invalid IP\[1\]: None, spec\.clusterIPs: Invalid value: \["fd43::9","None"\]: may specify no more than one IP for each IP family\]?$/);
 });
 
 test("two writes in flight do not get the same address; a failed one gives it back", async () => {

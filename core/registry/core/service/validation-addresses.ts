@@ -3,7 +3,7 @@
  *
  * Source: kubernetes v1.36 pkg/apis/core/validation/validation.go ValidateServiceClusterIPsRelatedFields, validateUpgradeDowngrade…
  */
-import { child, duplicate, type FieldError, index, invalid, notSupported, required } from "../../../api/meta/field-error.ts";
+import { child, duplicate, type FieldError, index, internal, invalid, notSupported, required } from "../../../api/meta/field-error.ts";
 import type { Service } from "../../../api/gen/core.v1.ts";
 import { familyOf, isDualStack, legacyIp } from "../checks/ip.ts";
 import { isHeadless } from "./shape.ts";
@@ -31,11 +31,13 @@ export function* validateClusterIps(service: Readonly<Service>, old: Readonly<Se
   yield* wrong;
   if (clusterIPs.length > 2) yield invalid(IPS, clusterIPs, "may only hold up to 2 values");
   if (wrong.length > 0) return;
+  const noAddress = clusterIPs.findIndex((ip) => familyOf(ip) === undefined); // one that was stored before may stay
+  if (clusterIPs.length > 1 && noAddress >= 0) yield internal(IPS, `failed to check for dual stack with error:invalid IP[${noAddress}]: ${clusterIPs[noAddress]}`);
   if (clusterIPs.length > 1 && !isDualStack(clusterIPs)) yield invalid(IPS, clusterIPs, "may specify no more than one IP for each IP family");
   if (isHeadless(service)) return;
   for (const [i, ip] of clusterIPs.entries()) {
     const family = ipFamilies[i];
-    if (family !== undefined && (family === "IPv4" || family === "IPv6") && familyOf(ip) !== family)
+    if ((family === "IPv4" && familyOf(ip) === "IPv6") || (family === "IPv6" && familyOf(ip) !== "IPv6"))
       yield invalid(index(IPS, i), ip, `expected an ${family} value as indicated by \`ipFamilies[${i}]\``);
   }
 }

@@ -71,6 +71,14 @@ test("an IPAddress that somebody has made keeps the address from services, and s
   expect((await address("10.43.7.8")).spec.parentRef.resource).toBe("things");
 });
 
+test("an address that an update may not change to is told as such, whoever has it", async () => {
+  await api.ask("POST", SERVICES, { body: service("holder", { clusterIP: "10.43.0.77" }) });
+  await api.ask("POST", SERVICES, { body: service("wanting") });
+  const { code, message } = (await api.ask("PATCH", `${SERVICES}/wanting`, { headers: { "content-type": "application/merge-patch+json" }, body: { spec: { clusterIP: "10.43.0.77" } } })).body;
+  expect([code, message]).toEqual([422, 'Service "wanting" is invalid: spec.clusterIPs[0]: Invalid value: ["10.43.0.77"]: may not change once set']);
+  expect((await address("10.43.0.77")).spec.parentRef.name).toBe("holder");
+});
+
 test("of a service without a name no address can have one", async () => {
   expect((await api.ask("POST", SERVICES, { body: { spec: {} } })).body.message)
     .toMatch(/^Service "" is invalid: spec.clusterIPs: Invalid value: \[""\]: failed to allocate IP: IPAddress.networking.k8s.io "10.43.\d+.\d+" is invalid: spec.parentRef.name: Required value$/);

@@ -54,8 +54,8 @@ function isParent({ spec: { parentRef } }: Readonly<IPAddress>, service: Readonl
   return parentRef?.resource === "services" && (parentRef.group ?? "") === "" && objectKey(parentRef.namespace ?? "", parentRef.name ?? "") === keyOf(service);
 }
 
-/** `allocation`, with the objects of what `next` has got and `old` had. `named`: the addresses that were asked for. Throws 422 for what is refused; then nothing is kept. */
-export async function withAddressObjects(allocation: Allocation, { next, old, named, objects }: {
+/** `allocation`, with the objects of what it has taken and of what `old` had. `named`: the addresses that were asked for. Throws 422 for what is refused; then nothing is kept. */
+export async function withAddressObjects(allocation: Allocation & { readonly addresses: readonly string[] }, { next, old, named, objects }: {
   readonly next: Readonly<Service>; readonly old: Readonly<Service> | undefined; readonly named: readonly string[]; readonly objects: AddressObjects;
 }): Promise<Allocation> {
   const had = old ? addressesOf(old) : [];
@@ -66,7 +66,7 @@ export async function withAddressObjects(allocation: Allocation, { next, old, na
   };
   try {
     for (const [i, name] of addressesOf(next).entries()) {
-      if (had.includes(name)) continue;
+      if (!allocation.addresses.includes(name)) continue; // one that an update may not change to is for validation to tell
       await objects.client.create(addressFor(name, next), { signal: NEVER }).catch((error: unknown) => { throw refused(next, error as Error, { named, i }); });
       made.push(name);
     }

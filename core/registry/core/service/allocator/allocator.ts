@@ -36,6 +36,8 @@ export interface AllocatorOptions {
 export interface ServiceAllocation extends Allocation {
   /** What was taken, among all there is to take. */
   readonly names: readonly string[];
+  /** Of `names`, those that are addresses, as IPAddresses are named. */
+  readonly addresses: readonly string[];
   /** Whether no service has it by now. */
   isFree(): boolean;
   commit(): void;
@@ -76,6 +78,10 @@ export class ServiceAllocator {
       commit: () => taken.release(),
       rollback: () => taken.release(),
       names: values.map(({ pool, value }) => `${this.#nameOf(pool)}/${value}`),
+      addresses: values.flatMap(({ pool, value }) => {
+        const family = this.#familyOf(pool);
+        return family ? [formatAddress({ family, value })] : [];
+      }),
       isFree: () => values.every(({ pool, value }) => !this.#inUse(pool).has(value)),
     };
   }
@@ -108,18 +114,21 @@ export class ServiceAllocator {
   }
 
   #allocateAddresses(next: Service, old: Readonly<Service> | undefined, taken: Taken): void {
-    if (!needsClusterIp(next) || next.spec.clusterIPs?.[0] === "None") return;
+    if (!needsClusterIp(next)) return;
     if (old && (staysPreferDual(next, old) || old.spec.clusterIPs?.[0] === "None")) return;
     const had = old && needsClusterIp(old) ? old.spec.ipFamilies ?? [] : [];
     const families = (next.spec.ipFamilies ?? []) as Family[];
-    if (had.length > 0 && !(had.length === 1 && families.length === 2)) return;
-    const ips = [...(next.spec.clusterIPs ?? [])];
-    for (const [i, family] of families.entries()) if (i >= had.length) ips[i] = this.#takeAddress(next, family, ips[i] ?? "", taken);
+    if (had.length === 0 ? next.spec.clusterIPs?.[0] === "None" : !(had.length === 1 && families.length === 2)) return;
+    const asked = [...(next.spec.clusterIPs ?? [])];
+    while (asked.length < families.length) asked.push(""); // refusals show one for each family
+    const ips = [...asked];
+    for (const [i, family] of families.entries()) if (i >= had.length) ips[i] = this.#takeAddress(next, { family, wanted: asked[i]!, asked }, taken);
     next.spec.clusterIPs = ips;
     next.spec.clusterIP = ips[0]!;
   }
 
-  #takeAddress(service: Readonly<Service>, family: Family, wanted: string, taken: Taken): string {
+  /** `wanted`: one of `asked`, or "" for any. */
+  #takeAddress(service: Readonly<Service>, { family, wanted, asked }: { readonly family: Family; readonly wanted: string; readonly asked: readonly string[] }, taken: Taken): string {
     const ranges = this.#rangesOf(family);
     const { meter } = this.#options;
     const sinceMs = meter?.nowMs() ?? 0;
@@ -140,14 +149,13 @@ export class ServiceAllocator {
       throw internalError(new Error(`failed to allocate a serviceIP for Service ${JSON.stringify(service.metadata.name ?? "")}: range is full`));
     }
     const { value } = parseAddress(wanted)!; // validated by initFamilies
-    const range = ranges.find(({ cidr, pool }) => contains(cidr, value) && pool.has(value)) ?? ranges.find(({ cidr }) => contains(cidr, value));
-    if (taken.dryRun && range?.pool.has(value)) return wanted;
-    const shown = range ?? (taken.dryRun ? ranges[0] : undefined);
-    const problem = !shown ? "the provided network does not match the current range"
-      : !shown.pool.has(value) ? `the provided IP (${wanted}) is not in the valid range. The range of valid IPs is ${shown.cidr}`
-        : !shown.pool.take(value, inUse) ? "provided IP is already allocated" : undefined;
-    counted(shown?.cidr, problem !== undefined);
-    if (problem !== undefined || !range) throw refused(service, "spec.clusterIPs", service.spec.clusterIPs, `failed to allocate IP ${wanted}: ${problem}`);
+    const range = ranges.find(({ pool }) => pool.has(value));
+    if (taken.dryRun && range) return wanted;
+    const problem = range ? (range.pool.take(value, inUse) ? undefined : "provided IP is already allocated")
+      : taken.dryRun && ranges[0] ? `the provided IP (${wanted}) is not in the valid range. The range of valid IPs is ${ranges[0].cidr}`
+        : "the provided network does not match the current range";
+    counted(range?.cidr, problem !== undefined);
+    if (problem !== undefined || !range) throw refused(service, "spec.clusterIPs", asked, `failed to allocate IP ${wanted}: ${problem}`);
     taken.add(range.pool, value);
     return wanted;
   }
@@ -311,12 +319,6 @@ function addressRange(cidr: string): { readonly family: Family; readonly range: 
 }
 
 function sizeOf({ range: { first, last } }: Pool): bigint { return last - first + 1n; }
-
-function contains(cidr: string, value: bigint): boolean {
-  const { address: { family }, base, prefix } = parseRange(cidr)!;
-  const host = BigInt(bitsOf(family) - prefix);
-  return value >> host === base >> host;
-}
 
 const RESERVED_MIN = 16;
 

@@ -9,7 +9,7 @@
 import type { Service } from "../../../../api/gen/core.v1.ts";
 import { internalError } from "../../../../api/meta/status-error.ts";
 import type { Allocation } from "../../../generic/resource.ts";
-import type { ServiceAllocator } from "./allocator.ts";
+import type { ServiceAllocation, ServiceAllocator } from "./allocator.ts";
 
 export interface Claims {
   /** Takes a name among all servers; undefined: another has it. Given back by calling what it returns, which never fails, or by itself when this process is gone. */
@@ -22,7 +22,7 @@ export interface Claims {
 const TRIES_MAX = 50;
 
 /** Mutates `next`. */
-export async function allocateWithClaims(allocator: ServiceAllocator, next: Service, old: Readonly<Service> | undefined, { claim, fresh }: Claims): Promise<Allocation> {
+export async function allocateWithClaims(allocator: ServiceAllocator, next: Service, old: Readonly<Service> | undefined, { claim, fresh }: Claims): Promise<Allocation & Pick<ServiceAllocation, "addresses">> {
   for (let tries = 0; tries < TRIES_MAX; tries++) {
     const draft = structuredClone(next);
     const allocation = allocator.allocate(draft, old);
@@ -42,6 +42,7 @@ export async function allocateWithClaims(allocator: ServiceAllocator, next: Serv
     if (releases.length === answers.length && allocation.isFree()) {
       next.spec = draft.spec;
       return {
+        addresses: allocation.addresses,
         async commit() { await allocation.commit(); giveBack(); },
         async rollback() { await allocation.rollback(); giveBack(); },
       };
