@@ -958,6 +958,20 @@ test("preStop comes first, a deadline ends, deleting again hurries", async () =>
   await eventually(() => node.kubelet.pods(), (left) => left.length === 0);
 });
 
+test("a deadline counts the time that a pod is active: a clock that is set ahead ends none, one that is set back lets none run on", async () => {
+  let aheadMs = 0;
+  await using node = await startNode({}, { clock: { ...fastClock, nowMs: () => fastClock.nowMs() + aheadMs } });
+  await node.create("day", { activeDeadlineSeconds: 86_400 });
+  await node.create("minutes", { activeDeadlineSeconds: 200 });
+  for (const name of ["day", "minutes"]) await node.until(name, isReady);
+  aheadMs = 366 * 86_400_000;
+  node.cri.exit("c0", 1);
+  await node.until("day", (status) => first(status)?.restartCount === 1 && isReady(status));
+  aheadMs = -aheadMs;
+  expect(await node.until("minutes", (status) => status?.phase === "Failed")).toMatchObject({ reason: "DeadlineExceeded" });
+  expect(node.status("day")?.phase).toBe("Running");
+});
+
 test("a node short of memory keeps the pods of its manifests, and takes new ones; others go, whatever their priority", async () => {
   let workingSetBytes = 0;
   const usage = (path: string) => (path === "/" ? { cpuNs: 0, memoryBytes: workingSetBytes, workingSetBytes, rssBytes: 0, pageFaults: 0, majorPageFaults: 0 } : undefined);
