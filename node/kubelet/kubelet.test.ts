@@ -523,6 +523,26 @@ test("a dead container that cannot be removed keeps its pod from nothing", async
   held.end();
 });
 
+test("a machine that starts again with a clock that is far behind: what runs since is what counts, not what is younger by the clock", async () => {
+  let behindMs = 0;
+  const runtime = memoryRuntime({ nowMs: () => fastClock.nowMs() - behindMs });
+  runtime.images.add("busybox:1");
+  await using node = await startNode({}, { cri: runtime, clock: { ...fastClock, nowMs: () => fastClock.nowMs() - behindMs } });
+  await node.create("web", {}, [{ name: "app" }]);
+  await node.until("web", isReady);
+  await node.stopKubelet();
+  const { items = [] } = await runtime.call("RuntimeService/ListPodSandbox", {});
+  for (const { id } of items) await runtime.call("RuntimeService/StopPodSandbox", { pod_sandbox_id: id });
+  behindMs = 366 * 86_400_000;
+  node.startKubelet();
+  await node.until("web", (status) => first(status)?.restartCount === 1 && isReady(status));
+  runtime.exit("app", 1);
+  await node.until("web", (status) => first(status)?.restartCount === 2 && isReady(status));
+  runtime.exit("app", 1);
+  await node.until("web", (status) => first(status)?.state?.waiting?.reason === "CrashLoopBackOff");
+  expect(runtime.calls.filter((call) => call.startsWith("RunPodSandbox"))).toHaveLength(2);
+});
+
 test("a sandbox that was stopped when the kubelet was: the pod's end is told by the next one, and it is not run again", async () => {
   await using node = await startNode();
   await node.create("done", { restartPolicy: "Never" });
