@@ -992,6 +992,18 @@ test("a deadline counts the time that a pod is active: a clock that is set ahead
   expect(node.status("day")?.phase).toBe("Running");
 });
 
+test("pods are looked at when the clock is set: what they have may hold no longer", async () => {
+  let aheadMs = 0;
+  await using node = await startNode({ syncMs: 86_400_000 }, { clock: { ...fastClock, nowMs: () => fastClock.nowMs() + aheadMs } });
+  await node.create("p", {});
+  await node.until("p", isReady);
+  const looks = () => node.counted(`kubelet_pod_worker_duration_seconds_count{operation_type="sync"}`) || 0;
+  let before = -1;
+  while (before !== (before = looks())) await Bun.sleep(200); // 10 s of that clock
+  aheadMs = 366 * 86_400_000;
+  await eventually(looks, (now) => now > before);
+});
+
 test("a node short of memory keeps the pods of its manifests, and takes new ones; others go, whatever their priority", async () => {
   let workingSetBytes = 0;
   const usage = (path: string) => (path === "/" ? { cpuNs: 0, memoryBytes: workingSetBytes, workingSetBytes, rssBytes: 0, pageFaults: 0, majorPageFaults: 0 } : undefined);
