@@ -144,3 +144,16 @@ test("a plugin that does not answer keeps no other from being taken, or from goi
   await ended;
   await Promise.all([hidden(), slow()]);
 });
+
+test("where nothing more can be watched plugins are found by looking", async () => {
+  const calls: string[] = [];
+  const handler: PluginHandler = { type: "DRAPlugin", validate: () => undefined, register: async ({ endpoint }) => void calls.push(endpoint), deregister: async () => undefined };
+  const stop = new AbortController();
+  const watch = (): never => { throw Object.assign(new Error("EMFILE: too many open files, watch"), { code: "EMFILE" }); };
+  const ended = runAll([pluginWatcher({ directory, handlers: [handler], clock: quick, log: silentLog, metrics: metricsRegistry(), watch })], stop.signal);
+  const end = startPlugin("one");
+  await eventually(() => calls, (all) => all.length > 0);
+  stop.abort();
+  await ended;
+  await end();
+});
