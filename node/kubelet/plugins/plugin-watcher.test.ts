@@ -96,9 +96,11 @@ test.each([
     },
   };
   const stop = new AbortController();
-  const ended = runAll([pluginWatcher({ directory, handlers: [handler], clock: quick, log: silentLog, metrics: metricsRegistry() })], stop.signal);
+  const steps: string[] = [];
+  const log = { ...silentLog, info: (message: string) => void steps.push(message) };
+  const ended = runAll([pluginWatcher({ directory, handlers: [handler], clock: quick, log, metrics: metricsRegistry() })], stop.signal);
   const first = startPlugin("one");
-  await eventually(() => calls.length, (count) => count === 1);
+  await eventually(() => steps, (all) => all.includes("plugin registered")); // and has been told so
   refuses = refused;
   const second = startPlugin(".next", { name: next }); // where nobody looks
   const [hidden, shown] = [".next", "one"].map((instance) => join(directory, `${instance}-reg.sock`));
