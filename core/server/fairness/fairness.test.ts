@@ -130,7 +130,7 @@ test("who is refused waits longer while many are, also after the clock was set b
   const clock = stoppedClock();
   let aheadMs = 1e12;
   const fairness = small(1, { type: "Reject" }, { ...clock, nowMs: () => clock.nowMs() + aheadMs });
-  fairness.enter(request(), POD, user("jane"));
+  void fairness.enter(request(), POD, user("jane"));
   const refused = (): unknown => {
     try {
       return fairness.enter(request(), POD, user("jane"));
