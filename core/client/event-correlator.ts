@@ -1,5 +1,5 @@
 /**
- * What keeps events from flooding the store. Pure but for what it remembers: the caller says what time it is.
+ * What keeps events from flooding the store. Pure but for what it remembers: the caller says what time it is, by uptime: a clock that is set lets nobody flood, nor keeps what is over.
  *
  *   aggregate   ten events in ten minutes that differ only in their message become one, "(combined from similar events): …"
  *   repeat      an event told before is counted up instead of written anew
@@ -9,7 +9,6 @@
  */
 import type { Event } from "../api/gen/core.v1.ts";
 import type { NewObject } from "../api/meta/object-meta.ts";
-import { timestamp } from "../lifecycle/clock.ts";
 
 export type EventDraft = NewObject<Event>;
 export interface Correlated {
@@ -38,7 +37,7 @@ export class EventCorrelator {
   /** How much is remembered. */
   get size(): number { return this.#similar.size + this.#told.size + this.#buckets.size; }
 
-  /** What to write for `draft`; undefined: nothing. `freshName` names an aggregate. */
+  /** What to write for `draft`; undefined: nothing. `nowMs`: by uptime. `freshName` names an aggregate. */
   correlate(draft: EventDraft, nowMs: number, freshName: string): Correlated | undefined {
     const { event, key } = this.#aggregate(draft, nowMs, freshName);
     const told = this.#told.get(key);
@@ -62,7 +61,7 @@ export class EventCorrelator {
     }
     const [oldest] = similar.messages;
     similar.messages.delete(oldest ?? "");
-    const now = timestamp(nowMs);
+    const now = draft.lastTimestamp;
     const { reportingComponent: _, metadata: { annotations: _a, ...metadata }, ...rest } = draft; // upstream's own has neither
     return {
       event: { ...rest, reportingInstance: "", metadata: { ...metadata, name: freshName }, message: `(combined from similar events): ${draft.message ?? ""}`, firstTimestamp: now, lastTimestamp: now, count: 1 },

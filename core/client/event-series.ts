@@ -1,5 +1,5 @@
 /**
- * Events as clients of events.k8s.io tell them: one that is told again becomes a series. Pure but for what it remembers: the caller says what time it is.
+ * Events as clients of events.k8s.io tell them: one that is told again becomes a series. Pure but for what it remembers: the caller says what time it is, by uptime.
  *
  *   the first time     it is written
  *   the second         it is said to be a series of two
@@ -11,7 +11,6 @@
  */
 import type { Event } from "../api/gen/events.v1.ts";
 import type { NewObject } from "../api/meta/object-meta.ts";
-import { microTimestamp } from "../lifecycle/clock.ts";
 
 export type Report = NewObject<Event>;
 /** What to write: the event, or, if it is in the store under this name already, its series alone. */
@@ -22,7 +21,8 @@ const ENTRIES_MAX = 4096;
 export const REFRESH_MS = 30 * 60_000;
 export const FINISH_MS = 6 * 60_000;
 
-interface Known { readonly report: Report; count: number; lastMs: number }
+/** `lastTime`: as it was reported; `lastMs`: by uptime, for a clock that is set back ends no series for as long. */
+interface Known { readonly report: Report; count: number; lastTime: Report["eventTime"]; lastMs: number }
 
 export class EventSeries {
   readonly #known = new Map<string, Known>();
@@ -35,12 +35,13 @@ export class EventSeries {
     const key = keyOf(report);
     const known = this.#known.get(key);
     if (known === undefined) {
-      this.#known.set(key, { report, count: 1, lastMs: nowMs });
+      this.#known.set(key, { report, count: 1, lastTime: report.eventTime, lastMs: nowMs });
       const [oldest = key] = this.#known.keys();
       if (this.#known.size > ENTRIES_MAX) this.#known.delete(oldest);
       return { report, isSeries: false };
     }
     known.count++;
+    known.lastTime = report.eventTime;
     known.lastMs = nowMs;
     return known.count === 2 ? seriesOf(known) : undefined;
   }
@@ -58,8 +59,8 @@ export class EventSeries {
   }
 }
 
-function seriesOf({ report, count, lastMs }: Known): Told {
-  return { report: { ...report, series: { count, lastObservedTime: microTimestamp(lastMs) } }, isSeries: true };
+function seriesOf({ report, count, lastTime }: Known): Told {
+  return { report: { ...report, series: { count, lastObservedTime: lastTime } }, isSeries: true };
 }
 
 function keyOf({ type, action, reason, reportingController, reportingInstance, regarding }: Report): string {

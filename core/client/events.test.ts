@@ -127,18 +127,18 @@ test("many events are written at a time, but what counts one up comes after what
 });
 
 const report = (note: string, resourceVersion = "1"): Report =>
-  ({ apiVersion: "events.k8s.io/v1", kind: "Event", metadata: { name: `pod.${note}`, namespace: "default" }, eventTime: "then", reportingController: "s", reportingInstance: "s-n1", action: "Scheduling", reason: "FailedScheduling", regarding: { kind: "Pod", name: "pod", uid: "u", resourceVersion }, note, type: "Warning" });
+  ({ apiVersion: "events.k8s.io/v1", kind: "Event", metadata: { name: `pod.${note}`, namespace: "default" }, eventTime: `then ${note}`, reportingController: "s", reportingInstance: "s-n1", action: "Scheduling", reason: "FailedScheduling", regarding: { kind: "Pod", name: "pod", uid: "u", resourceVersion }, note, type: "Warning" });
 
 test("what is reported again is a series: written when it becomes one, every half hour, and six minutes after the last time", () => {
   const series = new EventSeries();
   const said = (told: ReturnType<EventSeries["tell"]>) => told && `${told.isSeries ? "patch" : "create"} ${told.report.metadata.name}${told.report.series ? ` ×${told.report.series.count} at ${told.report.series.lastObservedTime}` : ""}`;
   expect(said(series.tell(report("a"), 0))).toBe("create pod.a");
-  expect(said(series.tell(report("b"), 1000))).toBe("patch pod.a ×2 at 1970-01-01T00:00:01.000000Z"); // the note does not make another
+  expect(said(series.tell(report("b"), 1000))).toBe("patch pod.a ×2 at then b"); // the note does not make another
   expect(said(series.tell(report("c"), 2000))).toBeUndefined();
   expect(said(series.tell(report("d", "2"), 3000))).toBe("create pod.d"); // the pod has changed
-  expect(series.refresh().map(said)).toEqual(["patch pod.a ×3 at 1970-01-01T00:00:02.000000Z"]);
+  expect(series.refresh().map(said)).toEqual(["patch pod.a ×3 at then c"]);
   expect(series.finish(2000 + FINISH_MS).map(said)).toEqual([]);
-  expect(series.finish(3001 + FINISH_MS).map(said)).toEqual(["patch pod.a ×3 at 1970-01-01T00:00:02.000000Z"]);
+  expect(series.finish(3001 + FINISH_MS).map(said)).toEqual(["patch pod.a ×3 at then c"]);
   expect(series.size).toBe(0);
   expect(said(series.tell(report("e"), 4000 + FINISH_MS))).toBe("create pod.e");
 });
@@ -164,6 +164,46 @@ test("reports are written by events.k8s.io, a series as a patch", async () => {
   expect(rest).toEqual({ apiVersion: "events.k8s.io/v1", kind: "Event", reportingController: "default-scheduler", reportingInstance: "default-scheduler-n1", action: "Preempting", reason: "Preempted", regarding: { apiVersion: "v1", kind: "Pod", name: "web", namespace: "apps", uid, resourceVersion }, note: "no", type: "Normal" });
   expect(metadata.namespace).toBe("apps");
   expect([eventTime, series?.lastObservedTime]).toEqual([expect.stringMatching(/\.\d{6}Z$/), expect.stringMatching(/\.\d{6}Z$/)]);
+  stop.abort();
+  await life;
+});
+
+test("a clock that is set ahead lets nobody tell more of an object than before", async () => {
+  const api = fakeApi();
+  const stop = new AbortController();
+  let aheadMs = 0;
+  const events = eventWriter({ client: api.client, clock: { ...systemClock, nowMs: () => Date.now() + aheadMs }, log: silentLog, random: systemRandom });
+  const life = events.run(stop.signal, () => {});
+  const recorder = events.from({ component: "kubelet" });
+  const tell = async (name: string, count: number) => {
+    for (let i = 0; i < count; i++) recorder.event({ kind: "Pod", name, namespace: "apps", uid: name }, "Normal", `Reason${aheadMs}${i}`, "m");
+    recorder.event({ kind: "Pod", name: `${name}-last${aheadMs}`, namespace: "apps", uid: "" }, "Normal", "Last", "m");
+    await eventually(() => api.all(EVENTS), (all) => all.some(({ involvedObject }) => involvedObject.name === `${name}-last${aheadMs}`));
+    return api.all(EVENTS).filter(({ involvedObject }) => involvedObject.name === name).length;
+  };
+  expect(await tell("web", 40)).toBe(25);
+  aheadMs = 366 * 24 * 3_600_000;
+  expect(await tell("web", 40)).toBe(25);
+  stop.abort();
+  await life;
+});
+
+test("a clock that is set back keeps no series from ending", async () => {
+  const api = fakeApi();
+  const stop = new AbortController();
+  const { signal } = stop;
+  let aheadMs = 0;
+  const pod = await api.client.resource(PODS).create({ apiVersion: "v1", kind: "Pod", metadata: { name: "web", namespace: "apps" }, spec: { containers: [] } }, { signal });
+  const clock = { ...systemClock, nowMs: () => Date.now() + aheadMs, uptimeMs: () => performance.now() * 36_000, sleep: (ms: number, quit: AbortSignal) => systemClock.sleep(ms / 36_000, quit) }; // six minutes in 10 ms
+  const events = eventWriter({ client: api.client, clock, log: silentLog, random: systemRandom });
+  const life = events.run(signal, () => {});
+  const report = () => events.reporter({ component: "default-scheduler", host: "n1" }).report(pod, { type: "Normal", reason: "Preempted", action: "Preempting", note: "no" });
+  for (let i = 0; i < 2; i++) report();
+  await eventually(() => api.all(REPORTED_EVENTS), (all) => all[0]?.series?.count === 2);
+  aheadMs = -366 * 24 * 3_600_000;
+  await systemClock.sleep(200, signal);
+  report();
+  await eventually(() => api.all(REPORTED_EVENTS), (all) => all.length === 2);
   stop.abort();
   await life;
 });

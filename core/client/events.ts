@@ -170,7 +170,7 @@ export function eventWriter({ client, clock, log, random, writesMax = WRITES_MAX
           reportingComponent: source.component, reportingInstance: source.host ?? "",
         } as EventDraft;
         enqueue({ reason, object: involvedObject }, () => {
-          const correlated = correlator.correlate(draft, clock.nowMs(), nameFor(involvedObject.name ?? ""));
+          const correlated = correlator.correlate(draft, clock.uptimeMs(), nameFor(involvedObject.name ?? ""));
           if (correlated === undefined) return undefined;
           const { name, namespace } = correlated.event.metadata;
           return { key: `${namespace}/${name}`, reason, object: involvedObject, send: (signal) => send(correlated, signal) };
@@ -185,7 +185,7 @@ export function eventWriter({ client, clock, log, random, writesMax = WRITES_MAX
           reportingController: component, reportingInstance: `${component}-${host}`, action, reason, regarding, note, type,
         } as Report;
         enqueue({ reason, object: regarding }, () => {
-          const told = series.tell(report, clock.nowMs());
+          const told = series.tell(report, clock.uptimeMs());
           return told && letterOf(told);
         });
       },
@@ -193,7 +193,7 @@ export function eventWriter({ client, clock, log, random, writesMax = WRITES_MAX
     async run(signal, ready) {
       const stop = (): void => wake();
       signal.addEventListener("abort", stop, { once: true });
-      const kept = [keepSeries(REFRESH_MS, () => series.refresh(), signal), keepSeries(FINISH_MS, () => series.finish(clock.nowMs()), signal)];
+      const kept = [keepSeries(REFRESH_MS, () => series.refresh(), signal), keepSeries(FINISH_MS, () => series.finish(clock.uptimeMs()), signal)];
       ready();
       while (!signal.aborted) {
         const next = underWay < writesMax ? queue.shift() : undefined;

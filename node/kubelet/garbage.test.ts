@@ -28,6 +28,11 @@ test("as many dead ones of each container are kept as the settings say, and thos
   expect(ids(seen, false, { perContainer: 3, ageMinMs: 5_000 })).toEqual(["a1", "a2", "a3", "a4"]);
 });
 
+test("what ended before the clock was set back, in a time to come, ended long ago", () => {
+  const seen = runtime("a:running:s1 a:exited:s1 a:exited:s1 a:exited:s1", ["s1"]);
+  expect(garbageOf(seen, { perContainer: 1, ageMinMs: 60_000, nowMs: -1e12 }).containers.map(({ id }) => id)).toEqual(["a2", "a3"]);
+});
+
 test("a sandbox is stopped before it goes, and stays while it cannot be", async () => {
   const calls: string[] = [];
   const call = async (method: string, request: { readonly pod_sandbox_id?: string }): Promise<object> => {

@@ -28,7 +28,7 @@ export function garbageOf(runtime: RuntimePod, kept: (Kept & { readonly nowMs: n
     if (state === "created") return !kept || newer > 0;
     dead.set(name, newer + 1);
     if (!kept || newer === 0) return !kept;
-    return kept.perContainer >= 0 && newer >= kept.perContainer && kept.nowMs - finishedAtMs >= kept.ageMinMs;
+    return kept.perContainer >= 0 && newer >= kept.perContainer && (finishedAtMs > kept.nowMs || kept.nowMs - finishedAtMs >= kept.ageMinMs); // of a time to come: before the clock was set back
   });
   const left = new Set(runtime.containers.filter((container) => !containers.includes(container)).map(({ sandboxId }) => sandboxId));
   const sandboxes = runtime.sandboxes.filter(({ id, ready }, i) => !ready && !left.has(id) && !(kept && i === 0));

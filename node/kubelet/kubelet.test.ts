@@ -523,6 +523,26 @@ test("a dead container that cannot be removed keeps its pod from nothing", async
   held.end();
 });
 
+test("a machine that starts again with a clock that is far behind: what runs since is what counts, not what is younger by the clock", async () => {
+  let behindMs = 0;
+  const runtime = memoryRuntime({ nowMs: () => fastClock.nowMs() - behindMs });
+  runtime.images.add("busybox:1");
+  await using node = await startNode({}, { cri: runtime, clock: { ...fastClock, nowMs: () => fastClock.nowMs() - behindMs } });
+  await node.create("web", {}, [{ name: "app" }]);
+  await node.until("web", isReady);
+  await node.stopKubelet();
+  const { items = [] } = await runtime.call("RuntimeService/ListPodSandbox", {});
+  for (const { id } of items) await runtime.call("RuntimeService/StopPodSandbox", { pod_sandbox_id: id });
+  behindMs = 366 * 86_400_000;
+  node.startKubelet();
+  await node.until("web", (status) => first(status)?.restartCount === 1 && isReady(status));
+  runtime.exit("app", 1);
+  await node.until("web", (status) => first(status)?.restartCount === 2 && isReady(status));
+  runtime.exit("app", 1);
+  await node.until("web", (status) => first(status)?.state?.waiting?.reason === "CrashLoopBackOff");
+  expect(runtime.calls.filter((call) => call.startsWith("RunPodSandbox"))).toHaveLength(2);
+});
+
 test("a sandbox that was stopped when the kubelet was: the pod's end is told by the next one, and it is not run again", async () => {
   await using node = await startNode();
   await node.create("done", { restartPolicy: "Never" });
@@ -956,6 +976,32 @@ test("preStop comes first, a deadline ends, deleting again hurries", async () =>
   await node.delete("late");
   await node.until("late", (status) => status === undefined);
   await eventually(() => node.kubelet.pods(), (left) => left.length === 0);
+});
+
+test("a deadline counts the time that a pod is active: a clock that is set ahead ends none, one that is set back lets none run on", async () => {
+  let aheadMs = 0;
+  await using node = await startNode({}, { clock: { ...fastClock, nowMs: () => fastClock.nowMs() + aheadMs } });
+  await node.create("day", { activeDeadlineSeconds: 86_400 });
+  await node.create("minutes", { activeDeadlineSeconds: 200 });
+  for (const name of ["day", "minutes"]) await node.until(name, isReady);
+  aheadMs = 366 * 86_400_000;
+  node.cri.exit("c0", 1);
+  await node.until("day", (status) => first(status)?.restartCount === 1 && isReady(status));
+  aheadMs = -aheadMs;
+  expect(await node.until("minutes", (status) => status?.phase === "Failed")).toMatchObject({ reason: "DeadlineExceeded" });
+  expect(node.status("day")?.phase).toBe("Running");
+});
+
+test("pods are looked at when the clock is set: what they have may hold no longer", async () => {
+  let aheadMs = 0;
+  await using node = await startNode({ syncMs: 86_400_000 }, { clock: { ...fastClock, nowMs: () => fastClock.nowMs() + aheadMs } });
+  await node.create("p", {});
+  await node.until("p", isReady);
+  const looks = () => node.counted(`kubelet_pod_worker_duration_seconds_count{operation_type="sync"}`) || 0;
+  let before = -1;
+  while (before !== (before = looks())) await Bun.sleep(200); // 10 s of that clock
+  aheadMs = 366 * 86_400_000;
+  await eventually(looks, (now) => now > before);
 });
 
 test("a node short of memory keeps the pods of its manifests, and takes new ones; others go, whatever their priority", async () => {

@@ -18,6 +18,7 @@ import { isConflict, isNotFound } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
 import { PODS } from "../../core/client/resources.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
+import { clockJumps } from "../../core/lifecycle/clock-jumps.ts";
 import { type Runnable, runAll } from "../../core/lifecycle/run-all.ts";
 import { machineTopology } from "../os/cpu-topology.ts";
 import { machineUptimeSeconds } from "../os/machine.ts";
@@ -116,6 +117,8 @@ export function kubelet(deps: KubeletDeps): Kubelet {
   if (isLinux) metrics.gauge("kubelet_cgroup_version", "[ALPHA] cgroup version on the hosts.").set(deps.cgroups.version);
   const watch = runtimeWatch({ cri, clock, log, onChange: (uid) => manager.onRuntimeChange(uid), onList: (list) => manager.onRuntimeList(list), metrics: context.metrics });
   const manifests = settings.staticPodDir === "" ? [] : [staticPods({ directory: settings.staticPodDir, nodeName: settings.nodeName, complete: deps.completePod ?? (() => undefined), scanMs: settings.fileCheckMs, clock, log, events, onChange: (list) => manager.setStatic(list) })];
+  const jumps = clockJumps(clock);
+  jumps.subscribe(wakeAll); // tokens that were issued before may hold no longer
   const house = housekeeping({ ...deps, counted: context.metrics, podCgroups: context.cgroups, manager, plugins, records, shutdownNotices: deps.shutdownNotices, known, podsMemory: () => podsMemory(deps, node.podsShare), onNode: node.refresh, events });
 
   function wakeAll(): void {
@@ -185,7 +188,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
       try {
         await mkdir(join(settings.dataDir, "plugins"), { recursive: true, mode: 0o750 }); // manifests of drivers mount it, as a directory that is there
         if (isLinux) ownName = await wellKnownDirectory(settings.dataDir, { path: settings.wellKnownDir, log });
-        await runAll([...node.parts, ...plugins.parts, ...manifests, watch, podLife, ...house.parts, ...(isLinux ? [systemOom({ events, node: nodeReference(settings.nodeName), clock, log })] : []), readiness(ready)], quit);
+        await runAll([...node.parts, ...plugins.parts, ...manifests, watch, jumps.watch, podLife, ...house.parts, ...(isLinux ? [systemOom({ events, node: nodeReference(settings.nodeName), clock, log })] : []), readiness(ready)], quit);
       } finally {
         life.abort();
         objects.close();

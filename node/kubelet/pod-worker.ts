@@ -19,6 +19,7 @@ import type { SpanStart } from "../../core/observe/spans.ts";
 import { type Applied, applyPlan } from "./apply.ts";
 import type { PodOperation, ResizeTrigger } from "./context.ts";
 import { CRASH_BACKOFF, CrashBackoff } from "./crash-backoff.ts";
+import { Elapsed } from "./elapsed.ts";
 import { garbageOf, removeGarbage, removePodLogs } from "./garbage.ts";
 import { killPod } from "./kill.ts";
 import { AllocationRefused } from "./placement/allocation-refused.ts";
@@ -74,6 +75,7 @@ export class PodWorker {
   readonly #resize: PodResize;
   #resizeTrigger: ResizeTrigger = "periodic_retry"; // of the next look
   readonly #madeMs: number;
+  readonly #active: Elapsed; // since it was taken in
   /** What the next look at it is for. */
   #operation: PodOperation = "create";
 
@@ -82,6 +84,7 @@ export class PodWorker {
     this.#pod = pod;
     this.#deps = deps;
     this.#madeMs = deps.context.clock.uptimeMs();
+    this.#active = new Elapsed(deps.context.clock);
     const maxMs = deps.context.settings.crashBackoffMsMax;
     this.#backoff = new CrashBackoff({ minMs: Math.min(CRASH_BACKOFF.minMs, maxMs), maxMs });
     this.#resize = new PodResize(pod, { ...deps.context, judge: deps.judgeResize, onGranted: () => deps.onStage("pod_resized") });
@@ -254,7 +257,7 @@ export class PodWorker {
   }
 
   #shouldTerminate(): boolean {
-    if (!this.#failure && !this.#report.hasEnded(this.#pod) && this.#deadlineMs() <= this.#deps.context.clock.nowMs()) {
+    if (!this.#failure && !this.#report.hasEnded(this.#pod) && this.#deadlineInMs() <= 0) {
       this.#failure = { reason: "DeadlineExceeded", message: "Pod was active on the node longer than the specified deadline", deadline: true };
       this.#deps.context.events.event(podReference(this.#pod), "Normal", "DeadlineExceeded", "Pod was active on the node longer than the specified deadline");
       this.#say();
@@ -262,10 +265,11 @@ export class PodWorker {
     return this.#removed || isDeleting(this.#pod) || this.#failure !== undefined || this.#report.hasEnded(this.#pod);
   }
 
-  #deadlineMs(): number {
+  #deadlineInMs(): number {
+    const { startTime } = this.status;
+    const activeMs = startTime === undefined ? 0 : this.#active.sinceMs(startTime); // whether or not there is a deadline: it may be given one
     const { activeDeadlineSeconds } = this.#pod.spec;
-    const startTime = this.status.startTime;
-    return activeDeadlineSeconds === undefined || startTime === undefined ? Number.POSITIVE_INFINITY : Date.parse(startTime) + activeDeadlineSeconds * 1000;
+    return activeDeadlineSeconds === undefined || startTime === undefined ? Number.POSITIVE_INFINITY : activeDeadlineSeconds * 1000 - activeMs;
   }
 
   async #observe(signal: AbortSignal): Promise<void> {
@@ -335,7 +339,7 @@ export class PodWorker {
     if (this.#shouldTerminate()) return 0;
     const regularAtMs = clock.nowMs() + context.settings.syncMs * (1 + 0.5 * random.next());
     const shortAtMs = isResized ? Number.POSITIVE_INFINITY : clock.nowMs() + ERROR_RETRY_MS;
-    return Math.max(0, Math.min(regularAtMs, this.#deadlineMs(), missingAtMs, shortAtMs, appliedAtMs) - clock.nowMs());
+    return Math.max(0, Math.min(this.#deadlineInMs(), Math.min(regularAtMs, missingAtMs, shortAtMs, appliedAtMs) - clock.nowMs()));
   }
 
   /** Before its control group becomes another, while it is resized. Returns why the runtime does not want that. */

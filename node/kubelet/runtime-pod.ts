@@ -97,8 +97,8 @@ export async function readRuntimePod(cri: Cri, uid: string, signal: AbortSignal)
   const labels = items[0]?.labels ?? containers[0]?.labels;
   return {
     uid, name: labels?.[POD_NAME] ?? "", namespace: labels?.[POD_NAMESPACE] ?? "",
-    sandboxes: sandboxes.flatMap((answer) => (answer?.status ? [sandboxOf(answer.status)] : [])).toSorted(newestFirst),
-    containers: statuses.flatMap((answer, i) => (answer?.status ? [containerOf(answer.status, containers[i]!.pod_sandbox_id ?? "")] : [])).toSorted(newestFirst),
+    sandboxes: sandboxes.flatMap((answer) => (answer?.status ? [sandboxOf(answer.status)] : [])).toSorted((a, b) => b.attempt - a.attempt || newestFirst(a, b)),
+    containers: inOrder(statuses.flatMap((answer, i) => (answer?.status ? [containerOf(answer.status, containers[i]!.pod_sandbox_id ?? "")] : []))),
   };
 }
 
@@ -109,6 +109,17 @@ async function unlessGone<T>(answer: Promise<T>): Promise<T | undefined> {
     if (isCriNotFound(error)) return undefined;
     throw error;
   }
+}
+
+/**
+ * The newest first; of those of one name the one that was started more often, whatever the clock says: one that was set back, as when a device without a battery starts again, would have what
+ * was before it taken for what is now.
+ */
+function inOrder(containers: readonly RuntimeContainer[]): RuntimeContainer[] {
+  const byTime = containers.toSorted(newestFirst);
+  const byName = Map.groupBy(byTime, ({ name }) => name);
+  for (const ofName of byName.values()) ofName.sort((a, b) => b.restartCount - a.restartCount);
+  return byTime.map(({ name }) => byName.get(name)!.shift()!);
 }
 
 function newestFirst(a: { readonly createdAtMs: number }, b: { readonly createdAtMs: number }): number {

@@ -32,20 +32,39 @@ export interface HostOptions {
   readonly log: Log;
 }
 
-/** `bridgeNetfilter`: whether packets between pods of this node pass the packet filter. */
-export async function prepareHost({ sysctl, usesV6, interfaceName, cpus, conntrack = CONNTRACKING, log }: HostOptions, signal: AbortSignal): Promise<{ readonly bridgeNetfilter: boolean }> {
+export interface PreparedHost {
+  /** Whether packets between pods of this node pass the packet filter. */
+  readonly bridgeNetfilter: boolean;
+  /** Sets again what somebody has changed since, as updates of a system do when they apply its own settings. */
+  readonly keep?: (() => void) | undefined;
+}
+
+export async function prepareHost({ cpus, conntrack = CONNTRACKING, ...options }: HostOptions, signal: AbortSignal): Promise<PreparedHost> {
+  const { sysctl, log } = options;
   for (const module of MODULES) await loadModule(module, log, signal);
-  if (!sysctl.set("net.ipv4.ip_forward", "1")) log.error("the kernel does not forward packets: pods will reach nothing beyond this node");
-  if (usesV6) {
-    if (interfaceName !== undefined && sysctl.get(`net/ipv6/conf/${interfaceName}/accept_ra`) === "1") sysctl.set(`net/ipv6/conf/${interfaceName}/accept_ra`, "2");
-    sysctl.set("net.ipv6.conf.all.forwarding", "1");
-  }
-  const bridgeNetfilter = sysctl.set("net.bridge.bridge-nf-call-iptables", "1") && (!usesV6 || sysctl.set("net.bridge.bridge-nf-call-ip6tables", "1"));
-  if (!bridgeNetfilter) log.warn("no br_netfilter: between pods of this node, connections to services show the node's address");
+  const prepared = letPacketsThrough(options);
   if (conntrack.perCpu > 0) sysctl.raise("net.netfilter.nf_conntrack_max", Math.max(conntrack.min, cpus * conntrack.perCpu));
   if (conntrack.establishedSeconds > 0) sysctl.raise("net.netfilter.nf_conntrack_tcp_timeout_established", conntrack.establishedSeconds);
   if (conntrack.closeWaitSeconds > 0) sysctl.raise("net.netfilter.nf_conntrack_tcp_timeout_close_wait", conntrack.closeWaitSeconds);
-  return { bridgeNetfilter };
+  return prepared;
+}
+
+/** What the kernel has not, or does not let us set, is not tried again. */
+export function letPacketsThrough({ sysctl, usesV6, interfaceName, log }: Omit<HostOptions, "cpus" | "conntrack">): PreparedHost {
+  const kept = new Map<string, string>();
+  const set = (name: string, value: string): boolean => {
+    const isSet = sysctl.set(name, value);
+    if (isSet) kept.set(name, value);
+    return isSet;
+  };
+  if (!set("net.ipv4.ip_forward", "1")) log.error("the kernel does not forward packets: pods will reach nothing beyond this node");
+  if (usesV6) {
+    if (interfaceName !== undefined && sysctl.get(`net/ipv6/conf/${interfaceName}/accept_ra`) === "1") set(`net/ipv6/conf/${interfaceName}/accept_ra`, "2");
+    set("net.ipv6.conf.all.forwarding", "1");
+  }
+  const bridgeNetfilter = set("net.bridge.bridge-nf-call-iptables", "1") && (!usesV6 || set("net.bridge.bridge-nf-call-ip6tables", "1"));
+  if (!bridgeNetfilter) log.warn("no br_netfilter: between pods of this node, connections to services show the node's address");
+  return { bridgeNetfilter, keep: () => kept.forEach((value, name) => void sysctl.set(name, value)) };
 }
 
 /** Built in, loaded already, or not to be had: what matters is whether it works afterwards. */

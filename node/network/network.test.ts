@@ -15,6 +15,7 @@ import { sysctlKeeper } from "../os/sysctl.ts";
 import { addressWatch } from "./address-watch.ts";
 import { passageText } from "./forward.ts";
 import { planHostGateway } from "./host-gw.ts";
+import { letPacketsThrough } from "./host.ts";
 import { ensureLoneAddress } from "./lone-address.ts";
 import { masqueradeText } from "./masquerade.ts";
 import { tunnelGuardText } from "./tunnel-guard.ts";
@@ -68,6 +69,28 @@ test.skipIf(process.platform !== "linux")("a node with a pod CIDR gets its confi
   stop.abort();
   await ended;
   expect(existsSync(config)).toBe(true); // pods live on
+});
+
+test.skipIf(process.platform !== "linux")("what lets packets through is set again where a system has applied its own settings", async () => {
+  using dir = directory();
+  const stop = new AbortController();
+  const path = (name: string): string => join(dir.path, "sys", name);
+  const forwards = path("net/ipv4/ip_forward");
+  mkdirSync(path("net/ipv4"), { recursive: true });
+  writeFileSync(forwards, "0");
+  const quick = { ...systemClock, after: (ms: number, work: () => void) => systemClock.after(ms / 1000, work) };
+  const informers = informerFactory({ client: fakeApi().client, clock: systemClock, random: systemRandom, log: silentLog });
+  const sysctl = sysctlKeeper({ recordFile: join(dir.path, "record.json"), log: silentLog, root: path("") });
+  const network = nodeNetwork({ informers, nodeName: "n1", clusterCidrs: [], serviceCidrs: [], cniConfDir: dir.path, stateDir: dir.path, uplink: { interfaceName: undefined, mtu: 1500 }, nft: { async apply() {}, names: async () => undefined, chain: async () => undefined }, overlay: noOverlay, cpus: 1, prepare: async () => letPacketsThrough({ sysctl, usesV6: true, interfaceName: undefined, log: silentLog }), clock: quick, log: silentLog });
+  const ended = network.run(stop.signal, () => {});
+  for (let i = 0; i < 2; i++) {
+    await eventually(() => readFileSync(forwards, "utf8"), (text) => text === "1");
+    writeFileSync(forwards, "0");
+  }
+  await eventually(() => readFileSync(forwards, "utf8"), (text) => text === "1");
+  expect(existsSync(path("net/bridge"))).toBe(false);
+  stop.abort();
+  await ended;
 });
 
 test.skipIf(process.platform !== "linux")("addresses of before a reboot are forgotten, those of before a restart are not", async () => {

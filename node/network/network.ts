@@ -33,7 +33,7 @@ import { ensureBridge } from "./bridge.ts";
 import { CNI_FILE, CNI_NETWORK, cniConfig } from "./cni-config.ts";
 import { CNI_RESULTS } from "./cni-records.ts";
 import { allowThroughFirewall } from "./forward.ts";
-import { type Conntracking, prepareHost } from "./host.ts";
+import { type Conntracking, type PreparedHost, prepareHost } from "./host.ts";
 import { MASQUERADE_TABLE, masqueradeText } from "./masquerade.ts";
 import { type Overlay, peerOf, podCidrsOf } from "./overlay.ts";
 import { ensurePodLinks } from "./pod-links.ts";
@@ -100,7 +100,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
   const paths = networkPaths(options.stateDir);
   const usesV6 = clusterCidrs.some((cidr) => parseCidr(cidr)?.family === 6);
   const sysctl = sysctlKeeper({ recordFile: paths.sysctls, log });
-  let bridgeNetfilter = false;
+  let host: PreparedHost = { bridgeNetfilter: false };
   let masquerade = "", guard = ""; // as applied
   let bridge: number | undefined; // its index
   let wake: () => void = () => {};
@@ -109,7 +109,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     const own = nodes.get(objectKey("", nodeName)) as Readonly<Node> | undefined;
     const podCidrs = own ? podCidrsOf(own) : [];
     if (!own || podCidrs.length === 0) return;
-    const text = masqueradeText({ clusterCidrs, podCidrs, bridgeNetfilter });
+    const text = masqueradeText({ clusterCidrs, podCidrs, bridgeNetfilter: host.bridgeNetfilter });
     if (text !== masquerade) {
       await nft.apply(text, { signal });
       masquerade = text;
@@ -186,6 +186,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     });
     while (!signal.aborted) {
       try {
+        if (!changed) host.keep?.();
         if (!changed && !(await isIntact(signal))) {
           log.warn("masquerading rules are gone from the kernel, writing them again", { table: MASQUERADE_TABLE });
           masquerade = guard = "";
@@ -217,7 +218,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     async run(signal, ready) {
       forgetOldBoot();
       await options.addresses?.install();
-      ({ bridgeNetfilter } = await (options.prepare ?? prepareHost)({ sysctl, usesV6, interfaceName: uplink.interfaceName, cpus: options.cpus, conntrack: options.conntrack, log }, signal));
+      host = await (options.prepare ?? prepareHost)({ sysctl, usesV6, interfaceName: uplink.interfaceName, cpus: options.cpus, conntrack: options.conntrack, log }, signal);
       const unwatch = nodes.onChange(({ object, old, deleted }) => {
         const facts = (node: Readonly<Node> | undefined): string => (node ? JSON.stringify([podCidrsOf(node), peerOf(node)]) : "");
         if (facts(old) !== facts(deleted ? undefined : object)) wake(); // heartbeats are no news

@@ -56,3 +56,12 @@ test("what was put aside is compressed where that is asked for, also what was le
   const aside = readdirSync(directory).filter((name) => name.endsWith(".gz")).sort();
   expect(aside.map((name) => gunzipSync(readFileSync(join(directory, name))).toString())).toEqual(["old\n", "first line\n"]);
 });
+
+test("after a clock was set back what was put aside last is kept, not what was before", async () => {
+  const { directory, path } = given();
+  for (const day of ["01", "02"]) writeFileSync(join(directory, `audit-2126-01-${day}T00-00-00.000.log`), "old\n");
+  const file = new RotatingFile({ path, bytesMax: 13, filesMax: 2, ageMaxMs: 0, clock: { ...systemClock, nowMs: () => Date.UTC(2026, 0, 1) }, log: silentLog });
+  for (const line of ["first line", "second line"]) await file.write(line);
+  await file.close();
+  expect(readdirSync(directory).sort()).toEqual(["audit-2026-01-01T00-00-00.000.log", "audit-2126-01-02T00-00-00.000.log", "audit.log"]);
+});

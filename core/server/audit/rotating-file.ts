@@ -125,8 +125,7 @@ export class RotatingFile {
     const { path, clock } = this.#options;
     await this.#closeFile();
     const extension = extname(path);
-    const stamp = new Date(clock.nowMs()).toISOString().slice(0, 23).replaceAll(":", "-");
-    await rename(path, `${path.slice(0, path.length - extension.length)}-${stamp}${extension}`).catch((error: unknown) => {
+    await rename(path, `${path.slice(0, path.length - extension.length)}-${stampOf(clock.nowMs())}${extension}`).catch((error: unknown) => {
       if (!isNotFound(error)) throw error; // somebody has taken it away
     });
     this.#file = await this.#open();
@@ -135,7 +134,7 @@ export class RotatingFile {
   async #clear(): Promise<void> {
     const { path, filesMax, ageMaxMs, clock } = this.#options;
     if (filesMax === 0 && ageMaxMs === 0) return;
-    const found = await putAside(path);
+    const found = newestFirst(await putAside(path), stampOf(clock.nowMs()));
     const kept = new Set(filesMax > 0 ? found.slice(0, filesMax) : found);
     for (const aside of found) {
       const tooOld = ageMaxMs > 0 && clock.nowMs() - putAsideMs(aside.stamp) > ageMaxMs;
@@ -164,7 +163,13 @@ const GZ = ".gz";
 
 interface PutAside { readonly stamp: string; readonly names: readonly string[] }
 
-/** The newest first; one that was being compressed when the machine went down is there in both forms. */
+/** By what their names say, but for those of a time to come: they are of before the clock was set back. */
+function newestFirst(all: readonly PutAside[], now: string): readonly PutAside[] {
+  const isAhead = ({ stamp }: PutAside): boolean => stamp > now;
+  return [...all.filter((one) => !isAhead(one)), ...all.filter(isAhead)];
+}
+
+/** The latest name first; one that was being compressed when the machine went down is there in both forms. */
 async function putAside(path: string): Promise<readonly PutAside[]> {
   const extension = extname(path);
   const prefix = `${basename(path, extension)}-`;
@@ -192,6 +197,8 @@ async function compressed(path: string, signal: AbortSignal): Promise<void> {
 }
 
 const STAMP = /^\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{3}$/;
+
+function stampOf(ms: number): string { return new Date(ms).toISOString().slice(0, 23).replaceAll(":", "-"); }
 
 function putAsideMs(stamp: string): number { return Date.parse(`${stamp.replace(/T(\d\d)-(\d\d)-/, "T$1:$2:")}Z`); }
 

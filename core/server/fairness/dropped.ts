@@ -12,6 +12,7 @@ export class DroppedRequests {
   #retryAfter = 1;
   #raisedAt = 0;
 
+  /** By uptime. */
   record(nowMs: number): void {
     const second = Math.floor(nowMs / 1000);
     if (second === this.#second) {

@@ -126,6 +126,28 @@ test("what a level without queues has no seat for is refused; the exempt one has
   expect(fairness.levels.get("small")!.queues.seatsInUse).toBe(1);
 });
 
+test("who is refused waits longer while many are, also after the clock was set back", () => {
+  const clock = stoppedClock();
+  let aheadMs = 1e12;
+  const fairness = small(1, { type: "Reject" }, { ...clock, nowMs: () => clock.nowMs() + aheadMs });
+  void fairness.enter(request(), POD, user("jane"));
+  const refused = (): unknown => {
+    try {
+      return fairness.enter(request(), POD, user("jane"));
+    } catch (error) {
+      return (error as { retryAfter?: number }).retryAfter;
+    }
+  };
+  const afterSeconds = (seconds: number): unknown => {
+    let told: unknown;
+    for (let i = 0; i < seconds * 40; i++, clock.pass(25)) told = refused();
+    return told;
+  };
+  expect(afterSeconds(10)).toBe(8);
+  aheadMs = 0;
+  expect(afterSeconds(40)).toBe(32);
+});
+
 test("who waits is served in turn, whoever came first with however many; who waits too long is refused", async () => {
   const clock = stoppedClock();
   const fairness = small(1, { type: "Queue", queuing: { queues: 64, handSize: 6, queueLengthLimit: 4 } }, clock);

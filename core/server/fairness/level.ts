@@ -127,7 +127,7 @@ export class Level {
     this.counted.rejected++;
     if (told === "time-out") this.counted.cancelled++;
     flow.rejected.set(told, (flow.rejected.get(told) ?? 0) + 1);
-    this.#dropped.record(this.#clock.nowMs());
+    this.#dropped.record(nowMs);
     return new TooManyRequests(reason, this.#dropped.retryAfter);
   }
 }

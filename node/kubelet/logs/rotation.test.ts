@@ -37,6 +37,19 @@ test("a log that grew too large is put aside, older ones are compressed, the old
   }
 });
 
+test("after a clock was set back the oldest log goes first, not the one that was put aside last", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "log-"));
+  const path = join(directory, "0.log");
+  const times = [Date.UTC(2027, 0, 1), Date.UTC(2027, 0, 2), Date.UTC(2026, 0, 1), Date.UTC(2026, 0, 2)];
+  const cri = { call: async () => (appendFileSync(path, ""), {}) } as unknown as Cri;
+  for (const nowMs of times) {
+    appendFileSync(path, "x".repeat(200));
+    await rotateIfLarge({ cri, clock: { ...systemClock, nowMs: () => nowMs }, bytesMax: 100, filesMax: 4 }, { containerId: "c1", path }, new AbortController().signal);
+  }
+  expect(readdirSync(directory).toSorted()).toEqual(["0.log", "0.log.20260101-000000.gz", "0.log.20260102-000000", "0.log.20270102-000000.gz"]);
+  rmSync(directory, { recursive: true });
+});
+
 test("as many logs are looked at together as there are workers, each once a round", async () => {
   const directory = mkdtempSync(join(tmpdir(), "logs-"));
   let now = 0, most = 0;

@@ -71,7 +71,7 @@ export async function rotateIfLarge({ cri, clock, bytesMax, filesMax }: Pick<Dep
   const directory = dirname(path);
   const name = basename(path);
   const all = (await readdir(directory)).filter((file) => file.startsWith(`${name}.`));
-  const useful = all.filter((file) => !file.endsWith(UNFINISHED) && !all.includes(`${file}${COMPRESSED}`)).toSorted();
+  const useful = oldestFirst(all.filter((file) => !file.endsWith(UNFINISHED) && !all.includes(`${file}${COMPRESSED}`)), `${name}.${stamp(clock.nowMs())}`);
   const keep = useful.slice(Math.max(0, useful.length - Math.max(0, filesMax - 2)));
   for (const file of all) if (!keep.includes(file)) await rm(join(directory, file), { force: true });
   for (const file of keep) if (!file.endsWith(COMPRESSED)) await compress(join(directory, file));
@@ -85,6 +85,13 @@ export async function rotateIfLarge({ cri, clock, bytesMax, filesMax }: Pick<Dep
     throw error;
   }
   return true;
+}
+
+/** By what their names say, but for those of a time to come: they are of before the clock was set back. `now`: what one would be called now. */
+function oldestFirst(files: readonly string[], now: string): string[] {
+  const sorted = files.toSorted();
+  const isAhead = (file: string): boolean => file.slice(0, now.length) > now;
+  return [...sorted.filter(isAhead), ...sorted.filter((file) => !isAhead(file))];
 }
 
 async function compress(path: string): Promise<void> {

@@ -96,9 +96,11 @@ test.each([
     },
   };
   const stop = new AbortController();
-  const ended = runAll([pluginWatcher({ directory, handlers: [handler], clock: quick, log: silentLog, metrics: metricsRegistry() })], stop.signal);
+  const steps: string[] = [];
+  const log = { ...silentLog, info: (message: string) => void steps.push(message) };
+  const ended = runAll([pluginWatcher({ directory, handlers: [handler], clock: quick, log, metrics: metricsRegistry() })], stop.signal);
   const first = startPlugin("one");
-  await eventually(() => calls.length, (count) => count === 1);
+  await eventually(() => steps, (all) => all.includes("plugin registered")); // and has been told so
   refuses = refused;
   const second = startPlugin(".next", { name: next }); // where nobody looks
   const [hidden, shown] = [".next", "one"].map((instance) => join(directory, `${instance}-reg.sock`));
@@ -143,4 +145,17 @@ test("a plugin that does not answer keeps no other from being taken, or from goi
   silent.close();
   await ended;
   await Promise.all([hidden(), slow()]);
+});
+
+test("where nothing more can be watched plugins are found by looking", async () => {
+  const calls: string[] = [];
+  const handler: PluginHandler = { type: "DRAPlugin", validate: () => undefined, register: async ({ endpoint }) => void calls.push(endpoint), deregister: async () => undefined };
+  const stop = new AbortController();
+  const watch = (): never => { throw Object.assign(new Error("EMFILE: too many open files, watch"), { code: "EMFILE" }); };
+  const ended = runAll([pluginWatcher({ directory, handlers: [handler], clock: quick, log: silentLog, metrics: metricsRegistry(), watch })], stop.signal);
+  const end = startPlugin("one");
+  await eventually(() => calls, (all) => all.length > 0);
+  stop.abort();
+  await ended;
+  await end();
 });

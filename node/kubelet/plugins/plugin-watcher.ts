@@ -8,7 +8,7 @@
  *
  * Source: kubernetes v1.36 pkg/kubelet/pluginmanager
  */
-import { type FSWatcher, watch } from "node:fs";
+import { type FSWatcher, watch as watchDirectory } from "node:fs";
 import { mkdir, readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
@@ -44,6 +44,8 @@ interface Deps {
   readonly clock: Clock;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** The kernel's, unless given. */
+  readonly watch?: ((directory: string, changed: () => void) => FSWatcher) | undefined;
 }
 
 /** `nth`: of all registrations. Of several sockets of one plugin, while it is updated, the one that registered last is served. */
@@ -67,7 +69,7 @@ const CALL_MS = 10_000;
 const RETRY = { minMs: 500, maxMs: 122_000 };
 const DEPTH_MAX = 3;
 
-export function pluginWatcher({ directory, handlers, clock, log, metrics }: Deps): Runnable {
+export function pluginWatcher({ directory, handlers, clock, log, metrics, watch = watchDirectory }: Deps): Runnable {
   const seen = new Map<string, Seen>(); // by socket
   metrics.gaugeFrom("plugin_manager_total_plugins", "[ALPHA] Number of plugins in Plugin Manager", () => [...seen].flatMap(([socket_path, { registered }]) => [[{ socket_path, state: "desired_state_of_world" }, 1] as const, ...(registered ? [[{ socket_path, state: "actual_state_of_world" }, 1] as const] : [])]));
   const underWay = new Set<Promise<void>>();
@@ -186,13 +188,23 @@ export function pluginWatcher({ directory, handlers, clock, log, metrics }: Deps
     }
   }
 
+  /** Undefined: all that the machine may watch is watched by others, which is no reason to be no node. */
+  function watched(changed: () => void): FSWatcher | undefined {
+    const untold = (error: unknown): void => log.warn("plugins are found by looking only", { directory, error });
+    try {
+      return watch(directory, changed).on("error", untold);
+    } catch (error) {
+      untold(error);
+      return undefined;
+    }
+  }
+
   return {
     name: "plugin-watcher",
     async run(signal, ready) {
       await mkdir(directory, { recursive: true, mode: 0o750 });
       let woken = new AbortController();
-      const watcher: FSWatcher = watch(directory, () => woken.abort());
-      watcher.on("error", (error) => log.warn("plugins are found by looking only", { directory, error }));
+      const watcher = watched(() => woken.abort());
       try {
         ready();
         while (!signal.aborted) {
@@ -201,7 +213,7 @@ export function pluginWatcher({ directory, handlers, clock, log, metrics }: Deps
           await clock.sleep(SCAN_MS, AbortSignal.any([signal, woken.signal]));
         }
       } finally {
-        watcher.close();
+        watcher?.close();
         await Promise.all(underWay);
       }
     },

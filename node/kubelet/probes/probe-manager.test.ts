@@ -44,3 +44,24 @@ test("a probe comes once in its period, however long each takes", async () => {
   await eventually(() => asked.length, (count) => count === 5);
   expect(asked).toEqual([60, 70, 80, 92, 104]);
 });
+
+test("what a container is given before its first probe is not over because the clock is set, nor longer", async () => {
+  const stop = new AbortController();
+  const container: Container = { name: "c", image: "i", livenessProbe: { exec: { command: ["x"] }, initialDelaySeconds: 120, periodSeconds: 10 } };
+  const pod: Pod = { apiVersion: "v1", kind: "Pod", metadata: { name: "p", namespace: "n", uid: "u", resourceVersion: "1", creationTimestamp: "" }, spec: { containers: [container] } };
+  const status: PodStatus = { phase: "Running", podIP: "127.0.0.1", containerStatuses: [{ name: "c", image: "i", imageID: "", ready: true, started: true, restartCount: 0, containerID: "containerd://id", state: { running: { startedAt: "1970-01-01T00:01:00Z" } } }] };
+  let uptimeMs = 60_000;
+  const setAheadMs = () => (uptimeMs < 80_000 ? 0 : uptimeMs < 120_000 ? 1.8e12 : -30_000); // a network has appeared
+  const asked: number[] = [];
+  const probes = probeManager({
+    clock: { ...systemClock, nowMs: () => uptimeMs + setAheadMs(), uptimeMs: () => uptimeMs, sleep: async (ms) => void (uptimeMs += ms) }, random: systemRandom, log: silentLog, metrics: metricsRegistry(), events: { event() {} }, version: "1.36",
+    cri: { call: async () => {
+      asked.push(uptimeMs / 1000);
+      stop.abort();
+      return {} as never;
+    } }, startedMs: 0, signal: stop.signal, find: () => ({ pod, status }), onResult: () => undefined,
+  });
+  probes.add(pod);
+  await eventually(() => asked.length, (count) => count === 1);
+  expect(asked).toEqual([180]);
+});

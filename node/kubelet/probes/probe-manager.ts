@@ -11,6 +11,7 @@ import type { EventRecorder } from "../../../core/client/events.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { type Counter, DEFAULT_BUCKETS, type Histogram, type Labels, type Metrics } from "../../../core/observe/metrics.ts";
+import { Elapsed } from "../elapsed.ts";
 import { containerReference, isSidecar, isTerminalPhase, type NamedContainer, restartsAfter } from "../pod-spec.ts";
 import type { ProbeKind, ProbeResult, ProbeResults } from "./probe-results.ts";
 import { FailedProbeError, type ProbeDeps, runProbe } from "./prober.ts";
@@ -126,7 +127,7 @@ class ContainerWatch {
   readonly #results: Map<string, ProbeResult>;
   readonly #watched: Watched;
   #containerId = "";
-  #followedMs = 0; // by `uptimeMs`
+  #age: Elapsed;
   #last: ProbeResult | undefined;
   #run = 0;
   #onHold = false;
@@ -136,6 +137,7 @@ class ContainerWatch {
     this.#deps = deps;
     this.#results = results;
     this.#watched = watched;
+    this.#age = new Elapsed(deps.clock);
   }
 
   /** Probes once if it is time; false when there is nothing left to probe. */
@@ -160,16 +162,10 @@ class ContainerWatch {
       this.#set("success");
       return false;
     }
-    if (this.#ageMs(running.startedAt ?? "") < (probe.initialDelaySeconds ?? 0) * 1000) return true;
+    if (this.#age.sinceMs(running.startedAt ?? "") < (probe.initialDelaySeconds ?? 0) * 1000) return true;
     if ((container.started === true) === (kind === "startup")) return true;
     await this.#probe(pod, status, signal);
     return true;
-  }
-
-  /** Since the container has started. Where the clock has been set back it has started in the future: it counts how long we know it. */
-  #ageMs(startedAt: string): number {
-    const { clock } = this.#deps;
-    return Math.max(clock.nowMs() - Date.parse(startedAt), clock.uptimeMs() - this.#followedMs);
   }
 
   forget(): void {
@@ -197,14 +193,14 @@ class ContainerWatch {
     const { state, started } = container;
     this.forget();
     this.#containerId = idOf(container);
-    this.#followedMs = this.#deps.clock.uptimeMs();
+    this.#age = new Elapsed(this.#deps.clock);
     this.#onHold = false;
     this.#last = undefined;
     this.#run = 0;
     const { kind } = this.#watched;
     const startedMs = Date.parse(state?.running?.startedAt ?? "");
-    const nowMs = this.#deps.clock.nowMs();
-    const adopted = startedMs < nowMs - (this.#followedMs - this.#deps.startedMs) || startedMs > nowMs; // before us, or before the clock was set back
+    const { clock } = this.#deps, nowMs = clock.nowMs();
+    const adopted = startedMs < nowMs - (clock.uptimeMs() - this.#deps.startedMs) || startedMs > nowMs; // before us, or before the clock was set back
     if (kind === "startup" && adopted && started === true) this.#set("success");
     else if (!adopted) this.#set(INITIAL[kind]);
   }

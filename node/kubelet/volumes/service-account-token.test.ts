@@ -23,3 +23,19 @@ test.each([
   for (seconds of expected) for (let i = 0; i < 2; i++) seen.push(await tokens.token(pod, { path: "", expirationSeconds: asked }));
   expect([seen.at(1), seen.at(-1), requests]).toEqual(["t1", "t2", [0, expected.at(-1)]]);
 });
+
+test("on a node whose clock is a year ahead of the server's a token is renewed after as much of its life, not each time, and is good while the server cannot be asked", async () => {
+  let seconds = 0, requests = 0, offline = false;
+  const client = { resource: () => ({ createSubresource: async (_name: object, _of: string, { spec }: { spec: object }) => {
+    if (offline) throw new Error("no way to it");
+    return { spec, status: { token: `t${++requests}`, expirationTimestamp: new Date((seconds + 3_600) * 1000).toISOString() } };
+  } }) } as unknown as Client;
+  const tokens = tokenSource({ client, clock: { ...systemClock, nowMs: () => (seconds + 366 * 86_400) * 1000, uptimeMs: () => seconds * 1000 }, random: { ...systemRandom, next: () => 0 }, log: silentLog, signal: new AbortController().signal });
+  const at = async (now: number): Promise<string> => {
+    seconds = now;
+    return await tokens.token(pod, { path: "", expirationSeconds: 3_600 }).catch(({ message }: Error) => message);
+  };
+  expect([await at(0), await at(60), await at(2_870), await at(2_890)]).toEqual(["t1", "t1", "t1", "t2"]);
+  offline = true;
+  expect([await at(6_400), await at(6_500)]).toEqual(["t2", "failed to fetch token: no way to it"]);
+});

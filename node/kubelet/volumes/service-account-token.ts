@@ -16,8 +16,8 @@ const AGE_MS_MAX = 24 * 3600 * 1000;
 const LIFE_LEFT_FRACTION = 0.2;
 const JITTER_MS = 10_000;
 
-/** Renewed by the clock, which is right after a restart, or by its age, which is right where the clock is behind the server's. */
-interface Held { readonly token: string; readonly expiresMs: number; readonly renewMs: number; readonly renewUptimeMs: number }
+/** Renewed by the clock, which is right after a restart, or by its age, which is right where the clock is behind the server's; by that alone where the clock is so far ahead that it was due when it came. */
+interface Held { readonly token: string; readonly expiresMs: number; readonly renewMs: number; readonly renewUptimeMs: number; readonly expiresUptimeMs: number; readonly isDueAtBirth: boolean }
 
 export interface TokenSource {
   /** With its end. */
@@ -42,21 +42,25 @@ export function tokenSource({ client, clock, random, log, signal }: { readonly c
     const jitterMs = random.next() * JITTER_MS;
     const issuedMs = expiresMs - lifeMs;
     const renewMs = Math.min(issuedMs + AGE_MS_MAX, expiresMs - lifeMs * LIFE_LEFT_FRACTION) - jitterMs;
-    return { token: status.token, expiresMs, renewMs, renewUptimeMs: clock.uptimeMs() + renewMs - issuedMs };
+    const uptimeMs = clock.uptimeMs();
+    return { token: status.token, expiresMs, renewMs, renewUptimeMs: uptimeMs + renewMs - issuedMs, expiresUptimeMs: uptimeMs + lifeMs, isDueAtBirth: clock.nowMs() >= renewMs };
   }
+
+  function isFresh({ renewMs, renewUptimeMs, isDueAtBirth }: Held): boolean { return (isDueAtBirth || clock.nowMs() < renewMs) && clock.uptimeMs() < renewUptimeMs; }
+  function isGood({ expiresMs, expiresUptimeMs, isDueAtBirth }: Held): boolean { return isDueAtBirth ? clock.uptimeMs() < expiresUptimeMs : clock.nowMs() < expiresMs; }
 
   async function current(pod: Pod, projection: ServiceAccountTokenProjection): Promise<Held> {
     const { uid } = pod.metadata;
     const key = JSON.stringify([projection.audience ?? "", projection.expirationSeconds ?? LIFE_SECONDS_DEFAULT]);
     const old = held.get(uid)?.get(key);
-    if (old && clock.nowMs() < old.renewMs && clock.uptimeMs() < old.renewUptimeMs) return old;
+    if (old && isFresh(old)) return old;
     try {
       const fresh = await request(pod, projection);
       const ofPod = held.get(uid) ?? new Map<string, Held>();
       held.set(uid, ofPod.set(key, fresh));
       return fresh;
     } catch (cause) {
-      if (old && clock.nowMs() < old.expiresMs) {
+      if (old && isGood(old)) {
         log.warn("service account token not renewed, the old one is still good", { pod: pod.metadata.name, namespace: pod.metadata.namespace, error: cause });
         return old;
       }
