@@ -9,13 +9,22 @@ const MICROSECONDS = 1e6;
 /** Since 1970, as the process knew it when it began. */
 export function startedSeconds(): number { return performance.timeOrigin / 1000; }
 
-export function processMetrics(metrics: Metrics, clock: Clock): void {
-  const startedSeconds = (clock.nowMs() - process.uptime() * 1000) / 1000;
+/** Clocks that nobody sets tell it the same to the millisecond or two. */
+const STEP_SECONDS_MIN = 1;
+
+export function processMetrics(metrics: Metrics, clock: Pick<Clock, "nowMs">): void {
+  let startedSeconds = Number.NEGATIVE_INFINITY;
+  /** Told anew by a clock that has been set, as by the system's own note of when it booted. */
+  const started = (): number => {
+    const seconds = clock.nowMs() / 1000 - process.uptime();
+    if (Math.abs(seconds - startedSeconds) >= STEP_SECONDS_MIN) startedSeconds = seconds;
+    return startedSeconds;
+  };
   metrics.counterFrom("process_cpu_seconds_total", "Total user and system CPU time spent in seconds.", () => {
     const { user, system } = process.cpuUsage();
     return [[{}, (user + system) / MICROSECONDS]];
   });
-  metrics.gaugeFrom("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", () => [[{}, startedSeconds]]);
+  metrics.gaugeFrom("process_start_time_seconds", "Start time of the process since unix epoch in seconds.", () => [[{}, started()]]);
   metrics.gaugeFrom("process_resident_memory_bytes", "Resident memory size in bytes.", () => [[{}, process.memoryUsage.rss()]]);
   if (process.platform !== "linux") return;
   metrics.gaugeFrom("process_virtual_memory_bytes", "Virtual memory size in bytes.", () => [[{}, Number(readFileSync("/proc/self/statm", "utf8").split(" ")[0]) * PAGE_BYTES]]);
