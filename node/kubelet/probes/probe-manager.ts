@@ -8,10 +8,10 @@
  */
 import type { Container, ContainerStatus, Pod, PodStatus, Probe } from "../../../core/api/gen/core.v1.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
+import { Elapsed } from "../../../core/lifecycle/elapsed.ts";
 import type { Random } from "../../../core/lifecycle/random.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { type Counter, DEFAULT_BUCKETS, type Histogram, type Labels, type Metrics } from "../../../core/observe/metrics.ts";
-import { Elapsed } from "../elapsed.ts";
 import { containerReference, isSidecar, isTerminalPhase, type NamedContainer, restartsAfter } from "../pod-spec.ts";
 import type { ProbeKind, ProbeResult, ProbeResults } from "./probe-results.ts";
 import { FailedProbeError, type ProbeDeps, runProbe } from "./prober.ts";

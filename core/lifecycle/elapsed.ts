@@ -2,7 +2,7 @@
  * How long ago something was whose time is known by the wall clock: at first as that tells, from then on by uptime. A clock that is set meanwhile, as when a network appears after the start of
  * the machine, makes nothing older, nor younger.
  */
-import type { Clock } from "../../core/lifecycle/clock.ts";
+import type { Clock } from "./clock.ts";
 
 export class Elapsed {
   readonly #clock: Pick<Clock, "nowMs" | "uptimeMs">;
