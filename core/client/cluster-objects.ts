@@ -8,6 +8,9 @@ export const CLUSTER_SETTINGS = Object.freeze({ metadata: Object.freeze({ name: 
 /** By node name, what core/pki/revocation.ts says: whose certificates are no longer accepted. */
 export const REVOKED_NODES = Object.freeze({ metadata: Object.freeze({ name: "coracle-revoked-nodes", namespace: "kube-system" }) });
 
+/** Where nodes have their Leases, each by its name. */
+export const NODE_LEASES = "kube-node-lease";
+
 /** The key of CLUSTER_SETTINGS for the certificates that may have signed a caller's, PEM. */
 export const CLIENT_CA_KEY = "client-ca.crt";
 

@@ -6,8 +6,8 @@
  */
 import { StatusError } from "../../core/api/meta/status-error.ts";
 import type { Client } from "../../core/client/client.ts";
-import { CLIENT_CA_KEY, CLUSTER_SETTINGS, SERVER_CA_KEY } from "../../core/client/cluster-objects.ts";
-import { CONFIG_MAPS } from "../../core/client/resources.ts";
+import { CLIENT_CA_KEY, NODE_LEASES, SERVER_CA_KEY } from "../../core/client/cluster-objects.ts";
+import { LEASES } from "../../core/client/resources.ts";
 import { backoffMs } from "../../core/lifecycle/backoff.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
 import type { Random } from "../../core/lifecycle/random.ts";
@@ -87,12 +87,12 @@ export function nodeCertificates({ identity, client, bootstrap, nodeIps, onServi
   }
 
   /**
-   * The server does not let this node read what nodes may read: by its clock, which is far from ours, the certificate does not hold. It gives another one, and takes that when the clock is set,
+   * The server does not let this node read its own lease, as nodes may: by its clock, which is far from ours, the certificate does not hold. It gives another one, and takes that when the clock is set,
    * too, if it is asked again then.
    */
   async function isDoubted(signal: AbortSignal): Promise<boolean> {
     try {
-      await client.resource(CONFIG_MAPS).get(CLUSTER_SETTINGS, { signal });
+      await client.resource(LEASES).get({ metadata: { name: identity.nodeName, namespace: NODE_LEASES } }, { signal }); // the smallest there is, each minute
       doubts = 0;
       return false;
     } catch (error) {

@@ -6,6 +6,7 @@
 import type { Lease } from "../../api/gen/coordination.v1.ts";
 import type { Node, Pod } from "../../api/gen/core.v1.ts";
 import { objectKey } from "../../api/meta/object-meta.ts";
+import { NODE_LEASES } from "../../client/cluster-objects.ts";
 import type { EventRecorder } from "../../client/events.ts";
 import type { Index, Informer } from "../../client/informer.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
@@ -13,7 +14,6 @@ import { settleAll } from "../../lifecycle/settle-all.ts";
 import type { NodeWriter } from "./node-writer.ts";
 import { type Health, healthAfter, isSilent, type NodeLifecycleSettings, readyStatus, unknownConditions } from "./plan.ts";
 
-export const NODE_LEASES = "kube-node-lease";
 export const PODS_BY_NODE: Index<Pod> = { name: "node", valuesOf: ({ spec }) => (spec.nodeName ? [spec.nodeName] : []) };
 
 interface Deps {

@@ -11,11 +11,12 @@
  */
 import type { Node } from "../../api/gen/core.v1.ts";
 import { keyOf, type ObjectKey, objectKey } from "../../api/meta/object-meta.ts";
+import { NODE_LEASES } from "../../client/cluster-objects.ts";
 import { LEASES, NODES, PODS } from "../../client/resources.ts";
 import { settleEach } from "../../lifecycle/settle-all.ts";
 import { type Controller, itself, mapped, type Next } from "../controller.ts";
 import type { ControllerDeps } from "../deps.ts";
-import { NODE_LEASES, NodeHealth } from "./node-health.ts";
+import { NodeHealth } from "./node-health.ts";
 import { NodeWriter } from "./node-writer.ts";
 import { betaLabels, evictionFor, NODE_LIFECYCLE, type NodeLifecycleSettings, readyStatus, scheduleTaints, zoneOf } from "./plan.ts";
 import { Zones } from "./zones.ts";

@@ -6,13 +6,15 @@
 import type { Lease } from "../../../core/api/gen/coordination.v1.ts";
 import { isConflict, isNotFound } from "../../../core/api/meta/status-error.ts";
 import type { Client } from "../../../core/client/client.ts";
+import { NODE_LEASES } from "../../../core/client/cluster-objects.ts";
 import { LEASES } from "../../../core/client/resources.ts";
 import { backoffMs } from "../../../core/lifecycle/backoff.ts";
 import { type Clock, microTimestamp } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 
-const NAMESPACE = "kube-node-lease";
+/** That all its fields are the node's is half of each answer, and of what is written to flash for it. Source: apimachinery/pkg/util/managedfields (an empty entry takes it away, for good) */
+const UNTRACKED = [{}];
 const RENEW_FRACTION = 0.25;
 const RETRY = { minMs: 200, maxMs: 7_000 };
 
@@ -26,11 +28,11 @@ export function nodeLease({ client, clock, log, nodeName, durationSeconds, nodeU
     const uid = nodeUid();
     const owner = uid === undefined ? {} : { ownerReferences: [{ apiVersion: "v1", kind: "Node", name: nodeName, uid }] };
     const spec = { holderIdentity: nodeName, leaseDurationSeconds: durationSeconds, renewTime: microTimestamp(clock.nowMs()) };
-    const metadata = { name: nodeName, namespace: NAMESPACE };
+    const metadata = { name: nodeName, namespace: NODE_LEASES };
     try {
       known ??= await leases.get({ metadata }, { signal });
-      const { resourceVersion } = known.metadata; // somebody else's renewal in between is a conflict
-      const patch = { metadata: { resourceVersion, ...changed(known.metadata, owner) }, spec: changed(known.spec ?? {}, spec) };
+      const { resourceVersion, managedFields } = known.metadata; // somebody else's renewal in between is a conflict
+      const patch = { metadata: { resourceVersion, ...changed(known.metadata, owner), ...(managedFields?.length === 1 ? { managedFields: UNTRACKED } : {}) }, spec: changed(known.spec ?? {}, spec) };
       known = await leases.patch({ metadata }, "application/merge-patch+json", patch, { signal });
     } catch (error) {
       known = undefined;
