@@ -51,7 +51,7 @@ import { inCohorts } from "../../core/server/cohorts.ts";
 import { columnTexts } from "../../core/server/column-texts.ts";
 import { debugPath } from "../../core/server/debug.ts";
 import { discoveryPaths } from "../../core/server/discovery.ts";
-import { featureGateProblem, featureGateWarning, featureMetrics } from "../../core/server/feature-gates.ts";
+import { featureGateProblem, featureGateWarning, featureMetrics, switchedOn } from "../../core/server/feature-gates.ts";
 import { ResourceSizes } from "../../core/server/fairness/work-estimate.ts";
 import { apiHandler } from "../../core/server/handler.ts";
 import { healthPaths, metricsPath, versionPath, zpagesPath } from "../../core/server/health.ts";
@@ -147,8 +147,8 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const url = `https://${advertise.address.includes(":") ? `[${advertise.address}]` : advertise.address}:${advertise.port}`;
   const args = apiServerArgs(settings.kubeApiserverArg);
   applyMetricsSettings(args, metrics);
-  checkGates(args, log);
-  featureMetrics(metrics);
+  const gates = checkedGates(args, log);
+  featureMetrics(metrics, gates);
 
   const { store, datastore, encryption, pki, joinSecret, tellToken, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
   const cache = new WatchCache(store, clock);
@@ -156,7 +156,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const loopback: UserInfo = { name: "system:apiserver", uid: random.uuid(), groups: ["system:authenticated", "system:masters"] };
   const loopbackClient = (): Client => clientOver(transport(loopback, "kube-apiserver"));
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
-  const registry: Registry = new Registry([...servedResources(args.list("runtime-config")), ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal), allocations: allocationMeter(metrics, clock), ipAddresses: loopbackClient().resource(refs.IP_ADDRESSES) }), { store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock) });
+  const registry: Registry = new Registry([...servedResources(args.list("runtime-config"), gates), ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal), allocations: allocationMeter(metrics, clock), ipAddresses: loopbackClient().resource(refs.IP_ADDRESSES) }), { store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock) });
 
   const serverId = apiServerId(node.name);
   const identity = await identityOf({ args, pki, joinSecret, clusterDomain: settings.clusterDomain, url, serverId, client: loopbackClient(), informers, clock, random, log, metrics });
@@ -252,7 +252,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const controlling = controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });
   const inOwnName = (user: UserInfo, userAgent: string, requests: Metrics): Client => clientOver(measuredTransport(transport(user, userAgent), { metrics: requests, clock, host: () => `127.0.0.1:${settings.httpsListenPort}` }));
   const loops = loopsOf({
-    settings, paths, controlling, scheduling, explainer, state, isShared: datastore.isShared, nodeName: node.name, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
+    settings, paths, controlling, scheduling, explainer, gates, state, isShared: datastore.isShared, nodeName: node.name, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
     clients: {
       loopback: loopbackClient(), controllers: inOwnName(loopback, "kube-controller-manager", state.controllersRequests),
       scheduler: inOwnName({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler", state.schedulerRequests),
@@ -302,14 +302,19 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   };
 }
 
-/** Throws ConfigError for gates and API versions that are not as they are said to be. */
-function checkGates(args: ApiServerArgs, log: Log): void {
-  for (const [name, check] of [["feature-gates", featureGateProblem], ["runtime-config", runtimeConfigProblem]] as const)
+/** Those that are switched on. Throws ConfigError for gates and API versions that are not as they are said to be. */
+function checkedGates(args: ApiServerArgs, log: Log): ReadonlySet<string> {
+  const check = (name: "feature-gates" | "runtime-config", problemOf: (text: string) => string | undefined): void => {
     for (const one of args.list(name)) {
-      const problem = check(one);
+      const problem = problemOf(one);
       if (problem !== undefined) throw new ConfigError(`--kube-apiserver-arg ${name}: ${problem}`);
     }
+  };
+  check("feature-gates", featureGateProblem);
+  const gates = switchedOn(args.list("feature-gates"));
+  check("runtime-config", (text) => runtimeConfigProblem(text, gates));
   for (const gate of args.list("feature-gates").map(featureGateWarning)) if (gate) log.warn("a GA feature gate is set; it will be removed in a future release, and the feature is as it is with or without it", gate);
+  return gates;
 }
 
 /** None for a time of nothing. */

@@ -38,6 +38,8 @@ interface Options {
   readonly controlling: ControllerSettings;
   readonly scheduling: SchedulerSetup;
   readonly explainer: SchedulingExplainer;
+  /** Feature gates that are off by default and were switched on. */
+  readonly gates: ReadonlySet<string>;
   /** What is told of them at ports of their own. */
   readonly state: LoopsState;
   /** Other servers do the same work, too. */
@@ -58,7 +60,7 @@ interface Options {
 }
 
 export function loopsOf(options: Options): readonly Runnable[] {
-  const { settings, paths, controlling, scheduling, explainer, state, isShared, nodeName, pki, onReload, legacyTokenKey, clients, informers, clock, random, log, metrics } = options;
+  const { settings, paths, controlling, scheduling, explainer, gates, state, isShared, nodeName, pki, onReload, legacyTokenKey, clients, informers, clock, random, log, metrics } = options;
   mkdirSync(paths.manifests, { recursive: true, mode: 0o700 });
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const eventsOf = (client: Client): ReturnType<typeof eventWriter> => eventWriter({ client, clock, random, log, writesMax: EVENT_WRITES_MAX });
@@ -73,7 +75,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
     ...allControllers({
       ...controlling, nodeName, client: clients.controllers, informers, events, clock, random, metrics,
       log: log.with({ part: "controllers" }),
-      complete: completeTemplate,
+      complete: completeTemplate, migratesStorage: gates.has("StorageVersionMigrator"),
       tellRunning: (running) => { state.controllers = running; },
       rootCa: () => pki.authority("server-ca").bundlePem, onRootCa: onReload,
       nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), ...controlling.nodeMasks },

@@ -17,6 +17,7 @@ import type { ClusterRole, ClusterRoleBinding, Role, RoleBinding } from "../api/
 import type { DeviceClass, ResourceClaim, ResourceClaimTemplate, ResourceSlice } from "../api/gen/resource.v1.ts";
 import type { PriorityClass } from "../api/gen/scheduling.v1.ts";
 import type { CSIDriver, CSINode, CSIStorageCapacity, StorageClass, VolumeAttachment, VolumeAttributesClass } from "../api/gen/storage.v1.ts";
+import type { StorageVersionMigration } from "../api/gen/storagemigration.v1beta1.ts";
 import type { ApiObject } from "../api/meta/object-meta.ts";
 import type { ResourceRef } from "./client.ts";
 
@@ -121,3 +122,6 @@ export const CSI_STORAGE_CAPACITIES = ref<CSIStorageCapacity>("storage.k8s.io", 
 export const STORAGE_CLASSES = ref<StorageClass>("storage.k8s.io", "v1", "storageclasses", "StorageClass", CLUSTER);
 export const VOLUME_ATTACHMENTS = ref<VolumeAttachment>("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", CLUSTER);
 export const VOLUME_ATTRIBUTES_CLASSES = ref<VolumeAttributesClass>("storage.k8s.io", "v1", "volumeattributesclasses", "VolumeAttributesClass", CLUSTER);
+
+// storagemigration.k8s.io/v1beta1, where it is switched on
+export const STORAGE_VERSION_MIGRATIONS = ref<StorageVersionMigration>("storagemigration.k8s.io", "v1beta1", "storageversionmigrations", "StorageVersionMigration", CLUSTER);

@@ -55,6 +55,7 @@ import { serviceAddressController } from "./servicecidr/ipaddresses.ts";
 import { type NodePortRange, serviceNodePortController } from "./servicecidr/node-ports.ts";
 import { serviceCidrController } from "./servicecidr/servicecidr.ts";
 import { statefulSetController } from "./statefulset/statefulset.ts";
+import { storageVersionMigrationControllers } from "./storageversionmigration/storageversionmigration.ts";
 import { taintEvictionController } from "./tainteviction/tainteviction.ts";
 import { ttlController } from "./ttl/ttl.ts";
 import { ttlAfterFinishedController } from "./ttlafterfinished/ttlafterfinished.ts";
@@ -110,6 +111,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly releasedMs?: number | undefined;
   /** Approves serving certificates that a node asks for itself, for the names its Node has. Upstream leaves that to the administrator. */
   readonly approveServing?: boolean | undefined;
+  /** StorageVersionMigrations are served. */
+  readonly migratesStorage?: boolean | undefined;
   /** Fills Secrets of type kubernetes.io/service-account-token; absent: they are left as they are. */
   readonly tokenFor?: LegacyTokens | undefined;
 }
@@ -144,6 +147,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["service-cidr-controller", () => [serviceCidrController(deps)]], ["persistentvolume-binder-controller", () => [volumeBinder(deps)]], ["persistentvolume-attach-detach-controller", () => [attachDetachController(deps)]],
     ["persistentvolume-expander-controller", () => [volumeExpandController(deps)]], ["ephemeral-volume-controller", () => [ephemeralVolumeController(deps)]], ["persistentvolumeclaim-protection-controller", () => [claimProtectionController(deps)]],
     ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
+    ["storage-version-migrator-controller", () => (deps.migratesStorage ? storageVersionMigrationControllers(deps) : [])],
     ["serviceaccount-token-controller", () => (tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, onRootCa, tokenFor })])],
   ];
   const chosen = named.filter(([name]) => runs(name));

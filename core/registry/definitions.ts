@@ -68,6 +68,7 @@ import { csiNodes } from "./storage/csi-node.ts";
 import { csiStorageCapacities } from "./storage/csi-storage-capacity.ts";
 import { storageClasses, volumeAttributesClasses } from "./storage/storage-class.ts";
 import { volumeAttachments } from "./storage/volume-attachment.ts";
+import { storageVersionMigrations } from "./storagemigration/storage-version-migration.ts";
 
 interface Options {
   /** One range, or one of each family; the first is the family services get when they do not ask. */
@@ -106,7 +107,7 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, rand
     any(customResourceDefinitions), any(apiServices), any(certificateSigningRequests), any(eventsV1), any(horizontalPodAutoscalers),
     any(mutatingAdmissionPolicies), any(mutatingAdmissionPolicyBindings), any(validatingAdmissionPolicies), any(validatingAdmissionPolicyBindings),
     any(mutatingWebhookConfigurations), any(validatingWebhookConfigurations), any(flowSchemas), any(priorityLevelConfigurations),
-    any(deviceClasses), any(resourceClaims(namespaceLabels)), any(resourceClaimTemplates(namespaceLabels)), any(resourceSlices), any(deviceTaintRules), any(resourcePoolStatusRequests), any(storageVersions),
+    any(deviceClasses), any(resourceClaims(namespaceLabels)), any(resourceClaimTemplates(namespaceLabels)), any(resourceSlices), any(deviceTaintRules), any(resourcePoolStatusRequests), any(storageVersions), any(storageVersionMigrations),
     any(roles), any(clusterRoles), any(roleBindings), any(clusterRoleBindings),
   ];
 }

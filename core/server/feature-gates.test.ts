@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
 import { metricsRegistry } from "../observe/metrics.ts";
-import { featureGateProblem, featureGates, featureGateWarning, featureMetrics } from "./feature-gates.ts";
+import { featureGateProblem, featureGates, featureGateWarning, featureMetrics, switchedOn } from "./feature-gates.ts";
 
 test.each<[string, string | undefined]>([
   ["WatchList=true", undefined], ["CBORServingAndStorage=false", undefined], ["AllAlpha=false", undefined], ["NodeSwap = True", undefined], ["kube:WatchList=true", undefined],
   ["CBORServingAndStorage=true", "cannot set feature gate CBORServingAndStorage to true: Coracle behaves as v1.36 does with it off"],
+  ["StorageVersionMigrator=true", undefined], ["StorageVersionMigrator=false", undefined],
   ["NodeSwap=false", "cannot set feature gate NodeSwap to false, feature is locked to true"],
   ["CronJobTimeZone=true", "unrecognized feature gate: CronJobTimeZone"],
   ["WatchList", "missing bool value for WatchList"],
@@ -19,9 +20,9 @@ test("of a gate that is settled it is told that it will go, and whether it is on
 
 test("each feature is shown with its stage, and whether it is on", () => {
   const metrics = metricsRegistry();
-  featureMetrics(metrics);
+  featureMetrics(metrics, switchedOn(["StorageVersionMigrator=false", "kube:StorageVersionMigrator=true", "WatchList=true"]));
   const lines = metrics.render().split("\n");
-  for (const line of ['kubernetes_feature_enabled{name="AllAlpha",stage="ALPHA"} 0', 'kubernetes_feature_enabled{name="WatchList",stage="BETA"} 1', 'kubernetes_feature_enabled{name="NodeSwap",stage=""} 1'])
+  for (const line of ['kubernetes_feature_enabled{name="AllAlpha",stage="ALPHA"} 0', 'kubernetes_feature_enabled{name="WatchList",stage="BETA"} 1', 'kubernetes_feature_enabled{name="NodeSwap",stage=""} 1', 'kubernetes_feature_enabled{name="StorageVersionMigrator",stage="BETA"} 1'])
     expect(lines).toContain(line);
   expect(featureGates().length).toBeGreaterThan(200);
 });

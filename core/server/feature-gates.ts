@@ -1,5 +1,5 @@
 /**
- * Feature gates: which of upstream's features there are in v1.36, and whether they are on. Coracle behaves as upstream does with its defaults; a gate
+ * Feature gates: which of upstream's features there are in v1.36, and whether they are on. Coracle behaves as upstream does with its defaults, but for the few that can be switched on; a gate
  * that says so is accepted, one that asks for something else is refused, because it would change nothing. One that is GA and not locked is taken all the same, with a warning: files that set
  * it must not keep a server from starting.
  *
@@ -21,6 +21,10 @@ const GROUPS: readonly FeatureGate[] = [
   { name: "AllAlpha", enabled: false, stage: "Alpha", locked: false },
   { name: "AllBeta", enabled: false, stage: "Beta", locked: false },
 ];
+
+/** Off by default and there all the same, for who switches them on. */
+export type OptIn = "StorageVersionMigrator";
+const OPT_IN: ReadonlySet<string> = new Set<OptIn>(["StorageVersionMigrator"]);
 
 export function featureGates(): readonly FeatureGate[] {
   return [...GROUPS, ...gatesText.split("\n").filter((line) => line !== "" && !line.startsWith("#")).map((line): FeatureGate => {
@@ -45,8 +49,14 @@ export function featureGateProblem(text: string): string | undefined {
   if (!gate) return `unrecognized feature gate: ${name}`;
   if (gate.enabled === wanted) return undefined;
   if (gate.locked) return `cannot set feature gate ${name} to ${wanted}, feature is locked to ${gate.enabled}`;
-  if (gate.stage === "GA") return undefined;
+  if (gate.stage === "GA" || OPT_IN.has(name)) return undefined;
   return `cannot set feature gate ${name} to ${wanted}: Coracle behaves as v1.36 does with it ${gate.enabled ? "on" : "off"}`;
+}
+
+/** Those that are switched on, of texts without a problem; the last of a name counts. */
+export function switchedOn(texts: readonly string[]): ReadonlySet<string> {
+  const last = new Map(texts.map(parsed).map(({ name, value = "" }) => [name, parseGoBool(value) === true]));
+  return new Set([...OPT_IN].filter((name) => last.get(name)));
 }
 
 /** What is to be told of one that there is nothing wrong with: a feature that is settled has its gate only for a while, and here it stays as it is. */
@@ -56,7 +66,8 @@ export function featureGateWarning(text: string): { readonly featureGate: string
   return gate && { featureGate: name, value: parseGoBool(value)!, enabled: gate.enabled };
 }
 
-export function featureMetrics(metrics: Pick<Metrics, "gaugeFrom">): void {
-  const samples = featureGates().map(({ name, enabled, stage }) => [{ name, stage: stage === "GA" ? "" : stage.toUpperCase() }, enabled ? 1 : 0] as const);
+/** `on`: those that are off by default and were switched on. */
+export function featureMetrics(metrics: Pick<Metrics, "gaugeFrom">, on: ReadonlySet<string>): void {
+  const samples = featureGates().map(({ name, enabled, stage }) => [{ name, stage: stage === "GA" ? "" : stage.toUpperCase() }, enabled || on.has(name) ? 1 : 0] as const);
   metrics.gaugeFrom("kubernetes_feature_enabled", "[BETA] This metric records the data about the stage and enablement of a k8s feature.", () => samples);
 }

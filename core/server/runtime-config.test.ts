@@ -14,11 +14,19 @@ test.each<[string, string | undefined]>([
   ["nothing.example.com/v1=true", "unknown api groups nothing.example.com/v1"],
   ["batch/v1=maybe", 'invalid value of batch/v1: maybe, err: strconv.ParseBool: parsing "maybe": invalid syntax'],
   ["batch/v1=True", undefined], ["batch/v1=F", "batch/v1 is served by v1.36 by default, and cannot be switched off"], ["api/all=True", "invalid value api/all=True"],
-])("%s: %s", (text, problem) => expect(runtimeConfigProblem(text)).toBe(problem));
+])("%s: %s", (text, problem) => expect(runtimeConfigProblem(text, new Set())).toBe(problem));
+
+test("what is behind a gate is served where that is switched on and its version is asked for", () => {
+  const text = "storagemigration.k8s.io/v1beta1=true", gates = new Set(["StorageVersionMigrator"]);
+  expect(runtimeConfigProblem(text, new Set())).toBe("storagemigration.k8s.io/v1beta1: what is in it needs the feature gates that are off in v1.36: StorageVersionMigrator");
+  expect(runtimeConfigProblem(text, gates)).toBeUndefined();
+  const migrations = (texts: readonly string[], on: ReadonlySet<string>): number => servedResources(texts, on).filter(({ group }) => group === "storagemigration.k8s.io").length;
+  expect([migrations([text], gates), migrations(["api/beta=true"], gates), migrations([text], new Set()), migrations([], gates)]).toEqual([1, 1, 0, 0]);
+});
 
 const added = (...texts: string[]): string[] => {
   const standard = new Set(builtInResources.rows());
-  const rows = servedResources(texts);
+  const rows = servedResources(texts, new Set());
   expect([...standard].every((row) => rows.includes(row))).toBe(true);
   return rows.filter((row) => !standard.has(row)).map(({ group, version, plural }) => `${group}/${version}/${plural}`);
 };
@@ -35,6 +43,6 @@ test.each<[string[], string[]]>([
 ])("%j serve %j as well", (texts, rows) => expect(added(...texts)).toEqual(rows));
 
 test("everything is more than every beta, whichever was said first", () => {
-  expect(added("api/all=true")).toEqual(builtInResources.everyRow().filter((row) => !builtInResources.rows().includes(row)).map(({ group, version, plural }) => `${group}/${version}/${plural}`));
+  expect(added("api/all=true")).toEqual(builtInResources.everyRow().filter((row) => row.gate === undefined && !builtInResources.rows().includes(row)).map(({ group, version, plural }) => `${group}/${version}/${plural}`));
   expect(added("api/beta=false", "api/all=true")).toEqual(added("api/alpha=true"));
 });

@@ -20,10 +20,10 @@ const SETS: readonly { readonly name: string; readonly hasDefaults: boolean; rea
   { name: "api/alpha", hasDefaults: false, pattern: /^v\d+alpha\d+$/ },
 ];
 
-/** Group versions that are there in v1.36 behind feature gates that are off, and which. */
+/** Group versions that are there in v1.36 behind feature gates that cannot be switched on here, and which. */
 const GATED: Readonly<Record<string, string>> = {
   "certificates.k8s.io/v1beta1": "ClusterTrustBundle and PodCertificateRequest", "certificates.k8s.io/v1alpha1": "ClusterTrustBundle",
-  "scheduling.k8s.io/v1alpha2": "GenericWorkload", "storagemigration.k8s.io/v1beta1": "StorageVersionMigrator",
+  "scheduling.k8s.io/v1alpha2": "GenericWorkload",
 };
 
 interface Wish { readonly key: string; readonly wanted: boolean }
@@ -33,8 +33,8 @@ function wishOf(text: string): Wish {
   return { key: key === "v1" ? "/v1" : key, wanted: parseGoBool(value) !== false };
 }
 
-/** What is wrong with "batch/v1=true"; undefined: so it can be. */
-export function runtimeConfigProblem(text: string): string | undefined {
+/** What is wrong with "batch/v1=true"; undefined: so it can be. `gates`: those that are switched on. */
+export function runtimeConfigProblem(text: string, gates: ReadonlySet<string>): string | undefined {
   const [name = "", value = ""] = text.split("=").map((part) => part.trim());
   const { key, wanted } = wishOf(text);
   const set = SETS.find((one) => one.name === key);
@@ -44,12 +44,15 @@ export function runtimeConfigProblem(text: string): string | undefined {
   const [group = "", version = "", resource] = key.split("/");
   const about = (row: ResourceRow): boolean => row.group === group && row.version === version && (resource === undefined || row.plural === resource);
   if (builtInResources.rows().some(about)) return wanted ? undefined : `${name} is served by v1.36 by default, and cannot be switched off`;
-  if (builtInResources.everyRow().some(about) || !wanted) return knownGroup(group) ? undefined : `unknown api groups ${group}/${version}`;
+  const rows = builtInResources.everyRow().filter(about);
+  if (rows.some((row) => isThere(row, gates)) || !wanted) return knownGroup(group) ? undefined : `unknown api groups ${group}/${version}`;
   if (!knownGroup(group)) return `unknown api groups ${group}/${version}`;
-  const gates = GATED[`${group}/${version}`];
-  if (gates !== undefined) return `${name}: what is in it needs the feature gates that are off in v1.36: ${gates}`;
+  const needed = rows.length > 0 ? rows.map(({ gate }) => gate).join(" and ") : GATED[`${group}/${version}`];
+  if (needed !== undefined) return `${name}: what is in it needs the feature gates that are off in v1.36: ${needed}`;
   return `${name} is not served by v1.36, and cannot be switched on; of ${group} there are ${versionsOf(group).join(", ")}`;
 }
+
+function isThere({ gate }: ResourceRow, gates: ReadonlySet<string>): boolean { return gate === undefined || gates.has(gate); }
 
 function knownGroup(group: string): boolean {
   return builtInFacts.groupVersions().some((one) => one.group === group) || builtInResources.everyRow().some((row) => row.group === group);
@@ -60,10 +63,11 @@ function versionsOf(group: string): string[] {
 }
 
 /** The resources to serve, in discovery's order. Of texts without a problem. */
-export function servedResources(texts: readonly string[]): ResourceRow[] {
+export function servedResources(texts: readonly string[], gates: ReadonlySet<string>): ResourceRow[] {
   const wishes = new Map(texts.map(wishOf).map(({ key, wanted }) => [key, wanted]));
   const byDefault = new Set(builtInResources.rows());
   return builtInResources.everyRow().filter((row) => {
+    if (!isThere(row, gates)) return false;
     const { group, version, plural } = row;
     const sets = SETS.filter(({ pattern }) => pattern.test(version)).map(({ name }) => wishes.get(name));
     const said = wishes.get(`${group}/${version}/${plural}`) ?? wishes.get(`${group}/${version}`) ?? sets.findLast((wanted) => wanted !== undefined);

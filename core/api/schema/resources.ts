@@ -2,7 +2,7 @@
  * The REST resources of the API: what is served where, under which names, with which verbs.
  *
  * Rows of the built-in API come from resources.txt (verbs, as published in the client libraries' REST tables) and resource-names.txt (names, order,
- * storage versions). A v1.36 server serves alpha and beta versions only where it is told to, and what is behind a feature gate that is off not at all.
+ * storage versions). A v1.36 server serves alpha and beta versions only where it is told to, and of those what is behind a feature gate that is off (gate=) only where that is switched on as well.
  * Custom resources make rows of the same shape.
  *
  * Lines of resources.txt
@@ -44,6 +44,8 @@ export interface ResourceRow extends GroupVersion {
   readonly custom: boolean;
   /** Of its lists, if that is not the kind with "List" after it. */
   readonly listKind?: string;
+  /** The feature gate, off by default, without which it is not served wherever it is asked for. */
+  readonly gate?: string;
   /** What discovery names, where that is less than what is answered. */
   readonly discoveredVerbs?: readonly ResourceVerb[];
 }
@@ -119,10 +121,11 @@ function parseTable(names: string, verbsFile: string): Tables & { readonly off: 
 function rowOf(groupVersion: GroupVersion, words: readonly string[], line: VerbLine, kinds: ReadonlyMap<string, GroupVersionKind>): ResourceRow {
   const [, plural = "", kind = "", ...rest] = words;
   const stored = rest.find((word) => word.startsWith("storage="))?.slice("storage=".length).split("/");
+  const gate = rest.find((word) => word.startsWith("gate="))?.slice("gate=".length);
   const [shortNames = [], categories = []] = rest.filter((word) => !word.includes("=")).map((word) => word === "-" ? [] : word.split(","));
   const verbs = discoveryVerbs(line.verbs, kind === "ComponentStatus");
   return {
-    ...groupVersion, plural, kind, singular: kind.toLowerCase(), shortNames, categories, namespaced: line.namespaced, verbs, custom: false,
+    ...groupVersion, plural, kind, singular: kind.toLowerCase(), shortNames, categories, namespaced: line.namespaced, verbs, custom: false, ...(gate === undefined ? {} : { gate }),
     returnsDeleted: rest.includes("deleted=object"),
     storageVersionHash: verbs.includes("watch") ? storageVersionHash(stored ? { group: stored[0] ?? "", version: stored[1] ?? "", kind } : { ...groupVersion, kind }) : undefined,
     subresources: [...line.subresources].map(([name, found]) => ({
