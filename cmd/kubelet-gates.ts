@@ -13,6 +13,9 @@ const OBEYED: readonly string[] = [
   "KubeletEnsureSecretPulledImages", "KubeletPodResourcesListUseActivePods",
 ];
 
+/** Those that are the server's to switch on: where it lets pods ask, a node gives. */
+const FOLLOWED: readonly string[] = ["ClusterTrustBundle", "ClusterTrustBundleProjection"];
+
 /** What each needs, of those that a kubelet may be told to do without. */
 const NEEDS: Readonly<Record<string, readonly string[]>> = {
   ClusterTrustBundleProjection: ["ClusterTrustBundle"], DRADeviceBindingConditions: ["DRAResourceClaimDeviceStatus"], DRADeviceTaintRules: ["DRADeviceTaints"], DRAWorkloadResourceClaims: ["GenericWorkload"], ExtendWebSocketsToKubelet: ["NodeDeclaredFeatures"],
@@ -47,7 +50,7 @@ export function gateWarnings(gates: Gates): GateWarning[] {
     const gate = known.get(featureGate);
     const messages = [
       ...(gate?.stage === "GA" || gate?.stage === "Deprecated" ? [`setting ${gate.stage === "GA" ? "GA" : "deprecated"} feature gate. It will be removed in a future release.`] : []),
-      ...(gate && gate.enabled !== value && !OBEYED.includes(featureGate) ? ["a feature gate has no effect: this kubelet behaves as upstream's does with its default"] : []),
+      ...(gate && gate.enabled !== value && !OBEYED.includes(featureGate) && !FOLLOWED.includes(featureGate) ? ["a feature gate has no effect: this kubelet behaves as upstream's does with its default"] : []),
     ];
     return messages.map((message) => ({ featureGate, value, message }));
   });

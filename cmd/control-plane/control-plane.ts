@@ -156,12 +156,12 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const loopback: UserInfo = { name: "system:apiserver", uid: random.uuid(), groups: ["system:authenticated", "system:masters"] };
   const loopbackClient = (): Client => clientOver(transport(loopback, "kube-apiserver"));
   const informers = informerFactory({ client: loopbackClient(), clock, random, log: log.with({ part: "informers" }) });
-  const registry: Registry = new Registry([...servedResources(args.list("runtime-config"), gates), ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal), allocations: allocationMeter(metrics, clock), ipAddresses: loopbackClient().resource(refs.IP_ADDRESSES) }), { store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock) });
+  const registry: Registry = new Registry([...servedResources(args.list("runtime-config"), gates), ...(settings.disable.includes("metrics-server") ? [] : METRICS_ROWS)], registryDefinitions({ gates, serviceCidrs: settings.serviceCidr.split(","), nodePortRange: settings.serviceNodePortRange, storeOf: (group, plural) => registry.storeOf(group, plural), random, claims: claimsOf(store, cache, signal), allocations: allocationMeter(metrics, clock), ipAddresses: loopbackClient().resource(refs.IP_ADDRESSES) }), { store, cache, clock, random, convert, ruleMeter: ruleMeter(metrics, clock) });
 
   const serverId = apiServerId(node.name);
   const identity = await identityOf({ args, pki, joinSecret, clusterDomain: settings.clusterDomain, url, serverId, client: loopbackClient(), informers, clock, random, log, metrics });
   const { authenticator, serviceAccounts, legacyTokenKey, extraCas, tokens } = identity;
-  const permission = permissionOf({ args, serverId, informers, clock, log, metrics });
+  const permission = permissionOf({ args, gates, serverId, informers, clock, log, metrics });
   const { authorizer } = permission;
 
   const endpoints = kubernetesEndpoints({ client: loopbackClient(), clock, random, log, nodeName: node.name, advertise });
@@ -194,7 +194,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
 
   const scheduling = schedulerSetup(settings, clock);
   const explainer = new SchedulingExplainer({ informers, profiles: scheduling.profiles, clock });
-  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyHeaders: identity.proxyHeaders, events: () => events, clock, log });
+  const bootstrap = firstObjects({ settings, client: loopbackClient(), pki, apiServiceIp, advertisePort: advertise.port, url, extraCas, proxyNames: identity.proxyNames, proxyHeaders: identity.proxyHeaders, gates, events: () => events, clock, log });
   let customResourcesServed = false;
   const aliveUntilMs = clock.uptimeMs() + (args.durationMs("livez-grace-period") ?? 0);
   const known = (...all: readonly { readonly synced: boolean }[]): boolean => all.every(({ synced }) => synced);

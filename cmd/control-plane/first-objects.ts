@@ -1,4 +1,5 @@
 /** What every cluster has from the start, made or brought up to date at each start of a server, some of it whenever it is missing: roles, namespaces, the Service `kubernetes`, and what machines need to join. */
+import { bootstrapPolicy } from "../../core/authz/bootstrap-policy.ts";
 import { ensureBootstrapPolicy } from "../../core/authz/reconcile-policy.ts";
 import type { Client } from "../../core/client/client.ts";
 import type { Events } from "../../core/client/events.ts";
@@ -20,6 +21,8 @@ interface Options extends Pick<Identity, "extraCas" | "proxyNames" | "proxyHeade
   readonly advertisePort: number;
   /** https://address:port of this server. */
   readonly url: string;
+  /** Feature gates that are off by default and were switched on: some have roles of their own. */
+  readonly gates: ReadonlySet<string>;
   /** Asked for once the first objects are there. */
   readonly events: () => Pick<Events, "from">;
   readonly clock: Clock;
@@ -27,7 +30,7 @@ interface Options extends Pick<Identity, "extraCas" | "proxyNames" | "proxyHeade
 }
 
 /** `done` once all are there. */
-export function firstObjects({ settings, client, pki, apiServiceIp, advertisePort, url, extraCas, proxyNames, proxyHeaders, events, clock, log }: Options): Runnable & { readonly done: boolean } {
+export function firstObjects({ settings, client, pki, apiServiceIp, advertisePort, url, extraCas, proxyNames, proxyHeaders, gates, events, clock, log }: Options): Runnable & { readonly done: boolean } {
   let done = false;
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const controlled = (part: string): boolean => enabled(part) && enabled("controllers");
@@ -45,7 +48,7 @@ export function firstObjects({ settings, client, pki, apiServiceIp, advertisePor
         write: (signal) => ensureJoinObjects(client, { server: url, serverCa: bundle("server-ca"), clientCa: bundle("client-ca"), settings: sharedSettings(settings) }, signal),
       };
       await untilMade({ clock, log, ready }, signal, async () => {
-        await ensureBootstrapPolicy(client, { signal, log });
+        await ensureBootstrapPolicy(client, { signal, log, policy: bootstrapPolicy(gates) });
         await ensureBootstrapObjects(client, options, signal, () => { done = true; });
         await joining.write(signal);
       });

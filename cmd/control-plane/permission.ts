@@ -22,14 +22,14 @@ export interface Permission {
 }
 
 /** Throws ConfigError. */
-export function permissionOf({ args, serverId, informers, clock, log, metrics }: { readonly args: ApiServerArgs; /** This server's, among several. */ readonly serverId: string; readonly informers: Informers; readonly clock: Clock; readonly log: Log; readonly metrics: Metrics }): Permission {
+export function permissionOf({ args, gates, serverId, informers, clock, log, metrics }: { readonly gates: ReadonlySet<string>; readonly args: ApiServerArgs; /** This server's, among several. */ readonly serverId: string; readonly informers: Informers; readonly clock: Clock; readonly log: Log; readonly metrics: Metrics }): Permission {
   const known = { roles: informers.of(ROLES), roleBindings: informers.of(ROLE_BINDINGS), clusterRoles: informers.of(CLUSTER_ROLES), clusterRoleBindings: informers.of(CLUSTER_ROLE_BINDINGS) };
   const resolver = ruleResolver(known);
   const { authorizer, parts } = authorizationSettings({
     args, serverId, clock, metrics, log: log.with({ part: "authorization" }), rbac: rbacAuthorizer(resolver),
     node: nodeAuthorizer({
       pods: informers.of(PODS), persistentVolumes: informers.of(PERSISTENT_VOLUMES), volumeAttachments: informers.of(VOLUME_ATTACHMENTS), resourceSlices: informers.of(RESOURCE_SLICES), servesWith: ingressSecrets(informers),
-      nodeRules: bootstrapPolicy().clusterRoles.find(({ metadata }) => metadata.name === "system:node")?.rules ?? [],
+      nodeRules: bootstrapPolicy(gates).clusterRoles.find(({ metadata }) => metadata.name === "system:node")?.rules ?? [],
     }),
   });
   return { authorizer, resolver, parts, synced: () => Object.values(known).every(({ synced }) => synced) };

@@ -18,14 +18,18 @@ const API_VERSION = `${GROUP}/v1`;
 export const AUTO_UPDATE_ANNOTATION = "rbac.authorization.kubernetes.io/autoupdate";
 const AGGREGATE_LABEL = "rbac.authorization.k8s.io/aggregate-to-";
 
-export function bootstrapPolicy(text: string = policyText): BootstrapPolicy {
+const GATE = /^\?(\w+) /;
+
+/** `gates`: those that are off by default and were switched on. */
+export function bootstrapPolicy(gates: ReadonlySet<string>): BootstrapPolicy {
   const clusterRoles: NewObject<ClusterRole>[] = [];
   const clusterRoleBindings: NewObject<ClusterRoleBinding>[] = [];
   const roles: NewObject<Role>[] = [];
   const roleBindings: NewObject<RoleBinding>[] = [];
   let rules: PolicyRule[] = [];
-  for (const line of text.split("\n")) {
-    if (line === "" || line.startsWith("#")) continue;
+  for (const written of policyText.split("\n")) {
+    const gate = GATE.exec(written), line = gate ? written.slice(gate[0].length) : written;
+    if (line === "" || line.startsWith("#") || (gate && !gates.has(gate[1]!))) continue;
     if (line.startsWith(" ")) {
       rules.push(ruleOf(line.slice(1)));
       continue;

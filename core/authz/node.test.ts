@@ -30,7 +30,7 @@ const persistentVolumes = staticInformer<PersistentVolume>(
 );
 const volumeAttachments = staticInformer<VolumeAttachment>(stored<VolumeAttachment>("storage.k8s.io/v1", "VolumeAttachment", "va-1", { spec: { nodeName: "node-1" } }));
 const resourceSlices = staticInformer<ResourceSlice>(stored<ResourceSlice>("resource.k8s.io/v1", "ResourceSlice", "slice-2", { spec: { nodeName: "node-2" } }));
-const nodeRules = bootstrapPolicy().clusterRoles.find(({ metadata }) => metadata.name === "system:node")!.rules!;
+const nodeRules = bootstrapPolicy(new Set()).clusterRoles.find(({ metadata }) => metadata.name === "system:node")!.rules!;
 const authorizer = nodeAuthorizer({ pods, persistentVolumes, volumeAttachments, resourceSlices, nodeRules });
 
 const NODE_1: UserInfo = { name: "system:node:node-1", groups: ["system:nodes", "system:authenticated"] };

@@ -16,7 +16,7 @@ import { evaluateReview } from "./reviews.ts";
 import { compactRules, formatRule, ruleAllows, uncoveredRules } from "./rules.ts";
 
 const API = "rbac.authorization.k8s.io/v1";
-const POLICY = bootstrapPolicy();
+const POLICY = bootstrapPolicy(new Set());
 
 function world() {
   const clusterRoles = staticInformer<ClusterRole>(...POLICY.clusterRoles.map((role) => stored<ClusterRole>(API, "ClusterRole", role.metadata.name!, role)));
@@ -195,7 +195,7 @@ describe("bootstrap policy", () => {
   test("is written once, mended at the next start, and what administrators said stays", async () => {
     const api = fakeApi();
     const signal = new AbortController().signal;
-    const ensure = (): Promise<void> => ensureBootstrapPolicy(api.client, { signal, log: silentLog });
+    const ensure = (): Promise<void> => ensureBootstrapPolicy(api.client, { signal, log: silentLog, policy: POLICY });
     await ensure();
     expect(api.all(CLUSTER_ROLES)).toHaveLength(POLICY.clusterRoles.length);
     const writes = (): number => api.requests.filter((line) => !line.startsWith("GET")).length;
@@ -226,7 +226,7 @@ describe("bootstrap policy", () => {
   test("what anybody may see is as narrow as what was made narrower, if its binding is not there", async () => {
     const api = fakeApi();
     const signal = new AbortController().signal;
-    const ensure = (): Promise<void> => ensureBootstrapPolicy(api.client, { signal, log: silentLog });
+    const ensure = (): Promise<void> => ensureBootstrapPolicy(api.client, { signal, log: silentLog, policy: POLICY });
     await ensure();
     const bindings = api.client.resource(CLUSTER_ROLE_BINDINGS);
     const get = (name: string) => bindings.get({ metadata: { name } }, { signal });
@@ -292,4 +292,13 @@ describe("reviews", () => {
       nonResourceRules: expect.arrayContaining([{ verbs: ["get"], nonResourceURLs: ["/healthz", "/livez", "/readyz", "/version", "/version/"] }]),
     });
   });
+});
+
+test("what is behind a gate has its roles, and nodes their rule, where that is switched on", () => {
+  const names = (gates: readonly string[]): string[] => bootstrapPolicy(new Set(gates)).clusterRoles.map(({ metadata }) => metadata.name ?? "");
+  const added = (...gates: string[]): string[] => names(gates).filter((name) => !names([]).includes(name));
+  expect(added("ClusterTrustBundle")).toEqual(["system:cluster-trust-bundle-discovery", "system:controller:kube-apiserver-serving-clustertrustbundle-publisher"]);
+  expect(added("StorageVersionMigrator")).toEqual(["system:controller:storage-version-migrator-controller"]);
+  const nodes = (gates: readonly string[]) => bootstrapPolicy(new Set(gates)).clusterRoles.find(({ metadata }) => metadata.name === "system:node")!.rules!.filter(({ resources }) => resources?.includes("clustertrustbundles"));
+  expect([nodes([]), nodes(["ClusterTrustBundle"])]).toEqual([[], [{ verbs: ["get", "list", "watch"], apiGroups: ["certificates.k8s.io"], resources: ["clustertrustbundles"] }]]);
 });

@@ -13,7 +13,7 @@ import type { Client, ResourceClient, ResourceRef } from "../client/client.ts";
 import { CLUSTER_ROLE_BINDINGS, CLUSTER_ROLES, NAMESPACES, ROLE_BINDINGS, ROLES } from "../client/resources.ts";
 import { settleAll } from "../lifecycle/settle-all.ts";
 import type { Log } from "../observe/log.ts";
-import { AUTO_UPDATE_ANNOTATION, type BootstrapPolicy, bootstrapPolicy } from "./bootstrap-policy.ts";
+import { AUTO_UPDATE_ANNOTATION, type BootstrapPolicy } from "./bootstrap-policy.ts";
 import { uncoveredRules } from "./rules.ts";
 
 export type Reconciled<T> = { readonly action: "none" } | { readonly action: "update" | "recreate"; readonly object: T };
@@ -62,7 +62,7 @@ function mergedMetadata({ metadata }: Readonly<ApiObject>, expected: { readonly 
 const ATTEMPTS_MAX = 5;
 
 /** Call at every start. Makes the namespaces its roles are in, if it is the first to need them. */
-export async function ensureBootstrapPolicy(client: Client, { signal, log, policy = bootstrapPolicy() }: { readonly signal: AbortSignal; readonly log: Log; readonly policy?: BootstrapPolicy }): Promise<void> {
+export async function ensureBootstrapPolicy(client: Client, { signal, log, policy }: { readonly signal: AbortSignal; readonly log: Log; readonly policy: BootstrapPolicy }): Promise<void> {
   await ensureNamespaces(client, policy, signal);
   await splitBinding(client, policy, signal);
   const counts = [

@@ -6,6 +6,7 @@ import type { ControllerRevision, DaemonSet, Deployment, ReplicaSet, StatefulSet
 import type { HorizontalPodAutoscaler } from "../api/gen/autoscaling.v2.ts";
 import type { CronJob, Job } from "../api/gen/batch.v1.ts";
 import type { CertificateSigningRequest } from "../api/gen/certificates.v1.ts";
+import type { ClusterTrustBundle } from "../api/gen/certificates.v1beta1.ts";
 import type { Lease } from "../api/gen/coordination.v1.ts";
 import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
 import type { Event as ReportedEvent } from "../api/gen/events.v1.ts";
@@ -122,6 +123,9 @@ export const CSI_STORAGE_CAPACITIES = ref<CSIStorageCapacity>("storage.k8s.io", 
 export const STORAGE_CLASSES = ref<StorageClass>("storage.k8s.io", "v1", "storageclasses", "StorageClass", CLUSTER);
 export const VOLUME_ATTACHMENTS = ref<VolumeAttachment>("storage.k8s.io", "v1", "volumeattachments", "VolumeAttachment", CLUSTER);
 export const VOLUME_ATTRIBUTES_CLASSES = ref<VolumeAttributesClass>("storage.k8s.io", "v1", "volumeattributesclasses", "VolumeAttributesClass", CLUSTER);
+
+// certificates.k8s.io/v1beta1, where it is switched on
+export const CLUSTER_TRUST_BUNDLES = ref<ClusterTrustBundle>("certificates.k8s.io", "v1beta1", "clustertrustbundles", "ClusterTrustBundle", CLUSTER);
 
 // storagemigration.k8s.io/v1beta1, where it is switched on
 export const STORAGE_VERSION_MIGRATIONS = ref<StorageVersionMigration>("storagemigration.k8s.io", "v1beta1", "storageversionmigrations", "StorageVersionMigration", CLUSTER);

@@ -57,6 +57,7 @@ import { serviceCidrController } from "./servicecidr/servicecidr.ts";
 import { statefulSetController } from "./statefulset/statefulset.ts";
 import { storageVersionMigrationControllers } from "./storageversionmigration/storageversionmigration.ts";
 import { taintEvictionController } from "./tainteviction/tainteviction.ts";
+import { trustBundleController } from "./trustbundle/trustbundle.ts";
 import { ttlController } from "./ttl/ttl.ts";
 import { ttlAfterFinishedController } from "./ttlafterfinished/ttlafterfinished.ts";
 import { validatingAdmissionPolicyStatusController } from "./validatingadmissionpolicystatus/validatingadmissionpolicystatus.ts";
@@ -111,6 +112,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly releasedMs?: number | undefined;
   /** Approves serving certificates that a node asks for itself, for the names its Node has. Upstream leaves that to the administrator. */
   readonly approveServing?: boolean | undefined;
+  /** ClusterTrustBundles are served. */
+  readonly publishesTrust?: boolean | undefined;
   /** StorageVersionMigrations are served. */
   readonly migratesStorage?: boolean | undefined;
   /** Fills Secrets of type kubernetes.io/service-account-token; absent: they are left as they are. */
@@ -147,6 +150,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["service-cidr-controller", () => [serviceCidrController(deps)]], ["persistentvolume-binder-controller", () => [volumeBinder(deps)]], ["persistentvolume-attach-detach-controller", () => [attachDetachController(deps)]],
     ["persistentvolume-expander-controller", () => [volumeExpandController(deps)]], ["ephemeral-volume-controller", () => [ephemeralVolumeController(deps)]], ["persistentvolumeclaim-protection-controller", () => [claimProtectionController(deps)]],
     ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
+    ["kube-apiserver-serving-clustertrustbundle-publisher-controller", () => (deps.publishesTrust ? [trustBundleController({ ...deps, rootCa, onRootCa })] : [])],
     ["storage-version-migrator-controller", () => (deps.migratesStorage ? storageVersionMigrationControllers(deps) : [])],
     ["serviceaccount-token-controller", () => (tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, onRootCa, tokenFor })])],
   ];

@@ -1,21 +1,27 @@
 /** PEM: DER in base64 between lines that name it. Text around the blocks is skipped, as every other reader does. */
-export interface PemBlock { readonly label: string; readonly der: Uint8Array }
+export interface PemBlock {
+  readonly label: string;
+  readonly der: Uint8Array;
+  /** Something stands between its name and the base64, as "Proc-Type: 4,ENCRYPTED". */
+  readonly headers: boolean;
+}
 
 export function toPem(label: string, der: Uint8Array): string {
   const lines = Buffer.from(der).toString("base64").match(/.{1,64}/g) ?? [];
   return `-----BEGIN ${label}-----\n${lines.join("\n")}\n-----END ${label}-----\n`;
 }
 
-const BLOCK = /-----BEGIN ([A-Z0-9 ]+)-----\r?\n([A-Za-z0-9+/=\s]*?)-----END \1-----/g;
+const HEADERS = "(?:[^:\\n]+:[^\\n]*\\n)+\\r?\\n";
+const BLOCK = new RegExp(`-----BEGIN ([A-Z0-9 ]+)-----\\r?\\n(${HEADERS})?([A-Za-z0-9+/=\\s]*?)-----END \\1-----`, "g");
+const HEADED = new RegExp(`(-----BEGIN [A-Z0-9 ]+-----\\r?\\n)${HEADERS}`, "g");
 
-export function readPem(text: string): PemBlock[] {
-  return [...text.matchAll(BLOCK)].map(([, label = "", body = ""]) => ({ label, der: Buffer.from(body, "base64") }));
+/** Blocks with headers are none, but for who can tell them apart. */
+export function readPem(text: string, { withHeaders = false }: { readonly withHeaders?: boolean } = {}): PemBlock[] {
+  return [...text.matchAll(BLOCK)].map(([, label = "", headers, body = ""]) => ({ label, der: Buffer.from(body, "base64"), headers: headers !== undefined })).filter(({ headers }) => withHeaders || !headers);
 }
 
-const HEADERS = /(-----BEGIN [A-Z0-9 ]+-----\r?\n)(?:[^:\n]+:[^\n]*\n)+\r?\n/g;
-
 /** The same without what RFC 1421 lets stand before the base64, as "Proc-Type: 4,ENCRYPTED": blocks that have it are none for `readPem`. */
-export function withoutPemHeaders(text: string): string { return text.replace(HEADERS, "$1"); }
+export function withoutPemHeaders(text: string): string { return text.replace(HEADED, "$1"); }
 
 /** All certificates of a bundle, in order. */
 export function readCertificatePems(text: string): Uint8Array[] {

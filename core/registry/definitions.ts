@@ -20,6 +20,7 @@ import { horizontalPodAutoscalers } from "./autoscaling/horizontal-pod-autoscale
 import { cronJobs } from "./batch/cron-job.ts";
 import { jobs } from "./batch/job.ts";
 import { certificateSigningRequests } from "./certificates/certificate-signing-request.ts";
+import { clusterTrustBundles } from "./certificates/cluster-trust-bundle.ts";
 import { storageVersions } from "./apiserverinternal/storage-version.ts";
 import { leaseCandidates } from "./coordination/lease-candidate.ts";
 import { leases } from "./coordination/lease.ts";
@@ -32,6 +33,7 @@ import { nodes } from "./core/node.ts";
 import { persistentVolumeClaims } from "./core/persistent-volume-claim/persistent-volume-claim.ts";
 import { persistentVolumes } from "./core/persistent-volume/persistent-volume.ts";
 import { pods } from "./core/pod/pod.ts";
+import { keepFieldsOf } from "./core/pod/disabled-fields.ts";
 import { podTemplates } from "./core/pod-template.ts";
 import { replicationControllers } from "./core/replication-controller.ts";
 import { resourceQuotas } from "./core/resource-quota.ts";
@@ -83,9 +85,12 @@ interface Options {
   readonly allocations?: AllocationMeter | undefined;
   /** Who makes and deletes the objects of services' addresses. Without it there are none. */
   readonly ipAddresses?: AddressClient | undefined;
+  /** Feature gates that are off by default and were switched on. */
+  readonly gates?: ReadonlySet<string> | undefined;
 }
 
-export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, random, claims, allocations, ipAddresses: client }: Options): readonly Resource[] {
+export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, random, claims, allocations, ipAddresses: client, gates = new Set() }: Options): readonly Resource[] {
+  keepFieldsOf(gates);
   const services = serviceDefinition({
     serviceCidrs, random, nodePortRange: parsePortRange(nodePortRange), claims, meter: allocations,
     existing: () => objectsOf<Service>(storeOf("", "services")),
@@ -104,7 +109,7 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, rand
     any(leases), any(leaseCandidates), any(endpointSlices), any(runtimeClasses), any(priorityClasses), any(workloads), any(podGroups),
     any(ingresses), any(ingressClasses), any(networkPolicies), any(serviceRanges), any(ipAddresses), any(podDisruptionBudgets),
     any(storageClasses), any(volumeAttributesClasses), any(volumeAttachments), any(csiDrivers), any(csiNodes), any(csiStorageCapacities),
-    any(customResourceDefinitions), any(apiServices), any(certificateSigningRequests), any(eventsV1), any(horizontalPodAutoscalers),
+    any(customResourceDefinitions), any(apiServices), any(certificateSigningRequests), any(clusterTrustBundles), any(eventsV1), any(horizontalPodAutoscalers),
     any(mutatingAdmissionPolicies), any(mutatingAdmissionPolicyBindings), any(validatingAdmissionPolicies), any(validatingAdmissionPolicyBindings),
     any(mutatingWebhookConfigurations), any(validatingWebhookConfigurations), any(flowSchemas), any(priorityLevelConfigurations),
     any(deviceClasses), any(resourceClaims(namespaceLabels)), any(resourceClaimTemplates(namespaceLabels)), any(resourceSlices), any(deviceTaintRules), any(resourcePoolStatusRequests), any(storageVersions), any(storageVersionMigrations),

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import { apiServer } from "../../test/api-server.ts";
 import { badRequest } from "../api/meta/status-error.ts";
 import { systemClock } from "../lifecycle/clock.ts";
+import { bootstrapPolicy } from "../authz/bootstrap-policy.ts";
 import { ensureBootstrapPolicy } from "../authz/reconcile-policy.ts";
 import { silentLog } from "../observe/log.ts";
 import { type BootstrapOptions, ensureBootstrapObjects, standingObjects } from "./bootstrap.ts";
@@ -30,7 +31,7 @@ test("a cluster is born with its namespaces, each with its name as a label that 
 test("who has made what of it is told as upstream tells it", async () => {
   await using api = await apiServer();
   await ensureBootstrapObjects(api.client, OPTIONS, api.signal);
-  await ensureBootstrapPolicy(api.client, { signal: api.signal, log: silentLog });
+  await ensureBootstrapPolicy(api.client, { signal: api.signal, log: silentLog, policy: bootstrapPolicy(new Set()) });
   const owned = async (path: string): Promise<unknown> => ((await api.ask("GET", path)).body.metadata.managedFields as { manager: string; operation: string; fieldsV1: Record<string, object> }[])
     .map(({ manager, operation, fieldsV1 }) => [operation === "Apply" ? manager : operation, fieldsV1["f:status"] ?? Object.keys(fieldsV1["f:spec"] ?? fieldsV1)]);
   expect(await owned("/apis/networking.k8s.io/v1/servicecidrs/kubernetes")).toContainEqual(["kubernetes-service-cidr-controller", { "f:conditions": { 'k:{"type":"Ready"}': { ".": {}, "f:lastTransitionTime": {}, "f:message": {}, "f:status": {}, "f:type": {} } } }]);

@@ -23,8 +23,7 @@ const GROUPS: readonly FeatureGate[] = [
 ];
 
 /** Off by default and there all the same, for who switches them on. */
-export type OptIn = "StorageVersionMigrator";
-const OPT_IN: ReadonlySet<string> = new Set<OptIn>(["StorageVersionMigrator"]);
+const OPT_IN: readonly string[] = ["ClusterTrustBundle", "ClusterTrustBundleProjection", "StorageVersionMigrator"];
 
 export function featureGates(): readonly FeatureGate[] {
   return [...GROUPS, ...gatesText.split("\n").filter((line) => line !== "" && !line.startsWith("#")).map((line): FeatureGate => {
@@ -49,14 +48,14 @@ export function featureGateProblem(text: string): string | undefined {
   if (!gate) return `unrecognized feature gate: ${name}`;
   if (gate.enabled === wanted) return undefined;
   if (gate.locked) return `cannot set feature gate ${name} to ${wanted}, feature is locked to ${gate.enabled}`;
-  if (gate.stage === "GA" || OPT_IN.has(name)) return undefined;
+  if (gate.stage === "GA" || OPT_IN.includes(name)) return undefined;
   return `cannot set feature gate ${name} to ${wanted}: Coracle behaves as v1.36 does with it ${gate.enabled ? "on" : "off"}`;
 }
 
 /** Those that are switched on, of texts without a problem; the last of a name counts. */
 export function switchedOn(texts: readonly string[]): ReadonlySet<string> {
   const last = new Map(texts.map(parsed).map(({ name, value = "" }) => [name, parseGoBool(value) === true]));
-  return new Set([...OPT_IN].filter((name) => last.get(name)));
+  return new Set(OPT_IN.filter((name) => last.get(name)));
 }
 
 /** What is to be told of one that there is nothing wrong with: a feature that is settled has its gate only for a while, and here it stays as it is. */

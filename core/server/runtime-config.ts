@@ -22,7 +22,7 @@ const SETS: readonly { readonly name: string; readonly hasDefaults: boolean; rea
 
 /** Group versions that are there in v1.36 behind feature gates that cannot be switched on here, and which. */
 const GATED: Readonly<Record<string, string>> = {
-  "certificates.k8s.io/v1beta1": "ClusterTrustBundle and PodCertificateRequest", "certificates.k8s.io/v1alpha1": "ClusterTrustBundle",
+  "certificates.k8s.io/v1alpha1": "ClusterTrustBundle",
   "scheduling.k8s.io/v1alpha2": "GenericWorkload",
 };
 

@@ -33,4 +33,25 @@ export function certificateProblem(base64: string | undefined): string | undefin
   }
 }
 
+/** Of a bundle of authorities: what is wrong with each entry; else that there are none, or some twice. */
+export function anchorProblems(text: string): string[] {
+  const problems: string[] = [], places = new Map<string, number[]>();
+  for (const [i, { label, der, headers }] of readPem(text, { withHeaders: true }).entries()) {
+    const problem = label !== "CERTIFICATE" ? `has bad block type: ${label}` : headers ? "has PEM block headers" : anchorProblem(der);
+    if (problem !== undefined) problems.push(`entry ${i} ${problem}`);
+    else places.set(Buffer.from(der).toString("base64"), [...(places.get(Buffer.from(der).toString("base64")) ?? []), i]);
+  }
+  if (problems.length > 0) return problems;
+  if (places.size === 0) return ["at least one trust anchor must be provided"];
+  return [...places.values()].filter(({ length }) => length > 1).map((indices) => `duplicate trust anchor (indices [${indices.join(" ")}])`);
+}
+
+function anchorProblem(der: Uint8Array): string | undefined {
+  try {
+    return parseCertificate(der).isCa ? undefined : "does not have the CA bit set";
+  } catch {
+    return "does not parse as X.509";
+  }
+}
+
 function textOf(base64: string): string { return Buffer.from(base64, "base64").toString("latin1"); }

@@ -36,7 +36,7 @@ export function trustBundleName(name: string): string[] {
   return trustBundleNameFor(colon < 0 ? "" : name.slice(0, colon).replaceAll(":", "/"), name);
 }
 
-function trustBundleNameFor(signer: string, name: string): string[] {
+export function trustBundleNameFor(signer: string, name: string): string[] {
   if (signer === "") return name.includes(":") ? [`ClusterTrustBundle without signer name must not have ":" in its name`] : dns1123Subdomain(name);
   const prefix = `${signer.replaceAll("/", ":")}:`;
   return name.startsWith(prefix) ? dns1123Subdomain(name.slice(prefix.length)) : [`ClusterTrustBundle for signerName ${signer} must be named with prefix ${prefix}`];

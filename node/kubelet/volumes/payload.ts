@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/volume/{configmap,secret,downwardapi,projected}
  */
 import { posix } from "node:path";
+import type { ClusterTrustBundle } from "../../../core/api/gen/certificates.v1beta1.ts";
 import type { ConfigMap, DownwardAPIVolumeFile, KeyToPath, Pod, ProjectedVolumeSource, ResourceList, Secret, ServiceAccountTokenProjection, VolumeProjection } from "../../../core/api/gen/core.v1.ts";
 import type { ObjectSource } from "../containers/environment.ts";
 import { fieldValue, resourceValue } from "../containers/field-reference.ts";
@@ -11,6 +12,7 @@ import { effectiveSecurityContext } from "../containers/security-context.ts";
 import { allContainers, findContainer } from "../pod-spec.ts";
 import { unlessMissing } from "../objects/unless-missing.ts";
 import type { Payload, PayloadFile } from "./atomic-writer.ts";
+import { trustAnchors } from "./trust-anchors.ts";
 
 export interface PayloadFacts {
   readonly pod: Pod;
@@ -18,6 +20,8 @@ export interface PayloadFacts {
   readonly hostIps: readonly string[];
   readonly allocatable: ResourceList;
   token(pod: Pod, projection: ServiceAccountTokenProjection): Promise<string>;
+  /** All there are. */
+  trustBundles(): Promise<readonly Readonly<ClusterTrustBundle>[]>;
 }
 
 const MODE_DEFAULT = 0o644;
@@ -81,13 +85,19 @@ async function projectionPayload(facts: PayloadFacts, { configMap, secret, downw
   if (serviceAccountToken) {
     const uid = commonUser(facts.pod);
     const token = await facts.token(facts.pod, serviceAccountToken);
-    const isPrivate = uid !== undefined || facts.pod.spec.securityContext?.fsGroup !== undefined;
-    return new Map([[clean(serviceAccountToken.path), { data: Buffer.from(token), mode: isPrivate ? TOKEN_MODE_PRIVATE : mode, uid }]]);
+    return new Map([[clean(serviceAccountToken.path), { data: Buffer.from(token), mode: isPrivate(facts.pod, uid) ? TOKEN_MODE_PRIVATE : mode, uid }]]);
   }
-  if (clusterTrustBundle && !clusterTrustBundle.optional) throw new Error("ClusterTrustBundle projection is not supported in static kubelet mode");
+  if (clusterTrustBundle) {
+    const uid = commonUser(facts.pod);
+    const data = Buffer.from(trustAnchors(clusterTrustBundle, await facts.trustBundles()));
+    return new Map([[clean(clusterTrustBundle.path), { data, mode: isPrivate(facts.pod, uid) ? TOKEN_MODE_PRIVATE : mode, uid }]]);
+  }
   if (podCertificate) throw new Error("PodCertificate projection is not supported by this node");
   return new Map();
 }
+
+/** For one user, or for a group that the files are given to. */
+function isPrivate({ spec }: Pod, uid: number | undefined): boolean { return uid !== undefined || spec.securityContext?.fsGroup !== undefined; }
 
 /** The user all containers run as, those that only look into the pod too, if they agree: only then can the token be made theirs. */
 function commonUser(pod: Pod): number | undefined {

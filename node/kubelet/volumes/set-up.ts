@@ -6,6 +6,7 @@ import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import { compareQuantities, parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { type CsiVolume, inlineVolume, persistentVolume } from "../csi/csi-volume.ts";
 import type { Claimed } from "../csi/csi-volumes.ts";
+import { CLUSTER_TRUST_BUNDLES } from "../../../core/client/resources.ts";
 import type { Mounts } from "../../os/mount.ts";
 import { allContainers, podReference } from "../pod-spec.ts";
 import { podCgroupLimits } from "../resources/pod-cgroups.ts";
@@ -64,7 +65,7 @@ export function tmpfsMounter({ mounts, log }: Pick<VolumeDeps, "mounts" | "log">
 export async function setUpVolume(deps: SetUpDeps, pod: Pod, volume: Volume, call: SetUpCall): Promise<ReadyVolume> {
   const { signal } = call;
   const directory = (plugin: string, name = volume.name): string => volumeDirectory(podDirectory(deps.dataDir, pod.metadata.uid), plugin, name);
-  const facts = { pod, objects: deps.objects, hostIps: deps.hostIps, allocatable: deps.allocatable(), token: deps.tokens.token };
+  const facts = { pod, objects: deps.objects, hostIps: deps.hostIps, allocatable: deps.allocatable(), token: deps.tokens.token, trustBundles: async () => (await deps.client.resource(CLUSTER_TRUST_BUNDLES).list({}, { signal })).items };
   const { emptyDir, hostPath, configMap, secret, projected, downwardAPI, persistentVolumeClaim, ephemeral, image, nfs, iscsi, csi } = volume;
 
   if (emptyDir) return await setUpEmptyDir(deps, pod, emptyDir, directory("kubernetes.io/empty-dir"));

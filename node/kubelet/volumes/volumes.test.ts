@@ -9,6 +9,7 @@ import { systemClock } from "../../../core/lifecycle/clock.ts";
 import { silentLog } from "../../../core/observe/log.ts";
 import { metricsRegistry } from "../../../core/observe/metrics.ts";
 import { systemRandom } from "../../../core/lifecycle/random.ts";
+import { toPem } from "../../../core/pki/pem.ts";
 import { notFound } from "../../../core/api/meta/status-error.ts";
 import { type Mounts, systemMounts } from "../../os/mount.ts";
 import { type Payload, setVolumeOwnership, writePayload } from "./atomic-writer.ts";
@@ -169,7 +170,7 @@ test.each([
 test("what the files say", async () => {
   const pod = { metadata: { name: "p", namespace: "n" }, spec: { containers: [{ name: "c", securityContext: { runAsUser: 7 } }] } } as Pod;
   const facts: PayloadFacts = {
-    pod, hostIps: [], allocatable: {}, token: async () => "tok",
+    pod, hostIps: [], allocatable: {}, token: async () => "tok", trustBundles: async () => [{ metadata: { name: "ca" }, spec: { trustBundle: toPem("CERTIFICATE", Buffer.from("x")) } } as never],
     objects: {
       configMap: async (_, name) => { if (name !== "cfg") throw notFound({ group: "", resource: "configmap" }, name); return { apiVersion: "v1", kind: "ConfigMap", metadata: { name, uid: "", resourceVersion: "", creationTimestamp: "" }, data: { a: "1" }, binaryData: { b: "AAE=" } }; },
       secret: async (_, name) => { throw notFound({ group: "", resource: "secret" }, name); },
@@ -192,6 +193,8 @@ test("what the files say", async () => {
     const { mode, uid } = (await projectedPayload({ ...facts, pod: { ...pod, spec: { ...pod.spec, ...spec } } }, { sources: [{ serviceAccountToken: { path: "token" } }] })).get("token")!;
     expect([mode, uid], why).toEqual(expected);
   }
+  const anchors = await projectedPayload(facts, { sources: [{ clusterTrustBundle: { name: "ca", path: "d/ca.crt" } }] });
+  expect([...anchors].map(([path, { data, mode, uid }]) => [path, String(data), mode, uid])).toEqual([["d/ca.crt", toPem("CERTIFICATE", Buffer.from("x")), 0o600, 7]]);
   await expect(projectedPayload(facts, { sources: [{ secret: { name: "s" } }, { configMap: { name: "x" } }] })).rejects.toThrow(`[secret "s" not found, configmap "x" not found]`);
   await expect(projectedPayload(facts, { sources: [{ secret: { name: "s" } }, { secret: { name: "s" } }] })).rejects.toThrow(/^secret "s" not found$/);
 });

@@ -6,11 +6,18 @@
 import type { Container, PodSpec, PodStatus, VolumeMountStatus, VolumeProjection } from "../../../api/gen/core.v1.ts";
 import { containersOf } from "./containers.ts";
 
+/** Sources of projected volumes, each with its gate. */
+const SOURCES = [["clusterTrustBundle", "ClusterTrustBundleProjection"], ["podCertificate", "PodCertificateRequest"]] as const;
+let switchedOn: ReadonlySet<string> = new Set();
+
+/** Of these gates fields are kept. Of the whole process, as the facts of the API are: said once, before anything is served. */
+export function keepFieldsOf(gates: ReadonlySet<string>): void { switchedOn = gates; }
+
 /** Mutates `spec`. Gates: ContainerStopSignals, ClusterTrustBundleProjection, PodCertificateRequest, GenericWorkload. */
 export function dropDisabledFields(spec: PodSpec, old?: Readonly<PodSpec>): void {
   if (!usesStopSignals(old)) for (const { container } of containersOf(spec)) dropStopSignal(container);
-  for (const source of ["clusterTrustBundle", "podCertificate"] as const)
-    if (!projections(old).some((projection) => projection[source])) for (const projection of projections(spec)) delete projection[source];
+  for (const [source, gate] of SOURCES)
+    if (!switchedOn.has(gate) && !projections(old).some((projection) => projection[source])) for (const projection of projections(spec)) delete projection[source];
   if (!old?.schedulingGroup) delete spec.schedulingGroup;
 }
 

@@ -1,0 +1,44 @@
+/**
+ * Keeps the one ClusterTrustBundle of the signer kubernetes.io/kube-apiserver-serving, where such are served: who signs the API server's certificate, for pods that mount it.
+ *
+ * Source: kubernetes v1.36 pkg/controller/certificates/clustertrustbundlepublisher
+ */
+import { createHash } from "node:crypto";
+import { objectKey } from "../../api/meta/object-meta.ts";
+import { isNotFound } from "../../api/meta/status-error.ts";
+import { CLUSTER_TRUST_BUNDLES } from "../../client/resources.ts";
+import { settleAll } from "../../lifecycle/settle-all.ts";
+import { type Controller, mapped, whenTold } from "../controller.ts";
+import type { ControllerDeps } from "../deps.ts";
+
+const SIGNER = "kubernetes.io/kube-apiserver-serving";
+const ALL = "bundles" as ReturnType<typeof objectKey>;
+
+interface Deps extends Pick<ControllerDeps, "client" | "informers"> {
+  /** PEM. */
+  readonly rootCa: () => string;
+  /** Whenever it may be another. Returns what ends that. */
+  readonly onRootCa?: ((handler: () => void) => () => void) | undefined;
+}
+
+export function trustBundleController({ client, informers, rootCa, onRootCa }: Deps): Controller {
+  const bundles = informers.of(CLUSTER_TRUST_BUNDLES, { fieldSelector: `spec.signerName=${SIGNER}` });
+  const bundleClient = client.resource(CLUSTER_TRUST_BUNDLES);
+  return {
+    name: "ca_cert_publisher_cluster_trust_bundles",
+    workers: 1,
+    starts: [ALL],
+    watches: [mapped(bundles, () => [ALL]), whenTold(onRootCa, () => [ALL])],
+    async reconcile(_, { signal }) {
+      const trustBundle = rootCa(), name = bundleName(trustBundle), held = bundles.get(objectKey("", name));
+      if (!held) await bundles.caughtUp([await bundleClient.create({ apiVersion: "certificates.k8s.io/v1beta1", kind: "ClusterTrustBundle", metadata: { name }, spec: { signerName: SIGNER, trustBundle } }, { signal })], signal);
+      else if (held.spec.trustBundle !== trustBundle) await bundles.caughtUp([await bundleClient.update({ ...held, spec: { ...held.spec, trustBundle } }, { signal })], signal);
+      await settleAll([...bundles.list()].filter(({ metadata }) => metadata.name !== name).map(async (other) => {
+        await bundleClient.delete(other, {}, { signal }).catch((error: unknown) => { if (!isNotFound(error)) throw error; });
+      }));
+    },
+  };
+}
+
+/** Another bundle has another name. */
+function bundleName(bundle: string): string { return `${SIGNER.replaceAll("/", ":")}:${createHash("sha256").update(bundle).digest().subarray(0, 12).toString("hex")}`; }
