@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 plugin/pkg/admission/limitranger/admission.go
  */
 import type { Container, LimitRange, LimitRangeItem, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
-import { compareQuantity, parseQuantity, type Quantity } from "../api/meta/quantity.ts";
+import { compareQuantity, parseQuantity, type Quantity, quotient } from "../api/meta/quantity.ts";
 import type { ResourceClient } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
 import { listAll } from "../client/lookup.ts";
@@ -114,12 +114,7 @@ function maxProblems({ type, max = {} }: LimitRangeItem, requests: Resources, li
   });
 }
 
-/** What is larger has no thousandths that int64 holds. Source: kubernetes v1.36 apimachinery/pkg/api/resource MaxMilliValue */
-const WHOLE_WITH_MILLI_MAX = (2n ** 63n - 1n) / 1000n;
-
-/** Of whole thousandths where they have them, whole units else: a quotient of fractions is not what people reckon, 4.2 by 0.6 more than 7. */
 function ratioProblems({ type, maxLimitRequestRatio = {} }: LimitRangeItem, requests: Resources, limits: Resources): string[] {
-  const isSmall = (quantity: Quantity): boolean => quantity.value() <= WHOLE_WITH_MILLI_MAX;
   const isSet = (quantity: Quantity | undefined): quantity is Quantity => quantity !== undefined && !quantity.isZero;
   return Object.entries(maxLimitRequestRatio).flatMap(([name, text]) => {
     const bound = parseQuantity(String(text));
@@ -128,8 +123,7 @@ function ratioProblems({ type, maxLimitRequestRatio = {} }: LimitRangeItem, requ
     const limit = limits.get(name);
     if (!isSet(request)) return [`${told}, but no request is specified or request is 0`];
     if (!isSet(limit)) return [`${told}, but no limit is specified or limit is 0`];
-    const ratio = isSmall(request) && isSmall(limit) ? limit.milliNumber() / request.milliNumber() : limit.number() / request.number();
-    const exceeds = isSmall(bound) ? ratio * 1000 > bound.milliNumber() : ratio > bound.number();
-    return exceeds ? [`${told}, but provided ratio is ${ratio.toFixed(6)}`] : [];
+    const ratio = quotient(limit, request);
+    return ratio * 1000 > bound.milliNumber() ? [`${told}, but provided ratio is ${ratio.toFixed(6)}`] : [];
   });
 }
