@@ -107,6 +107,18 @@ test("what a client sends is read in a moment, or not at all: nobody is served m
   expect(parseYaml(`a: "${"x".repeat(1024 * 1024)}"`)).toEqual({ a: "x".repeat(1024 * 1024) }); // of a file
 });
 
+test.each<[text: string, value: unknown]>([
+  ["0X1f", 31], ["-0XA", -10], ["0O17", 15], ["0B11", 3], ["0o4_", 4], ["-_3", -3], ["+_.3", 0.3], ["-2e_8", -200_000_000], ["0_", 0], ["017", 15], ["08", 8], ["-0b11", -3],
+  [".98_", ".98_"], ["0b_", "0b_"], ["0x_", "0x_"], ["0x1g", "0x1g"], ["1__0", 10], ["18446744073709551615", 18446744073709551615], ["-9223372036854775809", -9223372036854775809], ["0".repeat(200), 0],
+  ["!!float 1", 1], ["!!float 0x10", 16], ["!!float '2.5'", 2.5],
+])("as go-yaml reads it: %s", (text, value) => expect(parseYaml(`a: ${text}`)).toEqual({ a: value }));
+
+test("what is no number and said to be one is refused; floats as keys are written as Go writes them", () => {
+  expect(() => parseYaml("a: !!float x")).toThrow(/^yaml: cannot decode !!str `x` as a !!float$/);
+  expect(() => parseYaml("a: !!float .inf")).toThrow("json: unsupported value: +Inf");
+  expect(parseYaml("1E+6: 1\n1.50: 2\n0X8: 3\n")).toEqual({ "1e+06": 1, "1.5": 2, 8: 3 });
+});
+
 test("what looks like a number and is none that a double holds is a text", () => {
   expect(parseYaml("a: e5\nb: [E10, -1e400, 1e3, 1_0.5e1]\nc: .e3\n")).toEqual({ a: "e5", b: ["E10", "-1e400", 1000, 105], c: ".e3" });
 });

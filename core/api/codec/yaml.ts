@@ -14,9 +14,11 @@
 import {
   Composer, type CST, type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, Parser, type DocumentOptions, type ParseOptions, type Scalar, type SchemaOptions, type Tags, type YAMLMap, type YAMLParseError,
 } from "yaml";
+import { goFloat } from "../meta/go-float.ts";
 import { goQuote } from "../meta/go-quote.ts";
 import { DEPTH_MAX, inKeyOrder, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { parseJson } from "./json.ts";
+import { numberIn } from "./yaml-scalars.ts";
 import { endedWithin, laxLexer } from "./yaml-tokens.ts";
 import { writeYaml } from "./yaml-writer.ts";
 
@@ -24,8 +26,6 @@ type Tag = Exclude<Tags[number], string>;
 
 const TIMESTAMP = "tag:yaml.org,2002:timestamp";
 const INT = "tag:yaml.org,2002:int";
-/** go-yaml reads YAML 1.2's octal too. */
-const OCTAL: Tag = { tag: INT, identify: () => false, default: true, test: /^[-+]?0o[0-7]+$/, resolve: (text: string) => BigInt(text.replace(/^[-+]/, "")) * (text.startsWith("-") ? -1n : 1n) };
 /** Aliases that expand to more than this are an attack ("billion laughs"). */
 const ALIASES_MAX = 100;
 /** Anchors and aliases: each alias is looked for among all before it. */
@@ -34,17 +34,23 @@ const NAMES_MAX = 10_000;
 const LENGTH_MAX = 1024 * 1024;
 
 const FLOAT = "tag:yaml.org,2002:float";
-/** What looks like a number and is none that a double holds, e5 and 1e400, is a text to go-yaml. */
-const EXPONENT: Tag = {
-  tag: FLOAT, identify: () => false, default: true, test: /^[-+]?(?:\d[\d_]*)?(?:\.[\d_]*)?[eE][-+]?\d+$/,
+/** A plain text that go-yaml takes for a number. */
+const numbers = (tag: string, type: "bigint" | "number"): Tag =>
+  ({ tag, identify: () => false, default: true, test: { test: (text: string) => typeof numberIn(text) === type } as RegExp, resolve: (text: string) => numberIn(text) });
+/** What is said to be one, whatever it looks like. */
+const FLOAT_SAID: Tag = {
+  tag: FLOAT, identify: () => false, default: false,
   resolve(text: string) {
-    const value = Number.parseFloat(text.replaceAll("_", ""));
-    return Number.isFinite(value) ? value : text;
+    const value = INFINITE.test(text) ? Number.parseFloat(text.replace(/^([-+]?)\.inf$/i, "$1Infinity")) : numberIn(text);
+    if (value === undefined) throw new Error(`${CANNOT_DECODE}${text}\` as a !!float`);
+    return Number(value);
   },
 };
-/** Of a point alone, which managedFields have as a key, YAML 1.1 would make a number: go-yaml wants a digit, or .inf or .nan. */
-const withDigits = (tag: Tag): Tag => (tag.tag === FLOAT && "test" in tag && tag.test ? { ...tag, test: new RegExp(`^(?=.*[\\dfn])${tag.test.source}`, "i") } as Tag : tag);
-const tagsOf = (tags: Tags): Tags => [OCTAL, EXPONENT, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && tag.tag !== TIMESTAMP && tag.format !== "TIME").map(withDigits)];
+const CANNOT_DECODE = "cannot decode !!str `";
+/** The parser's own for these alone: numbers are go-yaml's. */
+const INFINITE = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
+const isOurs = (tag: Tag): boolean => tag.tag === INT || tag.tag === TIMESTAMP || (tag.tag === FLOAT && "test" in tag && !tag.test?.test(".inf"));
+const tagsOf = (tags: Tags): Tags => [numbers(INT, "bigint"), numbers(FLOAT, "number"), FLOAT_SAID, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && !isOurs(tag))];
 
 const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
   version: "1.1", intAsBigInt: true, uniqueKeys: false, strict: false, logLevel: "error", prettyErrors: false,
@@ -190,6 +196,7 @@ function placed(text: string, { code, message, pos: [start] }: YAMLParseError): 
   const line = text.slice(0, start + colon).split("\n").length;
   const end = code === "MISSING_CHAR" ? /^Flow (?:map|sequence) must end with a (.)/.exec(message)?.[1] : undefined;
   if (end !== undefined) return `line ${line}: did not find expected ${/[{[,:]\s*$/.test(text) ? "node content" : `',' or '${end}'`}`;
+  if (message.startsWith(CANNOT_DECODE)) return message;
   return scanned === undefined ? `line ${line}: ${lowerFirst(message)}` : line === 1 ? scanned : `line ${line}: ${scanned}`;
 }
 
@@ -219,9 +226,7 @@ function plain(value: unknown, depth = 0): JsonValue {
   return (value ?? null) as JsonValue;
 }
 
-function goFloat(value: number): string { return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf"; }
-
 function keyText(key: unknown): string {
   if (typeof key === "object") throw new YamlError(`yaml: unsupported map key of type: ${key === null ? "%!s(<nil>)" : "map[interface {}]interface {}"}, key: ${String(key)}`);
-  return String(key);
+  return typeof key === "number" ? goFloat(key) : String(key);
 }
