@@ -86,7 +86,10 @@ test.each([
 test.each([
   ["\"", "yaml: found unexpected end of stream"], ["a: 'x", "yaml: found unexpected end of stream"], ["@a", "yaml: found character that cannot start any token"], ["a: @b", "yaml: found character that cannot start any token"],
   ["a: b: c", "yaml: mapping values are not allowed in this context"], ["metadata:\n name: n\n  x: y\n", "yaml: line 3: mapping values are not allowed in this context"], ["- a\n b: c", "yaml: line 2: mapping values are not allowed in this context"],
-  ["*a", "yaml: unknown anchor 'a' referenced"],
+  ["*a", "yaml: unknown anchor 'a' referenced"], ["<<: 1e3\n", "yaml: map merge requires map or sequence of maps as the value"], ["a: - - b", "yaml: block sequence entries are not allowed in this context"],
+  ["x: 1\na: - b\n", "yaml: line 2: block sequence entries are not allowed in this context"], ["[,]", "yaml: did not find expected node content"], ["x: 1\ny: [1,,2]\n", "yaml: line 1: did not find expected node content"],
+  ["[1,\n", "yaml: line 1: did not find expected node content"], ["x: 1\nz: 3\ny: [1\n", "yaml: line 3: did not find expected ',' or ']'"], ["a: {b: 1] \n", "yaml: did not find expected ',' or '}'"],
+  ["x: 1\na: {b: 1]\nc: 2\n", "yaml: line 1: did not find expected ',' or '}'"],
 ])("%j is refused in go-yaml's words", (text, message) => expect(() => parseYaml(text)).toThrow(new RegExp(`^${RegExp.escape(message)}$`)));
 
 test("JSON that YAML refuses is refused", () => {

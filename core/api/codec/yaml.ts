@@ -93,6 +93,7 @@ function guarded<T>(read: () => T): T {
   catch (error) {
     if (error instanceof RangeError) throw tooDeep(error);
     if (error instanceof ReferenceError) throw badAlias(error);
+    if (error instanceof Error && error.message.startsWith("Merge sources must be")) throw new YamlError("yaml: map merge requires map or sequence of maps as the value", { cause: error });
     throw error;
   }
 }
@@ -191,13 +192,23 @@ const SCANNED: Readonly<Partial<Record<YAMLParseError["code"], string>>> = {
 };
 
 function placed(text: string, { code, message, pos: [start] }: YAMLParseError): string {
-  const scanned = code === "MISSING_CHAR" && !message.startsWith("Missing closing") ? undefined : SCANNED[code];
+  const scanned = code === "MISSING_CHAR" && !message.startsWith("Missing closing") ? undefined : SCANNED[code] ?? (message.startsWith("Unexpected block-seq-ind") ? "block sequence entries are not allowed in this context" : undefined);
   const colon = code.endsWith("_IMPLICIT_KEY") ? Math.max(0, text.slice(start).search(/:\s/)) : 0; // which has no key that it could belong to
   const line = text.slice(0, start + colon).split("\n").length;
-  const end = code === "MISSING_CHAR" ? /^Flow (?:map|sequence) must end with a (.)/.exec(message)?.[1] : undefined;
-  if (end !== undefined) return `line ${line}: did not find expected ${/[{[,:]\s*$/.test(text) ? "node content" : `',' or '${end}'`}`;
+  const end = UNENDED.exec(message)?.[1];
+  if (end !== undefined) return expected(text, start, /[{[,:]\s*$/.test(text.slice(0, start)) ? "node content" : `',' or '${end}'`);
   if (message.startsWith(CANNOT_DECODE)) return message;
+  if (message.startsWith("Unexpected , in flow")) return expected(text, start, "node content");
   return scanned === undefined ? `line ${line}: ${lowerFirst(message)}` : line === 1 ? scanned : `line ${line}: ${scanned}`;
+}
+
+const UNENDED = /^Flow (?:map|sequence) (?:in block collection must be sufficiently indented and|must) end with a (.)/;
+
+/** What go-yaml's parser says: it counts lines from none on, and the end is after the last. */
+function expected(text: string, at: number, what: string): string {
+  const isEnd = text.slice(at).trim() === "";
+  const line = isEnd ? text.replace(/\n$/, "").split("\n").length : text.slice(0, at).split("\n").length - 1;
+  return `${line === 0 ? "" : `line ${line}: `}did not find expected ${what}`;
 }
 
 function lowerFirst(text: string): string { return text.charAt(0).toLowerCase() + text.slice(1); }
