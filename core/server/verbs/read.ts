@@ -1,10 +1,12 @@
 /** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
 import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
-import { parseJson } from "../../api/codec/json.ts";
+import { jsonText, parseJson } from "../../api/codec/json.ts";
+import type { JsonValue } from "../../api/codec/json-document.ts";
 import { formatGvk, parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../../api/meta/object-meta.ts";
 import { badRequest, CONTINUE_INCONSISTENT, isExpired, isTooLarge, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, StatusError, tooManyRequests } from "../../api/meta/status-error.ts";
+import { jsonKindOf } from "../../api/patch/json-value.ts";
 import { canonicalOwn } from "../../api/schema/canonical.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
@@ -222,7 +224,7 @@ interface ContinueToken { readonly v?: string; readonly rv?: number; readonly st
 function decodeContinue(token: string, prefix: string): { readonly revision: number; readonly after: string } {
   const { v = "", rv = 0, start = "" } = readContinue(token);
   if (v !== CONTINUE_VERSION) throw badContinue(`: server does not recognize this encoded version ${v}`);
-  if (!Number.isInteger(rv) || rv === 0) throw badContinue(`: incorrect encoded start resourceVersion (version ${CONTINUE_VERSION})`);
+  if (rv === 0) throw badContinue(`: incorrect encoded start resourceVersion (version ${CONTINUE_VERSION})`);
   if (start === "") throw badContinue(`: encoded start key empty (version ${CONTINUE_VERSION})`);
   const path = start.startsWith("/") ? start : `/${start}`;
   if (posix.normalize(path) !== path) throw badContinue(`: ${start}`);
@@ -230,15 +232,36 @@ function decodeContinue(token: string, prefix: string): { readonly revision: num
 }
 
 function readContinue(token: string): ContinueToken {
-  const illegal = token.length % 4 === 1 ? token.length - 1 : token.search(/[^\w-]/);
+  const written = token.replace(/[\r\n]/g, ""), wrong = token.search(/[^\w\r\n-]/);
+  const illegal = wrong < 0 && written.length % 4 === 1 ? token.length - 1 : wrong;
   if (illegal >= 0) throw badContinue(`: illegal base64 data at input byte ${illegal}`);
   try {
-    const value = parseJson(textOf(Buffer.from(token, "base64url"))).value;
-    return value !== null && typeof value === "object" ? value as ContinueToken : {};
+    return tokenIn(parseJson(textOf(Buffer.from(written, "base64url"))).value);
   } catch (error) {
     throw badContinue(`: ${(error as Error).message}`);
   }
 }
+
+const TOKEN_FIELDS: Readonly<Record<string, string>> = { v: "string", rv: "int64", start: "string" };
+
+/** As Go reads it: names in any case, null is nothing. Throws an Error in its words. */
+function tokenIn(value: JsonValue): ContinueToken {
+  if (value === null) return {};
+  const kind = jsonKindOf(value);
+  if (kind !== "object") throw new Error(`json: cannot unmarshal ${kind} into Go value of type storage.continueToken`);
+  const token: Record<string, unknown> = {};
+  for (const [key, given] of Object.entries(value)) {
+    const name = key.toLowerCase(), type = Object.hasOwn(TOKEN_FIELDS, name) ? TOKEN_FIELDS[name] : undefined;
+    if (type === undefined || given === null) continue;
+    const isNumber = typeof given === "number" || typeof given === "bigint";
+    if (type === "string" ? typeof given !== "string" : !isNumber || !isInt64(given))
+      throw new Error(`json: cannot unmarshal ${jsonKindOf(given)}${type === "int64" && isNumber ? ` ${jsonText(given)}` : ""} into Go struct field continueToken.${name} of type ${type}`);
+    token[name] = isNumber ? Number(given) : given;
+  }
+  return token;
+}
+
+function isInt64(value: number | bigint): boolean { return typeof value === "bigint" ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value); }
 
 /** Throws for what begins as no text does: Go tells of the byte as of a character. */
 function textOf(bytes: Buffer): string {
