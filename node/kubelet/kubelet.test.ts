@@ -1402,6 +1402,14 @@ test("on a machine that swaps the kubelet starts unless it was told not to", () 
   expect([settings, KUBELET_DEFAULTS].map((some) => kubeletConfiguration({ ...settings, ...some })["failSwapOn"])).toEqual([true, false]);
 });
 
+test("with the first cgroups a kubelet does not start where it may not, and where single processes are to be ended for want of memory", () => {
+  const machine = { os: "linux" as const, cpus: 1, memoryBytes: 1024 ** 3, swapBytes: 0, hugepages: [] } as unknown as MachineInfo;
+  const settings = { ...KUBELET_DEFAULTS, nodeName: "n", nodeIps: [], hostname: "n", version: "v1.36.0" };
+  const start = (some: object) => () => kubelet({ settings: { ...settings, ...some }, machine, cgroups: { version: 1 } } as unknown as KubeletDeps);
+  expect(start({ failCgroupV1: true })).toThrow("kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release");
+  expect(start({ configuration: { singleProcessOOMKill: false } })).toThrow("invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1");
+});
+
 test("a node cannot allow kernel parameters that are the whole machine's", () => {
   const machine = { os: "linux" as const, cpus: 1, memoryBytes: 1024 ** 3, swapBytes: 0, hugepages: [] } as unknown as MachineInfo;
   const settings = { ...KUBELET_DEFAULTS, nodeName: "n", nodeIps: [], hostname: "n", version: "v1.36.0", allowedUnsafeSysctls: ["net.*", "vm.swappiness"] };

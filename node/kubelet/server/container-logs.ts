@@ -53,15 +53,15 @@ async function openWhenThere({ path, running }: LogFile, follow: boolean, clock:
 }
 
 /** Or the body of the refusal. The first of several values counts. */
-function parseOptions(query: URLSearchParams, nowMs: number): ReadLogOptions & { readonly stream: string } | string {
+function parseOptions(query: URLSearchParams, nowMs: number): ReadLogOptions | string {
   // old clients say "tail", and "all" for no limit: that goes before what new ones say
   const tail = query.get("tail") || query.get("tailLines");
   const [tailLines, limitBytes, sinceSeconds] = [query.get("tail") === "all" ? undefined : integer(tail), integer(query.get("limitBytes")), integer(query.get("sinceSeconds"))];
   const given = query.get("sinceTime");
   const sinceMs = given === null || given === "" || given === "null" ? undefined : parseTime(given) ?? Number.NaN;
   if ([tailLines, limitBytes, sinceSeconds, sinceMs].some(Number.isNaN)) return '{"message": "Unable to decode query."}';
-  const stream = query.get("stream") ?? "All";
-  const isWrong = !STREAMS.has(stream) || (stream !== "All" && tailLines !== undefined);
+  const stream = STREAMS.find((one) => one === (query.get("stream") ?? "All"));
+  const isWrong = stream === undefined || (stream !== "All" && tailLines !== undefined);
   if (isWrong || (tailLines ?? 0) < 0 || (limitBytes ?? 1) < 1 || (sinceSeconds ?? 1) < 1 || (sinceSeconds !== undefined && given !== null)) return '{"message": "Invalid request."}';
   return {
     stream, tailLines, limitBytes, timestamps: isTrue(query.get("timestamps")), follow: isTrue(query.get("follow")),
@@ -69,7 +69,7 @@ function parseOptions(query: URLSearchParams, nowMs: number): ReadLogOptions & {
   };
 }
 
-const STREAMS: ReadonlySet<string> = new Set(["All", "Stdout", "Stderr"]);
+const STREAMS = ["All", "Stdout", "Stderr"] as const;
 
 /** NaN: it is none. Source: kubernetes v1.36 apimachinery/pkg/runtime/conversion.go */
 function integer(value: string | null): number | undefined {

@@ -244,7 +244,7 @@ test("who asks for more streams than the runtime keeps is told when to come agai
   expect(await get("/exec/shop/web/c?output=1&command=many", { pki, upgrade: "SPDY/3.1" })).toBe("429 in 60 s: rpc error: code = ResourceExhausted desc = maximum number of in-flight requests exceeded");
 });
 
-test.each([
+test.each<readonly [query: string, why: string]>([
   ["", 'query parameter "port" is required'], ["port=", 'query parameter "port" cannot be empty'], ["port=80,0", 'port "80,0" must be > 0'],
   ...([["1e3", "invalid syntax"], ["-1", "invalid syntax"], ["", "invalid syntax"], ["70000", "value out of range"]] as const).map(([text, why]) => [`port=80,${text}`, `unable to parse "80,${text}" as a port: strconv.ParseUint: parsing "${text}": ${why}`] as const),
 ])("ports over WebSocket: ?%s", async (query, why) => {
