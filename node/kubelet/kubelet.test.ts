@@ -1193,6 +1193,15 @@ test("what a pod has left that cannot be removed does not keep what others have,
   await eventually(() => node.counted("kubelet_orphan_pod_cleaned_volumes_errors"), (failed) => failed === 1);
 });
 
+test("the ids of users that a pod has left are another's", async () => {
+  const idsPerPod = 2 ** 31, all = [{ hostId: idsPerPod, containerId: 0, length: idsPerPod }]; // there are enough for one
+  mkdirSync(join(dataDir, "pods/gone"), { recursive: true });
+  writeFileSync(join(dataDir, "pods/gone/userns"), JSON.stringify({ uidMappings: all, gidMappings: all }));
+  await using node = await startNode({ maxPods: 1, userNamespaceIds: idsPerPod });
+  await node.create("web", { hostUsers: false });
+  await node.until("web", isReady);
+});
+
 test("a pod that nobody knows any more, and that the runtime cannot be asked about, keeps no other from being ended, and what it has until it can", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   runtime.images.add("busybox:1");
