@@ -132,7 +132,7 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     if (!served.custom && served.row.namespaced && info.namespace === "") info.namesNoNamespace ? refuseUnplaced(info, served.row) : refuseEverywhere(info, served.row.verbs);
     if (info.verb === "watch" && request.method !== "GET") throw methodNotAllowed(); // POST …/watch/pods and the like
     if (request.method === "HEAD" && !served.custom && info.subresource !== "proxy") throw methodNotAllowed(); // upstream's router knows none
-    const handler = server.special(info) ?? genericHandler(verbs, info, served);
+    const handler = (served.custom ? undefined : server.special(info)) ?? genericHandler(verbs, info, served); // where we do not serve metrics.k8s.io, a custom resource may
     const scope: Scope = { request, info, served, user, server, signal: shown?.ends && info.verb === "watch" ? AbortSignal.any([request.signal, shown.ends]) : request.signal, warnings: [...(shown?.warnings ?? []), ...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, metered: flight.metered, watched: info.verb === "watch" ? meter.watch(request, info) : undefined };
     if (isDeprecated(served)) {
       meter.deprecated(info);
