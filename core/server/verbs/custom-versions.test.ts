@@ -252,6 +252,23 @@ test("as long as the webhook fails, who lists or watches is told to try again, a
   expect(await world.api.ask("GET", BOX)).toMatchObject(told); // it has begun anew
 });
 
+test("a watch outlives a webhook that fails for a while, and one that fails for longer ends it", async () => {
+  await using world = await boxes();
+  const BOX = `/apis/ops.io/v1${BOXES}`;
+  const { body: { metadata: { resourceVersion } } } = await world.api.ask("GET", BOX);
+  const watching = world.api.events(BOX, 3, { query: { resourceVersion } });
+  const failing = Promise.withResolvers<void>();
+  world.refuses = () => { failing.resolve(); return true; };
+  await world.ask("POST", "v2", { name: "", metadata: { name: "one" } });
+  await failing.promise;
+  world.refuses = () => false;
+  await world.ask("POST", "v2", { name: "", metadata: { name: "two" } });
+  while (world.calls < 3) await systemClock.sleep(20, world.api.signal);
+  world.refuses = () => { world.passedMs += 30_000; return true; };
+  await world.ask("POST", "v2", { name: "", metadata: { name: "three" } });
+  expect((await watching).map(({ type, object }) => `${type} ${object.apiVersion} ${object.metadata.name}`)).toEqual(["ADDED ops.io/v1 one", "ADDED ops.io/v1 two"]);
+});
+
 test("who selects sees one moment, and what is made while a webhook converts comes after it", async () => {
   await using world = await boxes();
   const made = (name: string) => world.ask("POST", "v2", { name: "", metadata: { name } });
