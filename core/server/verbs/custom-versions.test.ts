@@ -269,6 +269,16 @@ test("a watch outlives a webhook that fails for a while, and one that fails for 
   expect((await watching).map(({ type, object }) => `${type} ${object.apiVersion} ${object.metadata.name}`)).toEqual(["ADDED ops.io/v1 one", "ADDED ops.io/v1 two"]);
 });
 
+test("what a selector has no longer is deleted as it was, in the version of the watch", async () => {
+  await using world = await boxes();
+  const BOX = `/apis/ops.io/v1${BOXES}`;
+  const { body: { metadata: { resourceVersion } } } = await world.api.ask("GET", BOX);
+  const watching = world.api.events(BOX, 2, { query: { resourceVersion, labelSelector: "a=1" } });
+  await world.ask("POST", "v2", { name: "", metadata: { name: "b", labels: { a: "1" } }, spec: { dims: { size: 3 } } });
+  await world.ask("PATCH", "v2", { type: MERGE, metadata: { labels: { a: "2" } } });
+  expect((await watching).map(({ type, object }) => [type, object.apiVersion, object.metadata.labels, object.spec])).toEqual(["ADDED", "DELETED"].map((type) => [type, "ops.io/v1", { a: "1" }, { size: 3 }]));
+});
+
 test("who selects sees one moment, and what is made while a webhook converts comes after it", async () => {
   await using world = await boxes();
   const made = (name: string) => world.ask("POST", "v2", { name: "", metadata: { name } });

@@ -346,8 +346,8 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
         bookmark.wait();
         continue;
       }
-      if (served.custom && !await readyToTell(scope, batch, plan.selection, retired ? AbortSignal.any([signal, retired]) : signal)) return;
-      const items = selectedOf(batch, plan.selection);
+      const items = served.custom ? await convertedOf(scope, batch, plan.selection, retired ? AbortSignal.any([signal, retired]) : signal) : selectedOf(batch, plan.selection);
+      if (!items) return;
       if (items.length > 0) {
         scope.watched?.events(items.length);
         yield items;
@@ -367,17 +367,18 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
   }
 }
 
-/** What happened is told once it can be converted: a webhook that fails for a while costs a watch nothing but that. False: it has failed for too long, and who watches is to list again. */
-async function readyToTell({ served, server: { clock } }: Scope, batch: readonly CacheEvent[], selection: Selection, signal: AbortSignal): Promise<boolean> {
+/** What happened is told once it can be converted: a webhook that fails for a while costs a watch nothing but that. Undefined: it has failed for too long, and who watches is to list again. */
+async function convertedOf({ served, server: { clock } }: Scope, batch: readonly CacheEvent[], selection: Selection, signal: AbortSignal): Promise<readonly WatchItem[] | undefined> {
   const startMs = clock.uptimeMs();
   for (;;) {
     try {
       if (selection.matches) await served.ready(batch.flatMap(({ entry, previous }) => (previous ? [entry.object, previous.object] : [entry.object])), signal);
-      await served.ready(selectedOf(batch, selection).map(({ entry }) => entry.object), signal);
-      return true;
+      const items = selectedOf(batch, selection);
+      await served.ready(items.map(({ entry }) => entry.object), signal);
+      return items;
     } catch (error) {
       if (!(error instanceof StatusError)) throw error;
-      if (clock.uptimeMs() - startMs >= CONVERTING_MS_MAX) return false;
+      if (clock.uptimeMs() - startMs >= CONVERTING_MS_MAX) return undefined;
       await clock.sleep(CONVERT_AGAIN_MS, signal);
       signal.throwIfAborted();
     }
