@@ -121,6 +121,18 @@ test("who replaces, patches or writes the status takes fields from those who wro
   expect((await world.now()).slice(1)).toEqual(['three Update v2 {"f:dims":{"f:size":{}}}', 'two Apply v1 {"f:size":{}}']);
 });
 
+test("who sends a spec with a status takes nothing from those who wrote it, whatever their version", async () => {
+  for (const strategy of ["Webhook", "None"]) {
+    await using world = await boxes({ strategy });
+    await world.ask("POST", "v1", { name: "", spec: { color: "red" } });
+    const before = await world.now();
+    expect(await world.ask("PATCH", "v2", { type: MERGE, subresource: "/status", spec: { color: "blue" } })).toBe("");
+    expect(await world.now()).toEqual(before);
+    expect(await world.ask("PATCH", "v2", { type: MERGE, subresource: "/status", spec: { color: "blue" }, status: { color: "green" } })).toBe("");
+    expect((await world.now()).slice(1)).toContain(before[1]);
+  }
+});
+
 test("no webhook is asked of more than the object itself where all write in one version", async () => {
   await using world = await boxes();
   await world.apply("one", "v2", { dims: { size: 1 } });
