@@ -34,6 +34,10 @@ const BOOKMARK_PERIOD_MS = 60_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 /** Those of many watches fall together: a processor that sleeps is woken once for all. */
 const BOOKMARK_STEP_MS = 5_000;
+/** How long a watch waits for a conversion that fails. Source: kubernetes v1.36 apiserver/pkg/storage/cacher/cacher.go MaxInternalErrorRetryDuration */
+const CONVERTING_MS_MAX = 30_000;
+/** How long after a conversion has failed it is asked for again. */
+const CONVERT_AGAIN_MS = 1_000;
 
 export async function getObject(scope: Scope): Promise<Answer> {
   const { info, served, request, signal } = scope;
@@ -365,10 +369,8 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
         bookmark.wait();
         continue;
       }
-      const converting = readyToSelect(scope, plan.selection, () => batch.flatMap(({ entry, previous }) => (previous ? [entry, previous] : [entry])));
-      if (converting) await converting;
-      const items = selectedOf(batch, plan.selection);
-      if (served.custom) await served.ready(items.map(({ entry }) => entry.object), signal);
+      const items = served.custom ? await convertedOf(scope, batch, plan.selection, retired ? AbortSignal.any([signal, retired]) : signal) : selectedOf(batch, plan.selection);
+      if (!items) return;
       if (items.length > 0) {
         scope.watched?.events(items.length);
         yield items;
@@ -385,6 +387,24 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
     changes?.stop();
     ended.abort();
     scope.watched?.ended();
+  }
+}
+
+/** What happened is told once it can be converted: a webhook that fails for a while costs a watch nothing but that. Undefined: it has failed for too long, and who watches is to list again. */
+async function convertedOf({ served, server: { clock } }: Scope, batch: readonly CacheEvent[], selection: Selection, signal: AbortSignal): Promise<readonly WatchItem[] | undefined> {
+  const startMs = clock.uptimeMs();
+  for (;;) {
+    try {
+      if (selection.matches) await served.ready(batch.flatMap(({ entry, previous }) => (previous ? [entry.object, previous.object] : [entry.object])), signal);
+      const items = selectedOf(batch, selection);
+      await served.ready(items.map(({ entry }) => entry.object), signal);
+      return items;
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      if (clock.uptimeMs() - startMs >= CONVERTING_MS_MAX) return undefined;
+      await clock.sleep(CONVERT_AGAIN_MS, signal);
+      signal.throwIfAborted();
+    }
   }
 }
 
