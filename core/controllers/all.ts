@@ -110,6 +110,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly releasedMs?: number | undefined;
   /** Approves serving certificates that a node asks for itself, for the names its Node has. Upstream leaves that to the administrator. */
   readonly approveServing?: boolean | undefined;
+  /** What API servers are called: no node gets a serving certificate for it. */
+  readonly serverNames?: readonly string[] | undefined;
   /** Fills Secrets of type kubernetes.io/service-account-token; absent: they are left as they are. */
   readonly tokenFor?: LegacyTokens | undefined;
 }
