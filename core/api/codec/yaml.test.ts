@@ -107,6 +107,25 @@ test("what a client sends is read in a moment, or not at all: nobody is served m
   expect(parseYaml(`a: "${"x".repeat(1024 * 1024)}"`)).toEqual({ a: "x".repeat(1024 * 1024) }); // of a file
 });
 
+test.each([
+  ["brackets", "[".repeat(20_000)], ["braces", "{a: ".repeat(20_000)], ["dashes", "- ".repeat(20_000)], ["keys that are maps", "? ".repeat(20_000)],
+])("a text that nests without end is refused at once, however it ends: %s", (_, text) => {
+  const began = process.cpuUsage();
+  expect(() => readYaml(text)).toThrow("yaml: exceeded max depth");
+  expect(process.cpuUsage(began).user).toBeLessThan(10_000_000); // it was minutes, and gigabytes
+}, 120_000);
+
+test("what is said to be ordered is a list like any, and of many entries read in time that grows with them", () => {
+  expect(parseYaml("a: !!omap\n- x: 1\n- x: 2\nb: !!pairs [c: 1, c: 2]")).toEqual({ a: [{ x: 1 }, { x: 2 }], b: [{ c: 1 }, { c: 2 }] });
+  const list = (tag: string): number => {
+    const text = `${tag} [${Array.from({ length: 40_000 }, (_, i) => `a${i}: b`).join()}]`, began = process.cpuUsage();
+    readYaml(text);
+    return process.cpuUsage(began).user;
+  };
+  list("!!seq");
+  expect(list("!!omap") / list("!!seq")).toBeLessThan(3);
+}, 120_000);
+
 test("what looks like a number and is none that a double holds is a text", () => {
   expect(parseYaml("a: e5\nb: [E10, -1e400, 1e3, 1_0.5e1]\nc: .e3\n")).toEqual({ a: "e5", b: ["E10", "-1e400", 1000, 105], c: ".e3" });
 });

@@ -44,7 +44,9 @@ const EXPONENT: Tag = {
 };
 /** Of a point alone, which managedFields have as a key, YAML 1.1 would make a number: go-yaml wants a digit, or .inf or .nan. */
 const withDigits = (tag: Tag): Tag => (tag.tag === FLOAT && "test" in tag && tag.test ? { ...tag, test: new RegExp(`^(?=.*[\\dfn])${tag.test.source}`, "i") } as Tag : tag);
-const tagsOf = (tags: Tags): Tags => [OCTAL, EXPONENT, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && tag.tag !== TIMESTAMP && tag.format !== "TIME").map(withDigits)];
+/** Which go-yaml takes for lists like any, and which are looked through for each of their entries. */
+const ORDERED: ReadonlySet<string> = new Set(["tag:yaml.org,2002:omap", "tag:yaml.org,2002:pairs"]);
+const tagsOf = (tags: Tags): Tags => [OCTAL, EXPONENT, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && tag.tag !== TIMESTAMP && tag.format !== "TIME" && !ORDERED.has(tag.tag)).map(withDigits)];
 
 const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
   version: "1.1", intAsBigInt: true, uniqueKeys: false, strict: false, logLevel: "error", prettyErrors: false,
@@ -145,6 +147,7 @@ export function encodeYaml(value: unknown): string { return writeYaml(value); }
 function firstDocument(text: string, lines?: LineCounter): Document.Parsed | undefined {
   const [first] = new Composer(OPTIONS).compose(tokensOf(text, lines), true, text.length);
   const [error] = first?.errors ?? [];
+  if (error && /^maximum call stack/i.test(error.message)) throw tooDeep(error);
   if (error) throw new YamlError(`yaml: ${placed(text, error)}`, { cause: error });
   return first as Document.Parsed | undefined;
 }
