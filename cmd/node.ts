@@ -8,7 +8,7 @@
  */
 import { existsSync } from "node:fs";
 import { setPriority } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { clientOver } from "../core/client/resource-client.ts";
 import { eventWriter } from "../core/client/events.ts";
 import { type Informers, informerFactory } from "../core/client/informer-factory.ts";
@@ -143,7 +143,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const given = agentSettings.servingFiles && givenCertificate(agentSettings.servingFiles, { changed: () => agentServer.reloadCertificates(), clock, log: log.with({ part: "kubelet server" }) });
   const agentServer = kubeletServer({
     api: agent.api, access, counts, host: agentSettings.address, port: agentSettings.port, tls: () => ({ ...ownTls(), ...given?.current() }), tlsForApiServer: given && ownTls, clientCa: options.kubeletTls.clientCa, client,
-    localPath: localPathDirectories({ root: settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage"), mounts }),
+    localPath: localPathDirectories({ root: resolve(settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage")), mounts }),
     zpages: zpages({ component: "kubelet", flags: shownFlags(settings), version: versionInfo(), paths: KUBELET_PATHS, clock }), debug: options.debug,
     configz: () => (kubeletConfiguration(agentSettings)), clock, exec, metrics, log: log.with({ part: "kubelet server" }),
   });

@@ -122,6 +122,16 @@ test("what is no number and said to be one is refused; floats as keys are writte
   expect(parseYaml("1E+6: 1\n1.50: 2\n0X8: 3\n")).toEqual({ "1e+06": 1, "1.5": 2, 8: 3 });
 });
 
+test.each([
+  ["brackets", "[".repeat(20_000)], ["braces", "{a: ".repeat(20_000)], ["dashes", "- ".repeat(20_000)], ["keys that are maps", "? ".repeat(20_000)],
+])("a text that nests without end is refused at once, however it ends: %s", (_, text) => {
+  expect(() => readYaml(text)).toThrow("yaml: exceeded max depth"); // after many minutes, and with gigabytes, it was
+}, 120_000);
+
+test("what is said to be ordered is a list like any", () => {
+  expect(parseYaml("a: !!omap\n- x: 1\n- x: 2\nb: !!pairs [c: 1, c: 2]")).toEqual({ a: [{ x: 1 }, { x: 2 }], b: [{ c: 1 }, { c: 2 }] });
+});
+
 test("what looks like a number and is none that a double holds is a text", () => {
   expect(parseYaml("a: e5\nb: [E10, -1e400, 1e3, 1_0.5e1]\nc: .e3\n")).toEqual({ a: "e5", b: ["E10", "-1e400", 1000, 105], c: ".e3" });
 });

@@ -50,7 +50,9 @@ const CANNOT_DECODE = "cannot decode !!str `";
 /** The parser's own for these alone: numbers are go-yaml's. */
 const INFINITE = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
 const isOurs = (tag: Tag): boolean => tag.tag === INT || tag.tag === TIMESTAMP || (tag.tag === FLOAT && "test" in tag && !tag.test?.test(".inf"));
-const tagsOf = (tags: Tags): Tags => [numbers(INT, "bigint"), numbers(FLOAT, "number"), FLOAT_SAID, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && !isOurs(tag))];
+/** Which go-yaml takes for lists like any, and which are looked through for each of their entries. */
+const ORDERED: ReadonlySet<string> = new Set(["tag:yaml.org,2002:omap", "tag:yaml.org,2002:pairs"]);
+const tagsOf = (tags: Tags): Tags => [numbers(INT, "bigint"), numbers(FLOAT, "number"), FLOAT_SAID, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && !isOurs(tag) && !ORDERED.has(tag.tag))];
 
 const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
   version: "1.1", intAsBigInt: true, uniqueKeys: false, strict: false, logLevel: "error", prettyErrors: false,
@@ -152,6 +154,7 @@ export function encodeYaml(value: unknown): string { return writeYaml(value); }
 function firstDocument(text: string, lines?: LineCounter): Document.Parsed | undefined {
   const [first] = new Composer(OPTIONS).compose(tokensOf(text, lines), true, text.length);
   const [error] = first?.errors ?? [];
+  if (error && /^maximum call stack/i.test(error.message)) throw tooDeep(error);
   if (error) throw new YamlError(`yaml: ${placed(text, error)}`, { cause: error });
   return first as Document.Parsed | undefined;
 }
