@@ -1,8 +1,8 @@
 /**
  * Images from archives instead of registries: OCI layouts and `docker save`'s, as .tar, .tar.gz, .tgz or .tar.zst. Imported by containerd's own client, so that CRI sees them.
  *
- * Archives in <data-dir>/agent/images are imported at start, those that have changed since; their images are pinned, because the kubelet's garbage collection could remove
- * what no registry could bring back.
+ * Archives in <data-dir>/agent/images are imported at start, those that have changed since; their images are pinned, as those are that somebody imports by hand, because the kubelet's garbage
+ * collection could remove what no registry could bring back.
  */
 import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
