@@ -5,7 +5,7 @@ import { systemClock } from "../core/lifecycle/clock.ts";
 import { type Cri, criClient } from "../node/cri/client.ts";
 import { forgetPulls, PULL_RECORDS } from "../node/kubelet/images/pull-records.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
-import { importImages, listImages, untilCriKnows, waitForRuntime } from "../node/runtime/images.ts";
+import { importImages, listImages, PAUSE_IMAGE, untilCriKnows, waitForRuntime } from "../node/runtime/images.ts";
 import { ConfigError } from "./config/config.ts";
 import type { Settings } from "./config/flags.ts";
 import { paths as pathsOf } from "./paths.ts";
@@ -57,6 +57,7 @@ async function removed(names: readonly string[], cri: Pick<Cri, "call">): Promis
     const { containers = [] } = await cri.call("RuntimeService/ListContainers", {});
     const user = image?.id && containers.find(({ image: of, image_ref: ref }) => [of?.image, ref].some((one) => one === image.id || image.repo_tags?.includes(one ?? "") || image.repo_digests?.includes(one ?? "")));
     if (!image?.id) console.error(`${name}: there is no such image here`);
+    else if (image.repo_tags?.includes(PAUSE_IMAGE)) console.error(`${name}: every pod here is made of it`);
     else if (user) console.error(`${name}: the container ${user.metadata?.name ?? user.id} is made of it`);
     else {
       await cri.call("ImageService/RemoveImage", named);

@@ -16,6 +16,8 @@ import type { RuntimePaths } from "./paths.ts";
 /** What CRI calls an image that garbage collection must leave alone. */
 const PINNED = "io.cri-containerd.pinned=pinned";
 export const NAMESPACE = "k8s.io";
+/** Without which no pod starts. In the bundle as images/pause.tar. */
+export const PAUSE_IMAGE = "coracle.local/pause:1";
 const ARCHIVE = /\.(tar|tar\.gz|tgz|tar\.zst)$/;
 /** A gigabyte of image on an SD card takes minutes. */
 const IMPORT_TIMEOUT_MS = 30 * 60_000;
