@@ -78,6 +78,8 @@ export interface NodeOptions {
   readonly node: ThisNode;
   /** The way to the API server in somebody's name. */
   readonly transport: (user: UserInfo, userAgent: string) => Transport;
+  /** The server's clock, where that is another machine's. */
+  readonly serverMs?: (() => number | undefined) | undefined;
   /** What the kubelet's own server presents, and who may have signed a caller's certificate. */
   readonly kubeletTls: { /** PEM: what the node calls the API server with; absent: it calls within this process. */ readonly client?: (() => string | undefined) | undefined; readonly material: () => TlsMaterial; readonly clientCa: () => readonly Certificate[]; /** Is given what to call when `material` has changed. */ readonly onReload?: ((reload: () => void) => void) | undefined };
   /** Which machine it is, for its Node: core/pki/machine-key.ts. */
@@ -126,7 +128,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const traces = kubeletTracing(agentSettings.configuration, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
   const agent = kubelet({
     settings: agentSettings,
-    client, cri: tracedCri(measuredCri(cri, { metrics, clock }), traces.spans), spans: traces.spans, mounts, exec, clock, random, log, events, metrics,
+    client, cri: tracedCri(measuredCri(cri, { metrics, clock }), traces.spans), spans: traces.spans, mounts, exec, clock, serverMs: options.serverMs, random, log, events, metrics,
     pods: informers.of(PODS, { fieldSelector: `spec.nodeName=${node.name}` }),
     services: informers.of(SERVICES),
     nodes: informers.of(NODES),

@@ -79,7 +79,7 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 
   // What pods are made of. Parts that need one another ask when it is time: nothing here is called before `run`.
   const objects = podObjects({ client, clock, log, signal, readsAnew: settings.readsObjectsAnew, onChange: (uid) => manager.worker(uid)?.wake() });
-  const tokens = tokenSource({ client, clock, random, log, signal });
+  const tokens = tokenSource({ client, clock, serverMs: deps.serverMs, random, log, signal });
   const plugins = nodePlugins({
     ...deps, tokens, events, signal, known, workers: () => manager.workers(), onClaimDriver: wakeAll, onNode: () => node.refresh(), onHealth: tellHealth,
     onDriver() {
