@@ -76,6 +76,7 @@ import { auditOf } from "../audit.ts";
 import { ConfigError } from "../config/config.ts";
 import type { Settings } from "../config/flags.ts";
 import { CONTROLLERS_LISTENING } from "../component-listening.ts";
+import { coordinatedLeadership } from "../coordinated-leadership.ts";
 import { controllerSettings } from "../controller-settings.ts";
 import { explainSchedulingPath } from "../explain-scheduling.ts";
 import { fairnessOf, requestTimes } from "../fairness.ts";
@@ -149,6 +150,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   applyMetricsSettings(args, metrics);
   const gates = checkedGates(args, log);
   featureMetrics(metrics, gates);
+  const electionTimes = coordinatedLeadership(args);
 
   const { store, datastore, encryption, pki, joinSecret, tellToken, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
   const cache = new WatchCache(store, clock);
@@ -251,8 +253,9 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const state = new LoopsState();
   const controlling = controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });
   const inOwnName = (user: UserInfo, userAgent: string, requests: Metrics): Client => clientOver(measuredTransport(transport(user, userAgent), { metrics: requests, clock, host: () => `127.0.0.1:${settings.httpsListenPort}` }));
+  const election = gates.has("CoordinatedLeaderElection") && registry.find("coordination.k8s.io", "v1beta1", "leasecandidates") ? electionTimes : undefined;
   const loops = loopsOf({
-    settings, paths, controlling, scheduling, explainer, gates, state, isShared: datastore.isShared, nodeName: node.name, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
+    settings, paths, controlling, scheduling, explainer, gates, election, state, isShared: datastore.isShared, nodeName: node.name, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
     clients: {
       loopback: loopbackClient(), controllers: inOwnName(loopback, "kube-controller-manager", state.controllersRequests),
       scheduler: inOwnName({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler", state.schedulerRequests),

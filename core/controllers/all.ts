@@ -42,7 +42,7 @@ import { replicaSetController, replicationController } from "./replicaset/replic
 import { resourceClaimControllers } from "./resourceclaim/resourceclaim.ts";
 import { resourceQuotaController } from "./resourcequota/resourcequota.ts";
 import { rootCaController } from "./rootca/rootca.ts";
-import { controllerMetrics, runController } from "./run-controller.ts";
+import { type ControllerMetrics, controllerMetrics, runController } from "./run-controller.ts";
 import { serviceAccountController } from "./serviceaccount/serviceaccount.ts";
 import { type LegacyTokens, serviceAccountTokensController } from "./serviceaccount/serviceaccount-tokens.ts";
 import { legacyTokenCleanerController } from "./serviceaccount/legacy-token-cleaner.ts";
@@ -114,6 +114,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly approveServing?: boolean | undefined;
   /** ClusterTrustBundles are served. */
   readonly publishesTrust?: boolean | undefined;
+  /** What is counted of each controller's queue, if it is counted with that of others. Absent: in `metrics`. */
+  readonly queues?: ControllerMetrics | undefined;
   /** StorageVersionMigrations are served. */
   readonly migratesStorage?: boolean | undefined;
   /** Fills Secrets of type kubernetes.io/service-account-token; absent: they are left as they are. */
@@ -131,7 +133,7 @@ const NONE: RunningControllers = { names: [], workers: new Map() };
 
 export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   const { clock, log, rootCa, onRootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true, serviceLb, ingress = false, manifests } = deps;
-  const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
+  const metrics = deps.queues ?? (deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics));
   const { runs = () => true } = deps;
   const named: readonly (readonly [ControllerName, () => readonly Controller[]])[] = [
     ["deployment-controller", () => [deploymentController(deps)]], ["replicaset-controller", () => [replicaSetController(deps)]], ["replicationcontroller-controller", () => [replicationController(deps)]],
