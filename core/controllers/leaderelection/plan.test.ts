@@ -12,7 +12,7 @@ function candidate(text: string): Candidate {
 
 function voter(text: string, { pingedMs = Infinity, renewedMs = 0 }: Partial<Voter> = {}): Voter { return { candidate: candidate(text), pingedMs, renewedMs }; }
 
-function lease(spec: LeaseSpec): Lease { return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "l", namespace: "default", uid: "l", resourceVersion: "1" }, spec: { leaseDurationSeconds: 10, ...spec } }; }
+function lease(spec: LeaseSpec): Lease { return { apiVersion: "coordination.k8s.io/v1", kind: "Lease", metadata: { name: "l", namespace: "default", uid: "l", resourceVersion: "1", creationTimestamp: "" }, spec: { leaseDurationSeconds: 10, ...spec } }; }
 
 const NO_LEASE = { lease: undefined, renewedMs: Infinity };
 const heldBy = (holderIdentity: string, renewedMs = 0) => ({ lease: lease({ holderIdentity }), renewedMs });
@@ -57,6 +57,12 @@ test("who leads is told whom to leave it to; one who is not there has lost it", 
   expect(after({ holderIdentity: "a" }, oldest, 0)).toEqual({ holderIdentity: "a", leaseDurationSeconds: 10, strategy: "OldestEmulationVersion" });
   expect(after(spec, { strategy: "foo.com/bar" }, 10_001)).toEqual({ ...spec, leaseDurationSeconds: 10, strategy: "foo.com/bar" });
   expect(after({ strategy: "foo.com/bar" }, { strategy: "foo.com/bar" }, Infinity)).toBeUndefined();
+});
+
+test("who has answered by a clock that is behind is not asked to answer again", () => {
+  const [asked, answered] = [voter("a", { pingedMs: 100, renewedMs: 10_000 }), voter("a", { pingedMs: 100, renewedMs: 50 })].map((one) => ({ ...one, candidate: { ...one.candidate, spec: { ...one.candidate.spec, pingTime: "2026-05-01T12:00:00.000000Z", renewTime: "2026-05-01T11:00:00.000000Z" } } }));
+  expect(nextStep([asked!], NO_LEASE)).toEqual({ does: "wait" });
+  expect(nextStep([answered!], NO_LEASE)).toEqual({ does: "excuse", whom: [answered!.candidate] });
 });
 
 test("a candidate is asked at a time after its own, whatever our clock says", () => {

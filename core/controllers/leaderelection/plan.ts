@@ -33,6 +33,8 @@ export type Step =
   /** The time of something will be over then. */
   | { readonly does: "wait" }
   | { readonly does: "ping"; readonly whom: readonly Candidate[] }
+  /** Their clocks are behind: by what they have answered they would have to answer still, again and again. */
+  | { readonly does: "excuse"; readonly whom: readonly Candidate[] }
   | { readonly does: "elect"; readonly election: Election }
   | { readonly does: "fail"; readonly why: string; /** Time may mend it; else only a change does. */ readonly again: boolean };
 
@@ -42,6 +44,8 @@ const WAIT: Step = { does: "wait" };
 export function nextStep(voters: readonly Voter[], { lease, renewedMs }: { readonly lease: Readonly<Lease> | undefined; readonly renewedMs: number }): Step {
   const admitted = voters.filter((one) => one.renewedMs <= CANDIDATE_VALID_MS);
   if (admitted.length === 0) return { does: "nothing" };
+  const late = admitted.filter((one) => !isAsked(one) && owesAnswer(one.candidate)).map(({ candidate }) => candidate);
+  if (late.length > 0) return { does: "excuse", whom: late };
   const settled = lease && !isExpired(lease, renewedMs) && holderOf(lease) !== "" && admitted.every((one) => one.renewedMs <= CANDIDATE_VALID_MS / 2) ? whoIsBest(admitted.map(({ candidate }) => candidate)) : undefined;
   if (typeof settled === "string") return { does: "fail", why: settled, again: true };
   if (settled && (settled.holder === undefined || settled.holder === holderOf(lease!))) return WAIT;
@@ -59,6 +63,9 @@ function isThere({ renewedMs }: Voter): boolean { return renewedMs < ELECTION_MS
 /** It owes an answer. Who has not answered in time is not asked again before it has told of itself. */
 function isAsked({ pingedMs, renewedMs }: Voter): boolean { return renewedMs > pingedMs; }
 
+/** By what is written, which is all that it knows itself. */
+function owesAnswer({ spec: { pingTime, renewTime } }: Candidate): boolean { return pingTime !== undefined && renewTime !== undefined && pingTime > renewTime; }
+
 /** Of some candidates; or why it cannot be told. */
 function whoIsBest(candidates: readonly Candidate[]): Election | string {
   const [newest, ...others] = candidates.toSorted((a, b) => compare(b.spec.binaryVersion, a.spec.binaryVersion));
@@ -74,7 +81,7 @@ function hasVersions({ spec }: Candidate): boolean { return [spec.emulationVersi
 /** The oldest first, so that no older one is led by what it does not know. */
 function byEmulation(a: Candidate, b: Candidate): number {
   return compare(a.spec.emulationVersion, b.spec.emulationVersion) || compare(a.spec.binaryVersion, b.spec.binaryVersion)
-    || (a.metadata.creationTimestamp ?? "").localeCompare(b.metadata.creationTimestamp ?? "") || (a.metadata.name < b.metadata.name ? -1 : 1);
+    || a.metadata.creationTimestamp.localeCompare(b.metadata.creationTimestamp) || (a.metadata.name < b.metadata.name ? -1 : 1);
 }
 
 const NO_VERSION = versionOf("0.0.0")!;
