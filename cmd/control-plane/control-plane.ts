@@ -9,6 +9,8 @@ import { conversionMeter } from "../../core/admission/webhook/conversion-metrics
 import { zpages } from "../../core/api/codec/zpages.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
+import { builtInResources } from "../../core/api/schema/resources.ts";
+import { storageVersionsOf } from "../../core/api/schema/storage-versions.ts";
 import { isProxyHeader } from "../../core/authn/request-header.ts";
 import { impersonate, impersonationOf, LastModes } from "../../core/authz/impersonate.ts";
 import { impersonationMeter } from "../../core/authz/impersonation-metrics.ts";
@@ -20,6 +22,7 @@ import { measuredTransport } from "../../core/client/measured-transport.ts";
 import { clientOver } from "../../core/client/resource-client.ts";
 import * as refs from "../../core/client/resources.ts";
 import type { Transport } from "../../core/client/transport.ts";
+import { ownStorageVersions } from "../../core/controllers/storageversion/own-entries.ts";
 import { controllersConfigz } from "../../core/controllers/configz.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
@@ -254,8 +257,10 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const controlling = controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });
   const inOwnName = (user: UserInfo, userAgent: string, requests: Metrics): Client => clientOver(measuredTransport(transport(user, userAgent), { metrics: requests, clock, host: () => `127.0.0.1:${settings.httpsListenPort}` }));
   const election = gates.has("CoordinatedLeaderElection") && registry.find("coordination.k8s.io", "v1beta1", "leasecandidates") ? electionTimes : undefined;
+  const storageVersions = gates.has("StorageVersionAPI") && registry.find("internal.apiserver.k8s.io", "v1alpha1", "storageversions")
+    ? ownStorageVersions({ client: loopbackClient(), clock, log: log.with({ part: "storage versions" }), serverId, entries: storageVersionsOf(registry.rows(), builtInResources.everyRow()) }) : undefined;
   const loops = loopsOf({
-    settings, paths, controlling, scheduling, explainer, gates, election, state, isShared: datastore.isShared, nodeName: node.name, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
+    settings, paths, controlling, scheduling, explainer, gates, election, storageVersions, state, isShared: datastore.isShared, nodeName: node.name, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
     clients: {
       loopback: loopbackClient(), controllers: inOwnName(loopback, "kube-controller-manager", state.controllersRequests),
       scheduler: inOwnName({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler", state.schedulerRequests),

@@ -45,6 +45,8 @@ interface Options {
   readonly gates: ReadonlySet<string>;
   /** Of the Lease by which servers agree on who elects leaders; absent: LeaseCandidates are not elected from. */
   readonly election: LeaseTimes | undefined;
+  /** What this server says of itself in StorageVersions, for as long as it runs; absent: nothing is said. */
+  readonly storageVersions: Runnable | undefined;
   /** What is told of them at ports of their own. */
   readonly state: LoopsState;
   /** Other servers do the same work, too. */
@@ -65,7 +67,7 @@ interface Options {
 }
 
 export function loopsOf(options: Options): readonly Runnable[] {
-  const { settings, paths, controlling, scheduling, explainer, gates, election, state, isShared, nodeName, pki, onReload, legacyTokenKey, clients, informers, clock, random, log, metrics } = options;
+  const { settings, paths, controlling, scheduling, explainer, gates, election, storageVersions, state, isShared, nodeName, pki, onReload, legacyTokenKey, clients, informers, clock, random, log, metrics } = options;
   mkdirSync(paths.manifests, { recursive: true, mode: 0o700 });
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const eventsOf = (client: Client): ReturnType<typeof eventWriter> => eventWriter({ client, clock, random, log, writesMax: EVENT_WRITES_MAX });
@@ -82,7 +84,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
     ...allControllers({
       ...controlling, nodeName, client: clients.controllers, informers, events, clock, random, metrics, queues,
       log: log.with({ part: "controllers" }),
-      complete: completeTemplate, migratesStorage: gates.has("StorageVersionMigrator"), publishesTrust: gates.has("ClusterTrustBundle"),
+      complete: completeTemplate, collectsStorageVersions: storageVersions !== undefined, migratesStorage: gates.has("StorageVersionMigrator"), publishesTrust: gates.has("ClusterTrustBundle"),
       tellRunning: (running) => { state.controllers = running; },
       rootCa: () => pki.authority("server-ca").bundlePem, onRootCa: onReload,
       nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), ...controlling.nodeMasks },
@@ -93,7 +95,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
     }),
     ...dns(informers),
   ]) : enabled("dns") ? leading({ ...leader, client: clients.loopback }, "coracle-dns", ({ informers }) => dns(informers)) : [];
-  const controllers = [events, ...led, ...electing];
+  const controllers = [events, ...(storageVersions ? [storageVersions] : []), ...led, ...electing];
   if (!enabled("scheduler")) return controllers;
   return [...controllers, schedulerEvents, ...leading({ ...leader, client: clients.scheduler, events: schedulerEvents }, "kube-scheduler", (deps) => [
     told(state, scheduler({ ...deps, client: clients.scheduler, nodeName, events: schedulerEvents, clock, random, log: log.with({ part: "scheduler" }), explainer, ...scheduling })),

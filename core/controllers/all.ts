@@ -55,6 +55,7 @@ import { serviceAddressController } from "./servicecidr/ipaddresses.ts";
 import { type NodePortRange, serviceNodePortController } from "./servicecidr/node-ports.ts";
 import { serviceCidrController } from "./servicecidr/servicecidr.ts";
 import { statefulSetController } from "./statefulset/statefulset.ts";
+import { storageVersionControllers } from "./storageversion/storageversion.ts";
 import { storageVersionMigrationControllers } from "./storageversionmigration/storageversionmigration.ts";
 import { taintEvictionController } from "./tainteviction/tainteviction.ts";
 import { trustBundleController } from "./trustbundle/trustbundle.ts";
@@ -116,6 +117,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly publishesTrust?: boolean | undefined;
   /** What is counted of each controller's queue, if it is counted with that of others. Absent: in `metrics`. */
   readonly queues?: ControllerMetrics | undefined;
+  /** Servers say in StorageVersions what they store. */
+  readonly collectsStorageVersions?: boolean | undefined;
   /** StorageVersionMigrations are served. */
   readonly migratesStorage?: boolean | undefined;
   /** Fills Secrets of type kubernetes.io/service-account-token; absent: they are left as they are. */
@@ -153,6 +156,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["persistentvolume-expander-controller", () => [volumeExpandController(deps)]], ["ephemeral-volume-controller", () => [ephemeralVolumeController(deps)]], ["persistentvolumeclaim-protection-controller", () => [claimProtectionController(deps)]],
     ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
     ["kube-apiserver-serving-clustertrustbundle-publisher-controller", () => (deps.publishesTrust ? [trustBundleController({ ...deps, rootCa, onRootCa })] : [])],
+    ["storageversion-garbage-collector-controller", () => (deps.collectsStorageVersions ? storageVersionControllers(deps) : [])],
     ["storage-version-migrator-controller", () => (deps.migratesStorage ? storageVersionMigrationControllers(deps) : [])],
     ["serviceaccount-token-controller", () => (tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, onRootCa, tokenFor })])],
   ];
