@@ -32,7 +32,7 @@ const NAMES = [
   "audit-webhook-mode", "audit-webhook-batch-max-size", "audit-webhook-batch-buffer-size", "audit-webhook-batch-max-wait", "audit-webhook-batch-throttle-enable", "audit-webhook-batch-throttle-qps", "audit-webhook-batch-throttle-burst",
   "audit-webhook-truncate-enabled", "audit-webhook-truncate-max-batch-size", "audit-webhook-truncate-max-event-size",
   // features
-  "feature-gates", "runtime-config",
+  "feature-gates", "runtime-config", "coordinated-leadership-lease-duration", "coordinated-leadership-renew-deadline", "coordinated-leadership-retry-period",
   // traces
   "tracing-config-file",
   // profiles, and how much is logged

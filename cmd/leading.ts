@@ -6,7 +6,7 @@
 import { type Informers, informerFactory } from "../core/client/informer-factory.ts";
 import type { Client } from "../core/client/client.ts";
 import type { Events } from "../core/client/events.ts";
-import { whileLeader } from "../core/client/leader.ts";
+import { type LeaseTimes, whileLeader } from "../core/client/leader.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Random } from "../core/lifecycle/random.ts";
 import { type Runnable, runAll } from "../core/lifecycle/run-all.ts";
@@ -22,11 +22,14 @@ export interface LeadingOptions {
   readonly client: Client;
   /** Of the whole process: used where there is nobody to agree with. */
   readonly informers: Informers;
-  readonly events: Events;
+  /** Absent: nobody is told who leads. */
+  readonly events?: Events | undefined;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly metrics: Metrics;
+  /** Of the Lease; absent: 15 s, 10 s, 2 s. */
+  readonly times?: LeaseTimes | undefined;
   /** Is told whether this server does what `name` stands for. */
   readonly leads?: ((name: string, does: boolean) => void) | undefined;
   /** Is told when the Lease of `name` had to be looked at anew to be renewed. */
@@ -34,7 +37,7 @@ export interface LeadingOptions {
 }
 
 /** `name`: also the Lease's, in kube-system. */
-export function leading({ isShared, nodeName, client, informers, events, clock, random, log, metrics, leads, lookedAnew }: LeadingOptions, name: string, make: (deps: { readonly informers: Informers; readonly metrics: Metrics }) => readonly Runnable[]): readonly Runnable[] {
+export function leading({ isShared, nodeName, client, informers, events, clock, random, log, metrics, leads, lookedAnew, times }: LeadingOptions, name: string, make: (deps: { readonly informers: Informers; readonly metrics: Metrics }) => readonly Runnable[]): readonly Runnable[] {
   leads?.(name, !isShared);
   if (!isShared) return make({ informers, metrics });
   const reusable = reusableMetrics(metrics);
@@ -51,6 +54,6 @@ export function leading({ isShared, nodeName, client, informers, events, clock, 
       }
     },
   };
-  const options = { client, clock, random, log, lease: { namespace: "kube-system", name }, identity: `${nodeName}_${random.uuid()}`, events: events.from({ component: name }), lookedAnew: () => lookedAnew?.(name) };
+  const options = { client, clock, random, log, lease: { namespace: "kube-system", name }, identity: `${nodeName}_${random.uuid()}`, events: events?.from({ component: name }), ...times, lookedAnew: () => lookedAnew?.(name) };
   return [whileLeader(options, work)];
 }

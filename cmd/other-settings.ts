@@ -109,7 +109,6 @@ export const OTHER_API_SERVER_SETTINGS: OtherSettings = {
   "kubernetes-service-node-port": always("0"), "insecure-port": always("0"),
   "emulated-version": { instead: "this server is v1.36 and emulates no other version" }, "min-compatibility-version": { instead: "this server is v1.36 and emulates no other version" },
   "admission-control": { instead: "give enable-admission-plugins and disable-admission-plugins instead" },
-  "coordinated-leadership-lease-duration": nothing("leaders are not coordinated", "15s"), "coordinated-leadership-renew-deadline": nothing("leaders are not coordinated", "10s"), "coordinated-leadership-retry-period": nothing("leaders are not coordinated", "2s"),
   "debug-socket-path": nothing("this program cannot be profiled", ""), "disable-http2-serving": always("false"), "max-connection-bytes-per-sec": always("0"),
   "tls-curve-preferences": nothing("curves are those of the TLS library", ""),
   ...several(["emulation-forward-compatible", "runtime-config-emulation-forward-compatible"], nothing("this server is v1.36 and emulates no other version", "false")),

@@ -9,6 +9,8 @@ import { conversionMeter } from "../../core/admission/webhook/conversion-metrics
 import { zpages } from "../../core/api/codec/zpages.ts";
 import type { Descriptions } from "../../core/api/openapi/schema.ts";
 import type { UserInfo } from "../../core/api/request/user.ts";
+import { builtInResources } from "../../core/api/schema/resources.ts";
+import { storageVersionsOf } from "../../core/api/schema/storage-versions.ts";
 import { isProxyHeader } from "../../core/authn/request-header.ts";
 import { impersonate, impersonationOf, LastModes } from "../../core/authz/impersonate.ts";
 import { impersonationMeter } from "../../core/authz/impersonation-metrics.ts";
@@ -20,6 +22,7 @@ import { measuredTransport } from "../../core/client/measured-transport.ts";
 import { clientOver } from "../../core/client/resource-client.ts";
 import * as refs from "../../core/client/resources.ts";
 import type { Transport } from "../../core/client/transport.ts";
+import { ownStorageVersions } from "../../core/controllers/storageversion/own-entries.ts";
 import { controllersConfigz } from "../../core/controllers/configz.ts";
 import { aborted } from "../../core/lifecycle/aborted.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
@@ -76,6 +79,7 @@ import { auditOf } from "../audit.ts";
 import { ConfigError } from "../config/config.ts";
 import type { Settings } from "../config/flags.ts";
 import { CONTROLLERS_LISTENING } from "../component-listening.ts";
+import { coordinatedLeadership } from "../coordinated-leadership.ts";
 import { controllerSettings } from "../controller-settings.ts";
 import { explainSchedulingPath } from "../explain-scheduling.ts";
 import { fairnessOf, requestTimes } from "../fairness.ts";
@@ -149,6 +153,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   applyMetricsSettings(args, metrics);
   const gates = checkedGates(args, log);
   featureMetrics(metrics, gates);
+  const electionTimes = coordinatedLeadership(args);
 
   const { store, datastore, encryption, pki, serverNames, joinSecret, tellToken, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
   const cache = new WatchCache(store, clock);
@@ -251,8 +256,11 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const state = new LoopsState();
   const controlling = controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });
   const inOwnName = (user: UserInfo, userAgent: string, requests: Metrics): Client => clientOver(measuredTransport(transport(user, userAgent), { metrics: requests, clock, host: () => `127.0.0.1:${settings.httpsListenPort}` }));
+  const election = gates.has("CoordinatedLeaderElection") && registry.find("coordination.k8s.io", "v1beta1", "leasecandidates") ? electionTimes : undefined;
+  const storageVersions = gates.has("StorageVersionAPI") && registry.find("internal.apiserver.k8s.io", "v1alpha1", "storageversions")
+    ? ownStorageVersions({ client: loopbackClient(), clock, log: log.with({ part: "storage versions" }), serverId, entries: storageVersionsOf(registry.rows(), builtInResources.everyRow()) }) : undefined;
   const loops = loopsOf({
-    settings, paths, controlling, scheduling, explainer, gates, state, isShared: datastore.isShared, nodeName: node.name, serverNames, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
+    settings, paths, controlling, scheduling, explainer, gates, election, storageVersions, state, isShared: datastore.isShared, nodeName: node.name, serverNames, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
     clients: {
       loopback: loopbackClient(), controllers: inOwnName(loopback, "kube-controller-manager", state.controllersRequests),
       scheduler: inOwnName({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler", state.schedulerRequests),

@@ -4,10 +4,13 @@ import { mkdirSync } from "node:fs";
 import { completeTemplate } from "../complete-template.ts";
 import { encodeLegacyClaims } from "../../core/authn/service-account-claims.ts";
 import type { Client } from "../../core/client/client.ts";
+import type { LeaseTimes } from "../../core/client/leader.ts";
 import { eventWriter } from "../../core/client/events.ts";
 import type { Informers } from "../../core/client/informer-factory.ts";
 import { manifestDirectory } from "../../core/controllers/addons/manifest-directory.ts";
 import { allControllers } from "../../core/controllers/all.ts";
+import { LEADER_ELECTION, leaderElection } from "../../core/controllers/leaderelection/leaderelection.ts";
+import { controllerMetrics } from "../../core/controllers/run-controller.ts";
 import type { ReservedPort } from "../../core/controllers/servicelb/plan.ts";
 import { dnsEndpoints } from "../../core/dns/dns-endpoints.ts";
 import type { Clock } from "../../core/lifecycle/clock.ts";
@@ -40,6 +43,10 @@ interface Options {
   readonly explainer: SchedulingExplainer;
   /** Feature gates that are off by default and were switched on. */
   readonly gates: ReadonlySet<string>;
+  /** Of the Lease by which servers agree on who elects leaders; absent: LeaseCandidates are not elected from. */
+  readonly election: LeaseTimes | undefined;
+  /** What this server says of itself in StorageVersions, for as long as it runs; absent: nothing is said. */
+  readonly storageVersions: Runnable | undefined;
   /** What is told of them at ports of their own. */
   readonly state: LoopsState;
   /** Other servers do the same work, too. */
@@ -62,7 +69,7 @@ interface Options {
 }
 
 export function loopsOf(options: Options): readonly Runnable[] {
-  const { settings, paths, controlling, scheduling, explainer, gates, state, isShared, nodeName, pki, onReload, legacyTokenKey, clients, informers, clock, random, log, metrics } = options;
+  const { settings, paths, controlling, scheduling, explainer, gates, election, storageVersions, state, isShared, nodeName, pki, onReload, legacyTokenKey, clients, informers, clock, random, log, metrics } = options;
   mkdirSync(paths.manifests, { recursive: true, mode: 0o700 });
   const enabled = (part: string): boolean => !settings.disable.includes(part);
   const eventsOf = (client: Client): ReturnType<typeof eventWriter> => eventWriter({ client, clock, random, log, writesMax: EVENT_WRITES_MAX });
@@ -71,13 +78,15 @@ export function loopsOf(options: Options): readonly Runnable[] {
   const slow = metrics.counter("leader_election_slowpath_total", "[ALPHA] Total number of slow path exercised in renewing leader leases. 'name' is the string used to identify the lease. Please make sure to group by name.");
   const leader: LeadingOptions = { leads: (name, does) => status.set(does ? 1 : 0, { name }), lookedAnew: (name) => slow.inc({ name }), isShared, nodeName, client: clients.controllers, informers, events, clock, random, metrics, log };
 
+  const queues = enabled("controllers") || election ? controllerMetrics(metrics) : undefined;
+  const electing = election ? leading({ ...leader, client: clients.loopback, events: undefined, times: election }, LEADER_ELECTION, ({ informers }) => leaderElection({ client: clients.loopback, informers, clock, metrics: queues, log: log.with({ part: "leader election" }) })) : [];
   const dns = (informers: Informers): readonly Runnable[] => (enabled("dns") ? [dnsEndpoints({ client: clients.loopback, informers, ownNetwork: enabled("network"), clock, log: log.with({ part: "dns" }) })] : []);
   /** Without controllers the Lease is left to who has them: another server, or a kube-controller-manager beside us. */
   const led = enabled("controllers") ? leading(leader, "kube-controller-manager", ({ informers, metrics }) => [
     ...allControllers({
-      ...controlling, nodeName, client: clients.controllers, informers, events, clock, random, metrics,
+      ...controlling, nodeName, client: clients.controllers, informers, events, clock, random, metrics, queues,
       log: log.with({ part: "controllers" }),
-      complete: completeTemplate, migratesStorage: gates.has("StorageVersionMigrator"), publishesTrust: gates.has("ClusterTrustBundle"),
+      complete: completeTemplate, collectsStorageVersions: storageVersions !== undefined, migratesStorage: gates.has("StorageVersionMigrator"), publishesTrust: gates.has("ClusterTrustBundle"),
       tellRunning: (running) => { state.controllers = running; },
       rootCa: () => pki.authority("server-ca").bundlePem, onRootCa: onReload,
       nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), ...controlling.nodeMasks },
@@ -88,7 +97,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
     }),
     ...dns(informers),
   ]) : enabled("dns") ? leading({ ...leader, client: clients.loopback }, "coracle-dns", ({ informers }) => dns(informers)) : [];
-  const controllers = [events, ...led];
+  const controllers = [events, ...(storageVersions ? [storageVersions] : []), ...led, ...electing];
   if (!enabled("scheduler")) return controllers;
   return [...controllers, schedulerEvents, ...leading({ ...leader, client: clients.scheduler, events: schedulerEvents }, "kube-scheduler", (deps) => [
     told(state, scheduler({ ...deps, client: clients.scheduler, nodeName, events: schedulerEvents, clock, random, log: log.with({ part: "scheduler" }), explainer, ...scheduling })),

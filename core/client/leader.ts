@@ -21,7 +21,13 @@ import type { Client } from "./client.ts";
 import type { EventRecorder } from "./events.ts";
 import { LEASES } from "./resources.ts";
 
-interface Options {
+export interface LeaseTimes {
+  readonly leaseDurationMs?: number | undefined;
+  readonly renewDeadlineMs?: number | undefined;
+  readonly retryPeriodMs?: number | undefined;
+}
+
+interface Options extends LeaseTimes {
   readonly client: Client;
   readonly clock: Clock;
   readonly random: Random;
@@ -32,9 +38,6 @@ interface Options {
   readonly events?: EventRecorder | undefined;
   /** Is told when the Lease has to be looked at anew before it is renewed: somebody else wrote it, or a write's end is not known. */
   readonly lookedAnew?: (() => void) | undefined;
-  readonly leaseDurationMs?: number | undefined;
-  readonly renewDeadlineMs?: number | undefined;
-  readonly retryPeriodMs?: number | undefined;
 }
 
 /** Of giving the Lease back: a renewal that was under way may be written between our look and our write. */

@@ -7,7 +7,9 @@ import type { HorizontalPodAutoscaler } from "../api/gen/autoscaling.v2.ts";
 import type { CronJob, Job } from "../api/gen/batch.v1.ts";
 import type { CertificateSigningRequest } from "../api/gen/certificates.v1.ts";
 import type { ClusterTrustBundle } from "../api/gen/certificates.v1beta1.ts";
+import type { StorageVersion } from "../api/gen/apiserverinternal.v1alpha1.ts";
 import type { Lease } from "../api/gen/coordination.v1.ts";
+import type { LeaseCandidate } from "../api/gen/coordination.v1beta1.ts";
 import type { EndpointSlice } from "../api/gen/discovery.v1.ts";
 import type { Event as ReportedEvent } from "../api/gen/events.v1.ts";
 import type { FlowSchema, PriorityLevelConfiguration } from "../api/gen/flowcontrol.v1.ts";
@@ -129,3 +131,9 @@ export const CLUSTER_TRUST_BUNDLES = ref<ClusterTrustBundle>("certificates.k8s.i
 
 // storagemigration.k8s.io/v1beta1, where it is switched on
 export const STORAGE_VERSION_MIGRATIONS = ref<StorageVersionMigration>("storagemigration.k8s.io", "v1beta1", "storageversionmigrations", "StorageVersionMigration", CLUSTER);
+
+// coordination.k8s.io/v1beta1, where it is switched on
+export const LEASE_CANDIDATES = ref<LeaseCandidate>("coordination.k8s.io", "v1beta1", "leasecandidates", "LeaseCandidate", NAMESPACED);
+
+// internal.apiserver.k8s.io/v1alpha1, where it is switched on
+export const STORAGE_VERSIONS = ref<StorageVersion>("internal.apiserver.k8s.io", "v1alpha1", "storageversions", "StorageVersion", CLUSTER);

@@ -42,7 +42,7 @@ import { replicaSetController, replicationController } from "./replicaset/replic
 import { resourceClaimControllers } from "./resourceclaim/resourceclaim.ts";
 import { resourceQuotaController } from "./resourcequota/resourcequota.ts";
 import { rootCaController } from "./rootca/rootca.ts";
-import { controllerMetrics, runController } from "./run-controller.ts";
+import { type ControllerMetrics, controllerMetrics, runController } from "./run-controller.ts";
 import { serviceAccountController } from "./serviceaccount/serviceaccount.ts";
 import { type LegacyTokens, serviceAccountTokensController } from "./serviceaccount/serviceaccount-tokens.ts";
 import { legacyTokenCleanerController } from "./serviceaccount/legacy-token-cleaner.ts";
@@ -55,6 +55,7 @@ import { serviceAddressController } from "./servicecidr/ipaddresses.ts";
 import { type NodePortRange, serviceNodePortController } from "./servicecidr/node-ports.ts";
 import { serviceCidrController } from "./servicecidr/servicecidr.ts";
 import { statefulSetController } from "./statefulset/statefulset.ts";
+import { storageVersionControllers } from "./storageversion/storageversion.ts";
 import { storageVersionMigrationControllers } from "./storageversionmigration/storageversionmigration.ts";
 import { taintEvictionController } from "./tainteviction/tainteviction.ts";
 import { trustBundleController } from "./trustbundle/trustbundle.ts";
@@ -114,6 +115,10 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly approveServing?: boolean | undefined;
   /** ClusterTrustBundles are served. */
   readonly publishesTrust?: boolean | undefined;
+  /** What is counted of each controller's queue, if it is counted with that of others. Absent: in `metrics`. */
+  readonly queues?: ControllerMetrics | undefined;
+  /** Servers say in StorageVersions what they store. */
+  readonly collectsStorageVersions?: boolean | undefined;
   /** StorageVersionMigrations are served. */
   readonly migratesStorage?: boolean | undefined;
   /** What API servers are called: no node gets a serving certificate for it. */
@@ -133,7 +138,7 @@ const NONE: RunningControllers = { names: [], workers: new Map() };
 
 export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
   const { clock, log, rootCa, onRootCa, tokenFor, nodeIpam, authorityFor, approveServing = false, localStorage = true, serviceLb, ingress = false, manifests } = deps;
-  const metrics = deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics);
+  const metrics = deps.queues ?? (deps.metrics === undefined ? undefined : controllerMetrics(deps.metrics));
   const { runs = () => true } = deps;
   const named: readonly (readonly [ControllerName, () => readonly Controller[]])[] = [
     ["deployment-controller", () => [deploymentController(deps)]], ["replicaset-controller", () => [replicaSetController(deps)]], ["replicationcontroller-controller", () => [replicationController(deps)]],
@@ -153,6 +158,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["persistentvolume-expander-controller", () => [volumeExpandController(deps)]], ["ephemeral-volume-controller", () => [ephemeralVolumeController(deps)]], ["persistentvolumeclaim-protection-controller", () => [claimProtectionController(deps)]],
     ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
     ["kube-apiserver-serving-clustertrustbundle-publisher-controller", () => (deps.publishesTrust ? [trustBundleController({ ...deps, rootCa, onRootCa })] : [])],
+    ["storageversion-garbage-collector-controller", () => (deps.collectsStorageVersions ? storageVersionControllers(deps) : [])],
     ["storage-version-migrator-controller", () => (deps.migratesStorage ? storageVersionMigrationControllers(deps) : [])],
     ["serviceaccount-token-controller", () => (tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, onRootCa, tokenFor })])],
   ];

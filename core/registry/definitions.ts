@@ -23,7 +23,7 @@ import { certificateSigningRequests } from "./certificates/certificate-signing-r
 import { clusterTrustBundles } from "./certificates/cluster-trust-bundle.ts";
 import { storageVersions } from "./apiserverinternal/storage-version.ts";
 import { leaseCandidates } from "./coordination/lease-candidate.ts";
-import { leases } from "./coordination/lease.ts";
+import { leaseDefinition } from "./coordination/lease.ts";
 import { configMaps } from "./core/config-map.ts";
 import { endpoints } from "./core/endpoints.ts";
 import { events } from "./core/event.ts";
@@ -106,7 +106,7 @@ export function registryDefinitions({ serviceCidrs, nodePortRange, storeOf, rand
     any(namespaces), any(nodes), any(pods), any(services), any(endpoints), any(configMaps), any(secrets), any(serviceAccounts), any(events),
     any(persistentVolumes), any(persistentVolumeClaims), any(replicationControllers), any(podTemplates), any(resourceQuotas), any(limitRanges),
     any(deployments), any(replicaSets), any(statefulSets), any(daemonSets), any(controllerRevisions), any(jobs), any(cronJobs),
-    any(leases), any(leaseCandidates), any(endpointSlices), any(runtimeClasses), any(priorityClasses), any(workloads), any(podGroups),
+    any(leaseDefinition({ coordinated: gates.has("CoordinatedLeaderElection") })), any(leaseCandidates), any(endpointSlices), any(runtimeClasses), any(priorityClasses), any(workloads), any(podGroups),
     any(ingresses), any(ingressClasses), any(networkPolicies), any(serviceRanges), any(ipAddresses), any(podDisruptionBudgets),
     any(storageClasses), any(volumeAttributesClasses), any(volumeAttachments), any(csiDrivers), any(csiNodes), any(csiStorageCapacities),
     any(customResourceDefinitions), any(apiServices), any(certificateSigningRequests), any(clusterTrustBundles), any(eventsV1), any(horizontalPodAutoscalers),

@@ -9,7 +9,7 @@
  *   <group>/<version>/<plural> <ns|cluster> <verb>,… [<subresource>:<verb>,…]…       cGET: connected by that HTTP method
  */
 import { createHash } from "node:crypto";
-import type { GroupVersion, GroupVersionKind } from "../meta/gvk.ts";
+import { formatApiVersion, type GroupVersion, type GroupVersionKind } from "../meta/gvk.ts";
 import namesText from "./resource-names.txt" with { type: "text" };
 import verbsText from "./resources.txt" with { type: "text" };
 
@@ -44,6 +44,8 @@ export interface ResourceRow extends GroupVersion {
   readonly custom: boolean;
   /** Of its lists, if that is not the kind with "List" after it. */
   readonly listKind?: string;
+  /** The API version in which it is stored; absent: it is not, or by a definition. */
+  readonly storedAs?: string | undefined;
   /** The feature gate, off by default, without which it is not served wherever it is asked for. */
   readonly gate?: string;
   /** What discovery names, where that is less than what is answered. */
@@ -124,10 +126,11 @@ function rowOf(groupVersion: GroupVersion, words: readonly string[], line: VerbL
   const gate = rest.find((word) => word.startsWith("gate="))?.slice("gate=".length);
   const [shortNames = [], categories = []] = rest.filter((word) => !word.includes("=")).map((word) => word === "-" ? [] : word.split(","));
   const verbs = discoveryVerbs(line.verbs, kind === "ComponentStatus");
+  const home = stored ? { group: stored[0] ?? "", version: stored[1] ?? "" } : groupVersion;
   return {
     ...groupVersion, plural, kind, singular: kind.toLowerCase(), shortNames, categories, namespaced: line.namespaced, verbs, custom: false, ...(gate === undefined ? {} : { gate }),
     returnsDeleted: rest.includes("deleted=object"),
-    storageVersionHash: verbs.includes("watch") ? storageVersionHash(stored ? { group: stored[0] ?? "", version: stored[1] ?? "", kind } : { ...groupVersion, kind }) : undefined,
+    ...(verbs.includes("watch") ? { storageVersionHash: storageVersionHash({ ...home, kind }), storedAs: formatApiVersion(home) } : { storageVersionHash: undefined }),
     subresources: [...line.subresources].map(([name, found]) => ({
       name, kind: kinds.get(`${groupVersion.group}/${groupVersion.version}/${plural}/${name}`) ?? { ...groupVersion, kind },
       verbs: discoveryVerbs(found, true), connects: found.filter((verb) => verb.startsWith("c") && verb !== "create").map((verb) => verb.slice(1) as HttpMethod),

@@ -9,7 +9,7 @@ const SEMVER_TYPE = struct("kubernetes.Semver");
 const S = SEMVER_TYPE;
 const UINT64_MAX = 2n ** 64n - 1n;
 
-class Semver extends Opaque {
+export class Semver extends Opaque {
   override readonly type = SEMVER_TYPE;
   override readonly goType = "cel.Semver";
   readonly numbers: readonly bigint[];
@@ -34,10 +34,17 @@ export const semverLibrary: Library = {
   types: [SEMVER_TYPE],
 };
 
+/** As it is written by the rules, with nothing added or left out; undefined for anything else. */
+export function versionOf(text: string): Semver | undefined {
+  const version = parse(text);
+  return version instanceof Semver ? version : undefined;
+}
+
 /** What semver("…") gives. */
 export function semverValue(text: string): Value { return parse(text); }
 
-function compareVersions(a: Semver, b: Semver): number {
+/** Below, at or above 0. */
+export function compareVersions(a: Semver, b: Semver): number {
   for (let i = 0; i < 3; i++) if (a.numbers[i] !== b.numbers[i]) return a.numbers[i]! < b.numbers[i]! ? -1 : 1;
   if (a.prerelease.length === 0 || b.prerelease.length === 0) return Math.sign(b.prerelease.length - a.prerelease.length);
   for (let i = 0; i < Math.min(a.prerelease.length, b.prerelease.length); i++) {

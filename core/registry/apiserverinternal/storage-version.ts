@@ -1,5 +1,5 @@
 /**
- * StorageVersion (internal.apiserver.k8s.io/v1alpha1): in which version each API server would store a resource. Kept for who asks for it; no server here tells.
+ * StorageVersion (internal.apiserver.k8s.io/v1alpha1): in which version each API server would store a resource. Servers tell where that is switched on (core/controllers/storageversion).
  *
  * Source: kubernetes v1.36 pkg/registry/apiserverinternal/storageversion/strategy.go, pkg/apis/apiserverinternal/validation/validation.go
  */

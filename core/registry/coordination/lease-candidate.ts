@@ -6,11 +6,13 @@
 import type { LeaseCandidate, LeaseCandidateSpec } from "../../api/gen/coordination.v1beta1.ts";
 import { child, type FieldError, invalid, required } from "../../api/meta/field-error.ts";
 import { configMapKey } from "../../api/meta/names.ts";
+import { compareVersions, versionOf } from "../../cel/library/semver.ts";
 import { immutable } from "../core/checks/values.ts";
 import { defineResource } from "../generic/resource.ts";
 import { isStrategy, OLDEST_EMULATION } from "./strategy.ts";
 
-type Version = readonly [major: number, minor: number, patch: number, prerelease: string];
+/** What a version that is none counts as. */
+const NONE = versionOf("0.0.0")!;
 
 export const leaseCandidates = defineResource<LeaseCandidate>({
   anyFinalizer: true,
@@ -22,25 +24,12 @@ export const leaseCandidates = defineResource<LeaseCandidate>({
 
 function* validateSpec(path: string, { leaseName, emulationVersion, binaryVersion, strategy }: Readonly<LeaseCandidateSpec>): Iterable<FieldError> {
   if (!leaseName) yield required(child(path, "leaseName"));
-  const emulation = emulationVersion ? parsed(emulationVersion) : undefined;
+  const [emulation, binary] = [emulationVersion, binaryVersion].map((text) => versionOf(text ?? ""));
   if (emulationVersion && !emulation) yield invalid(child(path, "emulationVersion"), emulationVersion, "must be a valid semantic version");
-  const binary = binaryVersion ? parsed(binaryVersion) : undefined;
   if (!binaryVersion) yield required(child(path, "binaryVersion"));
   else if (!binary) yield invalid(child(path, "binaryVersion"), binaryVersion, "must be a valid semantic version");
-  if (binaryVersion && emulationVersion && isBefore(binary, emulation)) yield invalid(child(path, "binaryVersion"), binaryVersion, "must be greater than or equal to `emulationVersion`");
+  if (binaryVersion && emulationVersion && compareVersions(binary ?? NONE, emulation ?? NONE) < 0) yield invalid(child(path, "binaryVersion"), binaryVersion, "must be greater than or equal to `emulationVersion`");
   if (!strategy) { yield required(child(path, "strategy")); return; }
-  if (strategy === OLDEST_EMULATION && !emulation) yield required(child(path, "emulationVersion"), "must be specified when `strategy` is 'OldestEmulationVersion'");
+  if (strategy === OLDEST_EMULATION && compareVersions(emulation ?? NONE, NONE) === 0) yield required(child(path, "emulationVersion"), "must be specified when `strategy` is 'OldestEmulationVersion'");
   yield* isStrategy(child(path, "strategy"), strategy);
-}
-
-function parsed(text: string): Version | undefined {
-  const match = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(?:-([0-9A-Za-z.-]+))?(?:\+[0-9A-Za-z.-]+)?$/.exec(text);
-  return match ? [Number(match[1]), Number(match[2]), Number(match[3]), match[4] ?? ""] : undefined;
-}
-
-/** No version is the oldest; one with a prerelease comes before the same without. */
-function isBefore(a: Version = [0, 0, 0, ""], b: Version = [0, 0, 0, ""]): boolean {
-  for (const i of [0, 1, 2] as const) if (a[i] !== b[i]) return a[i] < b[i];
-  if (a[3] === b[3]) return false;
-  return a[3] !== "" && (b[3] === "" || a[3].localeCompare(b[3], "en", { numeric: true }) < 0);
 }
