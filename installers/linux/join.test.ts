@@ -5,13 +5,14 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import { toPem } from "../../core/pki/pem.ts";
 
 const directory = mkdtempSync(join(tmpdir(), "join-"));
 afterAll(() => rmSync(directory, { recursive: true }));
 
 /** 599: whether its base64 ends with "=". */
 const REAL = Buffer.alloc(599, "real"), OTHER = Buffer.alloc(450, "other");
+
+const toPem = (label: string, der: Buffer): string => `-----BEGIN ${label}-----\n${der.toString("base64").match(/.{1,64}/g)!.join("\n")}\n-----END ${label}-----\n`;
 
 /** What is left of the CA file that the second request was made with, and whether there was one. */
 function trusted(chain: string): { readonly output: string; readonly ca: string | undefined } {

@@ -11,7 +11,7 @@ test("what the metrics API says comes from the kubelets' statistics: processor, 
 });
 
 test.each([
-  ["an amount that is a text", { usageNanoCores: "1", time }, { workingSetBytes: 1 }], ["one without end", { usageNanoCores: 1e400, time }, { workingSetBytes: 1 }], ["less than nothing", { usageNanoCores: 1, time }, { workingSetBytes: -1 }],
+  ["an amount that is a text", { usageNanoCores: "1", time }, { workingSetBytes: 1 }], ["one without end", { usageNanoCores: Number.POSITIVE_INFINITY, time }, { workingSetBytes: 1 }], ["less than nothing", { usageNanoCores: 1, time }, { workingSetBytes: -1 }],
   ["no time", { usageNanoCores: 1, time: {} }, { workingSetBytes: 1 }], ["a time of no calendar", { usageNanoCores: 1, time: "2026-99-99T00:00:00Z" }, { workingSetBytes: 1 }],
 ])("a node that says %s says nothing", (_, cpu, memory) => {
   const odd = { cpu, memory } as never;
