@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { admissionRequest, runPlugin } from "../../test/admission-request.ts";
 import { staticInformer, stored } from "../../test/static-informer.ts";
 import type { CSIDriver } from "../api/gen/storage.v1.ts";
-import type { Node, PersistentVolume, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
+import type { Node, PersistentVolume, PersistentVolumeClaim, Pod, ServiceAccount } from "../api/gen/core.v1.ts";
 import type { Attributes } from "../api/request/attributes.ts";
 import type { UserInfo } from "../api/request/user.ts";
 import type { Authorizer } from "../authz/authorizer.ts";
@@ -26,8 +26,9 @@ const pods = staticInformer<Pod>(
   pod("default/lost", "node-1", { volumes: [{ name: "c", csi: { driver: "csi.z" } }, { name: "d", csi: { driver: "csi.z" } }, { name: "e", ephemeral: { volumeClaimTemplate: { spec: {} } } }] }),
 );
 const nodes = staticInformer<Node>(stored<Node>("v1", "Node", "node-1", { metadata: { uid: "node-uid" } }));
+const serviceAccounts = staticInformer<ServiceAccount>(stored<ServiceAccount>("v1", "ServiceAccount", "default/robot", { metadata: { uid: "robot-uid" } }));
 const plugin = nodeRestriction({
-  pods, nodes, authorizer,
+  pods, nodes, authorizer, serviceAccounts, certifiesPods: true,
   claims: staticInformer<PersistentVolumeClaim>(stored<PersistentVolumeClaim>("v1", "PersistentVolumeClaim", "default/data", { spec: { volumeName: "pv" } })),
   volumes: staticInformer<PersistentVolume>(stored<PersistentVolume>("v1", "PersistentVolume", "pv", { spec: { csi: { driver: "csi.y" } } })),
   csiDrivers: staticInformer<CSIDriver>(stored<CSIDriver>("storage.k8s.io/v1", "CSIDriver", "csi.x", { spec: { tokenRequests: [{ audience: "x" }] } }), stored<CSIDriver>("storage.k8s.io/v1", "CSIDriver", "csi.y", { spec: { tokenRequests: [{ audience: "y" }] } }),

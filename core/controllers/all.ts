@@ -12,6 +12,7 @@ import { addonsController } from "./addons/addons.ts";
 import type { ManifestFiles } from "./addons/manifest-directory.ts";
 import { attachDetachController } from "./attachdetach/attachdetach.ts";
 import { type AuthorityFor, csrApprovingController, csrCleanerController, csrSigningController } from "./certificates/certificates.ts";
+import { podCertificateRequestCleaner } from "./certificates/pod-certificate-requests.ts";
 import { clusterRoleAggregationController } from "./clusterroleaggregation/clusterroleaggregation.ts";
 import { cronJobController } from "./cronjob/cronjob.ts";
 import { daemonSetController } from "./daemonset/daemonset.ts";
@@ -114,6 +115,8 @@ export interface AllControllersDeps extends ControllerDeps {
   readonly approveServing?: boolean | undefined;
   /** ClusterTrustBundles are served. */
   readonly publishesTrust?: boolean | undefined;
+  /** PodCertificateRequests are served. */
+  readonly certifiesPods?: boolean | undefined;
   /** StorageVersionMigrations are served. */
   readonly migratesStorage?: boolean | undefined;
   /** Fills Secrets of type kubernetes.io/service-account-token; absent: they are left as they are. */
@@ -151,6 +154,7 @@ export function allControllers(deps: AllControllersDeps): readonly Runnable[] {
     ["persistentvolume-expander-controller", () => [volumeExpandController(deps)]], ["ephemeral-volume-controller", () => [ephemeralVolumeController(deps)]], ["persistentvolumeclaim-protection-controller", () => [claimProtectionController(deps)]],
     ["persistentvolume-protection-controller", () => [volumeProtectionController(deps)]], ["volumeattributesclass-protection-controller", () => [classProtectionController(deps)]],
     ["kube-apiserver-serving-clustertrustbundle-publisher-controller", () => (deps.publishesTrust ? [trustBundleController({ ...deps, rootCa, onRootCa })] : [])],
+    ["podcertificaterequest-cleaner-controller", () => (deps.certifiesPods ? [podCertificateRequestCleaner(deps)] : [])],
     ["storage-version-migrator-controller", () => (deps.migratesStorage ? storageVersionMigrationControllers(deps) : [])],
     ["serviceaccount-token-controller", () => (tokenFor === undefined ? [] : [serviceAccountTokensController({ ...deps, rootCa, onRootCa, tokenFor })])],
   ];
