@@ -24,7 +24,7 @@ import type { Log } from "../../../core/observe/log.ts";
 import type { Metrics } from "../../../core/observe/metrics.ts";
 import { readPem, toPem } from "../../../core/pki/pem.ts";
 import { podReference } from "../pod-spec.ts";
-import { podKey } from "./pod-key.ts";
+import { type PodKey, podKey } from "./pod-key.ts";
 
 /** A request that is not seen this long after it was made was deleted. */
 const ABANDON_MS = 10 * 60_000;
@@ -56,6 +56,8 @@ interface Refusal { readonly outcome: "Denied" | "Failed"; readonly reason: stri
 interface Source {
   readonly pod: Pod;
   readonly projection: PodCertificateProjection;
+  /** For the next request; kept while that cannot be made, since some kinds take long. */
+  spare: PodKey | undefined;
   ask: Ask | undefined;
   held: Held | undefined;
   refused: Refusal | undefined;
@@ -193,11 +195,12 @@ export function podCertificates({ client, requests, nodeName, node, clock, rando
     tell(isPast(held, held.expires), "CertificateExpired", "PodCertificate expired");
   }
 
-  async function request({ pod: { metadata, spec }, projection }: Source): Promise<Ask> {
+  async function request(source: Source): Promise<Ask> {
+    const { pod: { metadata, spec }, projection } = source;
     const { name: podName, uid: podUID, namespace } = metadata, { serviceAccountName = "" } = spec;
     const account = await client.resource(SERVICE_ACCOUNTS).get({ metadata: { name: serviceAccountName, namespace } }, { signal });
     follow();
-    const { pem, request: stubPKCS10Request } = await podKey(projection.keyType ?? "");
+    const { pem, request: stubPKCS10Request } = (source.spare ??= await podKey(projection.keyType ?? ""));
     const made = await client.resource(POD_CERTIFICATE_REQUESTS).create({
       apiVersion: "certificates.k8s.io/v1beta1", kind: "PodCertificateRequest",
       metadata: { generateName: "req-", namespace, ownerReferences: [{ apiVersion: "v1", kind: "Pod", name: podName, uid: podUID }] },
@@ -206,6 +209,7 @@ export function podCertificates({ client, requests, nodeName, node, clock, rando
         maxExpirationSeconds: projection.maxExpirationSeconds, stubPKCS10Request, unverifiedUserAnnotations: projection.userAnnotations,
       },
     }, { signal });
+    source.spare = undefined;
     return { key: pem, name: made.metadata.name, abandonUptimeMs: clock.uptimeMs() + ABANDON_MS + random.next() * JITTER_MS };
   }
 
@@ -217,7 +221,7 @@ export function podCertificates({ client, requests, nodeName, node, clock, rando
     if (known) return known;
     const projection = pod.spec.volumes?.find(({ name }) => name === volume)?.projected?.sources?.[index]?.podCertificate;
     if (!projection) throw new Error("pod does not contain the named podCertificate projected volume source");
-    const source: Source = { pod, projection, ask: undefined, held: undefined, refused: undefined, told: new Set(), busy: false, again: false };
+    const source: Source = { pod, projection, spare: undefined, ask: undefined, held: undefined, refused: undefined, told: new Set(), busy: false, again: false };
     ofPod.set(key, source);
     return source;
   }
