@@ -10,6 +10,7 @@ import { reachability } from "../core/client/checkpoint/reachability.ts";
 import { CLIENT_CA_KEY } from "../core/client/cluster-objects.ts";
 import { httpTransport } from "../core/client/http-transport.ts";
 import { measuredTransport } from "../core/client/measured-transport.ts";
+import { serverClock } from "../core/client/server-clock.ts";
 import { refusals } from "../core/client/refusals.ts";
 import { clientOver } from "../core/client/resource-client.ts";
 import { ENDPOINT_SLICES } from "../core/client/resources.ts";
@@ -99,7 +100,8 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
   const reach = reachability({ ...base, servers: allServers, probe: (server, quit) => probe(server, identity, quit), onLost: (server) => http2?.reconnect(`the connection to ${server} is lost`) });
   const server = (): string => reach.server();
   const inOwnName = () => ({ ca: identity.ca, cert: identity.client.certificatePem, key: identity.client.keyPem });
-  const overTheWire = heard(measuredTransport(httpTransport({ server, credentials: inOwnName, clock: systemClock, userAgent, fetch: http2 }), { metrics, clock: systemClock, host: () => new URL(server()).host }));
+  const serversClock = serverClock(systemClock);
+  const overTheWire = heard(measuredTransport(httpTransport({ server, credentials: inOwnName, clock: systemClock, userAgent, fetch: http2, onDate: serversClock.told }), { metrics, clock: systemClock, host: () => new URL(server()).host }));
   const transport = checkpointed(overTheWire, { journal, reach, clock: systemClock });
 
   const temporary = await temporaryServing(node.name, systemRandom, systemClock.nowMs());
@@ -110,7 +112,7 @@ async function runAgent(settings: Settings, log: VerboseLog, { signal, reason }:
     bootstrap: token === undefined ? undefined : clientOver(httpTransport({ server, credentials: () => ({ ca: identity.ca, token: parseJoinToken(token).secret }), clock: systemClock, userAgent })),
   });
   const { early, parts, informers } = nodeParts({
-    ...base, settings: withShared(settings, identity.cluster.settings), paths: where, node, metrics, transport: () => transport, machine: machineName(identity.machineKey),
+    ...base, settings: withShared(settings, identity.cluster.settings), paths: where, node, metrics, transport: () => transport, serverMs: serversClock.nowMs, machine: machineName(identity.machineKey),
     debug: debugPages({ profiler: cpuProfiler(systemClock), verbosity: log.verbosity }),
     kubeletTls: kubeletTls(identity, temporary, (call) => { reload = call; }), shutdownNotices,
   });

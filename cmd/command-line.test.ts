@@ -23,6 +23,7 @@ test.each([
   [["node", "make-coffee"], 'coracle: unknown command "make-coffee"'],
   [["node", "--make-coffee", "list"], "coracle: unknown flag --make-coffee"],
   [["images", "import", "/none.tar"], "coracle: /none.tar: no such file"],
+  [["images", "remove"], "coracle: images remove needs the name of an image"],
 ])("%j is asked for what cannot be: one line that says so, and 2", (argv, line) => {
   const { code, out } = coracle(...argv);
   expect([code, out.split("\n")[0]]).toEqual([2, line]);

@@ -3,11 +3,11 @@ import { createHash } from "node:crypto";
 import { accessSync, constants, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { parseStrictYaml } from "../core/api/codec/yaml.ts";
+import { parseDurationMs } from "../core/api/meta/duration.ts";
 import { goQuote } from "../core/api/meta/go-quote.ts";
 import { parseQuantity } from "../core/api/meta/quantity.ts";
 import { parse } from "yaml";
 import { applyConfiguration, type Configuration, mergeConfigurations } from "../node/kubelet/configuration/decode.ts";
-import { parseGoDuration } from "../node/kubelet/configuration/go-duration.ts";
 import type { Clock } from "../core/lifecycle/clock.ts";
 import type { Log } from "../core/observe/log.ts";
 import type { Metrics } from "../core/observe/metrics.ts";
@@ -227,7 +227,7 @@ function checkGates(gates: Readonly<Record<string, boolean>> = {}): void {
 
 function duration(flag: string, text: string): number {
   try {
-    return parseGoDuration(text);
+    return parseDurationMs(text);
   } catch (cause) {
     throw new ConfigError(`--kubelet-arg ${flag}: ${(cause as Error).message}`, { cause });
   }

@@ -22,7 +22,7 @@ const COMMANDS: Readonly<Record<string, { readonly help: string; readonly load: 
   kubectl: { help: "the bundled kubectl", load: async () => (await import("./tools.ts")).kubectl },
   ctr: { help: "the bundled containerd client", load: async () => (await import("./tools.ts")).ctr },
   crictl: { help: "pods, containers and images as this node's runtime sees them", load: async () => (await import("./crictl.ts")).crictl },
-  images: { help: "import FILE… | list: images of this node", load: async () => (await import("./images.ts")).images },
+  images: { help: "import FILE… | list | remove NAME…: images of this node", load: async () => (await import("./images.ts")).images },
   "secrets-encrypt": { help: "status, rotate-keys …: keys Secrets are encrypted with at rest", load: async () => (await import("./secrets-encrypt.ts")).secretsEncrypt },
   snapshot: { help: "save, list, delete, restore: copies of all objects, taken while the server runs", load: async () => (await import("./snapshot.ts")).snapshot },
   check: { help: "look for damage in the data directory; --repair mends what can be", load: async () => (await import("./check.ts")).check },

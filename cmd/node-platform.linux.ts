@@ -2,9 +2,9 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
+import { formatDurationMs } from "../core/api/meta/duration.ts";
 import { INGRESS_PORTS } from "../core/ingress/gateway-fronts.ts";
 import { criClient } from "../node/cri/client.ts";
-import { formatGoDuration } from "../node/kubelet/configuration/go-duration.ts";
 import { KUBELET_DEFAULTS } from "../node/kubelet/settings.ts";
 import { hostGatewayOverlay } from "../node/network/host-gw.ts";
 import { CNI_NETWORK } from "../node/network/cni-config.ts";
@@ -47,7 +47,7 @@ export function linuxPlatform(options: PlatformOptions): NodePlatform {
   if (!external && !asset) throw new ConfigError("this build of coracle brings no container runtime for this machine: name one with --container-runtime-endpoint, or run with --disable-agent");
   const pluginDir = join(paths.agent, "network", "plugins");
   const foreign = external ? externalRuntime({ dataDir: paths.dataDir, asset, unpack: unpackInChild }, { cri: plain, log }) : undefined;
-  const bundled = foreign ? undefined : containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), ...(kubelet.streamIdleMs === KUBELET_DEFAULTS.streamIdleMs ? {} : { streamIdleTimeout: formatGoDuration(kubelet.streamIdleMs) }), cniBinDirs: [pluginDir, "/opt/cni/bin"], ...(settings.disable.includes("network") ? { cniConfDir: OTHERS_CNI_CONF_DIR } : {}) }, { cri: plain, mounts, clock, log });
+  const bundled = foreign ? undefined : containerRuntime({ dataDir: paths.dataDir, asset: asset!, unpack: unpackInChild, registries: registriesOf(settings.privateRegistry), ...(kubelet.streamIdleMs === KUBELET_DEFAULTS.streamIdleMs ? {} : { streamIdleTimeout: formatDurationMs(kubelet.streamIdleMs) }), cniBinDirs: [pluginDir, "/opt/cni/bin"], ...(settings.disable.includes("network") ? { cniConfDir: OTHERS_CNI_CONF_DIR } : {}) }, { cri: plain, mounts, clock, log });
   const runtime = foreign ?? bundled!, runtimeCri = foreign?.cri ?? awaitingArchives(plain, () => bundled?.importing());
 
   const { binDir, cniBinDir } = runtimePaths(paths.dataDir);

@@ -8,7 +8,7 @@
  */
 import { existsSync } from "node:fs";
 import { setPriority } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import { clientOver } from "../core/client/resource-client.ts";
 import { eventWriter } from "../core/client/events.ts";
 import { type Informers, informerFactory } from "../core/client/informer-factory.ts";
@@ -78,6 +78,8 @@ export interface NodeOptions {
   readonly node: ThisNode;
   /** The way to the API server in somebody's name. */
   readonly transport: (user: UserInfo, userAgent: string) => Transport;
+  /** The server's clock, where that is another machine's. */
+  readonly serverMs?: (() => number | undefined) | undefined;
   /** What the kubelet's own server presents, and who may have signed a caller's certificate. */
   readonly kubeletTls: { /** PEM: what the node calls the API server with; absent: it calls within this process. */ readonly client?: (() => string | undefined) | undefined; readonly material: () => TlsMaterial; readonly clientCa: () => readonly Certificate[]; /** Is given what to call when `material` has changed. */ readonly onReload?: ((reload: () => void) => void) | undefined };
   /** Which machine it is, for its Node: core/pki/machine-key.ts. */
@@ -126,7 +128,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const traces = kubeletTracing(agentSettings.configuration, { instance: node.name, env: process.env, clock, random, log: log.with({ part: "traces" }) });
   const agent = kubelet({
     settings: agentSettings,
-    client, cri: tracedCri(measuredCri(cri, { metrics, clock }), traces.spans), spans: traces.spans, mounts, exec, clock, random, log, events, metrics,
+    client, cri: tracedCri(measuredCri(cri, { metrics, clock }), traces.spans), spans: traces.spans, mounts, exec, clock, serverMs: options.serverMs, random, log, events, metrics,
     pods: informers.of(PODS, { fieldSelector: `spec.nodeName=${node.name}` }),
     certificateRequests: () => informers.of(POD_CERTIFICATE_REQUESTS, { fieldSelector: `spec.nodeName=${node.name}` }),
     services: informers.of(SERVICES),
@@ -144,7 +146,7 @@ export function nodeParts(options: NodeOptions): NodeParts {
   const given = agentSettings.servingFiles && givenCertificate(agentSettings.servingFiles, { changed: () => agentServer.reloadCertificates(), clock, log: log.with({ part: "kubelet server" }) });
   const agentServer = kubeletServer({
     api: agent.api, access, counts, host: agentSettings.address, port: agentSettings.port, tls: () => ({ ...ownTls(), ...given?.current() }), tlsForApiServer: given && ownTls, clientCa: options.kubeletTls.clientCa, client,
-    localPath: localPathDirectories({ root: settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage"), mounts }),
+    localPath: localPathDirectories({ root: resolve(settings.defaultLocalStoragePath ?? join(paths.dataDir, "storage")), mounts }),
     zpages: zpages({ component: "kubelet", flags: shownFlags(settings), version: versionInfo(), paths: KUBELET_PATHS, clock }), debug: options.debug,
     configz: () => (kubeletConfiguration(agentSettings)), clock, exec, metrics, log: log.with({ part: "kubelet server" }),
   });

@@ -1,5 +1,6 @@
 /** kubectl and ctr: the bundled programs, told where this machine's cluster and runtime are. */
-import { accessSync, constants, existsSync } from "node:fs";
+import { accessSync, constants, existsSync, lstatSync, mkdirSync } from "node:fs";
+import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
 import { pinoLog } from "../core/observe/log.ts";
 import { runtimePaths } from "../node/runtime/paths.ts";
@@ -58,11 +59,25 @@ async function toolPath(name: string): Promise<string> {
   if (existsSync(installed)) return installed;
   const asset = nodeBundle();
   if (!asset) throw new ConfigError(`this build of coracle has no ${name} for this machine`);
-  const home = isWritable(dataDir) ? agent : join(process.env["XDG_CACHE_HOME"] ?? join(process.env["HOME"] ?? "/tmp", ".cache"), "coracle");
+  const home = isWritable(dataDir) ? agent : cacheDirectory(process.env, { home: homedir, temporary: tmpdir(), uid: process.getuid?.() });
   const log = pinoLog({ level: "warn", write: (line) => void process.stderr.write(line) });
   await waitForUnpacking({ asset, agentDir: home }, { sleep: Bun.sleep, told: () => console.error("the node components are being unpacked: this waits for them") });
   await unpackBundle({ asset, agentDir: home, log });
   return join(home, "current", "bin", name);
+}
+
+/** Where a user's own copy of the programs is. Who has no home has it where everybody may write, in a directory that is nobody else's: what lies there is run. Throws ConfigError. */
+export function cacheDirectory({ XDG_CACHE_HOME, HOME }: Readonly<Record<string, string | undefined>>, { home, temporary, uid }: { readonly home: () => string; readonly temporary: string; readonly uid: number | undefined }): string {
+  if (XDG_CACHE_HOME) return join(XDG_CACHE_HOME, "coracle");
+  try {
+    return join(HOME || home(), ".cache", "coracle");
+  } catch {
+    const own = join(temporary, `coracle-cache-${uid ?? 0}`);
+    mkdirSync(own, { recursive: true, mode: 0o700 });
+    const found = lstatSync(own);
+    if (uid !== undefined && (!found.isDirectory() || found.uid !== uid || (found.mode & 0o022) !== 0)) throw new ConfigError(`${own} is not this user's alone: set HOME to a directory that is`);
+    return own;
+  }
 }
 
 function isWritable(directory: string): boolean {

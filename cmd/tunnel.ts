@@ -1,5 +1,5 @@
 /** Both ends of the tunnel, with what they know of the cluster: core/tunnel/tunnel.ts, node/tunnel/tunnel.ts. */
-import type { Pod } from "../core/api/gen/core.v1.ts";
+import type { Node, Pod } from "../core/api/gen/core.v1.ts";
 import { objectKey } from "../core/api/meta/object-meta.ts";
 import { StatusError } from "../core/api/meta/status-error.ts";
 import type { Authenticator } from "../core/authn/authenticator.ts";
@@ -58,19 +58,18 @@ export function serverTunnel({ nodeName, informers, authenticator, ...rest }: Se
   });
   nodes.onChange(({ object: { metadata }, deleted }) => { if (deleted) tunnel.disconnect(metadata.name, "the node was deleted"); });
 
-  function nodeOf(host: string): string | undefined {
-    const ip = parseIp(host);
-    for (const { metadata, spec, status } of nodes.list()) {
-      if (status?.addresses?.some(({ address }) => address === host)) return metadata.name;
-      if (ip && spec?.podCIDRs?.some((text) => { const range = parseCidr(text); return range !== undefined && cidrContains(range, ip); })) return metadata.name;
-    }
-    return undefined;
-  }
-
   return {
-    dialer: tunnelDialer({ tunnel, direct: directDialer(rest.clock), localNode: nodeName, nodeOf, clock: rest.clock }),
+    dialer: tunnelDialer({ tunnel, direct: directDialer(rest.clock), localNode: nodeName, nodeOf: (host) => nodeAt(host, [...nodes.list()], nodeName), clock: rest.clock }),
     handler: (others) => (request, response, connection) => (tunnel.serves(request) ? tunnel.accept(request, response, connection) : others(request, response, connection)),
   };
+}
+
+/** Whose pod has the address or else, of which node it is: which a node says itself, so that this server's own goes before. */
+export function nodeAt(host: string, nodes: readonly Readonly<Node>[], own: string): string | undefined {
+  const ip = parseIp(host);
+  const runsPod = ip && nodes.find(({ spec }) => spec?.podCIDRs?.some((text) => { const range = parseCidr(text); return range !== undefined && cidrContains(range, ip); }));
+  const has = ({ status }: Readonly<Node>): boolean => status?.addresses?.some(({ address }) => address === host) ?? false;
+  return (runsPod ?? nodes.find((node) => node.metadata.name === own && has(node)) ?? nodes.find(has))?.metadata.name;
 }
 
 const NODE_USER = "system:node:";

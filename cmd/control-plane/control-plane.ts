@@ -150,7 +150,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const gates = checkedGates(args, log);
   featureMetrics(metrics, gates);
 
-  const { store, datastore, encryption, pki, joinSecret, tellToken, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
+  const { store, datastore, encryption, pki, serverNames, joinSecret, tellToken, snapshots } = await openState({ settings, args, paths, node, apiServiceIp, clock, random, log, metrics, signal });
   const cache = new WatchCache(store, clock);
   /** In whose name this process does what upstream's API server does to itself. */
   const loopback: UserInfo = { name: "system:apiserver", uid: random.uuid(), groups: ["system:authenticated", "system:masters"] };
@@ -252,7 +252,7 @@ export async function controlPlane(options: ControlPlaneOptions): Promise<Contro
   const controlling = controllerSettings(settings.kubeControllerManagerArg, { clusterCidrs: settings.clusterCidr.split(",") });
   const inOwnName = (user: UserInfo, userAgent: string, requests: Metrics): Client => clientOver(measuredTransport(transport(user, userAgent), { metrics: requests, clock, host: () => `127.0.0.1:${settings.httpsListenPort}` }));
   const loops = loopsOf({
-    settings, paths, controlling, scheduling, explainer, gates, state, isShared: datastore.isShared, nodeName: node.name, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
+    settings, paths, controlling, scheduling, explainer, gates, state, isShared: datastore.isShared, nodeName: node.name, serverNames, pki, onReload: listener.onReload, legacyTokenKey, informers, clock, random, log, metrics,
     clients: {
       loopback: loopbackClient(), controllers: inOwnName(loopback, "kube-controller-manager", state.controllersRequests),
       scheduler: inOwnName({ name: "system:kube-scheduler", groups: ["system:authenticated"] }, "kube-scheduler", state.schedulerRequests),

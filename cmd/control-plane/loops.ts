@@ -45,6 +45,8 @@ interface Options {
   /** Other servers do the same work, too. */
   readonly isShared: boolean;
   readonly nodeName: string;
+  /** What clients call the API server, and no node. */
+  readonly serverNames: readonly string[];
   readonly pki: Pki;
   /** Whenever its authorities may be others. Returns what ends that. */
   onReload(handler: () => void): () => void;
@@ -80,7 +82,7 @@ export function loopsOf(options: Options): readonly Runnable[] {
       rootCa: () => pki.authority("server-ca").bundlePem, onRootCa: onReload,
       nodeIpam: { clusterCidrs: settings.clusterCidr.split(","), serviceCidrs: settings.serviceCidr.split(","), ...controlling.nodeMasks },
       nodePortRange: parsePortRange(settings.serviceNodePortRange), manifests: manifestDirectory(paths.manifests),
-      approveServing: true, localStorage: enabled("local-storage"), ingress: enabled("ingress"), serviceLb: enabled("servicelb") ? { reserved: reservedPorts(settings) } : undefined,
+      approveServing: true, serverNames: options.serverNames, localStorage: enabled("local-storage"), ingress: enabled("ingress"), serviceLb: enabled("servicelb") ? { reserved: reservedPorts(settings) } : undefined,
       tokenFor: legacyTokenKey && (({ metadata: { name, namespace = "", uid } }, secret) => signJwt(encodeLegacyClaims({ namespace, secretName: secret.metadata.name, serviceAccount: { name, uid } }), legacyTokenKey)),
       releasedMs: releasedMs(), authorityFor: (signer) => (signer === "kubernetes.io/kubelet-serving" ? pki.authority("server-ca") : signer.startsWith("kubernetes.io/kube-apiserver-client") ? pki.authority("client-ca") : undefined),
     }),

@@ -5,7 +5,7 @@ import type { Random } from "../../core/lifecycle/random.ts";
 import type { Log } from "../../core/observe/log.ts";
 import type { Metrics } from "../../core/observe/metrics.ts";
 import { signerFirst } from "../../core/pki/authority.ts";
-import { SERVING_NAME } from "../../core/pki/identities.ts";
+import { serversAlone, SERVING_NAME, type ServingNames } from "../../core/pki/identities.ts";
 import { openPki, type Pki } from "../../core/pki/pki.ts";
 import { apiServerId } from "../../core/server/kubernetes-endpoints.ts";
 import type { Store } from "../../storage/store.ts";
@@ -41,6 +41,8 @@ export interface State {
   readonly datastore: Datastore;
   readonly encryption: Encryption;
   readonly pki: Pki;
+  /** What clients call this server, and no node. */
+  readonly serverNames: readonly string[];
   /** Of the cluster's token, without the CA's hash. */
   readonly joinSecret: string;
   /** Has the file of the token name the authority by which servers are known now. */
@@ -61,10 +63,8 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
   const secret = await clusterSecret({ path: paths.token, given, random, log });
   if (isShared) await shareKeys({ store, dir: paths.tls, secret, given, settings: criticalSettings(settings), clock, random, log, releasedMs: releasedMs() });
   const shared = isShared ? await followSharedKeys({ store, dir: paths.tls, secret, random, log }) : undefined;
-  const own = await openPki({
-    dir: paths.tls, clock, random, log, releasedMs: releasedMs(),
-    names: () => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] }),
-  });
+  const names = (): ServingNames => ({ nodeName: node.name, nodeIps: node.ips, serviceIps: [apiServiceIp], clusterDomain: settings.clusterDomain, extra: [...settings.tlsSan, ...(settings.advertiseAddress ? [settings.advertiseAddress] : [])] });
+  const own = await openPki({ dir: paths.tls, clock, random, log, releasedMs: releasedMs(), names });
   const pki: Pki = {
     ...own,
     async renew() {
@@ -74,5 +74,5 @@ export async function openState({ settings, args, paths, node, apiServiceIp, clo
   };
   const token = (): Promise<string> => clusterToken({ path: paths.token, given: secret, caPem: signerFirst(pki.authority("server-ca"), pki.leaf(SERVING_NAME).certificate), random });
   const joinSecret = await token();
-  return { store: measuredStore(store, { metrics, nowMs: clock.uptimeMs }), datastore, encryption, pki, joinSecret, tellToken: async () => void await token(), snapshots: { store: beneath, paths, providerFile, secret: joinSecret, settings: criticalSettings(settings), random } };
+  return { store: measuredStore(store, { metrics, nowMs: clock.uptimeMs }), datastore, encryption, pki, serverNames: serversAlone(names(), { hasNode: !settings.disableAgent }), joinSecret, tellToken: async () => void await token(), snapshots: { store: beneath, paths, providerFile, secret: joinSecret, settings: criticalSettings(settings), random } };
 }

@@ -4,7 +4,7 @@
  * Source: kubernetes v1.36 plugin/pkg/admission/limitranger/admission.go
  */
 import type { Container, LimitRange, LimitRangeItem, PersistentVolumeClaim, Pod } from "../api/gen/core.v1.ts";
-import { compareQuantity, parseQuantity, type Quantity } from "../api/meta/quantity.ts";
+import { compareQuantity, parseQuantity, type Quantity, quotient } from "../api/meta/quantity.ts";
 import type { ResourceClient } from "../client/client.ts";
 import type { Informer } from "../client/informer.ts";
 import { listAll } from "../client/lookup.ts";
@@ -123,7 +123,7 @@ function ratioProblems({ type, maxLimitRequestRatio = {} }: LimitRangeItem, requ
     const limit = limits.get(name);
     if (!isSet(request)) return [`${told}, but no request is specified or request is 0`];
     if (!isSet(limit)) return [`${told}, but no limit is specified or limit is 0`];
-    const ratio = limit.approximate() / request.approximate();
-    return ratio > bound.approximate() ? [`${told}, but provided ratio is ${ratio.toFixed(6)}`] : [];
+    const ratio = quotient(limit, request);
+    return ratio * 1000 > bound.milliNumber() ? [`${told}, but provided ratio is ${ratio.toFixed(6)}`] : [];
   });
 }

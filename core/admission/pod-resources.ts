@@ -22,8 +22,8 @@ export function podResources({ spec }: Readonly<Pod>, which: "requests" | "limit
       addTo(total, own);
       addTo(sidecars, own);
     }
-    const running = new Map(sidecars);
-    if (!sidecar) addTo(running, own);
+    const running = new Map(sidecar ? sidecars : own); // amounts are written as the container's own
+    if (!sidecar) addTo(running, sidecars);
     for (const [name, quantity] of running) largest.set(name, maxQuantity(largest.get(name) ?? quantity, quantity));
   }
   for (const [name, quantity] of largest) total.set(name, maxQuantity(total.get(name) ?? quantity, quantity));

@@ -213,6 +213,7 @@ describe("LimitRanger", () => {
   const limitRanges = staticInformer<LimitRange>(
     range("default/defaults", { type: "Container", default: { cpu: "500m" }, defaultRequest: { cpu: "100m", memory: "64Mi" } }),
     range("bounded/bounds", { type: "Container", min: { cpu: "100m" }, max: { memory: "1Gi" }, maxLimitRequestRatio: { memory: "2" } }, { type: "Pod", max: { cpu: "2" } }, { type: "PersistentVolumeClaim", min: { storage: "1Gi" }, max: { storage: "10Gi" } }),
+    range("ratio/seven", { type: "Container", maxLimitRequestRatio: { cpu: "7" } }, { type: "Pod", max: { memory: "1Gi" } }),
   );
   const plugin = limitRanger({ limitRanges, client: client.resource(LIMIT_RANGES) });
   const resources = (requests: object, limits: object) => pod({ containers: [{ name: "c", image: "i", resources: { requests, limits } }] });
@@ -237,6 +238,15 @@ describe("LimitRanger", () => {
   ])("%#: %s", async (object, answer) => {
     const message = await runPlugin(plugin, admissionRequest({ resource: "pods", namespace: "bounded", object }));
     expect(message).toBe(answer === "ok" ? "ok" : `pods "web" is forbidden: ${answer}`);
+  });
+
+  test("a ratio is that of whole thousandths, and an amount beside sidecars is written as the container's own", async () => {
+    const ask = (object: Pod) => runPlugin(plugin, admissionRequest({ resource: "pods", namespace: "ratio", object }));
+    expect(await ask(resources({ cpu: "600m" }, { cpu: "4200m", memory: "1Gi" }))).toBe("ok"); // 4.2 by 0.6 is 7.000000000000001
+    expect(await ask(resources({ cpu: "600m" }, { cpu: "4201m", memory: "1Gi" }))).toBe('pods "web" is forbidden: cpu max limit to request ratio per Container is 7, but provided ratio is 7.001667');
+    const starts = [{ name: "s", restartPolicy: "Always", resources: { limits: { memory: "1k" } } }, { name: "i", resources: { limits: { memory: "2Gi" } } }].map((one) => ({ image: "i", ...one }));
+    const object = pod({ initContainers: starts.map((one) => ({ ...one, resources: { requests: { cpu: "1" }, limits: { cpu: "1", ...one.resources.limits } } })), containers: resources({ cpu: "1" }, { cpu: "1" }).spec.containers } as never);
+    expect(await ask(object)).toBe('pods "web" is forbidden: maximum memory usage per Pod is 1Gi, but limit is 2147484648');
   });
 
   test.each([["500Mi", "minimum storage usage per PersistentVolumeClaim is 1Gi, but request is 500Mi"], ["20Gi", "maximum storage usage per PersistentVolumeClaim is 10Gi, but request is 20Gi"], ["5Gi", "ok"]])("a claim of %s", async (storage, answer) => {

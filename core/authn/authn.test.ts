@@ -49,7 +49,7 @@ const secret = (id: string, data: Record<string, string>, change: Partial<Secret
 
 const SECRETS = [
   secret("abcdef", { "auth-extra-groups": "system:bootstrappers:worker,system:bootstrappers:a" }), secret("expire", { expiration: "2026-06-30T23:59:59Z" }),
-  secret("future", { expiration: "2026-07-01T02:00:00+01:00" }), secret("badexp", { expiration: "soon" }), secret("nousag", { "usage-bootstrap-authentication": "false" }),
+  secret("future", { expiration: "2026-07-01T02:00:00+01:00" }), secret("badexp", { expiration: "soon" }), secret("dayexp", { expiration: "2030-01-01" }), secret("nousag", { "usage-bootstrap-authentication": "false" }),
   secret("groups", { "auth-extra-groups": "system:masters" }), secret("otype0", {}, { type: "Opaque" }),
 ];
 
@@ -200,6 +200,7 @@ describe("bearer tokens", () => {
     ["bootstrap, wrong secret", bearer("abcdef.0123456789abcdee"), "401 Unauthorized"],
     ["bootstrap, expired", bearer("expire.0123456789abcdef"), "401 Unauthorized"],
     ["bootstrap, expiry unreadable", bearer("badexp.0123456789abcdef"), "401 Unauthorized"],
+    ["bootstrap, expiry a day alone", bearer("dayexp.0123456789abcdef"), "401 Unauthorized"],
     ["bootstrap, not for this", bearer("nousag.0123456789abcdef"), "401 Unauthorized"],
     ["bootstrap, groups it may not give", bearer("groups.0123456789abcdef"), "401 Unauthorized"],
     ["bootstrap, Secret of another type", bearer("otype0.0123456789abcdef"), "401 Unauthorized"],

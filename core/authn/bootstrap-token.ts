@@ -7,6 +7,7 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Secret } from "../api/gen/core.v1.ts";
 import { isDeleting } from "../api/meta/object-meta.ts";
+import { parseTime } from "../api/meta/time.ts";
 import type { Lookup } from "../client/lookup.ts";
 import type { Clock } from "../lifecycle/clock.ts";
 import type { Log } from "../observe/log.ts";
@@ -57,7 +58,7 @@ function tokenProblem(secret: Readonly<Secret>, { id, secretPart, nowMs }: { rea
 /** A time that cannot be read counts as past. */
 function bootstrapTokenExpired(secret: Readonly<Secret>, nowMs: number): boolean {
   const expiration = value(secret, "expiration");
-  return expiration !== "" && !(Date.parse(expiration) > nowMs);
+  return expiration !== "" && !((parseTime(expiration) ?? 0) > nowMs);
 }
 
 function extraGroups(secret: Readonly<Secret>): string[] {

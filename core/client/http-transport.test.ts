@@ -75,3 +75,12 @@ test("aborting ends a watch quietly", async () => {
   for await (const { object } of pods.watch({}, { signal: stop.signal })) { names.push(object.metadata.name); stop.abort(); }
   expect(names).toEqual(["a"]);
 });
+
+test("who asks is told what time it is for the server, of a refusal, too", async () => {
+  const dates = ["Thu, 01 Jan 1970 00:10:00 GMT", "Sun, 29 Nov 2026 12:00:00 GMT"], heard: string[] = [];
+  using server = Bun.serve({ port: 0, fetch: (request) => Response.json({ kind: "Status" }, { status: request.url.endsWith("/no") ? 404 : 200, headers: { date: dates[heard.length] ?? "" } }) });
+  const transport = httpTransport({ server: server.url.href, clock: systemClock, credentials: () => ({}), onDate: (date) => void heard.push(date) });
+  await transport.call({ method: "GET", path: "/yes", signal });
+  await expect(transport.call({ method: "GET", path: "/no", signal })).rejects.toThrow();
+  expect(heard).toEqual(dates);
+});

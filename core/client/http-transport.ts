@@ -37,12 +37,14 @@ interface Options {
   readonly requestTimeoutMs?: number | undefined;
   /** Absent: the engine's own, over HTTP/1.1. */
   readonly fetch?: Fetch | undefined;
+  /** Hears each answer's Date. */
+  readonly onDate?: ((date: string) => void) | undefined;
 }
 
 const RETRIES_MAX = 10; // client-go rest.Request maxRetries
 const REQUEST_TIMEOUT_MS = 60_000; // the server's own --request-timeout
 
-export function httpTransport({ server, credentials, clock, userAgent = "coracle", requestTimeoutMs = REQUEST_TIMEOUT_MS, fetch = engineFetch }: Options): Transport {
+export function httpTransport({ server, credentials, clock, userAgent = "coracle", requestTimeoutMs = REQUEST_TIMEOUT_MS, fetch = engineFetch, onDate }: Options): Transport {
   const rootNow = (): string => (typeof server === "string" ? server : server()).replace(/\/+$/, "");
 
   async function send(request: ApiRequest, body: string | undefined, signal: AbortSignal): Promise<Response> {
@@ -68,6 +70,7 @@ export function httpTransport({ server, credentials, clock, userAgent = "coracle
   async function ask(request: ApiRequest, signal: AbortSignal, body = encoded(request)): Promise<Response> {
     for (let retries = 0; ; retries++) {
       const response = await send(request, body, signal);
+      onDate?.(response.headers.get("date") ?? "");
       if (response.ok) {
         request.answered?.(response.status);
         return response;

@@ -25,7 +25,7 @@ test.each([["no name", undefined], ["one name", "webhook"]])("an authority that 
   expect(await fetched((await namesakes(name)).ca)).toBe('Post "https://127.0.0.1:PORT/x?y": tls: failed to verify certificate: x509: certificate signed by unknown authority');
   const dialled = (bundle: string, serverName = "127.0.0.1") => dialTls(connect({ host: "127.0.0.1", port }), { ca: bundle, serverName, signal }).then((socket) => { socket.destroy(); return "trusted"; }, (error: Error) => error.message);
   const unknown = "tls: failed to verify certificate: x509: certificate signed by unknown authority";
-  expect([await dialled(ca), await dialled((await namesakes(name)).ca), await dialled(ca, "127.0.0.2")]).toEqual(["trusted", unknown, "tls: failed to verify certificate: x509: certificate is valid for 127.0.0.1, not 127.0.0.2"]);
+  expect([await dialled(ca), await dialled((await namesakes(name)).ca), await dialled(ca, "127.0.0.2"), await dialled(ca, "a.svc")]).toEqual(["trusted", unknown, "tls: failed to verify certificate: x509: certificate is valid for 127.0.0.1, not 127.0.0.2", "tls: failed to verify certificate: x509: certificate is not valid for any names, but wanted to match a.svc"]);
   const held = (nowMs: number) => signedByOneOf(new X509Certificate(cert).raw, ca, nowMs);
   expect([held(systemClock.nowMs()), held(systemClock.nowMs() + 2 * 3_600_000)]).toEqual([true, false]);
 });

@@ -54,10 +54,10 @@ function mistrust(socket: TLSSocket, { serverName, names = [], ca, releasedMs = 
   const nowMs = systemClock.nowMs();
   const judgedMs = code === "DEPTH_ZERO_SELF_SIGNED_CERT" ? nowMs : code === "CERT_NOT_YET_VALID" && nowMs < releasedMs ? Date.parse(certificate.valid_from) : undefined;
   const trusted = socket.authorized || (judgedMs !== undefined && ca !== undefined && signedByOneOf(certificate.raw, ca, judgedMs));
-  if (!trusted) return new Error(tlsReason({ code, message: code }));
   const uris = namesIn(certificate, "URI:");
   const isFor = names.length > 0 ? names.some(({ type, value }) => (type === "URI" ? uris.includes(value) : !checkServerIdentity(value, certificate))) : !checkServerIdentity(serverName, certificate);
-  return isFor ? undefined : new Error(`tls: failed to verify certificate: x509: ${namesOf(socket)}, not ${names.length > 0 ? names.map(({ value }) => value).join(" or ") : serverName}`);
+  if (!trusted && (isFor || !UNKNOWN_AUTHORITY.has(code))) return new Error(tlsReason({ code, message: code })); // the name is looked at before whoever signed it
+  return isFor ? undefined : new Error(`tls: failed to verify certificate: x509: ${notFor(certificate, names.length > 0 ? names.map(({ value }) => value) : [serverName])}`);
 }
 
 /** An error or its code, as the runtime has it. */
@@ -69,9 +69,12 @@ function namesIn({ subjectaltname = "" }: Pick<PeerCertificate, "subjectaltname"
   return subjectaltname.split(", ").flatMap((one) => (one.startsWith(prefix) ? one.slice(prefix.length) : []));
 }
 
-function namesOf(socket: TLSSocket): string {
-  const names = (socket.getPeerCertificate().subjectaltname ?? "").split(", ").map((one) => one.replace(/^(DNS|IP Address):/, "")).filter((one) => one !== "");
-  return names.length > 0 ? `certificate is valid for ${names.join(", ")}` : "certificate is not valid for any names";
+/** Of a name names are told, of an address addresses. Source: Go crypto/x509/verify.go HostnameError */
+function notFor(certificate: Pick<PeerCertificate, "subjectaltname">, wanted: readonly string[]): string {
+  const host = wanted.join(" or "), isAddress = isIP(wanted[0]!) !== 0;
+  const names = namesIn(certificate, isAddress ? "IP Address:" : "DNS:");
+  if (names.length > 0) return `certificate is valid for ${names.join(", ")}, not ${host}`;
+  return isAddress ? `cannot validate certificate for ${host} because it doesn't contain any IP SANs` : `certificate is not valid for any names, but wanted to match ${host}`;
 }
 
 const UNKNOWN_AUTHORITY: ReadonlySet<string> = new Set(["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "UNABLE_TO_GET_ISSUER_CERT", "UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "SELF_SIGNED_CERT_IN_CHAIN", "DEPTH_ZERO_SELF_SIGNED_CERT", "CERT_SIGNATURE_FAILURE"]);

@@ -58,12 +58,20 @@ export interface ServingNames {
   readonly extra: readonly string[];
 }
 
+const LOOPBACK: readonly string[] = ["localhost", "127.0.0.1", "::1"];
+
 /** What clients call the API server. */
 function apiServerHosts({ nodeName, nodeIps, serviceIps, clusterDomain, extra }: ServingNames): string[] {
   return [
-    "kubernetes", "kubernetes.default", "kubernetes.default.svc", `kubernetes.default.svc.${clusterDomain}`, "localhost", "127.0.0.1", "::1",
+    "kubernetes", "kubernetes.default", "kubernetes.default.svc", `kubernetes.default.svc.${clusterDomain}`, ...LOOPBACK,
     nodeName, ...nodeIps, ...serviceIps, ...extra,
   ];
+}
+
+/** Of these what no other machine is called. `hasNode`: this one is a node of the cluster, and not one that an agent beside the server makes it. */
+export function serversAlone(names: ServingNames, { hasNode }: { readonly hasNode: boolean }): string[] {
+  const shared = new Set([...LOOPBACK, ...(hasNode ? [] : [names.nodeName, ...names.nodeIps])]);
+  return apiServerHosts(names).filter((host) => !shared.has(host));
 }
 
 export const SERVING_NAME = "serving-kube-apiserver";

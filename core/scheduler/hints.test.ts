@@ -20,6 +20,7 @@ const nearBoth: Partial<PodSpec> = { affinity: { podAffinity: { requiredDuringSc
 const gpus = { container: { resources: { requests: { "example.com/gpu": "1" } } } };
 const deviceClass = (name: string, extendedResourceName?: string): ClusterChange => ({ of: "device class", object: stored("resource.k8s.io/v1", "DeviceClass", name, { spec: { ...(extendedResourceName && { extendedResourceName }) } }), deleted: false });
 const apart: Partial<PodSpec> = { affinity: { podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [term] } } };
+const nearAndApart: Partial<PodSpec> = { affinity: { ...near.affinity, podAntiAffinity: { requiredDuringSchedulingIgnoredDuringExecution: [{ ...term, labelSelector: { matchLabels: { tier: "front" } } }] } } };
 const spread: Partial<PodSpec> = { topologySpreadConstraints: [{ ...term, maxSkew: 1, whenUnsatisfiable: "DoNotSchedule" }] };
 const restartsAll = { container: { restartPolicyRules: [{ action: "RestartAllContainers", exitCodes: { operator: "In", values: [1] } }] } };
 const mounts: Partial<PodSpec> = { volumes: [{ name: "v", persistentVolumeClaim: { claimName: "c" } }] };
@@ -73,6 +74,7 @@ test.each<[filter: string, wants: Parameters<typeof pod>[1], what: string, chang
   ["NodePorts", port, "the port is free", gone(port), true],
   ["NodePorts", port, "another pod goes", gone(), false],
   ["InterPodAffinity", near, "a companion", came(web), true],
+  ["InterPodAffinity", nearAndApart, "a companion that this one avoided no longer has what it avoided", { of: "placed pod", object: pod("x", web), old: pod("x", { labels: { app: "web", tier: "front" } }), deleted: false }, true],
   ["InterPodAffinity", near, "a stranger", came(), false],
   ["InterPodAffinity", near, "a label for the pod itself", { of: "pod", object: pod("p", web), old: pod("p"), deleted: false }, true],
   ["InterPodAffinity", near, "a toleration for the pod itself", { of: "pod", object: pod("p", { tolerations: [{ operator: "Exists" }] }), old: pod("p"), deleted: false }, false],

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { candidate, first, node, pod, schedulingCluster } from "../../test/scheduling-cluster.ts";
+import { candidate, first, node, pod, schedulingCluster, stored } from "../../test/scheduling-cluster.ts";
 import { seededRandom } from "../../test/simulator/seeded.ts";
 import { Kinds } from "./kinds.ts";
 import type { LiveNode } from "./node-info.ts";
@@ -63,6 +63,18 @@ test("pods are of a kind when what nodes look at is the same; those that devices
   expect(kind({ labels: { app: "other" }, namespace: "other" })).toBe(plain);
   for (const other of [{ cpu: "1" }, { nodeSelector: { zone: "a" } }, { tolerations: [{ operator: "Exists" as const }] }, { tolerations: [{ operator: "Exists" as const, tolerationSeconds: (2n ** 63n - 1n) as unknown as number }] }, { schedulerName: "own" }, { container: { ports: [{ containerPort: 1, hostPort: 1 }] } }]) expect(kind(other)).not.toBe(plain);
   expect(kind({ container: { resources: { requests: { "example.com/gpu": "1" } } } })).toBeUndefined();
+});
+
+test.each<[what: string, one: object, other: object]>([
+  ["containers that say nothing where others say all", { containers: [{ name: "a", resources: { requests: { cpu: "1", memory: "1Mi" } } }, { name: "b" }] }, { containers: [{ name: "a", resources: { requests: { cpu: "1", memory: "1Mi" } } }, { name: "b", resources: { requests: { cpu: "0", memory: "0" } } }] }],
+  ["what containers ask for, of pods that ask for as much as a whole", { resources: { requests: { cpu: "2" } }, containers: [{ name: "a" }] }, { resources: { requests: { cpu: "2" } }, containers: [{ name: "a", resources: { requests: { cpu: "2" } } }] }],
+])("pods are of two kinds when nodes score them differently: by %s", (_, one, other) => {
+  const [kinds, cluster] = [new Kinds(), schedulingCluster({ nodes: [node("n")] })];
+  const [a, b] = [one, other].map((spec) => candidate(stored("v1", "Pod", "default/p", { spec } as never)));
+  const score = (wanted: typeof a) => DEFAULT_PROFILE.scores.find(({ name }) => name === "NodeResourcesFit")!.prepare(wanted!, cluster, cluster.nodes())!.score(cluster.node("n")!);
+  expect(score(a)).not.toBe(score(b));
+  expect(a!.requests).toEqual(b!.requests);
+  expect(kinds.of(a!)).not.toBe(kinds.of(b!));
 });
 
 test("a node remembers what it said of a few kinds, and nothing once it has changed", () => {

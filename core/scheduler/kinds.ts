@@ -8,6 +8,7 @@ import { stringify } from "../api/codec/json.ts";
 import type { Candidate } from "./candidate.ts";
 import { isExtendedResource } from "./devices/extended-resources.ts";
 import { hostPortsOf } from "./host-ports.ts";
+import { scoredRequests } from "./pod-requests.ts";
 import type { NodeRejection } from "./rejection.ts";
 
 /** The same object for all pods of a kind. */
@@ -26,10 +27,11 @@ export class Kinds {
   readonly #kinds = new Map<string, Kind>(); // least recently used first
 
   /** Undefined: devices may stand behind a resource, and so others than the node have a say. */
-  of({ pod: { spec }, requests }: Candidate): Kind | undefined {
+  of({ pod, requests }: Candidate): Kind | undefined {
     if (Object.keys(requests).some(isExtendedResource)) return undefined;
+    const { spec } = pod;
     const signature = stringify([
-      spec.schedulerName, spec.nodeName, spec.nodeSelector, spec.affinity?.nodeAffinity, spec.tolerations, requests, spec.resources?.requests !== undefined, spec.containers.length, [...hostPortsOf(spec)],
+      spec.schedulerName, spec.nodeName, spec.nodeSelector, spec.affinity?.nodeAffinity, spec.tolerations, requests, scoredRequests(pod, requests), [...hostPortsOf(spec)],
     ]);
     const kind = this.#kinds.get(signature) ?? { signature };
     this.#kinds.delete(signature);

@@ -35,6 +35,12 @@ test("a pod that names its node is not looked at elsewhere", () => {
   expect(placed(pod("p", { ...only, cpu: "9" }), [node("a"), node("b"), node("c")])).toBe("0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't satisfy plugin(s) [NodeAffinity].");
 });
 
+test("a pod whose nodes are all there but one, and none will do, waits for that one as well", () => {
+  const two = { affinity: { nodeAffinity: { requiredDuringSchedulingIgnoredDuringExecution: { nodeSelectorTerms: [{ matchFields: [{ key: "metadata.name", operator: "In" as const, values: ["a", "b"] }] }] } } } };
+  const result = place(candidate(pod("p", { ...two, cpu: "9" })), schedulingCluster({ nodes: [node("a")] }), DEFAULT_PROFILE, { random: first, start: { next: 0 } });
+  expect(result.type === "none" && [...result.filters].sort()).toEqual(["NodeAffinity", "NodeResourcesFit"]);
+});
+
 test("two pods cannot have the same host port", () => {
   const web = { container: { ports: [{ containerPort: 80, hostPort: 80, protocol: "TCP" as const }] } };
   expect(placed(pod("p", web), [node("a")], [[pod("x", web), "a"]])).toBe("0/1 nodes are available: 1 node(s) didn't have free ports for the requested pod ports.");

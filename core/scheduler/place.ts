@@ -110,11 +110,10 @@ export function nowhere(cluster: Cluster, { rejections, evaluation }: Pick<Found
   const all = cluster.nodes();
   const { onlyNodes, namedBy } = evaluation;
   const absent = onlyNodes && `node(s) didn't satisfy plugin(s) [${namedBy.toSorted().join(" ")}]`;
-  const unseen = onlyNodes !== undefined && all.some(({ name }) => !onlyNodes.has(name));
   return {
     type: "none", rejections, evaluation,
     message: explain(all.length, reasonsOf(rejections, all.length, absent)),
-    filters: new Set([...rejections.values()].map(({ filter }) => filter).concat(unseen ? namedBy : [])),
+    filters: new Set([...rejections.values()].map(({ filter }) => filter).concat(namedBy)), // a node that they name may come
   };
 }
 

@@ -115,6 +115,12 @@ test("a container that asks for nothing counts for a little beside one that asks
   expect(cluster.nodes()[0]!.assumed).toEqual({ cpu: 600, memory: 201 * 1024 ** 2 });
 });
 
+test("a container that asks for nothing does not count in a pod that asks for something as a whole, where another container asks", () => {
+  const spec = { resources: { requests: { cpu: "2" } }, containers: [{ name: "a" }, { name: "b", resources: { requests: { memory: "1Mi" } } }] };
+  const cluster = schedulingCluster({ nodes: [node("n")], placed: [[stored<Pod>("v1", "Pod", "default/two", { metadata: {}, spec } as never), "n"]] });
+  expect(cluster.nodes()[0]!.assumed).toEqual({ cpu: 2000, memory: 1024 ** 2 });
+});
+
 test("what a pod asks for as a whole counts on the node it has, and not for the node it is to have: there its containers do", () => {
   const whole = pod("p", { container: { resources: {} }, resources: { requests: { cpu: "2", memory: "2Gi" } } });
   const cluster = schedulingCluster({ nodes: [node("a", { cpu: "4" }), node("b", { cpu: "4" })], placed: [[pod("x", { container: { resources: {} }, resources: { requests: { cpu: "2", memory: "2Gi" } } }), "b"]] });

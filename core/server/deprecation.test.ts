@@ -31,3 +31,17 @@ test("what the router refuses is not told to be deprecated, what is refused afte
   expect(await warned("PATCH", `${ENDPOINTS}/x`, { "content-type": "application/merge-patch+json" })).toEqual([404, true]);
   expect(await warned("POST", ENDPOINTS, { "content-type": "application/x" })).toEqual([415, true]);
 });
+
+test("of a custom resource's version that is deprecated whoever asks for it is told, also for a part it has not", async () => {
+  await using api = await apiServer();
+  const versions = [{ name: "v1", served: true, storage: true, deprecated: true, schema: { openAPIV3Schema: { type: "object" } } }];
+  const body = { metadata: { name: "boxes.ops.io" }, spec: { group: "ops.io", scope: "Namespaced", names: { kind: "Box", plural: "boxes" }, versions } };
+  expect((await api.ask("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", { body })).code).toBe(201);
+  while ((await api.ask("GET", "/apis/ops.io/v1/namespaces/a/boxes")).code !== 200) await new Promise((resolve) => setTimeout(resolve, 10));
+  const told = async (path: string): Promise<[code: number, warnings: readonly string[]]> => {
+    const { code, warnings } = await api.ask("GET", `/apis/ops.io/v1${path}`);
+    return [code, warnings];
+  };
+  expect(await told("/namespaces/a/boxes/x/status")).toEqual([404, ["ops.io/v1 Box is deprecated"]]);
+  expect(await told("/boxes/x")).toEqual([404, []]); // in no namespace there is none
+});

@@ -132,13 +132,14 @@ export function apiHandler(server: ServerDeps, verbs: Readonly<Record<string, Re
     if (!served.custom && served.row.namespaced && info.namespace === "") info.namesNoNamespace ? refuseUnplaced(info, served.row) : refuseEverywhere(info, served.row.verbs);
     if (info.verb === "watch" && request.method !== "GET") throw methodNotAllowed(); // POST …/watch/pods and the like
     if (request.method === "HEAD" && !served.custom && info.subresource !== "proxy") throw methodNotAllowed(); // upstream's router knows none
-    const handler = server.special(info) ?? genericHandler(verbs, info, served);
-    const scope: Scope = { request, info, served, user, server, signal: shown?.ends && info.verb === "watch" ? AbortSignal.any([request.signal, shown.ends]) : request.signal, warnings: [...(shown?.warnings ?? []), ...(served.custom?.warnings ?? [])], audit: flight.audit, span: flight.span, metered: flight.metered, watched: info.verb === "watch" ? meter.watch(request, info) : undefined };
+    if (served.custom && ((served.row.namespaced && info.namespace === "" && !isListing(info.verb)) || isElsewhere(info, served.row.namespaced))) throw new NotServed();
+    const warnings = flight.warnings = [...(shown?.warnings ?? []), ...(served.custom?.warnings ?? [])]; // also of what turns out to be not there
+    const handler = (served.custom ? undefined : server.special(info)) ?? genericHandler(verbs, info, served); // where we do not serve metrics.k8s.io, a custom resource may
+    const scope: Scope = { request, info, served, user, server, signal: shown?.ends && info.verb === "watch" ? AbortSignal.any([request.signal, shown.ends]) : request.signal, warnings, audit: flight.audit, span: flight.span, metered: flight.metered, watched: info.verb === "watch" ? meter.watch(request, info) : undefined };
     if (isDeprecated(served)) {
       meter.deprecated(info);
       flight.audit?.annotate("k8s.io/deprecated", "true");
     }
-    flight.warnings = scope.warnings;
     flight.metered.served();
     const name = flight.span && handlerName(info.verb, request.query);
     if (!flight.span || name === undefined) return await handler(scope);
@@ -323,7 +324,6 @@ function refuseEverywhere({ verb, name }: ResourceRequestInfo, allowed: readonly
 
 /** The verb of the resource itself, or of a subresource that is a part or a view of it. Throws 404 and 405. */
 function genericHandler(verbs: Readonly<Record<string, ResourceHandler>>, info: ResourceRequestInfo, { row, store, custom }: ServedResource): ResourceHandler {
-  if (custom && row.namespaced && info.namespace === "" && info.verb !== "list" && info.verb !== "watch") throw new NotServed();
   const allowed: readonly string[] | undefined = info.subresource === "" ? row.verbs : row.subresources.find(({ name }) => name === info.subresource)?.verbs;
   if (!allowed && custom) throw notFound({ group: info.group, resource: info.resource }, info.name);
   if (!allowed || isElsewhere(info, row.namespaced)) throw new NotServed();

@@ -92,7 +92,7 @@ export function addonModule(addon: Addon, file: string | undefined, platform: "l
   if (file === undefined) return `throw new Error(${JSON.stringify(`${addon.package}: no addon for this platform`)});`; // its user has a fallback
   return `
 import embedded from ${JSON.stringify(file)} with { type: "file" };
-import { chmodSync, closeSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, lstatSync, mkdirSync, mkdtempSync, readFileSync, renameSync, writeFileSync, writeSync } from "node:fs";
 import { createHash } from "node:crypto";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -110,8 +110,15 @@ function fromMemory(bytes, target) {
   }
 }
 
+// Where everybody may write somebody else may have been before us: what lies there is not loaded.
+function ownDirectory(path) {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  const found = lstatSync(path), uid = process.getuid?.();
+  return uid === undefined || (found.isDirectory() && found.uid === uid && (found.mode & 0o022) === 0) ? path : mkdtempSync(path + "-");
+}
+
 function fromDirectory(bytes, target) {
-  const directory = globalThis[Symbol.for("coracle.nativeDirectory")] ?? join(tmpdir(), "coracle-native-" + (process.getuid?.() ?? 0));
+  const directory = globalThis[Symbol.for("coracle.nativeDirectory")] ?? ownDirectory(join(tmpdir(), "coracle-native-" + (process.getuid?.() ?? 0)));
   mkdirSync(directory, { recursive: true, mode: 0o700 });
   const path = join(directory, ${JSON.stringify(addon.package)} + "-" + createHash("sha256").update(bytes).digest("hex").slice(0, 16) + ".node");
   if (!existsSync(path)) {

@@ -43,6 +43,8 @@ export interface KubeletDeps {
   /** Who says that the machine goes down. Absent: nobody. */
   readonly shutdownNotices?: ShutdownNotices | undefined;
   readonly clock: Clock;
+  /** The server's clock, where that is another machine's; undefined: not told yet. */
+  readonly serverMs?: (() => number | undefined) | undefined;
   readonly random: Random;
   readonly log: Log;
   readonly events: Events;

@@ -1195,6 +1195,15 @@ test("what a pod has left that cannot be removed does not keep what others have,
   await eventually(() => node.counted("kubelet_orphan_pod_cleaned_volumes_errors"), (failed) => failed === 1);
 });
 
+test("the ids of users that a pod has left are another's", async () => {
+  const idsPerPod = 2 ** 31, all = [{ hostId: idsPerPod, containerId: 0, length: idsPerPod }]; // there are enough for one
+  mkdirSync(join(dataDir, "pods/gone"), { recursive: true });
+  writeFileSync(join(dataDir, "pods/gone/userns"), JSON.stringify({ uidMappings: all, gidMappings: all }));
+  await using node = await startNode({ maxPods: 1, userNamespaceIds: idsPerPod });
+  await node.create("web", { hostUsers: false });
+  await node.until("web", isReady);
+});
+
 test("a pod that nobody knows any more, and that the runtime cannot be asked about, keeps no other from being ended, and what it has until it can", async () => {
   const runtime = memoryRuntime({ nowMs: fastClock.nowMs });
   runtime.images.add("busybox:1");
@@ -1402,6 +1411,14 @@ test("on a machine that swaps the kubelet starts unless it was told not to", () 
   const settings = { ...KUBELET_DEFAULTS, nodeName: "n", nodeIps: [], hostname: "n", version: "v1.36.0", failSwapOn: true };
   expect(() => kubelet({ settings, machine } as unknown as KubeletDeps)).toThrow("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
   expect([settings, KUBELET_DEFAULTS].map((some) => kubeletConfiguration({ ...settings, ...some })["failSwapOn"])).toEqual([true, false]);
+});
+
+test("with the first cgroups a kubelet does not start where it may not, and where single processes are to be ended for want of memory", () => {
+  const machine = { os: "linux" as const, cpus: 1, memoryBytes: 1024 ** 3, swapBytes: 0, hugepages: [] } as unknown as MachineInfo;
+  const settings = { ...KUBELET_DEFAULTS, nodeName: "n", nodeIps: [], hostname: "n", version: "v1.36.0" };
+  const start = (some: object) => () => kubelet({ settings: { ...settings, ...some }, machine, cgroups: { version: 1 } } as unknown as KubeletDeps);
+  expect(start({ failCgroupV1: true })).toThrow("kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release");
+  expect(start({ configuration: { singleProcessOOMKill: false } })).toThrow("invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1");
 });
 
 test("a node cannot allow kernel parameters that are the whole machine's", () => {

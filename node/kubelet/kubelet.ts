@@ -80,9 +80,9 @@ export function kubelet(deps: KubeletDeps): Kubelet {
 
   // What pods are made of. Parts that need one another ask when it is time: nothing here is called before `run`.
   const objects = podObjects({ client, clock, log, signal, readsAnew: settings.readsObjectsAnew, onChange: (uid) => manager.worker(uid)?.wake() });
-  const tokens = tokenSource({ client, clock, random, log, signal });
+  const tokens = tokenSource({ client, clock, serverMs: deps.serverMs, random, log, signal });
   const certificates = podCertificates({
-    client, requests: deps.certificateRequests, nodeName: settings.nodeName, node: () => node.current(), clock, random, events, log, metrics, signal,
+    client, requests: deps.certificateRequests, nodeName: settings.nodeName, node: () => node.current(), clock, serverMs: deps.serverMs, random, events, log, metrics, signal,
     onChange(uid) {
       context.volumes.retryNow(uid);
       manager.worker(uid)?.wake();
@@ -213,6 +213,7 @@ function checkMachine({ settings, machine, cgroups }: KubeletDeps): void {
   if (sysctl !== undefined) throw new Error(sysctl);
   if (settings.failSwapOn && machine.swapBytes > 0) throw new Error("running with swap on is not supported, please disable swap or set --fail-swap-on flag to false");
   if (settings.failCgroupV1 && cgroups.version === 1) throw new Error("kubelet is configured to not run on a host using cgroup v1. cgroup v1 support is unsupported and will be removed in a future release");
+  if (settings.configuration["singleProcessOOMKill"] === false && cgroups.version === 1) throw new Error("failed to validate kubelet configuration, error: invalid configuration: singleProcessOOMKill must not be explicitly set to false when using cgroup v1");
 }
 
 async function deletePod(client: Client, pod: Pod, signal: AbortSignal): Promise<void> {

@@ -59,6 +59,8 @@ test.each<[string, Partial<Pod["spec"]>, RuntimePod, string]>([
   ["the app is done, the sidecar is not", { initContainers: sidecar, restartPolicy: "Never" }, runtime("app=exited:0 i2=exited:0 side=running"), "kill-pod"],
   ["an exit that all begin anew after", { initContainers: init, containers: [container("app", again("In")), container("b")], restartPolicy: "Never" }, runtime("app=exited:42 b=running i2=exited:0 i1=exited:0"), "end b, drop i1, drop i2, drop app"],
   ["an init container that makes all begin anew", { initContainers: [container("i1", again("NotIn"))], restartPolicy: "Never" }, runtime("i1=exited:1"), "drop i1"],
+  ["an exit that all begin anew after, be it a reboot: the pod had no run of its own yet", { initContainers: init, containers: [container("app", again("NotIn"))], restartPolicy: "Never" }, runtime("app=exited:255 i2=exited:0 i1=exited:0", { ready: false }), "drop i1, drop i2, drop app"],
+  ["… and then a sandbox", { initContainers: init, containers: [container("app", again("NotIn"))], restartPolicy: "Never" }, runtime("", { ready: false }), "kill-pod, sandbox#3, start i1"],
   ["all taken away: from the first", { initContainers: init, containers: [container("app", again("In"))], restartPolicy: "Never" }, runtime(""), "start i1"],
   ["an exit the rule does not mean", { containers: [container("app", again("In"))], restartPolicy: "Never" }, runtime("app=exited:1"), "kill-pod"],
   ["a rule to restart, against the policy", { containers: [container("app", { restartPolicy: "Never", restartPolicyRules: [{ action: "Restart", exitCodes: { operator: "In", values: [3] } }] })], restartPolicy: "Never" }, runtime("app=exited:3"), "start app"],

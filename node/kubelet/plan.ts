@@ -55,9 +55,10 @@ export interface PlanFacts { readonly pod: Pod; readonly runtime: RuntimePod; re
 
 export function planPod({ pod, runtime, probes, resize = () => "none" }: PlanFacts): PodPlan {
   const { changed, attempt, sandboxId } = sandboxChange(pod, runtime.sandboxes);
+  // Before the sandbox: with one of its containers left, a pod that has lost it, as by a reboot, might have had its one run.
+  if (restartsAll(pod, runtime)) return { killPod: false, createSandbox: false, sandboxId, attempt, kill: [], update: [], start: [], reset: containersToReset(pod, runtime) };
   if (changed) return planNewSandbox(pod, runtime, { attempt, sandboxId });
 
-  if (restartsAll(pod, runtime)) return { killPod: false, createSandbox: false, sandboxId, attempt, kill: [], update: [], start: [], reset: containersToReset(pod, runtime) };
   const named = allContainers(pod.spec);
   const draft: Draft = { killPod: false, kill: [], update: [], start: named.filter(({ kind, container }) => kind === "ephemeral" && !containerNamed(runtime, container.name)) };
   const initialized = planInit({ pod, runtime, probes, resize }, draft);

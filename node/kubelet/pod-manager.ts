@@ -343,13 +343,14 @@ export class PodManager {
 
   /** One that cannot be removed does not keep the others. */
   async #removeLeftBehind(): Promise<void> {
-    const { signal, log, worker: { context: { volumes, cgroups, metrics } } } = this.#deps;
+    const { signal, log, worker: { context: { volumes, cgroups, userNamespaces, metrics } } } = this.#deps;
     const left = [...await volumes.leftBehind()].filter((uid) => !this.#isThere(uid));
     let failed = 0;
     for (const uid of left) {
       try {
         await volumes.release(uid, { keepMessages: false, signal });
         cgroups.remove(uid);
+        await userNamespaces.release(uid);
       } catch (error) {
         signal.throwIfAborted();
         failed++;

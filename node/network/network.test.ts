@@ -21,7 +21,7 @@ import { masqueradeText } from "./masquerade.ts";
 import { tunnelGuardText } from "./tunnel-guard.ts";
 import { nodeNetwork } from "./network.ts";
 import { movedTo, type NetworkFacts, nodeAddresses } from "./node-ip.ts";
-import { noOverlay, type Peer } from "./overlay.ts";
+import { noOverlay, type Peer, peersOf, ROUTER_MAC_ANNOTATION } from "./overlay.ts";
 import { macFor, planVxlan } from "./vxlan-plan.ts";
 
 const { signal } = new AbortController();
@@ -238,6 +238,27 @@ test("what the tunnel knows of other nodes", () => {
   expect(planVxlan(peers, 6)).toMatchObject({ forwardings: new Map([["0a:58:0a:2a:02:00", "fd30::2"]]), unreachable: ["n3"] });
   expect(macFor("fd42::/64")).toMatch(/^0a:58(:[0-9a-f]{2}){4}$/);
   expect(planHostGateway(peers)).toEqual(new Map([["10.42.2.0/24", "172.30.0.2"], ["fd42:0:0:2::/64", "fd30::2"], ["10.42.3.0/24", "172.30.0.3"]]));
+});
+
+test("a node that says its end of the tunnel is another node's gets none of that one's packets", () => {
+  const honest = { name: "n2", ips: ["172.30.0.2"], podCidrs: ["10.42.2.0/24"] }, windows = { name: "w", ips: ["172.30.0.7"], podCidrs: ["10.42.7.0/24"], mac: "00:15:5d:aa:bb:cc" };
+  for (const mac of ["0a:58:0a:2a:02:00", "00:15:5d:aa:bb:cc"]) for (const at of [0, 1, 2]) {
+    const liar = { name: "n9", ips: ["172.30.0.9"], podCidrs: ["10.42.9.0/24"], mac };
+    const { forwardings, neighbours } = planVxlan([honest, windows].toSpliced(at, 0, liar), 4);
+    expect(forwardings.get("0a:58:0a:2a:02:00")).toBe("172.30.0.2");
+    if (at === 2) expect([forwardings.get("00:15:5d:aa:bb:cc"), neighbours.get("10.42.9.0")]).toEqual(["172.30.0.7", "0a:58:0a:2a:09:00"]); // who was there before
+  }
+});
+
+test("a node does not get packets of others by the range it registers with", () => {
+  const node = (name: string, ip: string, podCIDRs: string[], creationTimestamp: string) => ({ apiVersion: "v1", kind: "Node", metadata: { name, creationTimestamp, annotations: { [ROUTER_MAC_ANNOTATION]: "" } }, spec: { podCIDRs }, status: { addresses: [{ type: "InternalIP", address: ip }] } }) as never;
+  const own = node("n1", "172.30.0.1", ["10.42.1.0/24", "fd42:0:0:1::/64"], "2026-01-03T00:00:00Z");
+  const others = [
+    node("z", "172.30.0.9", ["10.42.2.0/24", "10.42.2.128/25", "10.42.1.128/25", "fd42::/56", "0.0.0.0/0", "172.30.0.0/24", "10.42.9.0/24"], "2026-01-05T00:00:00Z"),
+    node("n3", "172.30.0.3", ["10.42.3.0/24", "fd42:0:0:3::/64"], "2026-01-04T00:00:00Z"), node("n2", "172.30.0.2", ["10.42.2.0/24"], "2026-01-01T00:00:00Z"), own, node("y", "172.30.0.8", ["10.42.0.0/16"], "2026-01-05T00:00:00Z"),
+  ];
+  expect(peersOf(own, others).map(({ name, podCidrs }) => [name, ...podCidrs])).toEqual([["n2", "10.42.2.0/24"], ["n3", "10.42.3.0/24", "fd42:0:0:3::/64"], ["z", "10.42.9.0/24"]]);
+  expect(peersOf(own, others.slice(1, 4)).map(({ name }) => name)).toEqual(["n2", "n3"]);
 });
 
 test("a host's firewall that drops what it does not know lets through what is the cluster's, once, and other rules when it becomes something else", () => {

@@ -35,7 +35,7 @@ import { CNI_RESULTS } from "./cni-records.ts";
 import { allowThroughFirewall } from "./forward.ts";
 import { type Conntracking, type PreparedHost, prepareHost } from "./host.ts";
 import { MASQUERADE_TABLE, masqueradeText } from "./masquerade.ts";
-import { type Overlay, peerOf, podCidrsOf } from "./overlay.ts";
+import { type Overlay, peerOf, peersOf, podCidrsOf } from "./overlay.ts";
 import { ensurePodLinks } from "./pod-links.ts";
 import { ensureServiceRoutes } from "./service-routes.ts";
 import type { StableAddresses } from "./stable-addresses.ts";
@@ -118,7 +118,7 @@ export function nodeNetwork(options: NodeNetworkOptions): NodeNetwork {
     await makeBridge(podCidrs, mtu);
     await options.onBridge?.();
     writeConfig(cniConfig({ podCidrs, mtu, ipamDir: paths.ipam, ipam: options.addresses?.plugin }), podCidrs);
-    const self = peerOf(own), others = [...nodes.list()].filter(({ metadata }) => metadata.name !== nodeName).flatMap((node) => peerOf(node) ?? []);
+    const self = peerOf(own), others = peersOf(own, nodes.list());
     const { udpPort } = overlay;
     const passage = { clusterCidrs, ingressPorts: options.ingressPorts ?? [], tunnel: udpPort === undefined ? undefined : { udpPort, from: others.flatMap(({ ips }) => ips).toSorted() } };
     const guarding = tunnelGuardText({ udpPort, from: [...new Set(passage.tunnel?.from)] });

@@ -6,7 +6,7 @@
  *   none      somebody else's business: a cloud's routes, another CNI plugin
  */
 import type { Node } from "../../core/api/gen/core.v1.ts";
-import { type Family, parseCidr, parseIp } from "../../core/net/cidr.ts";
+import { type Cidr, cidrContains, cidrSize, cidrsOverlap, type Family, parseCidr, parseIp } from "../../core/net/cidr.ts";
 
 export interface Peer {
   readonly name: string;
@@ -39,6 +39,43 @@ export function peerOf(node: Readonly<Node>): Peer | undefined {
   const ips = (node.status?.addresses ?? []).filter(({ type, address }) => type === "InternalIP" && parseIp(address)).map(({ address }) => address);
   const mac = node.metadata.annotations?.[ROUTER_MAC_ANNOTATION];
   return podCidrs.length === 0 || ips.length === 0 ? undefined : { name: node.metadata.name, ips, podCidrs, ...(/^[0-9a-f]{2}(:[0-9a-f]{2}){5}$/.test(mac ?? "") ? { mac } : {}) };
+}
+
+/**
+ * Of what the other nodes say of themselves, what can be true, the oldest first. A node may register with any range and call itself as it likes: it does not get packets that are for pods of this
+ * node, for pods of a node that was there before, or for this machine.
+ */
+export function peersOf(own: Readonly<Node>, nodes: Iterable<Readonly<Node>>): Peer[] {
+  const others = [...nodes].filter(({ metadata }) => metadata.name !== own.metadata.name).toSorted(byAge);
+  const told = others.flatMap((node) => peerOf(node) ?? []);
+  const claims = [own, ...told].flatMap((one) => ("podCidrs" in one ? one.podCidrs : podCidrsOf(one)).map((text) => ({ by: one, text, range: parseCidr(text)! })));
+  const refused = new Set(overlapping(claims));
+  const ips = (peerOf(own)?.ips ?? []).map((text) => parseIp(text)!);
+  for (const claim of claims) if (claim.by !== own && ips.some((ip) => cidrContains(claim.range, ip))) refused.add(claim);
+  if (refused.size === 0) return told;
+  return told.map((peer) => ({ ...peer, podCidrs: claims.filter((claim) => claim.by === peer && !refused.has(claim)).map(({ text }) => text) })).filter(({ podCidrs }) => podCidrs.length > 0);
+}
+
+function byAge(a: Readonly<Node>, b: Readonly<Node>): number {
+  const [left, right] = [a, b].map(({ metadata: { creationTimestamp = "", name } }) => `${creationTimestamp} ${name}`) as [string, string];
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** Those that overlap one before them. Mostly there is none: who lies side by side is not compared with everybody. */
+function overlapping<T extends { readonly range: Cidr }>(claims: readonly T[]): T[] {
+  const sorted = claims.map((claim, order) => ({ claim, order, from: claim.range.base, until: claim.range.base + cidrSize(claim.range) })).toSorted((a, b) => a.claim.range.family - b.claim.range.family || (a.from < b.from ? -1 : a.from > b.from ? 1 : a.order - b.order));
+  const refused: T[] = [];
+  for (let at = 0, end: number; at < sorted.length; at = end) {
+    let { until } = sorted[at]!;
+    const { family } = sorted[at]!.claim.range;
+    for (end = at + 1; end < sorted.length && sorted[end]!.claim.range.family === family && sorted[end]!.from < until; end++) if (sorted[end]!.until > until) ({ until } = sorted[end]!);
+    const taken: Cidr[] = [];
+    for (const { claim } of sorted.slice(at, end).toSorted((a, b) => a.order - b.order)) {
+      if (taken.some((range) => cidrsOverlap(range, claim.range))) refused.push(claim);
+      else taken.push(claim.range);
+    }
+  }
+  return refused;
 }
 
 export function podCidrsOf({ spec = {} }: Readonly<Node>): readonly string[] {

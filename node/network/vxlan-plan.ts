@@ -5,7 +5,8 @@
  *   neighbour   10.42.1.0 has the MAC address 0a:58:0a:2a:01:00
  *   forwarding  that MAC address is at the node 192.168.1.11
  *
- * A device's MAC address follows from its node's pod CIDR, so nodes need not tell each other; only Windows chooses it by itself, and its nodes tell.
+ * A device's MAC address follows from its node's pod CIDR, so nodes need not tell each other; only Windows chooses it by itself, and its nodes tell. One that is another node's is not
+ * believed: packets for that one's pods would go to who says so.
  */
 import { createHash } from "node:crypto";
 import { type Family, formatIp, ipBytes, parseCidr, parseIp } from "../../core/net/cidr.ts";
@@ -22,16 +23,18 @@ export interface VxlanPlan {
   readonly unreachable: readonly string[];
 }
 
+/** `others`: those who were there first come first. */
 export function planVxlan(others: readonly Peer[], underlay: Family): VxlanPlan {
   const routes = new Map<string, string>(), neighbours = new Map<string, string>(), forwardings = new Map<string, string>();
   const unreachable: string[] = [];
+  const named = new Map(others.toReversed().map(({ name, podCidrs }) => [macFor(podCidrs[0]!), name]));
   for (const peer of others) {
     const node = ipOf(peer, underlay);
     if (node === undefined) {
       unreachable.push(peer.name);
       continue;
     }
-    const mac = peer.mac ?? macFor(peer.podCidrs[0]!);
+    const mac = peer.mac === undefined || (named.get(peer.mac) ?? peer.name) !== peer.name || forwardings.has(peer.mac) ? macFor(peer.podCidrs[0]!) : peer.mac;
     forwardings.set(mac, formatIp(parseIp(node)!));
     for (const podCidr of peer.podCidrs) {
       const hop = networkAddress(podCidr);

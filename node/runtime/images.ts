@@ -1,8 +1,8 @@
 /**
  * Images from archives instead of registries: OCI layouts and `docker save`'s, as .tar, .tar.gz, .tgz or .tar.zst. Imported by containerd's own client, so that CRI sees them.
  *
- * Archives in <data-dir>/agent/images are imported at start, those that have changed since; their images are pinned, because the kubelet's garbage collection could remove
- * what no registry could bring back.
+ * Archives in <data-dir>/agent/images are imported at start, those that have changed since; their images are pinned, as those are that somebody imports by hand, because the kubelet's garbage
+ * collection could remove what no registry could bring back.
  */
 import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -16,6 +16,8 @@ import type { RuntimePaths } from "./paths.ts";
 /** What CRI calls an image that garbage collection must leave alone. */
 const PINNED = "io.cri-containerd.pinned=pinned";
 export const NAMESPACE = "k8s.io";
+/** Without which no pod starts. In the bundle as images/pause.tar. */
+export const PAUSE_IMAGE = "coracle.local/pause:1";
 const ARCHIVE = /\.(tar|tar\.gz|tgz|tar\.zst)$/;
 /** A gigabyte of image on an SD card takes minutes. */
 const IMPORT_TIMEOUT_MS = 30 * 60_000;

@@ -34,7 +34,7 @@ import { removeDamagedDatabases, removeUnusableDatabases } from "./damaged-datab
 import { removeDeadSockets } from "./dead-sockets.ts";
 import { bootId, canLowerOomScore, canOverlay } from "./host-facts.ts";
 import { ensureHostsFile } from "./hosts-file.ts";
-import { importDirectory, importImages, untilCriKnows } from "./images.ts";
+import { importDirectory, importImages, PAUSE_IMAGE, untilCriKnows } from "./images.ts";
 import { endShimsThatMissedExits } from "./missed-exits.ts";
 import { type RuntimePaths, runtimePaths } from "./paths.ts";
 import { hostsFiles, NO_REGISTRIES, type Registries, registryAuths, writeHostsFiles } from "./registries.ts";
@@ -86,8 +86,6 @@ export interface ContainerRuntime extends Runnable {
 const FAILURES_OF_COMPONENTS = 2, FAILURES_OF_DATABASES = 3;
 
 const MACHINE_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/** Images without which no pod starts, and no garbage may be collected. In the bundle as images/pause.tar. */
-const PAUSE_IMAGE = "coracle.local/pause:1";
 
 export function containerRuntime(options: ContainerRuntimeOptions, { cri, mounts, clock, log }: ContainerRuntimeDeps): ContainerRuntime {
   const { asset, registries = NO_REGISTRIES, environment = {}, logLevel = "info", cniBinDirs = ["/opt/cni/bin"] } = options;

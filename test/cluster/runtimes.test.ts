@@ -33,6 +33,7 @@ test.concurrent.for(CHOSEN.map(([suite, oci], i) => ({ suite, oci, address: `172
   const images = (file: string) => host.ok(["env", `CORACLE_CONTAINER_RUNTIME_ENDPOINT=${endpoint}`, host.binary, "images", "import", file]);
   expect(await images(`${host.dataDir}/agent/current/images/pause.tar`)).toBe("imported coracle.local/pause:1\n");
   expect(await images(host.bring(join(IMAGES, "busybox.tar")))).toBe("imported docker.io/library/busybox:1\n");
+  expect(await host.ok(["env", `CORACLE_CONTAINER_RUNTIME_ENDPOINT=${endpoint}`, host.binary, "images", "list"])).toMatch(/^docker\.io\/library\/busybox:1\tsha256:[0-9a-f]{64}\tpinned$/m);
   await eventually("the default account is there", () => kubectl("get", "serviceaccount", "default"));
   await host.apply(readFileSync(join(import.meta.dirname, "runtimes.yaml"), "utf8"));
 

@@ -70,6 +70,14 @@ test("what is asked is a review with an empty answer, of objects as they are sto
   });
 });
 
+test("what is left of an object for one who applies may have no metadata: it comes back with none, or the webhook's labels", async () => {
+  const { metadata: _, ...rest } = widget("w");
+  const asked = (metadata: object | undefined) => convert((review) => ({ convertedObjects: converted(review).map((object) => ({ ...object, ...(metadata && { metadata }) })) }), [rest as unknown as ApiObject]);
+  expect(await asked({ creationTimestamp: null })).toEqual([{ apiVersion: "x.io/v2", kind: "Widget", metadata: {} }]);
+  expect(await asked({ labels: { a: "b" } })).toEqual([{ apiVersion: "x.io/v2", kind: "Widget", metadata: { labels: { a: "b" } } }]);
+  expect(await asked(undefined)).toBe(`${ONE} returned invalid metadata: missing metadata in converted object`);
+});
+
 const ONE = "500 conversion webhook for x.io/v1, Kind=Widget";
 test.each<[string, (asked: Asked) => object, readonly ApiObject[], string]>([
   ["says no", () => ({ result: { status: "Failure", message: "not today" } }), [widget("w")], `${ONE} failed: not today`],

@@ -103,8 +103,14 @@ function batchesOf(objects: readonly Readonly<ApiObject>[]): (readonly Readonly<
   return batches;
 }
 
-/** As it is stored: the store knows its version. */
-function unversioned({ metadata: { resourceVersion: _, ...metadata }, ...object }: Readonly<ApiObject>): object { return { ...object, metadata }; }
+/** As it is stored: the store knows its version. What is left of an object for one who applies may have no metadata. */
+function unversioned(object: Readonly<ApiObject>): object {
+  if (!("metadata" in object)) return object;
+  const { resourceVersion: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+function metadataOf({ metadata }: { readonly metadata?: ApiObject["metadata"] }): Partial<ApiObject["metadata"]> { return metadata ?? {}; }
 
 /** What came back is not what was asked for. */
 class Misfit extends Error {
@@ -169,12 +175,12 @@ function withMetadata(object: Readonly<Record<string, unknown>>, original: Reado
   const { metadata: told } = object;
   const identity = isMap(told) ? told : {};
   for (const [field, name] of IDENTITY) {
-    const [before, after] = [original.metadata[field] ?? "", identity[field] ?? ""];
+    const [before, after] = [metadataOf(original)[field] ?? "", identity[field] ?? ""];
     if (before !== after) throw new Misfit(`invalid object: must have the same ${name}: ${before} != ${textOf(after)}`);
   }
   if (told === undefined) throw new Misfit(`invalid metadata: missing metadata in converted object`);
   if (!isMap(told)) throw new Misfit(`invalid metadata: invalid metadata of type ${goType(told)} in converted object`);
-  const { labels: _, annotations: __, ...kept } = original.metadata;
+  const { labels: _, annotations: __, ...kept } = metadataOf(original);
   const changed = Object.fromEntries((["labels", "annotations"] as const).flatMap((field) => {
     const value = told[field];
     if (value === undefined || value === null) return [];
@@ -187,7 +193,7 @@ function checked(field: "labels" | "annotations", value: unknown, original: Read
   if (!isMap(value)) throw new Misfit(`invalid metadata: invalid metadata.${field} of type ${goType(value)} in converted object`);
   for (const [key, text] of Object.entries(value)) if (typeof text !== "string") throw new Misfit(`invalid metadata: metadata.${field}[${key}] must be a string, but is ${goType(text)} in converted object`);
   const texts = value as Readonly<Record<string, string>>;
-  const errors = Bun.deepEquals(original.metadata[field] ?? {}, texts) ? [] : field === "labels" ? validateLabels(texts, "metadata.labels") : annotationErrors(texts);
+  const errors = Bun.deepEquals(metadataOf(original)[field] ?? {}, texts) ? [] : field === "labels" ? validateLabels(texts, "metadata.labels") : annotationErrors(texts);
   if (errors.length > 0) throw new Misfit(`invalid metadata: ${joinErrors(errors.map(formatFieldError))}`);
   return texts;
 }

@@ -9,6 +9,8 @@ test.each([
   ["application/json;q=0.5,application/yaml", "yaml"], ["text/html,application/xml;q=0.9,*/*;q=0.8", "json"], [KUBECTL_GET, "json Table v1"], [METADATA, "protobuf PartialObjectMetadata v1"],
   ["application/vnd.kubernetes.protobuf;as=Table;g=meta.k8s.io;v=v1,application/json;as=Table;g=meta.k8s.io;v=v1", "json Table v1"],
   ["application/json;as=Foo;g=meta.k8s.io;v=v1,application/yaml", "yaml"], ["application/json;pretty=1", "json pretty"],
+  ["*/*, application/yaml", "yaml"], ["application/*;q=0.9, application/vnd.kubernetes.protobuf;q=0.1", "protobuf"], ["*/*;as=Table;g=meta.k8s.io;v=v1, application/json", "json"],
+  ["application/yaml;q=x, application/json;q=0.1", "json"], ["application/yaml;g=;as=", "yaml"], ["application/yaml/x, application/json;as=Table=a", "json"], ['application/json;as="Table";g=meta.k8s.io;v=v1, application/yaml', "yaml"],
 ])("Accept: %s → %s", (accept, expected) => {
   const { encoding, convert, pretty } = negotiateOutput({ accept });
   expect([encoding, convert?.kind, convert?.version, pretty ? "pretty" : ""].filter(Boolean).join(" ")).toBe(expected);

@@ -4,7 +4,7 @@
  *   negotiateOutput({ accept: "application/json;as=Table;g=meta.k8s.io;v=v1,application/json", … })
  *     → { encoding: "json", convert: { group: "meta.k8s.io", version: "v1", kind: "Table" }, … }
  *
- * Clauses are tried in order of their q, then in the order given; one whose parameters we cannot honour is passed over. No clause left is a 406
+ * Clauses are tried in order of their q, what is named before what any may stand for, then in the order given; one whose parameters we cannot honour is passed over. No clause left is a 406
  * that lists what there is. The order of the media types offered is upstream's: the first is the answer to a missing Accept header.
  *
  * Source: kubernetes v1.36 apiserver/pkg/endpoints/handlers/negotiation/negotiate.go, apiserver/pkg/endpoints/handlers/rest.go
@@ -108,30 +108,39 @@ export function convertibleToMeta({ group, version, kind }: GroupVersionKind, en
 
 export interface AcceptClause { readonly type: string; readonly subtype: string; readonly q: number; readonly params: ReadonlyMap<string, string> }
 
-/** The clauses of an Accept header, best first. */
+/** The clauses of an Accept header, best first. Source: github.com/munnerz/goautoneg */
 export function parseAccept(header: string): AcceptClause[] {
   const clauses: AcceptClause[] = [];
   for (const part of header.split(",")) {
-    const [range = "", ...rest] = part.split(";").map((piece) => piece.trim());
-    if (range === "") continue;
-    const [type = "", subtype = type === "*" ? "*" : ""] = range.split("/", 2).map((piece) => piece.trim());
-    if (subtype === "") continue;
+    const [range = "", ...rest] = trimmed(part).split(";");
+    const [type = "", subtype = type === "*" ? "*" : "", ...more] = range.split("/").map(trimmed);
+    if (subtype === "" || more.length > 0) continue;
     const params = new Map<string, string>();
     let q = 1;
     for (const param of rest) {
-      const equals = param.indexOf("=");
-      if (equals < 0) continue;
-      const name = param.slice(0, equals).trim();
-      const value = param.slice(equals + 1).trim();
-      if (name === "q") q = Number.parseFloat(value) || 0;
-      else params.set(name, unquote(value));
+      const [name = "", value = "", ...others] = param.split("=");
+      if (value === "" || others.length > 0) continue;
+      if (trimmed(name) === "q") q = Number.isNaN(Number(value)) || value.includes(" ") ? 0 : Number(value);
+      else params.set(trimmed(name), trimmed(value));
     }
     clauses.push({ type, subtype, q, params });
   }
-  return clauses.sort((a, b) => b.q - a.q); // stable: equals stay in the order given
+  return inOrder(clauses);
 }
 
-function unquote(value: string): string { return /^".*"$/.test(value) ? value.slice(1, -1) : value; }
+function trimmed(text: string): string { return text.replace(/^ +| +$/g, ""); }
+
+/** Upstream likes what is named more than what any may stand for, whatever its q, wherever it compares the two: so they are compared as there, each with those before it. */
+function inOrder(clauses: AcceptClause[]): AcceptClause[] {
+  const isBefore = (a: AcceptClause, b: AcceptClause): boolean => a.q > b.q || (a.type !== "*" && b.type === "*") || (a.subtype !== "*" && b.subtype === "*");
+  for (let last = 1; last < Math.min(clauses.length, CLAUSES_MAX); last++) {
+    for (let at = last; at > 0 && isBefore(clauses[at]!, clauses[at - 1]!); at--) [clauses[at - 1], clauses[at]] = [clauses[at]!, clauses[at - 1]!];
+  }
+  return clauses;
+}
+
+/** As many are looked at: nobody sends more, and each is compared with those before it. */
+const CLAUSES_MAX = 64;
 
 function choose(accept: string, encodings: readonly Encoding[], convertible: Convertible): Output | undefined {
   if (accept === "") return { encoding: encodings[0]!, pretty: false, convert: undefined, contentType: MEDIA_TYPES[encodings[0]!] };

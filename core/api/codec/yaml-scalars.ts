@@ -1,5 +1,5 @@
 /**
- * What a plain text in YAML 1.1 would be read as by go-yaml, for those who write texts.
+ * What a plain text in YAML 1.1 is read as by go-yaml, and would be, for those who write texts.
  *
  * Source: go.yaml.in/yaml/v2 {resolve,encode}.go
  */
@@ -30,11 +30,24 @@ function isFloat(text: string): boolean {
 function isStyledFloat(text: string): boolean { return /^[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?$/.test(text) && Number.isFinite(Number(text)); }
 
 /** Of 64 bits, with a sign or without. */
-function isInteger(text: string): boolean {
+function isInteger(text: string): boolean { return integerIn(text) !== undefined; }
+
+/** More are no number of 64 bits in any base, and would take long to read. */
+const DIGITS_MAX = 128;
+
+function integerIn(text: string): bigint | undefined {
   const [, sign = "", digits] = /^([-+]?)(0[xX][0-9a-fA-F]+|0[bB][01]+|0[oO][0-7]+|0[0-7]*|[1-9][0-9]*)$/.exec(text) ?? [];
-  if (digits === undefined) return false;
+  if (digits === undefined || digits.length > DIGITS_MAX) return undefined;
   const value = BigInt(/^0[0-7]+$/.test(digits) ? `0o${digits.slice(1)}` : digits);
-  return sign === "-" ? value <= 2n ** 63n : value < (sign === "+" ? 2n ** 63n : 2n ** 64n);
+  return (sign === "-" ? value <= 2n ** 63n : value < (sign === "+" ? 2n ** 63n : 2n ** 64n)) ? (sign === "-" ? -value : value) : undefined;
+}
+
+/** A whole number, a float, or undefined: neither. Those that are no numbers to anybody else, .inf and .nan, are not among them. */
+export function numberIn(text: string): bigint | number | undefined {
+  if (text.startsWith(".")) return isFloat(text) ? Number(text) : undefined;
+  if (!SIGNED.test(text)) return undefined;
+  const plain = text.replaceAll("_", "");
+  return integerIn(plain) ?? (isStyledFloat(plain) ? Number(plain) : undefined);
 }
 
 function isTimestamp(text: string): boolean {

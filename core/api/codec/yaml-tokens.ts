@@ -4,7 +4,7 @@
  *
  * Source: go.yaml.in/yaml/v2 scannerc.go
  */
-import { CST, Lexer } from "yaml";
+import { type CST, Lexer } from "yaml";
 
 /** What the lexer does not show. */
 interface Inside {
@@ -28,13 +28,16 @@ export function laxLexer(): Lexer {
   return lexer;
 }
 
-/** The last token of a text that ends without a line break: a block scalar there has none to keep. Mutates. */
+/** The last token of a text that ends without a line break: a block scalar there has none to keep. Mutates. What stands before the end is not looked at: it may nest as deep as the text is long. */
 export function endedWithin(token: CST.Token): CST.Token {
   if (token.type !== "document") return token;
-  CST.visit(token, ({ value }) => {
-    if (value?.type !== "block-scalar" || /\n *$/.test(value.source)) return;
-    const header = value.props.find((prop) => prop.type === "block-scalar-header") as CST.SourceToken | undefined;
-    if (header) header.source = `${header.source.replace(/[-+]/, "")}-`;
-  });
+  let at: CST.Token | null | undefined = token.value;
+  while (at && "items" in at) {
+    const last: CST.CollectionItem | undefined = at.items.at(-1);
+    at = last?.value ?? last?.key;
+  }
+  if (at?.type !== "block-scalar" || /\n *$/.test(at.source)) return token;
+  const header = at.props.find((prop) => prop.type === "block-scalar-header") as CST.SourceToken | undefined;
+  if (header) header.source = `${header.source.replace(/[-+]/, "")}-`;
   return token;
 }

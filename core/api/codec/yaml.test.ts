@@ -86,7 +86,10 @@ test.each([
 test.each([
   ["\"", "yaml: found unexpected end of stream"], ["a: 'x", "yaml: found unexpected end of stream"], ["@a", "yaml: found character that cannot start any token"], ["a: @b", "yaml: found character that cannot start any token"],
   ["a: b: c", "yaml: mapping values are not allowed in this context"], ["metadata:\n name: n\n  x: y\n", "yaml: line 3: mapping values are not allowed in this context"], ["- a\n b: c", "yaml: line 2: mapping values are not allowed in this context"],
-  ["*a", "yaml: unknown anchor 'a' referenced"],
+  ["*a", "yaml: unknown anchor 'a' referenced"], ["<<: 1e3\n", "yaml: map merge requires map or sequence of maps as the value"], ["a: - - b", "yaml: block sequence entries are not allowed in this context"],
+  ["x: 1\na: - b\n", "yaml: line 2: block sequence entries are not allowed in this context"], ["[,]", "yaml: did not find expected node content"], ["x: 1\ny: [1,,2]\n", "yaml: line 1: did not find expected node content"],
+  ["[1,\n", "yaml: line 1: did not find expected node content"], ["x: 1\nz: 3\ny: [1\n", "yaml: line 3: did not find expected ',' or ']'"], ["a: {b: 1] \n", "yaml: did not find expected ',' or '}'"],
+  ["x: 1\na: {b: 1]\nc: 2\n", "yaml: line 1: did not find expected ',' or '}'"],
 ])("%j is refused in go-yaml's words", (text, message) => expect(() => parseYaml(text)).toThrow(new RegExp(`^${RegExp.escape(message)}$`)));
 
 test("JSON that YAML refuses is refused", () => {
@@ -105,6 +108,28 @@ test("what a client sends is read in a moment, or not at all: nobody is served m
   expect(() => readYaml(`a: "${"x".repeat(1024 * 1024)}"`)).toThrow("yaml: document is longer than 1048576 characters: send JSON instead");
   expect(readYaml(`{"a": "${"x".repeat(1024 * 1024)}"}`).value).toEqual({ a: "x".repeat(1024 * 1024) });
   expect(parseYaml(`a: "${"x".repeat(1024 * 1024)}"`)).toEqual({ a: "x".repeat(1024 * 1024) }); // of a file
+});
+
+test.each<[text: string, value: unknown]>([
+  ["0X1f", 31], ["-0XA", -10], ["0O17", 15], ["0B11", 3], ["0o4_", 4], ["-_3", -3], ["+_.3", 0.3], ["-2e_8", -200_000_000], ["0_", 0], ["017", 15], ["08", 8], ["-0b11", -3],
+  [".98_", ".98_"], ["0b_", "0b_"], ["0x_", "0x_"], ["0x1g", "0x1g"], ["1__0", 10], ["18446744073709551615", Number("18446744073709551615")], ["-9223372036854775809", Number("-9223372036854775809")], ["0".repeat(200), 0],
+  ["!!float 1", 1], ["!!float 0x10", 16], ["!!float '2.5'", 2.5],
+])("as go-yaml reads it: %s", (text, value) => expect(parseYaml(`a: ${text}`)).toEqual({ a: value }));
+
+test("what is no number and said to be one is refused; floats as keys are written as Go writes them", () => {
+  expect(() => parseYaml("a: !!float x")).toThrow(/^yaml: cannot decode !!str `x` as a !!float$/);
+  expect(() => parseYaml("a: !!float .inf")).toThrow("json: unsupported value: +Inf");
+  expect(parseYaml("1E+6: 1\n1.50: 2\n0X8: 3\n")).toEqual({ "1e+06": 1, "1.5": 2, 8: 3 });
+});
+
+test.each([
+  ["brackets", "[".repeat(20_000)], ["braces", "{a: ".repeat(20_000)], ["dashes", "- ".repeat(20_000)], ["keys that are maps", "? ".repeat(20_000)],
+])("a text that nests without end is refused at once, however it ends: %s", (_, text) => {
+  expect(() => readYaml(text)).toThrow("yaml: exceeded max depth"); // after many minutes, and with gigabytes, it was
+}, 120_000);
+
+test("what is said to be ordered is a list like any", () => {
+  expect(parseYaml("a: !!omap\n- x: 1\n- x: 2\nb: !!pairs [c: 1, c: 2]")).toEqual({ a: [{ x: 1 }, { x: 2 }], b: [{ c: 1 }, { c: 2 }] });
 });
 
 test("what looks like a number and is none that a double holds is a text", () => {

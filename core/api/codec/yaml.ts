@@ -14,9 +14,11 @@
 import {
   Composer, type CST, type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, Parser, type DocumentOptions, type ParseOptions, type Scalar, type SchemaOptions, type Tags, type YAMLMap, type YAMLParseError,
 } from "yaml";
+import { goFloat } from "../meta/go-float.ts";
 import { goQuote } from "../meta/go-quote.ts";
 import { DEPTH_MAX, inKeyOrder, setKey, type JsonObject, type JsonValue } from "./json-document.ts";
 import { parseJson } from "./json.ts";
+import { numberIn } from "./yaml-scalars.ts";
 import { endedWithin, laxLexer } from "./yaml-tokens.ts";
 import { writeYaml } from "./yaml-writer.ts";
 
@@ -24,8 +26,6 @@ type Tag = Exclude<Tags[number], string>;
 
 const TIMESTAMP = "tag:yaml.org,2002:timestamp";
 const INT = "tag:yaml.org,2002:int";
-/** go-yaml reads YAML 1.2's octal too. */
-const OCTAL: Tag = { tag: INT, identify: () => false, default: true, test: /^[-+]?0o[0-7]+$/, resolve: (text: string) => BigInt(text.replace(/^[-+]/, "")) * (text.startsWith("-") ? -1n : 1n) };
 /** Aliases that expand to more than this are an attack ("billion laughs"). */
 const ALIASES_MAX = 100;
 /** Anchors and aliases: each alias is looked for among all before it. */
@@ -34,17 +34,25 @@ const NAMES_MAX = 10_000;
 const LENGTH_MAX = 1024 * 1024;
 
 const FLOAT = "tag:yaml.org,2002:float";
-/** What looks like a number and is none that a double holds, e5 and 1e400, is a text to go-yaml. */
-const EXPONENT: Tag = {
-  tag: FLOAT, identify: () => false, default: true, test: /^[-+]?(?:\d[\d_]*)?(?:\.[\d_]*)?[eE][-+]?\d+$/,
+/** A plain text that go-yaml takes for a number. */
+const numbers = (tag: string, type: "bigint" | "number"): Tag =>
+  ({ tag, identify: () => false, default: true, test: { test: (text: string) => typeof numberIn(text) === type } as RegExp, resolve: (text: string) => numberIn(text) });
+/** What is said to be one, whatever it looks like. */
+const FLOAT_SAID: Tag = {
+  tag: FLOAT, identify: () => false, default: false,
   resolve(text: string) {
-    const value = Number.parseFloat(text.replaceAll("_", ""));
-    return Number.isFinite(value) ? value : text;
+    const value = INFINITE.test(text) ? Number.parseFloat(text.replace(/^([-+]?)\.inf$/i, "$1Infinity")) : numberIn(text);
+    if (value === undefined) throw new Error(`${CANNOT_DECODE}${text}\` as a !!float`);
+    return Number(value);
   },
 };
-/** Of a point alone, which managedFields have as a key, YAML 1.1 would make a number: go-yaml wants a digit, or .inf or .nan. */
-const withDigits = (tag: Tag): Tag => (tag.tag === FLOAT && "test" in tag && tag.test ? { ...tag, test: new RegExp(`^(?=.*[\\dfn])${tag.test.source}`, "i") } as Tag : tag);
-const tagsOf = (tags: Tags): Tags => [OCTAL, EXPONENT, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && tag.tag !== TIMESTAMP && tag.format !== "TIME").map(withDigits)];
+const CANNOT_DECODE = "cannot decode !!str `";
+/** The parser's own for these alone: numbers are go-yaml's. */
+const INFINITE = /^(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))$/;
+const isOurs = (tag: Tag): boolean => tag.tag === INT || tag.tag === TIMESTAMP || (tag.tag === FLOAT && "test" in tag && !tag.test?.test(".inf"));
+/** Which go-yaml takes for lists like any, and which are looked through for each of their entries. */
+const ORDERED: ReadonlySet<string> = new Set(["tag:yaml.org,2002:omap", "tag:yaml.org,2002:pairs"]);
+const tagsOf = (tags: Tags): Tags => [numbers(INT, "bigint"), numbers(FLOAT, "number"), FLOAT_SAID, ...tags.filter((tag): tag is Tag => typeof tag !== "string" && !isOurs(tag) && !ORDERED.has(tag.tag))];
 
 const OPTIONS: ParseOptions & DocumentOptions & SchemaOptions = {
   version: "1.1", intAsBigInt: true, uniqueKeys: false, strict: false, logLevel: "error", prettyErrors: false,
@@ -87,6 +95,7 @@ function guarded<T>(read: () => T): T {
   catch (error) {
     if (error instanceof RangeError) throw tooDeep(error);
     if (error instanceof ReferenceError) throw badAlias(error);
+    if (error instanceof Error && error.message.startsWith("Merge sources must be")) throw new YamlError("yaml: map merge requires map or sequence of maps as the value", { cause: error });
     throw error;
   }
 }
@@ -145,6 +154,7 @@ export function encodeYaml(value: unknown): string { return writeYaml(value); }
 function firstDocument(text: string, lines?: LineCounter): Document.Parsed | undefined {
   const [first] = new Composer(OPTIONS).compose(tokensOf(text, lines), true, text.length);
   const [error] = first?.errors ?? [];
+  if (error && /^maximum call stack/i.test(error.message)) throw tooDeep(error);
   if (error) throw new YamlError(`yaml: ${placed(text, error)}`, { cause: error });
   return first as Document.Parsed | undefined;
 }
@@ -185,12 +195,23 @@ const SCANNED: Readonly<Partial<Record<YAMLParseError["code"], string>>> = {
 };
 
 function placed(text: string, { code, message, pos: [start] }: YAMLParseError): string {
-  const scanned = code === "MISSING_CHAR" && !message.startsWith("Missing closing") ? undefined : SCANNED[code];
+  const scanned = code === "MISSING_CHAR" && !message.startsWith("Missing closing") ? undefined : SCANNED[code] ?? (message.startsWith("Unexpected block-seq-ind") ? "block sequence entries are not allowed in this context" : undefined);
   const colon = code.endsWith("_IMPLICIT_KEY") ? Math.max(0, text.slice(start).search(/:\s/)) : 0; // which has no key that it could belong to
   const line = text.slice(0, start + colon).split("\n").length;
-  const end = code === "MISSING_CHAR" ? /^Flow (?:map|sequence) must end with a (.)/.exec(message)?.[1] : undefined;
-  if (end !== undefined) return `line ${line}: did not find expected ${/[{[,:]\s*$/.test(text) ? "node content" : `',' or '${end}'`}`;
+  const end = UNENDED.exec(message)?.[1];
+  if (end !== undefined) return expected(text, start, /[{[,:]\s*$/.test(text.slice(0, start)) ? "node content" : `',' or '${end}'`);
+  if (message.startsWith(CANNOT_DECODE)) return message;
+  if (message.startsWith("Unexpected , in flow")) return expected(text, start, "node content");
   return scanned === undefined ? `line ${line}: ${lowerFirst(message)}` : line === 1 ? scanned : `line ${line}: ${scanned}`;
+}
+
+const UNENDED = /^Flow (?:map|sequence) (?:in block collection must be sufficiently indented and|must) end with a (.)/;
+
+/** What go-yaml's parser says: it counts lines from none on, and the end is after the last. */
+function expected(text: string, at: number, what: string): string {
+  const isEnd = text.slice(at).trim() === "";
+  const line = isEnd ? text.replace(/\n$/, "").split("\n").length : text.slice(0, at).split("\n").length - 1;
+  return `${line === 0 ? "" : `line ${line}: `}did not find expected ${what}`;
 }
 
 function lowerFirst(text: string): string { return text.charAt(0).toLowerCase() + text.slice(1); }
@@ -219,9 +240,7 @@ function plain(value: unknown, depth = 0): JsonValue {
   return (value ?? null) as JsonValue;
 }
 
-function goFloat(value: number): string { return Number.isNaN(value) ? "NaN" : value > 0 ? "+Inf" : "-Inf"; }
-
 function keyText(key: unknown): string {
   if (typeof key === "object") throw new YamlError(`yaml: unsupported map key of type: ${key === null ? "%!s(<nil>)" : "map[interface {}]interface {}"}, key: ${String(key)}`);
-  return String(key);
+  return typeof key === "number" ? goFloat(key) : String(key);
 }

@@ -77,6 +77,8 @@ export function formatDurationNs(ns: bigint): string {
   return minutes < 60n ? `${minutes}m${seconds}` : `${minutes / 60n}h${minutes % 60n}m${seconds}`;
 }
 
+export function formatDurationMs(ms: number): string { return formatDurationNs(BigInt(Math.round(ms * 1e6))); }
+
 /** value / 10^places without trailing zeros. */
 function decimal(value: bigint, places: number): string {
   const digits = value.toString().padStart(places + 1, "0");

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addQuantity, canonicalQuantity, compareQuantities, parseQuantity, roundedToMilli, subQuantity } from "./quantity.ts";
+import { addQuantity, canonicalQuantity, compareQuantities, parseQuantity, quotient, roundedToMilli, subQuantity } from "./quantity.ts";
 
 test.each([
   // written, canonical, whole units rounded up, thousandths rounded up
@@ -51,4 +51,9 @@ test("rounded up to thousandths, and left as it is where there is nothing to rou
 test("as a float it is what Go makes of it", () => {
   expect(["0.3", "2", "300m", "1.5Gi", "79059n", "-1e3", "88800287505782557727278020e18", "0.7e-3", "1e400"].map((text) => parseQuantity(text).approximate())).toEqual(
     [0.30000000000000004, 2, 0.3, 1610612736, 0.000079059, -1000, 8.880028750578256e43, 0.0007, Number.POSITIVE_INFINITY]);
+});
+
+test("how often one goes into another is reckoned in thousandths, as long as there are any", () => {
+  const of = (a: string, b: string) => quotient(parseQuantity(a), parseQuantity(b));
+  expect([of("4200m", "600m"), of("600m", "200m"), of("1", "3"), of("8E", "5E"), of("1", "0")]).toEqual([7, 3, 1000 / 3000, 1.6, Number.POSITIVE_INFINITY]);
 });

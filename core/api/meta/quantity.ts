@@ -4,7 +4,7 @@
  *   parseQuantity("1.5Gi").value()          1610612736n, rounded up to a whole
  *   parseQuantity("250m").milliNumber()     250
  *   parseQuantity("0.5").toString()         "500m": canonical
- *   addQuantity(a, b), subQuantity(a, b), compareQuantities(a, b)
+ *   addQuantity(a, b), subQuantity(a, b), compareQuantities(a, b), quotient(a, b)
  *
  * Three families of suffixes: decimal (n u m k M G T P E), binary (Ki Mi Gi Ti Pi Ei), exponent (e3). A quantity keeps its family; sums keep
  * the first's. What was parsed prints as it was written when upstream would do so too (it skips normalising what looks canonical).
@@ -182,6 +182,14 @@ export function compareQuantity(a: Quantity, b: Quantity): -1 | 0 | 1 {
   const left = at(a, scale);
   const right = at(b, scale);
   return left < right ? -1 : left > right ? 1 : 0;
+}
+
+/** What is larger has no thousandths that int64 holds. */
+const WHOLE_WITH_MILLI_MAX = INT64_MAX / 1000n;
+
+/** How often `b` goes into `a`: of whole thousandths where both have them, as upstream reckons it. As fractions 4.2 by 0.6 is more than 7. */
+export function quotient(a: Quantity, b: Quantity): number {
+  return a.value() <= WHOLE_WITH_MILLI_MAX && b.value() <= WHOLE_WITH_MILLI_MAX ? a.milliNumber() / b.milliNumber() : a.number() / b.number();
 }
 
 /** Of strings: for sorting and for semantic equality (`1000m` is `1`). */

@@ -172,5 +172,6 @@ test("what a patch has looked into has its keys in order, the rest is as it was"
 
 test("of lists in a list upstream tells where the first item is one", () => {
   const merged = (live: unknown) => caught(() => applyStrategicMerge({ spec: { containers: live } } as JsonMap, { spec: { containers: [[{}]] } }, POD)).message;
+  expect(caught(() => applyStrategicMerge({ spec: { volumes: [] } } as JsonMap, { spec: { volumes: [1] } }, POD)).message).toBe("expected a map[string]interface {}, but received a int64");
   expect([merged([]), merged([{ name: "a" }])]).toEqual(["lists of lists are not supported", "list element types are not identical: [[map[name:a]] [[map[]]]]"]);
 });

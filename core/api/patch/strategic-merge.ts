@@ -171,7 +171,7 @@ function mergeList(original: List, patch: List, field: FieldSchema, deletes: boo
   const items: SchemaNode | undefined = field.node.list?.items;
   if (itemKind(original, patch) !== "map") {
     const list = deletes ? original.filter((item) => !patch.includes(item))
-      : orderMerged([...new Set([...original, ...patch])], { patchOrder: patch, liveOrder: original, mergeKey: undefined });
+      : orderMerged([...new Set([...original, ...patch])], { patchOrder: patch, liveOrder: original, mergeKey: field.patchMergeKey });
     return { list, liveOrder: original };
   }
   const { patchMergeKey } = field;

@@ -33,6 +33,12 @@ test("sidecars are resized, init containers that end are not", () => {
   expect(cpu(status, init({ restartPolicy: "Always" }))).toEqual(["1400m", "1400m"]);
 });
 
+test("beside sidecars an amount is written as the container's own", () => {
+  const init = (requests: object, more: object = {}): object => ({ name: "i", image: "i", resources: { requests }, ...more });
+  const initContainers = [init({ cpu: "3k" }, { restartPolicy: "Always" }), init({ cpu: "500Mi" })] as NonNullable<PodSpec["initContainers"]>;
+  expect(cpu({}, { initContainers })[0]).toBe("524291000");
+});
+
 test("a pod as a whole counts by what it wants", () => {
   expect(cpu({ resources: requirements("900m"), allocatedResources: { cpu: "900m" } }, { resources: requirements("700m") as NonNullable<PodSpec["resources"]> })).toEqual(["700m", "700m"]);
 });

@@ -66,7 +66,7 @@ function podTotal({ spec, status }: Readonly<Pod>, which: "requests" | "limits")
       total = add(total, own);
       sidecars = add(sidecars, own);
       starting = most(starting, sidecars);
-    } else starting = most(starting, add(sidecars, own));
+    } else starting = most(starting, add(own, sidecars)); // written as the container writes it
   }
   total = most(total, starting);
   for (const [name, quantity] of amountsOf(spec.resources?.[which])) if (name === "cpu" || name === "memory" || name.startsWith("hugepages-")) total.set(name, quantity);

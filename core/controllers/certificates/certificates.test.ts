@@ -46,20 +46,21 @@ function reviewingApi() {
 }
 
 test("a kubelet's requests are approved and signed; others are left to the administrator, wrong ones fail", () =>
-  withControllers((deps) => [csrApprovingController({ ...deps, approveServing: true }), csrSigningController({ ...deps, authorityFor: () => ca })], async (api, call) => {
+  withControllers((deps) => [csrApprovingController({ ...deps, approveServing: true, serverNames: ["kubernetes"] }), csrSigningController({ ...deps, authorityFor: () => ca })], async (api, call) => {
     const requests = api.client.resource(CERTIFICATE_SIGNING_REQUESTS);
-    await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {}, status: { addresses: [{ type: "Hostname", address: "n1.example.com" }] } } as never, call);
+    await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n1" }, spec: {}, status: { addresses: [{ type: "Hostname", address: "n1.example.com" }, { type: "InternalDNS", address: "kubernetes" }] } } as never, call);
     const serving = { signerName: KUBELET_SERVING, usages: ["digital signature", "server auth"] as never, username: "system:node:n1", groups: ["system:nodes"] };
     await requests.create(await request("bootstrap", {}), call);
     await requests.create(await request("stranger", { groups: ["system:authenticated"] }), call);
     await requests.create(await request("serving", { ...serving, dnsNames: ["n1.example.com"] }), call);
     await requests.create(await request("forged-name", { ...serving, dnsNames: ["kubernetes.default.svc"] }), call);
+    await requests.create(await request("servers-name", { ...serving, dnsNames: ["n1.example.com", "kubernetes"] }), call);
     const wrong = await requests.create(await request("wrong", { organization: "system:masters" }), call);
     await requests.updateStatus({ ...wrong, status: { conditions: [{ type: "Approved", status: "True" }] } }, call); // by an administrator who did not look
     const state = () => Object.fromEntries(api.all(CERTIFICATE_SIGNING_REQUESTS).map(({ metadata, status }) => [metadata.name, [...(status?.conditions ?? []).map(({ type }) => type), ...(status?.certificate ? ["issued"] : [])].join()]));
     const unfit = await requests.create(await request("unfit", { usages: ["server auth"] as never }), call);
     await requests.updateStatus({ ...unfit, status: { conditions: [{ type: "Approved", status: "True" }] } }, call);
-    await eventually(state, (seen) => JSON.stringify(seen) === JSON.stringify({ bootstrap: "Approved,issued", stranger: "", serving: "Approved,issued", "forged-name": "", wrong: "Approved,Failed", unfit: "Approved,Failed" }));
+    await eventually(state, (seen) => JSON.stringify(seen) === JSON.stringify({ bootstrap: "Approved,issued", stranger: "", serving: "Approved,issued", "forged-name": "", "servers-name": "", wrong: "Approved,Failed", unfit: "Approved,Failed" }));
     expect(api.all(CERTIFICATE_SIGNING_REQUESTS).find(({ metadata }) => metadata.name === "unfit")?.status?.conditions?.[1]).toMatchObject({ message: "usages did not match [client auth digital signature key encipherment]" });
     const failed = api.all(CERTIFICATE_SIGNING_REQUESTS).find(({ metadata }) => metadata.name === "wrong");
     expect(failed?.status?.conditions?.[1]).toMatchObject({ reason: "SignerValidationFailure", message: "subject organization is not system:nodes" });

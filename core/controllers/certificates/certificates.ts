@@ -22,6 +22,7 @@ import type { ControllerDeps } from "../deps.ts";
 import { BY_NODE_NAME, isOwnNode, machineOfRequest, NAME_TAKEN, nodeNameOf, nodeNameProblem } from "./node-name.ts";
 import { hasCondition, isApproved, KUBELET_CLIENT, KUBELET_SERVING, kubeletClientProblem, kubeletServingProblem, NODE_PREFIX, refusal, requestOf, usagesOf } from "./requests.ts";
 import { revocations } from "./revoked.ts";
+import { foreignName } from "./serving-names.ts";
 
 type Csr = Readonly<CertificateSigningRequest>;
 type Deps = Pick<ControllerDeps, "client" | "informers" | "clock">;
@@ -42,7 +43,7 @@ const AGAIN_MS_MAX = 1_000_000;
 /** Who signs for a signer name; undefined: not us. */
 export type AuthorityFor = (signerName: string) => Authority | undefined;
 
-export function csrApprovingController({ client, informers, clock, approveServing }: Deps & { readonly approveServing: boolean }): Controller {
+export function csrApprovingController({ client, informers, clock, approveServing, serverNames = [] }: Deps & { readonly approveServing: boolean; /** What API servers are called: no node's names. */ readonly serverNames?: readonly string[] | undefined }): Controller {
   const revoked = revocations({ client, informers, clock });
   const requests = informers.of(CERTIFICATE_SIGNING_REQUESTS);
   const nodes = informers.of(NODES);
@@ -116,9 +117,7 @@ export function csrApprovingController({ client, informers, clock, approveServin
     if (kubeletServingProblem(request, usagesOf(csr)) !== undefined) return false;
     if (username !== request.subject.commonName) return false;
     const node = nodes.get(objectKey("", username.slice(NODE_PREFIX.length)));
-    if (node === undefined) return false;
-    const names = new Set([node.metadata.name, ...(node.status?.addresses ?? []).map(({ address }) => address)]);
-    return [...request.altNames.dnsNames, ...request.altNames.ipAddresses].every((name) => names.has(name));
+    return node !== undefined && foreignName(request.altNames, node, { nodes: nodes.list(), servers: serverNames }) === undefined;
   }
 }
 

@@ -18,3 +18,16 @@ test.each([
   const { signal } = new AbortController();
   expect(await evaluate(autoscaler, { specReplicas: 2, statusReplicas: 2, selector: "app=web", pods: [] }, { source, settings: AUTOSCALING, nowMs: 0, computed: (_, work) => work(), signal })).toMatchObject({ replicas, metric });
 });
+
+test.each([
+  ["it cannot be had", none, "unable to get metric rps: none of those"],
+  ["there are no pods", async () => new Map(), "no pods returned by selector while calculating replica count"],
+])("of a metric of pods that calls for nothing, since %s, just that is told", async (_, pods, message) => {
+  const source: MetricsSource = { resource: none, pods, object: none, external: none };
+  const metrics = [{ type: "Pods", pods: { metric: { name: "rps" }, target: { type: "AverageValue", averageValue: "1" } } }];
+  const autoscaler = { metadata: { name: "web", namespace: "ns" }, spec: { scaleTargetRef: { kind: "Deployment", name: "web" }, maxReplicas: 9, metrics } } as unknown as HorizontalPodAutoscaler;
+  const { signal } = new AbortController();
+  const { failures, error } = await evaluate(autoscaler, { specReplicas: 2, statusReplicas: 2, selector: "app=web", pods: [] }, { source, settings: AUTOSCALING, nowMs: 0, computed: (_type, work) => work(), signal });
+  expect(failures).toEqual([{ reason: "FailedGetPodsMetric", message }]);
+  expect(error).toBe(`invalid metrics (1 invalid out of 1), first error is: failed to get pods metric value: ${message}`);
+});

@@ -127,8 +127,9 @@ class MetricEvaluation {
 
   async #pods({ metric, target }: PodsMetricSource): Promise<One> {
     const { source, signal } = this.#deps;
-    const { replicas, average } = await this.#failing("FailedGetPodsMetric", { told: (message) => `unable to get metric ${metric.name}: ${message}`, around: "failed to get pods metric value" }, async () =>
-      byAverage({ ...this.#state(""), metrics: await source.pods({ namespace: this.#namespace, selector: this.#target.selector, metric: metric.name, metricSelector: metric.selector, signal }) }, parseQuantity(target.averageValue ?? "0").milliNumber()));
+    const fetch = async () => await source.pods({ namespace: this.#namespace, selector: this.#target.selector, metric: metric.name, metricSelector: metric.selector, signal }).catch((cause: unknown) => { throw new Error(`unable to get metric ${metric.name}: ${messageOf(cause)}`, { cause }); });
+    const { replicas, average } = await this.#failing("FailedGetPodsMetric", { told: (message) => message, around: "failed to get pods metric value" }, async () =>
+      byAverage({ ...this.#state(""), metrics: await fetch() }, parseQuantity(target.averageValue ?? "0").milliNumber()));
     return { replicas, name: `pods metric ${metric.name}`, status: { type: "Pods", pods: { metric, current: { averageValue: milliQuantity(average).toString() } } } };
   }
 

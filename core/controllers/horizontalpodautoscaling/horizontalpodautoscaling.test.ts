@@ -88,6 +88,7 @@ test("what an autoscaler points to is found in whichever version its group has, 
       }, call);
     const told = (name: string, type: string) => api.all(HORIZONTAL_POD_AUTOSCALERS).find(({ metadata }) => metadata.name === name)?.status?.conditions?.find((one) => one.type === type)?.message;
     expect(await eventually(() => told("unknown", "AbleToScale"), (message) => message !== undefined)).toBe('the HPA controller was unable to get the target\'s current scale: no matches for kind "Foo" in group "x.y"');
+    expect(api.all(HORIZONTAL_POD_AUTOSCALERS).find(({ metadata }) => metadata.name === "unknown")?.status, "nobody's in managedFields").not.toHaveProperty("currentMetrics");
     expect(await eventually(() => told("old", "ScalingActive"), (message) => message !== undefined)).toBe("the HPA was unable to compute the replica count: unable to get metric m: Service on ns s/none of those");
   }, { clock: hurriedClock() });
 });

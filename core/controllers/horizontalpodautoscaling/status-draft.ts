@@ -38,11 +38,12 @@ export class StatusDraft {
   /** An event, at once. */
   warn(reason: string, message: string): void { this.#deps.recorder.event(this.autoscaler, "Warning", reason, message); }
 
-  /** What has been said, and `change`; nothing if that is what the status says already. */
+  /** What has been said, and `change`; nothing if that is what the status says already. Where no metric was looked at none are listed: in managedFields they are nobody's. */
   async write(change: Partial<HorizontalPodAutoscalerStatus>, signal: AbortSignal): Promise<void> {
     const { autoscaler } = this;
     const { client, autoscalers } = this.#deps;
-    const status: HorizontalPodAutoscalerStatus = { ...(autoscaler.status ?? { desiredReplicas: 0, currentMetrics: [] }), ...change, conditions: this.#conditions };
+    const { currentMetrics, ...rest }: HorizontalPodAutoscalerStatus = { ...(autoscaler.status ?? { desiredReplicas: 0, currentMetrics: [] }), ...change, conditions: this.#conditions };
+    const status = { ...rest, ...(currentMetrics?.length > 0 ? { currentMetrics } : {}) } as HorizontalPodAutoscalerStatus;
     if (sameValue(status, autoscaler.status)) return;
     try {
       await autoscalers.caughtUp([await client.resource(HORIZONTAL_POD_AUTOSCALERS).updateStatus({ ...autoscaler, status }, { signal })], signal);

@@ -4,7 +4,7 @@ import { withControllers } from "../../../test/run-controllers.ts";
 import { EVENTS, NODES, PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, STORAGE_CLASSES } from "../../client/resources.ts";
 import { volumeBinder } from "../volume/volume.ts";
 import { localStorageController } from "./localstorage.ts";
-import type { NodeDirectories } from "./node-directories.ts";
+import { type NodeDirectories, nodeDirectories } from "./node-directories.ts";
 import { directoryName } from "./plan.ts";
 
 test("a claim gets a directory where its pod is, and the directory goes with the claim, once its node answers", () => {
@@ -63,4 +63,29 @@ test("a directory's name is no longer than a file system allows, and no other cl
   const claim = (uid: string) => ({ apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name: "c".repeat(253), namespace: "n".repeat(63), uid }, spec: {} }) as never;
   const [one, other] = ["11111111-1111-1111-1111-111111111111", "22222222-2222-2222-2222-222222222222"].map((uid) => directoryName(claim(uid)));
   expect([one!.length, one === other]).toEqual([255, false]);
+});
+
+test.each([
+  ["/storage/pvc-1_ns_c", true], ["C:\\coracle\\storage\\pvc-1_ns_c", true], ["/etc", false], ["/", false], ["", false], [undefined, false], ["pvc-1_ns_c", false], ["/storage/../etc/pvc-1_ns_c", false], ["/storage/pvc-1_ns_c/..", false], ["/storage/pvc-2_ns_c", false],
+])("of a node that says its volume is at %s", async (path, believed) => {
+  const client = { request: async () => ({ path }) } as never;
+  const made = nodeDirectories(client).make("n", "pvc-1_ns_c", new AbortController().signal);
+  await (believed ? expect(made).resolves.toBe(path) : expect(made).rejects.toThrow("node n did not say where the volume is"));
+});
+
+test("a claim of somebody else's class gets no directory, whatever its user has written on it", () => {
+  const made: string[] = [];
+  const directories: NodeDirectories = { make: async (_, name) => { made.push(name); return `/storage/${name}`; }, remove: async () => undefined };
+  return withControllers((deps) => [localStorageController({ ...deps, directories })], async (api, call) => {
+    await api.client.resource(NODES).create({ apiVersion: "v1", kind: "Node", metadata: { name: "n" }, spec: {} }, call);
+    for (const [name, provisioner] of [["theirs", "csi.example.com"], ["local-path", "coracle.io/local-path"]] as const) {
+      await api.client.resource(STORAGE_CLASSES).create({ apiVersion: "storage.k8s.io/v1", kind: "StorageClass", metadata: { name }, provisioner }, call);
+      await api.client.resource(PERSISTENT_VOLUME_CLAIMS).create({
+        apiVersion: "v1", kind: "PersistentVolumeClaim", metadata: { name, namespace: "ns", annotations: { "volume.kubernetes.io/selected-node": "n", "volume.kubernetes.io/storage-provisioner": "coracle.io/local-path" } },
+        spec: { accessModes: ["ReadWriteOnce"], storageClassName: name, resources: { requests: { storage: "1Gi" } } },
+      }, call);
+    }
+    await eventually(() => made.length, (count) => count > 0);
+    expect(made.map((name) => name.split("_").at(-1))).toEqual(["local-path"]);
+  });
 });

@@ -67,6 +67,7 @@ export function localStorageController({ client, informers, events, directories 
     if (volumes.get(objectKey("", volumeName(claim))) !== undefined) return;
     const storageClass = classes.get(objectKey("", claim.spec.storageClassName ?? ""));
     if (storageClass === undefined) return; // the binder says so
+    if (storageClass.provisioner !== PROVISIONER) return; // what the claim's annotation says is its user's to write
     const fail = (why: string): void => recorder.event(claim, "Warning", "ProvisioningFailed", `failed to provision volume with StorageClass "${storageClass.metadata.name}": ${why}`);
     const refused = refusal(claim);
     if (refused !== undefined) return fail(refused);

@@ -10,13 +10,19 @@ export interface NodeDirectories {
 /** A large directory on a slow card takes a while to go; who gave up waiting asks again, and it goes on from there. */
 const ANSWER_MS = 120_000;
 
+/** Whether it ends in the directory that was asked for: a volume on /etc is nothing a node may give anybody, who may find it on another one. Pure. */
+export function isNamed(path: string, name: string): boolean {
+  const steps = path.split(/[/\\]/);
+  return /^(\/|[A-Za-z]:[/\\])/.test(path) && steps.at(-1) === name && !steps.includes("..");
+}
+
 export function nodeDirectories(client: Client): NodeDirectories {
   const ask = (method: "POST" | "DELETE", node: string, name: string, signal: AbortSignal): Promise<unknown> =>
     client.request({ method, path: `/api/v1/nodes/${encodeURIComponent(node)}/proxy/localPath/${encodeURIComponent(name)}`, signal: AbortSignal.any([signal, AbortSignal.timeout(ANSWER_MS)]) });
   return {
     async make(node, name, signal) {
       const { path } = ((await ask("POST", node, name, signal)) ?? {}) as { readonly path?: unknown };
-      if (typeof path !== "string" || path === "") throw new Error(`node ${node} did not say where the volume is`);
+      if (typeof path !== "string" || !isNamed(path, name)) throw new Error(`node ${node} did not say where the volume is`);
       return path;
     },
     async remove(node, name, signal) { await ask("DELETE", node, name, signal); },

@@ -20,3 +20,15 @@ test("nodes that do not count for their zone are tainted no faster than others, 
   zones.judge([lone, node("b1", "b", "True")], 10_000);
   expect([zones.areAllSilent, zones.mayTaint(lone)]).toEqual([false, true]);
 });
+
+test.each([
+  [0.1, 1, 1], [1, 1, 5], [1000, 1, 50],
+])("at a rate of %d nodes a second %i is tainted at the first look, and %i at the next one that there is a token at", (rate, first, later) => {
+  const zones = new Zones({ ...NODE_LIFECYCLE, rate, unhealthyShare: 1 });
+  const silent = Array.from({ length: 99 }, (_, i) => node(`n${i}`, "a", "Unknown"));
+  const tainted = (nowMs: number): number => {
+    zones.judge([...silent, node("ready", "a", "True")], nowMs);
+    return silent.filter((one) => zones.mayTaint(one) && (zones.take(one), true)).length;
+  };
+  expect([tainted(0), tainted(5_000 + (rate < 0.2 ? 5_000 : 0))]).toEqual([first, later]);
+});

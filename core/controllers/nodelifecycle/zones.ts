@@ -1,5 +1,6 @@
 /**
- * How fast nodes of each zone may be tainted: a zone fills its one token at the rate that its state allows, and a new NoExecute taint takes it. No I/O.
+ * How fast nodes of each zone may be tainted: a zone fills its one token at the rate that its state allows, and a new NoExecute taint takes it. Where the rate is so high that more than
+ * one comes until the next look, they are all taken at this one. No I/O.
  *
  * Source: kubernetes v1.36 pkg/controller/nodelifecycle/scheduler/rate_limited_queue.go, node_lifecycle_controller.go (handleDisruption)
  */
@@ -30,10 +31,13 @@ export class Zones {
       const state = zoneState(ready, members.length - ready, this.#settings);
       const { tokens = 1, filledMs = nowMs } = this.#zones.get(name) ?? {};
       const rate = taintsPerSecond(state, members.length, this.#settings);
-      next.set(name, { state, nodes: members.length, ready, tokens: Math.min(1, tokens + (rate * (nowMs - filledMs)) / 1000), filledMs: nowMs });
+      next.set(name, { state, nodes: members.length, ready, tokens: Math.min(this.#tokensMax(rate), tokens + (rate * (nowMs - filledMs)) / 1000), filledMs: nowMs });
     }
     this.#zones = next;
   }
+
+  /** Upstream's zones have one token as well, but are looked at ten times a second. */
+  #tokensMax(rate: number): number { return Math.max(1, (Math.min(10, rate) * this.#settings.periodMs) / 1000); }
 
   /** No zone has a node that is ready: the fault is likely ours. */
   get areAllSilent(): boolean {

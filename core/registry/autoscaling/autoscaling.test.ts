@@ -65,6 +65,20 @@ test.each<[annotation: string, read: unknown]>([
   expect((convert(v1, "autoscaling/v2") as HorizontalPodAutoscaler).spec.metrics).toEqual(read as never);
 });
 
+test.each<[name: string, annotation: string, read: unknown]>([
+  ["behavior", '{"ScaleUp":{"StabilizationWindowSeconds":"5"},"ScaleDown":{"SelectPolicy":"Min"}}', undefined], ["behavior", '{"ScaleUp":{"Policies":[{"Type":"Pods","Value":1.5}]}}', undefined], ["behavior", '{"ScaleUp":{"Tolerance":"x"}}', undefined],
+  ["behavior", '{"ScaleUp":{"StabilizationWindowSeconds":5,"Tolerance":"100m","Policies":[{"Type":"Pods","Value":1,"PeriodSeconds":2}]},"ScaleDown":null}', { scaleUp: { stabilizationWindowSeconds: 5, tolerance: "100m", policies: [{ type: "Pods", value: 1, periodSeconds: 2 }] } }],
+  ["conditions", '[{"type":"A","status":"True","lastTransitionTime":"soon"}]', undefined], ["conditions", '[{"type":5}]', undefined], ["conditions", '[{"type":"A","status":"True","lastTransitionTime":null},null]', [{ type: "A", status: "True", lastTransitionTime: null }, { type: "", status: "", lastTransitionTime: null }]],
+  ["current-metrics", "null", []], ["current-metrics", "x", [{ type: "Resource", resource: { name: "cpu", current: { averageUtilization: 7 } } }]],
+])("of a %s of v1 of another type nothing is read: %s", (name, annotation, read) => {
+  const v1 = {
+    apiVersion: "autoscaling/v1", kind: "HorizontalPodAutoscaler", metadata: { ...metadata, annotations: { [`autoscaling.alpha.kubernetes.io/${name}`]: annotation } }, spec: { scaleTargetRef: target, maxReplicas: 5 },
+    status: { currentReplicas: 1, desiredReplicas: 1, currentCPUUtilizationPercentage: 7 },
+  };
+  const { spec, status } = convert(v1, "autoscaling/v2") as HorizontalPodAutoscaler;
+  expect({ "behavior": spec.behavior, "conditions": status?.conditions, "current-metrics": status?.currentMetrics }[name]).toEqual(read as never);
+});
+
 test("events have two names for the same thing", () => {
   const core = { apiVersion: "v1", kind: "Event", metadata, involvedObject: { kind: "Pod", name: "p" }, message: "hello", reportingComponent: "kubelet", count: 3 };
   const event = convert(core, "events.k8s.io/v1");

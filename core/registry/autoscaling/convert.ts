@@ -12,6 +12,8 @@ import type {
   HorizontalPodAutoscaler, HorizontalPodAutoscalerBehavior, HorizontalPodAutoscalerCondition, HPAScalingRules, MetricSpec, MetricStatus,
 } from "../../api/gen/autoscaling.v2.ts";
 import type { ObjectMeta } from "../../api/meta/object-meta.ts";
+import { isQuantity } from "../../api/meta/quantity.ts";
+import { parseTime } from "../../api/meta/time.ts";
 import { areReadable, metricFromV1, type MetricSpecV1, metricStatusFromV1, metricStatusToV1, type MetricStatusV1, metricToV1 } from "./convert-metrics.ts";
 
 const PREFIX = "autoscaling.alpha.kubernetes.io/";
@@ -42,12 +44,13 @@ export function autoscalerToV2({ metadata, spec, status }: Readonly<AutoscalerV1
 }
 
 function statusToV2({ currentCPUUtilizationPercentage, ...rest }: NonNullable<AutoscalerV1["status"]>, annotations: Readonly<Record<string, string>>): NonNullable<HorizontalPodAutoscaler["status"]> {
-  const cpu: MetricStatus[] = currentCPUUtilizationPercentage === undefined
-    ? [] : [{ type: "Resource", resource: { name: "cpu", current: { averageUtilization: currentCPUUtilizationPercentage } } }];
-  const conditions = parsedList(annotations[CONDITIONS]) as HorizontalPodAutoscalerCondition[] | undefined;
+  const cpu: MetricStatus[] | undefined = currentCPUUtilizationPercentage === undefined
+    ? undefined : [{ type: "Resource", resource: { name: "cpu", current: { averageUtilization: currentCPUUtilizationPercentage } } }];
+  const conditions = conditionsIn(annotations[CONDITIONS]);
+  const current = parsed(annotations[CURRENT_METRICS]) === null ? [] : (metricsIn(annotations[CURRENT_METRICS]) as MetricStatusV1[] | undefined)?.map(metricStatusFromV1);
   return {
     ...rest,
-    currentMetrics: (metricsIn(annotations[CURRENT_METRICS]) as MetricStatusV1[] | undefined)?.map(metricStatusFromV1) ?? cpu,
+    currentMetrics: (current ?? cpu) as MetricStatus[],
     ...(conditions ? { conditions } : {}),
   };
 }
@@ -123,10 +126,32 @@ function rulesTo(rules: HPAScalingRules | undefined): unknown {
 
 function behaviorFrom(text: string | undefined): HorizontalPodAutoscalerBehavior | undefined {
   const value = parsed(text);
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  if (!isMap(value)) return undefined;
   const { scaleUp, scaleDown } = camelCased(value) as HorizontalPodAutoscalerBehavior;
+  if (!areRules(scaleUp) || !areRules(scaleDown)) return undefined;
   return scaleUp || scaleDown ? { ...(scaleUp ? { scaleUp } : {}), ...(scaleDown ? { scaleDown } : {}) } : undefined;
 }
+
+/** Whether all is of the type that Go has for it: of a behavior in which something is not upstream reads nothing. */
+function areRules(rules: unknown): boolean {
+  if (rules === undefined) return true;
+  if (!isMap(rules)) return false;
+  const { stabilizationWindowSeconds, selectPolicy, policies = [], tolerance } = rules;
+  const isPolicy = (one: unknown): boolean => isMap(one) && isText(one["type"]) && isInt32(one["value"]) && isInt32(one["periodSeconds"]);
+  return isInt32(stabilizationWindowSeconds) && isText(selectPolicy) && (tolerance === undefined || (typeof tolerance !== "object" && isQuantity(String(tolerance)))) && Array.isArray(policies) && policies.every(isPolicy);
+}
+
+/** Undefined: there are none, or one cannot be read. */
+function conditionsIn(text: string | undefined): HorizontalPodAutoscalerCondition[] | undefined {
+  const isCondition = (one: unknown): boolean => one === null || (isMap(one) && ["type", "status", "reason", "message"].every((name) => isText(one[name] ?? undefined)) && isTime(one["lastTransitionTime"]));
+  const conditions = parsedList(text);
+  return conditions?.every(isCondition) ? conditions.map((one) => one ?? { type: "", status: "" }) as HorizontalPodAutoscalerCondition[] : undefined;
+}
+
+function isMap(value: unknown): value is Readonly<Record<string, unknown>> { return typeof value === "object" && value !== null && !Array.isArray(value); }
+function isText(value: unknown): boolean { return value === undefined || typeof value === "string"; }
+function isInt32(value: unknown): boolean { return value === undefined || (Number.isInteger(value) && Math.abs(value as number) < 2 ** 31); }
+function isTime(value: unknown): boolean { return value === undefined || value === null || (typeof value === "string" && parseTime(value) !== undefined); }
 
 const FIELDS = new Map(["scaleUp", "scaleDown", "stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance", "type", "value", "periodSeconds"].map((name) => [name.toLowerCase(), name]));
 

@@ -78,6 +78,10 @@ test.each<[Resource<never>, Given, string[]]>([
     "spec.limits[0].limits: Required value: either minimum or maximum storage value is required, but neither was provided",
     'spec.limits[0].maxLimitRequestRatio[foo]: Invalid value: "foo": must be a standard resource type or fully qualified',
   ]],
+  [limitRanges as never, { spec: { limits: [{ type: "Container", max: { cpu: "600m" }, min: { cpu: "200m" }, maxLimitRequestRatio: { cpu: "3" } }] } }, []], // 0.6 by 0.2 is 2.9999999999999996
+  [limitRanges as never, { spec: { limits: [{ type: "Container", max: { cpu: "600m" }, min: { cpu: "200m" }, maxLimitRequestRatio: { cpu: "3001m" } }] } }, [
+    'spec.limits[0].maxLimitRequestRatio[cpu]: Invalid value: "3001m": ratio 3001m is greater than max/min = 3.000000',
+  ]],
   [limitRanges as never, { spec: { limits: [{ type: "Pod", max: { cpu: "1" }, min: { cpu: "2" }, default: { cpu: "1" } }] } }, [
     "spec.limits[0].default: Forbidden: may not be specified when `type` is 'Pod'", 'spec.limits[0].min[cpu]: Invalid value: "2": min value 2 is greater than max value 1',
   ]],

@@ -2,7 +2,7 @@
 import { child, duplicate, type FieldError, forbidden, index, invalid, key, required } from "../../api/meta/field-error.ts";
 import type { LimitRange, LimitRangeItem } from "../../api/gen/core.v1.ts";
 import { qualifiedName } from "../../api/meta/names.ts";
-import { compareQuantities, parseQuantity } from "../../api/meta/quantity.ts";
+import { compareQuantities, parseQuantity, quotient } from "../../api/meta/quantity.ts";
 import { defineResource } from "../generic/resource.ts";
 import { containerResourceName, isOvercommitAllowed, resourceName, roundResourceList } from "./checks/resources.ts";
 import { problems } from "./checks/values.ts";
@@ -79,8 +79,8 @@ function* validateAmounts(path: string, item: LimitRangeItem, name: string, isPo
   if (ratio !== undefined) {
     if (compareQuantities(ratio, "1") < 0) yield invalid(at("maxLimitRequestRatio"), ratio, `ratio ${ratio} is less than 1`);
     if (min !== undefined && max !== undefined) {
-      const possible = parseQuantity(max).approximate() / parseQuantity(min).approximate();
-      if (parseQuantity(ratio).approximate() > possible) yield invalid(at("maxLimitRequestRatio"), ratio, `ratio ${ratio} is greater than max/min = ${possible.toFixed(6)}`);
+      const possible = quotient(parseQuantity(max), parseQuantity(min));
+      if (parseQuantity(ratio).milliNumber() / 1000 > possible) yield invalid(at("maxLimitRequestRatio"), ratio, `ratio ${ratio} is greater than max/min = ${possible.toFixed(6)}`);
     }
   }
   if (!isOvercommitAllowed(name) && limit !== undefined && request !== undefined && compareQuantities(limit, request) !== 0)

@@ -67,7 +67,8 @@ export const interPodAffinity: Filter = {
         const { object, old, deleted } = change;
         if (deleted) return antiAffinity.some((term) => means(term, object)) || affinityTerms(object).antiAffinity.some((term) => means(term, pod));
         const attracts = (other: Readonly<Pod>): boolean => affinity.length > 0 && affinity.every((term) => means(term, other)); // one pod has to be what all terms mean
-        return attracts(object) ? !old || !attracts(old) : old !== undefined && antiAffinity.some((term) => means(term, old) && !means(term, object));
+        if (!old) return attracts(object);
+        return (attracts(object) && !attracts(old)) || antiAffinity.some((term) => means(term, old) && !means(term, object));
       }
       default: return false;
     }

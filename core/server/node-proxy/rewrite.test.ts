@@ -38,6 +38,16 @@ test("addresses in pages are rewritten, nothing else of them", async () => {
 });
 
 test.each([
+  [`<p title="x""><a href="/yes">it's</a>`, `<p title="x""><a href="/P/yes">it's</a>`],
+  [`<p"><a id=5" href='/yes'/><a\thref = "/x y\n"><a title=a'b href=/z/>`, `<p"><a id=5" href='/P/yes'/><a\thref = "/P/x y\n"><a title=a'b href=/P/z/>`],
+  [`<a href=/h\u00e0src=/b><a x=y=1 =href="/no" href="/yes"><a href>`, `<a href=/P/h\u00e0src=/b><a x=y=1 =href="/no" href="/P/yes"><a href>`],
+  [`<!--><a href="/yes"><!--->`, `<!--><a href="/P/yes"><!--->`],
+  [`<a href="/a"><a href="/b>`, `<a href="/P/a"><a href="/b>`],
+])("quotes count where HTML has them: %s", async (page, rewritten) => {
+  expect(Buffer.from((await rewriteHtml(Readable.from([Buffer.from(page)]), "", { ...HERE, prefix: "/P" })) as Uint8Array).toString()).toBe(rewritten);
+});
+
+test.each([
   ["web", { scheme: "", name: "web", port: "" }],
   ["web:http", { scheme: "", name: "web", port: "http" }],
   ["https:web:443", { scheme: "https", name: "web", port: "443" }],

@@ -76,9 +76,8 @@ export async function rewriteHtml(body: Readable, encoding: string, rewriting: R
   return encoding === "gzip" ? gzipSync(rewritten) : encoding === "deflate" ? deflateRawSync(rewritten) : rewritten;
 }
 
-const ATTRIBUTE = /(?<![^\s"'<>/=])([^\s"'<>/=]+)(\s*=\s*)("[^"]*"|'[^']*'|[^\s"'<>`]+)/g;
 const CLOSING = /<\/(?:script|style|textarea|title)\b/gi;
-const OPAQUE = /^<(?:script|style|textarea|title)\b/i;
+const OPAQUE = new Set(["script", "style", "textarea", "title"]);
 
 /** Comments and the contents of scripts and styles are not tags, whatever they look like. Whatever the page, each of its characters is looked at a few times and no more: it comes from a pod. */
 function rewriteTags(page: string, rewriting: Rewriting): string {
@@ -87,15 +86,15 @@ function rewriteTags(page: string, rewriting: Rewriting): string {
   for (let at = page.indexOf("<"), end: number, opens = true; at >= 0; at = page.indexOf("<", end)) {
     end = at + 1;
     if (page.startsWith("<!--", at)) {
-      end = page.indexOf("-->", at + 4) + 3;
+      end = page.indexOf("-->", at + 2) + 3; // what opens one may be part of what closes it
       if (end === 2) break; // the rest is a comment
     } else if (/[a-z]/i.test(page.charAt(end))) {
-      end = tagEnd(page, end);
-      if (end < 0) break; // and here a tag that does not end
-      const tag = page.slice(at, end);
-      result += page.slice(done, at) + rewriteTag(tag, rewriting);
+      const tag = readTag(page, end);
+      if (!tag) break; // and here a tag that does not end
+      end = tag.end;
+      result += page.slice(done, at) + rewriteTag(page, at, tag, rewriting);
       done = end;
-      if (!opens || !OPAQUE.test(tag)) continue;
+      if (!opens || !OPAQUE.has(tag.name)) continue;
       closing.lastIndex = end;
       const found = closing.exec(page);
       if (found) end = found.index;
@@ -105,26 +104,46 @@ function rewriteTags(page: string, rewriting: Rewriting): string {
   return result + page.slice(done);
 }
 
-/** Behind the ">" of a tag, which may stand in quotes before; -1: there is none. */
-function tagEnd(page: string, from: number): number {
-  for (let at = from; at < page.length; at++) {
-    const character = page[at]!;
-    if (character === ">") return at + 1;
-    if (character !== '"' && character !== "'") continue;
-    at = page.indexOf(character, at + 1);
-    if (at < 0) return -1;
+interface Attribute { readonly name: string; /** Where its value is, without quotes. */ readonly from: number; readonly to: number }
+interface Tag { readonly name: string; readonly attributes: readonly Attribute[]; /** Behind its ">". */ readonly end: number }
+
+/** What HTML has between the parts of a tag; a character for each byte, of which A0 may be part of a letter. */
+const BETWEEN = /[ \t\n\f\r/]*/y, NAME = /[^ \t\n\f\r/>]+/y, ATTRIBUTE_NAME = /=?[^ \t\n\f\r/>=]*/y, EQUALS = /[ \t\n\f\r]*=[ \t\n\f\r]*/y, UNQUOTED = /[^ \t\n\f\r>]*/y;
+
+/** Of the tag whose name begins at `from`; undefined: it does not end. Quotes hold something only where a value begins with one. */
+function readTag(page: string, from: number): Tag | undefined {
+  let at = from;
+  const take = (pattern: RegExp): string => {
+    pattern.lastIndex = at;
+    const taken = pattern.exec(page)?.[0] ?? "";
+    at += taken.length;
+    return taken;
+  };
+  const name = take(NAME).toLowerCase(), attributes: Attribute[] = [];
+  for (take(BETWEEN); at < page.length; take(BETWEEN)) {
+    if (page[at] === ">") return { name, attributes, end: at + 1 };
+    const attribute = take(ATTRIBUTE_NAME).toLowerCase();
+    if (take(EQUALS) === "") continue;
+    const quote = page[at];
+    if (quote !== '"' && quote !== "'") {
+      attributes.push({ name: attribute, from: at, to: at + take(UNQUOTED).length });
+      continue;
+    }
+    const end = page.indexOf(quote, at + 1);
+    if (end < 0) return undefined;
+    attributes.push({ name: attribute, from: at + 1, to: end });
+    at = end + 1;
   }
-  return -1;
+  return undefined;
 }
 
-function rewriteTag(tag: string, rewriting: Rewriting): string {
-  const name = /^<([a-z][a-z0-9]*)/i.exec(tag)?.[1]?.toLowerCase() ?? "";
-  const attributes = Object.hasOwn(URL_ATTRIBUTES, name) ? URL_ATTRIBUTES[name]! : [];
-  if (attributes.length === 0) return tag;
-  return tag.replace(ATTRIBUTE, (whole, attribute: string, equals: string, value: string) => {
-    if (!attributes.includes(attribute.toLowerCase())) return whole;
-    const quote = value.startsWith('"') ? '"' : value.startsWith("'") ? "'" : "";
-    const address = quote === "" ? value : value.slice(1, -1);
-    return `${attribute}${equals}${quote}${rewriteLocation(address, rewriting)}${quote}`;
-  });
+function rewriteTag(page: string, from: number, { name, attributes, end }: Tag, rewriting: Rewriting): string {
+  const addressing = Object.hasOwn(URL_ATTRIBUTES, name) ? URL_ATTRIBUTES[name]! : [];
+  let result = "", done = from;
+  for (const attribute of attributes) {
+    if (!addressing.includes(attribute.name)) continue;
+    result += page.slice(done, attribute.from) + rewriteLocation(page.slice(attribute.from, attribute.to), rewriting);
+    done = attribute.to;
+  }
+  return result + page.slice(done, end);
 }

@@ -98,5 +98,5 @@ function notAllowedAnyMore({ metadata, status }: PodDisruptionBudget, nowMs: num
     type: "DisruptionAllowed", status: "False" as const, reason: "InsufficientPods", message: "", observedGeneration: metadata.generation ?? 0,
     lastTransitionTime: before?.status === "False" ? before.lastTransitionTime : timestamp(nowMs),
   };
-  status!.conditions = [...conditions.filter(({ type }) => type !== condition.type), condition];
+  status!.conditions = before ? conditions.map((one) => (one === before ? condition : one)) : [...conditions, condition];
 }

@@ -48,6 +48,14 @@ test("the condition of a pod that was to go already stays where it is, and whose
   expect((await api!.ask("GET", `${PODS}/db-0`)).body.status.conditions).toMatchObject([{ type: "DisruptionTarget", status: "True", observedGeneration: 1 }, { type: "Ready" }]);
 });
 
+test("a budget's conditions keep their places when it is spent", async () => {
+  await pod("db-0");
+  const allowed = { type: "DisruptionAllowed", status: "True", reason: "SufficientPods", message: "", lastTransitionTime: "2026-01-01T00:00:00Z" };
+  await budget("db", { disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1, conditions: [allowed, { ...allowed, type: "Other" }] });
+  await evict("db-0");
+  expect((await statusOf("db")).conditions).toMatchObject([{ type: "DisruptionAllowed", status: "False" }, { type: "Other", status: "True" }]);
+});
+
 test("what an eviction takes from a budget is the server's, whoever evicts", async () => {
   await pod("db-0");
   await budget("db", { disruptionsAllowed: 1, currentHealthy: 2, desiredHealthy: 1 });

@@ -121,6 +121,18 @@ test("who replaces, patches or writes the status takes fields from those who wro
   expect((await world.now()).slice(1)).toEqual(['three Update v2 {"f:dims":{"f:size":{}}}', 'two Apply v1 {"f:size":{}}']);
 });
 
+test("who sends a spec with a status takes nothing from those who wrote it, whatever their version", async () => {
+  for (const strategy of ["Webhook", "None"]) {
+    await using world = await boxes({ strategy });
+    await world.ask("POST", "v1", { name: "", spec: { color: "red" } });
+    const before = await world.now();
+    expect(await world.ask("PATCH", "v2", { type: MERGE, subresource: "/status", spec: { color: "blue" } })).toBe("");
+    expect(await world.now()).toEqual(before);
+    expect(await world.ask("PATCH", "v2", { type: MERGE, subresource: "/status", spec: { color: "blue" }, status: { color: "green" } })).toBe("");
+    expect((await world.now()).slice(1)).toContain(before[1]);
+  }
+});
+
 test("no webhook is asked of more than the object itself where all write in one version", async () => {
   await using world = await boxes();
   await world.apply("one", "v2", { dims: { size: 1 } });
@@ -250,6 +262,33 @@ test("as long as the webhook fails, who lists or watches is told to try again, a
   await world.ask("POST", "v2", { name: "", metadata: { name: "new" } });
   world.refuses = () => true;
   expect(await world.api.ask("GET", BOX)).toMatchObject(told); // it has begun anew
+});
+
+test("a watch outlives a webhook that fails for a while, and one that fails for longer ends it", async () => {
+  await using world = await boxes();
+  const BOX = `/apis/ops.io/v1${BOXES}`;
+  const { body: { metadata: { resourceVersion } } } = await world.api.ask("GET", BOX);
+  const watching = world.api.events(BOX, 3, { query: { resourceVersion } });
+  const failing = Promise.withResolvers<void>();
+  world.refuses = () => { failing.resolve(); return true; };
+  await world.ask("POST", "v2", { name: "", metadata: { name: "one" } });
+  await failing.promise;
+  world.refuses = () => false;
+  await world.ask("POST", "v2", { name: "", metadata: { name: "two" } });
+  while (world.calls < 3) await systemClock.sleep(20, world.api.signal);
+  world.refuses = () => { world.passedMs += 30_000; return true; };
+  await world.ask("POST", "v2", { name: "", metadata: { name: "three" } });
+  expect((await watching).map(({ type, object }) => `${type} ${object.apiVersion} ${object.metadata.name}`)).toEqual(["ADDED ops.io/v1 one", "ADDED ops.io/v1 two"]);
+});
+
+test("what a selector has no longer is deleted as it was, in the version of the watch", async () => {
+  await using world = await boxes();
+  const BOX = `/apis/ops.io/v1${BOXES}`;
+  const { body: { metadata: { resourceVersion } } } = await world.api.ask("GET", BOX);
+  const watching = world.api.events(BOX, 2, { query: { resourceVersion, labelSelector: "a=1" } });
+  await world.ask("POST", "v2", { name: "", metadata: { name: "b", labels: { a: "1" } }, spec: { dims: { size: 3 } } });
+  await world.ask("PATCH", "v2", { type: MERGE, metadata: { labels: { a: "2" } } });
+  expect((await watching).map(({ type, object }) => [type, object.apiVersion, object.metadata.labels, object.spec])).toEqual(["ADDED", "DELETED"].map((type) => [type, "ops.io/v1", { a: "1" }, { size: 3 }]));
 });
 
 test("who selects sees one moment, and what is made while a webhook converts comes after it", async () => {

@@ -83,7 +83,18 @@ function shownIn<T extends Readonly<ApiObject>>(served: ServedResource, object: 
 /** Does what may need the object in other versions of its kind, for managers who wrote in them. A promise only where others convert it. */
 export function withVersions<T>(scope: Scope, work: (versions: Versions | undefined) => T): T | Promise<T> {
   const { served, signal } = scope;
-  return served.custom ? served.custom.withVersions(work, signal) : work(builtInVersions(scope));
+  const filtered = (versions: Versions | undefined): Versions | undefined => versions && ((apiVersion) => {
+    const view = versions(apiVersion);
+    return view && { ...view, filter: ownableIn(scope, apiVersion) };
+  });
+  return served.custom ? served.custom.withVersions((versions) => work(filtered(versions)), signal) : work(filtered(builtInVersions(scope)));
+}
+
+/** Of a custom resource what is reset in other versions is known to the status alone. Source: kubernetes v1.36 apiextensions-apiserver/pkg/apiserver/customresource_handler.go getStatusResetFields */
+function ownableIn({ served, info: { subresource } }: Scope, apiVersion: string): FieldFilter | undefined {
+  if (!served.custom) return ownableFields(served, subresource);
+  const version = served.custom.kind.versions().find(({ name }) => name === parseApiVersion(apiVersion).version);
+  return subresource === "status" && version?.subresources?.status ? NOT_SPEC : undefined;
 }
 
 /** Those that the kind is served in. What somebody owns in another one is nobody's any more. */

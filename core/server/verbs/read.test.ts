@@ -82,6 +82,9 @@ test.each<[path: string, query: Record<string, string>, code: number, message: s
   [MAPS, { continue: "!", resourceVersion: "5" }, 400, "invalid continue token: continue key is not valid: illegal base64 data at input byte 0"], // the token is read first
   ["/apis/batch/v1/namespaces/a/jobs", { fieldSelector: "spec.suspend=true" }, 400, 'field label "spec.suspend" not supported for Job'],
   [MAPS, { continue: "abc" }, 400, "invalid continue token: continue key is not valid: invalid character 'i' looking for beginning of value"],
+  ...([["5", "json: cannot unmarshal number into Go value of type storage.continueToken"], ['{"rv":"x"}', "json: cannot unmarshal string into Go struct field continueToken.rv of type int64"],
+    ['{"v":null,"RV":1.5}', "json: cannot unmarshal number 1.5 into Go struct field continueToken.rv of type int64"], ['{"V":"meta.k8s.io/v1"}', "incorrect encoded start resourceVersion (version meta.k8s.io/v1)"]] as const)
+    .map(([text, why]): [string, Record<string, string>, number, string] => [MAPS, { continue: `\n${Buffer.from(text).toString("base64url")}` }, 400, `invalid continue token: continue key is not valid: ${why}`]),
   [MAPS, { limit: "9".repeat(20) }, 400, `strconv.ParseInt: parsing "${"9".repeat(20)}": value out of range`],
   [MAPS, { resourceVersion: "abc" }, 400, 'invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax'],
   [MAPS, { continue: "zz", resourceVersion: "x" }, 400, "invalid continue token: continue key is not valid: invalid character 'Ï' looking for beginning of value"],

@@ -1,10 +1,12 @@
 /** get, list and watch. Lists and watches are served from the one copy of the world; only continued lists go back to the store. */
 import { isUtf8 } from "node:buffer";
 import { posix } from "node:path";
-import { parseJson } from "../../api/codec/json.ts";
+import { jsonText, parseJson } from "../../api/codec/json.ts";
+import type { JsonValue } from "../../api/codec/json-document.ts";
 import { formatGvk, parseApiVersion } from "../../api/meta/gvk.ts";
 import type { ApiObject, ListMeta } from "../../api/meta/object-meta.ts";
 import { badRequest, CONTINUE_INCONSISTENT, isExpired, isTooLarge, LIST_EXPIRED, resourceExpired, resourceVersionTooLarge, StatusError, tooManyRequests } from "../../api/meta/status-error.ts";
+import { jsonKindOf } from "../../api/patch/json-value.ts";
 import { canonicalOwn } from "../../api/schema/canonical.ts";
 import { builtInFacts } from "../../api/schema/facts.ts";
 import type { Clock } from "../../lifecycle/clock.ts";
@@ -32,6 +34,10 @@ const BOOKMARK_PERIOD_MS = 60_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 /** Those of many watches fall together: a processor that sleeps is woken once for all. */
 const BOOKMARK_STEP_MS = 5_000;
+/** How long a watch waits for a conversion that fails. Source: kubernetes v1.36 apiserver/pkg/storage/cacher/cacher.go MaxInternalErrorRetryDuration */
+const CONVERTING_MS_MAX = 30_000;
+/** How long after a conversion has failed it is asked for again. */
+const CONVERT_AGAIN_MS = 1_000;
 
 export async function getObject(scope: Scope): Promise<Answer> {
   const { info, served, request, signal } = scope;
@@ -222,7 +228,7 @@ interface ContinueToken { readonly v?: string; readonly rv?: number; readonly st
 function decodeContinue(token: string, prefix: string): { readonly revision: number; readonly after: string } {
   const { v = "", rv = 0, start = "" } = readContinue(token);
   if (v !== CONTINUE_VERSION) throw badContinue(`: server does not recognize this encoded version ${v}`);
-  if (!Number.isInteger(rv) || rv === 0) throw badContinue(`: incorrect encoded start resourceVersion (version ${CONTINUE_VERSION})`);
+  if (rv === 0) throw badContinue(`: incorrect encoded start resourceVersion (version ${CONTINUE_VERSION})`);
   if (start === "") throw badContinue(`: encoded start key empty (version ${CONTINUE_VERSION})`);
   const path = start.startsWith("/") ? start : `/${start}`;
   if (posix.normalize(path) !== path) throw badContinue(`: ${start}`);
@@ -230,15 +236,36 @@ function decodeContinue(token: string, prefix: string): { readonly revision: num
 }
 
 function readContinue(token: string): ContinueToken {
-  const illegal = token.length % 4 === 1 ? token.length - 1 : token.search(/[^\w-]/);
+  const written = token.replace(/[\r\n]/g, ""), wrong = token.search(/[^\w\r\n-]/);
+  const illegal = wrong < 0 && written.length % 4 === 1 ? token.length - 1 : wrong;
   if (illegal >= 0) throw badContinue(`: illegal base64 data at input byte ${illegal}`);
   try {
-    const value = parseJson(textOf(Buffer.from(token, "base64url"))).value;
-    return value !== null && typeof value === "object" ? value as ContinueToken : {};
+    return tokenIn(parseJson(textOf(Buffer.from(written, "base64url"))).value);
   } catch (error) {
     throw badContinue(`: ${(error as Error).message}`);
   }
 }
+
+const TOKEN_FIELDS: Readonly<Record<string, string>> = { v: "string", rv: "int64", start: "string" };
+
+/** As Go reads it: names in any case, null is nothing. Throws an Error in its words. */
+function tokenIn(value: JsonValue): ContinueToken {
+  if (value === null) return {};
+  const kind = jsonKindOf(value);
+  if (kind !== "object") throw new Error(`json: cannot unmarshal ${kind} into Go value of type storage.continueToken`);
+  const token: Record<string, unknown> = {};
+  for (const [key, given] of Object.entries(value)) {
+    const name = key.toLowerCase(), type = Object.hasOwn(TOKEN_FIELDS, name) ? TOKEN_FIELDS[name] : undefined;
+    if (type === undefined || given === null) continue;
+    const isNumber = typeof given === "number" || typeof given === "bigint";
+    if (type === "string" ? typeof given !== "string" : !isNumber || !isInt64(given))
+      throw new Error(`json: cannot unmarshal ${jsonKindOf(given)}${type === "int64" && isNumber ? ` ${jsonText(given)}` : ""} into Go struct field continueToken.${name} of type ${type}`);
+    token[name] = isNumber ? Number(given) : given;
+  }
+  return token;
+}
+
+function isInt64(value: number | bigint): boolean { return typeof value === "bigint" ? BigInt.asIntN(64, value) === value : Number.isSafeInteger(value); }
 
 /** Throws for what begins as no text does: Go tells of the byte as of a character. */
 function textOf(bytes: Buffer): string {
@@ -342,10 +369,8 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
         bookmark.wait();
         continue;
       }
-      const converting = readyToSelect(scope, plan.selection, () => batch.flatMap(({ entry, previous }) => (previous ? [entry, previous] : [entry])));
-      if (converting) await converting;
-      const items = selectedOf(batch, plan.selection);
-      if (served.custom) await served.ready(items.map(({ entry }) => entry.object), signal);
+      const items = served.custom ? await convertedOf(scope, batch, plan.selection, retired ? AbortSignal.any([signal, retired]) : signal) : selectedOf(batch, plan.selection);
+      if (!items) return;
       if (items.length > 0) {
         scope.watched?.events(items.length);
         yield items;
@@ -362,6 +387,24 @@ async function* watchBatches(scope: Scope, plan: WatchPlan): AsyncIterable<reado
     changes?.stop();
     ended.abort();
     scope.watched?.ended();
+  }
+}
+
+/** What happened is told once it can be converted: a webhook that fails for a while costs a watch nothing but that. Undefined: it has failed for too long, and who watches is to list again. */
+async function convertedOf({ served, server: { clock } }: Scope, batch: readonly CacheEvent[], selection: Selection, signal: AbortSignal): Promise<readonly WatchItem[] | undefined> {
+  const startMs = clock.uptimeMs();
+  for (;;) {
+    try {
+      if (selection.matches) await served.ready(batch.flatMap(({ entry, previous }) => (previous ? [entry.object, previous.object] : [entry.object])), signal);
+      const items = selectedOf(batch, selection);
+      await served.ready(items.map(({ entry }) => entry.object), signal);
+      return items;
+    } catch (error) {
+      if (!(error instanceof StatusError)) throw error;
+      if (clock.uptimeMs() - startMs >= CONVERTING_MS_MAX) return undefined;
+      await clock.sleep(CONVERT_AGAIN_MS, signal);
+      signal.throwIfAborted();
+    }
   }
 }
 

@@ -6,7 +6,6 @@ import { KUBELET_DEFAULTS, type KubeletSettings } from "../settings.ts";
 import { fieldsOf } from "./fields.ts";
 import { applyConfiguration, mergeConfigurations } from "./decode.ts";
 import { withoutEffect } from "./without-effect.ts";
-import { formatGoDuration, parseGoDuration } from "./go-duration.ts";
 
 const head = { apiVersion: "kubelet.config.k8s.io/v1beta1", kind: "KubeletConfiguration" };
 const base = { ...KUBELET_DEFAULTS, nodeName: "n", nodeIps: [], hostname: "n", version: "v1.36.0" } satisfies KubeletSettings;
@@ -39,6 +38,21 @@ test("a zero is no wish where upstream takes it for none, as in the files that t
   const { configuration, ...zeroed } = applied({ ...zeros, maxPods: 0, port: 0, nodeLeaseDurationSeconds: 0, cpuManagerPolicy: "", topologyManagerPolicy: "", containerLogMaxSize: "", memorySwap: {}, containerRuntimeEndpoint: "", shutdownGracePeriodByPodPriority: [] });
   expect(zeroed).toEqual(plain);
   expect(configuration).not.toHaveProperty("syncFrequency");
+  const written = ["0", "+0", "-0", "0h0m", "0.0s"].map((zero) => applied({ syncFrequency: zero, streamingConnectionIdleTimeout: zero, nodeStatusUpdateFrequency: zero }));
+  for (const { syncMs, streamIdleMs, statusMs } of written) expect([syncMs, streamIdleMs, statusMs]).toEqual([60_000, 14_400_000, 10_000]);
+});
+
+test("durations are told as Go prints them", () => {
+  expect(kubeletConfiguration(applied({ syncFrequency: "90m", fileCheckFrequency: "1500ms", volumeStatsAggPeriod: "-90s", httpCheckFrequency: "1.5us" }))).toMatchObject({ syncFrequency: "1h30m0s", fileCheckFrequency: "1.5s", volumeStatsAggPeriod: "-1m30s", httpCheckFrequency: "1.5µs" });
+});
+
+test("what is said of swap is told again; pods that are evicted softly may be told to end at once", () => {
+  expect([{}, { swapBehavior: "NoSwap" }, { swapBehavior: "LimitedSwap" }].map((memorySwap) => kubeletConfiguration(applied({ memorySwap }))["memorySwap"])).toEqual([{}, { swapBehavior: "NoSwap" }, { swapBehavior: "LimitedSwap" }]);
+  expect(applied({ evictionMaxPodGracePeriod: -1 }).eviction.maxPodGraceSeconds).toBe(-1);
+});
+
+test("patterns of images are not looked at where they may not be given", () => {
+  expect(() => applied({ preloadedImagesVerificationAllowlist: ["a/b:1"] })).toThrow(/^[^[]*is not "NeverVerifyAllowlistedImages"$/);
 });
 
 test("how long what is known of callers holds", () => {
@@ -111,6 +125,9 @@ test.each([
   [{ imageGCHighThresholdPercent: 50 }, "invalid configuration: imageGCLowThresholdPercent (--image-gc-low-threshold) 80 must be less than imageGCHighThresholdPercent (--image-gc-high-threshold) 50"],
   [{ serializeImagePulls: true, maxParallelImagePulls: 3 }, "invalid configuration: maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false"],
   [{ shutdownGracePeriod: "10s", shutdownGracePeriodCriticalPods: "20s" }, "invalid configuration: shutdownGracePeriodCriticalPods {20s} must be <= shutdownGracePeriod {10s}"],
+  [{ imageMinimumGCAge: "90m", imageMaximumGCAge: "80m" }, "invalid configuration: imageMaximumGCAge 1h20m0s must be greater than imageMinimumGCAge 1h30m0s"],
+  [{ containerLogMaxFiles: 1 }, "invalid configuration: containerLogMaxFiles must be greater than 1"],
+  [{ syncFrequency: "5 minutes" }, `invalid configuration: syncFrequency: time: unknown unit " minutes" in duration "5 minutes"`],
   [{ shutdownGracePeriod: "10ms" }, "invalid configuration: shutdownGracePeriod {10ms} must be either zero or otherwise >= 1 sec"],
   [{ shutdownGracePeriod: "10s", shutdownGracePeriodByPodPriority: [{ priority: 0, shutdownGracePeriodSeconds: 5 }] }, "invalid configuration: Cannot specify both shutdownGracePeriodByPodPriority and shutdownGracePeriod at the same time"],
   [{ memorySwap: { swapBehavior: "Lots" } }, `invalid configuration: memorySwap.swapBehavior "Lots" must be one of: "", "LimitedSwap" or "NoSwap"`],
@@ -155,7 +172,7 @@ test.each([
   [{ cpuCFSQuotaPeriod: "2s" }, "invalid configuration: cpuCFSQuotaPeriod (--cpu-cfs-quota-period) {2s} must be between 1ms and 1sec, inclusive"],
   [{ oomScoreAdj: 2000 }, "invalid configuration: oomScoreAdj (--oom-score-adj) 2000 must be between -1000 and 1000, inclusive"],
   [{ enableSystemLogQuery: true, enableSystemLogHandler: false }, "invalid configuration: enableSystemLogHandler is required for enableSystemLogQuery"],
-  [{ tracing: { samplingRatePerMillion: 2_000_000 } }, "tracing.samplingRatePerMillion: Invalid value: 2000000: sampling rate per million must be less than or equal to one million"],
+  [{ tracing: { samplingRatePerMillion: 2_000_000 } }, "failed to validate kubelet configuration, error: tracing.samplingRatePerMillion: Invalid value: 2000000: sampling rate per million must be less than or equal to one million"],
   [{ eventRecordQPS: -1 }, "invalid configuration: eventRecordQPS (--event-qps) -1 must not be a negative number"],
   [{ preloadedImagesVerificationAllowlist: ["a/b"] }, 'invalid configuration: can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"'],
   [{ imagePullCredentialsVerificationPolicy: "NeverVerifyAllowlistedImages", preloadedImagesVerificationAllowlist: ["a/b:1"] }, "invalid configuration: invalid image pattern in `preloadedImagesVerificationAllowlist`: neither tag nor digest is accepted in an image reference: a/b:1"],
@@ -176,7 +193,7 @@ test.each([
   [{ podLogsDir: "/vår" }, 'invalid configuration: pod logs path "/vår" mut contains ASCII characters only'],
   [{ registerWithTaints: [{ key: "a b", effect: "NoSchedule" }] }, 'invalid taint: {"key":"a b","effect":"NoSchedule"}'],
   [{ registerWithTaints: [{ key: "a", effect: "NoExecute", timeAdded: "2026-01-02T03:04:05Z" }] }, "invalid configuration: taint.TimeAdded is not nil"],
-  [{ enforceNodeAllocatable: ["kube-reserved", "kube-reserved-compressible"] }, 'invalid configuration: both "kube-reserved-compressible" and "kube-reserved" cannot be specified together in enforceNodeAllocatable (--enforce-node-allocatable)'],
+  [{ enforceNodeAllocatable: ["kube-reserved", "kube-reserved-compressible"] }, 'invalid configuration: both "kube-reserved" and "kube-reserved-compressible" cannot be specified together in enforceNodeAllocatable (--enforce-node-allocatable)'],
   [{ crashLoopBackOff: { maxContainerRestartPeriod: "301s" } }, "invalid configuration: CrashLoopBackOff.MaxContainerRestartPeriod (got: 301 seconds) must be set between 1s and 300s"],
   [{ imagePullCredentialsVerificationPolicy: "Maybe" }, 'invalid configuration: option "Maybe" specified for imagePullCredentialsVerificationPolicy. Valid options are "NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages" or "AlwaysVerify"'],
   [{ kind: "Pod" }, `no kind "Pod" is registered for version "kubelet.config.k8s.io/v1beta1"`],
@@ -195,10 +212,4 @@ test("pods share what is not reserved, unless that is not to be enforced", () =>
   const enforces = (...items: string[]): boolean => applied({ enforceNodeAllocatable: items }).enforcesAllocatable;
   expect(applied({ enforceNodeAllocatable: ["pods", "kube-reserved"], kubeReservedCgroup: "/kube", kubeReserved: { cpu: "1" } }).reservedGroups).toEqual([{ whose: "Kube", path: "/kube", reserved: { cpu: "1" }, onlyCpu: false }]);
   expect([applied({}).enforcesAllocatable, enforces("pods"), enforces("none"), enforces()]).toEqual([true, true, false, false]);
-});
-
-test("Go's durations", () => {
-  expect(["1h30m", "1.5s", "100ms", "0", "2m0s"].map(parseGoDuration)).toEqual([5_400_000, 1500, 100, 0, 120_000]);
-  expect([5_400_000, 1500, 100, 0, 120_000].map(formatGoDuration)).toEqual(["1h30m0s", "1.5s", "100ms", "0s", "2m0s"]);
-  expect(() => parseGoDuration("5 minutes")).toThrow(`time: invalid duration "5 minutes"`);
 });

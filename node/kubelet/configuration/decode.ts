@@ -8,6 +8,7 @@
  * API:    https://kubernetes.io/docs/reference/config-api/kubelet-config.v1beta1/
  * Source: kubernetes v1.36 pkg/kubelet/apis/config/{types,validation/validation}.go, pkg/kubelet/apis/config/v1beta1/defaults.go
  */
+import { formatDurationNs, parseDurationMs, parseDurationNs } from "../../../core/api/meta/duration.ts";
 import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { tlsPolicy } from "../../../core/net/tls-policy.ts";
 import type { PullPolicy } from "../images/pull-verification.ts";
@@ -17,7 +18,6 @@ import { reservedGroups } from "../resources/reserved-groups.ts";
 import type { AccessSettings, KubeletSettings } from "../settings.ts";
 import { evictionThresholds } from "./eviction-thresholds.ts";
 import { fieldsOf, type Kind } from "./fields.ts";
-import { parseGoDuration } from "./go-duration.ts";
 import { validate } from "./validate.ts";
 
 export type Configuration = Readonly<Record<string, unknown>>;
@@ -83,15 +83,21 @@ const ZERO_IS_UNSET: readonly string[] = [
 
 /** With the defaults that hang on other fields. */
 function completed(given: Configuration): Configuration {
-  const result: Record<string, unknown> = Object.fromEntries(Object.entries(given).filter(([name, value]) => !(ZERO_IS_UNSET.includes(name) && (value === 0 || value === "" || isNoTime(name, value)))));
+  const values = Object.entries(given).map(([name, value]) => [name, fieldsOf().get(name) === "duration" ? printed(value) : value] as const);
+  const result: Record<string, unknown> = Object.fromEntries(values.filter(([name, value]) => !(ZERO_IS_UNSET.includes(name) && (value === 0 || value === "" || (value === "0s" && fieldsOf().get(name) === "duration")))));
   if (result["nodeStatusReportFrequency"] === undefined && result["nodeStatusUpdateFrequency"] !== undefined) result["nodeStatusReportFrequency"] = result["nodeStatusUpdateFrequency"];
   if (result["serializeImagePulls"] === undefined && Number(result["maxParallelImagePulls"] ?? 0) >= 2) result["serializeImagePulls"] = false;
   if (Number(result["podPidsLimit"] ?? 0) < 0) result["podPidsLimit"] = -1;
   return result;
 }
 
-function isNoTime(name: string, value: unknown): boolean {
-  return fieldsOf().get(name) === "duration" && /^[-+]?(0+(\.0*)?[a-zµ]+)+$/.test(String(value));
+/** As Go prints a duration: 90m is 1h30m0s. What is none stays, to be refused. */
+function printed(duration: unknown): unknown {
+  try {
+    return formatDurationNs(parseDurationNs(String(duration)));
+  } catch {
+    return duration;
+  }
 }
 
 /** Settings with the configuration's in their place. Throws an Error for the user, with everything that is wrong. */
@@ -102,7 +108,7 @@ export function applyConfiguration(base: KubeletSettings, given: Configuration, 
   const result: Writable = { ...base };
   const has = (name: string): boolean => configuration[name] !== undefined;
   const read = <T>(name: string, set: (value: T) => void): void => { if (has(name)) set(configuration[name] as T); };
-  const ms = (name: string, set: (value: number) => void): void => read<string>(name, (text) => set(parseGoDuration(text)));
+  const ms = (name: string, set: (value: number) => void): void => read<string>(name, (text) => set(parseDurationMs(text)));
   read<string>("address", (value) => { result.address = value === "0.0.0.0" ? "::" : value; }); // as Go listens: where one family is meant, both are
   const { tlsCertFile: certFile = "", tlsPrivateKeyFile: keyFile = "", serverTLSBootstrap: asks } = configuration as { readonly tlsCertFile?: string; readonly tlsPrivateKeyFile?: string; readonly serverTLSBootstrap?: boolean };
   if (certFile !== "" && asks !== true) result.servingFiles = { certFile, keyFile };
@@ -173,7 +179,7 @@ export function applyConfiguration(base: KubeletSettings, given: Configuration, 
   read<boolean>("failSwapOn", (value) => { result.failSwapOn = value; });
   read<{ swapBehavior?: string }>("memorySwap", ({ swapBehavior }) => { result.limitedSwap = swapBehavior === "LimitedSwap"; });
   read<{ idsPerPod?: number }>("userNamespaces", ({ idsPerPod }) => { if (idsPerPod !== undefined) result.userNamespaceIds = idsPerPod; });
-  read<{ maxContainerRestartPeriod?: string }>("crashLoopBackOff", ({ maxContainerRestartPeriod }) => { if (maxContainerRestartPeriod) result.crashBackoffMsMax = parseGoDuration(maxContainerRestartPeriod); });
+  read<{ maxContainerRestartPeriod?: string }>("crashLoopBackOff", ({ maxContainerRestartPeriod }) => { if (maxContainerRestartPeriod) result.crashBackoffMsMax = parseDurationMs(maxContainerRestartPeriod); });
   result.eviction = evictionThresholds(configuration, { os, before: base.eviction });
   result.configuration = configuration;
   return result;
@@ -185,7 +191,7 @@ interface Authorization { readonly mode?: string; readonly webhook?: { readonly 
 function accessSettings(given: Configuration, base: AccessSettings): AccessSettings {
   const { anonymous, webhook } = (given["authentication"] ?? {}) as Authentication;
   const { mode, webhook: answers } = (given["authorization"] ?? {}) as Authorization;
-  const ms = (text: string | undefined, usual: number): number => (text === undefined || parseGoDuration(text) === 0 ? usual : parseGoDuration(text));
+  const ms = (text: string | undefined, usual: number): number => (text === undefined || parseDurationMs(text) === 0 ? usual : parseDurationMs(text));
   return {
     anonymous: anonymous?.enabled ?? base.anonymous, tokens: webhook?.enabled ?? base.tokens, authorizes: mode === undefined || mode === "" ? base.authorizes : mode === "Webhook",
     tokenTtlMs: ms(webhook?.cacheTTL, base.tokenTtlMs), allowedTtlMs: ms(answers?.cacheAuthorizedTTL, base.allowedTtlMs), deniedTtlMs: ms(answers?.cacheUnauthorizedTTL, base.deniedTtlMs),
@@ -197,7 +203,7 @@ function accessSettings(given: Configuration, base: AccessSettings): AccessSetti
 function placementSettings(given: Configuration, base: PlacementSettings): PlacementSettings {
   const read = <T>(name: string, usual: T): T => (given[name] === undefined ? usual : (given[name] as T));
   return {
-    cpuPolicy: read("cpuManagerPolicy", base.cpuPolicy), cpuOptions: read("cpuManagerPolicyOptions", base.cpuOptions), cpuReconcileMs: given["cpuManagerReconcilePeriod"] === undefined ? base.cpuReconcileMs : parseGoDuration(given["cpuManagerReconcilePeriod"] as string),
+    cpuPolicy: read("cpuManagerPolicy", base.cpuPolicy), cpuOptions: read("cpuManagerPolicyOptions", base.cpuOptions), cpuReconcileMs: given["cpuManagerReconcilePeriod"] === undefined ? base.cpuReconcileMs : parseDurationMs(given["cpuManagerReconcilePeriod"] as string),
     reservedCpus: read("reservedSystemCPUs", base.reservedCpus), memoryPolicy: read("memoryManagerPolicy", base.memoryPolicy), reservedMemory: read("reservedMemory", base.reservedMemory),
     topologyPolicy: read("topologyManagerPolicy", base.topologyPolicy), topologyScope: read("topologyManagerScope", base.topologyScope), topologyOptions: read("topologyManagerPolicyOptions", base.topologyOptions), gates: read("featureGates", base.gates),
   };

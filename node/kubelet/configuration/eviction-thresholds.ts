@@ -1,7 +1,7 @@
 /** The eviction settings of a KubeletConfiguration. Source: kubernetes v1.36 pkg/kubelet/eviction/helpers.go (ParseThresholdConfig), cmd/kubelet (mergeDefaultEvictionSettings) */
+import { parseDurationMs } from "../../../core/api/meta/duration.ts";
 import { parseQuantity } from "../../../core/api/meta/quantity.ts";
 import { type Amount, type EvictionSettings, isSignal, percent, type Signal, type Threshold, THRESHOLDS, WINDOWS_THRESHOLDS } from "../eviction/plan.ts";
-import { parseGoDuration } from "./go-duration.ts";
 
 type Texts = Readonly<Record<string, string>>;
 
@@ -25,7 +25,7 @@ export function evictionThresholds(configuration: Readonly<Record<string, unknow
   const transition = configuration["evictionPressureTransitionPeriod"] as string | undefined;
   return {
     thresholds: thresholds.filter(({ value }) => !isNone(value)).map((threshold) => (reclaims.has(threshold.signal) ? { ...threshold, minReclaim: reclaims.get(threshold.signal) } : threshold)),
-    transitionMs: transition === undefined || parseGoDuration(transition) === 0 ? before.transitionMs : parseGoDuration(transition),
+    transitionMs: transition === undefined || parseDurationMs(transition) === 0 ? before.transitionMs : parseDurationMs(transition),
     maxPodGraceSeconds: (configuration["evictionMaxPodGracePeriod"] as number | undefined) ?? before.maxPodGraceSeconds,
   };
 }
@@ -58,7 +58,7 @@ function reclaimOf(signal: Signal, text: string): Amount {
 }
 
 function graceOf(text: string): number {
-  const graceMs = parseGoDuration(text);
+  const graceMs = parseDurationMs(text);
   if (graceMs < 0) throw new Error(`invalid eviction grace period specified: ${text}, must be a positive value`);
   return graceMs;
 }

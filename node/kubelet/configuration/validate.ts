@@ -2,9 +2,9 @@
 import { isIP } from "node:net";
 import { isAbsolute, normalize } from "node:path";
 import type { Taint } from "../../../core/api/gen/core.v1.ts";
+import { parseDurationMs } from "../../../core/api/meta/duration.ts";
 import { labelValue, qualifiedName } from "../../../core/api/meta/names.ts";
 import { isQuantity, parseQuantity } from "../../../core/api/meta/quantity.ts";
-import { parseGoDuration } from "./go-duration.ts";
 import { allowlistProblem, PULL_POLICIES } from "../images/pull-verification.ts";
 import { parseCpuSet } from "../placement/cpu-set.ts";
 import { isMemory, type Reservation } from "../placement/memory-policy.ts";
@@ -23,13 +23,13 @@ export function validate(given: Values): string[] {
   for (const [name, kind] of fieldsOf()) {
     if (kind !== "duration" || given[name] === undefined) continue;
     try {
-      parseGoDuration(String(given[name]));
+      parseDurationMs(String(given[name]));
     } catch (error) {
       problems.push(`invalid configuration: ${name}: ${(error as Error).message}`);
     }
   }
   if (problems.length > 0) return problems;
-  const ms = (name: string): number => parseGoDuration(value<string>(name));
+  const ms = (name: string): number => parseDurationMs(value<string>(name));
 
   check(number("nodeLeaseDurationSeconds") > 0, "nodeLeaseDurationSeconds must be greater than 0");
   const text = (name: string): string => value<string | undefined>(name) ?? "";
@@ -66,7 +66,7 @@ export function validate(given: Values): string[] {
   const parallel = given["maxParallelImagePulls"] as number | undefined;
   check(parallel === undefined || parallel >= 1, `maxParallelImagePulls ${parallel} must be a positive number`);
   check(!(value<boolean>("serializeImagePulls") && parallel !== undefined && parallel > 1), "maxParallelImagePulls cannot be larger than 1 unless SerializeImagePulls (--serialize-image-pulls) is set to false");
-  check(number("containerLogMaxFiles") > 1, `containerLogMaxFiles ${number("containerLogMaxFiles")} must be greater than 1`);
+  check(number("containerLogMaxFiles") > 1, "containerLogMaxFiles must be greater than 1");
   check(isQuantity(value<string>("containerLogMaxSize")) && parseQuantity(value<string>("containerLogMaxSize")).sign !== 0, `containerLogMaxSize ${value<string>("containerLogMaxSize")} must be a quantity: negative, logs may grow`);
   check(number("containerLogMaxWorkers") >= 1, "containerLogMaxWorkers must be greater than or equal to 1");
   check(ms("containerLogMonitorInterval") >= 3000, "containerLogMonitorInterval must be a positive time duration greater than or equal to 3s");
@@ -76,7 +76,6 @@ export function validate(given: Values): string[] {
   check(!value<boolean>("enableSystemLogQuery") || value<boolean>("enableSystemLogHandler"), "enableSystemLogHandler is required for enableSystemLogQuery");
   for (const [name, flag] of [["eventRecordQPS", "event-qps"], ["kubeAPIQPS", "kube-api-qps"], ["registryPullQPS", "registry-qps"]] as const) check(number(name) >= 0, `${name} (--${flag}) ${number(name)} must not be a negative number`);
   check(number("nodeStatusMaxImages") >= -1, `nodeStatusMaxImages (--node-status-max-images) ${number("nodeStatusMaxImages")} must be -1 or greater`);
-  check(number("evictionMaxPodGracePeriod") >= 0, `evictionMaxPodGracePeriod (--eviction-max-pod-grace-period) ${number("evictionMaxPodGracePeriod")} must not be a negative number`);
 
   const [grace, critical] = [ms("shutdownGracePeriod"), ms("shutdownGracePeriodCriticalPods")];
   check(critical <= grace, `shutdownGracePeriodCriticalPods {${value<string>("shutdownGracePeriodCriticalPods")}} must be <= shutdownGracePeriod {${value<string>("shutdownGracePeriod")}}`);
@@ -91,7 +90,7 @@ export function validate(given: Values): string[] {
   check(["", "NoSwap", "LimitedSwap"].includes(swap), `memorySwap.swapBehavior "${swap}" must be one of: "", "LimitedSwap" or "NoSwap"`);
   const restart = (value<{ maxContainerRestartPeriod?: string } | undefined>("crashLoopBackOff")?.maxContainerRestartPeriod);
   if (restart !== undefined && !isOn("KubeletCrashLoopBackOffMax")) check(false, "FeatureGate KubeletCrashLoopBackOffMax not enabled, CrashLoopBackOff.MaxContainerRestartPeriod must not be set");
-  else if (restart !== undefined) check(parseGoDuration(restart) >= 1000 && parseGoDuration(restart) <= 300_000, `CrashLoopBackOff.MaxContainerRestartPeriod (got: ${parseGoDuration(restart) / 1000} seconds) must be set between 1s and 300s`);
+  else if (restart !== undefined) check(parseDurationMs(restart) >= 1000 && parseDurationMs(restart) <= 300_000, `CrashLoopBackOff.MaxContainerRestartPeriod (got: ${parseDurationMs(restart) / 1000} seconds) must be set between 1s and 300s`);
   const ids = value<{ idsPerPod?: number } | undefined>("userNamespaces")?.idsPerPod;
   check(ids === undefined || ids >= 65_536, "userNamespaces.idsPerPod must not be less than 65536");
   check(ids === undefined || ids < 65_536 || ids % 65_536 === 0, "userNamespaces.idsPerPod must be a multiple of 65536");
@@ -101,9 +100,10 @@ export function validate(given: Values): string[] {
   check((value<string | undefined>("tlsCertFile") ?? "") === "" === ((value<string | undefined>("tlsPrivateKeyFile") ?? "") === ""), "tlsCertFile (--tls-cert-file) and tlsPrivateKeyFile (--tls-private-key-file) go together");
   checkEnforced(value, check);
   const { endpoint, samplingRatePerMillion: rate } = value<{ readonly endpoint?: string; readonly samplingRatePerMillion?: number } | undefined>("tracing") ?? {};
-  check(rate === undefined || rate >= 0, `tracing.samplingRatePerMillion: Invalid value: ${rate}: sampling rate must be positive`);
-  check(rate === undefined || rate <= 1_000_000, `tracing.samplingRatePerMillion: Invalid value: ${rate}: sampling rate per million must be less than or equal to one million`);
-  check(endpoint === undefined || /^[^\s/]+(:\d+)?$/.test(endpoint), `tracing.endpoint: Invalid value: ${JSON.stringify(endpoint)}: must be host:port`);
+  const checkTracing = (good: boolean, message: string): void => { if (!good) problems.push(`tracing.${message}`); };
+  checkTracing(rate === undefined || rate >= 0, `samplingRatePerMillion: Invalid value: ${rate}: sampling rate must be positive`);
+  checkTracing(rate === undefined || rate <= 1_000_000, `samplingRatePerMillion: Invalid value: ${rate}: sampling rate per million must be less than or equal to one million`);
+  checkTracing(endpoint === undefined || /^[^\s/]+(:\d+)?$/.test(endpoint), `endpoint: Invalid value: ${JSON.stringify(endpoint)}: must be host:port`);
   checkPlacement(value, check);
   problems.push(...["systemReserved", "kubeReserved"].flatMap((name) => reservedProblems(value<Readonly<Record<string, unknown>> | undefined>(name) ?? {})));
   return [...problems, ...notDone(given)];
@@ -118,8 +118,9 @@ function checkVerification(value: <T>(name: string) => T, { check, isOn }: { rea
     return;
   }
   check(PULL_POLICIES.some((one) => one === policy), `option "${policy}" specified for imagePullCredentialsVerificationPolicy. Valid options are "NeverVerify", "NeverVerifyPreloadedImages", "NeverVerifyAllowlistedImages" or "AlwaysVerify"`);
-  check(allowlist.length === 0 || policy === "NeverVerifyAllowlistedImages", 'can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"');
-  const badPattern = allowlist.map(allowlistProblem).find((problem) => problem !== undefined);
+  const isRead = policy === "NeverVerifyAllowlistedImages";
+  check(allowlist.length === 0 || isRead, 'can\'t set `preloadedImagesVerificationAllowlist` if `imagePullCredentialsVertificationPolicy` is not "NeverVerifyAllowlistedImages"');
+  const badPattern = (isRead ? allowlist : []).map(allowlistProblem).find((problem) => problem !== undefined);
   check(badPattern === undefined, `invalid image pattern in \`preloadedImagesVerificationAllowlist\`: ${badPattern}`);
 }
 
@@ -140,7 +141,7 @@ const ENFORCEMENTS: readonly string[] = ["pods", "system-reserved", "system-rese
 function checkEnforced(value: <T>(name: string) => T, check: (good: boolean, message: string) => void): void {
   const where = "enforceNodeAllocatable (--enforce-node-allocatable)";
   const items = value<string[]>("enforceNodeAllocatable").filter((item) => item !== ""); // a flag without a value
-  for (const reserved of ["system-reserved", "kube-reserved"]) check(!(items.includes(reserved) && items.includes(`${reserved}-compressible`)), `both "${reserved}-compressible" and "${reserved}" cannot be specified together in ${where}`);
+  for (const reserved of ["system-reserved", "kube-reserved"]) check(!(items.includes(reserved) && items.includes(`${reserved}-compressible`)), `both "${reserved}" and "${reserved}-compressible" cannot be specified together in ${where}`);
   for (const item of new Set(items)) {
     check(items.indexOf(item) === items.lastIndexOf(item), `duplicated enforcements ${JSON.stringify(item)} in ${where}`);
     const reserved = /^(system|kube)-reserved/.exec(item)?.[1];

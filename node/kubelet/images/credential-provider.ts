@@ -11,11 +11,11 @@
  */
 import { createHash } from "node:crypto";
 import { join } from "node:path";
+import { parseDurationMs } from "../../../core/api/meta/duration.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import { DEFAULT_BUCKETS, type Metrics } from "../../../core/observe/metrics.ts";
 import type { Exec } from "../../os/exec.ts";
-import { parseGoDuration } from "../configuration/go-duration.ts";
 import type { CredentialProvider } from "./credential-provider-config.ts";
 import { repositoryOf } from "./image-name.ts";
 import { credentialsFor, type Entry, entryOf, keyMatches } from "./keyring.ts";
@@ -134,7 +134,7 @@ function decodeAnswer(text: string, { apiVersion, defaultCacheMs }: CredentialPr
   if (!keyType) throw new Error(`credential provider plugin did not return a valid cacheKeyType: ${String(answer["cacheKeyType"])}`);
   const auth = Object.entries((answer["auth"] ?? {}) as Readonly<Record<string, { readonly username?: unknown; readonly password?: unknown } | null>>);
   const entries = auth.flatMap(([place, of]) => entryOf(place, { username: String(of?.username ?? ""), password: String(of?.password ?? "") }) ?? []);
-  return { entries, keyType, cacheMs: typeof answer["cacheDuration"] === "string" ? parseGoDuration(answer["cacheDuration"]) : defaultCacheMs };
+  return { entries, keyType, cacheMs: typeof answer["cacheDuration"] === "string" ? parseDurationMs(answer["cacheDuration"]) : defaultCacheMs };
 }
 
 function parsedObject(text: string): Readonly<Record<string, unknown>> | undefined {

@@ -5,12 +5,12 @@
  * Source: kubernetes v1.36 pkg/kubelet/images/image_gc_manager.go, pkg/kubelet/kubelet.go (ImageGCPeriod)
  */
 import type { ObjectReference } from "../../../core/api/gen/core.v1.ts";
+import { formatDurationMs } from "../../../core/api/meta/duration.ts";
 import type { EventRecorder } from "../../../core/client/events.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import type { Runnable } from "../../../core/lifecycle/run-all.ts";
 import type { Log } from "../../../core/observe/log.ts";
 import type { Cri } from "../../cri/client.ts";
-import { formatGoDuration } from "../configuration/go-duration.ts";
 import { aged, fullness, type KnownImage, observe, type Seen, shownSize, victims } from "./gc-plan.ts";
 
 export const IMAGE_GC_DEFAULTS = { highPercent: 85, lowPercent: 80, ageMinMs: 2 * 60_000, ageMaxMs: 0, periodMs: 5 * 60_000 };
@@ -69,7 +69,7 @@ export function imageGc({ cri, disk, mounted, clock, log, events, node, onLooked
 
   async function removeOld(signal: AbortSignal): Promise<void> {
     const { errors } = await remove(aged(await look(signal), seen, clock.uptimeMs() - options.ageMaxMs), { reason: "age", enoughBytes: Number.POSITIVE_INFINITY }, signal);
-    if (errors.length > 0) throw new Error(`wanted to free images older than ${formatGoDuration(options.ageMaxMs)}, encountered errors in image deletion: ${joined(errors)}`);
+    if (errors.length > 0) throw new Error(`wanted to free images older than ${formatDurationMs(options.ageMaxMs)}, encountered errors in image deletion: ${joined(errors)}`);
   }
 
   /** Where it is urgent, what was there when we looked first is old enough: nobody has just pulled it. */

@@ -6,10 +6,10 @@
  */
 import { connect } from "node:net";
 import type { Container, EphemeralContainer, Pod, Probe } from "../../../core/api/gen/core.v1.ts";
+import { formatDurationMs } from "../../../core/api/meta/duration.ts";
 import { afterAwake, type Clock } from "../../../core/lifecycle/clock.ts";
 import { type Cri, CriError } from "../../cri/client.ts";
 import { checkGrpcHealth } from "../../cri/grpc-health.ts";
-import { formatGoDuration } from "../configuration/go-duration.ts";
 import { expandAll } from "../containers/expansion.ts";
 import { formatPod } from "../pod-spec.ts";
 import { containerPort, dialFault, hostPort, httpGetAction } from "./http-get.ts";
@@ -64,7 +64,7 @@ async function execProbe({ cri }: ProbeDeps, { probe, container, containerId }: 
     const output = Buffer.concat([stdout ?? new Uint8Array(), stderr ?? new Uint8Array()]).subarray(0, OUTPUT_BYTES_MAX).toString("utf8");
     return { result: exit_code === 0 ? "success" : "failure", output };
   } catch (error) {
-    if (error instanceof CriError && error.code === "DeadlineExceeded") return { result: "failure", output: `command timed out: "${command.join(" ")}" timed out after ${formatGoDuration(timeoutMs)}` };
+    if (error instanceof CriError && error.code === "DeadlineExceeded") return { result: "failure", output: `command timed out: "${command.join(" ")}" timed out after ${formatDurationMs(timeoutMs)}` };
     throw error;
   }
 }

@@ -16,9 +16,9 @@ export function json(value: unknown): Answer { return { status: 200, contentType
 /** An error that is an answer. */
 export class AnswerError extends Error {
   readonly answer: Answer;
-  constructor(status: number, message: string) {
+  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
     super(message);
     this.name = "AnswerError";
-    this.answer = text(status, message);
+    this.answer = { ...text(status, message), headers };
   }
 }

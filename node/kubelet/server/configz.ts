@@ -1,7 +1,7 @@
 /** What /configz shows: our settings as a kubelet.config.k8s.io/v1beta1 KubeletConfiguration, upstream's names: the defaults, over them what a file said, over that what is in force. */
+import { formatDurationMs } from "../../../core/api/meta/duration.ts";
 import { quantityOf } from "../../../core/api/meta/quantity.ts";
 import { defaultsOf } from "../configuration/fields.ts";
-import { formatGoDuration } from "../configuration/go-duration.ts";
 import type { Amount, Threshold } from "../eviction/plan.ts";
 import type { KubeletSettings } from "../settings.ts";
 
@@ -20,8 +20,8 @@ export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record
     healthzBindAddress: settings.healthzAddress,
     readOnlyPort: access.readOnlyPort,
     enableDebuggingHandlers: access.debugging,
-    authentication: { x509: {}, ...(settings.configuration["authentication"] as object | undefined), webhook: { enabled: access.tokens, cacheTTL: formatGoDuration(access.tokenTtlMs) }, anonymous: { enabled: access.anonymous } },
-    authorization: { mode: access.authorizes ? "Webhook" : "AlwaysAllow", webhook: { cacheAuthorizedTTL: formatGoDuration(access.allowedTtlMs), cacheUnauthorizedTTL: formatGoDuration(access.deniedTtlMs) } },
+    authentication: { x509: {}, ...(settings.configuration["authentication"] as object | undefined), webhook: { enabled: access.tokens, cacheTTL: formatDurationMs(access.tokenTtlMs) }, anonymous: { enabled: access.anonymous } },
+    authorization: { mode: access.authorizes ? "Webhook" : "AlwaysAllow", webhook: { cacheAuthorizedTTL: formatDurationMs(access.allowedTtlMs), cacheUnauthorizedTTL: formatDurationMs(access.deniedTtlMs) } },
     clusterDomain: settings.clusterDomain,
     clusterDNS: settings.clusterDns,
     cgroupRoot: settings.cgroupRoot,
@@ -33,14 +33,14 @@ export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record
     ...(settings.maxParallelImagePulls === undefined ? {} : { maxParallelImagePulls: settings.maxParallelImagePulls }),
     imageGCHighThresholdPercent: imageGc.highPercent,
     imageGCLowThresholdPercent: imageGc.lowPercent,
-    imageMinimumGCAge: formatGoDuration(imageGc.ageMinMs),
-    imageMaximumGCAge: formatGoDuration(imageGc.ageMaxMs),
+    imageMinimumGCAge: formatDurationMs(imageGc.ageMinMs),
+    imageMaximumGCAge: formatDurationMs(imageGc.ageMaxMs),
     evictionHard: texts(hard, ({ value }) => amount(value)),
-    ...(soft.length > 0 ? { evictionSoft: texts(soft, ({ value }) => amount(value)), evictionSoftGracePeriod: texts(soft, ({ graceMs = 0 }) => formatGoDuration(graceMs)) } : {}),
-    evictionPressureTransitionPeriod: formatGoDuration(eviction.transitionMs),
+    ...(soft.length > 0 ? { evictionSoft: texts(soft, ({ value }) => amount(value)), evictionSoftGracePeriod: texts(soft, ({ graceMs = 0 }) => formatDurationMs(graceMs)) } : {}),
+    evictionPressureTransitionPeriod: formatDurationMs(eviction.transitionMs),
     evictionMaxPodGracePeriod: eviction.maxPodGraceSeconds,
-    nodeStatusUpdateFrequency: formatGoDuration(settings.statusMs),
-    nodeStatusReportFrequency: formatGoDuration(settings.reportMs),
+    nodeStatusUpdateFrequency: formatDurationMs(settings.statusMs),
+    nodeStatusReportFrequency: formatDurationMs(settings.reportMs),
     nodeLeaseDurationSeconds: settings.leaseSeconds,
     containerLogMaxSize: quantityOf(settings.containerLogMaxBytes, "BinarySI").toString(),
     containerLogMaxFiles: settings.containerLogMaxFiles,
@@ -50,10 +50,10 @@ export function kubeletConfiguration(settings: KubeletSettings): Readonly<Record
     seccompDefault: settings.seccompDefault,
     nodeStatusMaxImages: settings.statusImagesMax,
     ...(settings.singleProcessOomKill ? { singleProcessOOMKill: true } : {}),
-    memorySwap: settings.limitedSwap ? { swapBehavior: "LimitedSwap" } : {},
-    crashLoopBackOff: { maxContainerRestartPeriod: formatGoDuration(settings.crashBackoffMsMax) },
-    shutdownGracePeriod: formatGoDuration(shutdown.graceMs),
-    shutdownGracePeriodCriticalPods: formatGoDuration(shutdown.criticalMs),
+    memorySwap: settings.limitedSwap ? { swapBehavior: "LimitedSwap" } : (settings.configuration["memorySwap"] ?? {}),
+    crashLoopBackOff: { maxContainerRestartPeriod: formatDurationMs(settings.crashBackoffMsMax) },
+    shutdownGracePeriod: formatDurationMs(shutdown.graceMs),
+    shutdownGracePeriodCriticalPods: formatDurationMs(shutdown.criticalMs),
     ...(settings.allowedUnsafeSysctls.length === 0 ? {} : { allowedUnsafeSysctls: settings.allowedUnsafeSysctls }),
     registerNode: settings.registers,
     ...(settings.providerId === undefined ? {} : { providerID: settings.providerId }),

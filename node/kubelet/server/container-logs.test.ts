@@ -40,9 +40,24 @@ test.each([["before it is read", false], ["while it is read", true]])("a log who
   await expect.poll(timesOpen).toBe(0);
 });
 
-test.each([["", "200"], ["tailLines=0", "200 "], ["tail=0", "200 "], ["tail=all&tailLines=0", "200"], ["tail=1&tailLines=0", "200"], ["tail=0&tailLines=1", "200 "], ["tailLines=all", '400 {"message": "Unable to decode query."}'], ["tail=-1", '422 {"message": "Invalid request."}']])("how much of a log is wanted: %s", async (query, answer) => {
-  const { status, body } = await containerLogs(api, { namespace: "shop", pod: "web", container: "c", query: new URLSearchParams(query), signal: new AbortController().signal }, systemClock);
+async function logOf(query: string, pod = "web"): Promise<string> {
+  const known = { ...api, pod: ({ name }: { name: string }) => (name === "web" ? api.pod({ namespace: "shop", name }) : undefined) };
+  const { status, body } = await containerLogs(known, { namespace: "shop", pod, container: "c", query: new URLSearchParams(query), signal: new AbortController().signal }, systemClock);
   let text = typeof body === "string" ? body : "";
   if (typeof body !== "string") for await (const chunk of body as Readable) text += String(chunk);
-  expect(`${status} ${text}`).toBe(answer === "200" ? "200 one\n" : answer);
+  return `${status} ${text}`;
+}
+
+test.each([["", "200"], ["tailLines=0", "200 "], ["tail=0", "200 "], ["tail=all&tailLines=0", "200"], ["tail=1&tailLines=0", "200"], ["tail=0&tailLines=1", "200 "], ["tailLines=all", '400 {"message": "Unable to decode query."}'], ["tail=-1", '422 {"message": "Invalid request."}']])("how much of a log is wanted: %s", async (query, answer) => {
+  expect(await logOf(query)).toBe(answer === "200" ? "200 one\n" : answer);
+});
+
+test("what is asked of a log is read as Go reads it: numbers are whole and decimal, times have a zone, and what is neither 0 nor false is true", async () => {
+  const unreadable = '400 {"message": "Unable to decode query."}', wrong = '422 {"message": "Invalid request."}';
+  for (const query of ["tailLines=", "tailLines=1e1", "limitBytes=0x10", "sinceSeconds=+", "sinceTime=2026-01-02", "sinceTime=Fri, 02 Jan 2026 03:04:05 GMT"]) expect(await logOf(query), query).toBe(unreadable);
+  for (const query of ["limitBytes=0", "sinceSeconds=0", "sinceSeconds=5&sinceTime=2026-01-02T03:04:05Z", "stream=Both", "stream=Stdout&tailLines=1"]) expect(await logOf(query), query).toBe(wrong);
+  for (const query of ["tailLines=%2b1", "sinceTime=", "sinceTime=2026-01-02T03:04:05%2b00:00", "timestamps=0", "timestamps=False"]) expect(await logOf(query), query).toBe("200 one\n");
+  for (const query of ["timestamps", "timestamps=yes", "timestamps=1"]) expect(await logOf(query), query).toBe("200 2026-01-02T03:04:05.000000000Z one\n");
+  expect(await logOf("stream=Stdout")).toBe('400 unable to return the given log stream: "Stdout". Please enable PodLogsQuerySplitStreams feature gate in kubelet');
+  expect(await logOf("stream=Stdout", "other")).toBe('404 pod "other" does not exist');
 });

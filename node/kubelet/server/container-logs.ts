@@ -4,6 +4,7 @@
  * Source: kubernetes v1.36 pkg/kubelet/server/server.go getContainerLogs, pkg/kubelet/kuberuntime/logs
  */
 import { Readable } from "node:stream";
+import { parseTime } from "../../../core/api/meta/time.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { KubeletApiError, type KubeletApi, type LogFile } from "../kubelet-api.ts";
 import { type Answer, text } from "./answer.ts";
@@ -30,6 +31,7 @@ export async function containerLogs(api: KubeletApi, { namespace, pod, container
   if (!found) return text(404, `pod "${pod}" does not exist`);
   const { containers, initContainers = [], ephemeralContainers = [] } = found.spec;
   if (![...containers, ...initContainers, ...ephemeralContainers].some(({ name }) => name === container)) return text(404, `container "${container}" not found in pod "${pod}"`);
+  if (options.stream !== "All") return text(400, `unable to return the given log stream: "${options.stream}". Please enable PodLogsQuerySplitStreams feature gate in kubelet`);
 
   const file = api.logFile({ namespace, name: pod, uid: found.metadata.uid }, container, { previous: isTrue(query.get("previous")) });
   const handle = await openWhenThere(file, options.follow === true, clock, signal);
@@ -50,23 +52,29 @@ async function openWhenThere({ path, running }: LogFile, follow: boolean, clock:
   }
 }
 
-/** Or the body of the refusal. */
+/** Or the body of the refusal. The first of several values counts. */
 function parseOptions(query: URLSearchParams, nowMs: number): ReadLogOptions | string {
-  const integer = (name: string): number | undefined => (query.has(name) && query.get(name) !== "" ? Number(query.get(name)) : undefined);
   // old clients say "tail", and "all" for no limit: that goes before what new ones say
-  const tailLines = query.get("tail") === "all" ? undefined : integer("tail") ?? integer("tailLines");
-  const limitBytes = integer("limitBytes");
-  const sinceSeconds = integer("sinceSeconds");
-  const sinceTime = query.get("sinceTime") ?? "";
-  const sinceTimeMs = sinceTime === "" ? undefined : Date.parse(sinceTime);
-  if ([tailLines, limitBytes, sinceSeconds].some((value) => value !== undefined && !Number.isInteger(value)) || Number.isNaN(sinceTimeMs)) return '{"message": "Unable to decode query."}';
-  if ((tailLines ?? 0) < 0 || (limitBytes ?? 1) < 1 || (sinceSeconds ?? 1) < 1 || (sinceSeconds !== undefined && sinceTimeMs !== undefined)) return '{"message": "Invalid request."}';
-  const stream = query.get("stream") ?? "All";
-  if (stream !== "All") return `unable to return the given log stream: "${stream}". Please enable PodLogsQuerySplitStreams feature gate in kubelet`;
+  const tail = query.get("tail") || query.get("tailLines");
+  const [tailLines, limitBytes, sinceSeconds] = [query.get("tail") === "all" ? undefined : integer(tail), integer(query.get("limitBytes")), integer(query.get("sinceSeconds"))];
+  const given = query.get("sinceTime");
+  const sinceMs = given === null || given === "" || given === "null" ? undefined : parseTime(given) ?? Number.NaN;
+  if ([tailLines, limitBytes, sinceSeconds, sinceMs].some(Number.isNaN)) return '{"message": "Unable to decode query."}';
+  const stream = STREAMS.find((one) => one === (query.get("stream") ?? "All"));
+  const isWrong = stream === undefined || (stream !== "All" && tailLines !== undefined);
+  if (isWrong || (tailLines ?? 0) < 0 || (limitBytes ?? 1) < 1 || (sinceSeconds ?? 1) < 1 || (sinceSeconds !== undefined && given !== null)) return '{"message": "Invalid request."}';
   return {
-    tailLines, limitBytes, timestamps: isTrue(query.get("timestamps")), follow: isTrue(query.get("follow")),
-    sinceMs: sinceSeconds !== undefined ? nowMs - sinceSeconds * 1000 : sinceTimeMs,
+    stream, tailLines, limitBytes, timestamps: isTrue(query.get("timestamps")), follow: isTrue(query.get("follow")),
+    sinceMs: sinceSeconds !== undefined ? nowMs - sinceSeconds * 1000 : sinceMs,
   };
 }
 
-function isTrue(value: string | null): boolean { return value === "true" || value === "1" || value === "t" || value === "T" || value === "TRUE" || value === "True"; }
+const STREAMS = ["All", "Stdout", "Stderr"] as const;
+
+/** NaN: it is none. Source: kubernetes v1.36 apimachinery/pkg/runtime/conversion.go */
+function integer(value: string | null): number | undefined {
+  return value === null ? undefined : /^[+-]?\d{1,18}$/.test(value) ? Number(value) : Number.NaN;
+}
+
+/** Only an absent value, "0" and "false" are false. */
+function isTrue(value: string | null): boolean { return value !== null && value !== "0" && value.toLowerCase() !== "false"; }

@@ -12,7 +12,7 @@ import { KubeletApiError } from "../kubelet-api.ts";
 import { type Answer, AnswerError, text } from "./answer.ts";
 
 const CODES: Readonly<Record<KubeletApiError["code"], number>> = { "pod-not-found": 404, "container-not-found": 404, "bad-request": 400, "unavailable": 500 };
-const STATUS_TEXTS: Readonly<Record<number, string>> = { 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 500: "Internal Server Error" };
+const STATUS_TEXTS: Readonly<Record<number, string>> = { 400: "Bad Request", 401: "Unauthorized", 403: "Forbidden", 404: "Not Found", 405: "Method Not Allowed", 429: "Too Many Requests", 500: "Internal Server Error" };
 
 /** The server that asks who calls, and the one that asks nothing. */
 export type ServerType = "readwrite" | "readonly";
@@ -69,9 +69,10 @@ export function answering({ counts, serverType, answer, stopping, log }: Answeri
 
 /** Answers a request to upgrade its connection with an error. */
 export function refuseUpgrade(socket: Duplex, error: unknown, log: Log): void {
-  const { status, body, contentType } = answerOf(error, log);
+  const { status, body, contentType, headers = {} } = answerOf(error, log);
   const bytes = Buffer.from(body as string);
-  if (socket.writable) socket.end(Buffer.concat([Buffer.from(`HTTP/1.1 ${status} ${STATUS_TEXTS[status] ?? "Error"}\r\nContent-Type: ${contentType}\r\nContent-Length: ${bytes.length}\r\nConnection: close\r\n\r\n`), bytes]));
+  const more = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join("");
+  if (socket.writable) socket.end(Buffer.concat([Buffer.from(`HTTP/1.1 ${status} ${STATUS_TEXTS[status] ?? "Error"}\r\nContent-Type: ${contentType}\r\nContent-Length: ${bytes.length}\r\n${more}Connection: close\r\n\r\n`), bytes]));
 }
 
 export interface Target { readonly path: string; readonly query: URLSearchParams; readonly parts: readonly string[] }

@@ -50,7 +50,7 @@ const api = {
     if (previous) throw new KubeletApiError("bad-request", `previous terminated container "${container}" in pod "web" not found`);
     return { path: join(dir, "0.log"), containerId: "x", running: () => false };
   },
-  exec: (_: unknown, __: string, command: readonly string[]) => command[0] === "gone" ? Promise.reject(new CriError({ method: "", code: "NotFound", detail: "no such container" })) : Promise.resolve(`http://127.0.0.1:${runtimePort}/exec/${command.join("+")}`),
+  exec: (_: unknown, __: string, command: readonly string[]) => command[0] === "gone" ? Promise.reject(new CriError({ method: "", code: "NotFound", detail: "no such container" })) : command[0] === "many" ? Promise.reject(new CriError({ method: "", code: "ResourceExhausted", detail: "maximum number of in-flight requests exceeded" })) : Promise.resolve(`http://127.0.0.1:${runtimePort}/exec/${command.join("+")}`),
   checkpoint: async (_: unknown, container: string) => `/k/checkpoints/${container}.tar`,
   cadvisorMetrics: async () => "",
   unhealthyReason: () => undefined,
@@ -151,6 +151,7 @@ function get(path: string, { upgrade, pki: from, token, accept, encoding, port =
       ...(leaf ? { cert: leaf.certificatePem, key: leaf.keyPem } : {}), headers: { ...(token ? { authorization: `Bearer ${token}` } : {}), ...(accept ? { accept } : {}), ...(encoding ? { "accept-encoding": encoding } : {}), ...(upgrade ? { connection: "Upgrade", upgrade } : {}) },
     }, (response) => {
       let text = `${response.statusCode} `;
+      if (response.headers["retry-after"] !== undefined) text += `in ${response.headers["retry-after"]} s: `;
       const body = response.headers["content-encoding"] === "gzip" ? response.pipe(createGunzip()) : response;
       if (body !== response) text += "gzip ";
       body.on("data", (chunk: Buffer) => void (text += chunk.toString()));
@@ -237,6 +238,17 @@ test("logs, and why there are none", async () => {
 
 test("a container that is gone by the time its runtime is asked is not found", async () => {
   expect(await get("/exec/shop/web/c?output=1&command=gone", { pki, upgrade: "SPDY/3.1" })).toBe("404 rpc error: code = NotFound desc = no such container");
+});
+
+test("who asks for more streams than the runtime keeps is told when to come again", async () => {
+  expect(await get("/exec/shop/web/c?output=1&command=many", { pki, upgrade: "SPDY/3.1" })).toBe("429 in 60 s: rpc error: code = ResourceExhausted desc = maximum number of in-flight requests exceeded");
+});
+
+test.each<readonly [query: string, why: string]>([
+  ["", 'query parameter "port" is required'], ["port=", 'query parameter "port" cannot be empty'], ["port=80,0", 'port "80,0" must be > 0'],
+  ...([["1e3", "invalid syntax"], ["-1", "invalid syntax"], ["", "invalid syntax"], ["70000", "value out of range"]] as const).map(([text, why]) => [`port=80,${text}`, `unable to parse "80,${text}" as a port: strconv.ParseUint: parsing "${text}": ${why}`] as const),
+])("ports over WebSocket: ?%s", async (query, why) => {
+  expect(await get(`/portForward/shop/web?${query}`, { pki, upgrade: "websocket" })).toBe(`400 ${why}`);
 });
 
 /** What fakeRuntime has read of stdin, of each connection. */

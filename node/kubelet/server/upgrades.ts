@@ -13,6 +13,7 @@
 import type { IncomingMessage } from "node:http";
 import { connect } from "node:net";
 import type { Duplex } from "node:stream";
+import { goQuote } from "../../../core/api/meta/go-quote.ts";
 import type { Clock } from "../../../core/lifecycle/clock.ts";
 import { http1Request, type HeaderPairs, type Http1Response } from "../../../core/net/http1-client.ts";
 import { proxyBytes } from "../../../core/net/proxy-bytes.ts";
@@ -57,9 +58,14 @@ export function notUpgraded(api: KubeletApi, { method, parts: [kind, namespace =
   return new AnswerError(500, "Upgrade request required\n");
 }
 
-/** What is asked for may be gone meanwhile. */
+/** The runtime keeps a stream that nobody has opened for so long, and only so many of them. Source: kubernetes v1.36 cri-streaming pkg/streaming/request_cache.go */
+const UNUSED_SECONDS = 60;
+
+/** What is asked for may be gone meanwhile, or the runtime have more such streams than it keeps. */
 export function asAnswer(error: unknown): unknown {
-  return error instanceof CriError && error.code === "NotFound" ? new AnswerError(404, error.message) : error;
+  if (!(error instanceof CriError)) return error;
+  if (error.code === "ResourceExhausted") return new AnswerError(429, error.message, { "Retry-After": String(UNUSED_SECONDS) });
+  return error.code === "NotFound" ? new AnswerError(404, error.message) : error;
 }
 
 async function execOrAttach(api: KubeletApi, { request, socket, head, parts, query, clock, signal }: Upgrade): Promise<void> {
@@ -211,13 +217,17 @@ function streamOptions(query: URLSearchParams): StreamOptions {
 
 /** For WebSockets each of them has two channels: data, and errors. */
 function portsOf(query: URLSearchParams): number[] {
-  const texts = query.getAll("port").flatMap((value) => value.split(","));
-  if (texts.length === 0) throw new AnswerError(400, 'query parameter "port" is required');
-  return texts.map((text) => {
-    const port = Number(text);
-    if (text === "") throw new AnswerError(400, 'query parameter "port" cannot be empty');
-    if (!Number.isInteger(port)) throw new AnswerError(400, `unable to parse "${text}" as a port: strconv.ParseUint: parsing "${text}": invalid syntax`);
-    if (port < 1 || port > 65535) throw new AnswerError(400, `port "${text}" must be > 0`);
-    return port;
+  const values = query.getAll("port");
+  if (values.length === 0) throw new AnswerError(400, 'query parameter "port" is required');
+  return values.flatMap((value) => {
+    if (value === "") throw new AnswerError(400, 'query parameter "port" cannot be empty');
+    return value.split(",").map((text) => {
+      const why = !/^\d+$/.test(text) ? "invalid syntax" : Number(text) > PORT_MAX ? "value out of range" : undefined;
+      if (why !== undefined) throw new AnswerError(400, `unable to parse ${goQuote(value)} as a port: strconv.ParseUint: parsing ${goQuote(text)}: ${why}`);
+      if (Number(text) < 1) throw new AnswerError(400, `port ${goQuote(value)} must be > 0`);
+      return Number(text);
+    });
   });
 }
+
+const PORT_MAX = 65_535;

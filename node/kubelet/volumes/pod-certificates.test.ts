@@ -20,13 +20,13 @@ const LEAF = toPem("CERTIFICATE", Buffer.from("leaf")), ABOVE = toPem("CERTIFICA
 
 /** `aheadMs`: this machine's clock, of the signer's. Seconds go by as they are told to. */
 async function world({ aheadMs = 0 }: { readonly aheadMs?: number } = {}) {
-  let seconds = 0;
+  let seconds = 0, serverAheadMs: number | undefined;
   const api = fakeApi(), signal = new AbortController().signal, informer = staticInformer<PodCertificateRequest>(), metrics = metricsRegistry();
   const [told, changed, warned]: [string[], string[], string[]] = [[], [], []];
   await api.client.resource(SERVICE_ACCOUNTS).create({ apiVersion: "v1", kind: "ServiceAccount", metadata: { name: "robot", namespace: "ns" } } as ServiceAccount, { signal });
   const clock = { ...systemClock, nowMs: () => SERVER_MS + aheadMs + seconds * 1000, uptimeMs: () => 7_000_000 + seconds * 1000 };
   const certificates = podCertificates({
-    client: api.client, requests: () => informer, nodeName: "n1", node: () => ({ metadata: { name: "n1", uid: "node-uid" } as never }), clock, random: { ...systemRandom, next: () => 0 }, metrics, signal,
+    client: api.client, requests: () => informer, nodeName: "n1", node: () => ({ metadata: { name: "n1", uid: "node-uid" } as never }), clock, serverMs: () => (serverAheadMs === undefined ? undefined : SERVER_MS + serverAheadMs + seconds * 1000), random: { ...systemRandom, next: () => 0 }, metrics, signal,
     log: { ...silentLog, warn: (_, facts) => void warned.push((facts?.["error"] as Error).message) },
     events: { event: (about, type, reason, message) => void told.push(`${(about as { name?: string }).name} ${type} ${reason}: ${message}`) }, onChange: (uid) => void changed.push(uid),
   });
@@ -35,6 +35,8 @@ async function world({ aheadMs = 0 }: { readonly aheadMs?: number } = {}) {
   return {
     api, informer, told, changed, warned, pod,
     at: (now: number): void => { seconds = now; },
+    /** What the server's clock says, ahead of the signer's until now. */
+    serverAhead: (ms: number): void => { serverAheadMs = ms; },
     forget: () => certificates.forget("u"),
     look(): string {
       try {
@@ -166,6 +168,19 @@ test.each([["a year ahead", 366 * 24 * HOUR * 1000], ["a year behind", -366 * 24
   await asked(2);
   at(HOUR);
   expect(states()).toEqual(state("expired"));
+});
+
+test("where the server's clock is set it is asked for anew, though the node's says otherwise", async () => {
+  const { look, asked, answer, life, serverAhead, api } = await world({ aheadMs: 366 * 24 * HOUR * 1000 });
+  serverAhead(0);
+  look();
+  answer(await asked(1), "Issued", life());
+  await eventually(look, (seen) => seen === LEAF);
+  await Bun.sleep(5);
+  expect(api.all(POD_CERTIFICATE_REQUESTS)).toHaveLength(1);
+  serverAhead(HOUR * 1000);
+  look();
+  await asked(2);
 });
 
 test("of a pod that is gone nothing is kept", async () => {

@@ -41,13 +41,13 @@ export interface PodCertificates {
   forget(podUid: string): void;
 }
 
-/** As long after it was seen as the signer's clock says: this machine's may be another. */
+/** By the clock, and as long after it was seen as the signer's clock says: this machine's may be another. And by the server's: where that is set, as after a start in 1970, nothing holds that was signed before. */
 interface Moment { readonly atMs: number; readonly atUptimeMs: number }
 
 interface Held extends PodCertificate {
   readonly refresh: Moment;
   readonly expires: Moment;
-  /** This clock is far ahead of the signer's: uptime alone counts. */
+  /** This clock is far ahead of the signer's: it does not count. */
   readonly isDueAtBirth: boolean;
 }
 interface Ask { readonly key: string; readonly name: string; readonly abandonUptimeMs: number }
@@ -75,6 +75,8 @@ interface Deps {
   readonly nodeName: string;
   readonly node: () => Pick<Node, "metadata">;
   readonly clock: Clock;
+  /** The API server's clock; absent, or undefined: nobody has told. */
+  readonly serverMs?: (() => number | undefined) | undefined;
   readonly random: Random;
   readonly events: EventRecorder;
   readonly log: Log;
@@ -84,7 +86,7 @@ interface Deps {
   readonly onChange: (podUid: string) => void;
 }
 
-export function podCertificates({ client, requests, nodeName, node, clock, random, events, log, metrics, signal, onChange }: Deps): PodCertificates {
+export function podCertificates({ client, requests, nodeName, node, clock, serverMs = () => undefined, random, events, log, metrics, signal, onChange }: Deps): PodCertificates {
   const sources = new Map<string, Map<string, Source>>(); // by pod uid, then by volume and place in it
   let followed: Informer<PodCertificateRequest> | undefined;
 
@@ -117,7 +119,7 @@ export function podCertificates({ client, requests, nodeName, node, clock, rando
   }
 
   function isPast({ isDueAtBirth }: Held, { atMs, atUptimeMs }: Moment, afterMs = 0): boolean {
-    return (!isDueAtBirth && clock.nowMs() >= atMs + afterMs) || clock.uptimeMs() >= atUptimeMs + afterMs;
+    return (!isDueAtBirth && clock.nowMs() >= atMs + afterMs) || clock.uptimeMs() >= atUptimeMs + afterMs || (serverMs() ?? 0) >= atMs + afterMs;
   }
 
   /** One at a time for each source. */

@@ -39,3 +39,21 @@ test("on a node whose clock is a year ahead of the server's a token is renewed a
   offline = true;
   expect([await at(6_400), await at(6_500)]).toEqual(["t2", "failed to fetch token: no way to it"]);
 });
+
+test("a server that started in 1970 and is told the time gives new tokens at the next look, to a node whose clock was right all along", async () => {
+  let seconds = 0, setBy = 0, requests = 0;
+  const nowSeconds = Date.UTC(2026, 0, 1) / 1000, serverSeconds = (): number => seconds + setBy;
+  const client = { resource: () => ({ createSubresource: async (_name: object, _of: string, { spec }: { spec: object }) =>
+    ({ spec, status: { token: `t${++requests}`, expirationTimestamp: new Date((serverSeconds() + 3_600) * 1000).toISOString() } }) }) } as unknown as Client;
+  const clock = { ...systemClock, nowMs: () => (nowSeconds + seconds) * 1000, uptimeMs: () => seconds * 1000 };
+  const tokens = tokenSource({ client, clock, serverMs: () => serverSeconds() * 1000, random: { ...systemRandom, next: () => 0 }, log: silentLog, signal: new AbortController().signal });
+  const at = async (now: number): Promise<string> => {
+    seconds = now;
+    return await tokens.token(pod, { path: "", expirationSeconds: 3_600 });
+  };
+  expect([await at(0), await at(60)]).toEqual(["t1", "t1"]);
+  setBy = nowSeconds;
+  expect([await at(120), await at(180)]).toEqual(["t2", "t2"]);
+  setBy = 0; // and back: what it gave meanwhile holds for longer only
+  expect([await at(240), await at(3_050)]).toEqual(["t2", "t3"]);
+});

@@ -16,7 +16,10 @@ const AGE_MS_MAX = 24 * 3600 * 1000;
 const LIFE_LEFT_FRACTION = 0.2;
 const JITTER_MS = 10_000;
 
-/** Renewed by the clock, which is right after a restart, or by its age, which is right where the clock is behind the server's; by that alone where the clock is so far ahead that it was due when it came. */
+/**
+ * Renewed by the clock, which is right after a restart, or by its age, which is right where the clock is behind the server's; by that alone where the clock is so far ahead that it was due when it came.
+ * And by the server's clock: where that is set, as after a start in 1970, no token holds any more that it gave before, whatever ours says.
+ */
 interface Held { readonly token: string; readonly expiresMs: number; readonly renewMs: number; readonly renewUptimeMs: number; readonly expiresUptimeMs: number; readonly isDueAtBirth: boolean }
 
 export interface TokenSource {
@@ -26,7 +29,17 @@ export interface TokenSource {
   forget(podUid: string): void;
 }
 
-export function tokenSource({ client, clock, random, log, signal }: { readonly client: Client; readonly clock: Clock; readonly random: Random; readonly log: Log; readonly signal: AbortSignal }): TokenSource {
+interface Deps {
+  readonly client: Client;
+  readonly clock: Clock;
+  /** The server's clock; absent, or undefined: nobody has told. */
+  readonly serverMs?: (() => number | undefined) | undefined;
+  readonly random: Random;
+  readonly log: Log;
+  readonly signal: AbortSignal;
+}
+
+export function tokenSource({ client, clock, serverMs = () => undefined, random, log, signal }: Deps): TokenSource {
   const held = new Map<string, Map<string, Held>>(); // by pod uid, then by what was asked for
 
   async function request({ metadata, spec }: Pod, { audience, expirationSeconds = LIFE_SECONDS_DEFAULT }: ServiceAccountTokenProjection): Promise<Held> {
@@ -46,7 +59,7 @@ export function tokenSource({ client, clock, random, log, signal }: { readonly c
     return { token: status.token, expiresMs, renewMs, renewUptimeMs: uptimeMs + renewMs - issuedMs, expiresUptimeMs: uptimeMs + lifeMs, isDueAtBirth: clock.nowMs() >= renewMs };
   }
 
-  function isFresh({ renewMs, renewUptimeMs, isDueAtBirth }: Held): boolean { return (isDueAtBirth || clock.nowMs() < renewMs) && clock.uptimeMs() < renewUptimeMs; }
+  function isFresh({ renewMs, renewUptimeMs, isDueAtBirth }: Held): boolean { return (isDueAtBirth || clock.nowMs() < renewMs) && clock.uptimeMs() < renewUptimeMs && (serverMs() ?? 0) < renewMs; }
   function isGood({ expiresMs, expiresUptimeMs, isDueAtBirth }: Held): boolean { return isDueAtBirth ? clock.uptimeMs() < expiresUptimeMs : clock.nowMs() < expiresMs; }
 
   async function current(pod: Pod, projection: ServiceAccountTokenProjection): Promise<Held> {

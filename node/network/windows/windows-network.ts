@@ -27,7 +27,7 @@ import type { Hcn, HcnNetwork } from "../../os/hcn.ts";
 import type { WindowsRoutes } from "../../os/route.windows.ts";
 import { CNI_FILE } from "../cni-config.ts";
 import { planHostGateway } from "../host-gw.ts";
-import { type Peer, peerOf, podCidrsOf, ROUTER_MAC_ANNOTATION } from "../overlay.ts";
+import { type Peer, peerOf, peersOf, podCidrsOf, ROUTER_MAC_ANNOTATION } from "../overlay.ts";
 import { addresses, bridgeNetwork, HNS_NETWORK, isSameNetwork, managementIp, overlayNetwork, planRemoteSubnets, type RemoteSubnet, remoteSubnets, routerMac, windowsCniConfig } from "./hns-settings.ts";
 
 export interface WindowsNetworkOptions {
@@ -81,7 +81,7 @@ export function windowsNetwork(options: WindowsNetworkOptions): WindowsNetwork {
     if (!own || podCidr === undefined) return;
     const hcn = open();
     const network = await ensureNetwork(hcn, podCidr, signal);
-    const others = [...nodes.list()].filter(({ metadata }) => metadata.name !== nodeName).flatMap((node) => peerOf(node) ?? []);
+    const others = peersOf(own, nodes.list());
     const subnets = overlay === "vxlan" ? syncOverlay(hcn, network, others) : await syncRoutes(hcn, network, { podCidr, others, signal });
     writeConfig(podCidr);
     if (overlay === "vxlan") await publishRouter(own, network, signal);

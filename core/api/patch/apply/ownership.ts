@@ -17,6 +17,8 @@ export interface VersionView {
   readonly schema: ObjectSchema;
   to(object: JsonMap): JsonMap;
   from(object: JsonMap): JsonMap;
+  /** What the registry resets in it whatever is sent: nobody loses that. */
+  readonly filter?: FieldFilter | undefined;
 }
 
 /** An object cannot be had in a version. */
@@ -78,7 +80,7 @@ export function yieldOwnership(managers: Managers, own: string | undefined, chan
     if (id === own) { left.set(id, manager); continue; }
     const view = change.versions(manager.apiVersion);
     if (view === undefined) continue;
-    const found = comparisons.get(view) ?? compareIn(view, change);
+    const found = comparisons.get(view) ?? filtered(compareIn(view, change), view.filter);
     comparisons.set(view, found);
     const changed = union(found.modified, found.added);
     const lost = isEmptySet(changed) ? EMPTY_SET : intersection(manager.set, changed);

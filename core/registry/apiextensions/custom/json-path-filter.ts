@@ -40,12 +40,14 @@ function exists(steps: readonly Step[]): Filter {
 }
 
 function comparison(left: readonly Step[], operator: string, right: readonly Step[]): Filter {
-  const test = OPERATORS[operator];
-  if (!test) throw new JsonPathError(`unrecognized filter operator ${operator}`);
   return (item) => {
     const a = one(follow(left, [item]));
     const b = one(follow(right, [item]));
-    return a !== NOTHING && b !== NOTHING && test(compare(a, b));
+    if (a === NOTHING || b === NOTHING) return false;
+    const test = Object.hasOwn(OPERATORS, operator) ? OPERATORS[operator] : undefined;
+    if (!test) throw new JsonPathError(`unrecognized filter operator ${operator}`);
+    if (typeof a === "boolean" && operator !== "==" && operator !== "!=") throw new JsonPathError("invalid type for comparison");
+    return test(compare(a, b));
   };
 }
 
@@ -61,9 +63,10 @@ const OPERATORS: Readonly<Record<string, (order: number) => boolean>> = {
 };
 
 function compare(a: unknown, b: unknown): number {
-  const numbers = isNumber(a) && isNumber(b);
-  if (!numbers && (typeof a !== typeof b || (typeof a !== "string" && typeof a !== "boolean"))) throw new JsonPathError("incompatible types for comparison");
+  const numbers = isNumber(a) && isNumber(b) && isFloat(a) === isFloat(b); // upstream compares none of the one with one of the other
+  if (!numbers && (isNumber(a) || typeof a !== typeof b || (typeof a !== "string" && typeof a !== "boolean"))) throw new JsonPathError("incompatible types for comparison");
   return (a as string) < (b as string) ? -1 : (a as string) > (b as string) ? 1 : 0;
 }
 
+function isFloat(value: unknown): boolean { return typeof value === "number" && !Number.isSafeInteger(value); }
 function isNumber(value: unknown): boolean { return typeof value === "number" || typeof value === "bigint"; }

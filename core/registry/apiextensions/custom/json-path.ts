@@ -11,7 +11,7 @@ import { formatGo } from "../../../api/patch/json-value.ts";
 import { parseFilter, type Filter } from "./json-path-filter.ts";
 
 export interface JsonPath {
-  /** Throws for what only the data shows: an index out of bounds, a filter on what is no list. */
+  /** Throws for what only the data shows, an index out of bounds, a filter on what is no list; and for words and operators that nobody knows, which are no faults of the path to upstream. */
   find(root: unknown): readonly unknown[];
 }
 
@@ -24,7 +24,8 @@ export type Step =
   | { readonly type: "slice"; readonly from: number | undefined; readonly to: number | undefined; readonly step: number; readonly single: boolean }
   | { readonly type: "union"; readonly paths: readonly (readonly Step[])[] }
   | { readonly type: "filter"; readonly filter: Filter }
-  | { readonly type: "literal"; readonly value: unknown };
+  | { readonly type: "literal"; readonly value: unknown }
+  | { readonly type: "word"; readonly name: string };
 
 /** Without braces around it. Throws JsonPathError. */
 export function compileJsonPath(text: string): JsonPath {
@@ -41,6 +42,7 @@ export function follow(steps: readonly Step[], values: readonly unknown[]): read
 function take(step: Step, values: readonly unknown[]): readonly unknown[] {
   switch (step.type) {
     case "literal": return [step.value];
+    case "word": throw new JsonPathError(`unrecognized identifier ${step.name}`);
     case "union": return step.paths.flatMap((path) => [...follow(path, values)]);
     case "recursive": return values.flatMap(descend);
     case "wildcard": return values.flatMap(contents);
@@ -113,6 +115,7 @@ export function parseSteps(text: string): Step[] {
 function field(text: string, start: number, steps: Step[]): number {
   let at = start;
   while (at < text.length && !TERMINATORS.has(text[at]!)) at += text[at] === "\\" ? 2 : 1;
+  if (at > text.length) throw new JsonPathError("unexpected end after \\");
   const name = text.slice(start, at);
   steps.push(name === "*" ? { type: "wildcard" } : { type: "field", name: name.replaceAll("\\", "") });
   return at;
@@ -155,7 +158,6 @@ function literal(text: string, start: number, steps: Step[]): number {
   }
   const word = /^[\p{L}\p{Nd}_]+/u.exec(text.slice(start))?.[0];
   if (word === undefined) throw new JsonPathError(`unrecognized character in action: U+${text.codePointAt(start)!.toString(16).toUpperCase().padStart(4, "0")} '${text[start]}'`);
-  if (word !== "true" && word !== "false") throw new JsonPathError(`unrecognized identifier ${word}`);
-  steps.push({ type: "literal", value: word === "true" });
+  steps.push(word === "true" || word === "false" ? { type: "literal", value: word === "true" } : { type: "word", name: word });
   return start + word.length;
 }

@@ -164,6 +164,16 @@ test.each<[string, unknown[]]>([
 ])("JSONPath %s", (path, found) =>
   expect(compileJsonPath(path).find({ spec: { replicas: 3 }, list: [{ name: "a", v: 1, w: true }, { name: "b", v: 2 }], labels: { "a.b/c": "x" } })).toEqual(found));
 
+test.each([
+  ['.list[?(@.name = "a")].v', "unrecognized filter operator ="], [".list[?(@.name==null)].v", "unrecognized identifier null"], [".list[0]x", "unrecognized identifier x"],
+  [".list[?(@.v>0.5)].v", "incompatible types for comparison"], [".list[?(@.w<true)].v", "invalid type for comparison"],
+])("JSONPath %s is read, and finds nothing that could be shown", (path, problem) => {
+  const compiled = compileJsonPath(path);
+  expect(() => compiled.find({ list: [{ name: "a", v: 1, w: true }] })).toThrow(problem);
+});
+
+test("a JSONPath that ends in what it escapes is none", () => expect(() => compileJsonPath(".spec.a\\")).toThrow("unexpected end"));
+
 test("replicas below what is no object", () => {
   expect([...validateScaleSpec({ spec: [1, { a: "b" }, {}] }, { specReplicasPath: ".spec.n" } as never)]).toMatchObject([{ detail: ".spec.n accessor error: [1 map[a:b] map[]] is of the type []interface {}, expected map[string]interface{}" }]);
   expect([...validateScaleSpec({ spec: "x" }, { specReplicasPath: ".spec.n" } as never)]).toMatchObject([{ detail: ".spec.n accessor error: x is of the type string, expected map[string]interface{}" }]);
