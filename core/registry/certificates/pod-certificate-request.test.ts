@@ -4,6 +4,7 @@ import { created, type Given, updated } from "../../../test/rehearse.ts";
 import type { PodCertificateRequest } from "../../api/gen/certificates.v1beta1.ts";
 import { timestamp } from "../../lifecycle/clock.ts";
 import { NO_ALT_NAMES } from "../../pki/alt-names.ts";
+import { bitString, integer, oid, sequence } from "../../pki/asn1.ts";
 import { encodeCertificateRequest } from "../../pki/certificate-request.ts";
 import { toPem } from "../../pki/pem.ts";
 import { spkiOf } from "../../pki/signature.ts";
@@ -45,9 +46,15 @@ const forged = (): string => {
   der[der.length - 1]! ^= 1;
   return der.toString("base64");
 };
+/** A request for a P-224 key, signed by nobody. */
+const foreign = (): string => {
+  const own = Buffer.from(spki(KEYS.P224), "base64"), name = Buffer.of(0x30, 0), attributes = Buffer.of(0xa0, 0);
+  return Buffer.from(sequence(sequence(integer(0), name, own, attributes), sequence(oid("1.2.840.10045.4.3.2")), bitString(Buffer.of(0)))).toString("base64");
+};
 test.each<[string, Given, string[]]>([
   ["a short RSA key", { stubPKCS10Request: stub(KEYS.RSA2048) }, [`${STUB}: Invalid value: "2048-bit modulus": RSA keys must have modulus size 3072 or 4096`]],
   ["a short RSA key, plain", byPkix(KEYS.RSA2048, proof(KEYS.RSA2048)), [`${PKIX}: Invalid value: "2048-bit modulus": RSA keys must have modulus size 3072 or 4096`]],
+  ["another curve, asked for", { stubPKCS10Request: foreign() }, [`${STUB}: Invalid value: "curve P-224": elliptic public keys must use curve P256, P384, or P521`]],
   ["another curve", byPkix(KEYS.P224, proof(KEYS.P224)), [`${PKIX}: Invalid value: "curve P-224": elliptic public keys must use curve P256 or P384`]],
   ["a key that signs nothing", byPkix(X25519, "eA=="), [`${PKIX}: Invalid value: "${spki(X25519)}": unknown public key type; supported types are Ed25519, ECDSA, and RSA`]],
   ["no key", byPkix(KEYS.P256, "eA=="), ["spec.proofOfPossession: Invalid value: could not verify proof-of-possession signature"]],

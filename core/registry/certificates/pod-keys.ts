@@ -10,10 +10,10 @@ import { type CertificateRequest, decodeCertificateRequest } from "../../pki/cer
 import { publicKeyOf } from "../../pki/signature.ts";
 
 const BYTES_MAX = 10 * 1024;
-/** As Go calls them. */
-const CURVES: Readonly<Record<string, string>> = { prime256v1: "P-256", secp384r1: "P-384", secp521r1: "P-521" };
+const CURVES = ["prime256v1", "secp384r1", "secp521r1"];
+/** Those that are none of these, and that Go has a name for. */
+const GO_CURVES: Readonly<Record<string, string>> = { secp224r1: "P-224" };
 const RSA_BITS = [3072, 4096];
-const UNKNOWN_TYPE = "unknown public key type; supported types are Ed25519, ECDSA, and RSA";
 const STUB = child("spec", "stubPKCS10Request"), PKIX = child("spec", "pkixPublicKey"), PROOF = child("spec", "proofOfPossession");
 
 /** Of a request that says its key in one of the two ways. */
@@ -38,9 +38,8 @@ function* validateStub(der: Uint8Array): Iterable<FieldError> {
     yield invalid(STUB, OMIT_VALUE, "must be a valid PKCS#10 CSR");
     return;
   }
-  const problem = kindProblem(key);
-  if (problem === UNKNOWN_TYPE) yield invalid(STUB, OMIT_VALUE, problem);
-  else if (problem !== undefined) yield invalid(STUB, shown(key), problem === RSA_SIZE ? problem : "elliptic public keys must use curve P256, P384, or P521");
+  const problem = kindProblem(key, "P256, P384, or P521");
+  if (problem) yield invalid(STUB, problem.shown ?? OMIT_VALUE, problem.detail);
   else if (request.signatureProblem !== undefined) yield invalid(STUB, OMIT_VALUE, "invalid signature");
 }
 
@@ -55,28 +54,22 @@ function* validatePkix(base64: string, proof: Uint8Array, podUid: string): Itera
     yield invalid(PKIX, base64, "must be a valid PKIX-serialized public key");
     return;
   }
-  const problem = kindProblem(key);
-  if (problem === UNKNOWN_TYPE) yield invalid(PKIX, base64, problem);
-  else if (problem !== undefined) yield invalid(PKIX, shown(key), problem);
+  const problem = kindProblem(key, "P256 or P384");
+  if (problem) yield invalid(PKIX, problem.shown ?? base64, problem.detail);
   else if (!proves(key, podUid, proof)) yield invalid(PROOF, OMIT_VALUE, "could not verify proof-of-possession signature");
 }
 
-const RSA_SIZE = "RSA keys must have modulus size 3072 or 4096";
-
-function kindProblem(key: KeyObject): string | undefined {
-  switch (key.asymmetricKeyType) {
+/** `curves`: as they are told of. `shown`: what of the key is told. */
+function kindProblem({ asymmetricKeyType, asymmetricKeyDetails: { namedCurve = "", modulusLength = 0 } = {} }: KeyObject, curves: string): { readonly shown?: string; readonly detail: string } | undefined {
+  switch (asymmetricKeyType) {
     case "ed25519": return undefined;
-    case "ec": return key.asymmetricKeyDetails?.namedCurve! in CURVES ? undefined : "elliptic public keys must use curve P256 or P384";
-    case "rsa": return RSA_BITS.includes(modulusBits(key)) ? undefined : RSA_SIZE;
-    default: return UNKNOWN_TYPE;
+    case "ec": return CURVES.includes(namedCurve) ? undefined : { shown: `curve ${GO_CURVES[namedCurve] ?? namedCurve}`, detail: `elliptic public keys must use curve ${curves}` };
+    case "rsa": {
+      const bits = Math.ceil(modulusLength / 8) * 8; // of whole bytes
+      return RSA_BITS.includes(bits) ? undefined : { shown: `${bits}-bit modulus`, detail: "RSA keys must have modulus size 3072 or 4096" };
+    }
+    default: return { detail: "unknown public key type; supported types are Ed25519, ECDSA, and RSA" };
   }
-}
-
-/** In whole bytes. */
-function modulusBits(key: KeyObject): number { return Math.ceil((key.asymmetricKeyDetails?.modulusLength ?? 0) / 8) * 8; }
-
-function shown(key: KeyObject): string {
-  return key.asymmetricKeyType === "rsa" ? `${modulusBits(key)}-bit modulus` : `curve ${key.asymmetricKeyDetails?.namedCurve === "secp224r1" ? "P-224" : key.asymmetricKeyDetails?.namedCurve}`;
 }
 
 /** The pod's uid is signed with it. */

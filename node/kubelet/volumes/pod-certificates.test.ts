@@ -27,7 +27,7 @@ async function world({ aheadMs = 0 }: { readonly aheadMs?: number } = {}) {
   const clock = { ...systemClock, nowMs: () => SERVER_MS + aheadMs + seconds * 1000, uptimeMs: () => 7_000_000 + seconds * 1000 };
   const certificates = podCertificates({
     client: api.client, requests: () => informer, nodeName: "n1", node: () => ({ metadata: { name: "n1", uid: "node-uid" } as never }), clock, serverMs: () => (serverAheadMs === undefined ? undefined : SERVER_MS + serverAheadMs + seconds * 1000), random: { ...systemRandom, next: () => 0 }, metrics, signal,
-    log: { ...silentLog, warn: (_, facts) => void warned.push((facts?.["error"] as Error).message) },
+    log: { ...silentLog, warn: (_, facts) => void warned.push(String((facts as { error: Error }).error.message)) },
     events: { event: (about, type, reason, message) => void told.push(`${(about as { name?: string }).name} ${type} ${reason}: ${message}`) }, onChange: (uid) => void changed.push(uid),
   });
   const projection: PodCertificateProjection = { signerName: "e.com/s", keyType: "ECDSAP256", maxExpirationSeconds: 3600, userAnnotations: { "e.com/a": "b" }, keyPath: "k" };
